@@ -14,24 +14,24 @@ Ref: Muchnick (1997), section 13.2 (loop-invariant code motion), for allocations
 """
 
 import ast
-from collections import Counter
 from collections.abc import Iterator
 
 from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.single_assignment import INT
-from contad.engines.source.ir.syntax import called_name, clone, expression, names_in, note_of, splice, statement
+from contad.engines.source.ir.syntax import called_name, clone, expression, note_of, splice, statement
+from contad.engines.source.passes.liveness import find_assignments
 
 
 def hoist_allocations(function: ast.FunctionDef, names: NameTable) -> None:
     """Make such arrays before the outermost of their loops."""
     if not (found := list(_find(function.body, None))):
         return
-    stored = Counter(x.id for x in names_in(function) if isinstance(x.ctx, ast.Store))
-    lengths = {name for s in function.body if _is_length(s) and stored[name := s.targets[0].id] == 1}  # type: ignore
+    stored = find_assignments(function.body)
+    lengths = {name for s in function.body if _is_length(s) and len(stored[name := s.targets[0].id]) == 1}  # type: ignore
     instead: dict[ast.stmt, list[ast.stmt]] = {}
     for s, name, shape, loop in found:
         known = all(isinstance(n, ast.Constant) or (isinstance(n, ast.Name) and n.id in lengths) for n in shape)
-        if known and stored[name] == 1:
+        if known and len(stored[name]) == 1:
             made = statement("z = np.empty(shape)", z=name, shape=ast.Tuple(shape, ast.Load()))
             made.note = note_of(s)
             instead.setdefault(loop, [loop]).insert(-1, made)

@@ -10,6 +10,7 @@ from collections import Counter
 
 from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.syntax import names_in, note_of, statement, walk_statements
+from contad.engines.source.passes.liveness import names_assigned
 
 LONG = 100  # statements; shorter functions are left as they read best
 
@@ -29,7 +30,7 @@ def _assigned_again(body: list[ast.stmt]) -> set[str]:
     assigned: Counter[str] = Counter()
     inside: set[str] = set()
     for s in body:
-        targets = [x.id for x in names_in(s) if isinstance(x.ctx, ast.Store)]
+        targets = names_assigned([s])
         starts = isinstance(s, ast.AugAssign) and not assigned.keys() & targets
         if starts or not isinstance(s, (ast.Assign, ast.AugAssign)):
             inside.update(targets)

@@ -114,7 +114,7 @@ def _makes_vector(s: ast.stmt, table: NameTable) -> bool:
 def _find(node: ast.For, name: str, function: ast.FunctionDef, table: NameTable) -> _StencilLoop | None:
     """The loop, if it may carry the neighbours of this array."""
     bounds = bounds_of(node)
-    if bounds is None or bounds.step != 1 or any(isinstance(x, (*LEAVES, ast.Try)) for x in nodes_in(node)):
+    if bounds is None or bounds.step != 1 or any(isinstance(x, (*LEAVES, ast.Try)) for x in walk_statements([node])):
         return None
     first, end = integer_of(bounds.start), clone(bounds.stop)
     changed, counter = names_assigned(node.body), node.target.id  # type: ignore[attr-defined]

@@ -41,7 +41,6 @@ from contad.engines.source.ir.syntax import (
     integer_of,
     is_name,
     key,
-    names_in,
     names_of,
     nodes_in,
     note_of,
@@ -56,7 +55,7 @@ from contad.engines.source.passes.collapsing import NestParts, OuterBody, find_i
 from contad.engines.source.passes.compaction import Taking
 from contad.engines.source.passes.dependence import Bounds, LoopStatements, bounds_of, is_function
 from contad.engines.source.passes.fission import Kernel, LoopParts, find_parts, find_sums
-from contad.engines.source.passes.liveness import LiveNames, Names, names_assigned
+from contad.engines.source.passes.liveness import LiveNames, Names, find_assignments, names_assigned
 from contad.engines.source.passes.profitability import is_outgrown
 
 MOST_ROWS = 48  # of a function: 96 KB of its stack
@@ -118,7 +117,7 @@ class _Miner:
     def __init__(self, function: ast.FunctionDef, names: NameTable, splits_all: bool) -> None:
         """What is known of a function; whether loops in others are split whatever their length."""
         self.function, self.names, self.splits_all = function, names, splits_all
-        self.called = [x for x in nodes_in(function) if is_function(x)]
+        self.called: list[Any] = []  # the calls of functions
         self.calling: set[ast.stmt] = set()  # the statements that these are in
         self._note_calling(function.body)
         self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
@@ -127,14 +126,12 @@ class _Miner:
         self.tried: dict[tuple[ast.For, bool], LoopParts | None] = {}  # parts of loops in trials
 
     def _note_calling(self, body: list[ast.stmt]) -> bool:
-        """Note which statements have functions in them, or in statements inside; whether any has."""
+        """Note the functions in statements; whether there are any."""
         for s in body:
-            if isinstance(s, (ast.For, ast.While, ast.If)):
-                head, inside = s.iter if isinstance(s, ast.For) else s.test, [self._note_calling(s.body)]
-                has_functions = any([*inside, self._note_calling(s.orelse)]) or _has_functions(head)
-            else:
-                has_functions = _has_functions(s)
-            if has_functions:
+            found = [x for x in nodes_in(_head_of(s)) if is_function(x)]
+            self.called += found
+            inside = [self._note_calling(getattr(s, block, [])) for block in ("body", "orelse")]
+            if found or any(inside):
                 self.calling.add(s)
         return not self.calling.isdisjoint(body)
 
@@ -205,9 +202,9 @@ class _Miner:
         first = next(k for k, s in enumerate(body) if any(isinstance(x, (ast.For, ast.While)) for x in nodes_in(s)))
         known = {x.arg: -1 for x in self.function.args.args}
         known |= {dotted_name(s.targets[0]): k for k, s in enumerate(body) if isinstance(s, ast.Assign)}
-        written = [x.id for x in names_in(self.function) if isinstance(x.ctx, ast.Store)]
+        written = find_assignments(body)
         names = {x for length in lengths.values() for x in names_of(length)}
-        if any(known.get(x, first) >= first or written.count(x) > 1 for x in names):
+        if any(known.get(x, first) >= first or len(written[x]) > 1 for x in names):
             return None
         place = max((known[x] for x in names), default=-1)
         return LongLoops(fresh("long"), (*lengths.values(),), place, frozenset(functions))
@@ -257,7 +254,7 @@ class _Miner:
         blocks = ("body", "orelse")
         if not self.is_trial:
             vars(made).update({x: [] if x in blocks else clone(value) for x, value in vars(s).items()})
-        head = s.iter if isinstance(s, ast.For) else s.test if isinstance(s, (ast.While, ast.If)) else s
+        head = _head_of(s)
         if head not in self.functions_in:
             self.functions_in[head] = {BY_CALL[called_name(x)].name for x in nodes_in(head) if is_function(x)}
         if self.functions_in[head]:
@@ -587,5 +584,6 @@ def _elements(node: ast.AST) -> Iterator[ast.Subscript]:
         yield from _elements(x)
 
 
-def _has_functions(node: ast.AST) -> bool:
-    return any(map(is_function, nodes_in(node)))
+def _head_of(s: ast.stmt) -> ast.AST:
+    """A statement without the statements inside it."""
+    return s.iter if isinstance(s, ast.For) else s.test if isinstance(s, (ast.While, ast.If)) else s
