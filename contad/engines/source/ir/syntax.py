@@ -306,16 +306,16 @@ def nodes_in(node: ast.AST) -> list[ast.AST]:
     for x in found:
         for field in _BRANCHES.get(type(x), ()):
             value = x.__dict__.get(field)
-            if isinstance(value, list):
+            if type(value) is list:
                 found += value
-            elif isinstance(value, ast.AST):
+            elif value is not None and isinstance(value, ast.AST):
                 found.append(value)
     return found
 
 
 def names_in(node: ast.AST) -> list[ast.Name]:
     """The names in a tree."""
-    return [x for x in nodes_in(node) if isinstance(x, ast.Name)]
+    return [x for x in nodes_in(node) if type(x) is ast.Name]
 
 
 def names_of(node: ast.AST) -> set[str]:

@@ -28,16 +28,16 @@ def names_assigned(nodes: Iterable[ast.AST]) -> Names:
     found: set[str] = set()
     waiting = list(nodes)
     for node in waiting:
-        if isinstance(node, ast.Name):
+        if type(node) is ast.Name:
             found.add(node.id)
-        elif isinstance(node, ast.Assign):
+        elif type(node) is ast.Assign:
             waiting += node.targets
-        elif isinstance(node, (ast.AugAssign, ast.For)):
+        elif isinstance(node, (ast.For, ast.While, ast.If)):
+            waiting += (*node.body, *node.orelse, *([node.target] if isinstance(node, ast.For) else ()))
+        elif isinstance(node, ast.AugAssign):
             waiting.append(node.target)
         elif isinstance(node, ast.Tuple):
             waiting += node.elts
-        if isinstance(node, (ast.For, ast.While, ast.If)):
-            waiting += (*node.body, *node.orelse)
     return frozenset(found)
 
 
