@@ -46,7 +46,7 @@ class NameTable:
         for o in walk(program.block):
             for value in (*o.results, *([c.inner for c in o.carried] if isinstance(o, Loop) else ())):
                 self._add_value(value)
-            written |= find_written(o)
+            written.update(root for array in find_written(o) for root in array.roots)
         self.constant = {x.name for x in given if x.is_array and x not in written}
 
     def _add_value(self, value: Value) -> None:

@@ -54,6 +54,8 @@ def part(given: Part) -> ast.expr:
 
 def name(text: str) -> ast.expr:
     """A name, which may have points in it."""
+    if text.isidentifier():
+        return ast.Name(text, ast.Load())
     head, *rest = text.split(".")
     assert head.isidentifier(), text
     found: ast.expr = ast.Name(head, ast.Load())

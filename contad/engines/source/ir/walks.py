@@ -86,18 +86,15 @@ def precedes(o: Operation, later: Operation) -> bool:
 
 def find_written_roots(operation: Operation) -> set[Value]:
     """The arrays whose elements an operation, or one inside it, writes."""
-    return find_written(operation).union(*map(find_written_in, operation.blocks))
+    inside = [operation, *(inner for block in operation.blocks for inner in walk(block))]
+    return {root for o in inside for array in find_written(o) for root in array.roots}
 
 
-def find_written_in(block: Block) -> set[Value]:
-    """The arrays whose elements the operations of a block write."""
-    return {root for o in walk(block) for root in find_written(o)}
-
-
-def find_written(o: Operation) -> set[Value]:
-    """The arrays whose elements an operation itself writes."""
-    written = o.filled if isinstance(o, MatrixCall) else [o.array] if isinstance(o, (Store, Accumulate)) else []
-    return {root for array in written for root in array.roots}
+def find_written(o: Operation) -> list[Value]:
+    """The arrays by which an operation itself writes elements."""
+    if isinstance(o, (Store, Accumulate)):
+        return [o.array]
+    return o.filled if isinstance(o, MatrixCall) else []
 
 
 def is_natural(value: Value) -> bool:

@@ -18,7 +18,7 @@ of the functions in them alone.)
 """
 
 import ast
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import NamedTuple
 
 from contad.engines.source.ir.name_table import NameTable
@@ -121,9 +121,9 @@ def find_nest(
     )  # fmt: skip
 
 
-def find_inner(loop: ast.For, calling: Collection[ast.stmt]) -> ast.For | None:
+def find_inner(loop: ast.For, is_calling: Callable[[ast.stmt], bool]) -> ast.For | None:
     """The one loop over 0, ..., m - 1 among the statements of a loop that has functions, none of them deeper."""
-    found = [s for s in loop.body if s in calling and not isinstance(s, (ast.Assign, ast.AugAssign))]
+    found = [s for s in loop.body if not isinstance(s, (ast.Assign, ast.AugAssign)) and is_calling(s)]
     if len(found) != 1 or not isinstance(found[0], ast.For):
         return None
     inner = found[0]

@@ -118,7 +118,7 @@ class _Miner:
         """What is known of a function; whether loops in others are split whatever their length."""
         self.function, self.names, self.splits_all = function, names, splits_all
         self.called: list[Any] = []  # the calls of functions
-        self.calling: set[ast.stmt] = set()  # the statements that these are in
+        self.calling: dict[ast.stmt, bool] = {}  # whether these are in statements, or in statements inside
         self._note_calling(function.body)
         self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
         self.bodies: dict[ast.For, LoopStatements] = {}
@@ -131,9 +131,14 @@ class _Miner:
             found = [x for x in nodes_in(_head_of(s)) if is_function(x)]
             self.called += found
             inside = [self._note_calling(getattr(s, block, [])) for block in ("body", "orelse")]
-            if found or any(inside):
-                self.calling.add(s)
-        return not self.calling.isdisjoint(body)
+            self.calling[s] = bool(found) or any(inside)
+        return any(map(self.calling.get, body))
+
+    def is_calling(self, s: ast.stmt) -> bool:
+        """Whether a statement, which may be new, has functions in it."""
+        if s not in self.calling:
+            self.calling[s] = any(map(is_function, nodes_in(s)))
+        return self.calling[s]
 
     @functools.cached_property
     def integers(self) -> set[str]:
@@ -154,7 +159,7 @@ class _Miner:
     def _is_outgrown(self, s: ast.stmt) -> bool:
         """Whether functions of a loop are few beside loops in it."""
         if s not in self.outgrown:
-            self.outgrown[s] = s in self.calling and is_outgrown(s)
+            self.outgrown[s] = self.is_calling(s) and is_outgrown(s)
         return self.outgrown[s]
 
     def mine(
@@ -243,8 +248,8 @@ class _Miner:
 
     def write(self, s: ast.stmt) -> list[ast.stmt]:
         """A statement, which becomes several where it is a loop in blocks."""
-        if s not in self.calling:
-            return [clone(s) if self.around and not self.is_trial else s]
+        if not self.is_calling(s):
+            return [clone(s) if self.around and not self.is_trial else s]  # outside of loops each is written once
         split = self._split(s) if isinstance(s, ast.For) else []
         return split or [self._copy(s)]
 
@@ -321,7 +326,7 @@ class _Miner:
         """The parts of a loop with one in it whose functions may go along rows of several iterations."""
         if down or self.in_nest or (not self.splits_all and any(map(self._is_outgrown, loop.body))):
             return None
-        inner = find_inner(loop, self.calling)
+        inner = find_inner(loop, self.is_calling)
         if inner is None or loop not in self.live:
             return None
         for fresh in (_count_names(), self.fresh):
@@ -452,7 +457,9 @@ for at in range(count):
             again=statements("index = here", index=index, here=here) if reads else [],
             taken=_take(entering.items(), at), rest=rest,
         )  # fmt: skip
-        earlier = self._find_earlier(inside, index, first, at, integer_of(bounds.start) or 0) if is_place else []
+        earlier: list[ast.stmt] = []
+        if is_place and not self.is_trial:  # statements of trials are the function's own
+            earlier = self._find_earlier(inside, index, first, at, integer_of(bounds.start) or 0)
         adding: list[ast.stmt] = []
         for k, row in terms.items():
             s = clone(sums[k])
@@ -519,6 +526,8 @@ for block in range(start, stop, step):
     def _find_earlier(self, body: list[ast.stmt], index: str, first: str, at: str, start: int) -> list[ast.stmt]:
         """Write indices of neighbours before so that none is tested for being negative; what that is made of."""
         found: dict[int, str] = {}
+        if not any(isinstance(getattr(x, "op", None), ast.Sub) for s in body for x in nodes_in(s)):
+            return []
 
         def shift(node: ast.expr) -> ast.expr:
             back = None
