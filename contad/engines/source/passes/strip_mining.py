@@ -38,8 +38,6 @@ from contad.engines.source.ir.syntax import (
     clone,
     dotted_name,
     expression,
-    integer_of,
-    is_name,
     key,
     names_of,
     nodes_in,
@@ -52,11 +50,9 @@ from contad.engines.source.ir.syntax import (
     substitute,
 )
 from contad.engines.source.passes.collapsing import NestParts, OuterBody, find_inner, find_integers, find_nest
-from contad.engines.source.passes.compaction import Taking
 from contad.engines.source.passes.dependence import Bounds, LoopStatements, bounds_of, is_function
 from contad.engines.source.passes.fission import Kernel, LoopParts, find_parts, find_sums
 from contad.engines.source.passes.liveness import LiveNames, Names, find_assignments, names_assigned
-from contad.engines.source.passes.profitability import is_outgrown
 
 MOST_ROWS = 48  # of a function: 96 KB of its stack
 FEWEST = 8  # iterations that are worth it; known where their number is written out, else tested where loops repeat it
@@ -72,9 +68,8 @@ def strip_mine(
     does. Other lengths, of states or components, are often a handful. So where these are known before all loops, the
     function tests them, and has either all of its loops in blocks that share functions, or none and the C library's
     functions: a function is the same one in a whole call. No loop is split for a function that would stay in another
-    loop: the C library computes it sooner. (Functions beside loops that are as long as theirs are few: such
-    loops stay whole, and are written once so.) Where a function is not `alone`, but shares its work with others,
-    nothing is left to a test.
+    loop: the C library computes it sooner. Where a function is not `alone`, but shares its work with
+    others, nothing is left to a test.
     """
     miner, fresh = _Miner(function, names, nests), names.fresh
     if not miner.called or any(len(x.args) != 1 for x in miner.called):  # a logarithm of some base
@@ -122,7 +117,6 @@ class _Miner:
         self._note_calling(function.body)
         self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
         self.bodies: dict[ast.For, LoopStatements] = {}
-        self.outgrown: dict[ast.stmt, bool] = {}
         self.tried: dict[tuple[ast.For, bool], LoopParts | None] = {}  # parts of loops in trials
 
     def _note_calling(self, body: list[ast.stmt]) -> bool:
@@ -156,12 +150,6 @@ class _Miner:
             self.bodies[loop] = LoopStatements(loop, self.names)
         return self.bodies[loop]
 
-    def _is_outgrown(self, s: ast.stmt) -> bool:
-        """Whether functions of a loop are few beside loops in it."""
-        if s not in self.outgrown:
-            self.outgrown[s] = self.is_calling(s) and is_outgrown(s)
-        return self.outgrown[s]
-
     def mine(
         self, fresh: Callable[[str], str] | None, gathers: bool = True, long: LongLoops | None = None
     ) -> "_Miner":
@@ -170,8 +158,7 @@ class _Miner:
         self.gathers, self.long = gathers, long
         self.nests = self.splits_all or long is not None
         self.calls: list[tuple[ast.Call, str]] = []  # functions that are no rows, and which way led to them
-        self.way = ""  # "long" and "short" where a test has led to what is written, "rare" in no rows
-        self.rare: list[ast.stmt] = []  # loops
+        self.way = ""  # "long" and "short" where a test has led to what is written
         self.split: list[_Blocked] = []
         self.rows: list[str] = []
         there = {BY_CALL[called_name(x)].name for x in self.called}
@@ -219,24 +206,12 @@ class _Miner:
         if not self.rows:
             return []
         used = {x: given for x, given in self.functions.items() if x in self.used}
-        tested = self.long.functions & used.keys() if self.long else frozenset()
         alone: set[str] = set()
         for call, way in self.calls:
             known = BY_CALL[called_name(call)].name
-            if known in used and way != "short" and not (way == "rare" and known in tested):
+            if known in used and way != "short":
                 call.func = part(used[known][0])
                 alone.add(known)
-
-        def choose(call: ast.Call) -> ast.expr | None:
-            """Either function, by the test."""
-            known = BY_CALL[called_name(call)].name
-            if known not in tested or self.long is None:
-                return None
-            alone.add(known)
-            return expression("own(x) if long else c", own=used[known][0], x=call.args, long=self.long.name, c=call)
-
-        for loop in self.rare:
-            Taking(choose, everywhere=True).visit(loop)
         self.function.body = [*(statement("row = new_row()", row=row) for row in self.rows), *self.body]
         one = [statement("f = elementary(x)", f=f, x=number(x)) for x, (f, _) in used.items() if x in alone]
         rows = [statement("f = elementary_rows(x)", f=f, x=number(x)) for x, (_, f) in used.items()]
@@ -292,11 +267,6 @@ class _Miner:
         bounds = None if self.stays_whole else _bounds(loop)
         if bounds is None:
             return []
-        if self.around and not self.in_nest and not self.splits_all and self._is_outgrown(loop):
-            with self._set(way=self.way or "rare"):
-                whole = self._copy_whole(loop)
-            self.rare += [] if self.way else [whole]
-            return [whole]
         varies = any(x in self.around for x in names_of(loop.iter))
         if not (self.nests or not self.around or varies):
             return []
@@ -324,7 +294,7 @@ class _Miner:
 
     def _find_nest(self, loop: ast.For, down: bool) -> NestParts | None:
         """The parts of a loop with one in it whose functions may go along rows of several iterations."""
-        if down or self.in_nest or (not self.splits_all and any(map(self._is_outgrown, loop.body))):
+        if down or self.in_nest:
             return None
         inner = find_inner(loop, self.is_calling)
         if inner is None or loop not in self.live:
@@ -457,9 +427,6 @@ for at in range(count):
             again=statements("index = here", index=index, here=here) if reads else [],
             taken=_take(entering.items(), at), rest=rest,
         )  # fmt: skip
-        earlier: list[ast.stmt] = []
-        if is_place and not self.is_trial:  # statements of trials are the function's own
-            earlier = self._find_earlier(inside, index, first, at, integer_of(bounds.start) or 0)
         adding: list[ast.stmt] = []
         for k, row in terms.items():
             s = clone(sums[k])
@@ -473,13 +440,12 @@ for block in range(start, stop, step):
     opening
     count = min(rows, left)
     counting
-    earlier
     inside
     adding
 """,
             block=block, start=bounds.start, stop=bounds.stop, step=-ROWS if bounds.down else ROWS,
             opening=_open(first, block), count=count, rows=ROWS, left=bounds.count_from(first),
-            counting=_count(parts), earlier=earlier, inside=inside, adding=adding,
+            counting=_count(parts), inside=inside, adding=adding,
         )  # fmt: skip
         made[-1].note = note_of(loop)  # type: ignore[attr-defined]
         return made
@@ -523,29 +489,6 @@ for block in range(start, stop, step):
         self.used.add(function)
         return statements("kernel(given)", kernel=self.functions[function][1], given=given)
 
-    def _find_earlier(self, body: list[ast.stmt], index: str, first: str, at: str, start: int) -> list[ast.stmt]:
-        """Write indices of neighbours before so that none is tested for being negative; what that is made of."""
-        found: dict[int, str] = {}
-        if not any(isinstance(getattr(x, "op", None), ast.Sub) for s in body for x in nodes_in(s)):
-            return []
-
-        def shift(node: ast.expr) -> ast.expr:
-            back = None
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and is_name(node.left, index):
-                back = integer_of(node.right)
-            if back is None or not 0 <= back <= start:
-                return node
-            if back not in found:
-                found[back] = self.fresh(f"{first}_less_{back}")
-            return expression("before + at", before=found[back], at=at)
-
-        for element in (x for s in body for x in _elements(s)):
-            if isinstance(element.slice, ast.Tuple):
-                element.slice.elts = [*map(shift, element.slice.elts)]
-            else:
-                element.slice = shift(element.slice)
-        return [statement("x = place(first - back)", x=x, first=first, back=back) for back, x in found.items()]
-
 
 def _bounds(loop: ast.For) -> Bounds | None:
     """The range of a loop that steps by one and is not known to be short; None of other loops."""
@@ -583,14 +526,6 @@ def _take(names: Iterable[tuple[str, str]], at: Part) -> list[ast.stmt]:
 
 def _either(test: ast.expr, then: list[ast.stmt], other: list[ast.stmt]) -> list[ast.stmt]:
     return statements("if test:\n    then\nelse:\n    other", test=test, then=then, other=other)
-
-
-def _elements(node: ast.AST) -> Iterator[ast.Subscript]:
-    """The elements of arrays in a tree, in its order."""
-    if isinstance(node, ast.Subscript):
-        yield node
-    for x in ast.iter_child_nodes(node):
-        yield from _elements(x)
 
 
 def _head_of(s: ast.stmt) -> ast.AST:

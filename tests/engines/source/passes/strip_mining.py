@@ -437,8 +437,6 @@ STRIP_MINING_BY_DEFAULT = Table(
         "a length that grows with that of the outer loop": ("!long",),
         "a length that is tested": TESTED, "a function of two loops, of which one may be short": TESTED,
         "a length between two arguments": (r"long\w* = m - p >= 3$",),
-        "functions beside loops as long as theirs": (
-            r"t = exp_\d+\((.*) \(exp_\d+\((.*)\) if long\w* else math\.exp\(\2\)\)\)\) if long\w* else math",),
     },
     settings=((strip_mining, "ROWS", 8), (strip_mining, "LONG", 3)), nests=5, known=KNOWN,
 )  # fmt: skip
