@@ -57,7 +57,7 @@ class Draft:
         self.asks_value = ask_for_value(self.run, self.names)
 
 
-class Pass(NamedTuple):
+class ListedPass(NamedTuple):
     """One pass over a draft."""
 
     term: str
@@ -70,18 +70,18 @@ def _is_scalar(draft: Draft) -> bool:
 
 
 PASSES = (
-    Pass("scalar renaming", lambda draft: rename_scalars(draft.run, draft.names)),
-    Pass("dead store elimination", lambda draft: remove_dead_zeros(draft.run)),
-    Pass("loop peeling", lambda draft: peel(draft.run), _is_scalar),
-    Pass("scalar replacement", lambda draft: replace_by_scalars(draft.run, draft.names), _is_scalar),
-    Pass("privatisation, reductions", Draft.share),
-    Pass(
+    ListedPass("scalar renaming", lambda draft: rename_scalars(draft.run, draft.names)),
+    ListedPass("dead store elimination", lambda draft: remove_dead_zeros(draft.run)),
+    ListedPass("loop peeling", lambda draft: peel(draft.run), _is_scalar),
+    ListedPass("scalar replacement", lambda draft: replace_by_scalars(draft.run, draft.names), _is_scalar),
+    ListedPass("privatisation, reductions", Draft.share),
+    ListedPass(
         "loop-invariant code motion, of arrays", lambda draft: hoist_allocations(draft.run, draft.names),
         lambda draft: not draft.hands_on,
     ),
-    Pass("loop-invariant code motion", Draft.move),
-    Pass("strip mining, loop fission", Draft.mine, lambda draft: draft.numerics != "libm"),
-    Pass("partial dead code elimination", Draft.ask, lambda draft: draft.optional_value and not draft.blocks),
+    ListedPass("loop-invariant code motion", Draft.move),
+    ListedPass("strip mining, loop fission", Draft.mine, lambda draft: draft.numerics != "libm"),
+    ListedPass("partial dead code elimination", Draft.ask, lambda draft: draft.optional_value and not draft.blocks),
 )  # fmt: skip
 
 
