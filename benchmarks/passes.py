@@ -20,14 +20,12 @@ from contad.engines.source.passes import (
     hoist_allocations,
     order,
     peel,
-    renaming,
     scalar_replacement,
     strip_mining,
 )
 from contad.engines.source.planning import fuse, running_choice, running_products
 from contad.engines.source.reading import frontend
 from contad.engines.source.writing import (
-    called_reverse,
     derivative_text,
     forward_sweep,
     loop_products,
@@ -78,7 +76,6 @@ PASSES = {
         Pass("choices", _TEXT, lambda *_: {}, (running_choice,)),
         Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "test_running_products.py"),
         Pass("find_product", (loop_products, forward_sweep), _nothing, (loop_products,), "test_loop_products.py"),
-        Pass("rename_scalars", (order, called_reverse), _nothing, (renaming,), "passes/renaming.py"),
         Pass("remove_dead_zeros", _ORDER, _nothing, (dead_stores,), "passes/dead_stores.py"),
         Pass("peel", _ORDER, _nothing, (peel,), "passes/peel.py"),
         Pass("replace_by_scalars", _ORDER, _nothing, (scalar_replacement,), "passes/scalar_replacement.py"),

@@ -55,8 +55,3 @@ class NameTable:
         self.add(Kind("float", value.kind.ndim), [value.name + BAR], frozenset([root + BAR for root in roots]))
         if not value.is_array:
             self.adjoints.add(value.name + BAR)
-
-    @property
-    def numbers(self) -> set[str]:
-        """All names that are no arrays."""
-        return {name for name, kind in self.kinds.items() if not kind.ndim}

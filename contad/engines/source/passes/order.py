@@ -11,7 +11,6 @@ from contad.engines.source.passes.hoist_allocations import hoist_allocations
 from contad.engines.source.passes.parallelise import SharedLoop, share_loops
 from contad.engines.source.passes.partial_dead_code import ask_for_value
 from contad.engines.source.passes.peel import peel
-from contad.engines.source.passes.renaming import rename_scalars
 from contad.engines.source.passes.scalar_replacement import replace_by_scalars
 from contad.engines.source.passes.strip_mining import strip_mine
 
@@ -70,7 +69,6 @@ def _is_scalar(draft: Draft) -> bool:
 
 
 PASSES = (
-    ListedPass("scalar renaming", lambda draft: rename_scalars(draft.run, draft.names)),
     ListedPass("dead store elimination", lambda draft: remove_dead_zeros(draft.run)),
     ListedPass("loop peeling", lambda draft: peel(draft.run), _is_scalar),
     ListedPass("scalar replacement", lambda draft: replace_by_scalars(draft.run, draft.names), _is_scalar),
