@@ -56,9 +56,10 @@ _FOLDED: dict[str, Callable[..., Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_CONVERSIONS = (known_functions.TO_FLOAT, known_functions.TO_INT)
+CONVERSIONS = {"float": known_functions.TO_FLOAT, "int": known_functions.TO_INT, "bool": known_functions.TO_BOOL}
 _BINARY = ("add", "subtract", "multiply", "divide", "checked_divide", "floor_divide", "remainder", "select")
 _SMALL = {"single": "float32", "unsigned": "unsigned integers"}
+WHOLE = (None, None, None)  # a slice of all
 TRIES = 10  # how often operations may be written again, as the bodies of nested loops are
 _LOGIC = ("<", "<=", ">", ">=", "==", "!=")
 
@@ -95,6 +96,14 @@ class Builder:
             yield block
         finally:
             self.block = outer
+
+    @contextlib.contextmanager
+    def trial(self) -> Iterator[None]:
+        """Throw away what is written meanwhile, which is not counted."""
+        before = self.added
+        with self.inside(Block()):
+            yield
+        self.added = before
 
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def apply(self, function: Function, *operands: Any) -> Any:
@@ -160,7 +169,7 @@ class Builder:
     def require_wide(self, function: Function, operands: Sequence[Any]) -> None:
         """Refuse arithmetic of numbers with fewer bits among themselves, which Numba rounds, or wraps."""
         chosen = function is known_functions.SELECT and len({x.kind for x in operands[1:]}) == 1
-        if function.result == "bool" or function in _CONVERSIONS or chosen:
+        if function.result == "bool" or function in (known_functions.TO_FLOAT, known_functions.TO_INT) or chosen:
             return
         small = {x.kind.small for x in operands} - {""}
         widening = (FLOAT, INT) if function.name in _BINARY else (FLOAT,)
@@ -209,18 +218,21 @@ class Builder:
         function = known_functions.power_by(n) if x.kind == FLOAT else None
         return self.apply(known_functions.POWER, x, constant(n)) if function is None else self.apply(function, x)
 
+    def as_float(self, x: Any) -> Any:
+        """An integer as a float, or an array of them."""
+        return x if x.kind.base == "float" else self.apply(known_functions.TO_FLOAT, x)
+
+    def negate(self, condition: Value) -> Value:
+        found: Value = self.apply(known_functions.NOT, condition)
+        return found
+
     def convert(self, x: Value, kind: Kind) -> Value:
         """x as a number of another kind, where it is merged with such numbers."""
         if x.kind == kind:
             return x
         if x.constant is not None:
             return constant({"float": float, "int": int, "bool": bool}[kind.base](x.constant))
-        to = {
-            "float": known_functions.TO_FLOAT,
-            "int": known_functions.TO_INT,
-            "bool": known_functions.TO_BOOL,
-        }[kind.base]
-        converted: Value = self.apply(to, x)
+        converted: Value = self.apply(CONVERSIONS[kind.base], x)
         return converted
 
     # ---- arrays ------------------------------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ from contad.engines.source.ir.single_assignment import (
     For,
     If,
     Kind,
+    Length,
+    Load,
     Permuted,
     Product,
     Reshaped,
@@ -30,7 +32,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
-from contad.engines.source.reading.builder import Builder
+from contad.engines.source.reading.builder import CONVERSIONS, WHOLE, Builder
 
 _LENGTHS = limit(
     "array operands differ in length along an axis; an axis of length 1 is repeated where the source shows its length, "
@@ -117,6 +119,16 @@ class WholeArrays:
         self.over(shape, lambda indices: self.put(array, indices, self.builder.load(entry, indices)))
         return array
 
+    def as_type(self, array: Any, base: str) -> Any:
+        """A new array with the elements of another one as numbers of another kind."""
+        if base == array.kind.base and not array.kind.narrow:
+            return self.copy_elements(array)
+        array, to = self.compute(array), CONVERSIONS[base]
+        shape = self.shape(array)
+        made = self.builder.create("empty", shape, base)
+        self.over(shape, lambda at: self.put(made, at, self.builder.apply(to, self.builder.load(array, at))))
+        return made
+
     def put(self, array: Value, indices: list[Value], number: Value) -> None:
         """array[indices] = number."""
         if array.kind.narrow:
@@ -130,17 +142,23 @@ class WholeArrays:
         shape = self.shape(array)
         if is_array(entry):
             if entry.kind.ndim > array.kind.ndim:
-                self.progress.refuse(
-                    node,
-                    "an assignment from an array with more dimensions",
-                    "take a part that has as many as the left side",
-                )
+                what = "an assignment from an array with more dimensions"
+                self.progress.refuse(node, what, "take a part that has as many as the left side")
             if any(operand is not array and set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
                 entry = self.copy_elements(entry)
             lengths = self.shape(entry)
             for axis in range(-len(lengths), 0):
                 self.require_equal(constant(1) if is_unit(entry, axis) else shape[axis], lengths[axis])
         self.over(shape, lambda indices: self.put(array, indices, self.element(entry, indices)))
+
+    def is_constant(self, x: Any) -> bool:
+        """Whether a number or an array is surely made of what is not differentiated."""
+        if isinstance(x, Elementwise):
+            return all(map(self.is_constant, x.operands))
+        if x.operation is None:
+            return x.constant is not None or x in self.progress.constants
+        seen = isinstance(x.operation, (Apply, Load, Length, View))
+        return seen and all(map(self.is_constant, x.operation.inputs))
 
     # ---- reductions --------------------------------------------------------------------------------------------------
     def fold(self, entry: Any, initial: Value, step: Callable[[Value, Value], Value]) -> Value:
@@ -171,13 +189,13 @@ class WholeArrays:
         ndim = entry.kind.ndim
         axis = axis.constant if isinstance(axis, Value) and axis.kind == INT else None
         if entry.kind.small:
-            self.progress.refuse(node, f"{ast.unparse(node)!r} of small numbers", "convert the array first")
+            self.progress.refuse(node, "{node} of small numbers", "convert the array first")
         if axis is None or not -ndim <= axis < ndim:
-            self.progress.refuse(node, f"the axis in {ast.unparse(node)!r}", "give it as a constant")
-        array, whole = self.compute(entry), (None, None, None)
+            self.progress.refuse(node, "the axis in {node}", "give it as a constant")
+        array = self.compute(entry)
         axis %= ndim
         lengths = self.shape(array)
-        line = lambda at: self.builder.view(array, [*at[:axis], whole, *at[axis:]])  # noqa: E731
+        line = lambda at: self.builder.view(array, [*at[:axis], WHOLE, *at[axis:]])  # noqa: E731
         base = known_functions.DIVIDE.result if entry.kind.base == "float" else "int"
         result = self.builder.create("empty", [*lengths[:axis], *lengths[axis + 1 :]], base, "sum")
         self.over(self.shape(result), lambda at: self.put(result, at, reduce(self, line(at))))

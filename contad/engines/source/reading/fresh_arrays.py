@@ -30,7 +30,7 @@ from contad.engines.source.ir.single_assignment import (
     View,
 )
 from contad.engines.source.ir.walks import around, leaves, precedes, walk
-from contad.engines.source.reading.builder import Builder
+from contad.engines.source.reading.builder import WHOLE, Builder
 from contad.engines.source.reading.progress import Environment
 
 _SAFE = {"add", "subtract", "multiply", "negative", "square", "select", "and", "or", "not"}
@@ -181,10 +181,9 @@ class FreshArrays:
 
     def first_part(self, buffer: Buffer, lengths: dict[int, Value]) -> Value:
         """The part of a buffer that is in use, by the lengths of the axes that shrink."""
-        whole = (None, None, None)
         axes = range(buffer.array.kind.ndim)
         return self.builder.view(
-            buffer.array, [(None, lengths[axis], None) if axis in lengths else whole for axis in axes]
+            buffer.array, [(None, lengths[axis], None) if axis in lengths else WHOLE for axis in axes]
         )
 
     def _is_free(self, k: int, waiting: list[tuple[Buffer, Value]]) -> bool:

@@ -255,10 +255,8 @@ class _Join:
     def _refusal(self) -> UnsupportedError:
         """What to raise where the greatest length cannot be told beforehand."""
         try:
-            self.merging.progress.stop(
-                f"the array {self.name.rpartition('.')[2]}, which may have another length after each iteration",
-                "make one array of the final length, and write into it",
-            )
+            what = f"the array {self.name.rpartition('.')[2]}, which may have another length after each iteration"
+            self.merging.progress.stop(what, "make one array of the final length, and write into it")
         except UnsupportedError as error:
             return error
 

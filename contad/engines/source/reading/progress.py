@@ -1,7 +1,9 @@
 """Where the reading of a function stands: the function, the line, and what is collected on the way."""
 
 import ast
+import contextlib
 import re
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from contad.engines.source.ir.refusal import refuse
@@ -12,6 +14,8 @@ from contad.functions.python_copy import Flags
 
 Environment = dict[str, Any]
 TAPE = 'rewrite it, or use engine="tape"'
+# the line is last, because the file that it is in is that of the scope
+_POSITION = ("scope", "flags", "inlining", "loop_depth", "branch_depth", "trying", "pinned", "line")
 
 
 class TooLong(Exception):
@@ -74,8 +78,28 @@ class Progress:
         return name
 
     def refuse(self, node: ast.AST, construct: str, remedy: str = TAPE) -> NoReturn:
-        """Refuse what stands in the line of a node."""
+        """Refuse what stands in the line of a node; `{node}` in the construct stands for its source."""
+        if "{node}" in construct:
+            construct = construct.replace("{node}", repr(ast.unparse(node)))
         refuse(self.scope.place.at(node), construct, remedy)
+
+    # ---- going back --------------------------------------------------------------------------------------------------
+    def position(self) -> dict[str, Any]:
+        """Where reading stands, to return to."""
+        return {name: getattr(self, name) for name in _POSITION}
+
+    def return_to(self, position: dict[str, Any]) -> None:
+        """Stand there again."""
+        for name, x in position.items():
+            setattr(self, name, x)
+
+    @contextlib.contextmanager
+    def standing(self, **facts: Any) -> Iterator[None]:
+        """Stand elsewhere for a while; an exception leaves it where it was raised."""
+        before = {name: getattr(self, name) for name in facts}
+        self.return_to(facts)
+        yield
+        self.return_to(before)
 
     def stop(self, construct: str, remedy: str) -> NoReturn:
         """Refuse what stands in the present line."""
