@@ -93,7 +93,7 @@ class CallReader:
         return self._user_function(function, site)
 
     def _read_arguments(self, called: Any, node: ast.Call, env: Environment) -> CallSite:
-        """The call, with what its arguments stand for."""
+        """The call, with what its arguments stand for; starred tuples are taken apart."""
         arguments: list[Any] = []
         listed = isinstance(called, Object) and (is_in_bodies(called.value) or any(called.value is f for f in _LISTED))
         for argument in [*node.args, *(k.value for k in node.keywords)]:
