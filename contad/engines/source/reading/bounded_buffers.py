@@ -20,7 +20,7 @@ from contad.engines.source.ir.entries import Iteration, Object, constant, is_num
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import INT, Check, Kind, Value
 from contad.engines.source.reading.reader import Reader
-from contad.native.key_slots import find_slot, places_for
+from contad.numba_functions.key_slots import find_slot, places_for
 
 _FULL = limit("a list grows by more than the loops around append tell where it is made; make it behind their limits")
 _FULL_DICT = limit(

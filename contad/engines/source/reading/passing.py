@@ -25,7 +25,7 @@ from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.reader import Reader
 from contad.errors import StaleSourceError, UnsupportedError
 from contad.functions.python_copy import is_dispatcher
-from contad.native.writes import calls_writers
+from contad.numba_functions.writes import calls_writers
 from contad.rules.definition import definition_of
 from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule

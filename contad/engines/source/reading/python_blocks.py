@@ -18,7 +18,7 @@ from contad.engines.source.reading.passing import NotPassed, Passed, add_handed
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.reader import Reader
 from contad.errors import UnsupportedError
-from contad.native.object_mode import PythonBlock, compile_block
+from contad.numba_functions.object_mode import PythonBlock, compile_block
 from contad.rules.definition import factory_of
 
 _FIXED = "read contad.stop_gradient(...) of it in the block, where it is to be held fixed"
