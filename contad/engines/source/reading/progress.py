@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import operator
 import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -16,6 +17,7 @@ Environment = dict[str, Any]
 TAPE = 'rewrite it, or use engine="tape"'
 # the line is last, because the file that it is in is that of the scope
 _POSITION = ("scope", "flags", "inlining", "loop_depth", "branch_depth", "trying", "pinned", "line")
+_read_position = operator.attrgetter(*_POSITION)
 
 
 class TooLong(Exception):
@@ -84,22 +86,22 @@ class Progress:
         refuse(self.scope.place.at(node), construct, remedy)
 
     # ---- going back --------------------------------------------------------------------------------------------------
-    def position(self) -> dict[str, Any]:
+    def position(self) -> tuple[Any, ...]:
         """Where reading stands, to return to."""
-        return {name: getattr(self, name) for name in _POSITION}
+        return _read_position(self)
 
-    def return_to(self, position: dict[str, Any]) -> None:
+    def return_to(self, position: tuple[Any, ...]) -> None:
         """Stand there again."""
-        for name, x in position.items():
+        for name, x in zip(_POSITION, position, strict=True):
             setattr(self, name, x)
 
     @contextlib.contextmanager
     def standing(self, **facts: Any) -> Iterator[None]:
         """Stand elsewhere for a while; an exception leaves it where it was raised."""
         before = {name: getattr(self, name) for name in facts}
-        self.return_to(facts)
+        vars(self).update(facts)
         yield
-        self.return_to(before)
+        vars(self).update(before)
 
     def stop(self, construct: str, remedy: str) -> NoReturn:
         """Refuse what stands in the present line."""
