@@ -32,7 +32,7 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import leaves, values_in
 from contad.engines.source.tangents.called_tangents import CalleeTangents
-from contad.engines.source.tangents.program_tangents import ProgramTangents, map_tree
+from contad.engines.source.tangents.program_tangents import ProgramTangents
 from contad.rules.bent_arguments import bent_pairs
 
 # linear in their second operand, where the first is constant
@@ -76,14 +76,6 @@ class ProgramNodes(ProgramTangents):
         nodes = ProgramNodes(program, given, leaves(program.returned), graph, self.callees)
         nodes.write()
         return nodes
-
-    def of_result(self, value: Value) -> Value:
-        """The nodes of what is returned, if it is or holds a float."""
-        if value.is_array and value not in self.dots:
-            made = Value(self.kind_of_dot(value))
-            self.append.add(Create("zeros", self.append.shape_of(value), made))
-            return made
-        return self.dot(value)
 
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def _of_Apply(self, o: Apply) -> None:
@@ -223,11 +215,6 @@ class ProgramNodes(ProgramTangents):
 def add_nodes(program: SourceProgram, argnums: Sequence[int], write: type[ProgramNodes] = ProgramNodes) -> None:
     """Give a program further parameters: the nodes of these arguments, and the graph; it returns (nodes, value)."""
     wanted = [program.parameters[k] for k in argnums]
-    graph = Value(Kind("int", 2), "graph")
-    made = write(program, values_in(wanted), leaves(program.returned), graph)
+    made = write(program, values_in(wanted), leaves(program.returned), Value(Kind("int", 2), "graph"))
     made.write()
-    added = [*(map_tree(tree, lambda v: made.dots[v]) for tree in wanted), graph]
-    program.parameters += added
-    program.tangents += added
-    made.append.line = 0
-    program.returned = map_tree(program.returned, made.of_result), program.returned
+    made.return_with(wanted, program.returned)
