@@ -1,6 +1,6 @@
 """What the engine `generated` refuses, and what to write instead: `python -m notes.refusals` writes the page anew.
 
-The rows are read from the source of `contad/engines/source`: every call of `refuse` and `stop`, and every
+The rows are read from the source of `contad/engines/source`: every call of `refuse`, `refusal` and `stop`, and every
 UnsupportedError that is raised there, with the remedy that the message ends with.
 """
 
@@ -74,7 +74,7 @@ def find_refusals() -> list[Refusal]:
 
 def _refusals_of(file: Path, function: ast.FunctionDef, tree: ast.Module) -> Iterator[Refusal]:
     """Those of one function; what `refuse` and `stop` hand on to one another is none."""
-    if function.name in ("refuse", "stop") and function.args.args[-1].arg == "remedy":
+    if function.name in ("refuse", "stop", "refusal") and function.args.args[-1].arg == "remedy":
         return
     about = str(ast.get_docstring(function) or "").partition("\n")[0].rstrip(".")
     for node in ast.walk(function):
@@ -88,7 +88,7 @@ def _refusals_of(file: Path, function: ast.FunctionDef, tree: ast.Module) -> Ite
             for text in _texts(node.args[0], function, tree):
                 construct, remedy = _split(text)
                 yield Refusal(file, node.lineno, f"a name that is read where {construct}", remedy or TAPE, about)
-        elif name in ("refuse", "stop"):
+        elif name in ("refuse", "stop", "refusal"):
             # that of a call has its own node, and a default
             of_site = file.stem == "call_site" or ast.unparse(node.func).endswith("site.refuse")
             first = 0 if name == "stop" or of_site else 1

@@ -1,6 +1,6 @@
 """Bodies of functions with long ladders of `elif`, and rows of early exits."""
 
-from contad.engines.source.reading.ladders import LONGEST
+from contad.engines.source.reading.exits import LONGEST
 
 N = 130  # more than the hundred levels that Python takes
 LOOP = "s = 0.0\ny = np.zeros(5)\nfor i in range(5):\n    w = a * (0.5 + 0.2 * x[i])\n"

@@ -292,9 +292,7 @@ def _count(
     return found
 
 
-def _call(
-    reader: Reader, body: list[ast.stmt], env: Environment, node: ast.stmt, refusal: UnsupportedError
-) -> Any:
+def _call(reader: Reader, body: list[ast.stmt], env: Environment, node: ast.stmt, refusal: UnsupportedError) -> Any:
     """The call of the function of these statements."""
     read = [name for name in find_read_first(body) if name in env and not isinstance(env[name], Unknown)]
     empty = [name for name in read if isinstance(env[name], BoundedBuffer) and not env[name].is_typed]

@@ -1,7 +1,7 @@
 """Calls: of methods, of the user's own functions, which are written in place, and of those of NumPy and Python."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -23,7 +23,7 @@ from contad.engines.source.ir.entries import (
     same,
 )
 from contad.engines.source.ir.single_assignment import Call, SourceProgram, Value
-from contad.engines.source.ir.walks import leaves, like
+from contad.engines.source.ir.walks import leaves, map_tree
 from contad.engines.source.reading import class_instances, points, record_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.call_site import METHODS, READERS, CallSite, is_none
@@ -60,11 +60,6 @@ def _as_tuple(node: ast.expr) -> ast.expr:
 
 def _is_text(x: Any) -> bool:
     return isinstance(x, Object) and isinstance(x.value, str)
-
-
-def _fill(tree: Any, values: Iterator[Value]) -> Any:
-    """Nested tuples with these values as leaves."""
-    return like(tree, (_fill(part, values) for part in tree)) if isinstance(tree, tuple) else next(values)
 
 
 class CallReader:
@@ -259,7 +254,8 @@ class CallReader:
         inputs += [self.reader.capture_array(array, node, name) for name, array in callee.captured.items()]
         results = [Value(output.kind) for output in callee.outputs]
         self.builder.add(Call(callee, inputs, results))
-        return _fill(callee.program.returned, iter(results))
+        following = iter(results)
+        return map_tree(callee.program.returned, lambda _: next(following))
 
     def callee(self, scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> Callee | None:
         """A function for arguments of these kinds, read once; None for one that has to be written in place."""

@@ -9,11 +9,12 @@ from typing import Any
 
 from numba import types
 
-from contad.engines.source.ir.entries import Instance, Method, Object, Opaque, constant, is_number
+from contad.engines.source.ir.entries import Instance, Method, Object, Opaque, constant
 from contad.engines.source.ir.single_assignment import Value
 from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.reader import Reader
+from contad.engines.source.reading.record_arrays import put_number
 
 _BASES = {"float64": "float", "int64": "int", "bool": "bool"}
 
@@ -68,14 +69,11 @@ def find_cell(reader: Reader, instance: Any, target: ast.Attribute) -> Value | N
     return instance.fields.get(field) if _is_number(instance.type, field) else None
 
 
-def assign_field(
-    reader: Reader, instance: Any, target: ast.Attribute, entry: Any, env: Environment
-) -> None:
+def assign_field(reader: Reader, instance: Any, target: ast.Attribute, entry: Any, env: Environment) -> None:
     """instance.name = entry."""
-    text = ast.unparse(target)
     if not isinstance(instance, Instance):
-        what = "an instance that is given" if isinstance(instance, Opaque) else "an attribute"
-        reader.refuse(target, f"the assignment to {text!r} of {what}", "make the instance in the function")
+        of = "an instance that is given" if isinstance(instance, Opaque) else "an attribute"
+        reader.refuse(target, f"the assignment to {{node}} of {of}", "make the instance in the function")
     cls = instance.type
     if target.attr in cls.jit_props:
         reader.inline(cls.jit_props[target.attr]["set"], [instance, entry], {}, target, env)
@@ -83,23 +81,17 @@ def assign_field(
     field = _field(cls, target.attr)
     cell = find_cell(reader, instance, target)
     if cell is not None:
-        if not is_number(entry) or (entry.kind.base == "float" and cell.kind.base != "float"):
-            reader.refuse(
-                target, f"the assignment to {text!r} of another type than {cls.struct[field]}", "give what is declared"
-            )
-        reader.arrays.put(cell, [constant(0)], entry)
+        put_number(reader, cell, [constant(0)], entry, target, cls.struct[field])
         return
     if instance.block is not reader.builder.block:
-        reader.refuse(
-            target, f"the assignment to {text!r}, which is no number, in a branch or a loop",
-            "give it a value where the instance is made, and change its elements",
-        )  # fmt: skip
+        what = "the assignment to {node}, which is no number, in a branch or a loop"
+        reader.refuse(target, what, "give it a value where the instance is made, and change its elements")
     entry = reader.settle(entry)
     t = cls.struct.get(field)
     if isinstance(t, types.Array):
         is_such = isinstance(entry, Value) and entry.kind.ndim == t.ndim and not entry.kind.narrow
         if not is_such or _BASES.get(str(t.dtype)) != entry.kind.base:
-            reader.refuse(target, f"the assignment to {text!r} of another type than {t}", "give what is declared")
+            reader.refuse(target, f"the assignment to {{node}} of another type than {t}", "give what is declared")
     instance.fields[field] = entry
 
 

@@ -9,12 +9,24 @@
 
 `return e` is `.result = e`, and `.returned = True` where statements follow. The dots keep the names apart from the
 user's. A loop statement gets an attribute `flags`: the names that end it.
+
+Long ladders of `elif` as short ones, one after the other: Python takes a hundred levels of indentation, no more.
+
+    if a: ...                     .pending1 = False
+    elif b: ...                   if a: ...
+    elif c: ...          ->       elif b: ...
+    elif d: ...                   else: .pending1 = True
+    else: ...                     if .pending1:
+                                      .pending1 = False
+                                      if c: ...
+                                      elif d: ...
+                                      else: ...
 """
 
 import ast
 import copy
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 RESULT, RETURNED = ".result", ".returned"
 LONGEST = 24  # exits, or rungs of a ladder, that are nested in one another and do not stand one after the other
@@ -209,3 +221,51 @@ def _always_leaves(statements: Sequence[ast.stmt]) -> bool:
         or (isinstance(statement, ast.If) and _always_leaves(statement.body) and _always_leaves(statement.orelse))
         for statement in statements
     )
+
+
+# ---- ladders ---------------------------------------------------------------------------------------------------------
+def without_ladders(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements without ladders of more than LONGEST rungs; the new names begin with a dot, as no user's does."""
+    numbers = itertools.count(1)
+
+    def block(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """The statements, and those inside of them, without long ladders."""
+        done: list[ast.stmt] = []
+        for statement in statements:
+            if isinstance(statement, ast.If):
+                done += ladder(statement)
+            elif isinstance(statement, (ast.For, ast.While)):
+                changed = copy.copy(statement)
+                changed.body, changed.orelse = block(statement.body), block(statement.orelse)
+                done.append(changed)
+            else:
+                done.append(statement)
+        return done
+
+    def ladder(statement: ast.If) -> list[ast.stmt]:
+        """An if as ladders of LONGEST rungs, of which the flag tells whether the next is to be climbed."""
+        rungs = list(_rungs(statement))
+        otherwise = block(rungs[-1].orelse)
+        parts = [rungs[k : k + LONGEST] for k in range(0, len(rungs), LONGEST)]
+        pending = f".pending{next(numbers)}"
+        done: list[ast.stmt] = []
+        for part in parts:
+            below = otherwise if part is parts[-1] else [assign(pending, ast.Constant(True), part[-1])]
+            for rung in reversed(part):
+                changed = copy.copy(rung)
+                changed.body, changed.orelse = block(rung.body), below
+                below = [changed]
+            if len(parts) > 1:
+                below = [assign(pending, ast.Constant(False), part[0]), *below]
+            done += below if part is parts[0] else [locate(ast.If(ast.Name(pending, ast.Load()), below, []), part[0])]
+        return done
+
+    return block(body)
+
+
+def _rungs(statement: ast.If) -> Iterator[ast.If]:
+    """An if, and every elif."""
+    yield statement
+    while len(statement.orelse) == 1 and isinstance(statement.orelse[0], ast.If):
+        statement = statement.orelse[0]
+        yield statement

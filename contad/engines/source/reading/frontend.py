@@ -144,7 +144,7 @@ def _program(
         construct = f"a write into an array that may be the one named {buffer.name}, which a loop makes anew"
         refuse(place, construct, f"write into a copy, as in {buffer.name} = {buffer.name}.copy()")
     _refuse_writes(builder.block, progress)
-    line = progress.copies.find_written(builder.block)
+    line = reader.merging.fresh.copies.find_written(builder.block)
     if line is not None:
         place = Place(scope.place.filename, scope.place.function, line)
         refuse(place, "an array that may be another one or a copy of it, one of which is written", "call .copy() first")

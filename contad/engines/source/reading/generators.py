@@ -18,8 +18,7 @@ from contad.engines.source.ir.entries import Yielding, constant, is_number, join
 from contad.engines.source.ir.single_assignment import Value
 from contad.engines.source.ir.walks import like
 from contad.engines.source.reading.declared_names import cast, cast_arguments
-from contad.engines.source.reading.exits import locate, without_exits
-from contad.engines.source.reading.ladders import without_ladders
+from contad.engines.source.reading.exits import locate, without_exits, without_ladders
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.reader import Reader
 

@@ -28,9 +28,7 @@ _TYPES = {"empty_list": ("item_type",), "empty": ("key_type", "value_type")}  # 
 
 
 # ---- those that are filled -------------------------------------------------------------------------------------------
-def read_filled(
-    reader: Reader, statement: ast.Assign, env: Environment
-) -> BoundedBuffer | KeyedBuffer | None:
+def read_filled(reader: Reader, statement: ast.Assign, env: Environment) -> BoundedBuffer | KeyedBuffer | None:
     """The list or dict of `name = ...`, where later statements put something in; None of anything else."""
     if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
         return None

@@ -5,6 +5,7 @@ carried as an integer, the number of the array it stands for; so the reverse pas
 Of an array that an iteration makes the contents are carried.
 """
 
+import ast
 import copy
 from collections.abc import Callable
 from typing import Any
@@ -254,11 +255,9 @@ class _Join:
 
     def _refusal(self) -> UnsupportedError:
         """What to raise where the greatest length cannot be told beforehand."""
-        try:
-            what = f"the array {self.name.rpartition('.')[2]}, which may have another length after each iteration"
-            self.merging.progress.stop(what, "make one array of the final length, and write into it")
-        except UnsupportedError as error:
-            return error
+        what = f"the array {self.name.rpartition('.')[2]}, which may have another length after each iteration"
+        progress, remedy = self.merging.progress, "make one array of the final length, and write into it"
+        return progress.refusal(ast.Pass(lineno=progress.line), what, remedy)
 
 
 def _buffers(patterns: Any) -> set[Value]:

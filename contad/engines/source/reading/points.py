@@ -73,9 +73,7 @@ def read_part(reader: Reader, point: Point, node: ast.Subscript, env: Environmen
     return reader.builder.view(point.array, [*[NEW_AXIS] * (len(parts) - 1), (None, None, None)])
 
 
-def find_place(
-    reader: Reader, point: Point, target: ast.Subscript, env: Environment
-) -> tuple[Value, list[Any]]:
+def find_place(reader: Reader, point: Point, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
     """Where point[()] = x and point[...] = x go."""
     index = reader.expression(target.slice, env)
     if index != () and not (isinstance(index, Object) and index.value is Ellipsis):

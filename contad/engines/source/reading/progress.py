@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from contad.engines.source.ir.refusal import refuse
+from contad.engines.source.ir.refusal import refusal, refuse
 from contad.engines.source.ir.single_assignment import Value
 from contad.engines.source.reading.scope import Scope
-from contad.engines.source.reading.unshared_copies import UnsharedCopies
+from contad.errors import UnsupportedError
 from contad.functions.python_copy import Flags
 
 Environment = dict[str, Any]
@@ -45,7 +45,6 @@ class Progress:
         self.typed: dict[Any, Any] = {}  # the types that Numba has found for expressions
         self.blocks: dict[Any, Any] = {}  # functions made of blocks in objmode
         self.callees: dict[Any, Any] = {}
-        self.copies = UnsharedCopies()
         self.calling = False  # whether functions are called that need not be written in place
         self.at_ties = False  # whether what picks among equal elements is read so that second derivatives are right
         self.branch_depth = self.loop_depth = 0
@@ -81,9 +80,13 @@ class Progress:
 
     def refuse(self, node: ast.AST, construct: str, remedy: str = TAPE) -> NoReturn:
         """Refuse what stands in the line of a node; `{node}` in the construct stands for its source."""
+        raise self.refusal(node, construct, remedy)
+
+    def refusal(self, node: ast.AST, construct: str, remedy: str) -> UnsupportedError:
+        """The error to raise, perhaps later."""
         if "{node}" in construct:
             construct = construct.replace("{node}", repr(ast.unparse(node)))
-        refuse(self.scope.place.at(node), construct, remedy)
+        return refusal(self.scope.place.at(node), construct, remedy)
 
     # ---- going back --------------------------------------------------------------------------------------------------
     def position(self) -> tuple[Any, ...]:

@@ -70,7 +70,8 @@ def read_objmode(reader: Reader, node: ast.With, env: Environment) -> dict[str, 
     if key not in progress.blocks:
         progress.blocks[key] = _compile(reader, node, names, declared)
     function = ast.Call(ast.Name(progress.name_callable(progress.blocks[key]), ast.Load()), given, [])
-    refusal = _refusal(reader, node, names)
+    what = f"an objmode block that reads what is differentiated, among {', '.join(names)}"
+    refusal = progress.refusal(node, what, _FIXED)
     if not declared:
         reader.builder.add(Handed(function, inputs.inputs, [], None, set(), refusal))
         return {}
@@ -80,14 +81,6 @@ def read_objmode(reader: Reader, node: ast.With, env: Environment) -> dict[str, 
     together = types.Tuple(list(declared.values()))
     found = add_handed(reader, function, inputs, function, together, tuple(kinds.values()), refusal)
     return dict(zip(declared, found, strict=True))
-
-
-def _refusal(reader: Reader, node: ast.With, names: list[str]) -> UnsupportedError:
-    """What to raise where a derivative would have to pass."""
-    try:
-        reader.refuse(node, f"an objmode block that reads what is differentiated, among {', '.join(names)}", _FIXED)
-    except UnsupportedError as error:
-        return error
 
 
 def _refuse_writes(reader: Reader, node: ast.With, names: Iterable[str]) -> None:

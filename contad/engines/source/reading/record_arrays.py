@@ -174,9 +174,7 @@ def copy_records(reader: Reader, records: RecordArray) -> RecordArray:
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
-def find_place(
-    reader: Reader, records: RecordArray, name: Any, target: ast.expr
-) -> tuple[Value, list[Any]]:
+def find_place(reader: Reader, records: RecordArray, name: Any, target: ast.expr) -> tuple[Value, list[Any]]:
     """The array that a field of a record is written into, and where in it."""
     if records.argument:
         raise WrittenArgument(records.argument)
@@ -193,9 +191,14 @@ def assign_field(reader: Reader, records: RecordArray, name: Any, target: ast.ex
     if any(isinstance(part, tuple) for part in spec):
         reader.arrays.fill(reader.builder.view(field, spec), entry, target)
         return
+    put_number(reader, field, spec, entry, target, "it has")
+
+
+def put_number(reader: Reader, field: Value, place: list[Any], entry: Any, target: ast.expr, declared: Any) -> None:
+    """A number as a field, which is of a type that is declared."""
     if not is_number(entry) or (entry.kind.base == "float" and field.kind.base != "float"):
-        reader.refuse(target, "the assignment to {node} of another type than it has", "give what is declared")
-    reader.arrays.put(field, spec, entry)
+        reader.refuse(target, f"the assignment to {{node}} of another type than {declared}", "give what is declared")
+    reader.arrays.put(field, place, entry)
 
 
 def assign_record(reader: Reader, record: RecordArray, entry: Any, target: ast.Subscript) -> None:

@@ -68,7 +68,7 @@ def copy_unshared(site: CallSite, array: Value, make: Callable[[CallSite, Any], 
     before = len(operations)
     copy = make(site, array)
     if order == UNSEEN:
-        site.progress.copies.add(array, copy, operations[before:], site.progress.line)
+        site.reader.merging.fresh.copies.add(array, copy, operations[before:], site.progress.line)
     return copy
 
 

@@ -87,14 +87,8 @@ class StatementReader:
         if isinstance(target, ast.Name):
             if isinstance(entry, Elementwise):
                 entry = self.arrays.compute(entry, target.id)
-            if target.id in self.progress.scope.declared:
-                entry = cast(
-                    self.builder,
-                    self.progress.scope.dispatcher,
-                    target.id,
-                    entry,
-                    self.progress.scope.declared[target.id],
-                )
+            scope = self.progress.scope
+            entry = cast(self.builder, scope.dispatcher, target.id, entry, scope.declared.get(target.id))
             if isinstance(entry, Value) and not entry.hint and entry.constant is None:
                 entry.hint = target.id
             env[target.id] = entry
@@ -184,31 +178,26 @@ class StatementReader:
     def do_AugAssign(self, statement: ast.AugAssign, env: Environment) -> None:
         """x op= y of a name, an element or a part of an array."""
         target, operator = statement.target, type(statement.op).__name__
+        placed = None
         if isinstance(target, ast.Subscript):
-            array, spec = self.place(target, env)
-            if has_arrays(spec):
-                self._update_elements(array, spec, operator, statement, env)
-                return
-            if all(isinstance(part, Value) for part in spec):
-                self._update_element(array, spec, operator, statement, env)
-                return
-            old: Any = self.builder.view(array, spec)
+            placed = self.place(target, env)
         elif isinstance(target, ast.Attribute):
             instance = self.reader.expression(target.value, env)
             if isinstance(instance, RecordArray):
-                array, spec = record_arrays.find_place(self.reader, instance, target.attr, target)
-                if all(isinstance(part, Value) for part in spec):
-                    self._update_element(array, spec, operator, statement, env)
-                    return
-            cell = class_instances.find_cell(self.reader, instance, target)
-            if cell is not None:
-                self._update_element(cell, [constant(0)], operator, statement, env)
-                return
-            old = self.reader.expression(target, env)
-        elif isinstance(target, ast.Name):
-            old = self.reader.expression(ast.Name(target.id, ast.Load(), lineno=statement.lineno), env)
-        else:
+                placed = record_arrays.find_place(self.reader, instance, target.attr, target)
+            elif (cell := class_instances.find_cell(self.reader, instance, target)) is not None:
+                placed = cell, [constant(0)]
+        elif not isinstance(target, ast.Name):
             self.reader.refuse(statement, f"the assignment to {ast.unparse(target)!r}")
+        if placed is not None and (has_arrays(placed[1]) or all(isinstance(part, Value) for part in placed[1])):
+            self._update_elements(*placed, operator, statement, env)
+            return
+        if placed is not None:
+            old: Any = self.builder.view(*placed)
+        else:
+            read = copy.copy(target)
+            read.ctx = ast.Load()
+            old = self.reader.expression(ast.copy_location(read, statement), env)
         entry = self.reader.expression(statement.value, env)
         if isinstance(old, Point):
             points.update(self.reader, old, operator, statement, entry)
@@ -240,38 +229,35 @@ class StatementReader:
 
         self.arrays.over([length], update)
 
-    def _update_element(
-        self, array: Value, spec: list[Value], operator: str, statement: ast.AugAssign, env: Environment
-    ) -> None:
-        """array[spec] op= value; a sum is an operation of its own, whose reverse is cheap."""
-        if array.kind.narrow:
-            what = "a write into an array of fewer than 64 bits, which wraps or rounds"
-            self.reader.refuse(statement, what, "make it int64 or float64")
-        base = Kind(array.kind.base)
-        old = self.builder.load(array, spec)  # before the right side, which may call what writes it
-        before = len(self.builder.block.operations)
-        value = self.reader.number(statement.value, env)
-        written = {root for o in self.builder.block.operations[before:] for root in find_written_roots(o)}
-        in_place = base.base == "float" or value.kind.base == base.base == "int"
-        if operator in ("Add", "Sub") and in_place and not written & set(array.roots):
-            number = self.builder.convert(value, base)
-            self.builder.add(Accumulate(array, spec, number, "+" if operator == "Add" else "-"))
-            return
-        new = self.reader.binary(operator, old, value, statement)
-        if new.kind.base == "float" and base != Kind("float"):
-            self.reader.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
-        self.arrays.put(array, spec, new)
-
     def _update_elements(
         self, array: Value, spec: list[Any], operator: str, statement: ast.AugAssign, env: Environment
     ) -> None:
-        """array[positions] op= value: all are read before any is written."""
-        access = self.index_arrays
-        old = access.read(array, spec, statement.target)
-        new = self.reader.binary(operator, old, self.reader.expression(statement.value, env), statement)
-        if new.kind.base == "float" and array.kind.base != "float":
+        """array[spec] op= value, of one element or of those at positions, which are all read before any is written.
+
+        A sum is an operation of its own, whose reverse is cheap.
+        """
+        several = has_arrays(spec)
+        if array.kind.narrow and not several:
+            what = "a write into an array of fewer than 64 bits, which wraps or rounds"
+            self.reader.refuse(statement, what, "make it int64 or float64")
+        base, target = array.kind.base, statement.target
+        # before the right side, which may call what writes it
+        old = self.index_arrays.read(array, spec, target) if several else self.builder.load(array, spec)
+        before = len(self.builder.block.operations)
+        value = (self.reader.expression if several else self.reader.number)(statement.value, env)
+        written = {root for o in self.builder.block.operations[before:] for root in find_written_roots(o)}
+        if operator in ("Add", "Sub") and not several and not written & set(array.roots):
+            if base == "float" or value.kind.base == base == "int":
+                number = self.builder.convert(value, Kind(base))
+                self.builder.add(Accumulate(array, spec, number, "+" if operator == "Add" else "-"))
+                return
+        new = self.reader.binary(operator, old, value, statement)
+        if new.kind.base == "float" and base != "float":
             self.reader.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
-        access.write(array, spec, new, statement.target)
+        if several:
+            self.index_arrays.write(array, spec, new, target)
+        else:
+            self.arrays.put(array, spec, new)
 
     def do_FunctionDef(self, statement: ast.FunctionDef, env: Environment) -> None:
         if self.progress.loop_depth:
@@ -351,9 +337,7 @@ class StatementReader:
 
         self.loop(env, find_assigned(statement.body), write, statement)
 
-    def loop(
-        self, env: Environment, names: list[str], write: Callable[..., Loop], statement: Any = None
-    ) -> None:  # fmt: skip
+    def loop(self, env: Environment, names: list[str], write: Callable[..., Loop], statement: Any = None) -> None:
         """A loop that assigns names; arrays may become longer in it that is a statement of the user's."""
 
         def count(name: str, axis: int, refusal: UnsupportedError) -> Value:

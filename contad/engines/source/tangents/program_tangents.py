@@ -69,7 +69,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
-from contad.engines.source.ir.walks import leaves, like, values_in, walk
+from contad.engines.source.ir.walks import leaves, map_tree, values_in, walk
 from contad.engines.source.tangents.appending import ZERO, Appender
 from contad.engines.source.tangents.called_tangents import CalleeTangents, write_tangents
 from contad.engines.source.tangents.matrix_tangents import MatrixTangents
@@ -78,13 +78,6 @@ from contad.engines.source.tangents.rule_tangents import RuleTangents
 from contad.errors import UnsupportedError
 
 DOT = "_dot"  # the suffix of a tangent
-
-
-def map_tree(tree: Any, new: Any) -> Any:
-    """Nested tuples with every value replaced; what is none, as None, stays."""
-    if isinstance(tree, tuple):
-        return like(tree, (map_tree(part, new) for part in tree))
-    return new(tree) if isinstance(tree, Value) else tree
 
 
 class ProgramTangents:
