@@ -3,9 +3,10 @@
 That of a function is a callee with further arguments; that of a derivative are operations of the same kind.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Any, Protocol
 
+from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.shared_callees import Callee
 from contad.engines.source.analysis.simplify import simplify
@@ -77,7 +78,7 @@ class Tangents(Protocol):
     """What is known of the tangents of a program while they are written into it."""
 
     append: Appender
-    active: Container[Value]
+    active: Activity
     dots: dict[Value, Value]
 
     def dot(self, value: Value) -> Value: ...
