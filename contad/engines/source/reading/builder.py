@@ -42,7 +42,7 @@ _RECIPROCALS = {
     known_functions.DIVIDE: known_functions.RECIPROCAL,
     known_functions.CHECKED_DIVIDE: known_functions.CHECKED_RECIPROCAL,
 }
-_FOLDED: dict[str, Callable[..., Any]] = {
+FOLDED: dict[str, Callable[..., Any]] = {
     "add": lambda x, y: x + y,
     "subtract": lambda x, y: x - y,
     "multiply": lambda x, y: x * y,
@@ -61,7 +61,7 @@ _BINARY = ("add", "subtract", "multiply", "divide", "checked_divide", "floor_div
 _SMALL = {"single": "float32", "unsigned": "unsigned integers"}
 WHOLE = (None, None, None)  # a slice of all
 TRIES = 10  # how often operations may be written again, as the bodies of nested loops are
-_LOGIC = ("<", "<=", ">", ">=", "==", "!=")
+LOGIC = ("<", "<=", ">", ">=", "==", "!=")
 
 
 class Builder:
@@ -130,8 +130,8 @@ class Builder:
             if function is known_functions.TO_FLOAT:
                 return constant(float(constants[0]))
             whole = all(isinstance(c, int) for c in constants) or len(constants) == 1
-            if function.name in _FOLDED and (whole or function.name in _LOGIC):
-                folded = _FOLDED[function.name](*constants)
+            if function.name in FOLDED and (whole or function.name in LOGIC):
+                folded = FOLDED[function.name](*constants)
                 if isinstance(folded, int) and not fits(folded):
                     self.progress.stop("integers whose result does not have 64 bits", "compute it with floats")
                 return constant(folded)
@@ -196,6 +196,8 @@ class Builder:
 
     def power(self, x: Any, y: Any, by_ufunc: bool = False) -> Any:
         """x ** y; powers by a small integer are products where Numba compiles them so, which a ufunc does not."""
+        if any(isinstance(v, Elementwise) or v.is_array for v in (x, y)):
+            return Elementwise(known_functions.POWER_BY_UFUNC if by_ufunc else known_functions.POWER, [x, y])
         if any(v.kind.small for v in (x, y)):
             self.require_wide(known_functions.POWER, [x, y])
         n = y.constant if isinstance(y, Value) else None

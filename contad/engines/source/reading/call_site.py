@@ -108,7 +108,7 @@ class CallSite:
             self.refuse(f"{function.name} of something that is no number or array", "give numbers and arrays")
         if function.name == "power":
             x, y = operands
-            return self.arrays.power(x, y, function.template.startswith("np."))
+            return self.builder.power(x, y, function.template.startswith("np."))
         if function.result == "float":
             operands = [self.builder.as_float(x) for x in operands]
         return self.apply(function, *operands)

@@ -12,11 +12,10 @@ from numba import types
 from contad.engines.source.ir.entries import Instance, Method, Object, Opaque, constant
 from contad.engines.source.ir.single_assignment import Value
 from contad.engines.source.reading.call_site import CallSite
+from contad.engines.source.reading.numba_typing import BASES
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.reader import Reader
 from contad.engines.source.reading.record_arrays import put_number
-
-_BASES = {"float64": "float", "int64": "int", "bool": "bool"}
 
 
 def class_of(x: Any) -> Any:
@@ -32,9 +31,9 @@ def make_instance(site: CallSite, cls: types.ClassType) -> Instance:
     made = Instance(cls, {}, site.builder.block)
     for name, t in cls.struct.items():
         if isinstance(t, (types.Number, types.Boolean)):
-            if str(t) not in _BASES:
+            if str(t) not in BASES:
                 site.refuse(f"the field {name} of {cls.class_name}, of type {t}", "declare float64, int64 or boolean")
-            made.fields[name] = site.builder.create("zeros", [constant(1)], _BASES[str(t)], name)
+            made.fields[name] = site.builder.create("zeros", [constant(1)], BASES[str(t)], name)
     site.inline(cls.jit_methods["__init__"], [made, *site.arguments], site.keywords)
     return made
 
@@ -90,7 +89,7 @@ def assign_field(reader: Reader, instance: Any, target: ast.Attribute, entry: An
     t = cls.struct.get(field)
     if isinstance(t, types.Array):
         is_such = isinstance(entry, Value) and entry.kind.ndim == t.ndim and not entry.kind.narrow
-        if not is_such or _BASES.get(str(t.dtype)) != entry.kind.base:
+        if not is_such or BASES.get(str(t.dtype)) != entry.kind.base:
             reader.refuse(target, f"the assignment to {{node}} of another type than {t}", "give what is declared")
     instance.fields[field] = entry
 

@@ -73,7 +73,7 @@ class WholeArrays:
             operands = [self.element(operand, indices) for operand in entry.operands]
             if entry.function.name == "power":
                 x, y = operands
-                return self.power(x, y, entry.function == known_functions.POWER_BY_UFUNC)
+                return self.builder.power(x, y, entry.function == known_functions.POWER_BY_UFUNC)
             found: Value = self.builder.apply(entry.function, *operands)
             return found
         if not entry.is_array:
@@ -278,12 +278,6 @@ class WholeArrays:
         self.over(rows + columns, lambda at: self.put(result, at, entry(at[: len(rows)], at[len(rows) :])))
         mark_product(self.builder.block)
         return result
-
-    def power(self, x: Any, y: Any, by_ufunc: bool = False) -> Any:
-        """x ** y of numbers or arrays."""
-        if is_array(x) or is_array(y):
-            return Elementwise(known_functions.POWER_BY_UFUNC if by_ufunc else known_functions.POWER, [x, y])
-        return self.builder.power(x, y, by_ufunc)
 
 
 def mark_product(block: Block) -> None:

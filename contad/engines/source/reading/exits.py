@@ -102,20 +102,20 @@ class _Exits:
             if isinstance(statement, (ast.Break, ast.Continue)):
                 return [*done, assign(self.loops[-1][type(statement)], ast.Constant(True), statement)]
             if isinstance(statement, ast.If):
-                then, otherwise = self.block(statement.body), self.block(statement.orelse)
+                then, otherwise, test = self.block(statement.body), self.block(statement.orelse), statement.test
                 leaves = _may_leave(statement.body), _may_leave(statement.orelse)
                 if _always_leaves(statement.body) and not leaves[1]:
-                    return [*done, _branch(statement, then, otherwise + self.block(rest))]
+                    return [*done, locate(ast.If(test, then, otherwise + self.block(rest)), statement)]
                 if _always_leaves(statement.orelse) and not leaves[0]:
-                    return [*done, _branch(statement, then + self.block(rest), otherwise)]
-                done.append(_branch(statement, then, otherwise))
+                    return [*done, locate(ast.If(test, then + self.block(rest), otherwise), statement)]
+                done.append(locate(ast.If(test, then, otherwise), statement))
                 if any(leaves):
                     return done + self.guard(rest, statement)
             elif isinstance(statement, (ast.For, ast.While)):
                 made, broken = self.loop(statement)
                 done += made
                 if statement.orelse:  # what comes after a loop that was not broken off
-                    done += self.unless_broken(statement, broken)
+                    done += self.unless(broken, statement.orelse, statement)
                     if _may_leave(statement.orelse):
                         return done + self.guard(rest, statement)
                 if any(_holds(statement.body, kind) for kind in _FAR):
@@ -129,14 +129,6 @@ class _Exits:
             else:
                 done.append(statement)
         return done
-
-    def unless_broken(self, statement: ast.For | ast.While, broken: list[str]) -> list[ast.stmt]:
-        """The `else` of a loop."""
-        names: list[ast.expr] = [ast.Name(name, ast.Load()) for name in broken]
-        if not names:
-            return self.block(statement.orelse)
-        test = ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names))
-        return [locate(ast.If(test, self.block(statement.orelse), []), statement)]
 
     def loop(self, statement: ast.For | ast.While) -> tuple[list[ast.stmt], list[str]]:
         """A loop whose body has a single way out, and the flags that say how it was left."""
@@ -171,6 +163,12 @@ class _Exits:
         if self.loops:
             flags += self.loops[-1].values()
         flags += self.regions[-1:]
+        return self.unless(flags, rest, statement)
+
+    def unless(self, flags: list[str], rest: Sequence[ast.stmt], statement: ast.stmt) -> list[ast.stmt]:
+        """`rest` where none of the flags holds."""
+        if not flags:
+            return self.block(rest)
         names: list[ast.expr] = [ast.Name(name, ast.Load()) for name in flags]
         test = ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names))
         return [locate(ast.If(test, self.block(rest), []), statement)]
@@ -179,10 +177,6 @@ class _Exits:
 def assign(name: str, value: ast.expr, place: ast.stmt) -> ast.stmt:
     """`name = value` at the line of another statement."""
     return locate(ast.Assign([ast.Name(name, ast.Store())], value), place)
-
-
-def _branch(statement: ast.If, then: list[ast.stmt], otherwise: list[ast.stmt]) -> ast.stmt:
-    return locate(ast.If(statement.test, then, otherwise), statement)
 
 
 def locate(statement: ast.stmt, place: ast.stmt) -> ast.stmt:

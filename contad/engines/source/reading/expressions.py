@@ -219,7 +219,7 @@ class ExpressionReader:
                 self.reader.refuse(
                     node, "a power of integers with a variable or negative exponent", "make the base a float"
                 )
-            return self.arrays.power(x, y)
+            return self.builder.power(x, y)
         if operator in ("Div", "FloorDiv", "Mod"):
             return self.builder.divide(function, x, y)
         return self.builder.apply(function, x, y)

@@ -82,8 +82,9 @@ def read(
     calling = False
     while True:
         scope = Scope(getattr(function, "py_func", function), dispatcher, arrays)
-        progress = _begin(scope, flags, callables, calling)
-        progress.written, progress.at_ties = written, at_ties
+        progress = Progress(scope, flags)
+        progress.callables = {} if callables is None else callables
+        progress.calling, progress.written, progress.at_ties = calling, written, at_ties
         try:
             return _program(_begin_reading(progress, MOST if calling else INLINED), kinds, argnums, transform, is_part)
         except TooLong:
@@ -94,13 +95,6 @@ def read(
             if str(found) in written:
                 refuse(scope.place, f"a write into the records {found}", "pass them as an argument of their own")
             written |= {str(found)}
-
-
-def _begin(scope: Scope, flags: Flags, callables: dict[str, Any] | None, calling: bool) -> Progress:
-    progress = Progress(scope, flags)
-    progress.calling = calling
-    progress.callables = {} if callables is None else callables
-    return progress
 
 
 def _program(

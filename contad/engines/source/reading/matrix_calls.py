@@ -206,17 +206,15 @@ def _norm_of_vector(call: _MatrixReader, x: Value, order: float) -> Any:
         some = apply(COMPARISONS["NotEq"], x, constant(0.0))
         some = apply(SELECT, some, constant(1.0), constant(0.0))
         return arrays.total(size if order else some)
-    total = arrays.total(arrays.power(size, constant(order)))
-    return arrays.power(total, constant(1.0 / order))
+    total = arrays.total(call.builder.power(size, constant(order)))
+    return call.builder.power(total, constant(1.0 / order))
 
 
 def _norm_of_matrix(call: _MatrixReader, x: Value, order: float) -> Any:
     """The largest or smallest sum of a column or row, or singular value, which is flat where it is 0, a kink."""
-    arrays, builder = call.arrays, call.builder
+    arrays = call.arrays
     if abs(order) == 2:
-        _, s, _ = call.compute_row(ROW_CALLS["svd"], [x])
-        last = call.apply(SUBTRACT, builder.length(s, 0), constant(1))
-        return call.apply(ABSOLUTE, builder.load(s, [constant(0) if order > 0 else last]))
+        return call.apply(ABSOLUTE, _extreme_values(call, x)[order < 0])
     if abs(order) != 1 and not math.isinf(order):
         call.refuse()
     axis = constant(0 if abs(order) == 1 else 1)
@@ -224,15 +222,20 @@ def _norm_of_matrix(call: _MatrixReader, x: Value, order: float) -> Any:
     return arrays.extreme(sums, ">" if order > 0 else "<", takes_nan=False)
 
 
+def _extreme_values(call: _MatrixReader, x: Value) -> tuple[Value, Value]:
+    """The largest and the smallest singular value."""
+    _, s, _ = call.compute_row(ROW_CALLS["svd"], [x])
+    last = call.apply(SUBTRACT, call.builder.length(s, 0), constant(1))
+    return call.builder.load(s, [constant(0)]), call.builder.load(s, [last])
+
+
 @_reads("x p", np.linalg.cond)
 def _cond(call: _MatrixReader, x: Any, p: Any) -> Any:
     """The condition number of a constant order, as Numba has it: inf in the place of nan."""
-    x, builder = call.operand(x, 2), call.builder
+    x = call.operand(x, 2)
     order: Any = p.value if isinstance(p, Object) else None if p is None else p.constant if is_number(p) else "?"
     if order is None or order in (2, -2):
-        _, s, _ = call.compute_row(ROW_CALLS["svd"], [x])
-        last = call.apply(SUBTRACT, builder.length(s, 0), constant(1))
-        most, least = builder.load(s, [constant(0)]), builder.load(s, [last])
+        most, least = _extreme_values(call, x)
         quotient = call.apply(known_functions.DIVIDE, *((least, most) if order == -2 else (most, least)))
     elif order in (1, -1) or (isinstance(order, float) and math.isinf(order)):
         norm, of_inverse = (_norm_of_matrix(call, a, order) for a in (x, call.compute_row(ROW_CALLS["inv"], [x])))
@@ -306,12 +309,8 @@ def _softmax(call: _MatrixReader, x: Any, axis: Any) -> Any:
 @_reads("x", stop_gradient)
 def _stop_gradient(call: _MatrixReader, x: Any) -> Any:
     """The value, of an array a copy, to which no derivative passes."""
-    return _stop(call, x)
-
-
-def _stop(call: _MatrixReader, x: Any) -> Any:
     if isinstance(x, tuple):
-        return like(x, (_stop(call, part) for part in x))
+        return like(x, (_stop_gradient(call, part) for part in x))
     if not is_number(x) and not is_array(x):
         call.refuse()
     if x.kind.base != "float":

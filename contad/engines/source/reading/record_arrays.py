@@ -16,13 +16,11 @@ from contad.engines.source.ir.entries import Method, Object, Opaque, RecordArray
 from contad.engines.source.ir.single_assignment import MOST_AXES, Block, Value
 from contad.engines.source.reading.builder import WHOLE
 from contad.engines.source.reading.call_site import CallSite
-from contad.engines.source.reading.numba_typing import NARROW
+from contad.engines.source.reading.numba_typing import BASES, NARROW
 from contad.engines.source.reading.passing import pass_on
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.reader import Reader
 from contad.errors import UnsupportedError
-
-_BASES = {"float64": "float", "int64": "int", "bool": "bool"}
 
 
 class WrittenArgument(Exception):
@@ -44,10 +42,10 @@ def make_records(site: CallSite, fill: str, shape: list[Value], t: Any) -> Recor
     for name, field in t.fields.items():
         inner = field.type
         base, more = (inner.dtype, inner.shape) if isinstance(inner, types.NestedArray) else (inner, ())
-        if str(base) not in _BASES or len(shape) + len(more) > MOST_AXES:
+        if str(base) not in BASES or len(shape) + len(more) > MOST_AXES:
             what = f"the field {name} of {{node}}, of type {inner}"
             site.refuse(what, "declare float64, int64 or bool, or arrays of these")
-        made[name] = site.builder.create(fill, [*shape, *map(constant, more)], _BASES[str(base)], name)
+        made[name] = site.builder.create(fill, [*shape, *map(constant, more)], BASES[str(base)], name)
     return RecordArray(made, len(shape), str(t))
 
 
@@ -91,7 +89,7 @@ class _ArgumentFields(Mapping[str, Value]):
 
 def _is_computed(t: Any) -> bool:
     t = t.dtype if isinstance(t, types.NestedArray) else t
-    return str(t) in _BASES or str(t) in NARROW
+    return str(t) in BASES or str(t) in NARROW
 
 
 def read_argument(reader: Reader, given: Opaque) -> RecordArray:

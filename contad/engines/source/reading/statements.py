@@ -223,9 +223,8 @@ class StatementReader:
 
         def update(at: list[Value]) -> None:
             x, y = self.builder.load(array, at), self.arrays.element(other, at)
-            self.arrays.put(
-                array, at, self.arrays.power(x, y) if operator == "Pow" else self.builder.apply(function, x, y)
-            )
+            new = self.builder.power(x, y) if operator == "Pow" else self.builder.apply(function, x, y)
+            self.arrays.put(array, at, new)
 
         self.arrays.over([length], update)
 

@@ -1,7 +1,6 @@
 """Appending operations to a program that has been read: what can be seen to be 0, or a constant, is not computed."""
 
 import contextlib
-import operator
 from collections.abc import Callable, Iterator, Sequence
 
 from contad.engines.source.ir.clones import clone
@@ -40,11 +39,9 @@ from contad.engines.source.ir.single_assignment import (
     View,
 )
 from contad.engines.source.ir.walks import around
+from contad.engines.source.reading.builder import FOLDED, LOGIC
 
 ZERO = constant(0.0)
-_COMPARED: dict[str, Callable[..., bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
 
 
 class Appender:
@@ -89,8 +86,8 @@ class Appender:
     def _fold(self, function: Function, operands: Sequence[Value]) -> Value | None:
         """What is known of a result before it is computed."""
         constants = [x.constant for x in operands]
-        if function.name in _COMPARED and None not in constants:
-            return constant(_COMPARED[function.name](*constants))
+        if function.name in LOGIC and None not in constants:
+            return constant(FOLDED[function.name](*constants))
         if function in (AND, OR) and any(c is not None for c in constants):
             known, other = (0, 1) if constants[0] is not None else (1, 0)
             return operands[other] if bool(constants[known]) == (function is AND) else operands[known]
