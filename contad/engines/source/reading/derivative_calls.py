@@ -5,6 +5,7 @@ program or, of results that are arrays, the derivative of their product with cot
 """
 
 import ast
+import functools
 import inspect
 from collections.abc import Iterator
 from typing import Any
@@ -154,10 +155,7 @@ class _Asked:
         for part, direction in zip(parts, directions, strict=True):
             term = self.builder.apply(MULTIPLY, part, direction)
             terms.append(self.arrays.total(term) if part.is_array else term)
-        total = terms[0]
-        for term in terms[1:]:
-            total = self.site.reader.binary("Add", total, term, self.site.node)
-        return total
+        return functools.reduce(lambda x, y: self.site.reader.binary("Add", x, y, self.site.node), terms)
 
     def _zeros_like(self, x: Value) -> Value:
         return self.builder.create("zeros", self.arrays.shape(x), "float", "") if x.is_array else constant(0.0)

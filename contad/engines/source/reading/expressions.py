@@ -121,10 +121,7 @@ class ExpressionReader:
             if node.attr == "ndim":
                 return constant(base.kind.ndim)
             if node.attr == "size":
-                size = constant(1)
-                for length in self.arrays.shape(base):
-                    size = self.builder.apply(known_functions.MULTIPLY, size, length) if size.constant != 1 else length
-                return size
+                return self.arrays.size(base)
             if node.attr == "T":
                 array = self.arrays.compute(base)
                 return array if array.kind.ndim == 1 else self.builder.view(array, None)

@@ -206,9 +206,7 @@ def _list_of(reader: Reader, numbers: list[Value], node: ast.AST) -> BoundedBuff
     """These numbers in an array, of the kind that all of them can have."""
     if not numbers:
         reader.refuse(node, "an empty list without a name", "give it a name, and append to that")
-    kind = numbers[0].kind
-    for x in numbers[1:]:
-        kind = join_kinds(kind, x.kind)
+    kind = functools.reduce(join_kinds, (x.kind for x in numbers))
     made = reader.builder.create("empty", [constant(len(numbers))], kind.base)
     made.order = "C"
     for k, x in enumerate(numbers):

@@ -172,6 +172,14 @@ class Appender:
         """array[...] = source."""
         self.over(self.shape_of(array), lambda at: self.store(array, at, self.load(source, at)))
 
+    def add_array(self, array: Value, added: Value) -> None:
+        """array += added."""
+        self.over(self.shape_of(array), lambda at: self.accumulate(array, at, self.load(added, at)))
+
+    def fill(self, array: Value, value: Value) -> None:
+        """array[...] = value, a number."""
+        self.over(self.shape_of(array), lambda at: self.store(array, at, value))
+
     def total(self, count: Value, term: Callable[[Value], Value]) -> Value:
         """The sum of term(k) for k in range(count)."""
         inner, index, body = Value(FLOAT, "total"), Value(INT, "k"), Block()

@@ -7,6 +7,7 @@ They are carried, stored and handed on as tangents are, so that they follow loop
 a branch decides, or an index, is that of the run.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 
 from contad.engines.source.analysis.partials import passes
@@ -109,10 +110,7 @@ class ProgramNodes(ProgramTangents):
         return self._union([found, *(self.note(nodes[a], nodes[b], BENDS_XY) for a, b in bent if a != b)])
 
     def _union(self, nodes: Sequence[Value]) -> Value:
-        found = NONE
-        for node in nodes:
-            found = self.note(found, node)
-        return found
+        return functools.reduce(self.note, nodes, NONE)
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
     def _of_Accumulate(self, o: Accumulate) -> None:
@@ -171,20 +169,14 @@ class ProgramNodes(ProgramTangents):
         """All that it computes depends on all that it reads."""
         nodes = [self._of_all(x) if x in self.active else NONE for x in o.operands]
         is_linear = o.function in _SYSTEMS and nodes[0] is NONE
-        node = NONE
-        for x in nodes:
-            node = self.note(node, x)
+        node = self._union(nodes)
         if not is_linear:
             node = self.note(node, bends=BENDS_X)
         for x in o.varying:
             if not x.is_array:
                 self.dots[x] = node
             elif x in self.active:
-                target = self.dots[x]
-                self.append.over(
-                    self.append.shape_of(x),
-                    lambda at, target=target: self.append.store(target, at, node),  # type: ignore[misc]
-                )
+                self.append.fill(self.dots[x], node)
 
     _of_RuleValue = _of_DerivativeCall = _of_MatrixCall
 

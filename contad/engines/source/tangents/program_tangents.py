@@ -412,11 +412,7 @@ class ProgramTangents:
             self.dots[o.result] = self.append.sum(terms)
             return
         for term in terms[1:]:
-            shape = self.append.shape_of(terms[0])
-            self.append.over(
-                shape,
-                lambda at, x=term: self.append.accumulate(terms[0], at, self.append.load(x, at)),  # type: ignore[misc]
-            )
+            self.append.add_array(terms[0], term)
         self.dots[o.result] = terms[0]
 
     def _of_MatrixCall(self, o: MatrixCall) -> None:
@@ -478,10 +474,7 @@ class ProgramTangents:
         """A call whose arguments have the tangent 0."""
         self.append.add(o)
         for x in o.filled:
-            self.append.over(
-                self.append.shape_of(x),
-                lambda at, x=x: self.append.store(self.dots[x], at, ZERO),  # type: ignore[misc]
-            )
+            self.append.fill(self.dots[x], ZERO)
         for x in o.results:
             self.dots[x] = ZERO
 
