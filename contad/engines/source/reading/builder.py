@@ -64,7 +64,22 @@ TRIES = 10  # how often operations may be written again, as the bodies of nested
 LOGIC = ("<", "<=", ">", ">=", "==", "!=")
 
 
-class Builder:
+class BlockWriter:
+    """Writes to a block."""
+
+    block: Block
+
+    @contextlib.contextmanager
+    def inside(self, block: Block) -> Iterator[Block]:
+        """Write to another block meanwhile."""
+        outer, self.block = self.block, block
+        try:
+            yield block
+        finally:
+            self.block = outer
+
+
+class Builder(BlockWriter):
     """Appends operations to the current block."""
 
     def __init__(self, progress: Progress, most: int) -> None:
@@ -87,15 +102,6 @@ class Builder:
         operation.file, operation.line = self.progress.file, self.progress.line
         self.block.append(operation)
         return operation
-
-    @contextlib.contextmanager
-    def inside(self, block: Block) -> Iterator[Block]:
-        """Append to another block meanwhile."""
-        outer, self.block = self.block, block
-        try:
-            yield block
-        finally:
-            self.block = outer
 
     @contextlib.contextmanager
     def trial(self) -> Iterator[None]:

@@ -60,7 +60,7 @@ def call_method(site: CallSite, method: Method) -> Any:
     return site.inline(dispatcher, [method.array, *site.arguments], site.keywords)
 
 
-def find_cell(reader: Reader, instance: Any, target: ast.Attribute) -> Value | None:
+def find_cell(instance: Any, target: ast.Attribute) -> Value | None:
     """The array of one element that a field is which is a number; None of any other field."""
     if not isinstance(instance, Instance):
         return None
@@ -78,7 +78,7 @@ def assign_field(reader: Reader, instance: Any, target: ast.Attribute, entry: An
         reader.inline(cls.jit_props[target.attr]["set"], [instance, entry], {}, target, env)
         return
     field = _field(cls, target.attr)
-    cell = find_cell(reader, instance, target)
+    cell = find_cell(instance, target)
     if cell is not None:
         put_number(reader, cell, [constant(0)], entry, target, cls.struct[field])
         return

@@ -138,18 +138,27 @@ class WholeArrays:
         self.builder.add(Store(array, indices, self.builder.convert(number, Kind(array.kind.base))))
 
     def fill(self, array: Value, entry: Any, node: ast.AST) -> None:
-        """array[...] = entry, as NumPy does it: the right side is computed before anything is written."""
-        shape = self.shape(array)
+        """array[...] = entry."""
+        self.write(array, self.shape(array), entry, node, itself=array)
+
+    def write(
+        self, array: Value, shape: list[Value], entry: Any, node: ast.AST,
+        place: Callable[[list[Value]], list[Value]] = lambda at: at, itself: Value | None = None,
+    ) -> None:  # fmt: skip
+        """Write an entry of a shape, each element to its place in an array; as in NumPy, all is computed before.
+
+        Where `itself` is an operand, each of its elements is read when it is written.
+        """
         if is_array(entry):
-            if entry.kind.ndim > array.kind.ndim:
+            if entry.kind.ndim > len(shape):
                 what = "an assignment from an array with more dimensions"
                 self.progress.refuse(node, what, "take a part that has as many as the left side")
-            if any(operand is not array and set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
+            if any(operand is not itself and set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
                 entry = self.copy_elements(entry)
             lengths = self.shape(entry)
             for axis in range(-len(lengths), 0):
                 self.require_equal(constant(1) if is_unit(entry, axis) else shape[axis], lengths[axis])
-        self.over(shape, lambda indices: self.put(array, indices, self.element(entry, indices)))
+        self.over(shape, lambda at: self.put(array, place(at), self.element(entry, at)))
 
     def is_constant(self, x: Any) -> bool:
         """Whether a number or an array is surely made of what is not differentiated."""

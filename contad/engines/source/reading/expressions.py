@@ -104,7 +104,7 @@ class ExpressionReader:
                 self.reader.refuse(node, f"{ast.unparse(node)} is not defined", "define it before it is read")
             return self.reader.import_constant(getattr(base.value, node.attr), node, node.attr)
         if isinstance(base, Point):
-            return points.read_attribute(self.reader, base, node.attr)
+            return points.read_attribute(base, node.attr)
         if isinstance(base, tuple) and class_of_names(base) is not None and node.attr in class_of_names(base)._fields:
             return base[class_of_names(base)._fields.index(node.attr)]
         if isinstance(base, (BoundedBuffer, KeyedBuffer)):

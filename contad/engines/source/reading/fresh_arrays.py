@@ -132,7 +132,7 @@ class FreshArrays:
         found.shared_before = not isinstance(initial.operation, Create) or holders > 1
         return found
 
-    def enlarge(self, buffer: Buffer, rooms: dict[int, Value], shrinks: frozenset[int], before: Environment) -> Buffer:
+    def enlarge(self, buffer: Buffer, rooms: dict[int, Value], shrinks: frozenset[int]) -> Buffer:
         """A buffer in the place of one that is too short along these axes."""
         for o in buffer.made:
             self.builder.block.operations.remove(o)

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Object, is_array
+from contad.engines.source.ir.entries import Object
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
 from contad.engines.source.ir.syntax import expression, place_at
 from contad.engines.source.reading.builder import WHOLE
-from contad.engines.source.reading.elementwise import arrays_of, is_unit
 from contad.engines.source.reading.reader import Reader
 
 
@@ -45,20 +44,7 @@ class IndexArrays:
         part, first, positions = self._split(array, spec, node)
         positions = [self.arrays.copy_elements(x) if set(x.roots) & set(array.roots) else x for x in positions]
         shape = self._shape(part, first, positions)
-        if is_array(entry):
-            if entry.kind.ndim > len(shape):
-                self.progress.refuse(
-                    node, "an assignment from an array with more dimensions", "take a part of as many as the left side"
-                )
-            if any(set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
-                entry = self.arrays.copy_elements(entry)
-            for axis, length in zip(range(-entry.kind.ndim, 0), self.arrays.shape(entry), strict=True):
-                if not is_unit(entry, axis):
-                    self.arrays.require_equal(shape[axis], length)
-        self.arrays.over(
-            shape,
-            lambda at: self.arrays.put(part, self._at(part, first, positions, at), self.arrays.element(entry, at)),
-        )
+        self.arrays.write(part, shape, entry, node, lambda at: self._at(part, first, positions, at))
 
     def _split(self, array: Value, spec: list[Any], node: ast.AST) -> tuple[Value, int, list[Value]]:
         """The part of an array that the other indices name, the axis of it where arrays begin, and their positions."""

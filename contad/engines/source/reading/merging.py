@@ -240,7 +240,7 @@ class _Join:
                     raise
                 shrinks.remove(axis)  # it is found when it runs
         if rooms:
-            return self.merging.fresh.enlarge(buffer, rooms, frozenset(shrinks), self.before)
+            return self.merging.fresh.enlarge(buffer, rooms, frozenset(shrinks))
         if shrinks == buffer.shrinks:
             return buffer
         changed = copy.copy(buffer)

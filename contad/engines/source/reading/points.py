@@ -53,7 +53,7 @@ def compute(arrays: WholeArrays, operands: list[Any], function: Callable[..., An
     return arrays.element(function(*map(vector, operands)), _FIRST)
 
 
-def read_attribute(reader: Reader, point: Point, name: str) -> Any:
+def read_attribute(point: Point, name: str) -> Any:
     """What it tells of itself, or a method."""
     kind = point.array.kind
     found = {"shape": (), "ndim": constant(0), "size": constant(1), "T": point, "flat": Grid("flat", [], point)}

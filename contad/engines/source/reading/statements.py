@@ -185,7 +185,7 @@ class StatementReader:
             instance = self.reader.expression(target.value, env)
             if isinstance(instance, RecordArray):
                 placed = record_arrays.find_place(self.reader, instance, target.attr, target)
-            elif (cell := class_instances.find_cell(self.reader, instance, target)) is not None:
+            elif (cell := class_instances.find_cell(instance, target)) is not None:
                 placed = cell, [constant(0)]
         elif not isinstance(target, ast.Name):
             self.reader.refuse(statement, f"the assignment to {ast.unparse(target)!r}")

@@ -1,7 +1,6 @@
 """Appending operations to a program that has been read: what can be seen to be 0, or a constant, is not computed."""
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from contad.engines.source.ir.clones import clone
 from contad.engines.source.ir.entries import constant
@@ -39,12 +38,12 @@ from contad.engines.source.ir.single_assignment import (
     View,
 )
 from contad.engines.source.ir.walks import around
-from contad.engines.source.reading.builder import FOLDED, LOGIC
+from contad.engines.source.reading.builder import FOLDED, LOGIC, BlockWriter
 
 ZERO = constant(0.0)
 
 
-class Appender:
+class Appender(BlockWriter):
     """Appends operations to a block, under the line of the user's source that they stand for."""
 
     def __init__(self, block: Block) -> None:
@@ -63,15 +62,6 @@ class Appender:
         new.block = self.block
         for value in new.results:
             value.block = self.block
-
-    @contextlib.contextmanager
-    def inside(self, block: Block) -> Iterator[Block]:
-        """Append to another block meanwhile."""
-        outer, self.block = self.block, block
-        try:
-            yield block
-        finally:
-            self.block = outer
 
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def apply(self, function: Function, *operands: Value, hint: str = "") -> Value:
