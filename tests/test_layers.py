@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -224,6 +225,102 @@ def test_no_modules_import_each_other_in_a_circle():
 def test_a_circle_is_found():
     planted = SOURCES | {"contad.rules.a": "import contad.rules.b", "contad.rules.b": "import contad.rules.a"}
     assert circles(planted) == ["contad.rules.a", "contad.rules.b"]
+
+
+# ---- Numba and LLVM --------------------------------------------------------------------------------------------------
+INTERNALS = ("numba.core", "numba.np", "numba.cpython", "numba.parfors", "numba.misc", "llvmlite", "numpy._core")
+# private names of Python, of locks, and of executors that Stan's parallel functions are given
+OF_OTHERS = {
+    *("_asdict", "_field_defaults", "_getframe", "_bootstrap", "_module_locks", "_is_owned", "_at_fork_reinit"),
+    *("_client", "_kwargs", "_shutdown", "_ivp"),
+}
+
+
+def private_names(sources):
+    """The private names that sources define or assign, as attributes, names, parameters and slots."""
+    found = set()
+    for source in sources:
+        for node in nodes_of(source):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found.add(node.name)
+            elif isinstance(node, ast.arg | ast.keyword):
+                found.add(node.arg)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                found.add(node.attr)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+                found.add(node.value)  # slots, and attributes that are set by name
+    return {name for name in found if name and name.startswith("_")}
+
+
+def reached_internals(source, own):
+    """Lines that reach into Numba, LLVM or NumPy: imports, also in generated text, and attributes of modules.
+
+    A private attribute that contad does not define belongs to somebody else. `own` are the names that it defines.
+    """
+    lines = [
+        f"line {k}: {text.strip()}"
+        for k, text in enumerate(source.splitlines(), 1)
+        if re.match(r"\s*(from|import) (numba import core\b|" + "|".join(map(re.escape, INTERNALS)) + r")\b", text)
+    ]
+    for node in nodes_of(source):
+        name = of = ""
+        if isinstance(node, ast.Attribute):
+            name, of = node.attr, ast.unparse(node.value)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr") and len(node.args) > 1:
+            name = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
+        is_private = name.startswith("_") and not name.startswith("__") and (of in MODULES or name not in own | OF_OTHERS)
+        if is_private or f"{of}.{name}" in INTERNALS:
+            lines.append(f"line {node.lineno}: {ast.unparse(node)}")
+    return lines
+
+
+MODULES = {"np", "numpy", "numba", "types"}
+OUTSIDE = {module: source for module, source in SOURCES.items() if not module.startswith("contad.compile.")}
+
+
+@functools.cache
+def own_private_names():
+    return private_names(OUTSIDE.values())
+
+
+def test_one_room_knows_the_insides_of_numba_and_numpy():
+    found = {module: reached_internals(source, own_private_names()) for module, source in OUTSIDE.items()}
+    assert {module: lines for module, lines in found.items() if lines} == {}
+
+
+def test_that_room_reaches_them():
+    """The search sees what does exist."""
+    inside = [source for module, source in SOURCES.items() if module not in OUTSIDE]
+    assert sum(len(reached_internals(source, own_private_names())) for source in inside) > 50
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from numba.core import cgutils",
+        "def f():\n    import llvmlite.binding as llvm",
+        "from numba import core",
+        "TEXT = \"\"\"\nfrom llvmlite import ir\n\"\"\"",
+        "np._core.umath.clip",
+        "numba.core.config.CACHE_DIR = 1",
+        "np._NoValue",
+        "types._type",
+        "f._can_compile",
+        "getattr(f, '_can_compile', True)",
+        "made._getvalue()",
+    ],
+)
+def test_a_reach_into_numba_is_found(source):
+    assert len(reached_internals(source, own_private_names())) == 1
+
+
+@pytest.mark.parametrize(
+    "source", ["from numba import njit, types", "import numba", "sys._getframe(1)", "f.__dict__", "numba.typed.List"]
+)
+def test_the_public_numba_is_left_alone(source):
+    assert reached_internals(source, own_private_names()) == []
 
 
 # ---- operations ------------------------------------------------------------------------------------------------------

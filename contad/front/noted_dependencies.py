@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import typeof, types
-from numba.core.errors import NumbaError
+from numba import NumbaError, typeof, types
 
 from contad.engines import compiled_engine
 from contad.errors import EngineLimitError, StaleSourceError, UnsupportedError

@@ -156,7 +156,7 @@ def call_compiled_vjp(
             own = tuple(map(_own_parts, primals))
     except UnsupportedError:
         return None
-    from numba.core.errors import TypingError
+    from numba import TypingError
 
     pair.frozen.check()
     try:

@@ -4,9 +4,9 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from numba import types
-from numba.core.typing.templates import AbstractTemplate, fold_arguments, signature
 from numba.extending import lower_builtin, overload
 
+from contad.compile.typing_rules import AbstractTemplate, fold_arguments, overload_template, signature
 from contad.errors import UnsupportedError
 from contad.front.repeated import calling, is_first_gradient, tangent_of_gradient
 from contad.variables.open_types import NumbaType
@@ -100,12 +100,7 @@ def _type_of_call(transform: Any) -> NumbaType:
             derivative = transform.made_for(f.dispatcher)
             return lambda f, primals, tangents: derivative(primals, tangents)
 
-    from numba.core.registry import cpu_target
-
-    cpu_target.typing_context.refresh()
-    (template,) = cpu_target.typing_context.resolve_value_type(call).templates
-
-    class Checked(template):  # type: ignore[misc, valid-type]
+    class Checked(overload_template(call)):  # type: ignore[misc]
         """Numba keeps what an overload has given for these types, which the function may no longer be."""
 
         def generic(self, args: tuple[NumbaType, ...], kws: dict[str, NumbaType]) -> Any:
