@@ -270,8 +270,8 @@ def reached_internals(source, own):
             name, of = node.attr, ast.unparse(node.value)
         elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr") and len(node.args) > 1:
             name = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
-        is_private = name.startswith("_") and not name.startswith("__") and (of in MODULES or name not in own | OF_OTHERS)
-        if is_private or f"{of}.{name}" in INTERNALS:
+        is_private = name.startswith("_") and not name.startswith("__")
+        if (is_private and (of in MODULES or name not in own | OF_OTHERS)) or f"{of}.{name}" in INTERNALS:
             lines.append(f"line {node.lineno}: {ast.unparse(node)}")
     return lines
 
