@@ -19,11 +19,18 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # circle.
 FLOORS = {
     "contad": (
-        *("errors", "forks", "compile", "progress_bars", "display", "variables", "rules", "ops", "distributions"),
-        *("scipy", "stan", "protocols", "functions", ("elementary", "python_objects", "memory"), "kernels"),
-        *("compiled_rules", "numba_functions", "_generated", "engines", "patterns", "front", "programs", "transforms"),
-        *("scipy.optimize", "scipy.integrate", "stan.functionals", "profiling", "warming", ("testing", "table")),
-        *("__init__", "example", "command", "__main__"),
+        ("errors", "forks", "display"),
+        ("compile", "variables", "progress_bars"),
+        ("rules", "elementary", "python_objects", "memory"),
+        "ops",
+        ("distributions", "protocols", "functions", "kernels"),
+        ("compiled_rules", "numba_functions"),
+        ("engines", "_generated"),
+        ("front", "patterns"),
+        ("transforms", "programs"),
+        ("scipy", "testing", "profiling", "warming"),
+        ("stan", "command"),
+        ("__init__", "__main__", "table", "example"),
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),
     "contad.engines.source": (
@@ -114,7 +121,7 @@ def wrong_imports(module, source):
             wrong.append(f"line {line}: {target} is relative; write the full name")
             continue
         package, here, there = parting(module, target)
-        if package not in FLOORS:
+        if package not in FLOORS or (here, there) == ("example", "__init__"):  # which is written as users write
             continue
         floors = floor(package, here), floor(package, there)
         if None in floors:
@@ -128,6 +135,7 @@ def wrong_imports(module, source):
 
 
 def test_every_room_has_a_floor():
+    assert len(FLOORS["contad"]) <= 12
     names = {module.split(".")[1] for module in SOURCES}
     assert {name for name in names if floor("contad", name) is None} == set()
     modules = {path.stem for path in PACKAGE.glob("*.py")}
@@ -157,7 +165,7 @@ def test_what_is_no_part_of_compiled_code_is_imported_by_nothing_else():
     [
         ("contad.variables.stack", "from contad.rules.scalar_rule import rules", "rules.scalar_rule of a higher floor"),
         ("contad.variables.number", "import contad.ops", "imports contad.ops of a higher floor"),
-        ("contad.scipy.linalg", "from contad.transforms.gradients import x", "transforms.gradients of a higher floor"),
+        ("contad.kernels.lanes", "from contad.distributions.faces import x", "its sibling contad.distributions.faces"),
         ("contad.transforms.gradients", "import contad.scipy.optimize", "contad.scipy.optimize of a higher floor"),
         ("contad.ops.special", "from contad import grad", "contad.ops.special imports contad of a higher floor"),
         ("contad.ops.special", "from contad import engines", "imports contad.engines of a higher floor"),
@@ -197,6 +205,7 @@ def test_a_wrong_import_is_found(module, source, message):
         ("contad.variables.stack", "from contad.variables.var import Var\nimport numpy as np"),
         ("contad.rules.body", "if TYPE_CHECKING:\n    from contad.transforms.gradients import grad"),
         ("contad.__init__", "from contad.transforms.gradients import grad"),
+        ("contad.example.logistic_regression", "import contad"),
     ],
 )
 def test_a_right_import_is_left_alone(module, source):
