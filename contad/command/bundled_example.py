@@ -71,7 +71,8 @@ def examine_example(path: str | None, engine: str | None, tolerance: float) -> E
         values: Options = {"coefficients": [logistic_regression.CHECKED_AT] * len(names)}
         values |= {"features": table.features, "malignant": table.malignant}
         label = "contad.example.logistic_regression:log_posterior"
-        problem = Problem(label, logistic_regression.__file__, logistic_regression.log_posterior, values, ("coefficients",))
+        log_posterior = logistic_regression.log_posterior
+        problem = Problem(label, logistic_regression.__file__, log_posterior, values, ("coefficients",))
         report = examine(problem, engine, tolerance, names)
         try:
             fitted = logistic_regression.fit(table, engine)
