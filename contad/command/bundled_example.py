@@ -72,7 +72,7 @@ def examine_example(path: str | None, engine: str | None, tolerance: float) -> E
         values |= {"features": table.features, "malignant": table.malignant}
         label = "contad.example.logistic_regression:log_posterior"
         log_posterior = logistic_regression.log_posterior
-        problem = Problem(label, logistic_regression.__file__, log_posterior, values, ("coefficients",))
+        problem = Problem(label, str(_EXAMPLE), log_posterior, values, ("coefficients",))
         report = examine(problem, engine, tolerance, names)
         try:
             fitted = logistic_regression.fit(table, engine)

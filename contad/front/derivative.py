@@ -110,6 +110,10 @@ class Derivative(Dispatcher, WrittenOut):
         self._made_by = made_by or (None, {})
         install_finder()
 
+    def another(self, form: Form, engine: str | None) -> "Derivative":
+        """Another derivative of the same function."""
+        return Derivative(self.f, form, engine, self.eager, self.frozen.memo)
+
     def __repr__(self) -> str:
         return f"<contad.{self.what}>"
 
@@ -260,7 +264,7 @@ class Derivative(Dispatcher, WrittenOut):
         if self._columns is None:
             argnums = self.form.argnums or tuple(range(len(args)))
             form = Form("jacfwd", argnums, self.form.single, self.form.has_aux)
-            self._columns = Derivative(self.f, form, None, self.eager, self.frozen.memo)
+            self._columns = self.another(form, None)
         found = self._columns(*(args[:-1] if self.form.out else args))
         return found[0] if self.form.has_aux else found
 
@@ -269,7 +273,7 @@ class Derivative(Dispatcher, WrittenOut):
         args = tuple(map(given_value, args))
         if self._saving is None:
             form = self.form._replace(checkpoint=True)
-            self._saving = Derivative(self.f, form, self.choices[given].engine, self.eager, self.frozen.memo)
+            self._saving = self.another(form, self.choices[given].engine)
         try:
             result = self._saving(*args)
         except MemoryError as error:
@@ -289,7 +293,7 @@ class Derivative(Dispatcher, WrittenOut):
         try:
             following = COMPILED[COMPILED.index(str(self.choices[given].engine)) + 1]
             if self._following is None:
-                self._following = Derivative(self.f, self.form, following, self.eager, self.frozen.memo)
+                self._following = self.another(self.form, following)
             result = self._following(*args)
         except UnsupportedError as error:
             following, result = DEFAULT, self._run_eager(str(error), *args)
@@ -315,7 +319,7 @@ class Derivative(Dispatcher, WrittenOut):
         else:
             args = form.of_f(args)
             form = form._replace(kind="value_and_grad", along=(), out=False)
-        other = Derivative(self.f, form, engine, self.eager, self.frozen.memo)
+        other = self.another(form, engine)
         return other.compile(tuple(map(self._type_of, args)))(*args)[0]
 
     def _convert(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:

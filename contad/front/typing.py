@@ -1,7 +1,7 @@
 """What a transform is inside compiled code: a function of a Numba function that gives its derivative, a dispatcher."""
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from numba import types
 from numba.extending import lower_builtin, overload
@@ -9,18 +9,22 @@ from numba.extending import lower_builtin, overload
 from contad.compile.typing_rules import AbstractTemplate, fold_arguments, overload_template, signature
 from contad.errors import UnsupportedError
 from contad.front.repeated import calling, is_first_gradient, tangent_of_gradient
-from contad.variables.open_types import NumbaType
-
-if TYPE_CHECKING:
-    from contad.front.numba_transforms import Transform
+from contad.variables.open_types import Function, NumbaType
 
 
-def type_of(transform: "Transform") -> NumbaType:
+class Typed(Protocol):
+    """A transform that has a type: see `Transform`."""
+
+    function: Function
+    made_for: Function | None
+
+
+def type_of(transform: Typed) -> NumbaType:
     """The Numba type of `contad.grad` and its kin; found by Numba where a compiled function names it."""
     return _type_of_call(transform) if transform.made_for else _type_of_maker(transform)
 
 
-def _type_of_maker(transform: "Transform") -> NumbaType:
+def _type_of_maker(transform: Typed) -> NumbaType:
     """The type of a transform whose result is called later, as contad.grad(f)(x)."""
     name = transform.function.__name__
     own = inspect.signature(transform.function)
