@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.errors import LostDerivativeError
 from contad.functions.bound_names import CAN_BIND, bind_names
 from contad.functions.live_reads import LiveGlobals, LiveModule, Standing, is_of_module, weakly
@@ -22,7 +23,6 @@ from contad.functions.memo import memo_for, memo_of
 from contad.functions.methods_of_arrays import ASSIGNABLE_METHODS, METHODS
 from contad.functions.on_numbers import AtVariables, OnNumbers
 from contad.functions.polynomial_classes import take_up
-from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import (
     answer,
     built_in_answer,
