@@ -6,16 +6,29 @@ the arguments themselves may be, in elements and branches that are not selected:
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 
 from contad.engines.source.analysis.partials import partial
-from contad.engines.source.ir.known_functions import ABSOLUTE, ADD, DIVIDE, MULTIPLY, RECIPROCAL, SELECT, SQUARE
+from contad.engines.source.ir.known_functions import (
+    ABSOLUTE,
+    ADD,
+    AND,
+    DIVIDE,
+    MULTIPLY,
+    NOT,
+    OR,
+    RECIPROCAL,
+    SELECT,
+    SQUARE,
+)
 from contad.engines.source.ir.single_assignment import (
     FLOAT,
     Accumulate,
     Apply,
+    Block,
     Call,
     Handed,
     If,
@@ -42,6 +55,8 @@ TAME = frozenset(
         *("deg2rad", "rad2deg", "erf", "erfc", "ndtr", "expit", "checked_divide", "checked_reciprocal"),
     )
 )
+
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 # their partials are not finite only where they are not either
 BOUNDED = TAME | {"divide", "reciprocal", "exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "cosh", "sinh"}
@@ -244,8 +259,13 @@ def may_be_infinite(o: Apply, k: int, wild: set[Value], unselected: set[Value]) 
 def is_tame(o: Apply) -> bool:
     """Whether a function has neither poles nor overflow, at these operands."""
     if o.function in (DIVIDE, RECIPROCAL):
-        return least(o.inputs[-1]) > 0.0
-    return o.function.name in TAME or (o.function.name in ("sqrt", "log") and least(o.inputs[0]) > 0.0)
+        return _is_above_zero(o.inputs[-1], o.block)
+    return o.function.name in TAME or (o.function.name in ("sqrt", "log") and _is_above_zero(o.inputs[0], o.block))
+
+
+def _is_above_zero(value: Value, block: Block | None) -> bool:
+    """Whether a number is above 0, or nan, wherever a block runs."""
+    return least(value, bounds_in(block)) > 0.0
 
 
 def _is_positive(value: Value, depth: int = 8) -> bool:
@@ -261,22 +281,58 @@ def _is_positive(value: Value, depth: int = 8) -> bool:
     return o.function.name == "exp" or (composed and all(_is_positive(x, depth - 1) for x in o.inputs))
 
 
-def least(value: Value, depth: int = 8) -> float:
+def least(value: Value, bounds: Mapping[Value, float] = MappingProxyType({}), depth: int = 8) -> float:
     """A number that a value is surely not below, unless it is nan; -inf where none is known.
 
-    Rounding keeps order, so that a bound computed as the value is computed holds.
+    Rounding keeps order, so that a bound computed as the value is computed holds. `bounds` are known of some values.
     """
     if value.constant is not None:
         return float(value.constant)
-    o = value.operation
-    if not isinstance(o, Apply) or depth == 0:
-        return -math.inf
+    o, known = value.operation, bounds.get(value, -math.inf)
+    if depth == 0:
+        return known
+    if isinstance(o, Loop):  # what starts at a bound, and keeps to it if it did before
+        for c in o.carried:
+            bound = least(c.initial, bounds, depth - 1) if value is c.result else -math.inf
+            if bound > known and least(c.following, {**bounds, c.inner: bound}, depth - 1) >= bound:
+                return bound
+    if not isinstance(o, Apply):
+        return known
     if o.function in (SQUARE, ABSOLUTE) or o.function.name == "exp":
-        return 0.0  # it may underflow
+        return max(known, 0.0)  # it may underflow
     if o.function in (ADD, MULTIPLY) or o.function.name == "sqrt":
-        bounds = [least(x, depth - 1) for x in o.inputs]
+        of_inputs = [least(x, bounds, depth - 1) for x in o.inputs]
         if o.function is ADD:
-            return sum(bounds)
-        if min(bounds) >= 0.0:
-            return math.prod(bounds) if o.function is MULTIPLY else math.sqrt(bounds[0])
-    return -math.inf
+            return max(known, sum(of_inputs))
+        if min(of_inputs) >= 0.0:
+            return max(known, math.prod(of_inputs) if o.function is MULTIPLY else math.sqrt(of_inputs[0]))
+    return known
+
+
+def bounds_in(block: Block | None) -> dict[Value, float]:
+    """Numbers that values are not below where a block runs, by the conditions of the branches around it."""
+    found: dict[Value, float] = {}
+    while block is not None and block.parent is not None:
+        if isinstance(block.parent, If):
+            _assume(block.parent.inputs[0], block is block.parent.blocks[0], found)
+        block = block.parent.block
+    return found
+
+
+def _assume(test: Value, holds: bool, found: dict[Value, float]) -> None:
+    """Note the bounds that follow from a condition, if it holds or if it does not."""
+    o = test.operation
+    if not isinstance(o, Apply):
+        return
+    if o.function in (NOT, AND if holds else OR):
+        for x in o.inputs:
+            _assume(x, holds is not (o.function is NOT), found)
+    elif o.function.name in _OPPOSITE:
+        symbol = o.function.name if holds else _OPPOSITE[o.function.name]
+        x, y = o.inputs
+        if symbol.startswith("<") or (x.constant is not None and "!" in symbol):
+            x, y, symbol = y, x, symbol.replace("<", ">")
+        if y.constant is None or symbol == "==" or (symbol == "!=" and least(x) < y.constant):
+            return
+        bound = float(y.constant)
+        found[x] = max(found.get(x, -math.inf), bound if symbol == ">=" else math.nextafter(bound, math.inf))
