@@ -20,7 +20,10 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import find_written_roots, is_inside, walk
 
-_CHEAP = {"add", "subtract", "multiply", "negative", "square", "float", "and", "not", "<", "<=", ">", ">=", "==", "!="}
+_CHEAP = {
+    "add", "subtract", "multiply", "negative", "square", "float", "select", "and", "not",
+    "<", "<=", ">", ">=", "==", "!=",
+}  # fmt: skip
 
 
 def hoist(program: SourceProgram) -> None:
