@@ -154,11 +154,14 @@ def _flow(o: Operation, is_wild: Callable[[Apply], bool]) -> list[tuple[Value | 
     return []
 
 
-def unselected_values(program: SourceProgram, readers: dict[Value, list[Operation]]) -> set[Value]:
+def unselected_values(
+    program: SourceProgram, readers: dict[Value, list[Operation]], sunk: Mapping[Value, Block]
+) -> set[Value]:
     """The numbers whose adjoints may be zero, because another number or element is taken in their place.
 
     Among them are arrays, by their roots, of whose elements some may be passed by: by what data decide, or by a slice.
-    What counters alone decide passes by numbers only; elements that no index reaches are not looked for.
+    What counters alone decide passes by numbers only; elements that no index reaches are not looked for. The adjoints
+    of `sunk` values are those of a branch.
     """
     operations = list(walk(program.block))
     returned = leaves(program.returned)
@@ -177,10 +180,12 @@ def unselected_values(program: SourceProgram, readers: dict[Value, list[Operatio
             size = len(found)
             for value in reversed(values):
                 mine = readers.get(value)
-                if value not in found and mine and all(_may_pass_by(value, o, readers, found, branches) for o in mine):
+                if value not in found and mine and all(
+                    _may_pass_by(value, o, readers, found, branches, sunk) for o in mine
+                ):
                     found.add(value)
             for o in loads if branches is by_data else []:
-                if o.result in found or not branches.isdisjoint(_holders(o, o.array)):
+                if o.result in found or not branches.isdisjoint(_holders(o.block, o.array.block)):
                     found.update(o.array.roots)
             for m in matrices:
                 passed = any(x in found or not found.isdisjoint(x.roots) for x in m.varying)
@@ -190,9 +195,11 @@ def unselected_values(program: SourceProgram, readers: dict[Value, list[Operatio
 
 
 def _may_pass_by(
-    value: Value, reader: Operation, readers: dict[Value, list[Operation]], found: set[Value], branches: set[If]
-) -> bool:
+    value: Value, reader: Operation, readers: dict[Value, list[Operation]], found: set[Value], branches: set[If],
+    sunk: Mapping[Value, Block],
+) -> bool:  # fmt: skip
     """Whether a reader may hand nothing on to the adjoint of a value."""
+    block = sunk.get(value, value.block)
     if isinstance(reader, Call):
         return True
     if isinstance(reader, (Store, Accumulate)):
@@ -203,21 +210,21 @@ def _may_pass_by(
         places = [k for k, x in enumerate(reader.inputs) if x is value]
         if reader.function is SELECT or all(_routes(reader, k) for k in places):
             return True
-    if reader in branches and not any(value.block is block for block in reader.blocks):
+    if reader in branches and block not in reader.blocks:
         return True
     if isinstance(reader, Loop):  # each iteration may overtake the one before
         inner = [c.inner for c in reader.carried if value in (c.initial, c.following)]
         if any(x in found or x not in readers for x in inner):
             return True
-    return not branches.isdisjoint(_holders(reader, value))
+    inner = sunk.get(reader.results[0], reader.block) if reader.results else reader.block
+    return not branches.isdisjoint(_holders(inner, block))
 
 
-def _holders(reader: Operation, value: Value) -> Iterable[Operation]:
-    """What holds a reader of a value, but not the value."""
-    if value.block is None:
+def _holders(inner: Block | None, outer: Block | None) -> Iterable[Operation]:
+    """What holds a block, but not another one around it."""
+    if outer is None:
         return ()
-    made_in = value.block.parent
-    return itertools.takewhile(lambda holder: holder is not made_in, around(reader.block))
+    return itertools.takewhile(lambda holder: holder is not outer.parent, around(inner))
 
 
 def _reads_data(condition: Value) -> bool:

@@ -48,10 +48,10 @@ class ReverseSweep:
         self.rules = RuleWriter(self.adjoints)
         self.forward_sweep = ForwardSweep(self.copying, self.adjoints, self.rules)
 
-    def reverse(self, operations: list[Operation]) -> None:
-        """Write the reverse of operations, the last one first."""
+    def reverse(self, operations: list[Operation], block: Block | None = None) -> None:
+        """Write the reverse of operations, the last one first; of those that are sunk only in their block."""
         for operation in reversed(operations):
-            if self.adjoints.active.changes(operation):
+            if self.adjoints.active.changes(operation) and self.adjoints.sunk.get(operation) is block:
                 method = f"reverse_{type(operation).__name__}"
                 write = getattr(self, method, None) or getattr(self.adjoints, method, None)
                 if write is not None:
@@ -88,6 +88,7 @@ class ReverseSweep:
             if self.adjoints.has_bar(m.result):
                 self.adjoints.add(value, self.adjoints.bar(m.result))
         self.reverse(block.operations)
+        self.reverse([x for x in reversed(self.adjoints.sunk) if self.adjoints.sunk[x] is block], block)
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def reverse_For(self, o: For) -> None:
