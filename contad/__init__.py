@@ -35,19 +35,8 @@ from contad.errors import (
 )
 from contad.front.inside_njit import set_memory_limit
 from contad.functions.settings import settings
-from contad.native.watch import watch_compilations
-from contad.ops import (
-    erf,
-    expit,
-    gammaln,
-    linear_recurrence,
-    logit,
-    logsumexp,
-    select,
-    softmax,
-    stop_gradient,
-    xlogy,
-)
+from contad.numba_functions.watch import watch_compilations
+from contad.ops import erf, expit, gammaln, linear_recurrence, logit, logsumexp, select, softmax, stop_gradient, xlogy
 from contad.rules.array_rule import array_rule
 from contad.rules.scalar_rule import scalar_rule
 from contad.transforms.compiled_code import cfunc, clear_cache, engine_name, explain, primitive, source
@@ -61,7 +50,7 @@ from contad.variables.stack_table import show_stack
 from contad.variables.var import Var, value_of, value_of_rec
 
 if TYPE_CHECKING:
-    from contad.native.checkpointed import checkpointed
+    from contad.numba_functions.checkpointed import checkpointed
     from contad.ops import *  # noqa: F403  (old names)
     from contad.profiling.profile import profile
     from contad.programs.program import record
@@ -84,8 +73,8 @@ __all__ = [  # noqa: PLE0604  (names are added)
     "constant", "derivative", "elementwise_grad", "empty", "engine_name", "erf", "expit", "explain", "full", "gammaln",
     "grad", "gradient", "jvp", "linear_recurrence", "logit", "logsumexp", "make_callback_var", "nested", "primal",
     "primitive", "profile", "record", "recover_memory", "reverse_pass_callback", "scalar_rule", "select",
-    "set_memory_limit", "set_zero_adjoints", "settings", "show_stack", "softmax", "source", "stack",
-    "stop_gradient", "to_matvar", "to_varmat", "value_and_grad", "value_of", "value_of_rec", "var", "vjp", "warm_up",
+    "set_memory_limit", "set_zero_adjoints", "settings", "show_stack", "softmax", "source", "stack", "stop_gradient",
+    "to_matvar", "to_varmat", "value_and_grad", "value_of", "value_of_rec", "var", "vjp", "warm_up",
     "xlogy", "zeros",
 ]  # fmt: skip
 
@@ -119,9 +108,9 @@ def __getattr__(name: str) -> object:
         found = globals()[name] = getattr(contad.transforms.on_demand, name)
         return found
     if name == "checkpointed":  # which imports Numba
-        import contad.native.checkpointed
+        import contad.numba_functions.checkpointed
 
-        found = globals()[name] = contad.native.checkpointed.checkpointed
+        found = globals()[name] = contad.numba_functions.checkpointed.checkpointed
         return found
     if name == "testing":
         import contad.testing
