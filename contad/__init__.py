@@ -9,6 +9,8 @@
 array([8., 6.])
 """
 
+import sys
+import warnings
 from typing import TYPE_CHECKING
 
 from contad import ops
@@ -35,6 +37,7 @@ from contad.errors import (
 )
 from contad.front.inside_njit import set_memory_limit
 from contad.functions.settings import settings
+from contad.functions.user_call import level_of_user
 from contad.numba_functions.watch import watch_compilations
 from contad.ops import erf, expit, gammaln, linear_recurrence, logit, logsumexp, select, softmax, stop_gradient, xlogy
 from contad.rules.array_rule import array_rule
@@ -102,6 +105,8 @@ _ELSEWHERE = {
 
 def __getattr__(name: str) -> object:
     """What is imported on first use, and where to look for names of other libraries."""
+    if name in _OLD:
+        return _find_old_name(name)
     if name in _TRANSFORMS:
         import contad.transforms.on_demand
 
@@ -140,22 +145,16 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("contad")
-    if name in ops.__all__:
-        return _find_old_name(name)
     use = _find_elsewhere(name)
     raise AttributeError(f"module 'contad' has no attribute {name!r}{use and f'; use {use}'}")
 
 
+_OLD = frozenset(ops.__all__) - {*__all__}
 _told: set[tuple[str, str, int]] = set()  # (old name, file, line) of warnings; Numba makes `warnings` forget its own
 
 
 def _find_old_name(name: str) -> object:
     """A function that `contad` had before 0.2; a warning says where it is now, once for each line that names it."""
-    import sys
-    import warnings
-
-    from contad.functions.user_call import level_of_user
-
     level = level_of_user()
     caller = sys._getframe(level - 1)
     place = name, caller.f_code.co_filename, caller.f_lineno
