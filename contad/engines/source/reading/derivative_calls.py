@@ -12,6 +12,7 @@ from typing import Any
 
 from numba import types
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.compiled_rules.saved_values import as_read
 from contad.engines.source.ir.called_derivatives import DerivativeCall, DerivativeSite, number_of
 from contad.engines.source.ir.entries import Object, Point, Unknown, constant, is_array, is_number
@@ -22,7 +23,6 @@ from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.numba_typing import number_type
 from contad.errors import UnsupportedError
 from contad.functions.pickling import Decorated
-from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import numba_function
 from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.rules.compilable import MakesDerivatives, WrittenOut

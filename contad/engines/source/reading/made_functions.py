@@ -10,10 +10,16 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numba.core.ccallback import CFunc
-from numba.np.ufunc.dufunc import DUFunc
-from numba.np.ufunc.gufunc import GUFunc
 
+from contad.compile.dispatchers import of_ufunc
+from contad.compile.numba_objects import (
+    CFunc,
+    DUFunc,
+    GUFunc,
+    declared_arguments,
+    signature_of_callback,
+    takes_new_types,
+)
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, Object, is_array, is_number
 from contad.engines.source.ir.single_assignment import INT, Kind, Value
@@ -38,8 +44,8 @@ def _dispatcher(made: Any) -> Any:
     if isinstance(made, GUFunc):
         kernel = made.gufunc_builder
         return njit(error_model="numpy", fastmath=kernel.targetoptions.get("fastmath", False))(kernel.py_func)
-    options = made._dispatcher.targetoptions
-    return njit(error_model="numpy", fastmath=options.get("fastmath", False))(made._dispatcher.py_func)
+    of = of_ufunc(made)
+    return njit(error_model="numpy", fastmath=of.targetoptions.get("fastmath", False))(of.py_func)
 
 
 def read_made(site: CallSite, function: Any) -> Any:
@@ -57,7 +63,7 @@ def read_made(site: CallSite, function: Any) -> Any:
 
 def _read_callback(site: CallSite, function: CFunc) -> Any:
     """The result of a callback, cast as it declares."""
-    dispatcher, signature = _dispatcher(function), vars(function)["_sig"]
+    dispatcher, signature = _dispatcher(function), signature_of_callback(function)
     if len(site.arguments) != len(signature.args) or not all(map(is_number, site.arguments)):
         site.refuse(remedy="give the numbers that it declares")
     given = [
@@ -105,7 +111,7 @@ def _read_kernel(site: CallSite, function: GUFunc) -> Object:
     if not known or any(x.kind.ndim != len(names) for x, names in zip(arguments, axes, strict=False)):
         remedy = "loop over these, and give what its signature names, the results last"
         site.refuse("{node} over further axes", remedy)
-    declared = [signature.args for signature in kernel._sigs] or [None]
+    declared = declared_arguments(function) or [None]
     written = arguments[function.nin :]
     if not any(map(_takes, declared, [arguments] * len(declared))) or not all(isinstance(x, Value) for x in written):
         site.refuse("{node}: arguments that it is not made for", "give arrays and numbers of 64 bits")
@@ -148,6 +154,6 @@ def _loop_types(site: CallSite, function: DUFunc, operands: list[Any]) -> list[s
             if None in found:
                 site.refuse("{node}, which rounds", "let it be made for float64")
             return found
-    if function._frozen:
+    if not takes_new_types(function):
         site.refuse("{node}: arguments that it is not made for", "add their types to those of vectorize")
     return [None] * (len(given) + 1)
