@@ -137,9 +137,6 @@ class ExpressionReader:
             self.reader.refuse(node, "an empty dict without a name", "give it a name, in a statement of its own")
         return self.reader.refuse(node, "the attribute {node}")
 
-    def read_Lambda(self, node: ast.Lambda, env: Environment) -> Any:
-        return self.define(node, env)
-
     def define(self, node: ast.FunctionDef | ast.Lambda, env: Environment) -> Local:
         """A function inside the function; its defaults are computed here, once."""
         scope = LocalScope(self.progress.scope, node)
@@ -147,6 +144,8 @@ class ExpressionReader:
         names = scope.names[scope.positional - len(given) : scope.positional]
         defaults = {name: self.reader.settle(self.expression(x, env)) for name, x in zip(names, given, strict=True)}
         return Local(scope, dict(env), defaults)
+
+    read_Lambda = define
 
     def read_Tuple(self, node: ast.Tuple, env: Environment) -> Any:
         return tuple(self.reader.settle(self.expression(part, env)) for part in node.elts)

@@ -170,21 +170,14 @@ class _Yields(ast.NodeTransformer):
             found.append(locate(ast.If(ast.Name(_STOPPED, ast.Load()), [locate(ast.Return(None), node)], []), node))
         return found
 
-    def visit_Yield(self, node: ast.Yield) -> ast.AST:
-        return self.leave(node)
-
-    def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
-        return self.leave(node)
-
-    def visit_With(self, node: ast.With) -> ast.AST:
-        return self.leave(node)
-
     def leave(self, node: ast.AST) -> ast.AST:
         """Keep a node as it is, and note the first yield in it."""
         for x in ast.walk(node):
             if self.left is None and isinstance(x, (ast.Yield, ast.YieldFrom)):
                 self.left = x
         return node
+
+    visit_Yield = visit_YieldFrom = visit_With = leave
 
 
 def _flatten(body: list[Any]) -> list[ast.stmt]:
