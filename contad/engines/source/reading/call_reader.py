@@ -28,7 +28,7 @@ from contad.engines.source.ir.walks import leaves, map_tree
 from contad.engines.source.reading import class_instances, points, record_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.call_site import METHODS, READERS, CallSite, is_none
-from contad.engines.source.reading.declared_names import cast, cast_arguments
+from contad.engines.source.reading.declared_names import cast, cast_arguments, cast_declared
 from contad.engines.source.reading.derivative_calls import read_asked, read_derivative, read_transform
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.made_functions import is_made, read_made
@@ -305,11 +305,7 @@ class CallReader:
     def write_in_place(self, scope: Scope, env: Environment, caller: Environment) -> Any:
         """The statements of a function, in an environment of its own."""
         _, returned = cast_arguments(self.builder, scope.dispatcher, scope.names, env)
-        env |= {
-            key: cast(self.builder, scope.dispatcher, key, env[key], t)
-            for key, t in scope.declared.items()
-            if key in env
-        }
+        env = cast_declared(self.builder, scope, env)
         line, inlining = self.progress.line, (*self.progress.inlining, scope.function)
         with self.progress.standing(scope=scope, inlining=inlining):
             self.progress.frames.append(caller)
@@ -336,21 +332,8 @@ class CallReader:
             return METHODS[name](as_function)
         if site.keywords:
             site.refuse(f"keyword arguments of .{name}", "call the function of NumPy, or write a loop")
-        only = site.only()
-        if name == "copy" and not arguments:
-            return points.copy(arrays, called) if isinstance(called, Point) else arrays.copy_elements(called)
-        if name == "astype" and only is not None:
-            base = site.dtype(only)
-            if isinstance(called, Point):
-                return points.hold(arrays, points.element(arrays, called), base)
-            return arrays.as_type(called, base)
         if name == "sort" and not arguments and isinstance(called, Value):
             arrays.fill(called, self.in_loops(ARRAY_FUNCTIONS[np.sort], as_function), site.node)
-            return Object(None)
-        if name == "dot" and only is not None:
-            return arrays.product(called, only, site.node)
-        if name == "fill" and is_number(only):
-            arrays.fill(arrays.compute(called), only, site.node)
             return Object(None)
         function = ARRAY_FUNCTIONS.get(getattr(np, name, None)) if name != "sort" else None
         if function is not None:

@@ -24,7 +24,7 @@ from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading import joining_calls, matrix_calls, numpy_calls, shape_calls  # noqa: F401  (readers)
 from contad.engines.source.reading.appended_arrays import AppendedArray
 from contad.engines.source.reading.call_reader import CallReader
-from contad.engines.source.reading.declared_names import cast, cast_arguments
+from contad.engines.source.reading.declared_names import cast, cast_arguments, cast_declared
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.progress import Progress, TooLong
@@ -118,7 +118,7 @@ def _program(
         progress.constants = {value for tree in fixed for value in leaves(tree) if isinstance(value, Value)}
     entries = dict(zip(scope.names, map(_entry, parameters, kinds), strict=True))
     env, declared = cast_arguments(builder, dispatcher, scope.names, entries)
-    env |= {key: cast(builder, dispatcher, key, env[key], t) for key, t in scope.declared.items() if key in env}
+    env = cast_declared(builder, scope, env)
     for name, entry in list(env.items()):
         if is_argument(entry) and entry.value.hint in progress.written:
             env[name] = copy_argument(reader, entry)

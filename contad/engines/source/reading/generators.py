@@ -17,7 +17,7 @@ from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Yielding, constant, is_number, join_kinds, same
 from contad.engines.source.ir.single_assignment import Value
 from contad.engines.source.ir.walks import like
-from contad.engines.source.reading.declared_names import cast, cast_arguments
+from contad.engines.source.reading.declared_names import cast, cast_arguments, cast_declared
 from contad.engines.source.reading.exits import locate, without_exits, without_ladders
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.reader import Reader
@@ -76,8 +76,7 @@ class GeneratorLoop:
         inner = {OUTER + name: entry for name, entry in env.items()} | self.yielding.given
         _, declared = cast_arguments(self.reader.builder, dispatcher, scope.names, inner)
         self.declared = getattr(declared, "yield_type", None)
-        for name in set(scope.declared) & set(inner):
-            inner[name] = cast(self.reader.builder, dispatcher, name, inner[name], scope.declared[name])
+        inner = cast_declared(self.reader.builder, scope, inner)
         inner[_STOPPED] = constant(False)
         if self.start is not None:
             inner[_COUNT] = self.start

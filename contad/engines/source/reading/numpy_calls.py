@@ -148,7 +148,7 @@ def _point(site: CallSite, given: Any, dtype: Any) -> Point:
     return points.hold(site.arrays, points.element(site.arrays, given), base)
 
 
-@reads("a", np.copy)
+@reads("a", np.copy, method="copy")
 def _copy(site: CallSite, array: Any) -> Any:
     if isinstance(array, Point):
         return points.copy(site.arrays, array)
@@ -214,6 +214,14 @@ def _linspace(site: CallSite, start: Any, stop: Any, n: Any) -> Any:
 
     site.arrays.over([n], put)
     return made
+
+
+@reads("a value", method="fill")
+def _fill(site: CallSite, array: Any, value: Any) -> Object:
+    if not is_number(value):
+        site.refuse("the array method .fill", "write it as a loop")
+    site.arrays.fill(site.array(array), value, site.node)
+    return Object(None)
 
 
 @reads("N", np.eye, np.identity)
@@ -317,6 +325,14 @@ def _convert(site: CallSite, function: known_functions.Function, widens: bool = 
     return site.apply(function, x)
 
 
+@reads("a dtype", method="astype")
+def _as_type(site: CallSite, array: Any, dtype: Any) -> Any:
+    base = site.dtype(dtype)
+    if isinstance(array, Point):
+        return points.hold(site.arrays, points.element(site.arrays, array), base)
+    return site.arrays.as_type(array, base)
+
+
 @reads(None, np.float32)
 def _single(site: CallSite) -> Any:
     """np.float32 of an integer; of a float it is handed on, and refused where a derivative would have to pass."""
@@ -394,7 +410,7 @@ def _range_of(site: CallSite, given: Any) -> Any:
     return site.apply(SUBTRACT, *(site.arrays.extreme(array, symbol) for symbol in (">", "<")))
 
 
-@reads("a b out", np.dot)
+@reads("a b out", np.dot, method="dot")
 def _dot(site: CallSite, a: Any, b: Any, out: Any) -> Any:
     made = site.arrays.product(a, b, site.node)
     return made if out is None else site.compute_into(out, made)
