@@ -15,14 +15,15 @@ import numba
 import numpy as np
 from numba import types
 
+from contad.compile.dispatchers import is_dispatcher
+from contad.compile.numba_code import result_type
 from contad.engines.source.ir.entries import Object, Opaque, Point
 from contad.engines.source.ir.known_functions import WIDENED
 from contad.engines.source.ir.single_assignment import FLOAT, SINGLE, Apply, Handed, Value, input_name
 from contad.engines.source.ir.syntax import clone, expression, name, number
 from contad.engines.source.ir.walks import class_of_names, like
-from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type, result_type
+from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type
 from contad.errors import StaleSourceError, UnsupportedError
-from contad.functions.python_copy import is_dispatcher
 from contad.numba_functions.writes import calls_writers
 from contad.rules.definition import definition_of
 from contad.rules.function_names import global_names, named_values
