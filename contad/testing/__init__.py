@@ -109,7 +109,7 @@ def check_grads(
     another than the default one refuses it (no array can be assigned to on `closures` and `records`), or a rule
     has no forward mode, the report's `skipped` has the reason. What is named may not refuse: `engines`, or "fwd" alone.
 
-    >>> import contad
+    >>> import numpy as np
     >>> report = check_grads(lambda x, y: x * np.exp(y), (1.3, 0.7), order=3)
     >>> check_grads(np.exp, (1.3,), modes="rev", engines=["matrix"]).passed["gradient"]
     1
