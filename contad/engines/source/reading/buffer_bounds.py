@@ -38,8 +38,7 @@ from contad.engines.source.reading.passing import NotPassed, Passed, add_handed
 from contad.engines.source.reading.python_blocks import find_read_first
 from contad.errors import UnsupportedError
 from contad.numba_functions.fingerprint import fingerprint
-from contad.numba_functions.repeatable import ONCE, draws, is_repeatable
-from contad.numba_functions.writes import calls_writers, may_write_arrays
+from contad.numba_functions.writes import ONCE, calls_writers, draws, is_repeatable, may_write_arrays
 
 if TYPE_CHECKING:
     from contad.engines.source.reading.expressions import ExpressionReader
