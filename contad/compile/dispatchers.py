@@ -1,4 +1,4 @@
-"""Functions that Numba has made, as contad sees them from outside, and when it makes them. Numba is not imported here."""
+"""Functions that Numba makes, seen from outside, and when it makes them. Numba is not imported here."""
 
 import importlib.util
 import itertools

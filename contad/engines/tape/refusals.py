@@ -1,4 +1,4 @@
-"""What Numba cannot type on variables, or types too early, as an error of contad's that names the user's line and what to do."""
+"""What Numba cannot type on variables, or types too early: an error that names the user's line and what to do."""
 
 import linecache
 import os
