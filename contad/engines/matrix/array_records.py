@@ -25,7 +25,6 @@ from contad.variables.dtypes import FLOAT, is_float64
 from contad.variables.layout import inverse, layout_of, read_only
 from contad.variables.number import Number, peek
 from contad.variables.open_types import ArrayValue, Function, Option, Options, Rule, Value
-from contad.variables.stack import with_item
 
 Operand = tuple[int, int, tuple[int, ...]]  # position among the arguments, first cell, shape
 
@@ -421,7 +420,7 @@ def push_continuation(
         cell += size
     continuation.is_tuple = isinstance(z, tuple)
     if any(not is_plain(v) for v in continuation.values):
-        stack.mixed_arrays = True
+        stack.is_mixed = True
     stack.callbacks.append(continuation)
     slot = len(stack.callbacks) - 1
     stack.top = cell
@@ -449,7 +448,7 @@ def _result(stack: ArraySlab, v: Value, cell: int, n: int, axes: tuple[int, ...]
         return result.transpose(back), Part(cell, n, turned.shape, np.transpose(kept, back), back)
     number = v[()] if isinstance(v, (np.ndarray, Array)) else v
     if isinstance(number, Number):
-        stack.outer_values = with_item(stack.outer_values, cell, number)
+        stack.set_outer_value(cell, number)
         stack.slab[cell] = peek(number)
     else:
         stack.slab[cell] = number = float(number)

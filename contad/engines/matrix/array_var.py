@@ -45,7 +45,7 @@ class ArraySlab(Protocol):
     var_class: type[Var]
     float_class: Any
     keeps_rules: bool
-    mixed_arrays: bool  # whether arrays of outer levels are among the values of pullbacks
+    is_mixed: bool  # whether there are values of outer levels
     outer_values: Any
     factors: dict[tuple[Any, ...], np.ndarray]  # that steps share, by what they are of
 
