@@ -32,7 +32,15 @@ from contad.variables.layout import is_immutable, same_bits
 from contad.variables.level import HERE, HeldData, Level, next_level, raise_caught, refuse_unusable
 from contad.variables.number import as_float
 from contad.variables.open_types import (
-    AdjointVector, ArrayValue, CellIndex, Nested, Options, Real, Rule, Sources, Value,
+    AdjointVector,
+    ArrayValue,
+    CellIndex,
+    Nested,
+    Options,
+    Real,
+    Rule,
+    Sources,
+    Value,
 )  # fmt: skip
 from contad.variables.overlaps import error_instead
 from contad.variables.trees import Tree, assemble, map_lists

@@ -61,6 +61,9 @@ class ArraySlab(Protocol):
     def flush_if_long(self) -> None:
         """The same where that is due."""
 
+    def set_outer_value(self, cell: int, value: Number) -> None:
+        """Keep the value of a cell that is a number of an outer level."""
+
     def room(self, n: int) -> int:
         """The first of n free cells, whose values the slab has room for."""
 
