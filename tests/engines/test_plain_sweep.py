@@ -114,7 +114,7 @@ def test_many_kinds_of_records_are_swept_one_by_one(plainly, monkeypatch):
 
     def long(x, y):
         for k in range(700):
-            x, y = x * 0.9 + contad.sin(y), y - 0.1 * contad.exp(-x) / (1.0 + k)
+            x, y = x * 0.9 + contad.ops.sin(y), y - 0.1 * contad.ops.exp(-x) / (1.0 + k)
         return x * y
 
     gradient = contad.grad(long, (0, 1), engine="records")

@@ -320,7 +320,7 @@ def test_records_and_stacks_are_counted(monkeypatch, slots):
     slots.is_due = True
     gradient(0.3)
     assert slots.spent == pytest.approx(NativeParts.STACK + 3 * NativeParts.RECORD)
-    slots.limit = 0.0
+    slots.spent = slots.limit = 0.05
     monkeypatch.setattr(native_parts, "_is_on_disk", lambda: True)
     gradient(0.3)
     assert slots.installed == 1 and not slots.is_due

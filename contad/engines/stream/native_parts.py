@@ -70,7 +70,7 @@ class NativeParts:
         self.classes = float_class, numpy_class, stack_class, array_class
         self.further = further  # what else becomes machine code, of classes of stacks and of numbers
         self.spent = 0.0
-        self.limit = self.LOADED * PATIENCE.loading  # until the disk has been looked at
+        self.limit = 0.0
         self.has_looked = False
         self.is_due = True
         self.entries: dict[str, int] = {}  # by operator: the address of its machine code
@@ -78,7 +78,9 @@ class NativeParts:
 
     def look(self) -> None:
         """Decide, as the user's function has returned. Numba is there by then, whose import nothing must interrupt."""
-        if not PATIENCE.is_over or _count_frames() < self.FRAMES:
+        if not self.has_looked:
+            self.limit = self.LOADED * PATIENCE.loading
+        if self.spent < self.limit or not PATIENCE.is_over or _count_frames() < self.FRAMES:
             return
         if not self.has_looked:
             from contad.python_objects.python_objects import has_known_objects  # it knows Numba

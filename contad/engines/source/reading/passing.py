@@ -322,7 +322,7 @@ def may_be_called(f: Any, around: tuple[Any, ...] = ()) -> bool:
     names = global_names(f.py_func.__code__)
     named = list(named_values(f.py_func).values())
     modules = [x for x in named if isinstance(x, ModuleType)]
-    named += [getattr(x, name) for x in modules for name in names if hasattr(x, name)]
+    named += [getattr(x, name) for x in modules for name in names & {*dir(x)}]
     if any(x is numba.objmode or _of_contad(x) for x in named):
         return False
     return all(may_be_called(x, (*around, f)) for x in named if is_dispatcher(x))

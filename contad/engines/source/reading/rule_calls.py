@@ -135,7 +135,7 @@ def may_take_derivatives(f: Any, around: tuple[Any, ...]) -> bool:
         return True
     names = global_names(f.py_func.__code__)
     named = list(named_values(f.py_func).values())
-    named += [getattr(x, name) for x in named if isinstance(x, ModuleType) for name in names if hasattr(x, name)]
+    named += [getattr(x, name) for x in named if isinstance(x, ModuleType) for name in names & {*dir(x)}]
     return any(_may_take_derivatives(x, (*around, f)) for x in named)
 
 
