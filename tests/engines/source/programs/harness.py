@@ -1,0 +1,171 @@
+"""What all tables of programs share: a program is the body of a function, as text, which the engine has to
+differentiate, to refuse by name, or to raise the errors of.
+
+Generated derivatives run as plain Python, next to the function and to differences of it.
+"""
+
+import linecache
+import math
+import re
+import textwrap
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from numba import njit, types
+from numba.typed import Dict, List
+
+import contad
+from contad.native.request import Request
+from tests.engines.source.plain_text import generate, numbers
+from tests.random_programs.generated_programs import copied, plainly
+
+Plant = tuple[Any, str, Any]  # the owner of an attribute, its name, and what it is instead
+X = np.array([0.6, -1.3, 2.1, 0.4])
+ARGUMENTS = [
+    np.array([0.3, -1.2, 0.7, 1.9, -0.4]), 0.7, 2, np.array([3, 0, -4, 1, 1]),
+    np.arange(12.0).reshape(3, 4) * 0.3 - 1.0, True, np.array([2**31 - 1, 3, 7], np.int32),
+]  # fmt: skip
+KNOWN = {
+    "np": np, "math": math, "njit": njit, "contad": contad, "numba": numba, "types": types, "Dict": Dict, "List": List,
+}  # fmt: skip
+
+
+class _List(list[Any]):
+    empty_list = staticmethod(lambda kind: [])
+
+
+class _Dict(dict[Any, Any]):
+    empty = staticmethod(lambda *kinds, **named: {})
+
+
+PLAINLY = {"njit": plainly, "List": _List, "Dict": _Dict}
+
+
+class Table(NamedTuple):
+    """Programs about one subject."""
+
+    name: str
+    takes: Mapping[str, str]  # by what is special about them
+    refuses: Sequence[tuple[str, str]] = ()  # a part of the message, and the program
+    raises: Sequence[tuple[str, str]] = ()  # a pattern of what the derivative raises, as the function does
+    faults: Mapping[str, Plant] = {}  # each is found by a program
+    shows: Mapping[str, tuple[str, ...]] = {}  # patterns in the texts of derivatives, or not in them: `!pattern`
+    twice: Collection[str] = ()  # programs that are differentiated twice in every run: all others in long ones
+    before: str = ""  # definitions that stand before each program
+    known: Mapping[str, Any] = {}  # what they name besides KNOWN
+    as_numba: Collection[str] = ()  # programs that mean something else in Python: they are compiled to be compared
+    plainly: Mapping[str, Any] = {}  # what names mean where a function runs as Python
+    head: str = "x, a, k, idx, m, on, small"
+    arguments: Sequence[Any] = ARGUMENTS
+    argnums: tuple[int, ...] = (0, 1)
+
+
+def listed(text: str) -> list[tuple[str, str]]:
+    """The programs of a text, each with what its first line, a comment, says."""
+    _, *parts = re.split(r"(?m)^# (.*)\n", textwrap.dedent(text))
+    return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def numbered(text: str) -> dict[str, str]:
+    """The programs of a text, which blank lines separate, by their numbers and what they return."""
+    bodies = textwrap.dedent(text).strip().split("\n\n")
+    return {f"{k}, {body.splitlines()[-1].strip()[:40]}": body for k, body in enumerate(bodies)}
+
+
+def programs(text: str) -> dict[str, str]:
+    """The same by what they are about."""
+    found = dict(listed(text))
+    assert len(found) == len(listed(text))
+    return found
+
+
+def function_of(table: Table, body: str, name: str = "") -> Any:
+    """An njit function with a body, in a file of its own; definitions may stand before a line `---`."""
+    before, _, body = body.rpartition("---\n")
+    text = f"{table.before}\n{before}@njit\ndef f({table.head}):\n{textwrap.indent(body, '    ')}"
+    filename = f"<{table.name}: {name or hash(text)}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    known = {**KNOWN, **table.known, "__name__": "programs"}
+    exec(compile(text, filename, "exec"), known)
+    return known["f"]
+
+
+def plain(table: Table, f: Any) -> Callable[..., Any]:
+    """The function, and what it calls, as Python runs it."""
+    text = "".join(linecache.getlines(f.py_func.__code__.co_filename))
+    known = {**KNOWN, **table.known, **PLAINLY, **table.plainly}
+    exec(text, known)
+    return known["f"]
+
+
+def run(table: Table, f: Any, mode: str = "value_and_grad") -> Callable[..., Any]:
+    """The derivative of a function, as plain Python."""
+    return generate(f, table.arguments, table.argnums, mode)
+
+
+def along(table: Table, f: Callable[..., Any], step: float) -> np.ndarray:
+    """Differences of what f gives, a row for each number that it is differentiated by."""
+    rows = []
+    for k in table.argnums:
+        for at in np.ndindex(np.shape(table.arguments[k])):
+            sides = []
+            for sign in (1.0, -1.0):
+                given = copied(table.arguments)
+                given[k] = np.array(given[k])
+                given[k][at] += sign * step
+                given[k] = given[k] if np.ndim(given[k]) else float(given[k])
+                sides.append(np.array(numbers(f(*given)), float))
+            rows.append((sides[0] - sides[1]) / (2.0 * step))
+    return np.array(rows)
+
+
+def require_right(table: Table, name: str) -> None:
+    """Value and gradient are those of the function, run as Python, and of differences of it; arguments stay."""
+    f, given = function_of(table, table.takes[name], name), copied(table.arguments)
+    value, gradient = run(table, f)(*given)
+    for x, y in zip(given, table.arguments, strict=True):
+        np.testing.assert_array_equal(x, y)
+    function = f if name in table.as_numba else plain(table, f)
+    np.testing.assert_allclose(value, function(*given), rtol=1e-12)
+    expected = along(table, function, 1e-6)[:, 0]
+    assert np.any(expected != 0.0)
+    np.testing.assert_allclose(numbers(gradient), expected, rtol=1e-6, atol=1e-7)
+
+
+def require_right_twice(table: Table, name: str) -> None:
+    """A product with the Hessian is that of differences of the gradient; forward mode has the gradient's slope."""
+    f, draw = function_of(table, table.takes[name], name), np.random.default_rng(1)
+    v = tuple(draw.normal(size=np.shape(table.arguments[k]) or None) for k in table.argnums)
+    gradient = run(table, f)
+    given = tuple(copied(table.arguments))
+    slope = numbers(run(table, f, "jvp")(given, v)[1])
+    np.testing.assert_allclose(slope, numbers(gradient(*given)[1]) @ numbers(v), rtol=1e-11, atol=1e-13)
+    expected = numbers(v) @ along(table, lambda *args: gradient(*args)[1], 1e-5)
+    np.testing.assert_allclose(numbers(run(table, f, "hvp")(given, v)[1]), expected, rtol=1e-6, atol=1e-7)
+
+
+def fails(table: Table) -> bool:
+    """Whether a program of a table is found to be wrong."""
+    for name in table.takes:
+        try:
+            require_right(table, name)
+        except (AssertionError, LookupError, contad.ContadError):
+            return True
+    return any(not is_refused(table, *row) for row in table.refuses)
+
+
+def is_refused(table: Table, words: str, body: str) -> bool:
+    """Whether a program is refused in these words."""
+    try:
+        run(table, function_of(table, body, "refused"))
+    except contad.UnsupportedError as error:
+        return words in str(error) and bool(re.match(r"<.*>:\d+: ", str(error)))
+    return False
+
+
+def case(table: Table, *row: Any, name: str) -> Any:
+    """A case of a test, with the names of its table and of the program."""
+    return pytest.param(table, *row, id=f"{table.name}: {name}")

@@ -1,0 +1,68 @@
+"""Programs are differentiated, refused, or raise, as tables say; faults that are planted in the engine are found."""
+
+import re
+
+import numpy as np
+import pytest
+
+import contad
+from tests.engines.source.plain_text import numbers
+from tests.engines.source.programs.harness import (
+    Table,
+    case,
+    copied,
+    fails,
+    function_of,
+    is_refused,
+    require_right,
+    require_right_twice,
+    run,
+)
+from tests.engines.source.programs.tables import TABLES
+
+TAKEN = [case(t, name, name=name) for t in TABLES for name in t.takes]
+ALWAYS = [case(t, name, name=name) for t in TABLES for name in t.twice]
+REFUSED = [case(t, *row, name=row[0]) for t in TABLES for row in t.refuses]
+RAISING = [case(t, *row, name=row[0]) for t in TABLES for row in t.raises]
+FAULTS = [case(t, name, name=name) for t in TABLES for name in t.faults]
+
+
+@pytest.mark.parametrize(("table", "name"), TAKEN)
+def test_a_program_is_differentiated(table: Table, name: str) -> None:
+    require_right(table, name)
+
+
+@pytest.mark.parametrize(("table", "name"), ALWAYS)
+def test_a_program_is_differentiated_twice(table: Table, name: str) -> None:
+    """Of all other programs `test_second_orders` takes a sample."""
+    require_right_twice(table, name)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("table", "name"), TAKEN)
+def test_a_program_is_right_once_it_is_compiled(table: Table, name: str) -> None:
+    f = function_of(table, table.takes[name], name)
+    value, gradient = contad.value_and_grad(f, table.argnums, engine="generated")(*copied(table.arguments))
+    expected, plain = run(table, f)(*copied(table.arguments))
+    assert value == pytest.approx(f(*copied(table.arguments)), rel=1e-13)
+    assert value == pytest.approx(expected, rel=1e-13)
+    np.testing.assert_allclose(numbers(gradient), numbers(plain), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("table", "words", "body"), REFUSED)
+def test_what_is_refused_is_named(table: Table, words: str, body: str) -> None:
+    assert is_refused(table, words, body)
+
+
+@pytest.mark.parametrize(("table", "pattern", "body"), RAISING)
+def test_what_a_program_raises_is_raised(table: Table, pattern: str, body: str) -> None:
+    derivative = run(table, function_of(table, body, "raises"))
+    with pytest.raises(Exception) as error:  # noqa: PT011  (its type is in the pattern)
+        derivative(*copied(table.arguments))
+    assert re.match(pattern, f"{error.type.__name__}: {error.value}")
+
+
+@pytest.mark.parametrize(("table", "name"), FAULTS)
+def test_planted_faults_are_found(table: Table, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*table.faults[name])
+    assert fails(table)
