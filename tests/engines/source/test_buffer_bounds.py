@@ -1,4 +1,4 @@
-"""A run beforehand counts how long arrays and lists become: a count that is wrong is an error and never a wrong number."""
+"""A run beforehand counts how long arrays and lists become: a wrong count is an error, and no wrong number."""
 
 import pytest
 

@@ -21,21 +21,16 @@ from contad.functions.python_copy import python_twin
 from contad.native.request import Request
 from contad.variables.trees import flatten
 from tests.engines import matrix_programs, user_rules
-from tests.engines.source import bodies, functions_of_matrices
-from tests.engines.source.bodies_of_fresh_arrays import RIGHT, SHRINKING
-from tests.engines.source.bodies_of_ladders import LADDERS
-from tests.engines.source.bodies_of_statements import AS_NUMBA, AS_PYTHON, HANDED_ON, LAZY
+from tests.engines.source import functions_of_matrices
 from tests.engines.source.plain_text import generate, numbers
+from tests.engines.source.programs.harness import function_of, given_to
+from tests.engines.source.programs.tables import TABLES
 from tests.front import array_functions, covered
 from tests.judges.planted import known
 from tests.judges.samples import sampled
 from tests.random_programs.generated_programs import copied
 
-BODIES = {
-    "as Python": AS_PYTHON, "lazy": LAZY, "as Numba": AS_NUMBA, "handed on": HANDED_ON, "fresh": RIGHT,
-    "shrinking": SHRINKING, "ladder": list(LADDERS.values()),
-}  # fmt: skip
-# by name; a function as it is or as a body, its arguments and which are differentiated
+# by name; a function or the name of a program of a table, its arguments or table and which are differentiated
 PROGRAMS = {
     f"{item} {f.__name__} {k}": (f, args, (0,)) for item, rows in covered.COVERED.items()
     for k, (f, *args) in enumerate(rows)
@@ -51,9 +46,8 @@ PROGRAMS |= {
 }
 PROGRAMS["matrices systems"] = matrix_programs.systems, matrix_programs.DATA, matrix_programs.SQUARES
 PROGRAMS["matrices filtered"] = matrix_programs.filtered, matrix_programs.KALMAN, matrix_programs.SQUARES
-PROGRAMS |= {
-    f"{kind} {k}": (body, bodies.ARGUMENTS, (0, 1)) for kind, texts in BODIES.items() for k, body in enumerate(texts)
-}
+TABLES_BY_NAME = {f"{table.name}: {name}": (table, body) for table in TABLES for name, body in table.takes.items()}
+PROGRAMS |= {name: (name, table, table.argnums) for name, (table, _) in TABLES_BY_NAME.items()}
 PROGRAMS |= {
     f"tangents {f.__name__}": (numba.njit(f), [functions_of_matrices.X, functions_of_matrices.A], (0,))
     for f in functions_of_matrices.MATRICES
@@ -111,7 +105,8 @@ def by_differences(run, args, argnums, v, h=1e-5):
 def take(name):
     f, args, argnums = PROGRAMS[name]
     draw = np.random.default_rng(3)
-    f = bodies.function_of(f) if isinstance(f, str) else f
+    if isinstance(f, str):
+        f, args = function_of(*TABLES_BY_NAME[f], f), given_to(args)
     return f, args, argnums, tuple(direction(args[k], draw) for k in argnums)
 
 

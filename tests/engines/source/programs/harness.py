@@ -18,7 +18,6 @@ from numba import njit, types
 from numba.typed import Dict, List
 
 import contad
-from contad.native.request import Request
 from tests.engines.source.plain_text import generate, numbers
 from tests.random_programs.generated_programs import copied, plainly
 
@@ -59,7 +58,7 @@ class Table(NamedTuple):
     as_numba: Collection[str] = ()  # programs that mean something else in Python: they are compiled to be compared
     plainly: Mapping[str, Any] = {}  # what names mean where a function runs as Python
     head: str = "x, a, k, idx, m, on, small"
-    arguments: Sequence[Any] = ARGUMENTS
+    arguments: Sequence[Any] | Callable[[], Sequence[Any]] = ARGUMENTS
     argnums: tuple[int, ...] = (0, 1)
 
 
@@ -93,27 +92,32 @@ def function_of(table: Table, body: str, name: str = "") -> Any:
     return known["f"]
 
 
+def given_to(table: Table) -> list[Any]:
+    """Arguments of its own for a program of a table."""
+    return copied(table.arguments() if callable(table.arguments) else table.arguments)
+
+
 def plain(table: Table, f: Any) -> Callable[..., Any]:
     """The function, and what it calls, as Python runs it."""
-    text = "".join(linecache.getlines(f.py_func.__code__.co_filename))
+    filename = f.py_func.__code__.co_filename
     known = {**KNOWN, **table.known, **PLAINLY, **table.plainly}
-    exec(text, known)
+    exec(compile("".join(linecache.getlines(filename)), filename, "exec"), known)
     return known["f"]
 
 
 def run(table: Table, f: Any, mode: str = "value_and_grad") -> Callable[..., Any]:
     """The derivative of a function, as plain Python."""
-    return generate(f, table.arguments, table.argnums, mode)
+    return generate(f, given_to(table), table.argnums, mode)
 
 
 def along(table: Table, f: Callable[..., Any], step: float) -> np.ndarray:
     """Differences of what f gives, a row for each number that it is differentiated by."""
-    rows = []
+    args, rows = given_to(table), []
     for k in table.argnums:
-        for at in np.ndindex(np.shape(table.arguments[k])):
+        for at in np.ndindex(np.shape(args[k])):
             sides = []
             for sign in (1.0, -1.0):
-                given = copied(table.arguments)
+                given = copied(args)
                 given[k] = np.array(given[k])
                 given[k][at] += sign * step
                 given[k] = given[k] if np.ndim(given[k]) else float(given[k])
@@ -124,10 +128,11 @@ def along(table: Table, f: Callable[..., Any], step: float) -> np.ndarray:
 
 def require_right(table: Table, name: str) -> None:
     """Value and gradient are those of the function, run as Python, and of differences of it; arguments stay."""
-    f, given = function_of(table, table.takes[name], name), copied(table.arguments)
+    f, given = function_of(table, table.takes[name], name), given_to(table)
+    before = copied(given)
     value, gradient = run(table, f)(*given)
-    for x, y in zip(given, table.arguments, strict=True):
-        np.testing.assert_array_equal(x, y)
+    for x, y in zip(given, before, strict=True):
+        assert np.array_equal(x, y) or not isinstance(x, np.ndarray)
     function = f if name in table.as_numba else plain(table, f)
     np.testing.assert_allclose(value, function(*given), rtol=1e-12)
     expected = along(table, function, 1e-6)[:, 0]
@@ -138,9 +143,9 @@ def require_right(table: Table, name: str) -> None:
 def require_right_twice(table: Table, name: str) -> None:
     """A product with the Hessian is that of differences of the gradient; forward mode has the gradient's slope."""
     f, draw = function_of(table, table.takes[name], name), np.random.default_rng(1)
-    v = tuple(draw.normal(size=np.shape(table.arguments[k]) or None) for k in table.argnums)
+    given = tuple(given_to(table))
+    v = tuple(draw.normal(size=np.shape(given[k]) or None) for k in table.argnums)
     gradient = run(table, f)
-    given = tuple(copied(table.arguments))
     slope = numbers(run(table, f, "jvp")(given, v)[1])
     np.testing.assert_allclose(slope, numbers(gradient(*given)[1]) @ numbers(v), rtol=1e-11, atol=1e-13)
     expected = numbers(v) @ along(table, lambda *args: gradient(*args)[1], 1e-5)

@@ -59,7 +59,7 @@ TAKEN = programs("""
     return total * first.v + np.sum(data["x"] * x) * np.sum(data.v[1:] * x[1:])
 """)
 REFUSED = listed("""
-    # the name 
+    # f: the name a: it stands for different things
     a, b = np.zeros(2, dtype=NUMBER), np.zeros(2, dtype=NUMBER)
     for _ in range(3):
         a[0].x = x[0]

@@ -10,17 +10,25 @@ from tests.engines.source.plain_text import numbers
 from tests.engines.source.programs.harness import (
     Table,
     case,
-    copied,
     fails,
     function_of,
+    given_to,
     is_refused,
     require_right,
     require_right_twice,
     run,
 )
 from tests.engines.source.programs.tables import TABLES
+from tests.judges.samples import sampled
 
-TAKEN = [case(t, name, name=name) for t in TABLES for name in t.takes]
+PROGRAMS = [(t, name) for t in TABLES for name in t.takes]
+
+
+def name_of(row):
+    return f"{row[0].name}: {row[1]}"
+
+
+TAKEN = [case(*row, name=row[1]) for row in PROGRAMS]
 ALWAYS = [case(t, name, name=name) for t in TABLES for name in t.twice]
 REFUSED = [case(t, *row, name=row[0]) for t in TABLES for row in t.refuses]
 RAISING = [case(t, *row, name=row[0]) for t in TABLES for row in t.raises]
@@ -38,13 +46,12 @@ def test_a_program_is_differentiated_twice(table: Table, name: str) -> None:
     require_right_twice(table, name)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("table", "name"), TAKEN)
+@pytest.mark.parametrize(("table", "name"), sampled(PROGRAMS, 80, name=name_of, dear={"constructs: solve"}))
 def test_a_program_is_right_once_it_is_compiled(table: Table, name: str) -> None:
     f = function_of(table, table.takes[name], name)
-    value, gradient = contad.value_and_grad(f, table.argnums, engine="generated")(*copied(table.arguments))
-    expected, plain = run(table, f)(*copied(table.arguments))
-    assert value == pytest.approx(f(*copied(table.arguments)), rel=1e-13)
+    value, gradient = contad.value_and_grad(f, table.argnums, engine="generated")(*given_to(table))
+    expected, plain = run(table, f)(*given_to(table))
+    assert value == pytest.approx(f(*given_to(table)), rel=1e-13)
     assert value == pytest.approx(expected, rel=1e-13)
     np.testing.assert_allclose(numbers(gradient), numbers(plain), rtol=1e-10, atol=1e-12)
 
@@ -57,8 +64,8 @@ def test_what_is_refused_is_named(table: Table, words: str, body: str) -> None:
 @pytest.mark.parametrize(("table", "pattern", "body"), RAISING)
 def test_what_a_program_raises_is_raised(table: Table, pattern: str, body: str) -> None:
     derivative = run(table, function_of(table, body, "raises"))
-    with pytest.raises(Exception) as error:  # noqa: PT011  (its type is in the pattern)
-        derivative(*copied(table.arguments))
+    with pytest.raises(Exception) as error:
+        derivative(*given_to(table))
     assert re.match(pattern, f"{error.type.__name__}: {error.value}")
 
 
