@@ -73,7 +73,7 @@ TAKEN = programs("""
         if s > 0.6:
             raise ValueError
         s *= x[2]
-    except Exception as error:
+    except Exception:
         s = x[1] * x[1]
     finally:
         s = s * x[3]
@@ -160,9 +160,5 @@ HANDLERS = Table(
             ExpressionReader, "read_DividesByZero", lambda *_: constant(False)),
     },
     head="x", arguments=(POINT,), argnums=(0,),
+    elsewhere=[(0.3 * POINT,), (9.0 * POINT,)],  # where other branches are taken, and other statements raise
 )  # fmt: skip
-# where other branches are taken, and other statements raise
-HANDLERS_ELSEWHERE = [
-    HANDLERS._replace(name=f"handlers, {scale}", refuses=(), faults={}, arguments=(scale * POINT,))
-    for scale in (0.3, 9.0)
-]

@@ -18,6 +18,8 @@ from numba import njit, types
 from numba.typed import Dict, List
 
 import contad
+from contad.engines.source import source
+from tests.engines.source.agreement import request
 from tests.engines.source.plain_text import generate, numbers
 from tests.random_programs.generated_programs import copied, plainly
 
@@ -59,7 +61,9 @@ class Table(NamedTuple):
     plainly: Mapping[str, Any] = {}  # what names mean where a function runs as Python
     head: str = "x, a, k, idx, m, on, small"
     arguments: Sequence[Any] | Callable[[], Sequence[Any]] = ARGUMENTS
+    elsewhere: Sequence[Sequence[Any]] = ()  # other arguments at which they have to be right, too
     argnums: tuple[int, ...] = (0, 1)
+    numerics: str = "auto"  # of the texts
 
 
 def listed(text: str) -> list[tuple[str, str]]:
@@ -110,10 +114,16 @@ def run(table: Table, f: Any, mode: str = "value_and_grad") -> Callable[..., Any
     return generate(f, given_to(table), table.argnums, mode)
 
 
-def along(table: Table, f: Callable[..., Any], step: float) -> np.ndarray:
+def text_of(table: Table, name: str) -> str:
+    """The text of the derivative of a program."""
+    f = function_of(table, table.takes[name], name)
+    return source(request(f, *given_to(table), argnums=table.argnums)._replace(numerics=table.numerics))
+
+
+def along(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int], step: float) -> np.ndarray:
     """Differences of what f gives, a row for each number that it is differentiated by."""
-    args, rows = given_to(table), []
-    for k in table.argnums:
+    rows = []
+    for k in argnums:
         for at in np.ndindex(np.shape(args[k])):
             sides = []
             for sign in (1.0, -1.0):
@@ -128,16 +138,17 @@ def along(table: Table, f: Callable[..., Any], step: float) -> np.ndarray:
 
 def require_right(table: Table, name: str) -> None:
     """Value and gradient are those of the function, run as Python, and of differences of it; arguments stay."""
-    f, given = function_of(table, table.takes[name], name), given_to(table)
-    before = copied(given)
-    value, gradient = run(table, f)(*given)
-    for x, y in zip(given, before, strict=True):
-        assert np.array_equal(x, y) or not isinstance(x, np.ndarray)
-    function = f if name in table.as_numba else plain(table, f)
-    np.testing.assert_allclose(value, function(*given), rtol=1e-12)
-    expected = along(table, function, 1e-6)[:, 0]
-    assert np.any(expected != 0.0)
-    np.testing.assert_allclose(numbers(gradient), expected, rtol=1e-6, atol=1e-7)
+    f = function_of(table, table.takes[name], name)
+    derivative, function = run(table, f), f if name in table.as_numba else plain(table, f)
+    for k, args in enumerate((given_to(table), *table.elsewhere)):
+        given = copied(args)
+        value, gradient = derivative(*given)
+        for x, y in zip(given, args, strict=True):
+            assert np.array_equal(x, y) or not isinstance(x, np.ndarray)
+        np.testing.assert_allclose(value, function(*given), rtol=1e-12)
+        expected = along(function, args, table.argnums, 1e-6)[:, 0]
+        assert k or np.any(expected != 0.0)
+        np.testing.assert_allclose(numbers(gradient), expected, rtol=1e-6, atol=1e-7)
 
 
 def require_right_twice(table: Table, name: str) -> None:
@@ -148,7 +159,7 @@ def require_right_twice(table: Table, name: str) -> None:
     gradient = run(table, f)
     slope = numbers(run(table, f, "jvp")(given, v)[1])
     np.testing.assert_allclose(slope, numbers(gradient(*given)[1]) @ numbers(v), rtol=1e-11, atol=1e-13)
-    expected = numbers(v) @ along(table, lambda *args: gradient(*args)[1], 1e-5)
+    expected = numbers(v) @ along(lambda *args: gradient(*args)[1], given, table.argnums, 1e-5)
     np.testing.assert_allclose(numbers(run(table, f, "hvp")(given, v)[1]), expected, rtol=1e-6, atol=1e-7)
 
 

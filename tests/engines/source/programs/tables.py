@@ -4,20 +4,24 @@ from tests.engines.source.programs.appended_arrays import APPENDED_ARRAYS
 from tests.engines.source.programs.bounded_buffers import FILLED_DICTS, GROWING_LISTS
 from tests.engines.source.programs.buffer_bounds import LONGER_ARRAYS
 from tests.engines.source.programs.constructs import CONSTRUCTS
+from tests.engines.source.programs.copies import COPIES, ROWS_OF_TABLES
 from tests.engines.source.programs.fresh_arrays import FRESH_ARRAYS, ONES_THAT_GROW, SHORTER_ARRAYS
 from tests.engines.source.programs.generators import LOOPS_OVER_GENERATORS
-from tests.engines.source.programs.handlers import HANDLERS, HANDLERS_ELSEWHERE
+from tests.engines.source.programs.handlers import HANDLERS
 from tests.engines.source.programs.index_arrays import INDEX_ARRAYS
 from tests.engines.source.programs.ladders import LONG_LADDERS
 from tests.engines.source.programs.made_containers import MADE_CONTAINERS
 from tests.engines.source.programs.numpy_calls import KERNELS, NUMPY_CALLS
 from tests.engines.source.programs.points import POINTS
 from tests.engines.source.programs.record_arrays import RECORD_ARRAYS
+from tests.engines.source.programs.running_choice import RUNNING_CHOICES
 from tests.engines.source.programs.shape_calls import SHAPE_CALLS
 from tests.engines.source.programs.statements import COMPUTED_BY_NUMBA, STATEMENTS
+from tests.engines.source.programs.traps import TRAPS
 
 TABLES = [
-    APPENDED_ARRAYS, FILLED_DICTS, GROWING_LISTS, LONGER_ARRAYS, LOOPS_OVER_GENERATORS, HANDLERS, *HANDLERS_ELSEWHERE,
+    APPENDED_ARRAYS, FILLED_DICTS, GROWING_LISTS, LONGER_ARRAYS, LOOPS_OVER_GENERATORS, HANDLERS,
     MADE_CONTAINERS, RECORD_ARRAYS, STATEMENTS, COMPUTED_BY_NUMBA, FRESH_ARRAYS, SHORTER_ARRAYS, ONES_THAT_GROW,
-    LONG_LADDERS, POINTS, SHAPE_CALLS, INDEX_ARRAYS, NUMPY_CALLS, KERNELS, *CONSTRUCTS,
+    LONG_LADDERS, POINTS, SHAPE_CALLS, INDEX_ARRAYS, NUMPY_CALLS, KERNELS, *CONSTRUCTS, TRAPS, RUNNING_CHOICES,
+    COPIES, ROWS_OF_TABLES,
 ]  # fmt: skip

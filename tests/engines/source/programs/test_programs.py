@@ -17,6 +17,7 @@ from tests.engines.source.programs.harness import (
     require_right,
     require_right_twice,
     run,
+    text_of,
 )
 from tests.engines.source.programs.tables import TABLES
 from tests.judges.samples import sampled
@@ -30,6 +31,7 @@ def name_of(row):
 
 TAKEN = [case(*row, name=row[1]) for row in PROGRAMS]
 ALWAYS = [case(t, name, name=name) for t in TABLES for name in t.twice]
+SHOWN = [case(t, name, name=name) for t in TABLES for name in t.shows]
 REFUSED = [case(t, *row, name=row[0]) for t in TABLES for row in t.refuses]
 RAISING = [case(t, *row, name=row[0]) for t in TABLES for row in t.raises]
 FAULTS = [case(t, name, name=name) for t in TABLES for name in t.faults]
@@ -54,6 +56,13 @@ def test_a_program_is_right_once_it_is_compiled(table: Table, name: str) -> None
     assert value == pytest.approx(f(*given_to(table)), rel=1e-13)
     assert value == pytest.approx(expected, rel=1e-13)
     np.testing.assert_allclose(numbers(gradient), numbers(plain), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("table", "name"), SHOWN)
+def test_the_text_of_a_derivative_shows_what_is_done(table: Table, name: str) -> None:
+    text = text_of(table, name)
+    for pattern in table.shows[name]:
+        assert bool(re.search(pattern.removeprefix("!"), text, re.MULTILINE)) != pattern.startswith("!"), pattern
 
 
 @pytest.mark.parametrize(("table", "words", "body"), REFUSED)
