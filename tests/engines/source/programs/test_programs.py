@@ -1,6 +1,7 @@
 """Programs are differentiated, refused, or raise, as tables say; faults that are planted in the engine are found."""
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -35,6 +36,14 @@ SHOWN = [case(t, name, name=name) for t in TABLES for name in t.shows]
 REFUSED = [case(t, *row, name=row[0]) for t in TABLES for row in t.refuses]
 RAISING = [case(t, *row, name=row[0]) for t in TABLES for row in t.raises]
 FAULTS = [case(t, name, name=name) for t in TABLES for name in t.faults]
+
+
+@pytest.fixture(autouse=True)
+def _settings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for plant in request.node.callspec.params["table"].settings:
+        monkeypatch.setattr(*plant)
+    with np.errstate(all="ignore"):  # as compiled code
+        yield
 
 
 @pytest.mark.parametrize(("table", "name"), TAKEN)
