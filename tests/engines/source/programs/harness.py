@@ -145,7 +145,7 @@ def require_right(table: Table, name: str) -> None:
         given = copied(args)
         value, gradient = derivative(*given)
         for x, y in zip(given, args, strict=True):
-            assert np.array_equal(x, y) or not isinstance(x, np.ndarray)
+            assert not isinstance(x, np.ndarray) or x.tobytes() == y.tobytes()
         np.testing.assert_allclose(value, function(*given), rtol=1e-12)
         expected = along(function, args, table.argnums, 1e-6)[:, :1].ravel()
         assert k or np.any(expected != 0.0)

@@ -12,6 +12,7 @@ from tests.engines.source.programs.handlers import HANDLERS
 from tests.engines.source.programs.index_arrays import INDEX_ARRAYS
 from tests.engines.source.programs.ladders import LONG_LADDERS
 from tests.engines.source.programs.made_containers import MADE_CONTAINERS
+from tests.engines.source.programs.missing_data import MISSING_DATA
 from tests.engines.source.programs.numpy_calls import KERNELS, NUMPY_CALLS
 from tests.engines.source.programs.points import POINTS
 from tests.engines.source.programs.record_arrays import RECORD_ARRAYS
@@ -28,5 +29,5 @@ TABLES = [
     MADE_CONTAINERS, RECORD_ARRAYS, STATEMENTS, COMPUTED_BY_NUMBA, FRESH_ARRAYS, SHORTER_ARRAYS, ONES_THAT_GROW,
     LONG_LADDERS, POINTS, SHAPE_CALLS, INDEX_ARRAYS, NUMPY_CALLS, KERNELS, *CONSTRUCTS, TRAPS, RUNNING_CHOICES,
     COPIES, ROWS_OF_TABLES, FUSED_LOOPS, SCALAR_EXPANSION, NO_SCALAR_EXPANSION,
-    SHARED_CALLEES, FILLED_TRIANGLES, OTHER_FILLINGS,
+    SHARED_CALLEES, FILLED_TRIANGLES, OTHER_FILLINGS, MISSING_DATA,
 ]  # fmt: skip
