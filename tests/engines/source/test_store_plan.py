@@ -10,6 +10,7 @@ from contad.engines.source import source
 from tests.engines.source.agreement import numbers_stored, request
 from tests.engines.source.programs.copies import COPIES, ROWS_OF_TABLES
 from tests.engines.source.programs.harness import function_of, given_to
+from tests.engines.source.programs.unchanged import FILLED_TRIANGLES
 
 PROBLEMS = loops.problems(0.01)
 
@@ -27,6 +28,18 @@ def test_a_row_that_was_left_behind_is_not_stored():
     assert numbers_stored(request(f, *args, argnums=(0, 1)), args) == 0
     function, args, argnums = PROBLEMS["tridiagonal"]
     assert numbers_stored(request(function, *args, argnums=argnums), args) == len(args[0]) - 1  # 1 / ...
+
+
+@pytest.mark.parametrize("name", FILLED_TRIANGLES.takes)
+def test_no_number_of_a_triangle_is_stored_for_each_multiplication(name):
+    f = function_of(FILLED_TRIANGLES, FILLED_TRIANGLES.takes[name])
+    a = np.eye(12) + 0.1
+
+    def count(n):
+        args = a[:n, :n].copy(), np.array([1.2, 0.4])
+        return numbers_stored(request(f, *args, argnums=(0, 1)), args)
+
+    assert count(12) <= 4.2 * count(6) <= 4.2 * 3.5 * 6 * 7 / 2
 
 
 def test_each_running_choice_of_a_mixture_reverses_one_iteration():

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tests.engines.source.programs.harness import ARGUMENTS, Table, programs
+from contad.engines.source.analysis import unchanged
+from tests.engines.source.programs.harness import ARGUMENTS, Table, function_of, programs
 
 TRIANGLES = programs("""
     # rows from the last to the first, and columns likewise
@@ -20,7 +21,7 @@ TRIANGLES = programs("""
             value -= made[i, k] * z[k] * value
         z[i] = value / made[i, i]
     return value
-    # cholesky's factor, a row after the other, and a system with it
+    # Cholesky's factor and a system with it
     n = len(a)
     lower, z, value = np.zeros((n, n)), np.zeros(n), 0.0
     for i in range(n):
@@ -87,7 +88,22 @@ FILLED_TRIANGLES = Table(
     "triangles", TRIANGLES, head="a, x", arguments=(POSITIVE, np.array([1.2, 0.4])),
     elsewhere=[(POSITIVE[:n, :n].copy(), np.array([1.2, 0.4])) for n in (1, 2)],
 )  # fmt: skip
+
+
+def _find_too_little(*args):
+    found = _FIND_REACH(*args)
+    return None if found is None else found - 1
+
+
+_FIND_REACH = unchanged._find_reach
 OTHER_FILLINGS = Table(
-    "other fillings", FILLINGS, head="x, n", arguments=(ARGUMENTS[0], 4),
+    "other fillings", FILLINGS,
+    faults={
+        "what is written later on": (unchanged, "_find_reach", _find_too_little),
+        "indices that may be the same": (unchanged, "_differ", lambda *args: True),
+        "the order of statements": (unchanged, "precedes", lambda *args: True),
+    },
+    head="x, n", arguments=(ARGUMENTS[0], 4),
     elsewhere=[(ARGUMENTS[0], 1), (ARGUMENTS[0], 2)], argnums=(0,),
 )  # fmt: skip
+factor = function_of(FILLED_TRIANGLES, TRIANGLES["Cholesky's factor and a system with it"])
