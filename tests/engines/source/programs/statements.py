@@ -183,11 +183,6 @@ for i, v in enumerate(x[1:]):
     s += v * a * i
 return s
 
-s = 0.0
-for i, (p, q) in enumerate(zip(x, x[1:])):
-    s += p * q * i * a
-return s
-
 i = 10
 if i < 5 and x[i] > 0:
     a = 1.0
@@ -266,12 +261,6 @@ return w[1, 2] * a + np.sum(w[0] * w[1])
 
 s = 0.0
 for row in m:
-    for v in row:
-        s += v * v * a
-return s
-
-s = 0.0
-for row in m:
     row[0] = 2.0
     s += row[0] * row[1] * a
 return s + m[0, 0]
@@ -303,11 +292,6 @@ return t * x[0]
 if a > 5.0:
     t = a * 2.0
 return a * x[0]
-
-s = 0
-for i in range(3):
-    s = s + x[i]
-return s * a
 
 s = 1
 for i in range(3):
@@ -385,19 +369,12 @@ return np.sum(w * w2 * x)
 n, c = m.shape
 return n * a + c * x[0]
 
-q = 3; r = 1.5
-return a * q + r * x[0]
-
 t = 'hello'
 return a * x[0]
 
 f = a
 g = f * 2.0
 return g * x[0]
-
-def g(y):
-    return y * a
-return g(x[0])
 
 g = lambda y: y * a
 return g(x[0])
@@ -494,17 +471,9 @@ w[0] = x[0]
 w[:, 1, :] *= 3.0
 return np.sum(w * w)
 
-if a > 0.5:
-    pass
-else:
-    a = 3.0
-return a * x[0]
-
 x[0] = a
 x[1] += a
 return x[0] * x[1]
-
-return np.zeros(5)[0] + a * x[0]
 
 s = np.float64(0)
 s += a
@@ -521,10 +490,6 @@ y += 1
 return y[0] * a + x[0]
 
 return abs(idx[2]) * a + x[0] * abs(-3)
-
-def g(y):
-    return y * a
-return g(x[0]) + g(a)
 
 u = np.array([a, 2.0, x[0]])
 v = np.array([[1, 2], [3, 4]])
@@ -543,10 +508,6 @@ y[:, 1] += y[:, 0]
 y[2] *= y[1]
 y[:, -1] -= y[:, -2] * a
 return np.sum(y * m)
-
-if a > 5.0:
-    raise ValueError(f"bad {a}")
-return a * x[0]
 """)
 
 # what need not run, and does not
