@@ -161,36 +161,3 @@ def test_planted_faults_are_found_by_random_programs(plant, monkeypatch):
     assert not generated_programs.is_failure(generated_programs.check(seed))
     plant(monkeypatch)
     assert generated_programs.is_failure(generated_programs.check(seed))
-
-
-@njit
-def of_large_arrays(x, n):
-    a = np.zeros((n, n))
-    for i in range(n):
-        for j in range(n):
-            a[i, j] = x[i] * x[j] / n
-        a[i, i] += 2.0
-    return np.sum(np.linalg.cholesky(a)[:, 0])
-
-
-def in_numpy(x, n):
-    """The same without loops."""
-    return np.sum(np.linalg.cholesky(np.outer(x, x) / n + 2.0 * np.eye(n))[:, 0])
-
-
-def test_large_arrays_lie_in_memory_that_the_thread_keeps():
-    """Smaller and larger ones after another see nothing of each other; memory does not grow, and is given back."""
-    x = np.cos(np.arange(200.0))
-    expected = {n: contad.grad(in_numpy)(x[:n], n) for n in (20, 150)}
-    gradient = contad.grad(of_large_arrays, engine="generated")
-    assert "lent_zeros(" in contad.source(of_large_arrays, x, 200)
-    contad.recover_memory()
-    before = memory_in_use()
-    for n in (20, 150, 20, 150, 150):
-        np.testing.assert_allclose(gradient(x[:n], n), expected[n], rtol=1e-11, atol=1e-14)
-    held = memory_in_use()
-    assert held - before > 3 * 8 * 150**2
-    gradient(x[:150], 150)
-    assert memory_in_use() == held
-    contad.recover_memory()
-    assert memory_in_use() == before

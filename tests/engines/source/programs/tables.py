@@ -17,6 +17,7 @@ from tests.engines.source.programs.numpy_calls import KERNELS, NUMPY_CALLS
 from tests.engines.source.programs.points import POINTS
 from tests.engines.source.programs.record_arrays import RECORD_ARRAYS
 from tests.engines.source.programs.running_choice import RUNNING_CHOICES
+from tests.engines.source.programs.sample_calls import SAMPLE_CALLS
 from tests.engines.source.programs.scalar_expansion import NO_SCALAR_EXPANSION, SCALAR_EXPANSION
 from tests.engines.source.programs.shape_calls import SHAPE_CALLS
 from tests.engines.source.programs.shared_callees import SHARED_CALLEES
@@ -29,5 +30,5 @@ TABLES = [
     MADE_CONTAINERS, RECORD_ARRAYS, STATEMENTS, COMPUTED_BY_NUMBA, FRESH_ARRAYS, SHORTER_ARRAYS, ONES_THAT_GROW,
     LONG_LADDERS, POINTS, SHAPE_CALLS, INDEX_ARRAYS, NUMPY_CALLS, KERNELS, *CONSTRUCTS, TRAPS, RUNNING_CHOICES,
     COPIES, ROWS_OF_TABLES, FUSED_LOOPS, SCALAR_EXPANSION, NO_SCALAR_EXPANSION,
-    SHARED_CALLEES, FILLED_TRIANGLES, OTHER_FILLINGS, MISSING_DATA,
+    SHARED_CALLEES, FILLED_TRIANGLES, OTHER_FILLINGS, MISSING_DATA, SAMPLE_CALLS,
 ]  # fmt: skip
