@@ -1,6 +1,5 @@
 """Callees that are functions of their own: a program grows linearly with what it calls, and every case agrees."""
 
-import linecache
 import math
 
 import numpy as np
@@ -17,6 +16,7 @@ from contad.errors import UnsupportedError
 from tests.engines.source.agreement import agree, request
 from tests.engines.source.programs.harness import function_of, given_to
 from tests.engines.source.programs.shared_callees import CALLED, SHARED_CALLEES
+from tests.random_programs.generated_programs import run
 
 LOWEST = """
 @njit
@@ -45,9 +45,7 @@ def levels(most):
     names = {"njit": njit, "math": math}
     for n in range(most + 1):
         text = LOWEST if n == 0 else LEVEL.format(n=n, m=n - 1)
-        filename = f"<level {n}>"
-        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        exec(compile(text, filename, "exec"), names)
+        run(text, f"<level {n}>", names)
     return [names[f"level_{n}"] for n in range(most + 1)]
 
 

@@ -21,7 +21,7 @@ import contad
 from contad.engines.source import source
 from tests.engines.source.agreement import request
 from tests.engines.source.plain_text import generate, numbers
-from tests.random_programs.generated_programs import copied, plainly
+from tests.random_programs.generated_programs import copied, plainly, run as define
 
 Plant = tuple[Any, str, Any]  # the owner of an attribute, its name, and what it is instead
 X = np.array([0.6, -1.3, 2.1, 0.4])
@@ -90,11 +90,8 @@ def function_of(table: Table, body: str, name: str = "") -> Any:
     """An njit function with a body, in a file of its own; definitions may stand before a line `---`."""
     before, _, body = body.rpartition("---\n")
     text = f"{table.before}\n{before}@njit\ndef f({table.head}):\n{textwrap.indent(body, '    ')}"
-    filename = f"<{table.name}: {name or hash(text)}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     known = {**KNOWN, **table.known, "__name__": "programs"}
-    exec(compile(text, filename, "exec"), known)
-    return known["f"]
+    return define(text, f"<{table.name}: {name or hash(text)}>", known)["f"]
 
 
 def given_to(table: Table) -> list[Any]:
@@ -106,8 +103,7 @@ def plain(table: Table, f: Any) -> Callable[..., Any]:
     """The function, and what it calls, as Python runs it."""
     filename = f.py_func.__code__.co_filename
     known = {**KNOWN, **table.known, **PLAINLY, **table.plainly}
-    exec(compile("".join(linecache.getlines(filename)), filename, "exec"), known)
-    return known["f"]
+    return define("".join(linecache.getlines(filename)), filename, known)["f"]
 
 
 def run(table: Table, f: Any, mode: str = "value_and_grad") -> Callable[..., Any]:
