@@ -64,7 +64,6 @@ class Table(NamedTuple):
     elsewhere: Sequence[Sequence[Any]] = ()  # other arguments at which they have to be right, too
     argnums: tuple[int, ...] = (0, 1)
     settings: tuple[Plant, ...] = ()
-    numerics: str = "libm"  # of the texts
 
 
 def listed(text: str) -> list[tuple[str, str]]:
@@ -114,7 +113,7 @@ def run(table: Table, f: Any, mode: str = "value_and_grad") -> Callable[..., Any
 def text_of(table: Table, name: str) -> str:
     """The text of the derivative of a program."""
     f = function_of(table, table.takes[name], name)
-    return source(request(f, *given_to(table), argnums=table.argnums)._replace(numerics=table.numerics))
+    return source(request(f, *given_to(table), argnums=table.argnums))
 
 
 def along(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int], step: float) -> np.ndarray:
