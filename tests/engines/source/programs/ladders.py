@@ -1,6 +1,7 @@
 """Bodies of functions with long ladders of `elif`, and rows of early exits."""
 
 from contad.engines.source.reading.exits import LONGEST
+from tests.engines.source.programs.harness import Table
 
 N = 130  # more than the hundred levels that Python takes
 LOOP = "s = 0.0\ny = np.zeros(5)\nfor i in range(5):\n    w = a * (0.5 + 0.2 * x[i])\n"
@@ -33,3 +34,4 @@ LADDERS = {
     + indented("if w < 0.3:\n" + indented(ladder("s += w * {j}.0", "s -= w")) + "else:\n    s += x[i]")
     + indented(ladder("y[i] = w * {j}.0", "y[i] = a", 2 * LONGEST)) + RESULT,
 }  # fmt: skip
+LONG_LADDERS = Table("ladders", LADDERS)

@@ -1,9 +1,9 @@
 """Bodies of functions, one for each thing that statements and expressions may mean."""
 
-from tests.engines.source.bodies import bodies_in
+from tests.engines.source.programs.harness import Table, listed, numbered
 
 # as Python runs them
-AS_PYTHON = bodies_in("""\
+AS_PYTHON = numbered("""\
 u = x.copy()
 pair = (u * 2.0, a)
 u[0] = 7.0
@@ -183,11 +183,6 @@ for i, v in enumerate(x[1:]):
     s += v * a * i
 return s
 
-s = 0.0
-for i, (p, q) in enumerate(zip(x, x[1:])):
-    s += p * q * i * a
-return s
-
 i = 10
 if i < 5 and x[i] > 0:
     a = 1.0
@@ -197,7 +192,7 @@ return a * x[0] if 0.0 < a < 1.0 < 2.0 else a
 
 return a * x[0] if -1 < k <= 2 != 3 else a
 
-z = not a
+z = not (a > 5.0)
 return x[0] * a * z + (not k)
 
 return math.floor(-a) * x[0] + math.ceil(a) * x[1] + math.trunc(-1.5) * a + a
@@ -266,12 +261,6 @@ return w[1, 2] * a + np.sum(w[0] * w[1])
 
 s = 0.0
 for row in m:
-    for v in row:
-        s += v * v * a
-return s
-
-s = 0.0
-for row in m:
     row[0] = 2.0
     s += row[0] * row[1] * a
 return s + m[0, 0]
@@ -303,11 +292,6 @@ return t * x[0]
 if a > 5.0:
     t = a * 2.0
 return a * x[0]
-
-s = 0
-for i in range(3):
-    s = s + x[i]
-return s * a
 
 s = 1
 for i in range(3):
@@ -385,19 +369,12 @@ return np.sum(w * w2 * x)
 n, c = m.shape
 return n * a + c * x[0]
 
-q = 3; r = 1.5
-return a * q + r * x[0]
-
 t = 'hello'
 return a * x[0]
 
 f = a
 g = f * 2.0
 return g * x[0]
-
-def g(y):
-    return y * a
-return g(x[0])
 
 g = lambda y: y * a
 return g(x[0])
@@ -494,17 +471,9 @@ w[0] = x[0]
 w[:, 1, :] *= 3.0
 return np.sum(w * w)
 
-if a > 0.5:
-    pass
-else:
-    a = 3.0
-return a * x[0]
-
 x[0] = a
 x[1] += a
 return x[0] * x[1]
-
-return np.zeros(5)[0] + a * x[0]
 
 s = np.float64(0)
 s += a
@@ -521,10 +490,6 @@ y += 1
 return y[0] * a + x[0]
 
 return abs(idx[2]) * a + x[0] * abs(-3)
-
-def g(y):
-    return y * a
-return g(x[0]) + g(a)
 
 u = np.array([a, 2.0, x[0]])
 v = np.array([[1, 2], [3, 4]])
@@ -543,14 +508,10 @@ y[:, 1] += y[:, 0]
 y[2] *= y[1]
 y[:, -1] -= y[:, -2] * a
 return np.sum(y * m)
-
-if a > 5.0:
-    raise ValueError(f"bad {a}")
-return a * x[0]
 """)
 
 # what need not run, and does not
-LAZY = bodies_in("""\
+LAZY = numbered("""\
 i = k + 7
 return a * 2.0 if 0 <= i < 5 < x[i] else a * x[0]
 
@@ -576,7 +537,7 @@ return a if 0 < i < 3 // i < x[i + 1] * 2.0 else a * x[0]
 """)
 
 # what Python and Numba do differently: as Numba
-AS_NUMBA = bodies_in("""\
+AS_NUMBA = numbered("""\
 return (small[0] * small[0]) * a + x[0]
 
 w = np.zeros(5, np.bool_)
@@ -590,7 +551,7 @@ return s * a + idx[2] // 3 * x[0] + idx[2] % 3
 """)
 
 # of which Numba computes a part, as it stands
-HANDED_ON = bodies_in("""\
+HANDED_ON = numbered("""\
 w = small + small
 return w[0] * a + x[0]
 
@@ -667,3 +628,132 @@ def count(v):
 ---
 return count(x) * a * x[0]
 """)
+
+RAISING = listed("""
+# ValueError:
+s = 0.0
+for j in range(0, 5, k - 2):
+    s += x[j] * j * a
+return s + a
+# AssertionError: no
+assert a < 0.5, 'no'
+return a
+# AssertionError:
+assert a < 0.5
+return a
+# ValueError: .'big', 3.
+if a > 0.5:
+    raise ValueError("big", 3)
+return a
+# ValueError: .'big', 1.4, 2.
+big = a * 2.0
+if a > 0.5:
+    raise ValueError("big", big, k)
+return a
+# ValueError:
+if a > 0.5:
+    raise ValueError
+return a
+# ZeroDivisionError:
+return a / (k - 2) + x[0]
+# ZeroDivisionError:
+return a % (k - 2) + x[0]
+# ZeroDivisionError:
+return (3 // (k - 2)) * a + x[0]
+# ValueError:
+if a > 0.5:
+    raise ValueError(f"bad {a}")
+return a * x[0]
+""")
+
+REFUSED = listed("""
+# a call that writes into an array of the same expression
+@njit
+def h(v):
+    v[0] = 5.0
+    return v * 2.0
+---
+u = x.copy()
+w = u * a + h(u)
+return np.sum(w)
+# a call that writes into an array of the same expression
+@njit
+def h(v):
+    v[0] = 5.0
+    return 2.0
+---
+u = x.copy()
+w = u * a + h(u)
+return np.sum(w)
+# a write into an array of fewer than 64 bits, which wraps or rounds
+small[0] += 1
+return small[0] * a + x[0]
+# 'a and x[0]', which is one of its operands
+return (a and x[0]) + (k or 3)
+# 'a or x[0]', which is one of its operands
+z = a or x[0]
+return z * x[0]
+# the statement del
+del k
+return a * x[0]
+# 'a and on', which is one of its operands
+return (a and on) * x[0]
+# the index 'on'
+return x[on] * a
+# 'q[:, :-1] += q[:, 1:]' of overlapping parts, where Numba and NumPy differ
+q = m.copy()
+q[:, :-1] += q[:, 1:]
+return np.sum(q * m) * a
+# 'q += q[::-1]' of overlapping parts, where Numba and NumPy differ
+q = m.copy()
+q += q[::-1]
+return np.sum(q * m) * a
+# integers whose result does not have 64 bits
+z = 9223372036854775807
+return a * x[0] + (z + 1) * 1e-20
+# the function g, handed to another
+@njit
+def h(q):
+    return q(2.0)
+---
+def g(y):
+    return y * a
+return h(g) * x[0]
+# a function whose captured names have changed since
+c = 3.0
+def g(y):
+    if y > 0.5:
+        return y * c
+    w = y
+    return w * w
+c = 2.0
+return g(a)
+# the call of 'setdiff1d'
+return np.setdiff1d(x * a, x)[0]
+# the call of 'asfortranarray'
+w = x[:4].copy()
+w[0] = a
+return np.asfortranarray(w)[1]
+# the array method .view
+w = m[0].copy()
+v = w.view(np.float64)
+w[1] = 7.0
+return v[1] * a
+# the call of 'fill_diagonal'
+w = m[:3, :3].copy()
+np.fill_diagonal(w, 1.0)
+return w[0, 0] * a
+# the recursive function power
+@njit
+def power(n):
+    return 2 if n == 0 else 2 * power(n - 1)
+---
+return power(k) * a
+# 'found.popitem()' of a dict
+found = {}
+found[0] = x[0]
+return found.popitem()[1] * a
+""")
+
+STATEMENTS = Table("statements", AS_PYTHON | LAZY, REFUSED, RAISING)
+COMPUTED_BY_NUMBA = Table("computed by Numba", HANDED_ON)

@@ -1,8 +1,8 @@
 """Bodies of functions that make arrays anew in loops and branches, and read or write them under several names."""
 
-from tests.engines.source.bodies import bodies_in
+from tests.engines.source.programs.harness import Table, numbered
 
-RIGHT = bodies_in("""\
+RIGHT = numbered("""\
 A = m[:, :3] * 0.3
 u = x[:3] * 1.0
 for i in range(4):
@@ -206,7 +206,7 @@ return np.sum(o * x)
 """)
 
 # of another length after each iteration
-SHRINKING = bodies_in("""\
+SHRINKING = numbered("""\
 u = x * a
 for i in range(3):
     u = u[1:]
@@ -281,3 +281,98 @@ while v.size > 1:
     v = np.diff(v) + v[1:] * x[0]
 return v[0]
 """)
+
+# of another length after each iteration
+LONGER = numbered("""
+u = x[:1] * a
+for i in range(3):
+    w = np.zeros(len(u) + 1)
+    w[1:] = u
+    u = w
+return np.sum(u * u)
+
+n = 2
+u = np.zeros(n) + a
+for i in range(3):
+    n = n + 1
+    w = u
+    u = np.zeros(n)
+    u[: n - 1] = w
+return np.sum(u)
+
+n = 2
+u = np.zeros(n) + a
+while n < 5:
+    n += 1
+    u = np.ones(n) * u[0]
+return np.sum(u)
+
+k = 5
+u = x * a
+while k > 1:
+    k -= 1
+    u = np.ones(2 * k) * u[1] * x[k]
+return np.sum(u)
+""")
+
+# two names of one array, of which one is written: a loop has two copies
+REFUSED = numbered("""
+u = x
+for i in range(k):
+    u[0] = a
+    u = u * 0.7
+return np.sum(u * x)
+
+u = x.copy()
+w = u
+for i in range(k):
+    u[0] = a
+    u = u * 0.7
+return np.sum(u * w)
+
+u = x.copy()
+w = x * 2.0
+for i in range(k):
+    w[1] = 3.0
+    u = u * 0.7
+    w = u
+return np.sum(u * w)
+
+u = x.copy()
+w = x * 2.0
+for i in range(k - 2):
+    u = u * 0.7
+    w = u
+u[0] = 4.0
+return np.sum(u * w) * a
+
+u = x
+for i in range(k - 2):
+    u = u * 0.7
+x[0] = 4.0
+return np.sum(u * u) * a
+
+w = x.copy()
+u = x * 2.0
+s = a
+for i in range(3):
+    w[0] += 1.0
+    s += u[0]
+    u = w
+    for j in range(i):
+        u = u + a
+return s
+""")
+RAISED = [(
+    "EngineLimitError: .*an array that a loop carries changes its shape",
+    "u = x * a\nfor i in range(3):\n    u = m[0] * a\nreturn np.sum(u)",
+)]  # fmt: skip
+DRAWN = (
+    "the array u, which may have another length after each iteration",
+    "u = x * a\nfor i in range(3):\n    u = np.append(u, u[: np.random.randint(3)])\nreturn np.sum(u)",
+)
+FRESH_ARRAYS = Table(
+    "fresh arrays", RIGHT,
+    [DRAWN, *(("f: a write into an array that may be the one named ", body) for body in REFUSED.values())], RAISED,
+)  # fmt: skip
+SHORTER_ARRAYS, ONES_THAT_GROW = Table("shorter arrays", SHRINKING), Table("arrays that grow", LONGER)
