@@ -2,21 +2,20 @@
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
 import numba
 import numpy as np
-from numba import types
-from numba.core.errors import NumbaError
+from numba import NumbaError, types
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.compile.named_bodies import body_by_name
 from contad.compile.overloads import overload_by_text, require_compilable
-from contad.compiled_rules.callables import find_type
+from contad.compile.typing_rules import declared_type
 from contad.compiled_rules.line_parts import PARTS
 from contad.errors import RuleError, UnsupportedError
-from contad.functions.python_copy import is_dispatcher
 from contad.rules.array_rule import ArrayRule
 from contad.rules.compilable import PART, MakesRules, Parts, WithParts, functions_of_text
 
@@ -40,7 +39,7 @@ def numba_type(rule: WithParts) -> Any:
             return [f"return value({given})"], {"value": parts.value}
 
         overload_by_text(rule, parameters_of(parts), write)
-    return find_type(rule)
+    return declared_type(rule)
 
 
 def type_of_maker(function: MakesRules) -> Any:
@@ -58,7 +57,7 @@ def type_of_maker(function: MakesRules) -> Any:
 
         given = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in function.signature.parameters.values()]
         overload_by_text(function, ", ".join(str(p.replace(annotation=p.empty)) for p in given), write)
-    return find_type(function)
+    return declared_type(function)
 
 
 _makers: set[MakesRules] = set()
@@ -255,3 +254,45 @@ def require_cotangent(rule: WithParts, n: int, kind: Any, ndim: int) -> None:
 def wrong_shape(name: str) -> str:
     """What the error says of a cotangent of another shape, which is seen when the sweep runs."""
     return f"{name}: a cotangent must have the shape of its argument"
+
+
+# ---- what a rule may save --------------------------------------------------------------------------------------------
+def require_packable(what: str, kind: Any) -> None:
+    """UnsupportedError for a type of something that is not kept so."""
+    for _, leaf in leaves("x", kind):
+        element = leaf.dtype if isinstance(leaf, types.Array) else leaf
+        fits = isinstance(element, (types.Integer, types.Boolean)) or element == types.float64
+        if not fits and not isinstance(leaf, types.NoneType):
+            raise UnsupportedError(
+                f"{what} is kept for the reverse sweep; it must be made of numbers, arrays of float64, integers or "
+                f"bools, and tuples of these, got {leaf}"
+            )
+
+
+def _item(text: str, n: int) -> str:
+    return f"{text}[{n}]"
+
+
+def leaves(whole: Any, kind: Any, item: Callable[[Any, int], Any] = _item) -> Iterator[tuple[Any, Any]]:
+    """The expression and the type of each number and array in what an expression of some type gives.
+
+    `item` makes the expression of one of a tuple; expressions are texts, or what it makes of them.
+    """
+    if isinstance(kind, types.BaseTuple) and not isinstance(kind, types.BaseNamedTuple):
+        for n, part in enumerate(kind):
+            yield from leaves(item(whole, n), part, item)
+    else:
+        yield whole, kind
+
+
+def as_read(kind: Any) -> Any:
+    """The type of what is read."""
+    if isinstance(kind, types.NoneType):
+        return kind
+    if isinstance(kind, types.BaseTuple):
+        return types.Tuple([as_read(item) for item in kind])
+    if isinstance(kind, types.Array):
+        return types.Array(kind.dtype, kind.ndim, "C")
+    if isinstance(kind, types.Boolean):
+        return types.boolean
+    return types.int64 if isinstance(kind, types.Integer) else types.float64

@@ -7,15 +7,15 @@ import re
 import traceback
 
 import numpy as np
-from numba import typeof
-from numba.core.errors import NumbaError
+from numba import NumbaError, typeof
 
+from contad.compile.dispatchers import signature_for
 from contad.errors import ContadError, LostDerivativeError, UnsupportedError
 from contad.front.choice import reason
 from contad.front.first_call import is_rounding
 from contad.functions.memo import memo_of
-from contad.functions.on_numbers import OnNumbers
 from contad.functions.python_copy import assignable, python_twin
+from contad.functions.user_call import OnNumbers
 from contad.numba_functions.frozen import Frozen
 from contad.numba_functions.unread_arrays import require_read
 from contad.variables.array import Array
@@ -111,9 +111,7 @@ def _for_comparison(x: Nested) -> Nested:
 def _refusal_of_numba(f: NumbaFunction, args: list[Nested], kwargs: Options) -> str | None:
     """What to say where Numba cannot compile the function itself; None where it can."""
     try:
-        f._numba_type_.get_call_type(
-            f.typingctx, tuple(map(typeof, args)), {name: typeof(x) for name, x in kwargs.items()}
-        )
+        signature_for(f, tuple(map(typeof, args)), {name: typeof(x) for name, x in kwargs.items()})
     except NumbaError as error:
         return _tell_refusal(f, error)
     except Exception:  # of typeof, for values without a type

@@ -11,6 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
+from contad.compile.dispatchers import signature_for
 from contad.engines import engine as engine_class
 from contad.engines.stream.continued import number_result, several_results
 from contad.errors import LostDerivativeError, OutputError, UnsupportedError
@@ -20,8 +21,7 @@ from contad.front.numba_transforms import pair_of
 from contad.front.quick_calls import QuickCalls, keep, shares_memory
 from contad.front.recorded import Recorded
 from contad.functions.memo import memo_of
-from contad.functions.on_numbers import OnNumbers
-from contad.functions.user_call import name_of
+from contad.functions.user_call import OnNumbers, name_of
 from contad.variables.array import Array, lower_constants
 from contad.variables.dtypes import is_float64
 from contad.variables.number import Carrier
@@ -193,8 +193,7 @@ def _kind(f: NumbaFunction, n: int, x: Nested) -> Hashable:
 
 def _type_of(f: NumbaFunction, n: int, x: Nested) -> NumbaType:
     """The Numba type of argument n; the refusal says what to pass where Numba's would not."""
-    from numba import typeof
-    from numba.core.errors import NumbaError
+    from numba import NumbaError, typeof
 
     try:
         return typeof(x)
@@ -212,10 +211,10 @@ def _find(
 
     if not all(isinstance(x, types.Number | types.Boolean | types.UnicodeType) for x in given) and may_write_arrays(f):
         return None
-    from numba.core.errors import NumbaError
+    from numba import NumbaError
 
     try:
-        signature = f._numba_type_.get_call_type(f.typingctx, given, {})
+        signature = signature_for(f, given)
     except NumbaError:  # it cannot be compiled itself, as its copy will say
         return None
     if signature is None:  # its signatures are given, and none fits

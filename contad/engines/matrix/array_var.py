@@ -5,9 +5,9 @@ cells in the same order from `_start`. The first assignment makes it *scattered*
 alias alike; cell 0 is the sink of constants. Elements, views and moved copies have the cells of what they read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,12 +19,93 @@ from contad.variables.number import Number
 from contad.variables.open_types import ArrayValue, Key, Real, Value
 from contad.variables.var import Var
 
-if TYPE_CHECKING:
-    from contad.engines.matrix.joined_arrays import Blocks
-    from contad.engines.matrix.matrix_stack import MatrixStack
-
-
 _WHOLE = slice(None)
+
+
+class ArraySlab(Protocol):
+    """What records of arrays need of their stack: see `contad.engines.matrix.matrix_stack.MatrixStack`."""
+
+    level: int
+    top: int  # the next free cell
+    limit: int
+    brim: int  # the cell up to which nobody needs to look for room
+    capacity: int  # cells that the slab has room for
+    running: int
+    ended: str | None
+    lock: Any
+    tracer: Any
+    buffers: Any
+    callbacks: Any
+    stream: list[Real]
+    push: Callable[..., None]
+    slab: np.ndarray
+    words: Any  # the slab as a buffer of bytes
+    views: Any  # of the slab, by their lengths and first cells
+    number: Any
+    var_class: type[Var]
+    float_class: Any
+    keeps_rules: bool
+    is_mixed: bool  # whether there are values of outer levels
+    outer_values: Any
+    factors: dict[tuple[Any, ...], np.ndarray]  # that steps share, by what they are of
+
+    def is_here(self) -> bool:
+        """Whether this thread may record on it."""
+
+    def check_usable(self, what: str) -> None:
+        """Raises where the stack has ended, or is another thread's."""
+
+    def flush(self) -> None:
+        """Pack the stream into records."""
+
+    def flush_if_long(self) -> None:
+        """The same where that is due."""
+
+    def set_outer_value(self, cell: int, value: Number) -> None:
+        """Keep the value of a cell that is a number of an outer level."""
+
+    def room(self, n: int) -> int:
+        """The first of n free cells, whose values the slab has room for."""
+
+    def make_room(self, n: int) -> None:
+        """Look for the room that n cells need."""
+
+    def make_view(self, first: int, lengths: int | tuple[int, ...]) -> np.ndarray:
+        """The array of that length or shape of the cells from `first` on."""
+
+    def push_values(self, code: int, x: int, y: int, value: Value) -> "ArrayVar":
+        """A record whose values are in the slab from the next free cell on."""
+
+    def push_number(self, code: int, x: int, y: int, value: float) -> Var:
+        """A record of one cell of its own, with the value of a number."""
+
+    def outer_array(self, first: int, value: Value) -> ArrayValue:
+        """A copy of an array of an outer level as the value of cells."""
+
+    def constant_result(self, z: Value) -> Value:
+        """The result of an operation on arrays of this level that are all constants."""
+
+    def writable(self, value: Value) -> "ArrayVar":
+        """An array of constants that may be written to."""
+
+    def element(self, value: Value, cell: int) -> Real:
+        """The scalar of a cell."""
+
+    def adopt(self, y: Value) -> ArrayValue:
+        """An object array with numbers of this level as an array variable."""
+
+
+class Joined(Protocol):
+    """What an array is made of that has neither cells nor records yet: see `contad.engines.matrix.joined_arrays`."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """The blocks."""
+
+    def cells(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The cells of the elements, 0 for constants."""
+
+    def take(self, x: "ArrayVar") -> None:
+        """Give the array cells of its own."""
 
 
 class ArrayVar(Array):
@@ -42,7 +123,7 @@ class ArrayVar(Array):
     _operand: "tuple[int, ArrayVar] | None" = None  # (version of the root, operand) of the last use in an operation
     _positions: np.ndarray | None = None  # the cells of an affine array, made on demand
     # of a root that is made of blocks of other arrays, and has neither cells nor records yet
-    _blocks: "Blocks | None" = None
+    _blocks: "Joined | None" = None
     _stamp: int = 0  # of a root: the next free cell at the last assignment
     _born: int = 0  # of a root that was never affine: the next free cell when it was made
 
@@ -326,7 +407,7 @@ def is_direct(a: ArrayVar) -> bool:
     return a._index > 0 and (a._base is None or a._base._index > 0)
 
 
-def affine(owner: "MatrixStack", value: ArrayValue, index: int) -> ArrayVar:
+def affine(owner: ArraySlab, value: ArrayValue, index: int) -> ArrayVar:
     """An array whose cells follow one another from `index`."""
     z = ArrayVar()
     z._owner = owner
@@ -343,7 +424,7 @@ def affine(owner: "MatrixStack", value: ArrayValue, index: int) -> ArrayVar:
     return z
 
 
-def blocks_of(owner: "MatrixStack", value: np.ndarray, blocks: "Blocks") -> ArrayVar:
+def blocks_of(owner: ArraySlab, value: np.ndarray, blocks: "Joined") -> ArrayVar:
     """An array that is made of blocks of affine ones."""
     z = ArrayVar()
     z._owner = owner
@@ -356,7 +437,7 @@ def blocks_of(owner: "MatrixStack", value: np.ndarray, blocks: "Blocks") -> Arra
     return z
 
 
-def scatter(owner: "MatrixStack", value: ArrayValue, cells: np.ndarray) -> ArrayVar:
+def scatter(owner: ArraySlab, value: ArrayValue, cells: np.ndarray) -> ArrayVar:
     """An array with these values and cells."""
     z = ArrayVar()
     z._owner = owner
@@ -369,12 +450,12 @@ def scatter(owner: "MatrixStack", value: ArrayValue, cells: np.ndarray) -> Array
     return z
 
 
-def is_own(x: object, owner: "MatrixStack") -> bool:
+def is_own(x: object, owner: ArraySlab) -> bool:
     """Whether x is a variable, scalar or array, of this stack."""
     return isinstance(x, (Var, Array)) and x._owner is owner
 
 
-def scalar_parts(x: Real, owner: "MatrixStack") -> tuple[Real, int]:
+def scalar_parts(x: Real, owner: ArraySlab) -> tuple[Real, int]:
     """(value, cell) of an element: a number of some level, or a plain one."""
     if isinstance(x, Number) and x._owner is owner:
         return x._value, x._index  # type: ignore[attr-defined]

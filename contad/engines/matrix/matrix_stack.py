@@ -78,7 +78,7 @@ class MatrixStack(Recording):
     """A stream of records of scalars and arrays, and the slab of their values."""
 
     __slots__ = (
-        *("brim", "capacity", "factors", "float_class", "keeps_rules", "lends_arrays", "mixed_arrays", "number"),
+        *("brim", "capacity", "factors", "float_class", "keeps_rules", "lends_arrays", "number"),
         *("opens_calls", "outer_arrays", "slab", "var_class", "views", "words"),
     )
     engine = "matrix"
@@ -101,7 +101,6 @@ class MatrixStack(Recording):
         self.number, self.views = self.buffers.number, self.buffers.views
         self.capacity, self.brim = self.buffers.capacity, self.buffers.ready
         self.factors: dict[tuple[Any, ...], np.ndarray] = {}  # that steps share, by what they are of
-        self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
         self.outer_arrays: Any = ()  # by first cell, then a list: values that are arrays of outer levels
 
     @classmethod
@@ -256,6 +255,7 @@ class MatrixStack(Recording):
         copy = value.copy()
         self.outer_arrays = self.outer_arrays or []
         self.outer_arrays.append((first, copy))
+        self.is_mixed = True
         return copy
 
     def push_values(self, code: int, x: int, y: int, value: Value) -> ArrayVar:
@@ -334,7 +334,7 @@ class MatrixStack(Recording):
 
     def at_run(self, value: Value, cells: np.ndarray) -> ArrayVar | None:
         """The elements of cells that follow one another, where they are; else None."""
-        if value.__class__ is not np.ndarray or value.dtype is not FLOAT or cells.size < 2 or self.is_mixed():
+        if value.__class__ is not np.ndarray or value.dtype is not FLOAT or cells.size < 2 or self.is_mixed:
             return None
         numbers = cells.reshape(-1)
         first, n = int(numbers[0]), cells.size
@@ -388,9 +388,6 @@ class MatrixStack(Recording):
         return move_elements(self, move, sources)
 
     # ---- sweeping ----------------------------------------------------------------------------------------------------
-    def is_mixed(self) -> bool:
-        return self.mixed_arrays or bool(self.outer_arrays or self.outer or self.outer_values)
-
     def _value(self, cell: int) -> Value:
         at = bisect.bisect_right(self.outer_arrays, cell, key=lambda pair: pair[0]) - 1
         if at >= 0:

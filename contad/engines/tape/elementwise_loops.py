@@ -10,16 +10,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import types
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, overload_by_text, stand_in
+from contad.compile.typing_rules import AbstractTemplate, infer_global, signature
 from contad.compiled_rules.elementwise_calls import PLAIN
 from contad.engines.tape.arrays import ActiveArray, is_active_array, zeros_of
 from contad.engines.tape.variables import Active
 from contad.errors import UnsupportedError
-from contad.rules.operators import ARITHMETIC, COMPARISONS
+from contad.rules.body import ARITHMETIC, COMPARISONS
 from contad.rules.scalar_rule import rules
 
 _OPERATORS = {name: getattr(operator, name) for name in (*ARITHMETIC, "neg")}

@@ -4,6 +4,7 @@ import ast
 import contextlib
 from collections.abc import Callable, Iterator
 
+from contad.engines.source.analysis.finite_partials import reads_data
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.known_functions import SELECT
@@ -25,7 +26,6 @@ from contad.engines.source.ir.writer import Writer
 from contad.engines.source.planning.fuse import reads_late, way_back
 from contad.engines.source.planning.running_products import LARGEST, SMALLEST
 from contad.engines.source.planning.store_plan import StorePlan
-from contad.engines.source.planning.sweep_order import any_order
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.forward_sweep import ForwardSweep
@@ -49,10 +49,10 @@ class ReverseSweep:
         self.rules = RuleWriter(self.adjoints)
         self.forward_sweep = ForwardSweep(self.copying, self.adjoints, self.rules)
 
-    def reverse(self, operations: list[Operation]) -> None:
-        """Write the reverse of operations, the last one first."""
+    def reverse(self, operations: list[Operation], block: Block | None = None) -> None:
+        """Write the reverse of operations, the last one first; of those that are sunk only in their block."""
         for operation in reversed(operations):
-            if self.adjoints.active.changes(operation):
+            if self.adjoints.active.changes(operation) and self.adjoints.sunk.get(operation) is block:
                 method = f"reverse_{type(operation).__name__}"
                 write = getattr(self, method, None) or getattr(self.adjoints, method, None)
                 if write is not None:
@@ -71,10 +71,37 @@ class ReverseSweep:
             self.adjoints.reverse_choice(o)
             return
         self.adjoints.begin_outside(o)
-        with self.writer.block("if test: pass", o.line, test=self.writer.text(o.inputs[0])):
-            self._reverse_branch(o, o.blocks[0], [m.then for m in o.merges])
-        with self.writer.otherwise():
-            self._reverse_branch(o, o.blocks[1], [m.otherwise for m in o.merges])
+        with self._unless_unselected(o):
+            with self.writer.block("if test: pass", o.line, test=self.writer.text(o.inputs[0])):
+                self._reverse_branch(o, o.blocks[0], [m.then for m in o.merges])
+            with self.writer.otherwise():
+                self._reverse_branch(o, o.blocks[1], [m.otherwise for m in o.merges])
+
+    @contextlib.contextmanager
+    def _unless_unselected(self, o: If) -> Iterator[None]:
+        """A choice by data is reversed only where an adjoint is not zero, if it may not be chosen itself.
+
+        The processor foresees that sooner than the way that the branch took.
+        """
+        active = self.adjoints.active
+        merges = [m for m in o.merges if self.adjoints.has_bar(m.result)]
+        results = [m.result for m in merges]
+        inside = (o, *(x for block in o.blocks for x in walk(block)))
+        may_rest = (
+            self.storing.lanes is None
+            and self.plan.region(o.block) is not None
+            and reads_data(o.inputs[0])
+            and all(x in self.adjoints.unselected and x not in self.adjoints.sums for x in results)
+            and all(x in active for m in merges for x in (m.then, m.otherwise))
+            and not any(map(self.plan.pushes, inside))
+            and not any(root in active for root in find_written_roots(o))
+        )
+        if not results or not may_rest:
+            yield
+            return
+        bars = dict.fromkeys(self.adjoints.bar(x) for x in results)
+        with self.writer.block("if test: pass", test=either([expression("bar != 0.0", bar=bar) for bar in bars])):
+            yield
 
     def _reverse_branch(self, o: If, block: Block, handed_on: list[Value]) -> None:
         self.restoring.restore(block)
@@ -82,6 +109,7 @@ class ReverseSweep:
             if self.adjoints.has_bar(m.result):
                 self.adjoints.add(value, self.adjoints.bar(m.result))
         self.reverse(block.operations)
+        self.reverse([x for x in reversed(self.adjoints.sunk) if self.adjoints.sunk[x] is block], block)
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def reverse_For(self, o: For) -> None:
@@ -133,7 +161,7 @@ class ReverseSweep:
             with self.writer.block("if last >= 0: pass", o.line, last=chosen):
                 self.writer.line("k = last", k=o.index.name, last=chosen)
                 self.reverse_iteration(o, self.storing.iteration(o))
-        elif any_order(o, self.adjoints.active, self.adjoints.sums, self.plan):
+        elif self.plan.in_any_order(o):
             with self.forward_sweep.loop(o, reverse=True):
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif o.exit is None and o.step.constant == 1:
@@ -241,6 +269,8 @@ class ReverseSweep:
         for c in active:
             inner = self.adjoints.bar(c.inner) if c.inner in self.adjoints.begun else 0.0
             self.writer.line("bar = inner", bar=self.adjoints.bar(c.result), inner=inner)
+        if o in self.plan.replayed:
+            self.forward_sweep.assign_together([(c.inner, c.following) for c in self.plan.carried_again(o)])
 
     # ---- loops that are reversed at once -----------------------------------------------------------------------------
     def sweep(self, block: Block, seed: Callable[[], None]) -> None:
