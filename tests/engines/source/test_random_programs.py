@@ -20,7 +20,7 @@ from contad.engines.source.reading import (
 )
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer
 from contad.engines.source.reading.made_containers import Keyed, Members
-from contad.engines.source.writing import adjoint_sweep, reverse_sweep
+from contad.engines.source.writing import adjoint_sweep
 from tests.judges.samples import sampled
 from tests.random_programs import generated_grammar, generated_programs
 
@@ -89,7 +89,7 @@ def misread_stores(monkeypatch):
 
 
 def forwards_always(monkeypatch):
-    monkeypatch.setattr(reverse_sweep, "any_order", lambda loop, *_: loop.exit is None)
+    monkeypatch.setattr(store_plan.StorePlan, "in_any_order", lambda _, loop: loop.exit is None)
 
 
 def adjoints_assigned(monkeypatch):

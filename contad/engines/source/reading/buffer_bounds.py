@@ -40,8 +40,7 @@ from contad.engines.source.reading.python_blocks import find_read_first
 from contad.engines.source.reading.reader import Reader
 from contad.errors import UnsupportedError
 from contad.numba_functions.fingerprint import fingerprint
-from contad.numba_functions.repeatable import ONCE, draws, is_repeatable
-from contad.numba_functions.writes import calls_writers, may_write_arrays
+from contad.numba_functions.writes import ONCE, calls_writers, draws, is_repeatable, may_write_arrays
 
 _ROOM = ".room"
 _METHODS = frozenset(

@@ -13,7 +13,7 @@ from typing import Any
 from numba import types
 
 from contad.compile.dispatchers import is_dispatcher
-from contad.compiled_rules.saved_values import as_read
+from contad.compiled_rules.user_rules import as_read
 from contad.engines.source.ir.called_derivatives import DerivativeCall, DerivativeSite, number_of
 from contad.engines.source.ir.entries import Object, Point, Unknown, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import MULTIPLY

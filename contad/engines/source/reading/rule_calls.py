@@ -8,8 +8,7 @@ import numba
 from numba import typeof, types
 
 from contad.compile.dispatchers import is_dispatcher
-from contad.compiled_rules.saved_values import require_packable
-from contad.compiled_rules.user_rules import FUNCTIONS_BY_NAME, compile_parts, forward_types, names_of
+from contad.compiled_rules.user_rules import FUNCTIONS_BY_NAME, compile_parts, forward_types, names_of, require_packable
 from contad.engines.source.ir.entries import Object, is_array, is_number
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
 from contad.engines.source.ir.single_assignment import Value

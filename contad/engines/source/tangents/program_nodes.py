@@ -34,7 +34,7 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import leaves, values_in
 from contad.engines.source.tangents.called_tangents import CalleeTangents
 from contad.engines.source.tangents.program_tangents import ProgramTangents
-from contad.rules.bent_arguments import bent_pairs
+from contad.rules.body_derivatives import bent_pairs
 
 # linear in their second operand, where the first is constant
 _SYSTEMS = [f for f in known.FUNCTIONS.values() if f.lanes == "right" or f.name == "lstsq"]
