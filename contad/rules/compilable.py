@@ -86,6 +86,7 @@ def name_in_njit(module: ModuleType, instead: str = Compilable.instead) -> None:
 
 
 # modules of what bodies call, which Python runs, too
+LOOPS = "contad.distributions.loops"  # the module of the functions that `contad.distributions.faces` writes
 BODIES = "contad.scipy.", "contad.stan.bodies", "contad.stan.constraint_bodies"
 
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from contad.compile.dispatchers import watch_first_calls
 from contad.distributions.ways_by_axes import Demands, InExpressions, Pattern
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
@@ -35,15 +36,13 @@ def mirror_of(module: Callable[[], Any]) -> Callable[[Function], Any]:
 
 def refuse_plain_functions(solver: NumbaFunction, argument: str, instead: str) -> None:
     """Have a Numba function of Numba functions tell what to do where its first argument is a function of Python's."""
-    compiled = solver._compile_for_args
 
-    def compile_for(*args: Any, **named: Any) -> Any:
+    def see(*args: Any, **named: Any) -> None:
         f = named.get(argument, args[0] if args else None)
         if isinstance(f, (FunctionType, MethodType, functools.partial)):
             fail(solver.__name__, argument, f"be an @njit function ({instead})", "a Python function", TypeError)
-        return compiled(*args, **named)
 
-    solver._compile_for_args = compile_for  # Numba calls it where nothing is compiled for the types of arguments
+    watch_first_calls(solver, see)
 
 
 def refuse_missing(mirror: str, module: Callable[[], ModuleType], name: str) -> NoReturn:
