@@ -11,8 +11,7 @@ from numba import njit
 import contad
 from benchmarks import loops
 from contad.engines.source import source
-from contad.engines.source.analysis.finite_partials import _assume as assume
-from contad.engines.source.analysis.finite_partials import least
+from contad.engines.source.analysis.finite_partials import _assume as assume, least
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import (
     ADD,
@@ -60,7 +59,8 @@ def test_bounds_from_below():
 @pytest.mark.parametrize(
     ("symbol", "holds", "above"),
     [
-        ("x > 2", True, 2.0), ("x >= 2", True, 2.0), ("x <= 2", False, 2.0), ("2 < x", True, 2.0), ("2 > x", False, 2.0),
+        ("x > 2", True, 2.0), ("x >= 2", True, 2.0), ("x <= 2", False, 2.0), ("2 < x", True, 2.0),
+        ("2 > x", False, 2.0),
         ("x > 2", False, None), ("x < 2", True, None), ("2 > x", True, None), ("x != 2", True, None),
         ("s != 0", True, 0.0), ("s == 0", False, 0.0), ("0 == s", False, 0.0), ("s == 0", True, None),
         ("x != 0", True, None), ("s != 1", True, None),
@@ -149,7 +149,7 @@ def test_what_is_bounded_needs_no_test_for_zero():
     agree(bounded, X)
 
 
-# ---- what a loop carries is computed again, forwards -------------------------------------------------------------------
+# ---- what a loop carries is computed again ---------------------------------------------------------------------------
 @njit
 def polynomials(x, t):
     """Powers, and places in a triangle, are carried without a derivative."""
