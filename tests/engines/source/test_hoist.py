@@ -9,8 +9,7 @@ from numba import njit
 
 import contad.stan
 from contad.engines.source.analysis import hoist
-from tests.engines.source.agreement import agree
-from tests.engines.source.test_generated_shortcuts import text_of
+from tests.engines.source.agreement import agree, text_of
 
 X = np.array([0.3, -1.2, 0.7, 1.9, -0.4])
 

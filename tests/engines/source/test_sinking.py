@@ -11,8 +11,7 @@ from contad.engines.source.ir.single_assignment import If
 from contad.engines.source.ir.syntax import expression
 from contad.engines.source.planning import sinking
 from contad.engines.source.writing import reverse_sweep
-from tests.engines.source.agreement import agree, flat
-from tests.engines.source.test_generated_shortcuts import text_of
+from tests.engines.source.agreement import agree, flat, text_of
 
 X = np.array([0.3, -1.2, 0.7, 1.9, -0.4, 0.3])
 
