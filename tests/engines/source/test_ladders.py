@@ -6,7 +6,7 @@ import pytest
 
 import contad
 from contad.engines.source.build import derivative_of
-from contad.engines.source.reading.ladders import LONGEST, without_ladders
+from contad.engines.source.reading.exits import LONGEST, without_ladders
 from contad.numba_functions.writes import may_write_arrays
 from tests.engines.source.agreement import request
 from tests.engines.source.programs.harness import ARGUMENTS, function_of, require_right

@@ -1,6 +1,6 @@
 """Bodies of functions with long ladders of `elif`, and rows of early exits."""
 
-from contad.engines.source.reading.ladders import LONGEST
+from contad.engines.source.reading.exits import LONGEST
 from tests.engines.source.programs.harness import Table
 
 N = 130  # more than the hundred levels that Python takes

@@ -92,7 +92,7 @@ def test_a_kernel_that_is_wrong_is_found(monkeypatch):
 
 
 def test_the_guide_tells_the_bounds():
-    page = Path(__file__).parents[3] / "notes" / "guide" / "elementary-functions.md"
+    page = Path(__file__).parents[2] / "notes" / "guide" / "elementary-functions.md"
     told = {}
     for names, bound in re.findall(r"^\| (`.*`) \| (\d)", page.read_text(encoding="utf-8"), re.MULTILINE):
         told |= dict.fromkeys(re.findall(r"`(\w+)`", names), float(bound))

@@ -5,7 +5,7 @@ import importlib
 import sys
 from types import SimpleNamespace
 
-from contad.compile import compilations
+from contad.compile import dispatchers
 
 EVENTS = """
 class Listener:
@@ -21,10 +21,10 @@ def register(kind, listener):
 def test_it_waits_for_numba(tmp_path, monkeypatch):
     (tmp_path / "events_of_numba.py").write_text(EVENTS)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(compilations, "_EVENTS", "events_of_numba")
+    monkeypatch.setattr(dispatchers, "_EVENTS", "events_of_numba")
     before = list(sys.meta_path)
     told = []
-    ask = functools.partial(compilations.tell_of_compilations, lambda: told.append(()), lambda *args: told.append(args))
+    ask = functools.partial(dispatchers.tell_of_compilations, lambda: told.append(()), lambda *args: told.append(args))
     ask()
     assert len(sys.meta_path) == len(before) + 1
     module = importlib.import_module("events_of_numba")
