@@ -3,8 +3,7 @@
 Each function says its formula; outside the domain of a parameter the value is nan, and outside the support -inf.
 """
 
-from contad.distributions.formula import formula, where
-from contad.distributions.normalising_constants import LOG_2, LOG_PI, LOG_SQRT_TWO_PI
+from contad.distributions.formula import LOG_2, LOG_PI, LOG_SQRT_TWO_PI, formula, where
 from contad.ops.arithmetic import power
 from contad.ops.bessel_functions import i0e
 from contad.ops.beta_functions import betaln

@@ -7,7 +7,7 @@ names function, leg, engine, argument, expected and got.
 from collections.abc import Iterable, Sequence
 
 from contad.engines import engine_names
-from contad.testing import array_legs, hessian_legs, legs
+from contad.testing import array_legs, legs
 from contad.testing.forms import usable
 from contad.testing.specimen import FORWARD, TOLERANCES, Report, Specimen, Tolerances, describe_arguments
 from contad.variables.open_types import Function, Nested
@@ -79,7 +79,7 @@ def expect_ad(
             order = 3 if not specimen.has_arrays and len(specimen.numbers) <= 2 else 2
         gradient = of_kind.check_derivatives(specimen, ways, order, zero_gradient)
         if specimen.has_arrays and order > 1:
-            hessian_legs.check_whole_hessian(specimen, ways)
+            array_legs.check_whole_hessian(specimen, ways)
         legs.check_jacobian(specimen, ways)
         legs.check_product(specimen, ways)
         legs.check_mixes(specimen, ways, gradient)
