@@ -32,7 +32,7 @@ from contad.engines.source.writing import (
     forward_sweep,
     loop_products,
 )
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 
 ROOT = Path(__file__).parents[1]
 

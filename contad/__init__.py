@@ -35,7 +35,7 @@ from contad.errors import (
 )
 from contad.front.inside_njit import set_memory_limit
 from contad.functions.settings import settings
-from contad.native.watch import watch_compilations
+from contad.numba_functions.watch import watch_compilations
 from contad.ops import *  # noqa: F403  (every rule is public)
 from contad.rules.array_rule import array_rule
 from contad.rules.scalar_rule import scalar_rule
@@ -50,7 +50,7 @@ from contad.variables.stack_table import show_stack
 from contad.variables.var import Var, value_of, value_of_rec
 
 if TYPE_CHECKING:
-    from contad.native.checkpointed import checkpointed
+    from contad.numba_functions.checkpointed import checkpointed
     from contad.transforms.on_demand import *  # noqa: F403
 
 # what `contad.transforms.on_demand` has, imported on first use
@@ -153,9 +153,9 @@ def __getattr__(name: str) -> object:
         found = globals()[name] = getattr(contad.transforms.on_demand, name)
         return found
     if name == "checkpointed":  # which imports Numba
-        import contad.native.checkpointed
+        import contad.numba_functions.checkpointed
 
-        found = globals()[name] = contad.native.checkpointed.checkpointed
+        found = globals()[name] = contad.numba_functions.checkpointed.checkpointed
         return found
     if name == "testing":
         import contad.testing

@@ -286,7 +286,7 @@ assert abs(contad.grad(walk)(lowest, 1.3, 5)) < 0.01 * abs(contad.grad(walk)(0.7
 # - `contad/engines/tape/operations.py` teaches Numba every rule of the registry, by the same bodies as everywhere.
 # - `contad/engines/tape/tape_sweep.py::sweep` is the sweep, and `contad/engines/tape/guard.py::guard` what leaves
 #   the tape as it was when the function raises.
-# - `contad/native/arena.py` is the memory of a thread, found by name from compiled code, so that machine code can
+# - `contad/memory/arena.py` is the memory of a thread, found by name from compiled code, so that machine code can
 #   be kept on disk.
 # - `contad/engines/tape/arrays.py` does arrays: one of variables, with NumPy's indexing.
 #

@@ -18,7 +18,7 @@ from contad.engines import engine, engine_names
 from contad.engines.source import build, source
 from contad.engines.tape import build as build_tape
 from contad.functions.python_copy import python_twin
-from contad.native.arena import FIRST_CAPACITY, FIRST_NUMBERS, RECORD_BYTES, memory_in_use
+from contad.memory.arena import FIRST_CAPACITY, FIRST_NUMBERS, RECORD_BYTES, memory_in_use
 from contad.variables.stack import opened
 from tests.engines.tape.requests import request
 

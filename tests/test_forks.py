@@ -22,14 +22,14 @@ LOCKS = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore", "Event",
 # what needs no child: a file, and why
 HELD_BY_NOBODY = {
     "contad.variables.level": "a lock for each thread, which no other closes",
-    "contad.native.laid_arrays": "an example of its class, which is never closed",
-    "contad.native.number_operators": "an example of its class, which is never closed",
-    "contad.native.python_objects": "an example of its class, closed for a moment",
+    "contad.python_objects.laid_arrays": "an example of its class, which is never closed",
+    "contad.python_objects.number_operators": "an example of its class, which is never closed",
+    "contad.python_objects.python_objects": "an example of its class, closed for a moment",
 }
 WITH_LOCKS = (
     "contad.engines.matrix.compiled_steps",
     "contad.engines.stream.kernels",
-    "contad.native.machine_code",
+    "contad.compile.machine_code",
     "contad.programs.member_groups",
     "contad.programs.program_kernels",
     "contad.stan.functionals.messages",
@@ -179,7 +179,7 @@ def test_cached_properties_are_open_in_a_child(monkeypatch):
 def test_a_fork_waits_for_a_compiler_at_work(monkeypatch):
     from numba.core.compiler_lock import global_compiler_lock
 
-    importlib.import_module("contad.native.machine_code")
+    importlib.import_module("contad.compile.machine_code")
     lock = global_compiler_lock._lock
     done, begun = [], threading.Event()
 
@@ -263,7 +263,7 @@ def test_children_of_a_process_whose_threads_work_do_not_hang(tmp_path, count):
 
 DIRECTORY = """\
 import os, sys
-from contad.native.compiling import temporary_directory
+from contad.compile.compiling import temporary_directory
 
 directory = temporary_directory()
 child = os.fork()

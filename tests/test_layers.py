@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contad.native.compiling import UNUSED
+from contad.compile.compiling import UNUSED
 from tests.judges.sources import PACKAGE, ROOT, SOURCES, nodes_of, parse
 
 MAX_LINES = 600
@@ -18,8 +18,9 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # circle.
 FLOORS = {
     "contad": (
-        *("errors", "forks", "progress_bars", "display", "variables", "rules", "ops", "distributions", "scipy", "stan"),
-        *("protocols", "functions", "native", "_generated", "engines", "patterns", "front", "programs", "transforms"),
+        *("errors", "forks", "compile", "progress_bars", "display", "variables", "rules", "ops", "distributions"),
+        *("scipy", "stan", "protocols", "functions", ("elementary", "python_objects", "memory"), "kernels"),
+        *("compiled_rules", "numba_functions", "_generated", "engines", "patterns", "front", "programs", "transforms"),
         *("scipy.optimize", "scipy.integrate", "stan.functionals", "profiling", "warming", ("testing", "table")),
         *("__init__", "example", "command", "__main__"),
     ),

@@ -14,7 +14,7 @@ from benchmarks.comparison.measure import BY_HAND, PRIMAL, arguments, prepare, v
 from benchmarks.comparison.memory import run_in_folder_of_its_own
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.programs import find_programs
-from contad.native.compiling import cache_directory
+from contad.compile.compiling import cache_directory
 
 GENERATED = "contad generated"
 COMPILED = 0.05  # seconds that no gradient by hand takes for its first call unless Numba compiles it

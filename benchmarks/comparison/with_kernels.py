@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 
 from benchmarks.comparison.written import reassociating
-from contad.native.elementary.exponentials import exp
-from contad.native.elementary.logarithms import log1p
+from contad.elementary.exponentials import exp
+from contad.elementary.logarithms import log1p
 
 ROW = 256
 

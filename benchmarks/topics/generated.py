@@ -21,8 +21,8 @@ from benchmarks.comparison.topic import EVERYTHING, QUICK, Choice, Counted, Time
 from benchmarks.topics.startup import time_first_gradients
 from contad.engines.source import build, source
 from contad.engines.source.ir.options import options_of
-from contad.native.arena import arena, workspace_bytes
-from contad.native.request import Request
+from contad.memory.arena import arena, workspace_bytes
+from contad.numba_functions.request import Request
 
 MISSING = "no reason is noted in benchmarks/loops.py"
 TIMES, COMPILATION = "Value and gradient, us", "Workspace and compilation"

@@ -22,7 +22,7 @@ from benchmarks.passes import PASSES, find_changing, without
 from benchmarks.real.catalogue import REAL
 from benchmarks.timing import take_turns
 from contad.engines.source.ir.options import options_of
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 
 CORPUS, OURS = "real", "comparison"
 MOST_NAMED = 20  # programs of a pass

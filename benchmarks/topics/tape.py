@@ -11,10 +11,10 @@ from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import on_engine
 from benchmarks.comparison.topic import EVERYTHING, QUICK, Choice, Counted, Timed, Topic
 from benchmarks.topics.startup import time_first_gradients
+from contad.compile.words import word
 from contad.engines.tape import build
-from contad.native.arena import USED, arena
-from contad.native.request import Request
-from contad.native.words import word
+from contad.memory.arena import USED, arena
+from contad.numba_functions.request import Request
 
 ARGNUMS = {
     "rosenbrock": (0,), "logistic": (0,), "logistic_arrays": (0,), "recurrence": (0, 1, 2), "heat": (0, 1),

@@ -1,5 +1,8 @@
-"""Where Numba finds generated modules by name when it loads cached machine code: served by `contad.native.modules`."""
+"""Where Numba finds generated modules by name when it loads cached machine code.
 
-from contad.native.modules import install_finder
+`contad.numba_functions.modules` serves them.
+"""
+
+from contad.numba_functions.modules import install_finder
 
 install_finder()

@@ -9,7 +9,7 @@ from contad.variables.open_types import NumbaFunction
 from contad.variables.stack import ChainStack, set_base_engine, set_engines
 
 if TYPE_CHECKING:
-    from contad.native.request import Request
+    from contad.numba_functions.request import Request
 
 DEFAULT = "matrix"
 COMPILED = ("generated", "tape")  # for Numba functions, as they are asked in turn; then a Python copy is made
@@ -37,7 +37,7 @@ def engine(name: str | None = None, transform: str = "") -> type[ChainStack]:
 
 
 class CompiledEngine(NamedTuple):
-    """The functions of a compiled engine that `contad.native.request` tells of."""
+    """The functions of a compiled engine that `contad.numba_functions.request` tells of."""
 
     build: Callable[["Request"], NumbaFunction]
     explain: Callable[["Request"], str]

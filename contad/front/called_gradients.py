@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit, types
 
+from contad.compiled_rules.user_rules import holds_derivative
 from contad.engines.tape.rule_records import register_user_rule
 from contad.errors import UnsupportedError
 from contad.front.form import Form
-from contad.native.user_rules import holds_derivative
 from contad.rules.compilable import Parts, WithParts
 from contad.variables.open_types import Function, Nested, NumbaType
 

@@ -5,16 +5,16 @@ from typing import Any, NamedTuple
 from numba import types
 
 from contad.front.derivative import Derivative
-from contad.native.modules import Served
-from contad.native.writes import may_write_arrays
+from contad.numba_functions.modules import Served
+from contad.numba_functions.writes import may_write_arrays
 
 _SOURCE = """\
 from math import nan
 
 from numba import carray, types
-from contad.native.machine_code import cfunc
+from contad.compile.machine_code import cfunc
 
-from contad.native.words import is_null
+from contad.compile.words import is_null
 
 pointer = types.CPointer(types.float64)
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from numba.core.errors import NumbaError
 
+from contad.compile.linked_code import calls_function
 from contad.engines import compiled_engine
 from contad.errors import ContadError, EngineLimitError, StaleSourceError, UnsupportedError
 from contad.front.plan import Plan
-from contad.native.linked_code import calls_function
 from contad.variables.open_types import NumbaFunction
 
 _OR_TAPE = ', or use engine="tape"'  # as a remedy ends

@@ -22,6 +22,8 @@ from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 from numba.extending import typeof_impl
 
+from contad.compile.linked_code import defer_code
+from contad.compiled_rules.user_rules import holds_derivative
 from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
 from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, reason
@@ -34,15 +36,13 @@ from contad.functions.memo import memo_of
 from contad.functions.pickling import reference, remade
 from contad.functions.python_copy import NOT_COPIED, is_dispatcher
 from contad.functions.user_call import level_of_user
-from contad.native.arena import TOO_LARGE
-from contad.native.fingerprint import Fingerprint, text_of_type
-from contad.native.frozen import Frozen, Otherwise
-from contad.native.linked_code import defer_code
-from contad.native.modules import Served, install_finder
-from contad.native.unread_arrays import require_read
-from contad.native.user_rules import holds_derivative
-from contad.native.writes import may_write_arrays
-from contad.native.written_arrays import name_returned, take_returned
+from contad.memory.arena import TOO_LARGE
+from contad.numba_functions.fingerprint import Fingerprint, text_of_type
+from contad.numba_functions.frozen import Frozen, Otherwise
+from contad.numba_functions.modules import Served, install_finder
+from contad.numba_functions.unread_arrays import require_read
+from contad.numba_functions.writes import may_write_arrays
+from contad.numba_functions.written_arrays import name_returned, take_returned
 from contad.ops.close_values import LOSSES, was_lost
 from contad.rules.compilable import WrittenOut
 from contad.rules.definition import has_source
@@ -375,7 +375,7 @@ class Derivative(CPUDispatcher, WrittenOut):
 
         Of gradients that are written into arrays it returns the value, or nothing. The gradient is computed once.
         """
-        from contad.native.bound_entries import bind_entry, is_plain
+        from contad.numba_functions.bound_entries import bind_entry, is_plain
 
         if not self.form.is_packed:
             given = self._bind_arguments(args, kwargs)

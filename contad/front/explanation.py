@@ -11,7 +11,7 @@ from contad.front.choice import describe_refusal, reason
 from contad.front.derivative import Derivative
 from contad.front.explained import Explanation
 from contad.front.plan import plan
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 from contad.variables.open_types import Nested, NumbaType, Options
 from contad.variables.trees import holds_carriers
 

@@ -17,8 +17,8 @@ from numba.core.errors import NumbaError
 
 from contad.errors import ValueMismatchError
 from contad.front.form import Form
-from contad.native.repeatable import is_repeatable
-from contad.native.writes import may_write_arrays
+from contad.numba_functions.repeatable import is_repeatable
+from contad.numba_functions.writes import may_write_arrays
 from contad.variables.open_types import Nested, NumbaFunction, NumbaType, Real
 from contad.variables.trees import flatten, leaves_of, map_leaves
 

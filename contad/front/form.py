@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 from numba import types
 
 from contad.errors import UnsupportedError
-from contad.native.request import Mode, Numerics
+from contad.numba_functions.request import Mode, Numerics
 from contad.variables.open_types import Nested, NumbaType
 
 Kind = Literal[

@@ -11,7 +11,7 @@ from numba import types
 
 from contad.errors import UnsupportedError
 from contad.front.form import Argument, Form, differentiate, shape_checks, tuple_of
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 from contad.variables.open_types import NumbaType
 
 

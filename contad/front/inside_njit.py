@@ -11,7 +11,7 @@ from contad.variables.open_types import NumbaType
 
 def _numba_type(rule: ScalarRule) -> NumbaType:
     """Numba asks a rule for its type where an njit function names it."""
-    from contad.native.rules import numba_type
+    from contad.compiled_rules.rules import numba_type
 
     return numba_type(rule)
 
@@ -20,28 +20,28 @@ def _type_of_function(function: Compilable) -> NumbaType:
     """Likewise for other functions of contad."""
     if function.stands_for is not None:
         return function.stands_for._numba_type_
-    from contad.native.callables import numba_type
+    from contad.compiled_rules.callables import numba_type
 
     return numba_type(function)
 
 
 def _type_of_rule(rule: WithParts) -> NumbaType:
     """Likewise for operations whose reverse rule a user has written."""
-    from contad.native.user_rules import numba_type
+    from contad.compiled_rules.user_rules import numba_type
 
     return numba_type(rule)
 
 
 def _type_of_maker(function: MakesRules) -> NumbaType:
     """Likewise for what makes such operations."""
-    from contad.native.user_rules import type_of_maker
+    from contad.compiled_rules.user_rules import type_of_maker
 
     return type_of_maker(function)
 
 
 def _type_of_decorated(x: Decorated) -> NumbaType:
     """Likewise for what stands for one Numba function."""
-    from contad.native.callables import type_of_decorated
+    from contad.compiled_rules.callables import type_of_decorated
 
     return type_of_decorated(x)
 
@@ -65,6 +65,6 @@ def set_memory_limit(limit: int | None) -> None:
     >>> set_memory_limit(2**30)
     >>> set_memory_limit(None)
     """
-    from contad.native import arena
+    from contad.memory import arena
 
     arena.set_memory_limit(limit)

@@ -20,7 +20,7 @@ from contad.front.higher_plans import (
     matrix_result,
     name_all,
 )
-from contad.native.lanes import NUMBERS, LanesType
+from contad.kernels.lanes import NUMBERS, LanesType
 from contad.variables.open_types import NumbaType
 
 MOST = 8  # lanes: two or four registers of today's processors

@@ -12,9 +12,9 @@ from contad.engines import compiled_engine
 from contad.errors import EngineLimitError, StaleSourceError, UnsupportedError
 from contad.front.choice import reason
 from contad.front.user_function import UserFunction
-from contad.native.arena import TOO_LARGE, memory_limit
-from contad.native.frozen import Frozen
-from contad.native.request import Mode, Request
+from contad.memory.arena import TOO_LARGE, memory_limit
+from contad.numba_functions.frozen import Frozen
+from contad.numba_functions.request import Mode, Request
 from contad.patterns.noted_graph import NotedGraph
 from contad.variables.open_types import Nested, Options
 from contad.variables.trees import flatten, map_leaves

@@ -34,7 +34,7 @@ from contad.variables.var import Var, value_of
 def call_at_variables(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Options) -> Nested:
     """The result of a Numba function where variables are passed to it, by its Python copy where it has to be."""
     if any(isinstance(x, Array) and x.is_constant for x in (*args, *kwargs.values())):
-        from contad.native.writes import may_write_arrays
+        from contad.numba_functions.writes import may_write_arrays
 
         if not may_write_arrays(stand_in.dispatcher):
             args, kwargs = tuple(map(lower_constants, args)), {name: lower_constants(x) for name, x in kwargs.items()}
@@ -199,7 +199,7 @@ def _type_of(f: NumbaFunction, n: int, x: Nested) -> NumbaType:
     try:
         return typeof(x)
     except NumbaError:
-        from contad.native.unread_arrays import require_read
+        from contad.numba_functions.unread_arrays import require_read
 
         require_read(f.__name__, [(f"argument {n}", x)])
         raise
@@ -208,7 +208,7 @@ def _type_of(f: NumbaFunction, n: int, x: Nested) -> NumbaType:
 def _find(
     f: NumbaFunction, types: ModuleType, given: tuple[NumbaType, ...], active: tuple[int, ...]
 ) -> tuple[str, NumbaFunction] | None:
-    from contad.native.writes import may_write_arrays
+    from contad.numba_functions.writes import may_write_arrays
 
     if not all(isinstance(x, types.Number | types.Boolean | types.UnicodeType) for x in given) and may_write_arrays(f):
         return None

@@ -13,7 +13,7 @@ from contad.errors import UnsupportedError
 from contad.functions.memo import memo_of
 from contad.functions.pickling import SEND, OfThisProcess
 from contad.functions.user_call import form_of, name_of, positions
-from contad.native.request import Numerics
+from contad.numba_functions.request import Numerics
 from contad.ops.close_values import LOST, was_lost
 from contad.rules.compilable import MakesDerivatives
 from contad.variables.arguments import fail

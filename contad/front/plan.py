@@ -27,32 +27,32 @@ from contad.front.higher_plans import PlannedCall, plan_hessian, plan_hvp, plan_
 from contad.front.jacobian_plans import Jacobian
 from contad.front.row_plans import RowProducts, SeveralTangents
 from contad.front.trace_plans import plan_blocks, plan_trace, value_of_blocks
-from contad.native.request import ASKS, Request
-from contad.native.result_shapes import literal_shape
-from contad.native.writes import may_write_arrays
-from contad.native.written_arrays import OVERLAPS, describe_needed, describe_tuple
+from contad.numba_functions.request import ASKS, Request
+from contad.numba_functions.result_shapes import literal_shape
+from contad.numba_functions.writes import may_write_arrays
+from contad.numba_functions.written_arrays import OVERLAPS, describe_needed, describe_tuple
 from contad.variables.open_types import NumbaFunction, NumbaType
 
 _PARAMETERS = {"vjp": ("primals_", "z_bar_"), "jvp": ("primals_", "tangents_"), "jvps": ("primals_", "tangents_")}
 VECTOR, OUT = "vector_", "out"
 _SOURCE = """\
 import numpy as np
-from contad.native.machine_code import njit
+from contad.compile.machine_code import njit
 
 from contad.errors import OverlapError
-from contad.native.brief_calls import {calls}
-from contad.native.lane_blocks import give_lanes, give_numbers, take_lanes
+from contad.compile.brief_calls import {calls}
+from contad.kernels.lane_blocks import give_lanes, give_numbers, take_lanes
 {lanes}
 
 @njit(nogil=True, error_model="numpy", cache={cache}, pipeline_class={calls})
 def derivative({parameters}):
 {body}
 """
-_LANES = """from contad.native.lane_blocks import put_blocks, put_columns, put_combs, put_numbers, put_rows, put_units
-from contad.native.lane_blocks import add_sums, sum_diagonal
+_LANES = """from contad.kernels.lane_blocks import put_blocks, put_columns, put_combs, put_numbers, put_rows, put_units
+from contad.kernels.lane_blocks import add_sums, sum_diagonal
 from contad.engines.source.writing.small_products import small_zeros
-from contad.native.lanes import as_rows, lane, lanes_zeros, small_lanes_zeros, unit_lanes
-from contad.native.recalled_values import begin_block, point_to
+from contad.kernels.lanes import as_rows, lane, lanes_zeros, small_lanes_zeros, unit_lanes
+from contad.kernels.recalled_values import begin_block, point_to
 """
 _VALUE = """
 

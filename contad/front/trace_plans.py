@@ -6,7 +6,7 @@ from contad.errors import UnsupportedError
 from contad.front.form import Argument, differentiate
 from contad.front.higher_plans import PlannedCall, Way, name_all
 from contad.front.lane_plans import FEW, MOST
-from contad.native.lanes import LanesType
+from contad.kernels.lanes import LanesType
 from contad.variables.open_types import NumbaType
 
 _VECTOR = types.Array(types.float64, 1, "C")

@@ -11,7 +11,7 @@ import numpy as np
 
 from contad.errors import OverlapError, UnsupportedError
 from contad.front.plan import plan
-from contad.native.asked_derivatives import AskedDerivative
+from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.rules.compilable import functions_of_text
 from contad.variables.open_types import NumbaType
 

@@ -4,7 +4,7 @@ Two vectors turn into each other at the rate c_ij / (w_j - w_i). A function that
 vectors multiplies this rate by a difference that is as small as the gap, of which rounding leaves few digits. What
 rounding may change is estimated here, beside the size that a derivative has where all gaps are as large as the values.
 
-These functions take one matrix of numbers each; `contad.native.close_spectra` has them for compiled code. In
+These functions take one matrix of numbers each; `contad.kernels.close_spectra` has them for compiled code. In
 f_ij = 1 / (w_j - w_i) the column j is that of the vector whose cotangent takes part. No gap between two other vectors
 is divided by, however small it is.
 """

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from contad.compile.compiling import NJIT_OPTIONS
 from contad.engines.stream.patience import PATIENCE
-from contad.native.compiling import NJIT_OPTIONS
 from contad.variables.open_types import Function
 
 
@@ -91,7 +91,7 @@ class PlainFirst:
 
     def compile(self) -> Any:
         """The function as Numba compiles it, or finds it on the disk."""
-        from contad.native.machine_code import njit
+        from contad.compile.machine_code import njit
 
         helpers = {f.__name__: njit(inline="always", **(NJIT_OPTIONS | {"cache": False}))(f) for f in self.helpers}
         signature = () if self.signature is None else (self.signature,)

@@ -10,7 +10,7 @@ from contad.display.markup import show_bytes, show_seconds
 from contad.engines import compiled_engine
 from contad.front.explanation import explain_call
 from contad.front.plan import plan
-from contad.native.arena import memory_in_use
+from contad.memory.arena import memory_in_use
 from contad.variables.array import copy_parts
 from contad.variables.open_types import Nested, Options
 from contad.variables.trees import map_leaves

@@ -11,7 +11,7 @@ import numpy as np
 from contad.engines.matrix.matrix_steps import PAIRED_SUM
 from contad.engines.stream.arithmetic_rules import operation_of
 from contad.engines.stream.record_head import LINEAR
-from contad.native.step_fields import (
+from contad.kernels.step_fields import (
     A_CELLS,
     B_CELLS,
     FIELDS,

@@ -4,10 +4,10 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from contad.compiled_rules.rule_source import names_read
 from contad.engines.stream.arithmetic_rules import operation_of
 from contad.engines.stream.kernels import LEAVING, partial_in_kernel
 from contad.engines.stream.record_head import LINEAR
-from contad.native.rule_source import names_read
 from contad.ops import multiply, square
 from contad.programs.codes import ARRAY, COMPARE, IN_CHAINS, SCALARS
 from contad.rules.scalar_rule import ScalarRule

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from contad.compile.images import find_function, has_known_layout, is_kept
+from contad.compiled_rules.rule_source import with_functions
 from contad.engines.stream.arithmetic_rules import copies_of_values, find_compiled_rules, value
 from contad.engines.stream.rule_functions import (
     COMMON,
@@ -28,12 +30,10 @@ from contad.engines.stream.rule_functions import (
     write_partials,
 )
 from contad.engines.stream.storage import address_of
-from contad.native.builtin_functions import make_function
-from contad.native.images import find_function, has_known_layout, is_kept
-from contad.native.rule_source import with_functions
 from contad.programs import chain_loops, chain_members, chains, codes, header, more_axes
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
 from contad.progress_bars import ProgressBar
+from contad.python_objects.builtin_functions import make_function
 from contad.rules.scalar_rule import ScalarRule
 
 _AS_THEY_ARE: Mapping[str, str] = {}
@@ -45,12 +45,12 @@ _HEAD = '''\
 import math
 
 import numpy as np
-from contad.native.elementary.bits import from_bits
-from contad.native.elementary.rows import new_row
-from contad.native.image_code import builtin_function, inline
-from contad.native.named_code import attempt_call
-from contad.native.python_functions import allocate, as_integer, from_integer, give_lock_up, release, take_lock
-from contad.native.words import array_at, call_kernel, integers_at, short_integers_at, word
+from contad.elementary.bits import from_bits
+from contad.elementary.rows import new_row
+from contad.compile.image_code import builtin_function, inline
+from contad.compile.named_code import attempt_call
+from contad.python_objects.python_functions import allocate, as_integer, from_integer, give_lock_up, release, take_lock
+from contad.compile.words import array_at, call_kernel, integers_at, short_integers_at, word
 
 
 @inline

@@ -14,11 +14,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from contad.compiled_rules.rule_source import names_read
 from contad.engines.stream.kernels import LEAVING, WRITING, accumulation_text, add_freely_to, partial_in_kernel
 from contad.engines.stream.record_head import CODES
 from contad.engines.stream.rule_functions import indent
 from contad.forks import make_lock
-from contad.native.rule_source import names_read
 from contad.programs.chain_members import IN_CELLS, PLACES, SHAPE, BlockPlace, Member
 from contad.programs.chains import Chain
 from contad.programs.interpreter import value_of_rule

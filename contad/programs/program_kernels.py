@@ -9,6 +9,9 @@ from types import ModuleType
 
 import numpy as np
 
+from contad.compile.compiling import is_cached, load_cached
+from contad.compile.images import find_function, is_kept
+from contad.compiled_rules.rule_source import names_read
 from contad.engines.matrix.matrix_steps import find_address, is_on_disk
 from contad.engines.stream.arithmetic_rules import operation_of, value
 from contad.engines.stream.kernels import (
@@ -32,9 +35,6 @@ from contad.engines.stream.rule_functions import indent, partial_of, write_accum
 from contad.engines.stream.storage import KERNELS
 from contad.engines.stream.sweep import numbering
 from contad.forks import make_lock
-from contad.native.compiling import is_cached, load_cached
-from contad.native.images import find_function, is_kept
-from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.chain_members import SHAPE
 from contad.programs.codes import (
@@ -80,8 +80,8 @@ NAMES = "value", "adjoint", "tangent"  # of what is done with products
 _PRODUCT = '''\
 """Products of matrices and vectors, of a program."""
 
-from contad.native.machine_code import cfunc
-from contad.native.recorded_products import product_{name}
+from contad.compile.machine_code import cfunc
+from contad.kernels.recorded_products import product_{name}
 
 
 @cfunc("void(int64, int64, int64, int64)", cache=True)
@@ -93,9 +93,9 @@ _GROUP = '''\
 
 import math
 
-from contad.native.free_sums import add_freely
-from contad.native.image_code import c_function
-from contad.native.words import array_at, integers_at
+from contad.compile.free_sums import add_freely
+from contad.compile.image_code import c_function
+from contad.compile.words import array_at, integers_at
 
 
 {decorator}
@@ -122,7 +122,7 @@ def kernel_source(purpose: int, code: int) -> str:
 
 def _fast_values() -> dict[str, str]:
     """What values call in place of functions of `math`: kernels for vector registers, where there are any."""
-    from contad.native.elementary import elementary_table  # which is made of Numba functions
+    from contad.elementary import elementary_table  # which is made of Numba functions
 
     if not elementary_table.has_fast_registers():
         return FAST

@@ -69,7 +69,7 @@ class Compilable(Generic[P, R]):
 
     @property
     def numpy(self) -> "Compilable[P, R]":
-        """The function that the bodies compute, as `contad.native.array_loops` has it."""
+        """The function that the bodies compute, as `contad.kernels.array_loops` has it."""
         return self
 
 
@@ -191,5 +191,5 @@ class WrittenOut:
     def write_out(self, given: tuple[Any, ...]) -> Any:
         """A Numba function for arguments of these types that does the same.
 
-        It calls derivatives of numbers and arrays alone, `contad.native.asked_derivatives.AskedDerivative`.
+        It calls derivatives of numbers and arrays alone, `contad.numba_functions.asked_derivatives.AskedDerivative`.
         """

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.compile import compiling
 from contad.engines import COMPILED, DEFAULT, engine as engine_class
 from contad.errors import OutputError, UnsupportedError
 from contad.front.explained import Explanation
@@ -16,7 +17,6 @@ from contad.front.user_function import UserFunction, primitive_of
 from contad.functions.memo import memo_of
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import name_of, numba_function
-from contad.native import compiling
 from contad.transforms.gradients import grad, jvp, pullback_of, value_and_grad
 from contad.variables import check
 from contad.variables.arguments import fail

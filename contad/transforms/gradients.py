@@ -159,7 +159,7 @@ class WrittenGradient(_Gradient):
     """The same, written into arrays that are the last argument, or the one called `out`."""
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
-        from contad.native.written_arrays import write_gradients
+        from contad.numba_functions.written_arrays import write_gradients
 
         if "out" not in kwargs and args:
             *args, kwargs["out"] = args  # type: ignore[assignment]

@@ -70,9 +70,9 @@ def _find_generated(module: str, name: str) -> None:
 
 
 def _find_product_adjoint(name: str) -> None:
-    from contad.native.called_by_name import find_kernel
+    from contad.compile.called_by_name import find_kernel
 
-    find_kernel(f"contad.native.product_kernels:{name}")
+    find_kernel(f"contad.kernels.product_kernels:{name}")
 
 
 def _find_lent_array(axes: int) -> None:

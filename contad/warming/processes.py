@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from contad.native.compiling import cache_directory, temporary_directory
+from contad.compile.compiling import cache_directory, temporary_directory
 from contad.progress_bars import ProgressBar
 from contad.variables import check
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from contad.native import images
+from contad.compile import images
 from contad.warming.own_kernels import get_ready, list_kernels
 from contad.warming.processes import COMPILED, FAILED, FOUND, TOTAL
 

@@ -58,7 +58,7 @@ OUTSIDE = {
 PLACES = (
     ("errors", "Errors", ("contad.errors",)),
     ("rules", "Rules of your own", ("contad.rules", "contad.transforms.custom", "contad.transforms.checkpoints")),
-    ("compiled", "Compiled code", ("contad.transforms.compiled_code", "contad.front", "contad.native")),
+    ("compiled", "Compiled code", ("contad.transforms.compiled_code", "contad.front", "contad.numba_functions")),
     ("programs", "Recorded programs", ("contad.programs",)),
     ("transforms", "Transforms", ("contad.transforms", "contad.profiling")),
     ("variables", "Variables, arrays and the stack", ("contad.variables",)),

@@ -12,7 +12,7 @@ import contad
 from contad import stan
 from contad.engines import engine_names
 from contad.errors import UnsupportedError
-from contad.native.array_loops import owns
+from contad.kernels.array_loops import owns
 from contad.rules.compilable import functions_of_text
 from contad.rules.function_names import named_values
 from contad.scipy import stats

@@ -13,7 +13,7 @@ from contad.engines.matrix.matrix_products import Continuations, ProductPullback
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.storage import Buffers
-from contad.native.step_fields import ADJOINT
+from contad.kernels.step_fields import ADJOINT
 from contad.rules.array_rule import array_rule_of
 from contad.scipy.linalg import solve_triangular
 from tests.judges.operator_methods import methods_of_python

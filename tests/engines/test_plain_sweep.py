@@ -433,7 +433,7 @@ import sys, numpy as np, contad
 from contad.engines.stream import patience, plain_sweep
 from contad.engines.stream.kernels import KERNELS
 from contad.engines.matrix.array_var import ArrayVar
-from contad.native.compiling import library_digest
+from contad.compile.compiling import library_digest
 from contad.ops import power
 f = contad.grad(lambda x: np.sum(np.exp(-x ** 2) * np.sin(x)))
 x = np.linspace(-1.0, 2.0, 5)

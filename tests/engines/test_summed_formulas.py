@@ -9,8 +9,8 @@ import pytest
 
 import contad
 from contad import stan
+from contad.compiled_rules import compiled_sums
 from contad.engines.matrix import summed_formulas
-from contad.native import compiled_sums
 
 Y, MU = np.linspace(-3.0, 2.0, 300), np.linspace(1.0, -0.5, 300)
 COUNTS = np.arange(300.0) % 23.0

@@ -119,7 +119,7 @@ def test_other_processes_compile_nothing_and_see_every_change(project):
     assert project.run()[0] == pytest.approx([9.0, 36.0, 36.0, 36.0, 9.0])
 
 
-@pytest.mark.long  # three processes more; damage without callers is in tests/native/test_machine_code.py
+@pytest.mark.long  # three processes more; damage without callers is in tests/compile/test_machine_code.py
 def test_what_callers_have_of_damaged_or_missing_machine_code_is_compiled_again(project):
     assert project.run()[0] == pytest.approx([4.0, 8.0, 8.0, 8.0, 4.0])
 

@@ -14,7 +14,7 @@ import pytest
 
 import contad
 from contad.errors import FrozenValueError, ValueMismatchError
-from contad.native.frozen import Frozen
+from contad.numba_functions.frozen import Frozen
 from contad.rules.function_names import looked_up
 from tests.judges.samples import sampled
 

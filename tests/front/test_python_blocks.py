@@ -8,7 +8,7 @@ from numba import boolean, njit, objmode, types
 
 import contad
 from contad.errors import UnsupportedError
-from contad.native.arena import memory_in_use
+from contad.memory.arena import memory_in_use
 
 X = np.array([0.7, -1.2, 2.5])
 VALUES = types.float64[:]

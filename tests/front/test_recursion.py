@@ -259,7 +259,7 @@ DIFFERENTIATE = """
 
 LATER = """
     from numba import int64, njit
-    from contad.native.linked_code import defer_code
+    from contad.compile.linked_code import defer_code
 
     @njit
     def fibonacci(n):

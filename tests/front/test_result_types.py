@@ -9,7 +9,7 @@ from numba import typeof, types
 
 import contad
 from contad.engines.source import infer_result
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 
 
 class Pair(NamedTuple):

@@ -29,7 +29,7 @@ FULL = {
     (CPUCodeLibrary, "_optimize_final_module"): CPUCodeLibrary._optimize_final_module,
 }
 WHOLE = []  # whether functions have copies of what they call in any case
-IMAGES = "contad.native.image_code"  # whose functions are kept on disk, too
+IMAGES = "contad.compile.image_code"  # whose functions are kept on disk, too
 KEPT = []  # of each function that is being compiled, the innermost last: whether it is kept on disk
 
 

@@ -4,8 +4,8 @@ import contextlib
 
 from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.matrix.matrix_stack import MatrixStack, MatrixVar, NumpyMatrixVar
-from contad.native import elementwise_operators
-from contad.native.number_operators import BINARY, OPERATORS
+from contad.python_objects import elementwise_operators
+from contad.python_objects.number_operators import BINARY, OPERATORS
 
 
 def compile_operators():

@@ -68,7 +68,7 @@ class NumpyMath:
 def compiled(source):
     """Records are swept by this source, as plain Python, in the place of the compiled sweep (scalars only)."""
     source = source.replace(
-        "from contad.native.image_code import builtin_function, inline\n",
+        "from contad.compile.image_code import builtin_function, inline\n",
         "inline = builtin_function = lambda f: f\n",
     )
     scope = {"math": NumpyMath()}

@@ -6,7 +6,7 @@ import pytest
 from numba import njit
 
 import contad
-from contad.native import close_spectra
+from contad.kernels import close_spectra
 from contad.ops import close_singular_values, close_values, spectra
 from contad.transforms import gradients
 

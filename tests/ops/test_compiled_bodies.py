@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import contad.ops  # noqa: F401
-from contad.native.rule_source import partial_tree
+from contad.compiled_rules.rule_source import partial_tree
 from contad.rules.scalar_rule import rule, rules
 from tests.judges.accuracy import points
 from tests.judges.samples import sampled

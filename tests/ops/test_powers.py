@@ -11,11 +11,11 @@ import pytest
 from mpmath import mp
 
 import contad
+from contad.compiled_rules.rule_source import with_shortcuts
 from contad.engines import closures, forward
 from contad.engines.closures import ClosureStack
 from contad.engines.source import source
-from contad.native.request import Request
-from contad.native.rule_source import with_shortcuts
+from contad.numba_functions.request import Request
 from contad.ops.powers import COMMON, literal_power
 from contad.rules.scalar_rule import ScalarRule
 from tests.judges.samples import sampled

@@ -10,11 +10,11 @@ import pytest
 from numba import njit
 
 import contad
+from contad.compile import image_code
+from contad.elementary.elementary_table import has_fast_registers
 from contad.engines.stream import kernels
 from contad.engines.stream.kernels import ADDING, LEAVING, WRITING
 from contad.engines.stream.sweep import operation_code
-from contad.native import image_code
-from contad.native.elementary.elementary_table import has_fast_registers
 from contad.ops import exp, multiply
 from contad.programs import chain_plan, chains
 from contad.programs.chain_members import ALIGNED, IN_CELLS, IN_CONSTANTS, IN_INPUTS, IN_SCRATCH

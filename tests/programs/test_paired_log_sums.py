@@ -5,7 +5,7 @@ import pytest
 
 import contad
 from contad.engines.matrix.matrix_steps import PAIRED_SUM
-from contad.native.rows import log_sum_rows
+from contad.kernels.rows import log_sum_rows
 from contad.programs import chain_plan
 from contad.programs.codes import STEP_CODES
 

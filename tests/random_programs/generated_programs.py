@@ -43,7 +43,7 @@ from contad.engines.source.reading.frontend import read
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 from tests.judges.planted import known, registered
 from tests.random_programs.generated_grammar import CALLEES, HELD, PLANNED, Maker, Statement, constructs, meaning
 

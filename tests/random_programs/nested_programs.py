@@ -26,7 +26,7 @@ from contad.engines.source.build import build, derivative_of
 from contad.engines.source.passes import strip_mining
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
-from contad.native.request import ASKS, Request
+from contad.numba_functions.request import ASKS, Request
 from tests.engines.source.agreement import constants_in_python, flat
 from tests.random_programs.generated_programs import Rejected, TooSlow, copied, grown, limited, prepare, run
 from tests.random_programs.outcomes import collect, is_failure, tell

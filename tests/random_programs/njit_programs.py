@@ -22,10 +22,10 @@ import numpy as np
 from mpmath import mp
 
 import contad
+from contad.compile.linked_code import defer_code
 from contad.engines.tape import build
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import python_twin
-from contad.native.linked_code import defer_code
 from tests.engines.tape.requests import request
 
 Vector = np.ndarray

@@ -24,7 +24,7 @@ from contad.engines.source.tangents.program_tangents import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
-from contad.native import lanes
+from contad.kernels import lanes
 from tests.random_programs import generated_programs as first, judging
 from tests.random_programs.generated_grammar import PLANNED
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from contad.elementary.elementary_table import has_fast_registers
 from contad.engines.source.passes import collapsing
-from contad.native.elementary.elementary_table import has_fast_registers
 from tests.judges.samples import sampled
 from tests.random_programs import nested_programs
 from tests.random_programs.outcomes import is_failure

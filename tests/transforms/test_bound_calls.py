@@ -16,7 +16,7 @@ from numba.core.runtime import _nrt_python as _nrt, rtsys
 
 import contad
 from contad import bind, grad, value_and_grad
-from contad.native.arena import memory_in_use
+from contad.memory.arena import memory_in_use
 
 SCALE = 2.0
 

@@ -14,7 +14,7 @@ from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.program_tangents import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.front import choice
-from contad.native import lanes, recalled_values
+from contad.kernels import lanes, recalled_values
 from tests.judges.planted import registered
 
 RNG = np.random.default_rng(11)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import contad
-from contad.native import compiling
+from contad.compile import compiling
 from contad.warming import own_kernels, processes
 from contad.warming.work import work
 

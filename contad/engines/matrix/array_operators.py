@@ -316,8 +316,8 @@ def install_products() -> None:
 @functools.cache
 def _compile_operators(stack_class: Any, number_class: Any) -> dict[str, int]:
     """By operator of small arrays: the address of its machine code; none where NumPy's arrays are not as that knows."""
-    from contad.native.elementwise_operators import FORMS, OPERATORS, make_elementwise_entry
-    from contad.native.laid_arrays import Classes, has_known_arrays
+    from contad.python_objects.elementwise_operators import FORMS, OPERATORS, make_elementwise_entry
+    from contad.python_objects.laid_arrays import Classes, has_known_arrays
 
     if not has_known_arrays():
         return {}
@@ -334,7 +334,7 @@ def _compile_operators(stack_class: Any, number_class: Any) -> dict[str, int]:
 
 def compile_operators(stack_class: Any, number_class: Any) -> None:
     """Let machine code perform operators of small arrays, as their methods do."""
-    from contad.native.slot_entries import set_slot
+    from contad.python_objects.slot_entries import set_slot
 
     for name, entry in _compile_operators(stack_class, number_class).items():
         set_slot(ArrayVar, name, entry)

@@ -32,8 +32,8 @@ from contad.engines.stream.record_head import CELLS, PULLBACK
 from contad.engines.stream.storage import CELLS_WITH_VIEWS
 from contad.engines.stream.sweep import called_directly
 from contad.forks import make_lock
-from contad.native.rows.matrix_rows import ROWS, find_part
-from contad.native.step_fields import AT_ADDRESS, FIELDS, IS_CHECKED
+from contad.kernels.rows.matrix_rows import ROWS, find_part
+from contad.kernels.step_fields import AT_ADDRESS, FIELDS, IS_CHECKED
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.variables.adjoints import Adjoints
 from contad.variables.dtypes import FLOAT
@@ -287,8 +287,8 @@ class StepKernels:
 
 def find_attempts() -> tuple[Callable[..., float], Callable[..., float]]:
     """What calls the kernel of a value, where there are few numbers and where there are many."""
-    from contad.native.named_code import compile_once, name_of
-    from contad.native.recorded_operands import OF_ATTEMPT, attempt_briefly, attempt_value
+    from contad.compile.named_code import compile_once, name_of
+    from contad.kernels.recorded_operands import OF_ATTEMPT, attempt_briefly, attempt_value
 
     briefly = called_directly(compile_once(name_of(attempt_briefly), OF_ATTEMPT, True))
     return briefly, called_directly(compile_once(name_of(attempt_value), OF_ATTEMPT))

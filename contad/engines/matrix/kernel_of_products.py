@@ -16,9 +16,9 @@ import numpy as np
 KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
-from contad.native.image_code import c_function, inline
-from contad.native.product_kernels import add_along_columns, add_by_columns, add_few, add_rows, are_nonzero
-from contad.native.words import array_at, integers_at
+from contad.compile.image_code import c_function, inline
+from contad.kernels.product_kernels import add_along_columns, add_by_columns, add_few, add_rows, are_nonzero
+from contad.compile.words import array_at, integers_at
 
 ENDLESS = 1 << 60
 

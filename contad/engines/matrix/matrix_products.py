@@ -20,7 +20,7 @@ from contad.engines.stream.pullbacks import Part, accumulate, block_of
 from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
 from contad.engines.stream.storage import CELLS_WITH_VIEWS, WORTH_SHARING, Buffers
 from contad.engines.stream.sweep import operation_code
-from contad.native.step_fields import A_TURNED, ADJOINT, AT_ADDRESS, B_TURNED, FIRST, RESULT, A, B, K, M, N
+from contad.kernels.step_fields import A_TURNED, ADJOINT, AT_ADDRESS, B_TURNED, FIRST, RESULT, A, B, K, M, N
 from contad.ops import multiply
 from contad.ops._scipy import blas
 from contad.ops.cotangents import all_finite
@@ -34,7 +34,7 @@ from contad.variables.open_types import Function, Option, Value
 if TYPE_CHECKING:
     from contad.engines.matrix.compiled_steps import StepKernels
     from contad.engines.matrix.matrix_stack import MatrixStack
-    from contad.native.laid_arrays import Classes
+    from contad.python_objects.laid_arrays import Classes
 
 
 class ProductFactor(NamedTuple):
@@ -474,7 +474,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
 
 def compile_product(classes: "Classes") -> int:
     """The address of machine code for `@` of array variables, as the method does it for factors of few numbers."""
-    from contad.native.product_operator import make_product_entry
+    from contad.python_objects.product_operator import make_product_entry
 
     both = operation_code(multiply, "vv") or 0
     return make_product_entry(classes, (-PULLBACK, CELLS, -(both + DOT + CELLS)), _SMALL)

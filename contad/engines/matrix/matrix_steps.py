@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.engines.stream.pullbacks import Pullback
-from contad.native.rows.line_rows import LINE_ROWS
-from contad.native.rows.matrix_rows import ROWS, measures_of
+from contad.kernels.rows.line_rows import LINE_ROWS
+from contad.kernels.rows.matrix_rows import ROWS, measures_of
 from contad.variables.dtypes import is_float64
 from contad.variables.open_types import Options
 
@@ -123,15 +123,15 @@ def describe_step(c: Pullback) -> MatrixStep | None:
 
 def find_address(name: str, purpose: int) -> int:
     """The address of a kernel, compiled or loaded."""
-    from contad.native.named_code import compiled_address, name_of
-    from contad.native.recorded_operands import SIGNATURE
+    from contad.compile.named_code import compiled_address, name_of
+    from contad.kernels.recorded_operands import SIGNATURE
 
     return compiled_address(name_of(_kernels_of(name)[purpose]), SIGNATURE)
 
 
 def is_on_disk(name: str, purpose: int) -> bool:
     """Whether the machine code of a kernel can be loaded."""
-    from contad.native.machine_code import has_machine_code
+    from contad.compile.machine_code import has_machine_code
 
     return has_machine_code(_kernels_of(name)[purpose])
 
@@ -139,12 +139,12 @@ def is_on_disk(name: str, purpose: int) -> bool:
 def _kernels_of(name: str) -> tuple[Any, ...]:
     """The kernels of a rule, by their purpose."""
     if name == PRODUCT:
-        from contad.native.recorded_products import PRODUCT_KERNELS
+        from contad.kernels.recorded_products import PRODUCT_KERNELS
 
         return PRODUCT_KERNELS[name]
     if name in (*LINES, PAIRED_SUM):
-        from contad.native.recorded_lines import KERNELS
+        from contad.kernels.recorded_lines import KERNELS
     else:
-        from contad.native.recorded_rows import KERNELS
+        from contad.kernels.recorded_rows import KERNELS
     found: tuple[Any, ...] = KERNELS[name]
     return found

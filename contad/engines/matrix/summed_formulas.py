@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contad.compiled_rules.compiled_sums import has_sum_function
 from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.stream.record_head import JOIN, LINEAR, STRIDED
-from contad.native.compiled_sums import has_sum_function
 from contad.rules.float_loops import LoopKey, float_loop
 from contad.rules.numpy_sums import numpy_sum
 from contad.rules.scalar_rule import ScalarRule
@@ -174,7 +174,7 @@ def _push(stack: "MatrixStack", cells: Sequence[int], found: tuple[float, Sequen
 
 def _call(stack: "MatrixStack", plan: SumPlan, values: Sequence[Value], cells: Sequence[int]) -> Value:
     """The sum and its partials by the compiled function, which writes those by arrays where they are kept."""
-    from contad.native.formula_sums import sum_function
+    from contad.compiled_rules.formula_sums import sum_function
 
     given = [x if x.__class__ is float else np.ascontiguousarray(x).reshape(-1) for x in values]
     n = next(x.size for x in values if x.__class__ is np.ndarray)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from contad.compile.compiling import is_cached, load_cached, write_options
 from contad.engines.second_order.dependencies import Dependencies
 from contad.engines.second_order.steps import Pass, SweepStep, partials_of, require_smooth
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.pullbacks import ElementwisePullback
 from contad.engines.stream.sweep import OPERATIONS
-from contad.native.compiling import is_cached, load_cached, write_options
 from contad.rules.body_derivatives import derivatives_of_partial
 from contad.rules.scalar_rule import ScalarRule
 
@@ -23,7 +23,7 @@ _SOURCE = '''\
 """Tangents up and adjoints down a run of records of numbers; generated, do not edit."""
 
 import numpy as np
-from contad.native.machine_code import njit
+from contad.compile.machine_code import njit
 
 
 @njit("void(float64[:, ::1], int64, int64[:, ::1], float64[:, ::1])", {options})

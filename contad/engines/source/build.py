@@ -7,6 +7,9 @@ from typing import Any
 
 from numba import types
 
+from contad.compile.compiling import load_cached, write_options
+from contad.compiled_rules.user_rules import DERIVE
+from contad.elementary.elementary_table import has_fast_registers
 from contad.engines.source.ir.entries import SMALL, Object, OpaqueKind, Point
 from contad.engines.source.ir.known_functions import ROUNDED, WIDENED
 from contad.engines.source.ir.options import INSIDE, options_of
@@ -32,12 +35,9 @@ from contad.engines.source.tangents.program_tangents import add_tangents, add_ta
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
-from contad.native.asked_derivatives import DERIVE as CALLED
-from contad.native.compiling import load_cached, write_options
-from contad.native.elementary.elementary_table import has_fast_registers
-from contad.native.fingerprint import fingerprint
-from contad.native.request import Mode, Request
-from contad.native.user_rules import DERIVE
+from contad.numba_functions.asked_derivatives import DERIVE as CALLED
+from contad.numba_functions.fingerprint import fingerprint
+from contad.numba_functions.request import Mode, Request
 
 # arguments that expressions of Numba's may read, as long as no derivative passes there
 _READABLE = (

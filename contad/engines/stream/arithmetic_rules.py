@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
+from contad.compiled_rules import rule_source
 from contad.engines.stream.rule_functions import Operation, number_operations
 from contad.engines.stream.sweep import OPERATIONS
 from contad.errors import RuleError
-from contad.native import rule_source
 from contad.rules.function_names import captured_values, global_names
 from contad.rules.scalar_rule import ScalarRule, rules
 

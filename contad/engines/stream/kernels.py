@@ -8,14 +8,14 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 
+from contad.compile.images import find_function, is_kept
+from contad.compiled_rules.rule_source import names_read
 from contad.engines.stream.arithmetic_rules import copies_of_values, find_copied, operation_of, value
 from contad.engines.stream.record_head import LINEAR, VARIANTS
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.storage import KERNELS
 from contad.engines.stream.sweep import numbering
 from contad.forks import make_lock
-from contad.native.images import find_function, is_kept
-from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.rules.scalar_rule import ScalarRule
 
@@ -38,7 +38,7 @@ PARTS = {
 _EXPONENTIAL = '''
 from llvmlite import ir
 from numba import types
-from contad.native.image_code import inline
+from contad.compile.image_code import inline
 from numba.extending import intrinsic
 
 
@@ -74,11 +74,11 @@ _SOURCE = '''\
 import math
 
 import numpy as np
-from contad.native.elementary.elementary_table import ELEMENTARY
-from contad.native.free_sums import add_freely
-from contad.native.image_code import c_function, inline
-from contad.native.wide_registers import prefer_wide_registers
-from contad.native.words import array_at, integers_at
+from contad.elementary.elementary_table import ELEMENTARY
+from contad.compile.free_sums import add_freely
+from contad.compile.image_code import c_function, inline
+from contad.compile.wide_registers import prefer_wide_registers
+from contad.compile.words import array_at, integers_at
 {exponential}
 ENDLESS = 1 << 60
 

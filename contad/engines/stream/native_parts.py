@@ -44,10 +44,10 @@ def _count_frames() -> int:
 
 def _is_on_disk() -> bool:
     """Whether the machine code has been compiled before."""
-    from contad.native.elementwise_operators import operate_on_arrays
-    from contad.native.machine_code import has_machine_code
-    from contad.native.number_operators import operate_on_numbers
-    from contad.native.product_operator import multiply_matrices
+    from contad.compile.machine_code import has_machine_code
+    from contad.python_objects.elementwise_operators import operate_on_arrays
+    from contad.python_objects.number_operators import operate_on_numbers
+    from contad.python_objects.product_operator import multiply_matrices
 
     return all(has_machine_code(f) for f in (operate_on_numbers, operate_on_arrays, multiply_matrices))
 
@@ -87,7 +87,7 @@ class NativeParts:
         if self.spent < self.LOADED * PATIENCE.loading or not PATIENCE.is_over or _count_frames() < self.FRAMES:
             return
         if self.left is None:
-            from contad.native.python_objects import has_known_objects  # it knows Numba
+            from contad.python_objects.python_objects import has_known_objects  # it knows Numba
 
             if why_in_python() is not None or not has_known_objects():
                 self.is_due = False
@@ -100,9 +100,9 @@ class NativeParts:
 
     def install(self) -> None:
         """Let machine code make stacks, and perform all operators that it knows, whose methods are made."""
-        from contad.native.copied_objects import make_copier
-        from contad.native.number_operators import BINARY, OPERATORS, make_entry
-        from contad.native.slot_entries import set_slot
+        from contad.python_objects.copied_objects import make_copier
+        from contad.python_objects.number_operators import BINARY, OPERATORS, make_entry
+        from contad.python_objects.slot_entries import set_slot
 
         float_class, numpy_class, stack_class, _ = self.classes
         for rule in () if self.entries else rules():

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.compiled_rules.rule_source import names_read
 from contad.engines.stream import kernels
 from contad.engines.stream.plain_arrays import run_kernel, strides_of
 from contad.engines.stream.plain_formulas import ON_ROWS, write_on_rows
@@ -29,7 +30,6 @@ from contad.engines.stream.record_head import (
 from contad.engines.stream.rule_functions import indent
 from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import OPERATIONS
-from contad.native.rule_source import names_read
 from contad.variables.dtypes import FLOAT
 
 MOST = 4096  # steps that are kept

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from contad.compiled_rules.rule_source import names_read, partial_source
 from contad.engines.stream.plain_formulas import Powers, make_function
 from contad.engines.stream.plain_steps import MOST, find_step
 from contad.engines.stream.record_head import CALLBACK, CELLS, INPUT, JOIN, LINEAR, own_cells
 from contad.engines.stream.rule_functions import partial_of, routes
 from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import OPERATIONS
-from contad.native.rule_source import names_read, partial_source
 from contad.ops.powers import COMMON, literal_power
 from contad.rules.body import ARITHMETIC_ERRORS
 

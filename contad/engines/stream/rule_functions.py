@@ -9,7 +9,7 @@ take longer than the call.
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from contad.native.rule_source import partial_source
+from contad.compiled_rules.rule_source import partial_source
 from contad.rules.scalar_rule import ScalarRule
 
 COMMON = frozenset({
@@ -73,7 +73,7 @@ def partial_of(rule: ScalarRule, k: int, prefix: str, **how: Any) -> tuple[list[
     """Partial k of a rule as lines and an expression in z, x and y; None where it is zero.
 
     The body's own names get the prefix, which keeps them apart from the names around them; for the rest see
-    `contad.native.rule_source.partial_source`.
+    `contad.compiled_rules.rule_source.partial_source`.
     """
     assert rule.body is not None
     return None if rule.body.literal(k) == 0.0 else partial_source(rule, k, ("z", "x", "y"), prefix, **how)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import contad.ops  # noqa: F401  (declares the rules)
+from contad.compile.images import find_function, has_known_layout, is_kept
 from contad.engines.stream import record_head, storage
 from contad.engines.stream.record_head import CALLBACK, CELLS, CODES, INPUT, VARIANTS
 from contad.engines.stream.rule_functions import (
@@ -24,10 +25,9 @@ from contad.engines.stream.rule_functions import (
     write_partials,
 )
 from contad.engines.stream.storage import KERNELS, RECORDS, STOPPED_AT, Buffers
-from contad.native.builtin_functions import make_function
-from contad.native.images import find_function, has_known_layout, is_kept
-from contad.native.step_fields import ADJOINT
+from contad.kernels.step_fields import ADJOINT
 from contad.progress_bars import ProgressBar
+from contad.python_objects.builtin_functions import make_function
 from contad.rules.scalar_rule import ScalarRule, rules
 
 OPERATIONS = number_operations(len(VARIANTS), {rule for rule in rules() if rule.core})
@@ -47,11 +47,11 @@ import math
 
 import numpy as np
 
-from contad.native.image_code import builtin_function, inline
-from contad.native.named_code import attempt_call
-from contad.native.number_lists import read_numbers
-from contad.native.python_functions import as_integer, as_number, from_integer, give_lock_up, take_lock
-from contad.native.words import array_at, call_kernel, call_rule, integers_at, word
+from contad.compile.image_code import builtin_function, inline
+from contad.compile.named_code import attempt_call
+from contad.python_objects.number_lists import read_numbers
+from contad.python_objects.python_functions import as_integer, as_number, from_integer, give_lock_up, take_lock
+from contad.compile.words import array_at, call_kernel, call_rule, integers_at, word
 
 
 @inline
@@ -259,7 +259,7 @@ _RULES = '''\
 
 import math
 
-from contad.native.image_code import c_function, inline
+from contad.compile.image_code import c_function, inline
 
 
 {partials}@c_function("float64(int64, int64, float64, float64, float64, float64)")

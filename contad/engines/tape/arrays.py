@@ -15,9 +15,9 @@ from numba.core.typing import signature as signature_of
 from numba.extending import intrinsic, lower_cast, models, overload_classmethod, register_model
 from numba.np import arrayobj
 
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.machine_code import njit
 from contad.engines.tape.variables import DUAL, VARIABLE, Active, dual, variable
-from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.machine_code import njit
 
 VARIABLE_BYTES = 24
 

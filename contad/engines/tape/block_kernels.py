@@ -10,7 +10,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
+from contad.compile.named_code import compiled_address, emit_address, emit_call, name_of
 
 _ARGUMENTS = (types.int64, types.int64)
 _SIGNATURE = types.none(*_ARGUMENTS)

@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.machine_code import njit
+from contad.compile.overloads import add_overload
+from contad.compile.words import array_at, integers_at, set_word, short_integers_at, word
+from contad.compiled_rules.elementwise_calls import PLAIN
 from contad.engines.tape.arrays import zeros_of
 from contad.engines.tape.block_kernels import call_kernel
 from contad.engines.tape.conversions import value
 from contad.engines.tape.variables import DUAL, VARIABLE, DualNumber, Variable, dual, variable
-from contad.native.arena import ADJOINTS, BLOCK, RECORDS, USED, arena, reserve_cells
-from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.elementwise_calls import PLAIN
-from contad.native.machine_code import njit
-from contad.native.overloads import add_overload
-from contad.native.words import array_at, integers_at, set_word, short_integers_at, word
+from contad.memory.arena import ADJOINTS, BLOCK, RECORDS, USED, arena, reserve_cells
 
 OF_A, OF_B = 1, 2  # which operands have variables
 VALUE, TANGENT = 0, 1  # the place in a record

@@ -16,6 +16,7 @@ import contad.engines.tape.numpy_products
 import contad.engines.tape.operations
 import contad.engines.tape.row_functions
 import contad.engines.tape.whole_arrays  # noqa: F401
+from contad.compile.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS, load_cached, write_options
 from contad.engines.tape.active_numbers import (
     Leaf,
     is_array,
@@ -33,16 +34,15 @@ from contad.engines.tape.recursion import require_settled
 from contad.engines.tape.refusals import refusal
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import ContadError, UnsupportedError
-from contad.native.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS, load_cached, write_options
-from contad.native.fingerprint import fingerprint
-from contad.native.request import Request
+from contad.numba_functions.fingerprint import fingerprint
+from contad.numba_functions.request import Request
 
 _NO_OTHER: Mapping[str, Any] = {}
 _HEAD = '''\
 """A derivative by the engine tape; generated, do not edit."""
 
 import numpy as np
-from contad.native.machine_code import njit
+from contad.compile.machine_code import njit
 
 from contad.engines.tape import conversions, operations
 from contad.engines.tape.arrays import constants_of, copy_in_order, lift, lift_dual, readonly, tangents, values
@@ -50,8 +50,8 @@ from contad.engines.tape.block_records import take_adjoint, take_adjoints
 from contad.engines.tape.guard import guard, seed, seed_number
 from contad.engines.tape.tape_sweep import sweep
 from contad.engines.tape.variables import DUAL, VARIABLE, dual, variable
-from contad.native.arena import BLOCK, USED, allocate, arena, release, reserve_adjoints, reserve_cells
-from contad.native.words import set_word, word
+from contad.memory.arena import BLOCK, USED, allocate, arena, release, reserve_adjoints, reserve_cells
+from contad.compile.words import set_word, word
 
 promoted = constants_of[{active}]
 '''

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numba import typeof, types
 
+from contad.compile.machine_code import njit
+from contad.compile.overloads import overload_by_text
 from contad.engines.tape.arrays import is_active_array
 from contad.engines.tape.variables import Active
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import NameCasts, chosen_signature, is_number, place_of, refuse_cast
-from contad.native.machine_code import njit
-from contad.native.overloads import overload_by_text
 from contad.rules.definition import definition_of, factory_of, without_annotations
 
 _NUMBERS = {"np": np, **{str(t): t for t in types.number_domain}}  # what casts name

@@ -4,12 +4,12 @@ from typing import Any
 
 from numba import types
 
+from contad.compile.overloads import add_overload
+from contad.compiled_rules.callables import is_plain, stop_each
+from contad.compiled_rules.line_parts import PARTS
 from contad.engines.tape.arrays import is_active_array, zeros_of
 from contad.engines.tape.rule_records import register_user_rule
 from contad.engines.tape.variables import Active
-from contad.native.callables import is_plain, stop_each
-from contad.native.line_parts import PARTS
-from contad.native.overloads import add_overload
 from contad.ops.logic import stop_gradient
 
 

@@ -12,10 +12,10 @@ from numba.core.imputils import lower_constant
 from numba.core.typing.templates import AttributeTemplate, infer_getattr, make_callable_template, signature
 from numba.extending import lower_builtin, models, register_model, typeof_impl
 
+from contad.compile.overloads import add_overload
+from contad.compiled_rules.elementwise_calls import PLAIN
 from contad.engines.tape.operations import register_plain
 from contad.engines.tape.variables import Active
-from contad.native.elementwise_calls import PLAIN
-from contad.native.overloads import add_overload
 
 
 def _number(x: Any) -> bool:

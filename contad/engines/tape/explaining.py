@@ -1,7 +1,7 @@
 """What the tape does with a request, in words."""
 
 from contad.engines.tape.active_numbers import is_array, leaves
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 
 
 def explain(request: Request) -> str:

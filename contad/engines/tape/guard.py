@@ -7,10 +7,10 @@ from numba import carray
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from contad.native.arena import ADJOINTS, BLOCK, USED, release
-from contad.native.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS
-from contad.native.machine_code import njit
-from contad.native.words import place, pointer, word
+from contad.compile.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS
+from contad.compile.machine_code import njit
+from contad.compile.words import place, pointer, word
+from contad.memory.arena import ADJOINTS, BLOCK, USED, release
 
 
 @intrinsic

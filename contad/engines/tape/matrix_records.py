@@ -1,6 +1,6 @@
 """Operations on matrices of variables and of duals: kernels that calculate in a block of records, made from the rows.
 
-Each row of `contad.native.rows` has three: of the values, of the adjoints, and of values and tangents. The elements of
+Each row of `contad.kernels.rows` has three: of the values, of the adjoints, and of values and tangents. The elements of
 all its operands follow one another in the block, then those of its results. Sizes are packed with the options.
 """
 
@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.machine_code import njit
+from contad.compile.words import array_at, hold
 from contad.engines.tape import block_records
 from contad.engines.tape.block_kernels import address_of_kernel
 from contad.engines.tape.variables import DUAL, VARIABLE
-from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.machine_code import njit
-from contad.native.matrix_loops import clear
-from contad.native.rows.matrix_rows import MATRIX_ROWS, SIZES, MatrixRow, RowPart, find_part, write_size
-from contad.native.triangular_kernels import height_of_factors
-from contad.native.words import array_at, hold
+from contad.kernels.matrix_loops import clear
+from contad.kernels.rows.matrix_rows import MATRIX_ROWS, SIZES, MatrixRow, RowPart, find_part, write_size
+from contad.kernels.triangular_kernels import height_of_factors
 
 _BITS = 32  # of a size; the others are an option's
 _KNOWN = {

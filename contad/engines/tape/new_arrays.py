@@ -10,16 +10,16 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.core.typing.npydecl import parse_dtype
 
+from contad.compile.machine_code import njit
+from contad.compile.overloads import stand_in
+from contad.compiled_rules.callables import NESTED, axes_of, given_types, text_of_array
 from contad.engines.tape.arrays import is_active_array, zeros_of
 from contad.engines.tape.conversions import float64
 from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.operations import register
 from contad.engines.tape.rebuild import Rebuilt
 from contad.engines.tape.variables import Active
-from contad.native.callables import NESTED, axes_of, given_types, text_of_array
-from contad.native.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction
-from contad.native.machine_code import njit
-from contad.native.overloads import stand_in
+from contad.kernels.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction
 from contad.rules.compilable import Compilable, is_in_bodies
 
 

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from contad.compile.machine_code import njit
+from contad.compile.overloads import add_overload
 from contad.engines.tape.arrays import is_active_array, values, zeros_of
 from contad.engines.tape.matrix_records import OPERATIONS
 from contad.engines.tape.row_functions import active_of, as_columns, nothing
 from contad.errors import UnsupportedError
-from contad.native.machine_code import njit
-from contad.native.matrix_checks import check_least_squares
-from contad.native.overloads import add_overload
+from contad.kernels.matrix_checks import check_least_squares
 
 
 @add_overload(np.linalg.svd)

@@ -7,12 +7,12 @@ from typing import Any, cast
 import numpy as np
 from numba import types
 
+from contad.compile.overloads import add_overload, add_overload_method
+from contad.compiled_rules.elementwise_calls import PLAIN
+from contad.compiled_rules.rules import partial_function
 from contad.engines.tape.arrays import ActiveArray, is_active_array, zeros_of
 from contad.engines.tape.matrix_records import OPERATIONS
 from contad.engines.tape.variables import Active, chain2
-from contad.native.elementwise_calls import PLAIN
-from contad.native.overloads import add_overload, add_overload_method
-from contad.native.rules import partial_function
 from contad.rules.scalar_rule import rule
 
 _by_x = cast("Callable[..., float]", partial_function(rule("multiply"), 0))

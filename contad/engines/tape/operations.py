@@ -16,10 +16,10 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
+from contad.compiled_rules.elementwise_calls import MAKERS, PLAIN
+from contad.compiled_rules.rules import partial_function, value_function
 from contad.engines.tape.arrays import zeros_of
 from contad.engines.tape.variables import Active, emit_chain
-from contad.native.elementwise_calls import MAKERS, PLAIN
-from contad.native.rules import partial_function, value_function
 from contad.rules.operators import ARITHMETIC, functions_of
 from contad.rules.scalar_rule import ScalarRule, rule, rules
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.machine_code import njit
-from contad.native.saved_values import leaves
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.machine_code import njit
+from contad.compiled_rules.saved_values import leaves
 
 _LARGEST = 2**53  # of the integers that floats hold
 

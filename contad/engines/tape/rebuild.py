@@ -10,6 +10,9 @@ from collections.abc import Hashable
 from types import FunctionType, ModuleType
 from typing import Any
 
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.machine_code import njit
+from contad.compiled_rules.user_rules import REBUILT
 from contad.engines.tape.casts import with_casts, with_signature
 from contad.engines.tape.operations import register
 from contad.engines.tape.rule_records import register_user_rule
@@ -18,10 +21,7 @@ from contad.functions.declared_types import declared_names, signatures
 from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import numba_function
-from contad.native.array_loops import owns
-from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.machine_code import njit
-from contad.native.user_rules import REBUILT
+from contad.kernels.array_loops import owns
 from contad.rules.compilable import Compilable, WithParts
 from contad.rules.function_names import bind_captured, captured_values, copy_under, global_names
 from contad.rules.scalar_rule import ScalarRule

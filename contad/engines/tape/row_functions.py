@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.machine_code import njit
+from contad.compile.overloads import add_overload, is_float64
 from contad.engines.tape.arrays import is_active_array
 from contad.engines.tape.conversions import value
 from contad.engines.tape.matrix_records import OPERATIONS
-from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.machine_code import njit
-from contad.native.overloads import add_overload, is_float64
-from contad.native.row_overloads import declare_call
-from contad.native.rows.matrix_rows import write_size
-from contad.native.rows.row_calls import ROW_CALLS, RowCall
+from contad.kernels.row_overloads import declare_call
+from contad.kernels.rows.matrix_rows import write_size
+from contad.kernels.rows.row_calls import ROW_CALLS, RowCall
 
 _OTHERWISE = ("svd", "lstsq")  # whose results depend on sizes: `numpy_decompositions` has them
 

@@ -14,6 +14,24 @@ from numba import typeof, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.machine_code import njit
+from contad.compile.overloads import overload_by_text
+from contad.compile.words import WORD
+from contad.compiled_rules.saved_values import as_read, require_packable
+from contad.compiled_rules.user_rules import (
+    DERIVE,
+    backward_of,
+    backward_types,
+    compile_parts,
+    forward_types,
+    names_of,
+    parameters_of,
+    require_cotangent,
+    text_of,
+    transposed_backward,
+    wrong_shape,
+)
 from contad.engines.tape.arrays import is_active_array, values, zeros_of
 from contad.engines.tape.block_kernels import address_of_kernel
 from contad.engines.tape.block_records import (
@@ -30,24 +48,6 @@ from contad.engines.tape.block_records import (
 from contad.engines.tape.packing import count_text, put_array, put_elements, put_lines, read_text, require_exact
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import RuleError, UnsupportedError
-from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.machine_code import njit
-from contad.native.overloads import overload_by_text
-from contad.native.saved_values import as_read, require_packable
-from contad.native.user_rules import (
-    DERIVE,
-    backward_of,
-    backward_types,
-    compile_parts,
-    forward_types,
-    names_of,
-    parameters_of,
-    require_cotangent,
-    text_of,
-    transposed_backward,
-    wrong_shape,
-)
-from contad.native.words import WORD
 from contad.rules.compilable import Parts, WithParts
 
 _registered: set[WithParts] = set()

@@ -5,13 +5,13 @@ part of each it would be most of what is compiled.
 import numpy as np
 from numba import carray
 
+from contad.compile.called_by_name import COUNT, called_by_name
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.machine_code import njit
+from contad.compile.words import pointer, word
 from contad.engines.tape.block_kernels import call_kernel
 from contad.engines.tape.block_records import has_adjoints, read_block
-from contad.native.arena import ADJOINTS, BLOCK, RECORDS
-from contad.native.called_by_name import COUNT, called_by_name
-from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.machine_code import njit
-from contad.native.words import pointer, word
+from contad.memory.arena import ADJOINTS, BLOCK, RECORDS
 
 
 @njit(**INTERNAL_OPTIONS)

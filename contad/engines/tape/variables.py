@@ -13,9 +13,9 @@ from numba.core import cgutils
 from numba.core.typeconv import Conversion
 from numba.extending import intrinsic, lower_cast, make_attribute_wrapper, models, register_model
 
-from contad.native.arena import CAPACITY, RECORDS, USED, reserve
-from contad.native.elementwise_calls import PLAIN
-from contad.native.words import WORD, place
+from contad.compile.words import WORD, place
+from contad.compiled_rules.elementwise_calls import PLAIN
+from contad.memory.arena import CAPACITY, RECORDS, USED, reserve
 
 _RECORD = ir.LiteralStructType([ir.DoubleType(), ir.DoubleType(), ir.IntType(32), ir.IntType(32)])
 

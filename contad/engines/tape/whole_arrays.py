@@ -10,12 +10,12 @@ import numpy as np
 from numba import types
 from numba.core.typing.npydecl import parse_dtype
 
+from contad.compile.machine_code import njit
+from contad.compile.overloads import add_overload, add_overload_method
 from contad.engines.tape.arrays import ActiveArray, is_active_array, values, zeros_of
 from contad.engines.tape.conversions import value
 from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.variables import Active
-from contad.native.machine_code import njit
-from contad.native.overloads import add_overload, add_overload_method
 
 _OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # the others follow the caller
 

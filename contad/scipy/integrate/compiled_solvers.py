@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.machine_code import njit
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.machine_code import njit
 from contad.ops.logic import stop_gradient
 from contad.scipy.linalg import solve_banded
 from contad.scipy.mirroring import refuse_plain_functions

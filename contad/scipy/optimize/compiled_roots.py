@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.machine_code import njit
 from contad.errors import SingularPointError
-from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.machine_code import njit
 from contad.ops.logic import stop_gradient
 from contad.scipy.mirroring import refuse_plain_functions
 

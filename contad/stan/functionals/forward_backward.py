@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from contad.native.compiling import NJIT_OPTIONS
-from contad.native.machine_code import njit
+from contad.compile.compiling import NJIT_OPTIONS
+from contad.compile.machine_code import njit
 
 
 @njit(

@@ -9,7 +9,7 @@ import contad
 from contad.engines.source import build, source
 from contad.engines.source.build import derivative_of
 from contad.functions.python_copy import python_twin
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 
 
 def request(function, *args, argnums=(0,), has_aux=False):

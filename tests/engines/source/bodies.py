@@ -9,7 +9,7 @@ from numba import njit
 
 import contad
 from contad.engines.source.build import derivative_of
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 from tests.random_programs.generated_programs import copied, grown
 
 ARGUMENTS = [

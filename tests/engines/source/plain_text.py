@@ -4,8 +4,8 @@ import numba
 import numpy as np
 
 from contad.engines.source.build import derivative_of
-from contad.native.lanes import Lanes, as_lanes, lane_view
-from contad.native.request import Request
+from contad.kernels.lanes import Lanes, as_lanes, lane_view
+from contad.numba_functions.request import Request
 from contad.variables.trees import flatten
 from tests.engines.source.agreement import constants_in_python
 from tests.random_programs.generated_programs import grown

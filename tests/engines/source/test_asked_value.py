@@ -11,7 +11,7 @@ import contad
 from contad.engines.source.build import derivative_of
 from contad.errors import ValueMismatchError
 from contad.front.first_call import FirstCall
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 from tests.engines.source.agreement import as_python
 
 

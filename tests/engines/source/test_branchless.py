@@ -13,7 +13,7 @@ import contad
 from contad.engines.source import source
 from contad.engines.source.passes.renaming import _assigned_again, rename_scalars
 from contad.engines.source.writing.branchless import chain, select
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 from tests.engines.source.trees import function_of as tree_of, text_of
 from tests.judges.light_compiling import whole
 

@@ -14,7 +14,7 @@ import pytest
 import contad
 from contad.engines.source.build import derivative_of
 from contad.errors import UnsupportedError
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 from tests.engines.source.bodies import differences
 from tests.engines.source.bodies_of_constructs import BODIES, arguments_of, function_of
 from tests.judges.samples import sampled

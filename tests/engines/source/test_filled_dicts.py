@@ -11,7 +11,7 @@ import contad
 from contad.engines.source.build import derivative_of
 from contad.engines.source.reading import bounded_buffers
 from contad.errors import EngineLimitError, UnsupportedError
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 from tests.engines.source.agreement import agree, as_python, request
 from tests.random_programs.generated_programs import grown
 

@@ -12,7 +12,7 @@ from contad.engines.source.build import derivative_of
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer
 from contad.errors import EngineLimitError
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 from tests.engines.source.agreement import agree, as_python, request
 from tests.random_programs.generated_programs import grown
 

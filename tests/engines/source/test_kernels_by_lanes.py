@@ -12,7 +12,7 @@ import pytest
 from contad.engines.source.ir.known_matrix_functions import FUNCTIONS
 from contad.engines.source.runtime import line_kernels, matrix_kernels, row_kernels
 from contad.engines.source.runtime.workspace import workspace
-from contad.native.lanes import as_floats, lanes_zeros
+from contad.kernels.lanes import as_floats, lanes_zeros
 from tests.judges.samples import sampled
 
 COUNT = 4

@@ -7,7 +7,7 @@ import pytest
 import contad
 from contad.engines.source.build import derivative_of
 from contad.engines.source.reading.ladders import LONGEST, without_ladders
-from contad.native.writes import may_write_arrays
+from contad.numba_functions.writes import may_write_arrays
 from tests.engines.source.bodies import ARGUMENTS, agree, function_of, request
 from tests.engines.source.bodies_of_ladders import LADDERS, ladder
 

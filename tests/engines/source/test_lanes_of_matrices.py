@@ -12,9 +12,9 @@ from contad.engines.source.runtime import kernels_by_lanes, line_kernels, matrix
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.matrix_kernels import keep, take
 from contad.engines.source.runtime.workspace import workspace
-from contad.native.lane_products import add_lanes_left, add_lanes_right, lanes_product
-from contad.native.lanes import as_floats, lanes_zeros
-from contad.native.request import Request
+from contad.kernels.lane_products import add_lanes_left, add_lanes_right, lanes_product
+from contad.kernels.lanes import as_floats, lanes_zeros
+from contad.numba_functions.request import Request
 from contad.ops.products import left_cotangent, right_cotangent
 from contad.scipy import linalg
 from contad.variables.trees import flatten

@@ -9,7 +9,7 @@ from numba import njit
 
 import contad
 from contad.engines.source.writing.segment_text import SegmentWriter
-from contad.native.arena import memory_in_use
+from contad.memory.arena import memory_in_use
 from tests.engines.source import bodies_of_long_loops as bodies
 from tests.engines.source.plain_text import generate
 

@@ -9,7 +9,7 @@ import contad
 from contad.engines.source.build import derivative_of
 from contad.engines.source.reading import buffer_bounds
 from contad.errors import EngineLimitError, UnsupportedError
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 from tests.engines.source.agreement import as_python, constants_in_python, request
 
 X = np.array([0.6, -1.3, 2.1, 0.4])

@@ -6,7 +6,7 @@ from numba import njit, prange
 
 from contad.engines.source import source
 from contad.engines.source.writing.loop_products import ProductWriter
-from contad.native.product_kernels import FEW_IN_PLACE
+from contad.kernels.product_kernels import FEW_IN_PLACE
 from tests.engines.source.agreement import agree, request
 
 CALLS = {"put_product", "add_left", "add_right"}

@@ -8,7 +8,7 @@ import contad
 from contad.engines.source.analysis import finite_partials
 from contad.engines.source.planning import store_plan
 from contad.engines.source.runtime import row_kernels
-from contad.native.arena import memory_in_use
+from contad.memory.arena import memory_in_use
 from contad.scipy import linalg
 from tests.engines.matrix_programs import (
     DATA,

@@ -18,7 +18,7 @@ from contad.engines.source.ir import single_assignment as ir
 from contad.engines.source.ir.walks import walk
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 from contad.variables.trees import flatten
 from tests.engines import matrix_programs, user_rules
 from tests.engines.source import bodies, functions_of_matrices

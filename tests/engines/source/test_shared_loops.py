@@ -21,8 +21,8 @@ from contad.engines.source.build import derivative_of
 from contad.engines.source.passes import parallelise
 from contad.engines.source.runtime import loop_blocks
 from contad.engines.source.writing import shared_heads
-from contad.native import threads
-from contad.native.request import Request
+from contad.memory import threads
+from contad.numba_functions.request import Request
 from tests.judges.samples import sampled
 from tests.random_programs import generated_programs
 

@@ -12,11 +12,11 @@ import pytest
 from numba import njit
 
 import contad
+from contad.elementary.elementary_table import has_fast_registers
+from contad.elementary.rows import are_apart
 from contad.engines.source.build import build, derivative_of
 from contad.engines.source.passes import strip_mining
-from contad.native.elementary.elementary_table import has_fast_registers
-from contad.native.elementary.rows import are_apart
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 from tests.engines.source.agreement import as_python, flat
 from tests.judges.light_compiling import optimised, whole
 from tests.random_programs import generated_programs

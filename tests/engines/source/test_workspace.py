@@ -15,12 +15,12 @@ from numba import njit, typeof
 from numba.core import typeinfer
 
 import contad
+from contad.compile.words import word
 from contad.engines.source import build, source
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import python_twin
-from contad.native.arena import FIRST_NUMBERS, WORKSPACE, arena, memory_in_use, workspace_bytes
-from contad.native.request import Request
-from contad.native.words import word
+from contad.memory.arena import FIRST_NUMBERS, WORKSPACE, arena, memory_in_use, workspace_bytes
+from contad.numba_functions.request import Request
 from tests.judges.planted import known, registered
 
 

@@ -3,7 +3,7 @@
 from numba import typeof
 
 from contad.engines.tape import build
-from contad.native.request import Request
+from contad.numba_functions.request import Request
 
 
 def request(f, *args, argnums=(0,), has_aux=False, mode="value_and_grad"):

@@ -5,8 +5,8 @@ import pytest
 from numba import njit
 
 import contad
-from contad.native.arena import BLOCK, USED, arena
-from contad.native.words import word
+from contad.compile.words import word
+from contad.memory.arena import BLOCK, USED, arena
 from tests.engines.matrix_programs import (
     DATA,
     DRAW,
@@ -150,7 +150,7 @@ def test_a_system_takes_records_for_its_elements_only_and_no_more_memory_than_al
     (_, cells), _ = value_and_grad(chosen, a, b, "solve", has_aux=True)
     assert cells <= n * n + 2 * n * k + (n * n + n) // 3 + 4 + 1  # and the square
     before = state()
-    contad.set_memory_limit(contad.native.arena.memory_in_use() + 10_000)
+    contad.set_memory_limit(contad.memory.arena.memory_in_use() + 10_000)
     try:
         large = np.eye(400) * 2.0
         with pytest.raises(MemoryError, match="set_memory_limit"):

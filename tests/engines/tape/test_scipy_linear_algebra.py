@@ -8,9 +8,9 @@ import scipy.linalg
 from numba import njit
 
 import contad
+from contad.compile.words import word
 from contad.engines.tape import build
-from contad.native.arena import BLOCK, USED, arena
-from contad.native.words import word
+from contad.memory.arena import BLOCK, USED, arena
 from contad.scipy import linalg
 from contad.scipy.linalg import cho_factor, solve_triangular
 from tests.engines.tape.requests import jvp, request, value_and_grad

@@ -13,12 +13,12 @@ from numba import njit, objmode, prange
 from numba.core.runtime import _nrt_python as _nrt, rtsys
 
 import contad
+from contad.compile.called_by_name import COUNT, called_by_name
+from contad.compile.words import word
 from contad.engines.tape import build, explain, tape_sweep
 from contad.engines.tape.tape_sweep import sweep
 from contad.errors import OutputError, UnsupportedError
-from contad.native.arena import RECORD_BYTES, USED, arena, memory_in_use
-from contad.native.called_by_name import COUNT, called_by_name
-from contad.native.words import word
+from contad.memory.arena import RECORD_BYTES, USED, arena, memory_in_use
 from contad.rules.scalar_rule import ScalarRule
 from tests.engines.tape.requests import jvp, request, value_and_grad, vjp
 

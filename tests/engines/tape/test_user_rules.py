@@ -9,8 +9,8 @@ import pytest
 from numba import njit
 
 import contad
-from contad.native.arena import BLOCK, USED, arena
-from contad.native.words import word
+from contad.compile.words import word
+from contad.memory.arena import BLOCK, USED, arena
 from tests.engines.tape.requests import jvp, value_and_grad
 from tests.engines.user_rules import (
     DATA,

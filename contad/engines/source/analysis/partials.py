@@ -1,6 +1,6 @@
 """What the reverse pass needs to know of one operation: which operands its derivative reads, and its source.
 
-The derivative bodies are those of the registry; `contad.native.rule_source` writes them.
+The derivative bodies are those of the registry; `contad.compiled_rules.rule_source` writes them.
 """
 
 import ast
@@ -8,10 +8,10 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from contad.compiled_rules.rule_source import or_call, partial_tree
 from contad.engines.source.ir.known_functions import SELECT, TO_FLOAT, Function
 from contad.engines.source.ir.single_assignment import FLOAT, Apply, Value
 from contad.engines.source.ir.syntax import Part, called_name, clone, key, substitute
-from contad.native.rule_source import or_call, partial_tree
 from contad.rules.scalar_rule import ScalarRule
 
 

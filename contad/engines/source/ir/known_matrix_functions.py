@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from contad.native.rows.row_calls import ROW_CALLS
+from contad.kernels.rows.row_calls import ROW_CALLS
 
 
 class MatrixFunction(NamedTuple):

@@ -22,6 +22,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from contad.elementary.elementary_table import BY_CALL
 from contad.engines.source.ir.syntax import (
     called_name,
     clone,
@@ -36,7 +37,6 @@ from contad.engines.source.ir.syntax import (
 )
 from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.liveness import exposed_names, names_assigned
-from contad.native.elementary.elementary_table import BY_CALL
 
 Test = tuple[object, int]  # what tells tests apart: what is asked, and when, unless that is the same in an iteration
 Path = tuple[tuple[Test, bool], ...]  # the tests that lead to a block, and what they are there

@@ -16,6 +16,7 @@ import functools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from contad.elementary.elementary_table import BY_CALL
 from contad.engines.source.ir.printing import show
 from contad.engines.source.ir.runtime_names import CALLEES
 from contad.engines.source.ir.syntax import (
@@ -36,7 +37,6 @@ from contad.engines.source.ir.syntax import (
 )
 from contad.engines.source.ir.writer import BAR
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
-from contad.native.elementary.elementary_table import BY_CALL
 
 WORK = "work"  # the name of the workspace
 RAISED = "ZeroDivisionError"  # where no memory is at stake, so that earlier parts may run for later iterations

@@ -17,11 +17,11 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from contad.elementary.elementary_table import BY_CALL
 from contad.engines.source.ir.syntax import called_name, clone, dotted_name, key, names_of, nodes_in, part, statement
 from contad.engines.source.passes.compaction import Gathered, GatheredCalls, Taking, gather_calls
 from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.liveness import NONE, Names, exposed_names, names_assigned
-from contad.native.elementary.elementary_table import BY_CALL
 
 _CHEAP = {"abs", "chain", "select", "float", "math.sqrt"}  # what may be computed twice
 _BETWEEN = {"abs", "chain", "select", "math.sqrt"}  # functions that LLVM has in registers as they are

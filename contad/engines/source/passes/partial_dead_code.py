@@ -13,10 +13,10 @@ Ref: Knoop, Ruething & Steffen (1994), "Partial dead code elimination"; Muchnick
 import ast
 from collections.abc import Collection
 
+from contad.elementary.elementary_table import ELEMENTARY
 from contad.engines.source.ir.syntax import called_name, expression, names_in, nodes_in, statement
 from contad.engines.source.passes.liveness import names_read
-from contad.native.elementary.elementary_table import ELEMENTARY
-from contad.native.request import ASKS
+from contad.numba_functions.request import ASKS
 
 _ROWS = frozenset(f"{name}_rows" for name in ELEMENTARY)
 _LIBRARY = frozenset(

@@ -19,6 +19,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from contad.elementary.elementary_table import BY_CALL
 from contad.engines.source.ir.syntax import (
     called_name,
     clone,
@@ -35,7 +36,6 @@ from contad.engines.source.ir.syntax import (
 )
 from contad.engines.source.passes.dependence import LEAVES, bounds_of, offset_of
 from contad.engines.source.passes.liveness import names_assigned
-from contad.native.elementary.elementary_table import BY_CALL
 
 MOST = 60  # statements of a loop, which are written twice
 _HOLDS: Mapping[type[ast.cmpop], Callable[[int, int], bool]] = {

@@ -28,6 +28,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from contad.elementary.elementary_table import BY_CALL, ELEMENTARY
+from contad.elementary.rows import ROWS
 from contad.engines.source.ir.syntax import (
     Part,
     both,
@@ -55,8 +57,6 @@ from contad.engines.source.passes.dependence import Bounds, LoopStatements, boun
 from contad.engines.source.passes.fission import Kernel, LoopParts, find_parts, find_sums
 from contad.engines.source.passes.liveness import LiveNames, Names, names_assigned
 from contad.engines.source.passes.profitability import is_outgrown
-from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
-from contad.native.elementary.rows import ROWS
 
 MOST_ROWS = 48  # of a function: 96 KB of its stack
 FEWEST = 8  # iterations that are worth it; known where their number is written out, else tested where loops repeat it

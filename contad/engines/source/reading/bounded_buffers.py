@@ -19,7 +19,7 @@ from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Iteration, Object, constant, is_number, join_kinds
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import INT, Check, Kind, Value
-from contad.native.key_slots import find_slot, places_for
+from contad.numba_functions.key_slots import find_slot, places_for
 
 if TYPE_CHECKING:
     from contad.engines.source.reading.expressions import ExpressionReader

@@ -21,6 +21,7 @@ import numba
 import numpy as np
 from numba import types
 
+from contad.compile.compiling import load_cached, write_options
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import UNDEFINED, Grid, Object, Opaque, Range, Unknown, constant, is_number
 from contad.engines.source.ir.options import options_of
@@ -35,10 +36,9 @@ from contad.engines.source.reading.passing import NotPassed, Passed, add_handed
 from contad.engines.source.reading.python_blocks import find_read_first
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import is_dispatcher
-from contad.native.compiling import load_cached, write_options
-from contad.native.fingerprint import fingerprint
-from contad.native.repeatable import ONCE, draws, is_repeatable
-from contad.native.writes import calls_writers, may_write_arrays
+from contad.numba_functions.fingerprint import fingerprint
+from contad.numba_functions.repeatable import ONCE, draws, is_repeatable
+from contad.numba_functions.writes import calls_writers, may_write_arrays
 
 if TYPE_CHECKING:
     from contad.engines.source.reading.expressions import ExpressionReader
@@ -458,7 +458,7 @@ def _load(function: Any, text: str, outside: dict[str, Any], options: dict[str, 
     if not all(x.stable for x in known):
         return numba.njit(function, **options)
     decorator = f"@njit({write_options(options | {'cache': True})})"
-    source = f"from contad.native.machine_code import njit\n\n\n{decorator}\n{text}\n"
+    source = f"from contad.compile.machine_code import njit\n\n\n{decorator}\n{text}\n"
     depends = [source, *(f"{name} {x.digest}" for name, x in zip(outside, known, strict=True))]
     module = load_cached("counted", lambda: source, depends)
     vars(module).update(outside)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from contad.compiled_rules.callables import is_checkpoint
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
@@ -57,10 +58,9 @@ from contad.errors import UnsupportedError
 from contad.functions.pickling import Decorated
 from contad.functions.python_copy import Flags, flags_of, is_dispatcher
 from contad.functions.user_call import numba_function
-from contad.native.array_loops import array_function_of, owns
-from contad.native.asked_derivatives import AskedDerivative
-from contad.native.callables import is_checkpoint
-from contad.native.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction
+from contad.kernels.array_loops import array_function_of, owns
+from contad.kernels.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction
+from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.rules.compilable import Compilable, MakesDerivatives, MakesRules, WithParts, WrittenOut, is_in_bodies
 
 _DTYPES: dict[Any, str] = {

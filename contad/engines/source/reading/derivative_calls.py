@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import types
 
+from contad.compiled_rules.saved_values import as_read
 from contad.engines.source.ir.called_derivatives import DerivativeCall, DerivativeSite, number_of
 from contad.engines.source.ir.entries import Elementwise, Object, Point, Unknown, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import MULTIPLY
@@ -21,8 +22,7 @@ from contad.errors import UnsupportedError
 from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import numba_function
-from contad.native.asked_derivatives import AskedDerivative
-from contad.native.saved_values import as_read
+from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.rules.compilable import MakesDerivatives, WrittenOut
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from contad.engines.source.reading import points, record_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.made_containers import Keyed
-from contad.native.checkpointed import checkpointed
+from contad.numba_functions.checkpointed import checkpointed
 from contad.ops.spherical_bessel import sinc
 
 

@@ -23,7 +23,7 @@ from contad.engines.source.ir.walks import class_of_names, like
 from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type, result_type
 from contad.errors import StaleSourceError, UnsupportedError
 from contad.functions.python_copy import is_dispatcher
-from contad.native.writes import calls_writers
+from contad.numba_functions.writes import calls_writers
 from contad.rules.definition import definition_of
 from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule

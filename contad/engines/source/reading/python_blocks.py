@@ -16,7 +16,7 @@ from contad.engines.source.ir.single_assignment import Handed, Value
 from contad.engines.source.reading.numba_typing import MUTABLE, kind_of
 from contad.engines.source.reading.passing import NotPassed, Passed, add_handed
 from contad.errors import UnsupportedError
-from contad.native.object_mode import PythonBlock, compile_block
+from contad.numba_functions.object_mode import PythonBlock, compile_block
 from contad.rules.definition import factory_of
 
 if TYPE_CHECKING:

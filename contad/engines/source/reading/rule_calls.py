@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numba
 from numba import typeof, types
 
+from contad.compiled_rules.saved_values import require_packable
+from contad.compiled_rules.user_rules import FUNCTIONS_BY_NAME, compile_parts, forward_types, names_of
 from contad.engines.source.ir.entries import Elementwise, Object, is_array, is_number
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
 from contad.engines.source.ir.single_assignment import Value
@@ -15,14 +17,18 @@ from contad.engines.source.reading.numba_typing import number_type
 from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import numba_function
-from contad.native.saved_values import require_packable
-from contad.native.user_rules import FUNCTIONS_BY_NAME, compile_parts, forward_types, names_of
 from contad.rules.compilable import Compilable, MakesRules, Parts, WithParts
 from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
 
 if TYPE_CHECKING:
     from contad.engines.source.reading.call_reader import CallReader
+
+# the rooms of contad whose functions take no derivatives
+_WITHOUT_DERIVATIVES = (
+    *("contad.ops.", "contad.elementary.", "contad.kernels.", "contad.compiled_rules.", "contad.numba_functions."),
+    *("contad.compile.", "contad.memory.", "contad.python_objects."),
+)
 
 
 def read_rule(
@@ -149,4 +155,4 @@ def _may_take_derivatives(x: Any, around: tuple[Any, ...]) -> bool:
     if isinstance(x, (ModuleType, ScalarRule, Compilable, type)):
         return False
     homes = (str(home) for home in (type(x).__module__, getattr(x, "__module__", None)))
-    return any(x.startswith("contad.") and not x.startswith(("contad.ops.", "contad.native.")) for x in homes)
+    return any(x.startswith("contad.") and not x.startswith(_WITHOUT_DERIVATIVES) for x in homes)

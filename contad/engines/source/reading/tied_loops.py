@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines.source.ir.kink_functions import nowhere
-from contad.native import array_loops, missing_data_loops
+from contad.kernels import array_loops, missing_data_loops
 
 MOST = 16  # equal elements that are put in order; more would take long, and second derivatives are nan
 TIED: dict[Any, Callable[..., Any]] = {}  # what is read in the place of a body

@@ -1,7 +1,7 @@
 """Filling the graph of what depends on what as the program runs; `ir/dependency_notes.py` says what it is."""
 
-from contad.native.compiling import NJIT_OPTIONS
-from contad.native.machine_code import njit
+from contad.compile.compiling import NJIT_OPTIONS
+from contad.compile.machine_code import njit
 
 
 @njit(inline="always", **(NJIT_OPTIONS | {"cache": False}))

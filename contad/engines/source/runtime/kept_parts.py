@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.overloads import add_overload, overload_by_text
 from contad.engines.source.runtime.workspace import NUMBERS, integer, put_integer
-from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.lanes import LanesType, lanes_at, put_lanes
-from contad.native.overloads import add_overload, overload_by_text
+from contad.kernels.lanes import LanesType, lanes_at, put_lanes
 
 
 def root_of(n: int) -> int:

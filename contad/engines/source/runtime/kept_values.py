@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numba.cpython.unsafe.tuple import tuple_setitem
 
+from contad.compile.overloads import add_overload, in_machine_code
 from contad.engines.source.runtime.workspace import grow, integer, numbers, put_integer
-from contad.native.overloads import add_overload, in_machine_code
 
 
 @in_machine_code

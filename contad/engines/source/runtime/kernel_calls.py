@@ -19,13 +19,13 @@ from numba.core.typing import signature
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
+from contad.compile.named_code import compiled_address, emit_address, emit_call, name_of
+from contad.compile.words import WORD, array_at, emit_array_at
 from contad.engines.source.runtime.kernels_by_lanes import OPERAND_BARS, count_lanes, lanes_in, run_lane, take_lanes
 from contad.engines.source.runtime.lent_arrays import ON_STACK
 from contad.engines.source.runtime.workspace import NUMBERS
-from contad.native.arena import allocate, release
-from contad.native.matrix_loops import add_scaled, clear, is_in_rows, write_into
-from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
-from contad.native.words import WORD, array_at, emit_array_at
+from contad.kernels.matrix_loops import add_scaled, clear, is_in_rows, write_into
+from contad.memory.arena import allocate, release
 
 _MATRIX, _ANY = (types.Array(types.float64, 2, layout) for layout in "CA")
 _READ, _WRITTEN, _ADDED_TO = range(3)  # what a kernel does with a matrix

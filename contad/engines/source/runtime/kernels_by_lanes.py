@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from contad.compile.overloads import add_overload, in_machine_code
 from contad.engines.source.runtime.workspace import numbers
-from contad.native.lanes import Lanes, LanesType, as_floats, lane_once, lane_spent, lane_view, numbers_of
-from contad.native.overloads import add_overload, in_machine_code
+from contad.kernels.lanes import Lanes, LanesType, as_floats, lane_once, lane_spent, lane_view, numbers_of
 
 OPERAND_BARS = ("a_bar", "b_bar", "ab_bar", "c_bar")  # parameters that are adjoints of operands, which are added to
 # the typing functions of what source calls; `call` is the kernel, which is compiled on its own

@@ -14,10 +14,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
-from contad.native.arena import MOST_NUMBERS, lend
-from contad.native.emitted_arrays import type_of_new
-from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
-from contad.native.words import WORD, array_at, emit_array_at, set_word
+from contad.compile.emitted_arrays import type_of_new
+from contad.compile.named_code import compiled_address, emit_address, emit_call, name_of
+from contad.compile.words import WORD, array_at, emit_array_at, set_word
+from contad.memory.arena import MOST_NUMBERS, lend
 
 ON_STACK = 64  # numbers of an array that is on the stack
 _LARGE = 1 << 14  # numbers, from which on the system is asked for memory, and given it back

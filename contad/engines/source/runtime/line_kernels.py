@@ -1,18 +1,18 @@
-"""Functions along lines in generated source, made from `contad.native.rows.line_rows`, as those of `row_kernels` are.
+"""Functions along lines in generated source, made from `contad.kernels.rows.line_rows`, as those of `row_kernels` are.
 
 A function of all elements takes its operand, one along an axis of a matrix the axis as well, which is kept last.
 """
 
 from typing import Any
 
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.overloads import add_overload, in_machine_code
+from contad.compile.words import array_at
 from contad.engines.source.ir.known_matrix_functions import KERNELS
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.workspace import grow, kept_matrix
-from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.matrix_loops import is_zero, write_into
-from contad.native.overloads import add_overload, in_machine_code
-from contad.native.rows.line_rows import LINE_ROWS, LineRow
-from contad.native.words import array_at
+from contad.kernels.matrix_loops import is_zero, write_into
+from contad.kernels.rows.line_rows import LINE_ROWS, LineRow
 
 _FORWARD = """
 def forward_{name}(a{axis}, z, work, top):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from contad.native.overloads import add_overload
-from contad.native.threads import APART, MOST_BLOCKS
+from contad.compile.overloads import add_overload
+from contad.memory.threads import APART, MOST_BLOCKS
 
 SMALLEST = 2000.0  # additions that a block has to be worth
 SHARE = 16.0  # additions of work for each number of a buffer, which is cleared and added up

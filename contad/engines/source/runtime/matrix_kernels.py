@@ -6,19 +6,19 @@ BLAS, and has derivative 0 at its kink.
 
 import numpy as np
 
+from contad.compile.overloads import in_machine_code
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.kernels_by_lanes import forward_by_lanes, reverse_by_lanes
 from contad.engines.source.runtime.row_kernels import bar_of
 from contad.engines.source.runtime.workspace import grow, kept_matrix
-from contad.native.matrix_loops import (
+from contad.kernels.matrix_loops import (
     add_scaled,
     is_zero,
     take_column,
     write_column,
     write_into,
 )
-from contad.native.overloads import in_machine_code
-from contad.native.spectral_kernels import (
+from contad.kernels.spectral_kernels import (
     add_eigh,
     add_eigh_along,
     add_svd,

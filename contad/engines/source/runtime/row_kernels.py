@@ -1,4 +1,4 @@
-"""Functions of matrices in generated source, made from the rows of `contad.native.rows`.
+"""Functions of matrices in generated source, made from the rows of `contad.kernels.rows`.
 
     work, top = forward_solve(a, b, z, work, top)
     top = reverse_solve(z_bar, a_bar, b_bar, work, top)
@@ -9,6 +9,7 @@ Instead of an adjoint that nobody asks for stands None. What has as many columns
 
 import numpy as np
 
+from contad.compile.overloads import in_machine_code
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.kernels_by_lanes import (
     forward_by_lanes,
@@ -17,17 +18,16 @@ from contad.engines.source.runtime.kernels_by_lanes import (
     reverse_solver,
 )
 from contad.engines.source.runtime.workspace import grow, kept_matrix
-from contad.native import matrix_checks
-from contad.native.matrix_loops import (
+from contad.kernels import matrix_checks
+from contad.kernels.matrix_loops import (
     clear,
     is_zero,
     write_column,
     write_into,
 )
-from contad.native.overloads import in_machine_code
-from contad.native.rows.matrix_rows import SIZES, RowPart, write_size
-from contad.native.rows.row_calls import ROW_CALLS, RowCall
-from contad.native.triangular_kernels import height_of_factors
+from contad.kernels.rows.matrix_rows import SIZES, RowPart, write_size
+from contad.kernels.rows.row_calls import ROW_CALLS, RowCall
+from contad.kernels.triangular_kernels import height_of_factors
 
 _COMPUTED = {"rank": "int"}  # kinds of numbers; others are floats
 

@@ -15,9 +15,9 @@ from numba import carray, types
 from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
-from contad.native.arena import MOST_NUMBERS, WORKSPACE, arena_of_thread, reserve
-from contad.native.overloads import add_overload
-from contad.native.words import WORD, emit_array_at, place
+from contad.compile.overloads import add_overload
+from contad.compile.words import WORD, emit_array_at, place
+from contad.memory.arena import MOST_NUMBERS, WORKSPACE, arena_of_thread, reserve
 
 NUMBERS = types.CPointer(types.float64)
 

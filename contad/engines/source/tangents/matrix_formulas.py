@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from contad.engines.source.ir.kink_functions import nowhere
-from contad.native import spectral_kernels
+from contad.kernels import spectral_kernels
 from contad.ops import determinants, log_sums
 from contad.ops.close_values import NEAR
 from contad.ops.orthogonal_factors import DEPENDENT

@@ -11,7 +11,7 @@ from numba import types
 from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import lower_builtin, type_callable
 
-from contad.native.lanes import Lanes, lane, lanes_among
+from contad.kernels.lanes import Lanes, lane, lanes_among
 
 
 def chain(d: Any, p: Any) -> Any:

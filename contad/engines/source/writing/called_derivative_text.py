@@ -9,7 +9,7 @@ from contad.engines.source.ir.memory_orders import order_of
 from contad.engines.source.ir.single_assignment import FLOAT, Value
 from contad.engines.source.ir.syntax import Part, either, expression, tuple_of
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
-from contad.native.asked_derivatives import DERIVE
+from contad.numba_functions.asked_derivatives import DERIVE
 
 _WAYS = {"float": ("number", "array"), "int": ("integer", "integers"), "bool": ("integer", "integers")}
 

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from contad.compile.compiling import write_options
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
@@ -22,7 +23,6 @@ from contad.engines.source.ir.writer import Writer
 from contad.engines.source.passes.renaming import rename_scalars
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
-from contad.native.compiling import write_options
 
 
 class Functions:

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from contad.compile.compiling import write_options
+from contad.compiled_rules.rules import needs_no_python
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
@@ -43,9 +45,7 @@ from contad.engines.source.writing.module_text import ModuleFunction, print_modu
 from contad.engines.source.writing.operation_text import copy_of
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.errors import UnsupportedError
-from contad.native.compiling import write_options
-from contad.native.request import Numerics
-from contad.native.rules import needs_no_python
+from contad.numba_functions.request import Numerics
 
 MOST_LINES = 25_000  # of source; what is longer is left to another engine
 LOOP_LINES = 100  # Numba takes as long for a loop of a function, where there are many
@@ -70,7 +70,7 @@ FORWARD = ("jvp", "dependencies", "all_dependencies")  # the program as it is, w
 
 
 class DerivativeWriter:
-    """The source of a derivative in one of the modes of `contad.native.request`; written once.
+    """The source of a derivative in one of the modes of `contad.numba_functions.request`; written once.
 
     Of a program with tangents, which returns (tangent, value), "jvp" is the program itself, and "hvp" its reverse: the
     gradient of a directional derivative is the product of the Hessian with the direction.
@@ -99,7 +99,7 @@ class DerivativeWriter:
 
         With `out`, `run` takes arrays behind its other arguments, for the gradients of arrays.
 
-        With `memory`, `run` takes that of `contad.native.recalled_values`.
+        With `memory`, `run` takes that of `contad.kernels.recalled_values`.
 
         With `optional_value`, it may take whether the value is asked for: `asks_value` says so once source is written.
 

@@ -19,7 +19,7 @@ from contad.engines.source.ir.syntax import name, statement
 from contad.engines.source.ir.walks import around
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
-from contad.native.product_kernels import FEW_IN_PLACE
+from contad.kernels.product_kernels import FEW_IN_PLACE
 
 
 class LoopProduct(NamedTuple):

@@ -27,7 +27,7 @@ from contad.engines.source.ir.syntax import call, expression, name, tuple_of
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.ir.writer import BAR, ZEROS, Writer
 from contad.engines.source.writing.small_products import MOST
-from contad.native.arena import LOANS
+from contad.memory.arena import LOANS
 
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 

@@ -10,14 +10,8 @@ from typing import Any
 
 from numba import types
 
-from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
-from contad.engines.source.ir.single_assignment import FLOAT, Value
-from contad.engines.source.ir.syntax import Part, call, either, expression, number, total, tuple_of
-from contad.engines.source.ir.walks import leaves as leaves_of
-from contad.engines.source.writing.adjoint_sweep import AdjointWriter
-from contad.errors import RuleError
-from contad.native.saved_values import as_read, leaves
-from contad.native.user_rules import (
+from contad.compiled_rules.saved_values import as_read, leaves
+from contad.compiled_rules.user_rules import (
     DERIVE,
     backward_of,
     backward_types,
@@ -25,6 +19,12 @@ from contad.native.user_rules import (
     require_cotangent,
     wrong_shape,
 )
+from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
+from contad.engines.source.ir.single_assignment import FLOAT, Value
+from contad.engines.source.ir.syntax import Part, call, either, expression, number, total, tuple_of
+from contad.engines.source.ir.walks import leaves as leaves_of
+from contad.engines.source.writing.adjoint_sweep import AdjointWriter
+from contad.errors import RuleError
 
 
 class RuleWriter:

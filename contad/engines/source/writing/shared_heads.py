@@ -10,7 +10,7 @@ from contad.engines.source.ir.syntax import expression, is_number
 from contad.engines.source.ir.walks import around
 from contad.engines.source.passes.parallelise import DOWN, EACH, FIXED, UP, SharedLoop
 from contad.engines.source.writing.storing import Storing
-from contad.native.threads import APART
+from contad.memory.threads import APART
 
 
 class SharedHeads:

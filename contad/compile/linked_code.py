@@ -1,0 +1,191 @@
+"""Functions that are no machine code of their own: they are optimised with what calls them, once.
+
+Numba optimises a function, makes machine code of it, and then links what it was into each caller, which it optimises
+with it. What Python never calls and has one caller, a generated derivative above all, need not wait for the first two;
+nor need what Numba writes in Python itself, as `np.zeros`, when a derivative calls it.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakValueDictionary
+
+import llvmlite.binding as llvm
+import numba
+from llvmlite import ir
+from numba.core.codegen import JITCodeLibrary, RuntimeLinker
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import register_pass
+from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
+from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.untyped_passes import GenericRewrites, InlineClosureLikes, IRProcessing
+
+from contad.compile.emitted_arrays import EmitNewArrays
+from contad.compile.emitted_choices import EmitChoices
+from contad.compile.lean_lowering import LeanLower
+from contad.compile.lean_passes import InlineClosuresIfAny, RewriteNames, RewriteTyped
+from contad.compile.type_inference import join_passes, remember_calls
+
+_CELL = ir.IntType(8).as_pointer()
+
+
+class _LinkedLibrary(JITCodeLibrary):
+    """The code of a function until it is linked into that of its callers."""
+
+    is_linked = True
+
+    def _optimize_final_module(self) -> None:
+        """Its callers do."""
+
+    def _finalize_final_module(self) -> None:
+        """Make it ready to be linked, and no more; but for the cell of its environment, which Numba fills in."""
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        module = ir.Module(f"{self.name} cells")
+        for x in self._final_module.global_variables:
+            if x.linkage == llvm.Linkage.common and not self._codegen._engine.is_symbol_defined(x.name):
+                cell = ir.GlobalVariable(module, _CELL, x.name)
+                cell.linkage, cell.initializer = "common", ir.Constant(_CELL, None)
+        self._codegen._add_module(llvm.parse_assembly(str(module)))
+        self._codegen._engine.finalize_object()  # functions without machine code get no address
+        self._finalized = True
+
+
+class _DeferredLibrary(_LinkedLibrary):
+    """Code that is such until somebody asks for the address of a function of it: Numba does where Python calls it."""
+
+    def _finalize_final_module(self) -> None:
+        super()._finalize_final_module()
+        for x in self._final_module.functions:
+            if not x.is_declaration:
+                _deferred.setdefault(x.name, self)
+        if any(x.name.startswith(RuntimeLinker.PREFIX) for x in self._final_module.global_variables):
+            self._make()  # by way of recursion functions call addresses
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """The address of a function, 0 where it is none of these."""
+        self._ensure_finalized()
+        if self.is_linked and any(f.name == name and not f.is_declaration for f in self._final_module.functions):
+            self._make()
+        return int(super().get_pointer_to_function(name))
+
+    def _get_compiled_object(self) -> Any:
+        """The machine code, to be kept on disk."""
+        if self.is_linked:
+            self._make()
+        return super()._get_compiled_object()
+
+    def _make(self) -> None:
+        """Make machine code of it, as Numba does."""
+        self.is_linked, self._shared_module = False, None
+        self._dynamic_globals.clear()
+        JITCodeLibrary._optimize_final_module(self)
+        JITCodeLibrary._finalize_final_module(self)
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> Any:
+        with _libraries(codegen, JITCodeLibrary):  # it is machine code already
+            return JITCodeLibrary._unserialize(codegen, state)
+
+
+_deferred: WeakValueDictionary[str, _DeferredLibrary] = WeakValueDictionary()  # by the names of their functions
+
+
+class _Linker(RuntimeLinker):
+    """Numba's, which fills in where recursive calls jump to; it has machine code made of what they call."""
+
+    def scan_unresolved_symbols(self, module: Any, engine: Any) -> None:
+        """Note the functions that a module calls by address."""
+        super().scan_unresolved_symbols(module, engine)
+        for name in list(self._unresolved):
+            if name in _deferred:
+                _deferred[name].get_pointer_to_function(name)
+
+
+@contextmanager
+def _libraries(codegen: Any, kind: type[JITCodeLibrary]) -> Iterator[None]:
+    before, codegen._library_class = codegen._library_class, kind
+    try:
+        yield
+    finally:
+        codegen._library_class = before
+
+
+@contextmanager
+def defer_code() -> Iterator[None]:
+    """Inside, what a function calls is linked into it, and optimised with it only."""
+    codegen = cpu_target.target_context.codegen()
+    codegen._rtlinker.__class__ = _Linker  # from now on, for the user's own functions may call what is deferred here
+    with global_compiler_lock:
+        rtsys.initialize(cpu_target.target_context)  # functions of Numba's own, whose addresses the linker asks for
+        with _libraries(codegen, _DeferredLibrary), remember_calls(), _without_collections():
+            yield
+
+
+def calls_function(dispatcher: Any, names: frozenset[str]) -> bool:
+    """Whether what was compiled of a Numba function, and what is linked into it, calls C functions of these names."""
+    modules = [x.library._final_module for x in dispatcher.overloads.values()]
+    return any(x.is_declaration and x.name in names for module in modules for x in module.functions)
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Python's collector waits: it would walk the trees of a compiler again and again, which all are in use."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class LinkedLowering(NativeLowering):
+    """Numba's last pass, into a library of this kind."""
+
+    _name = "linked_lowering"
+    lower = LeanLower
+    library: type[JITCodeLibrary] = _LinkedLibrary
+
+    @property
+    def lowering_class(self) -> Any:
+        """What writes a function in LLVM's language."""
+        return self.lower
+
+    def run_pass(self, state: Any) -> bool:
+        """Numba's pass."""
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
+        return bool(super().run_pass(state))
+
+
+_PASSES: dict[Any, Any] = {
+    InlineClosureLikes: InlineClosuresIfAny, GenericRewrites: RewriteNames, NopythonRewrites: RewriteTyped,
+}  # fmt: skip
+
+
+class LinkedCode(CompilerBase):
+    """Numba's compiler with that last pass, and others for generated code."""
+
+    lowering: type[NativeLowering] = LinkedLowering
+
+    def define_pipelines(self) -> list[Any]:
+        """One pipeline."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        own = _PASSES | {NativeLowering: self.lowering}
+        passes.passes = [
+            (own.get(numbas, numbas), text) for numbas, text in join_passes(passes.passes)
+        ]
+        passes.add_pass_after(EmitNewArrays, IRProcessing)
+        passes.add_pass_after(EmitChoices, IRProcessing)
+        passes.finalize()
+        return [passes]
+
+
+def link(**options: Any) -> Any:
+    """`numba.njit(**options)` for a function that only compiled code calls, whose machine code is a part of that."""
+    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=LinkedCode, **options)

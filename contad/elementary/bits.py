@@ -1,0 +1,94 @@
+"""What kernels are made of beside `+`, `-`, `*`, `/`: one instruction each, of numbers and of vectors of them."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.typing import signature
+from numba.extending import intrinsic, lower_builtin, type_callable
+
+from contad.compile.compiling import NJIT_OPTIONS
+from contad.compile.machine_code import njit
+
+_DOUBLE, _INT = ir.DoubleType(), ir.IntType(64)
+
+# A kernel becomes part of the loop that calls it, and is on disk as such; a caller's permission to reorder does not
+# reach into it.
+kernel = njit(**(NJIT_OPTIONS | {"cache": False}), forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def _call_llvm(name: str) -> Any:
+    """What emits an intrinsic function of LLVM's on doubles."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(_DOUBLE, [_DOUBLE] * len(args))
+        return builder.call(builder.module.declare_intrinsic(name, [_DOUBLE], kind), args)
+
+    return emit
+
+
+@intrinsic
+def fma(typing, x, y, z):  # type: ignore[no-untyped-def]
+    """x * y + z, rounded once."""
+    return types.float64(types.float64, types.float64, types.float64), lambda c, builder, s, args: builder.fma(*args)
+
+
+def choose(condition: bool, x: float, y: float) -> float:
+    """x where the condition holds, else y."""
+    return x if condition else y
+
+
+@type_callable(choose)
+def _type_of_choose(context):  # type: ignore[no-untyped-def]
+    return lambda condition, x, y: signature(types.float64, types.boolean, types.float64, types.float64)
+
+
+@lower_builtin(choose, types.boolean, types.float64, types.float64)
+def _lower_choose(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return builder.select(*args)
+
+
+@intrinsic
+def to_bits(typing, x):  # type: ignore[no-untyped-def]
+    """The 64 bits of a double, as an integer."""
+    return types.int64(types.float64), lambda c, builder, s, args: builder.bitcast(args[0], _INT)
+
+
+@intrinsic
+def from_bits(typing, k):  # type: ignore[no-untyped-def]
+    """The double of these 64 bits."""
+    return types.float64(types.int64), lambda c, builder, s, args: builder.bitcast(args[0], _DOUBLE)
+
+
+@intrinsic
+def shift_right(typing, k, by):  # type: ignore[no-untyped-def]
+    """The bits of an integer, shifted; zeros come in from the left."""
+    return types.int64(types.int64, types.int64), lambda c, builder, s, args: builder.lshr(*args)
+
+
+@intrinsic
+def absolute(typing, x):  # type: ignore[no-untyped-def]
+    """|x|."""
+    return types.float64(types.float64), _call_llvm("llvm.fabs")
+
+
+@intrinsic
+def with_sign(typing, x, y):  # type: ignore[no-untyped-def]
+    """|x| with the sign of y."""
+    return types.float64(types.float64, types.float64), _call_llvm("llvm.copysign")
+
+
+def polynomial(coefficients: tuple[float, ...]) -> Any:
+    """The kernel of c[0] + c[1] x + c[2] x^2 + ..., by Horner's rule."""
+
+    @intrinsic
+    def evaluate(typing, x):  # type: ignore[no-untyped-def]
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            *rest, total = (ir.Constant(_DOUBLE, c) for c in coefficients)
+            for c in reversed(rest):
+                total = builder.fma(total, args[0], c)
+            return total
+
+        return types.float64(types.float64), emit
+
+    return evaluate

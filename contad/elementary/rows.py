@@ -1,0 +1,82 @@
+"""Rows of numbers on the stack, which generated code splits its loops by."""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import lower_builtin, type_callable
+from numba.np.arrayobj import make_array, populate_array
+
+from contad.compile.overloads import add_overload, in_machine_code
+
+ROWS = 256  # numbers in a row, a multiple of 8: some rows of one loop stay in the first cache
+
+
+def new_row() -> Any:
+    """A row of numbers without values. Compiled, it lies on the stack, and must not outlive the function."""
+    return np.zeros(ROWS)
+
+
+def place(k: int) -> int:
+    """k, an index that is not negative: compiled, none that is made of it is tested for counting from the end."""
+    return k
+
+
+@in_machine_code
+def ends_of(x: Any) -> Any:
+    """The addresses between which the memory of an array lies."""
+    low = x.ctypes.data
+    high = low + x.itemsize
+    for k in range(x.ndim):
+        if x.shape[k] == 0:
+            return low, low
+        reach = (x.shape[k] - 1) * x.strides[k]
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    return low, high
+
+
+def are_apart(x: Any, y: Any) -> bool:
+    """Whether the memory of one array ends before that of another one begins."""
+    low, high = ends_of(x)
+    lowest, highest = ends_of(y)
+    return bool(high <= lowest or highest <= low)
+
+
+@add_overload(are_apart)
+def _are_apart(x: Any, y: Any) -> Any:
+    return are_apart
+
+
+@type_callable(place)
+def _type_of_place(context):  # type: ignore[no-untyped-def]
+    return lambda k: types.int64
+
+
+@lower_builtin(place, types.Integer)
+def _lower_place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Emit the bits of a number below 2^62, by which LLVM knows its range."""
+    k = context.cast(builder, args[0], signature.args[0], types.int64)
+    return builder.and_(k, ir.Constant(ir.IntType(64), 2**62 - 1))
+
+
+@type_callable(new_row)
+def _type_of_row(context):  # type: ignore[no-untyped-def]
+    return lambda: types.Array(types.float64, 1, "C")
+
+
+@lower_builtin(new_row)
+def _lower_row(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Emit an array on the stack."""
+    with builder.goto_entry_block():
+        data = builder.alloca(ir.ArrayType(ir.DoubleType(), ROWS))  # `alloca_once` would write zeros into it
+    made = make_array(signature.return_type)(context, builder)
+    populate_array(
+        made,
+        data=builder.bitcast(data, ir.DoubleType().as_pointer()),
+        shape=[context.get_constant(types.intp, ROWS)],
+        strides=[context.get_constant(types.intp, 8)],
+        itemsize=context.get_constant(types.intp, 8),
+        meminfo=None,
+    )
+    return made._getvalue()

@@ -1,0 +1,91 @@
+"""Products and triangular systems in compiled code by BLAS, which takes matrices where they lie: no operand is copied.
+
+The rows of a matrix follow one another, or its columns do; the rows, or the columns, may be apart, as in a block.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.machine_code import njit
+from contad.compile.overloads import add_overload
+from contad.kernels.lapack import gemm, gemv, trsm
+
+_NO, _YES = ord("N"), ord("T")
+_LEFT, _UPPER = ord("L"), ord("U")
+_NUMBER = 8  # bytes
+
+
+@njit(**INTERNAL_OPTIONS)
+def has_rows(rows, columns, row, step):  # type: ignore[no-untyped-def]
+    """Whether a matrix of these strides in bytes has rows of numbers that follow one another."""
+    return (step == _NUMBER or columns == 1) and row % _NUMBER == 0 and row >= _NUMBER * columns
+
+
+@njit(**INTERNAL_OPTIONS)
+def is_in_place(rows, columns, row, step):  # type: ignore[no-untyped-def]
+    """Whether BLAS takes a matrix of these strides."""
+    return has_rows(rows, columns, row, step) or has_rows(columns, rows, step, row)
+
+
+@njit(**INTERNAL_OPTIONS)
+def multiply_at(alpha, a, a_row, a_step, b, b_row, b_step, beta, c, c_row, c_step, m, p, n):  # type: ignore[no-untyped-def]
+    """c = alpha a b + beta c; c is not read if beta is 0.
+
+    The matrices are given by addresses and strides, and are in place. c must not overlap with a or b.
+    """
+    if m * p * n == 0:
+        return
+    if not has_rows(m, n, c_row, c_step):  # c^T += alpha b^T a^T
+        a, a_row, a_step, b, b_row, b_step = b, b_step, b_row, a, a_step, a_row
+        c_row, c_step, m, n = c_step, c_row, n, m
+    # to BLAS the rows are columns, and the matrices transposed: again the product of the second and the first
+    a_flag, a_apart = (_NO, a_row) if has_rows(m, p, a_row, a_step) else (_YES, a_step)
+    b_flag, b_apart = (_NO, b_row) if has_rows(p, n, b_row, b_step) else (_YES, b_step)
+    gemm((
+        b_flag, a_flag, n, m, p, alpha, np.int64(b), b_apart // _NUMBER, np.int64(a), a_apart // _NUMBER,
+        beta, np.int64(c), c_row // _NUMBER,
+    ))  # fmt: skip
+
+
+@njit(**INTERNAL_OPTIONS)
+def multiply_vector_at(a, a_row, a_step, m, n, x, x_step, z):  # type: ignore[no-untyped-def]
+    """z = a x, for a matrix of m rows that is in place, the elements of a vector, and an array z of m elements."""
+    if has_rows(m, n, a_row, a_step):
+        gemv((_YES, n, m, 1.0, a, a_row // _NUMBER, x, x_step // _NUMBER, 0.0, z, 1))
+    else:
+        gemv((_NO, m, n, 1.0, a, a_step // _NUMBER, x, x_step // _NUMBER, 0.0, z, 1))
+
+
+def add_product(alpha: Any, a: Any, b: Any, c: Any) -> None:
+    """c += alpha a b"""
+    c += alpha * (a @ b)
+
+
+@add_overload(add_product, jit_options=INTERNAL_OPTIONS)
+def _add_product(alpha: Any, a: Any, b: Any, c: Any) -> Any:
+    def implementation(alpha: Any, a: Any, b: Any, c: Any) -> None:
+        multiply_at(
+            alpha, a.ctypes.data, a.strides[0], a.strides[1], b.ctypes.data, b.strides[0], b.strides[1], 1.0,
+            c.ctypes.data, c.strides[0], c.strides[1], a.shape[0], a.shape[1], b.shape[1],
+        )  # fmt: skip
+
+    return implementation
+
+
+def solve_from_right(t: Any, c: Any) -> None:
+    """c = c t^-1, for the lower triangle of t; the rows of both are in place."""
+    c[...] = np.linalg.solve(np.tril(t).T, c.T).T
+
+
+@add_overload(solve_from_right, jit_options=INTERNAL_OPTIONS)
+def _solve_from_right(t: Any, c: Any) -> Any:
+    def implementation(t: Any, c: Any) -> None:
+        if c.size != 0:
+            trsm((
+                _LEFT, _UPPER, _NO, _NO, c.shape[1], c.shape[0], 1.0, t.ctypes.data, t.strides[0] // _NUMBER,
+                c.ctypes.data, c.strides[0] // _NUMBER,
+            ))  # fmt: skip
+
+    return implementation

@@ -1,0 +1,184 @@
+"""How kernels of recordings find operands and results of an operation on matrices, among the cells of a run.
+
+A kernel takes four addresses: of the shape, of values, of constants, and of what it writes to (values, adjoints,
+tangents). One that adds to adjoints raises before it writes or not at all, so that Python can do it over.
+"""
+
+import numpy as np
+from numba import carray, types
+
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.machine_code import njit
+from contad.compile.named_code import attempt_call
+from contad.compile.words import array_at, pointer
+from contad.kernels.matrix_loops import turn
+from contad.kernels.product_kernels import is_finite
+from contad.kernels.step_fields import (
+    A_CELLS,
+    A_TURNED,
+    B_CELLS,
+    B_TURNED,
+    FIELDS,
+    IS_CHECKED,
+    RESULT,
+    SAVED,
+    STATUS,
+    TURNED,
+    A,
+    B,
+    K,
+    M,
+    N,
+)
+
+SIGNATURE = types.none(types.int64, types.int64, types.int64, types.int64)
+
+_NUMBER = 8  # bytes
+
+
+# ---- calls from Python -----------------------------------------------------------------------------------------------
+OF_ATTEMPT = types.float64(
+    *(types.int64, types.int64, types.int64, types.int64, types.float64[::1]), *(types.int64,) * 5
+)
+PLANNED = FIELDS + 3 - M  # numbers of a plan: the fields from M on, the address of the value's kernel, and its numbers
+
+
+def attempt_value(  # type: ignore[no-untyped-def]
+    plan_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags
+):
+    """Write a shape, and call the kernel of its value: the first number of what that has written.
+
+    It is nan where the kernel has raised, or has written what is not finite. The sizes and the rest are at `plan_at`,
+    the addresses of shapes, values and constants at `buffers_at`, and the value saves what the adjoint needs in
+    `memory`. Of the flags 1 is that of a result that is turned, 2 and 4 are those of the operands, which are to be
+    finite too if there is IS_CHECKED.
+    """
+    buffers = carray(pointer(buffers_at), (3,), np.int64)
+    shape_at, values_at, constants_at = buffers[0] + _NUMBER * slot, buffers[1], buffers[2]
+    shape = carray(pointer(shape_at), (FIELDS + 1,), np.int64)
+    plan = carray(pointer(plan_at), (PLANNED,), np.int64)
+    shape[STATUS], shape[SAVED], shape[RESULT] = 0, -(np.int64(memory.ctypes.data) // _NUMBER), first
+    shape[A], shape[A_CELLS], shape[B], shape[B_CELLS] = a, a_cells, b, b_cells
+    shape[TURNED], shape[A_TURNED], shape[B_TURNED] = flags & 1, flags >> 1 & 1, flags >> 2 & 1
+    for k in range(PLANNED - 2):
+        shape[M + k] = plan[k]
+    address, n = plan[PLANNED - 2], plan[PLANNED - 1]
+    if flags & IS_CHECKED:
+        if not is_finite(array_at(place_of(shape, A, values_at, constants_at), shape[M] * shape[N])):
+            return np.nan
+        if not is_finite(array_at(place_of(shape, B, values_at, constants_at), shape[N] * shape[K])):
+            return np.nan
+    if attempt_call(np.uintp(address), shape_at, values_at, constants_at, values_at):
+        return np.nan
+    z = array_at(values_at + _NUMBER * first, n)
+    return z[0] if is_finite(z) else np.nan
+
+
+_attempt = njit(**INTERNAL_OPTIONS)(attempt_value)
+
+
+def attempt_briefly(  # type: ignore[no-untyped-def]
+    plan_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags
+):
+    """`attempt_value` of so few numbers that other threads would not gain if they had Python's lock meanwhile."""
+    return _attempt(plan_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags)
+
+
+# ---- operands and results --------------------------------------------------------------------------------------------
+@njit(**INTERNAL_OPTIONS)
+def fields(shape_at):  # type: ignore[no-untyped-def]
+    """The shape."""
+    return carray(pointer(shape_at), (FIELDS,), np.int64)
+
+
+@njit(**INTERNAL_OPTIONS)
+def block(at, place, rows, columns):  # type: ignore[no-untyped-def]
+    """The matrix at a place of an array."""
+    return array_at(at + _NUMBER * place, (rows, columns))
+
+
+@njit(**INTERNAL_OPTIONS)
+def is_turned(shape, field):  # type: ignore[no-untyped-def]
+    """Whether the cells of an operand, A or B, are those of the transpose."""
+    return shape[A_TURNED if field == A else B_TURNED] != 0
+
+
+@njit(**INTERNAL_OPTIONS)
+def place_of(shape, field, values_at, constants_at):  # type: ignore[no-untyped-def]
+    """Where an operand, A or B, is."""
+    at = values_at if shape[field + 1] > 0 else constants_at if shape[field + 1] == 0 else 0
+    return at + _NUMBER * shape[field]
+
+
+@njit(**INTERNAL_OPTIONS)
+def operand(shape, field, values_at, constants_at, rows, columns):  # type: ignore[no-untyped-def]
+    """An operand, A or B, in C order; not to be written to."""
+    at = values_at if shape[field + 1] > 0 else constants_at if shape[field + 1] == 0 else 0
+    if is_turned(shape, field):
+        return turn(block(at, shape[field], columns, rows))
+    return block(at, shape[field], rows, columns)
+
+
+@njit(**INTERNAL_OPTIONS)
+def adjoint(shape, field, adjoints_at, rows, columns):  # type: ignore[no-untyped-def]
+    """What is added to the adjoint of an operand: itself, or zeros for `give`; empty of a constant."""
+    if shape[field + 1] <= 0:
+        return np.zeros((0, 0))
+    if is_turned(shape, field):
+        return np.zeros((rows, columns))
+    return block(adjoints_at, shape[field], rows, columns)
+
+
+@njit(**INTERNAL_OPTIONS)
+def give(shape, field, adjoints_at, made):  # type: ignore[no-untyped-def]
+    """Add what `adjoint` gave, and has been added to, where it is not the adjoint itself."""
+    if shape[field + 1] > 0 and is_turned(shape, field):
+        rows, columns = made.shape
+        bar = block(adjoints_at, shape[field], columns, rows)
+        for j in range(columns):
+            for i in range(rows):
+                bar[j, i] += made[i, j]
+
+
+@njit(**INTERNAL_OPTIONS)
+def tangent(shape, field, dots_at, rows, columns):  # type: ignore[no-untyped-def]
+    """The tangent of an operand, zeros of a constant."""
+    if shape[field + 1] <= 0:
+        return np.zeros((rows, columns))
+    if is_turned(shape, field):
+        return turn(block(dots_at, shape[field], columns, rows))
+    return block(dots_at, shape[field], rows, columns)
+
+
+@njit(**INTERNAL_OPTIONS)
+def result(shape, at, rows, columns):  # type: ignore[no-untyped-def]
+    """The result, its adjoint or its tangent, in C order; not to be written to."""
+    if shape[TURNED] != 0:
+        return turn(block(at, shape[RESULT], columns, rows))
+    return block(at, shape[RESULT], rows, columns)
+
+
+@njit(**INTERNAL_OPTIONS)
+def room(shape, at, rows, columns):  # type: ignore[no-untyped-def]
+    """What the result, or its tangent, is written to: itself, or memory for `write_back`."""
+    if shape[TURNED] != 0:
+        return np.empty((rows, columns))
+    return block(at, shape[RESULT], rows, columns)
+
+
+@njit(**INTERNAL_OPTIONS)
+def write_back(shape, at, z):  # type: ignore[no-untyped-def]
+    """Write what `room` gave, where it is not the result itself."""
+    if shape[TURNED] != 0:
+        rows, columns = z.shape
+        made = block(at, shape[RESULT], columns, rows)
+        for i in range(rows):
+            for j in range(columns):
+                made[j, i] = z[i, j]
+
+
+@njit(**INTERNAL_OPTIONS)
+def read_saved(shape, values_at, rows, columns):  # type: ignore[no-untyped-def]
+    """What a value saves for the adjoint."""
+    place = shape[SAVED]
+    return block(values_at, place, rows, columns) if place >= 0 else block(0, -place, rows, columns)

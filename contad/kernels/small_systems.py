@@ -1,0 +1,255 @@
+"""Systems, inverses and determinants in compiled code: small ones by loops, which take less time than a call of LAPACK.
+
+A small matrix with a pivot that is small beside its largest element is left to LAPACK, which says whether it is
+singular: so the errors are Numba's.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.np.linalg import _LAPACK, F_INT_nptype, _check_finite_matrix, _inv_err_handler
+
+from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.overloads import add_overload, in_machine_code
+from contad.kernels.matrix_loops import in_order, turn, write_into
+
+FEW_ROWS = 8
+_SMALL = 1e-3  # a pivot beside the largest element: values differ from those of LAPACK in their last digits
+_SINGULAR = 1e-8  # a pivot of Cholesky's factor beside the diagonal
+_gesv, _getrf = _LAPACK().numba_xgesv(types.float64), _LAPACK().numba_xxgetrf(types.float64)
+_getri = _LAPACK().numba_ez_xxgetri(types.float64)
+_KIND = ord("d")
+
+
+# ---- triangles -------------------------------------------------------------------------------------------------------
+@in_machine_code
+def solve_lower(t, c, unit):  # type: ignore[no-untyped-def]
+    """c = t^-1 c, for the lower triangle of t, whose diagonal is 1 if `unit`."""
+    for i in range(t.shape[0]):
+        for j in range(i):
+            d = t[i, j]
+            for k in range(c.shape[1]):
+                c[i, k] -= d * c[j, k]
+        if not unit:
+            for k in range(c.shape[1]):
+                c[i, k] /= t[i, i]
+
+
+@in_machine_code
+def solve_upper(t, c):  # type: ignore[no-untyped-def]
+    """c = t^-1 c, for the upper triangle of t."""
+    for i in range(t.shape[0] - 1, -1, -1):
+        for j in range(i + 1, t.shape[0]):
+            d = t[i, j]
+            for k in range(c.shape[1]):
+                c[i, k] -= d * c[j, k]
+        for k in range(c.shape[1]):
+            c[i, k] /= t[i, i]
+
+
+@in_machine_code
+def exchange_rows(c, i, j):  # type: ignore[no-untyped-def]
+    """Exchange two rows."""
+    if i != j:
+        for k in range(c.shape[1]):
+            c[i, k], c[j, k] = c[j, k], c[i, k]
+
+
+@in_machine_code
+def solve_factored(factors, exchanges, c):  # type: ignore[no-untyped-def]
+    """c = a^-1 c"""
+    for i in range(exchanges.size):
+        exchange_rows(c, i, int(exchanges[i]) - 1)
+    solve_lower(factors, c, True)
+    solve_upper(factors, c)
+
+
+# ---- factors ---------------------------------------------------------------------------------------------------------
+@in_machine_code
+def factor_by_loops(a, factors, exchanges):  # type: ignore[no-untyped-def]
+    """Write the factors of a small matrix, and the exchanges of rows, counted from 1 as LAPACK's; whether it is done.
+
+    It is not if a has many rows, is not square or finite, or has a small pivot.
+    """
+    n = a.shape[0]
+    largest = 0.0
+    if n == 0 or n > FEW_ROWS or n != a.shape[1]:
+        return False
+    for i in range(n):
+        for j in range(n):
+            x = a[i, j]
+            if not abs(x) < np.inf:
+                return False
+            factors[i, j] = x
+            largest = max(largest, abs(x))
+    for j in range(n):
+        chosen = j
+        for i in range(j + 1, n):
+            if abs(factors[i, j]) > abs(factors[chosen, j]):
+                chosen = i
+        exchanges[j] = chosen + 1
+        exchange_rows(factors, j, chosen)
+        pivot = factors[j, j]
+        if not abs(pivot) > _SMALL * largest:
+            return False
+        for i in range(j + 1, n):
+            d = factors[i, j] / pivot
+            factors[i, j] = d
+            for k in range(j + 1, n):
+                factors[i, k] -= d * factors[j, k]
+    return True
+
+
+@in_machine_code
+def factor_few(a, z):  # type: ignore[no-untyped-def]
+    """Write Cholesky's factor of the lower triangle of a into that of z, a row after the other; whether it is done.
+
+    It is not if a pivot is small beside the diagonal, or not finite: then LAPACK says whether there is a factor.
+    """
+    for i in range(z.shape[0]):
+        for j in range(i):
+            x = a[i, j]
+            for k in range(j):
+                x -= z[i, k] * z[j, k]
+            z[i, j] = x / z[j, j]
+        x = a[i, i]
+        for k in range(i):
+            x -= z[i, k] * z[i, k]
+        if not _SINGULAR * a[i, i] < x < np.inf:
+            for m in range(i + 1):
+                for j in range(m + 1):
+                    z[m, j] = a[m, j]
+            return False
+        z[i, i] = np.sqrt(x)
+    return True
+
+
+def write_factors(a: Any, factors: Any, exchanges: Any) -> int:
+    """Write the factors of a, and the exchanges of its rows; LAPACK's report, 0 unless a is singular."""
+    import scipy.linalg
+
+    if a.size == 0:
+        return 0
+    factors[...], exchanges[...], report = scipy.linalg.lapack.dgetrf(a)
+    exchanges += 1
+    return int(report)
+
+
+@add_overload(write_factors, jit_options=INTERNAL_OPTIONS)
+def _write_factors(a: Any, factors: Any, exchanges: Any) -> Any:
+    """By loops, or by LAPACK's getrf."""
+
+    def implementation(a: Any, factors: Any, exchanges: Any) -> int:
+        if factor_by_loops(a, factors, exchanges):
+            return 0
+        _check_finite_matrix(a)
+        n = len(a)
+        columns, order = turn(a), np.empty(n, F_INT_nptype)  # to LAPACK a
+        report = _getrf(_KIND, n, n, columns.ctypes, n, order.ctypes) if n != 0 else 0
+        write_into(factors, turn(columns))
+        for i in range(n):
+            exchanges[i] = order[i]
+        return report
+
+    return implementation
+
+
+def solve_forward(a: Any, b: Any) -> Any:
+    """(z, the factors of a in C order, the exchanges of rows); LinAlgError if a is singular."""
+    import scipy.linalg
+
+    factors, exchanges = scipy.linalg.lu_factor(a)
+    return np.linalg.solve(a, b), factors, exchanges + 1
+
+
+@add_overload(solve_forward, jit_options=INTERNAL_OPTIONS)
+def _solve_forward(a: Any, b: Any) -> Any:
+    """By loops, or by LAPACK's gesv as Numba's own."""
+
+    def implementation(a: Any, b: Any) -> Any:
+        _check_finite_matrix(b)
+        n, k = b.shape
+        rows, exchanges = np.empty(a.shape), np.empty(n, F_INT_nptype)
+        if factor_by_loops(a, rows, exchanges):
+            z = in_order(b)
+            solve_factored(rows, exchanges, z)
+            return z, rows, exchanges
+        _check_finite_matrix(a)
+        factors, columns = turn(a), turn(b)  # to LAPACK a and b
+        if n != 0:
+            _inv_err_handler(_gesv(_KIND, n, k, factors.ctypes, n, exchanges.ctypes, columns.ctypes, n))
+        return turn(columns), turn(factors), exchanges
+
+    return implementation
+
+
+@in_machine_code
+def invert_columns(columns, exchanges):  # type: ignore[no-untyped-def]
+    """The inverse of a matrix that is not singular, in place of its factors: both by columns, as LAPACK has them."""
+    n = len(columns)
+    rows = np.empty(n, F_INT_nptype)
+    for i in range(n):
+        rows[i] = exchanges[i]
+    if n != 0:
+        _inv_err_handler(_getri(_KIND, n, columns.ctypes, n, rows.ctypes))
+    return columns
+
+
+# ---- inverses and determinants ---------------------------------------------------------------------------------------
+@in_machine_code
+def invert(a):  # type: ignore[no-untyped-def]
+    """The inverse, in C order; LinAlgError if a is singular."""
+    z = np.empty(a.shape)
+    write_inverse(a, z)
+    return z
+
+
+def write_inverse(a: Any, z: Any) -> None:
+    """z = a^-1; LinAlgError if a is singular."""
+    z[...] = np.linalg.inv(a)
+
+
+@add_overload(write_inverse, jit_options=INTERNAL_OPTIONS)
+def _write_inverse(a: Any, z: Any) -> Any:
+    """By loops, or by LAPACK's getrf and getri as Numba's own."""
+
+    def implementation(a: Any, z: Any) -> None:
+        n = len(a)
+        room = np.empty((n + 1, n))
+        factors, exchanges = room[:n], room[n]
+        if factor_by_loops(a, factors, exchanges):
+            for i in range(n):
+                for j in range(n):
+                    z[i, j] = 1.0 if i == j else 0.0
+            solve_factored(factors, exchanges, z)
+            return
+        _check_finite_matrix(a)
+        columns, order = turn(a), np.empty(n, F_INT_nptype)  # to LAPACK a
+        if n != 0:
+            _inv_err_handler(_getrf(_KIND, n, n, columns.ctypes, n, order.ctypes))
+            _inv_err_handler(_getri(_KIND, n, columns.ctypes, n, order.ctypes))
+        write_into(z, turn(columns))
+
+    return implementation
+
+
+def find_det(a: Any) -> Any:
+    """The determinant."""
+    return np.linalg.det(a)
+
+
+@add_overload(find_det, jit_options=INTERNAL_OPTIONS)
+def _find_det(a: Any) -> Any:
+    def implementation(a: Any) -> Any:
+        n = len(a)
+        room = np.empty((n + 1, n))
+        factors, exchanges = room[:n], room[n]
+        if not factor_by_loops(a, factors, exchanges):
+            return np.linalg.det(in_order(a))
+        found = 1.0
+        for i in range(n):
+            found *= factors[i, i] if exchanges[i] == i + 1 else -factors[i, i]
+        return found
+
+    return implementation

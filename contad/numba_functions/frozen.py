@@ -1,0 +1,184 @@
+"""What a Numba function has frozen, held at every call against what its names stand for now.
+
+Numba makes constants of globals and captured values when it compiles. A derivative is compiled at another time than its
+function, so a value that changes in between would part the two without a word.
+"""
+
+import ctypes
+import re
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, NamedTuple
+from weakref import WeakSet
+
+import numpy as np
+from numba.core import event
+
+from contad.errors import FrozenValueError
+from contad.functions.memo import memo_of
+from contad.functions.python_copy import is_dispatcher
+from contad.numba_functions.fingerprint import Fingerprint, Places, find_changed_since, fingerprint_and_places, is_told
+
+_DIGEST = re.compile("[0-9a-f]{64}")  # of code, which tells nobody anything
+_compilations = (ctypes.c_int64 * 1)()  # how often Numba has compiled something
+
+
+class _Count(event.Listener):
+    def on_start(self, _: Any) -> None:
+        """A function is being compiled."""
+
+    def on_end(self, _: Any) -> None:
+        """It has been."""
+        _compilations[0] += 1
+
+
+event.register("numba:compile", _Count())
+
+
+class Otherwise(NamedTuple):
+    """What is called with the arguments of a compiled function where that raises an exception, or loses digits."""
+
+    at: type[Exception] | None = None
+    call: Any = None
+    lost: Any = None
+
+
+class Frozen:
+    """What the function f and those that it calls stand for, as it was when this was made.
+
+    `what` is how messages call the derivative. `memo` holds what has been made of f: all derivatives of f take what
+    it stood for when the first of them was made. `forget` makes calls come here again that went past `check`, because
+    there was nothing to look at: it is called when f is recompiled, after which there is.
+    """
+
+    def __init__(self, f: Any, what: str, memo: dict[Any, Any], forget: Callable[[], None] | None = None) -> None:
+        self.f = f
+        self.what = what
+        self.memo = memo
+        self._head = (ctypes.c_int64 * 1)()  # the address of the table: machine code finds the present one
+        self._kept: list[Any] = []
+        self._look = self.require_unchanged  # one object, which machine code calls
+        now, self.places = fingerprint_and_places(f)
+        self.noted: Fingerprint = memo.setdefault("frozen", now)
+        self._table: Any = None
+        self._forget = forget
+        self._recompiled = False
+        if self.is_empty and is_dispatcher(f):
+            memo_of(f).setdefault("passed by", WeakSet()).add(self)
+            vars(f)["recompile"] = MethodType(_recompile, f)
+
+    def note(self) -> None:
+        """Take what f stands for now."""
+        self.noted, self.places = fingerprint_and_places(self.f)
+        self.memo["frozen"] = self.noted
+        if self._table is not None:  # functions that have been given out look at it
+            self._make_table()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing that could change."""
+        return not (self._recompiled or self.places.names or self.places.cells or self.places.arrays)
+
+    def require_looks(self) -> None:
+        """Look at f at every call from now on."""
+        self._recompiled = True
+        if self._forget is not None:
+            self._forget()
+
+    def is_told(self) -> bool:
+        """Whether `require_unchanged` knows all that f was compiled with, if it was."""
+        return is_told(self.noted.dispatchers)
+
+    def require_unchanged(self) -> None:
+        """FrozenValueError where anything is another value now, or was when f was compiled. Compares all contents."""
+        now, places = fingerprint_and_places(self.f)
+        again = "define the function again"
+        for since, changed, more in (
+            ("its first derivative was made", self.noted.find_changes(now), ""),
+            ("the function was compiled", find_changed_since(now.dispatchers), ", or call its recompile()"),
+        ):
+            for name, before, after in changed:
+                if more:  # nothing has been made of f as it is now, so that it binds no other derivative
+                    self.memo.pop("frozen", None)
+                told = "" if _DIGEST.fullmatch(after) else f", from {before} to {after}"
+                raise FrozenValueError(
+                    f"{self.what}: {name} has changed since {since}{told}; Numba freezes such "
+                    f"values, so {again if name == self.f.__name__ else f'pass it as an argument, or {again}'}{more}"
+                )
+        self.places = places  # equal, and perhaps other objects
+        if self._table is not None:
+            self._make_table()
+
+    def check(self) -> None:
+        """As `require_unchanged`, but the contents of large arrays are sampled: what a call does."""
+        if self.is_empty:
+            return
+        if self._table is None:
+            self.require_unchanged()
+            self._make_table()
+            return
+        from contad.numba_functions.guarded import is_as_it_was
+
+        if not is_as_it_was(self._head[0]):
+            self.require_unchanged()
+
+    def guard(
+        self, entry: Callable[..., Any], otherwise: Otherwise | None = None, kept: list[Any] | None = None
+    ) -> Callable[..., Any]:
+        """A compiled function as Python calls it, with a check before every call; this object must outlive it.
+
+        What `otherwise` has is called where it raises that exception, or loses digits. Both are put into `kept`, which
+        must live as long, or else live as long as this object.
+        """
+        if self.is_empty and otherwise is None:
+            return entry
+        from contad.numba_functions.guarded import guard
+
+        if self._table is None:
+            self._make_table()
+        made = guard(entry, self._head, *(otherwise or ()))
+        (self._kept if kept is None else kept).extend((self, made, otherwise))
+        return made
+
+    def _make_table(self) -> None:
+        self._table = _Table(self.places, self.noted.dispatchers, self._look)
+        self._head[0] = self._table.words.ctypes.data
+
+
+def _recompile(f: Any) -> None:
+    """The method `recompile` of a Numba function of which calls of derivatives do not look at anything."""
+    for frozen in memo_of(f).pop("passed by", ()):
+        frozen.require_looks()
+    type(f).recompile(f)
+
+
+class _Table:
+    """The words that machine code reads, and what they point to."""
+
+    def __init__(self, places: Places, dispatchers: tuple[Any, ...], look: Callable[[], None]) -> None:
+        from contad.numba_functions.guarded import ARRAY
+
+        self.kept: list[Any] = [places]
+        sizes = [dispatcher.overloads for dispatcher in dispatchers]
+        words = [id(look), ctypes.addressof(_compilations), _compilations[0]]
+        words += [len(places.names), len(places.cells) + len(sizes), len(places.arrays)]
+        for names, key, value in places.names:
+            words += [id(names), id(key), id(value)]
+        for cell, value in places.cells:
+            words += [id(cell), id(value)]
+        for overloads in sizes:
+            words += [id(overloads), len(overloads)]
+        for array in places.arrays:
+            entry, kept = describe_place(array, array.tobytes("A"))
+            assert len(entry) == ARRAY
+            words += entry
+            self.kept.append(kept)
+        self.words = np.array(words, np.int64)
+
+
+def describe_place(x: np.ndarray, contents: bytes = b"") -> tuple[list[int], Any]:
+    """The entry of an array in a table for `contad.numba_functions.guarded`, and what must live as long as that."""
+    extents = np.array([*x.shape, *x.strides, 0], np.int64)
+    copy = np.frombuffer(contents + bytes(8), np.uint8)
+    entry = [id(x), x.ctypes.data, id(x.dtype), x.ndim, extents.ctypes.data, copy.ctypes.data, len(contents), 0]
+    return entry, (x, extents, copy)

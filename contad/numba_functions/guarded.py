@@ -1,0 +1,261 @@
+"""Machine code that looks whether names and arrays are as they were before it calls a compiled function for Python.
+
+A table of words tells where to look. Its head is the function of Python to call where something has changed, the
+address of a counter, what the counter was, and how many entries of each kind follow:
+
+    names   dictionary, key, value that it had          a global, or an attribute of a module
+    held    cell or dictionary, the word that it held   the value of a captured variable; of the versions of a Numba
+                                                        function that are compiled, how many there are
+    arrays  array, data, descriptor, number of dimensions, address of the dimensions and strides that it had, address of
+            a copy of its contents, number of bytes, where to look next
+
+Values are compared by address: who owns the table keeps them alive. Of an array up to SMALL bytes are compared at every
+call; of a larger one SAMPLES words that lie evenly over it, others at every call, so that all of it has been looked at
+after words / SAMPLES calls.
+"""
+
+import ctypes
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from contad.compile.compiling import NJIT_OPTIONS
+from contad.compile.machine_code import cfunc
+from contad.compile.words import WORD, external_function, place, word
+from contad.ops.close_values import LOSSES
+from contad.python_objects.builtin_functions import (
+    ARGUMENTS_AND_KEYWORDS,
+    BYTES_CONTENT,
+    NO_ARGUMENTS,
+    Definition,
+    make_builtin,
+)
+from contad.python_objects.python_functions import python_function
+
+SMALL = 1024
+SAMPLES = 32
+HEAD = 6
+LOOK, COUNTER, COUNT, NAMES, HELD, ARRAYS = range(HEAD)
+NAME, HOLDER, ARRAY = 3, 2, 8  # words of an entry
+_CONTENT = 2  # the word of a cell, of a dictionary's size
+_DATA, _DIMENSIONS, _DESCRIPTOR = 2, 3, 7  # words of NumPy's array object; 4 and 5 are addresses
+_DATA_HELD, _DESCRIPTOR_HELD, _DIMENSIONS_HELD, _EXTENTS, _COPY, _BYTES, _NEXT = range(1, ARRAY)
+
+
+def _python(name: str, arity: int) -> Any:
+    """A function of Python's own of words."""
+    return python_function(name, types.int64, *[types.int64] * arity)
+
+
+_python("PyDict_GetItemWithError", 2)
+_release = _python("Py_DecRef", 1)
+_call = _python("PyObject_CallObject", 2)
+_call_otherwise = _python("PyObject_Call", 3)
+_raised = _python("PyErr_ExceptionMatches", 1)
+_clear = _python("PyErr_Clear", 0)
+
+
+@intrinsic
+def _call_address(typingctx, address, a, b, c):  # type: ignore[no-untyped-def]
+    """Call the C function at an address with three words."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        function = ir.FunctionType(WORD, [WORD] * 3).as_pointer()
+        return builder.call(builder.inttoptr(args[0], function), args[1:])
+
+    return types.int64(*[types.int64] * 4), codegen
+
+
+# Emitted word by word, where Numba would take as long for its types as for all else that a small derivative needs.
+@intrinsic
+def _same(typingctx, table):  # type: ignore[no-untyped-def]
+    """Whether all that a table names is as it was, as far as is looked at."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return _Look(builder).same(args[0])
+
+    return types.boolean(types.int64), codegen
+
+
+@intrinsic
+def has_its_place(typingctx, entry):  # type: ignore[no-untyped-def]
+    """Whether an array is where it was, with the shape that it had."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        look = _Look(builder)
+        look.place(args[0])
+        return look.is_same()
+
+    return types.boolean(types.int64), codegen
+
+
+class _Look:
+    """What is emitted to compare the words of a table with those that it names."""
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+        self.different = cgutils.alloca_once_value(builder, WORD(0))  # every bit in which words differ
+
+    def same(self, table: Any) -> Any:
+        """Whether a table holds."""
+        builder, look = self.builder, self.word
+        self.compare(look(look(table, COUNTER), 0), look(table, COUNT))
+        entry = builder.add(table, WORD(8 * HEAD))
+        find = external_function(builder.module, "contad_PyDict_GetItemWithError", 2)  # keys are texts: none fails
+        with self.entries(entry, look(table, NAMES), NAME) as one:
+            self.compare(builder.call(find, [look(one, 0), look(one, 1)]), look(one, 2))
+        entry = self.end_of(entry, look(table, NAMES), NAME)
+        with self.entries(entry, look(table, HELD), HOLDER) as one:
+            self.compare(look(look(one, 0), _CONTENT), look(one, 1))
+        entry = self.end_of(entry, look(table, HELD), HOLDER)
+        with self.entries(entry, look(table, ARRAYS), ARRAY) as one:
+            self.array(one)
+        return self.is_same()
+
+    def array(self, entry: Any) -> None:
+        """Compare an array, as far as is looked at; one that was stretched or shortened is not read."""
+        self.place(entry)
+        with self.builder.if_then(self.is_same()):
+            self.contents(entry)
+
+    def place(self, entry: Any) -> None:
+        """Compare where an array is, and its shape."""
+        builder, look = self.builder, self.word
+        array, extents = look(entry, 0), look(entry, _EXTENTS)
+        dimensions = look(entry, _DIMENSIONS_HELD)
+        self.compare(look(array, _DATA), look(entry, _DATA_HELD))
+        self.compare(look(array, _DESCRIPTOR), look(entry, _DESCRIPTOR_HELD))
+        self.compare(builder.and_(look(array, _DIMENSIONS), WORD(0x7FFFFFFF)), dimensions)
+        with builder.if_then(self.is_same()), cgutils.for_range(builder, dimensions) as loop:
+            self.compare(look(look(array, _DIMENSIONS + 1), loop.index), look(extents, loop.index))
+            strides = builder.add(dimensions, loop.index)
+            self.compare(look(look(array, _DIMENSIONS + 2), loop.index), look(extents, strides))
+
+    def contents(self, entry: Any) -> None:
+        """Compare the bytes of an array: of a large one, every so many words, others each time."""
+        builder, look = self.builder, self.word
+        data, copy, size = (look(entry, k) for k in (_DATA_HELD, _COPY, _BYTES))
+        words = builder.udiv(size, WORD(8))
+        is_small = builder.icmp_unsigned("<=", size, WORD(SMALL))
+        step = builder.udiv(builder.add(words, WORD(SAMPLES - 1)), WORD(SAMPLES))
+        step = builder.select(is_small, WORD(1), step)
+        first = builder.select(is_small, WORD(0), look(entry, _NEXT))
+        following = builder.add(first, WORD(1))
+        following = builder.select(builder.icmp_unsigned("<", following, step), following, WORD(0))
+        builder.store(following, place(builder, entry, _NEXT))
+        with cgutils.for_range_slice(builder, first, words, step, WORD) as (k, _):
+            self.compare(look(data, k), look(copy, k))
+        with cgutils.for_range_slice(builder, builder.mul(words, WORD(8)), size, WORD(1), WORD) as (k, _):
+            self.compare(self.byte(data, k), self.byte(copy, k))
+
+    def compare(self, x: Any, y: Any) -> None:
+        """Note whether two words differ."""
+        builder = self.builder
+        builder.store(builder.or_(builder.load(self.different), builder.xor(x, y)), self.different)
+
+    def is_same(self) -> Any:
+        """Whether no words differed so far."""
+        return self.builder.icmp_unsigned("==", self.builder.load(self.different), WORD(0))
+
+    def word(self, address: Any, k: Any) -> Any:
+        """Word k at an address."""
+        return self.builder.load(place(self.builder, address, k))
+
+    def byte(self, address: Any, k: Any) -> Any:
+        """Byte k at an address, as a word."""
+        start = self.builder.inttoptr(address, cgutils.voidptr_t)
+        return self.builder.zext(self.builder.load(self.builder.gep(start, [k])), WORD)
+
+    @contextmanager
+    def entries(self, first: Any, count: Any, size: int) -> Iterator[Any]:
+        """A loop over entries of so many words: the address of each."""
+        with cgutils.for_range(self.builder, count) as loop:
+            yield self.end_of(first, loop.index, size)
+
+    def end_of(self, first: Any, count: Any, size: int) -> Any:
+        """The address behind so many entries."""
+        return self.builder.add(first, self.builder.mul(count, WORD(8 * size)))
+
+
+def _call_guarded(own, args, keywords):  # type: ignore[no-untyped-def]
+    """A function of Python's: look, then call the one whose address and object are in the bytes `own`.
+
+    Where that raises the exception of the next word, the object of the word after it is called instead. So is the next
+    object where digits are lost, of which the last word has the address of a counter.
+
+    Without `own` it looks at the table `args` only: 1 where all is as it was.
+    """
+    if own == 0:
+        return 1 if _same(args) else 0
+    words = own + 8 * BYTES_CONTENT
+    table = word(word(words, 2), 0)
+    if not _same(table):
+        none = _call(word(table, LOOK), 0)
+        if none == 0:
+            return 0  # it has raised
+        _release(none)
+    losses = word(word(words, 6), 0)
+    result = _call_address(word(words, 0), word(words, 1), args, keywords)
+    if result != 0 and word(words, 5) != 0 and word(word(words, 6), 0) != losses:
+        _release(result)
+        return _call_otherwise(word(words, 5), args, keywords)
+    if result == 0 and word(words, 3) != 0 and _raised(word(words, 3)) & 0xFFFFFFFF != 0:
+        _clear()
+        return _call_otherwise(word(words, 4), args, keywords)
+    return result
+
+
+def _call_bound(own, _):  # type: ignore[no-untyped-def]
+    """A function of Python's without arguments: call the one whose address and object are in the bytes `own`.
+
+    The next word is the tuple of its arguments.
+    """
+    words = own + 8 * BYTES_CONTENT
+    return _call_address(word(words, 0), word(words, 1), word(words, 2), 0)
+
+
+_OPTIONS = {name: value for name, value in NJIT_OPTIONS.items() if name != "nogil"}
+_guarded_c = cfunc("int64(int64, int64, int64)", **_OPTIONS)(_call_guarded)
+_definition = Definition(b"guarded", _guarded_c.address, ARGUMENTS_AND_KEYWORDS, None)
+_looking = ctypes.PYFUNCTYPE(*[ctypes.c_int64] * 4)(_guarded_c.address)  # it must not release Python's lock
+_address_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCFunction_GetFunction", ctypes.pythonapi))
+_object_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCFunction_GetSelf", ctypes.pythonapi))
+
+
+def is_as_it_was(table: int) -> bool:
+    """Whether all that the table at an address names is as it was, as far as is looked at."""
+    return bool(_looking(0, table, 0))
+
+
+def guard(entry: Any, table: Any, at: Any = None, otherwise: Any = None, lost: Any = None) -> Any:
+    """A builtin function that looks at a table and calls `entry`, which Numba has compiled.
+
+    `table` is a word with the address of the table. `at` is a class of exceptions of `entry`; `otherwise` is called
+    with the same arguments where it raises one, and `lost` where it loses digits. All must live as long as the result.
+    """
+    others = [0 if x is None else id(x) for x in (at, otherwise, lost)]
+    words = [_address_of(entry), _object_of(entry) or 0, ctypes.addressof(table), *others, ctypes.addressof(LOSSES)]
+    return make_builtin(_definition, bytes((ctypes.c_int64 * len(words))(*words)))
+
+
+@functools.cache
+def _define_bound() -> Definition:
+    code = cfunc("int64(int64, int64)", **_OPTIONS)(_call_bound)
+    return Definition(b"bound", code.address, NO_ARGUMENTS, None)
+
+
+def call_with(arguments: tuple[Any, ...], entry: Any) -> bytes:
+    """The words by which a function that `bind_to` gives calls `entry`, both of which must outlive it."""
+    words = _address_of(entry), _object_of(entry) or 0, id(arguments)
+    return bytes((ctypes.c_int64 * len(words))(*words))
+
+
+def bind_to(own: bytes) -> Any:
+    """A builtin function without arguments that calls what these words say."""
+    return make_builtin(_define_bound(), own)

@@ -1,0 +1,73 @@
+"""Arrays of the caller's that a gradient is written into."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from contad.compile.overloads import in_machine_code
+
+Returned = Literal["all", "first", "nothing"]  # what a bound call returns of the result
+OVERLAPS = "overlaps in memory with another array of the call; give memory of its own"
+
+
+@in_machine_code
+def fill_with_zeros(a):  # type: ignore[no-untyped-def]
+    """The array itself, filled with zeros."""
+    flat = a.reshape(a.size)
+    for k in range(flat.size):
+        flat[k] = 0.0
+    return a
+
+
+def write_gradients(what: str, found: Any, out: Any, xs: list[np.ndarray]) -> Any:
+    """Write gradients, one or several, into arrays, and return these; ValueError or TypeError where they do not fit."""
+    several = isinstance(found, tuple)
+    if several and not (isinstance(out, tuple) and len(out) == len(found)):
+        raise TypeError(f"{what}: {describe_tuple(len(found))}")
+    outs = out if several else (out,)
+    for k, (gradient, made) in enumerate(zip(found if several else (found,), outs, strict=True)):
+        name = f"out[{k}]" if several else "out"
+        if not isinstance(gradient, (np.ndarray, float)):
+            got = f"{name} would be that of a {type(gradient).__name__}"
+            raise TypeError(f"{what}: out takes the gradients of arrays and numbers, and {got}")
+        require_fits(what, name, made, np.ndim(gradient))
+        shape = np.shape(gradient)
+        if made.shape != shape:
+            raise ValueError(f"{what}: {name} must have the shape of its argument, {shape}, got {made.shape}")
+        if any(np.shares_memory(made, x) for x in (*xs, *outs[:k])):
+            raise ValueError(f"{what}: {name} {OVERLAPS}")
+    for gradient, made in zip(found if several else (found,), outs, strict=True):
+        made[...] = gradient
+    return out
+
+
+def require_fits(what: str, name: str, made: Any, ndim: int) -> None:
+    """TypeError unless an array can take a gradient with so many axes."""
+    is_array = isinstance(made, np.ndarray)
+    fits = is_array and made.dtype == np.float64 and made.ndim == ndim
+    if not (fits and made.flags.c_contiguous and made.flags.writeable):
+        got = type(made).__name__
+        if is_array:
+            layout = "" if made.flags.c_contiguous else ", not contiguous"
+            got = f"{made.dtype} with {made.ndim} axes{layout}{'' if made.flags.writeable else ', read-only'}"
+        raise TypeError(f"{what}: {name} {describe_needed(ndim)}, got {got}")
+
+
+def describe_tuple(n: int) -> str:
+    """What several arrays must be."""
+    return f"out must be a tuple of {n} arrays, one for each argument of argnums"
+
+
+def describe_needed(ndim: int) -> str:
+    """What an array must be."""
+    return f"must be a writable float64 array in C order with {ndim} axes"
+
+
+def name_returned(out: bool, value: bool) -> Returned:
+    """What a bound call returns of a gradient, written into arrays or not, with the value or without."""
+    return "all" if not out else "first" if value else "nothing"
+
+
+def take_returned(result: Any, returned: Returned) -> Any:
+    """That part of a result."""
+    return result if returned == "all" else result[0] if returned == "first" else None

@@ -1,0 +1,284 @@
+"""Operators of small array variables as machine code: with one of the same shape, with a number, with a variable.
+
+It evaluates in the slab and lays the record into the stream, as the method does
+(`contad.engines.matrix.array_operators`), to which everything else is left. So are results that are not finite, or so
+small that digits are lost: NumPy tells its user of them.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numba import types
+
+from contad.compile.machine_code import njit
+from contad.compile.words import array_at, set_word, word
+from contad.python_objects.laid_arrays import (
+    ARRAY_CLASS,
+    BASE,
+    BRIM,
+    COMMON,
+    DATA,
+    FLAGS,
+    FLOAT,
+    FLOAT64,
+    FLOAT_CLASS,
+    INDEX,
+    INT,
+    LENGTHS,
+    NONE,
+    NUMBER_INDEX,
+    NUMBER_OWNER,
+    NUMBER_VALUE,
+    NUMPY_CLASS,
+    OWNER,
+    PLAIN,
+    SLAB,
+    SPAN,
+    STACK_CLASS,
+    STREAM,
+    TOP,
+    VALUE,
+    ZERO,
+    Classes,
+    array_of,
+    axes_of,
+    cell_of,
+    describe,
+    has_numbers,
+    integer_of,
+    is_recording,
+    length_of,
+)
+from contad.python_objects.laid_records import (
+    OPTIONS,
+    call_python,
+    clear,
+    decrease,
+    increase,
+    lay,
+    make_room,
+    new_float,
+    new_integer,
+    raised,
+)
+from contad.python_objects.product_operator import call_class
+from contad.python_objects.python_functions import python_function
+from contad.python_objects.python_objects import KIND, NUMBER
+from contad.python_objects.slot_entries import keep, write_entry
+
+BINARY = ("add", "sub", "mul", "truediv")
+OPERATORS = (*BINARY, "neg", "abs")
+_ADD, _SUB, _MUL, _TRUEDIV, _NEG, _ABS = range(len(OPERATORS))
+# What the operands are, in the order of the heads of their records: two arrays, an array and a number, a number and an
+# array, an array and a variable, a variable and an array; an array alone is the first.
+FORMS = ("vv", "vy", "yv", "vs", "sv")
+_ARRAYS, _Y_NUMBER, _X_NUMBER, _Y_CELL, _X_CELL = range(len(FORMS))
+# behind the common words of a table: the operator, how many operands, the heads, what a cell adds, methods of Python
+OPERATION, ARITY, HEADS, _, _, _, _, CELLS, FORWARD, REFLECTED, SIZE = range(COMMON, COMMON + 11)
+
+MOST = 512  # numbers: of more NumPy's function takes less time
+_SMALLEST = 2.2250738585072014e-308  # of the numbers with all their digits
+_as_double = python_function("PyLong_AsDouble", types.float64, types.int64)
+
+
+@njit(**OPTIONS)
+def _evaluate(operation, x, step_x, y, step_y, z):  # type: ignore[no-untyped-def]
+    """Write the results; whether NumPy has nothing to tell of them."""
+    is_plain = True
+    if operation == _ADD:
+        for k in range(z.size):
+            z[k] = x[k * step_x] + y[k * step_y]
+            is_plain &= abs(z[k]) < math.inf
+    elif operation == _SUB:
+        for k in range(z.size):
+            z[k] = x[k * step_x] - y[k * step_y]
+            is_plain &= abs(z[k]) < math.inf
+    elif operation == _MUL:
+        for k in range(z.size):
+            p, q = x[k * step_x], y[k * step_y]
+            z[k] = p * q
+            is_plain &= abs(z[k]) < math.inf and (abs(z[k]) >= _SMALLEST or p == 0.0 or q == 0.0)
+    elif operation == _TRUEDIV:
+        for k in range(z.size):
+            p, q = x[k * step_x], y[k * step_y]
+            z[k] = p / q
+            is_plain &= abs(z[k]) < math.inf and (abs(z[k]) >= _SMALLEST or p == 0.0)
+    elif operation == _NEG:
+        for k in range(z.size):
+            z[k] = -x[k]
+    else:
+        for k in range(z.size):
+            z[k] = abs(x[k])
+    return is_plain
+
+
+@njit(**OPTIONS)
+def _number(x):  # type: ignore[no-untyped-def]
+    """The value of a float."""
+    return array_at(x + 8 * NUMBER, 1)
+
+
+@njit(**OPTIONS)
+def _is_direct(table, a, s):  # type: ignore[no-untyped-def]
+    """Whether an array variable of a stack is a run of cells, in C order."""
+    if cell_of(table, a) <= 0 or word(a, word(table, OWNER)) != s:
+        return False
+    x = word(a, word(table, VALUE))
+    return has_numbers(table, x) and word(x, FLAGS) & PLAIN == PLAIN
+
+
+@njit(**OPTIONS)
+def _have_one_shape(x, y):  # type: ignore[no-untyped-def]
+    """Whether two arrays have the same lengths."""
+    found = axes_of(x) == axes_of(y)
+    for k in range(axes_of(x) if found else 0):
+        found &= length_of(x, k) == length_of(y, k)
+    return found
+
+
+@njit(**OPTIONS)
+def _read(table, a, b):  # type: ignore[no-untyped-def]
+    """What an operation is made of; no numbers in the result where Python has to look.
+
+    Of the other operand: the number or the array that is its value, the number where it is converted, whether it has
+    one for each number of the result, and what stands for it in the record, 0 for a number that is to be made.
+    """
+    nothing = 0, 0, 0, 0, 0, 0.0, 0, 0
+    arrays = word(table, ARRAY_CLASS)
+    a_is_array = word(a, KIND) == arrays
+    array, other = (a, b) if a_is_array else (b, a)
+    s = word(array, word(table, OWNER))
+    if s == 0 or word(s, KIND) != word(table, STACK_CLASS) or not _is_direct(table, array, s):
+        return nothing
+    v = word(array, word(table, VALUE))
+    n = 1
+    for k in range(axes_of(v)):
+        n *= length_of(v, k)
+    if n == 0 or n > MOST or not is_recording(table, s):
+        return nothing
+    kind = word(other, KIND)
+    form, value, converted, step, field = _ARRAYS, word(table, ZERO), 0.0, 0, other
+    if word(table, ARITY) == 1:
+        field = word(table, ZERO)
+    elif a_is_array and kind == arrays:
+        value = word(other, word(table, VALUE))
+        if not _is_direct(table, other, s) or not _have_one_shape(v, value):
+            return nothing
+        step, field = 1, word(other, word(table, INDEX))
+    elif kind == word(table, FLOAT_CLASS) or kind == word(table, NUMPY_CLASS):
+        form = _Y_CELL if a_is_array else _X_CELL
+        value, field = word(other, word(table, NUMBER_VALUE)), word(other, word(table, NUMBER_INDEX))
+        is_own = word(other, word(table, NUMBER_OWNER)) == s
+        if not is_own or value == 0 or field == 0 or word(value, KIND) != word(table, FLOAT):
+            return nothing
+    else:
+        form = _Y_NUMBER if a_is_array else _X_NUMBER
+        if kind == word(table, FLOAT):
+            value = other
+        elif kind == word(table, FLOAT64):
+            converted, field = _number(other)[0], 0
+        elif kind == word(table, INT):
+            converted, field = _as_double(other), 0
+            if converted == -1.0 and raised() != 0:
+                clear()
+                return nothing
+        else:
+            return nothing
+    return n, s, v, form, value, converted, step, field
+
+
+@njit(**OPTIONS)
+def _attempt(table, a, b):  # type: ignore[no-untyped-def]
+    """The result, or 0 where Python has to look, with nothing done.
+
+    Where the object is made Python's collector may run, and finalizers with it, which may write to arrays: what is read
+    before is read again.
+    """
+    if _read(table, a, b)[0] == 0:
+        return 0
+    found = call_class(word(table, ARRAY_CLASS))
+    if found != 0 and _lay_result(table, a, b, found):
+        return found
+    clear()
+    if found != 0:
+        decrease(found)
+    return 0
+
+
+@njit(**OPTIONS)
+def _lay_result(table, a, b, found):  # type: ignore[no-untyped-def]
+    """Evaluate an operation and lay its record, of the result, which is empty yet."""
+    n, s, v, form, value, converted, step, other_field = _read(table, a, b)
+    if n == 0:
+        return False
+    a_is_array = word(a, KIND) == word(table, ARRAY_CLASS)
+    field = word(a if a_is_array else b, word(table, INDEX))
+    stream, slab, top = word(s, word(table, STREAM)), word(s, word(table, SLAB)), word(s, word(table, TOP))
+    first = integer_of(table, top)
+    has_cells = 0 < first <= integer_of(table, word(s, word(table, BRIM))) - n
+    is_there = has_cells and make_room(stream, word(table, ZERO))
+    z = array_of(table, slab, first, axes_of(v), word(v, LENGTHS)) if is_there else 0
+    if z == 0:
+        return False
+    if other_field == 0:
+        other_field = new_float(converted)
+        value = other_field
+    else:
+        increase(other_field)
+    head = new_float(float(word(table, HEADS + form) - word(table, CELLS) * n))
+    end, span = new_integer(first + n), new_integer(n if axes_of(v) == 1 else 0)
+    is_whole = other_field != 0 and head != 0 and end != 0 and span != 0
+    if is_whole:
+        own = array_at(word(v, DATA), n)
+        values = array_at(word(value, DATA), n) if step else _number(value)
+        result = array_at(word(slab, DATA) + 8 * first, n)
+        if a_is_array:
+            is_whole = _evaluate(word(table, OPERATION), own, 1, values, step, result)
+        else:
+            is_whole = _evaluate(word(table, OPERATION), values, step, own, 1, result)
+    if not is_whole:
+        for made in (other_field, head, end, span, z):
+            if made != 0:
+                decrease(made)
+        return False
+    increase(field)
+    increase(s)
+    increase(word(table, NONE))
+    increase(word(table, ZERO))
+    set_word(found, word(table, VALUE), z)
+    set_word(found, word(table, OWNER), s)
+    set_word(found, word(table, INDEX), top)  # the reference that the stack has had
+    set_word(found, word(table, BASE), word(table, NONE))
+    set_word(found, word(table, SPAN), span)
+    set_word(s, word(table, TOP), end)
+    if a_is_array:
+        lay(stream, head, field, other_field, word(table, ZERO))
+    else:
+        lay(stream, head, other_field, field, word(table, ZERO))
+    return True
+
+
+def operate_on_arrays(table, a, b):  # type: ignore[no-untyped-def]
+    """An operator, at least one of whose operands is an array variable; 0 where Python has raised."""
+    found = _attempt(table, a, b)
+    if found != 0:
+        return found
+    if word(a, KIND) == word(table, ARRAY_CLASS):
+        return call_python(word(table, FORWARD), word(table, ARITY), a, b)
+    return call_python(word(table, REFLECTED), 2, b, a)
+
+
+def make_elementwise_entry(classes: Classes, name: str, heads: Sequence[int], cells: int) -> int:
+    """The address of machine code for an operator of a class of array variables, which calls its methods as they are.
+
+    heads    of the records, by `FORMS`, without the cells of the result, of which each adds `cells`
+    """
+    names = (f"__{name}__", f"__r{name}__" if name in BINARY else f"__{name}__")
+    methods = [getattr(classes.array, method) for method in names]
+    table = np.array([
+        *describe(classes), OPERATORS.index(name), 2 if name in BINARY else 1, *heads, cells, *map(id, methods)
+    ], np.int64)  # fmt: skip
+    assert len(table) == SIZE
+    keep(table, methods)
+    return write_entry(operate_on_arrays, table, [True, name in BINARY], [None, 0.0])

@@ -1,0 +1,161 @@
+"""Arrays of cells in the slab of a stack, as machine code makes them and reads them.
+
+What it has to know of classes and NumPy stands at the beginning of the table of each operator.
+"""
+
+import ctypes
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from contad.compile.machine_code import njit
+from contad.compile.words import WORD, word
+from contad.python_objects.laid_records import OPTIONS, as_integer, clear, decrease, increase, is_open
+from contad.python_objects.python_objects import KIND, places_of, read_word
+
+(
+    ARRAY_CLASS, FLOAT_CLASS, NUMPY_CLASS, STACK_CLASS, BUFFERS_CLASS, LOCK_CLASS, BUILTIN_CLASS, FLOAT, INT, FLOAT64,
+    NDARRAY, DESCRIPTION, NONE, TRUE, ZERO,  # objects: a record's value is 0.0 where its values are in the slab
+    OWNER, VALUE, INDEX, BASE, SPAN, NUMBER_OWNER, NUMBER_VALUE, NUMBER_INDEX,  # which words attributes are
+    PUSH, STREAM, TOP, BRIM, LIMIT, LOCK, BUFFERS, SLAB, CALLBACKS, VAR_CLASS, SHAPES, SHAPES_TOP, FACTORS,
+    NEW_ARRAY, SET_BASE, MULTIPLY,  # functions of NumPy's
+    COMMON,
+) = range(40)  # fmt: skip
+
+DATA, AXES, LENGTHS, KIND_OF_NUMBERS, FLAGS = 2, 3, 4, 7, 8  # words of NumPy's arrays
+PLAIN = 0x101  # of the flags: in C order and aligned
+_IN_C_ORDER = 0x501  # likewise and writable: NumPy's NPY_ARRAY_CARRAY
+_HALF = 0xFFFFFFFF  # of a word: where an int of C is
+# functions in NumPy's table: PyArray_NewFromDescr, PyArray_SetBaseObject, PyArray_MatrixProduct2
+_CREATE, _REBASE, _DOT = 94, 282, 280
+
+
+class Classes(NamedTuple):
+    """The classes that machine code knows."""
+
+    array: Any
+    number: Any  # of a variable that stands for a Python float
+    numpy_number: Any
+    stack: Any
+    buffers: Any
+
+
+def describe(classes: Classes) -> list[int]:
+    """The beginning of a table."""
+    array, number, _, stack, buffers = classes
+    known: tuple[object, ...] = (type(threading.RLock()), type([].extend), float, int, np.float64)
+    return [
+        *map(id, (*classes, *known, np.ndarray, np.dtype(np.float64), None, True, ZERO_OBJECT)),
+        *places_of(array, "_owner", "_value", "_index", "_base", "_length"),
+        *places_of(number, "_owner", "_value", "_index"),
+        *places_of(stack, "push", "stream", "top", "brim", "limit", "lock", "buffers", "slab", "callbacks"),
+        *places_of(stack, "var_class"), *places_of(buffers, "shapes", "shapes_top", "factors"),
+        *_functions_of_numpy(),
+    ]  # fmt: skip
+
+
+ZERO_OBJECT = 0.0
+
+
+def _functions_of_numpy() -> list[int]:
+    """The addresses of NumPy's functions, which it publishes for modules in C."""
+    read_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    read_pointer.restype, read_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    published: Any = np._core.multiarray._ARRAY_API  # type: ignore[attr-defined]
+    address = read_pointer(published, None)
+    return [read_word(address, k) for k in (_CREATE, _REBASE, _DOT)]
+
+
+def has_known_arrays() -> bool:
+    """Whether NumPy's arrays lie as they are read here."""
+    a = np.arange(6.0).reshape(2, 3)
+    at = id(a)
+    words = [read_word(at, k) for k in (DATA, KIND_OF_NUMBERS)], read_word(at, AXES) & _HALF
+    lengths = [read_word(read_word(at, LENGTHS), k) for k in range(2)]
+    flags = [read_word(id(x), FLAGS) & PLAIN for x in (a, a.T)]
+    return words == ([a.ctypes.data, id(a.dtype)], 2) and lengths == [2, 3] and flags == [PLAIN, PLAIN & ~1]
+
+
+# ---- machine code ----------------------------------------------------------------------------------------------------
+@intrinsic
+def call_address(typingctx, address, args):  # type: ignore[no-untyped-def]
+    """Call the C function of words at an address."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        given = cgutils.unpack_tuple(builder, args[1])
+        function = ir.FunctionType(WORD, [WORD] * len(given)).as_pointer()
+        return builder.call(builder.inttoptr(args[0], function), given)
+
+    return types.int64(types.int64, args), codegen
+
+
+@njit(**OPTIONS)
+def axes_of(x):  # type: ignore[no-untyped-def]
+    """The number of axes of an array."""
+    return word(x, AXES) & _HALF
+
+
+@njit(**OPTIONS)
+def length_of(x, k):  # type: ignore[no-untyped-def]
+    """The length of an axis of an array."""
+    return word(word(x, LENGTHS), k)
+
+
+@njit(**OPTIONS)
+def integer_of(table, x):  # type: ignore[no-untyped-def]
+    """An attribute that is an integer; 0 where it is none."""
+    return as_integer(x) if x != 0 and word(x, KIND) == word(table, INT) else 0
+
+
+@njit(**OPTIONS)
+def cell_of(table, a):  # type: ignore[no-untyped-def]
+    """The first cell of an array variable, or minus that of the array that it is the transpose of; 0 if neither."""
+    cell, base = integer_of(table, word(a, word(table, INDEX))), word(a, word(table, BASE))
+    if base == word(table, NONE):
+        return max(cell, 0)
+    if base == 0 or word(base, KIND) != word(table, ARRAY_CLASS):
+        return 0
+    if integer_of(table, word(base, word(table, INDEX))) <= 0:
+        return 0
+    return cell if cell > 0 else min(cell + 1, 0)
+
+
+@njit(**OPTIONS)
+def has_numbers(table, x):  # type: ignore[no-untyped-def]
+    """Whether an object is a plain array of float64 numbers with axes."""
+    if x == 0 or word(x, KIND) != word(table, NDARRAY) or word(x, KIND_OF_NUMBERS) != word(table, DESCRIPTION):
+        return False
+    return axes_of(x) > 0
+
+
+@njit(**OPTIONS)
+def is_recording(table, s):  # type: ignore[no-untyped-def]
+    """Whether a stack takes records on this thread, straight into its stream."""
+    push, stream, lock = word(s, word(table, PUSH)), word(s, word(table, STREAM)), word(s, word(table, LOCK))
+    buffers = word(s, word(table, BUFFERS))
+    return (
+        is_open(push, word(table, BUILTIN_CLASS), stream, lock, word(table, LOCK_CLASS))
+        and word(s, word(table, SLAB)) != 0 and buffers != 0 and word(buffers, KIND) == word(table, BUFFERS_CLASS)
+    )  # fmt: skip
+
+
+@njit(**OPTIONS)
+def array_of(table, slab, first, axes, lengths):  # type: ignore[no-untyped-def]
+    """An array of the cells from `first` on, of the lengths at an address; 0 where there is no memory."""
+    description = word(table, DESCRIPTION)
+    increase(description)
+    cls, data = word(table, NDARRAY), word(slab, DATA) + 8 * first
+    made = call_address(word(table, NEW_ARRAY), (cls, description, axes, lengths, 0, data, _IN_C_ORDER, 0))
+    if made != 0:
+        increase(slab)
+        if call_address(word(table, SET_BASE), (made, slab)) & _HALF != 0:
+            decrease(made)
+            made = 0
+    if made == 0:
+        clear()
+    return made

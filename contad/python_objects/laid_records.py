@@ -1,0 +1,80 @@
+"""Records that machine code lays into the stream of a stack, as methods of Python do: what it does with objects."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from contad.compile.machine_code import njit
+from contad.compile.words import WORD, set_word, word
+from contad.python_objects.python_functions import python_function
+from contad.python_objects.python_objects import HOLDER, ITEMS, KIND, LENGTH, ROOM, SELF
+
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "fastmath": False}
+
+as_integer = python_function("PyLong_AsLongLong", types.int64, types.int64)
+new_integer = python_function("PyLong_FromLongLong", types.int64, types.int64)
+new_float = python_function("PyFloat_FromDouble", types.int64, types.float64)
+new_object = python_function("PyType_GenericAlloc", types.int64, types.int64, types.int64)
+append = python_function("PyList_Append", types.int32, types.int64, types.int64)
+raised = python_function("PyErr_Occurred", types.int64)
+clear = python_function("PyErr_Clear", types.void)
+increase = python_function("Py_IncRef", types.void, types.int64)
+decrease = python_function("Py_DecRef", types.void, types.int64)
+this_thread = python_function("PyThread_get_thread_ident", types.int64)
+python_function("PyObject_Vectorcall", types.int64)
+
+
+@intrinsic
+def call_python(typingctx, function, count, first, second):  # type: ignore[no-untyped-def]
+    """What a function of Python's gives for as many of two arguments; 0 where it has raised."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        function, count, *given = args
+        held = cgutils.alloca_once(builder, WORD, size=len(given))
+        for k, x in enumerate(given):
+            builder.store(x, builder.gep(held, [WORD(k)]))
+        kind = ir.FunctionType(WORD, [WORD, WORD.as_pointer(), WORD, WORD])
+        call = cgutils.get_or_insert_function(builder.module, kind, "contad_PyObject_Vectorcall")
+        return builder.call(call, [function, held, count, WORD(0)])
+
+    return types.int64(*[types.int64] * 4), codegen
+
+
+@njit(**OPTIONS)
+def is_open(push, builtin, stream, lock, lock_class):  # type: ignore[no-untyped-def]
+    """Whether records go straight to the stream of a stack, on the thread that it belongs to.
+
+    So `push` is the stream's own method, of this class: it is another one where a stack has ended, or is watched.
+    """
+    return (
+        push != 0 and word(push, KIND) == builtin and word(push, SELF) == stream
+        and lock != 0 and word(lock, KIND) == lock_class and word(lock, HOLDER) == this_thread()
+    )  # fmt: skip
+
+
+@njit(**OPTIONS)
+def make_room(numbers, item):  # type: ignore[no-untyped-def]
+    """Whether a list has room for four more items: it grows by more than that where it grows."""
+    n = word(numbers, LENGTH)
+    if word(numbers, ROOM) >= n + 4:
+        return True
+    if append(numbers, item) != 0:
+        clear()
+        return False
+    set_word(numbers, LENGTH, n)
+    decrease(item)
+    return word(numbers, ROOM) >= n + 4
+
+
+@njit(**OPTIONS)
+def lay(numbers, head, x, y, value):  # type: ignore[no-untyped-def]
+    """Lay a record at the end of a list that has room for it, which takes over the references."""
+    n, items = word(numbers, LENGTH), word(numbers, ITEMS)
+    set_word(items, n, head)
+    set_word(items, n + 1, x)
+    set_word(items, n + 2, y)
+    set_word(items, n + 3, value)
+    set_word(numbers, LENGTH, n + 4)

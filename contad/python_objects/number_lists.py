@@ -1,0 +1,42 @@
+"""Lists of Python's numbers, which machine code reads where they lie, without a call for each.
+
+Of an object the second word is its type; of a list the third is its length, and the fourth points to its items; of a
+float the third is its value. Other numbers are asked of Python, whose lock is held meanwhile.
+"""
+
+from numba import types
+
+from contad.compile.image_code import inline
+from contad.compile.words import array_at, word
+from contad.python_objects.python_functions import python_function
+
+_KIND, _ITEMS, _VALUE = 1, 3, 2  # words of an object, of a list, of a float
+
+
+_as_double = python_function("PyLong_AsDouble", types.float64, types.int64)
+_raised = python_function("PyErr_Occurred", types.int64)
+_clear = python_function("PyErr_Clear", types.void)
+_is_subtype = python_function("PyType_IsSubtype", types.int32, types.int64, types.int64)
+
+
+@inline
+def read_numbers(floats, integers, numbers, n, rows):  # type: ignore[no-untyped-def]
+    """Write the first n numbers of a list to rows of four; whether they are all plain.
+
+    The first three are addresses: of the classes float and int, and of the list.
+    """
+    items = word(numbers, _ITEMS)
+    for k in range(n):
+        item = word(items, k)
+        kind = word(item, _KIND)
+        if kind == integers:
+            value = _as_double(item)
+            if value == -1.0 and _raised() != 0:
+                _clear()
+                return False
+        elif kind == floats or _is_subtype(kind, floats):
+            value = array_at(item + 8 * _VALUE, 1)[0]
+        else:
+            return False
+        rows[k >> 2, k & 3] = value
+    return True

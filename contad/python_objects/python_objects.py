@@ -1,0 +1,69 @@
+"""How objects, classes and locks of this Python lie in memory, for machine code that reads and writes them."""
+
+import ctypes
+import functools
+import sys
+import threading
+from typing import Any
+
+from contad.compile.images import has_known_layout
+
+# Words of objects: of any, its class; of a list; of a float; of a builtin method, what it is of; of a lock, the thread
+# that holds it; of a class, where its slots for numbers are; of the attribute that a slot is, its description.
+KIND, LENGTH, ITEMS, ROOM, NUMBER, SELF, HOLDER, SLOTS, MEMBER = 1, 2, 3, 4, 2, 3, 3, 12, 5
+
+
+def words_at(address: int) -> Any:
+    """The words at an address, to read and to write."""
+    return ctypes.cast(address, ctypes.POINTER(ctypes.c_void_p))
+
+
+def read_word(address: int, k: int) -> int:
+    """Word k at an address."""
+    return words_at(address)[k] or 0
+
+
+def places_of(cls: type[Any], *names: str) -> list[int]:
+    """Which words of an object of a class its attributes are."""
+    found = []
+    for name in names:
+        member = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
+        offset = ctypes.cast(read_word(id(member), MEMBER) + 16, ctypes.POINTER(ctypes.c_ssize_t))[0]
+        found.append(offset // 8)
+    return found
+
+
+class _Example:
+    __slots__ = ("first", "second")
+    first: object
+    second: object
+
+
+def slot_of(name: str) -> int | None:
+    """Which of the words of a class's slots for numbers an operator is, None where that is not plain."""
+    with_operator = type("WithOperator", (), {f"__{name}__": lambda *_: None})
+    there, nowhere = words_at(read_word(id(with_operator), SLOTS)), words_at(read_word(id(_Example), SLOTS))
+    found = [k for k in range(36) if there[k] != nowhere[k]]
+    return found[0] if len(found) == 1 else None
+
+
+@functools.cache
+def has_known_objects() -> bool:
+    """Whether objects, classes and locks of this Python lie as they are read here."""
+    if sys.implementation.name != "cpython" or not has_known_layout():
+        return False
+    this_thread = ctypes.PYFUNCTYPE(ctypes.c_uint64)(("PyThread_get_thread_ident", ctypes.pythonapi))
+    lock, numbers, example = threading.RLock(), [1.0, 2.0, 3.0], _Example()
+    extend = numbers.extend
+    example.first, example.second = lock, numbers
+    with lock:
+        holder = read_word(id(lock), HOLDER)
+    return (
+        holder == this_thread() == threading.get_ident() and read_word(id(lock), HOLDER) == 0
+        and (read_word(id(numbers), LENGTH), read_word(read_word(id(numbers), ITEMS), 2)) == (3, id(numbers[2]))
+        and 8 * read_word(id(numbers), ROOM) == sys.getsizeof(numbers) - sys.getsizeof([])
+        and ctypes.cast(id(numbers[2]), ctypes.POINTER(ctypes.c_double))[NUMBER] == 3.0
+        and read_word(id(extend), SELF) == id(numbers) and read_word(id(extend), KIND) == id(type(extend))
+        and [read_word(id(example), k) for k in places_of(_Example, "first", "second")] == [id(lock), id(numbers)]
+        and slot_of("add") is not None and slot_of("neg") is not None
+    )  # fmt: skip

@@ -1,0 +1,66 @@
+"""Machine code in the slots of classes, which Python calls for an operator in the place of the methods."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from contad.compile.machine_code import cfunc
+from contad.python_objects.laid_records import OPTIONS
+from contad.python_objects.python_objects import SLOTS, read_word, slot_of, words_at
+
+_ENTRY = """\
+define i64 @operate({parameters}) {{
+  %code = inttoptr i64 {code} to i64 ({kinds})*
+  %result = call i64 %code({arguments})
+  ret i64 %result
+}}
+"""
+_kept: list[Any] = []
+
+
+def keep(*objects: Any) -> None:
+    """Keep objects whose addresses machine code has, which is kept as long as the process runs."""
+    _kept.extend(objects)
+
+
+@functools.cache
+def compile_words(function: Callable[..., int]) -> int:
+    """The address of a function of words, compiled or loaded."""
+    words = ["int64"] * function.__code__.co_argcount
+    return int(cfunc(f"int64({', '.join(words)})", cache=True, **OPTIONS)(function).address)
+
+
+def write_entry(
+    function: Callable[..., int], table: np.ndarray, is_given: Sequence[bool], otherwise: Sequence[object]
+) -> int:
+    """The address of a C function of operands that calls a function with the address of a table and with these.
+
+    is_given     of each operand, whether Python gives it to the slot
+    otherwise    of each operand, the object in its place
+    """
+    keep(table, *otherwise)
+    pairs = list(zip(is_given, otherwise, strict=True))
+    operands = [f"i64 %x{k}" if given else f"i64 {id(x)}" for k, (given, x) in enumerate(pairs)]
+    text = _ENTRY.format(
+        code=compile_words(function), kinds=", ".join(["i64"] * (1 + len(operands))),
+        parameters=", ".join(x for x, given in zip(operands, is_given, strict=True) if given),
+        arguments=", ".join([f"i64 {table.ctypes.data}", *operands]),
+    )  # fmt: skip
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
+    engine.finalize_object()
+    keep(engine, machine)
+    return int(engine.get_function_address("operate"))
+
+
+def set_slot(cls: type[Any], name: str, entry: int) -> None:
+    """Let Python call the machine code at an address for an operator of a class, whose methods stay as they are.
+
+    Setting a method anew takes it away again; subclasses have the methods.
+    """
+    slot = slot_of(name)
+    assert slot is not None
+    words_at(read_word(id(cls), SLOTS))[slot] = entry

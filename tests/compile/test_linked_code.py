@@ -1,0 +1,135 @@
+"""Functions that are optimised with their callers, once."""
+
+import numba
+import numpy as np
+import pytest
+from numba import types
+from numba.core.codegen import JITCodeLibrary
+from numba.extending import overload
+
+import contad
+from contad.compile.linked_code import defer_code, link
+from contad.front.form import Form
+from contad.front.plan import plan
+
+
+@pytest.fixture
+def finished(monkeypatch):
+    """The names of the libraries that have been optimised."""
+    seen = []
+    optimise = JITCodeLibrary._optimize_final_module
+
+    def noted(library):
+        seen.append(library.name)
+        optimise(library)
+
+    monkeypatch.setattr(JITCodeLibrary, "_optimize_final_module", noted)
+    return seen
+
+
+def test_the_caller_alone_is_optimised_and_gives_the_numbers(finished):
+    @link(error_model="numpy")
+    def inner(x):
+        if x < 0.0:
+            raise ValueError("below zero")
+        return np.sqrt(x)
+
+    @numba.njit(error_model="numpy")
+    def outer(x):
+        return 2.0 * inner(x)
+
+    assert outer(4.0) == 4.0
+    with pytest.raises(ValueError, match="below zero"):
+        outer(-1.0)
+    assert [name for name in finished if name.endswith("inner")] == []
+    assert [name for name in finished if name.endswith("outer")] != []
+
+
+def test_a_linked_function_calls_another_and_two_callers_share_it():
+    @link()
+    def innermost(x):
+        return x + 1.0
+
+    @link()
+    def inner(x):
+        return innermost(x) * 2.0
+
+    @numba.njit
+    def first(x):
+        return inner(x)
+
+    @numba.njit
+    def second(x):
+        return inner(x) + innermost(x)
+
+    assert (first(1.0), second(1.0)) == (4.0, 6.0)
+
+
+def test_a_derivative_with_its_value_is_optimised_once(finished, tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTAD_CACHE_DIR", str(tmp_path))
+    @numba.njit
+    def cubes(x):
+        total = 0.0
+        for i in range(len(x)):
+            total += x[i] ** 3
+        return total
+
+    x = np.array([1.0, 2.0])
+    value, (gradient,) = contad.value_and_grad(cubes, (0,), engine="generated")(x)
+    assert value == 9.0
+    assert list(gradient) == [3.0, 12.0]
+    assert sum(name == "run" for name in finished) == 0
+    assert sum(name == "derivative" for name in finished) == 1
+
+
+def doubled(x):
+    return 2.0 * x
+
+
+@overload(doubled)
+def _doubled(x):
+    def written_for_numba(x):
+        return 2.0 * x
+
+    return written_for_numba
+
+
+def test_what_numba_writes_in_python_is_linked_where_a_derivative_calls_it(finished):
+    with defer_code():
+
+        @numba.njit
+        def inside(x):
+            return doubled(x) + 1.0
+
+        assert inside(3.0) == 7.0
+
+    @numba.njit
+    def outside(x):
+        return doubled(x) - 1.0
+
+    assert outside(3.0) == 5.0
+    names = " ".join(finished)
+    assert "written_for_numba" not in names
+    assert "inside" in names
+    assert "outside" in names
+
+
+def test_a_function_that_calls_itself_is_machine_code_at_once():
+    with defer_code():
+
+        @numba.njit
+        def factorial(n):
+            return 1 if n <= 1 else n * factorial(n - 1)
+
+        assert factorial(5) == 120
+
+
+@pytest.mark.parametrize(("count", "asks"), [(3, False), (20, True)])
+def test_numbers_are_taken_from_a_single_block_without_asking_which(count, asks):
+    @numba.njit
+    def f(p):
+        return p[0] * p[1]
+
+    body = plan(f, Form("hessian", (0,)), [types.UniTuple(types.float64, count)], "hessian", lanes=True).body
+    assert any("= lane(" in line for line in body)
+    assert any("start <=" in line for line in body) is asks
