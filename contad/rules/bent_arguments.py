@@ -1,4 +1,4 @@
-"""In which of its arguments together a rule has second derivatives."""
+"""The pairs of arguments in which a rule has second derivatives."""
 
 import functools
 import itertools
@@ -17,7 +17,7 @@ def bent_pairs(rule: ScalarRule, active: str, live: tuple[int, ...]) -> tuple[tu
     found = set()
     try:
         for a, k in enumerate(live):
-            with np.errstate(all="ignore"):  # what is asked is which derivatives there are, not what they are here
+            with np.errstate(all="ignore"):  # only their existence matters, not their values here
                 _, by_z, *by_arguments = derivatives_of_partial(rule, k, active)(*[np.float64(0.5)] * (rule.arity + 1))
             found |= {
                 (min(a, b), max(a, b)) for b, j in enumerate(live)

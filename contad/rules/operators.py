@@ -1,4 +1,4 @@
-"""Python's operators: how they are written, by the names of their methods, which rules declare as `operator=`."""
+"""Python's operators by the names of their methods, which rules declare as `operator=`, and their symbols."""
 
 import ast
 import operator
@@ -7,11 +7,11 @@ from contad.variables.open_types import Function
 
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-OPERATORS = (*ARITHMETIC, "neg", "abs")  # those that rules implement
+OPERATORS = (*ARITHMETIC, "neg", "abs")  # implemented by rules
 
 
 def functions_of(name: str) -> tuple[Function, ...]:
-    """The functions of Python that an operator method stands for: of the module `operator`, in place too, and builtins.
+    """Python's functions for an operator method: those of the module `operator`, also in-place ones, and builtins.
 
     >>> functions_of("add") == (operator.add, operator.iadd)
     True
@@ -27,5 +27,5 @@ def _class_in_trees(symbol: str) -> type:
     return type(node.ops[0] if isinstance(node, ast.Compare) else node.op)  # type: ignore[attr-defined]
 
 
-# class in syntax trees -> how it is written
+# class in syntax trees -> symbol
 SYMBOLS = {_class_in_trees(symbol): symbol for symbol in (*ARITHMETIC.values(), *COMPARISONS.values())}
