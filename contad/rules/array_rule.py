@@ -72,7 +72,7 @@ class ArrayRule(Capturing, WithParts):
             raise RuleError(f"array_rule: {self.name}: options are keyword-only; write a * before those with a default")
         for name in self.linear:
             if name not in self.argument_names:
-                raise RuleError(f"array_rule: {self.name}: linear={name!r} is no argument of it")
+                raise RuleError(f"array_rule: {self.name}: linear={name!r} is not one of its arguments")
         if not self.__module__.startswith("contad."):
             self.__dict__ |= _guard(self)
 

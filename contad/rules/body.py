@@ -143,12 +143,12 @@ class RuleBody:
                     node, f"{type(node).__name__} is not allowed in a rule body; use operators and contad.ops"
                 )
             if isinstance(node, ast.Constant) and isinstance(node.value, complex):
-                raise self._error(node, f"{ast.unparse(node)} is no real number")
+                raise self._error(node, f"{ast.unparse(node)} is not a real number")
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
                 if not (isinstance(node.right, ast.Constant) and isinstance(node.right.value, int)):
                     raise self._error(node, "a power in a body needs an integer literal; use power(x, y)")
             if isinstance(node, ast.Name) and node.id not in local and isinstance(self.resolve(node), complex):
-                raise self._error(node, f"{node.id} is no real number")
+                raise self._error(node, f"{node.id} is not a real number")
             if isinstance(node, ast.Attribute) and node not in called and not isinstance(self.resolve(node), float):
                 raise self._error(node, f"{ast.unparse(node)} is not a number")
             if isinstance(node, ast.Call):

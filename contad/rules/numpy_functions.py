@@ -260,7 +260,7 @@ def array_function(
         name = find_exported_name(function)
         rule = f"write one with @contad.array_rule(numpy={name})"
         if _gives_complex(function, args, kwargs):
-            rule = f"its result is complex: write a rule for what is made of it, if that is real, as np.abs({name}(x))"
+            rule = f"its result is complex: write a rule for a real function of it, such as np.abs({name}(x))"
         raise UnsupportedError(
             f"{name}: contad has no derivative rule for this function; {rule}, or use contad.value_of(x) where a "
             "constant is meant"

@@ -88,7 +88,7 @@ class ScalarRule(Capturing):
     def partials(self, body: Function) -> Function:
         """Declare the partial derivatives: `body(z, x, ...)` returns one number per argument (no tuple for one)."""
         self.body = RuleBody(body, self.arity)
-        self.methods, self.reflected = {float: self.evaluate}, {}  # drop implementations that engines made from an earlier body
+        self.methods, self.reflected = {float: self.evaluate}, {}  # earlier fast implementations go
         return body
 
     def partial(self, k: int) -> Function:

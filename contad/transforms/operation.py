@@ -132,8 +132,8 @@ class CustomOperation:
                 raise
             rule = "it" if function is self.value else "its rule"
             raise UnsupportedError(
-                f"{self.name}: {rule} assigns to an array that cannot be written to ({error}), as what it is given, "
-                "because derivatives read that again; write x = x.copy() in it first"
+                f"{self.name}: {rule} assigns to an array that cannot be written to ({error}); its arguments "
+                "are read-only, because derivatives read them again; write x = x.copy() first"
             ) from error
 
     def __call__(self, *values: Value) -> tuple[Value, ...]:
@@ -228,8 +228,8 @@ class CustomOperation:
         for n in numbers_in(list(leaves)):
             if n._owner.level >= self.owner.level and id(n._owner) not in given:
                 raise RuleError(
-                    f"{self.name}: {what} depends on {_with_article(n.kind)} that is no argument of it, and whose "
-                    "derivative would be lost; pass it as an argument, or contad.value_of(v) where a constant is meant"
+                    f"{self.name}: {what} depends on {_with_article(n.kind)} that is not one of its "
+                    "arguments, so its derivative would be lost; pass it as an argument, or contad.value_of(v) where a constant is meant"
                 )
 
     def _fail(self, what: str, expected: str, got: str) -> None:

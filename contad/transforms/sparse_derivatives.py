@@ -190,7 +190,7 @@ class SparseDerivative(Transformed):
             row, column, element = missed
             raise ValueMismatchError(
                 f"{self.what}: the pattern misses element ({row}, {column}), where the derivative is {element:.6g}; "
-                "leave pattern= out, or make it of contad.sparsity at more points"
+                "leave pattern= out, or add up those of contad.sparsity at more points"
             )
         return matrix, compression
 
