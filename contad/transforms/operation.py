@@ -61,7 +61,7 @@ class CustomOperation:
         self.owner: Owner = None
         self.result: Any = None  # the tree of the last value
         self.saves_arrays = False  # of outer levels
-        self.shared: list[tuple[int, int | None]] = []  # leaves of the result, and the arguments with which they share memory
+        self.shared: list[tuple[int, int | None]] = []  # leaves of the result, and arguments that overlap
         self.given: list[Value] = []  # the values of the last call, in the places that carry derivatives
 
     def perform(self) -> Nested:
@@ -229,7 +229,8 @@ class CustomOperation:
             if n._owner.level >= self.owner.level and id(n._owner) not in given:
                 raise RuleError(
                     f"{self.name}: {what} depends on {_with_article(n.kind)} that is not one of its "
-                    "arguments, so its derivative would be lost; pass it as an argument, or contad.value_of(v) where a constant is meant"
+                    "arguments, so its derivative would be lost; pass it as an argument, or contad.value_of(v) where a "
+                    "constant is meant"
                 )
 
     def _fail(self, what: str, expected: str, got: str) -> None:
