@@ -86,7 +86,7 @@ def _sinc(x):
 
 @scalar_rule(array=_sinc, points=[(0.7,), (-1.6,)])
 def sinc(x):
-    """Sine cardinal, as numpy.sinc.
+    """Sine cardinal, like numpy.sinc.
 
         z = sin(pi x) / (pi x), 1 at 0,     dz/dx = (cos(pi x) - z) / x
 

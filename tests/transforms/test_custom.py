@@ -413,7 +413,7 @@ def test_a_rule_that_writes_into_what_it_is_given_is_told_so_or_writes_into_a_co
     try:
         assert _is_right(WRITES[what], way)
     except ContadError as error:
-        assert re.search(r"x = x.copy\(\) in it first|no forward mode|a = a \+ x", str(error)), error  # noqa: PT017
+        assert re.search(r"x = x.copy\(\) first|no forward mode|a = a \+ x", str(error)), error  # noqa: PT017
 
 
 @pytest.mark.parametrize("what", [what for what in WRITES if "rule" not in what])
