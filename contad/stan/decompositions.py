@@ -262,7 +262,7 @@ def _spectrum(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     require_symmetric(name, "a", a)
     w, v = spectra.eigh(a)
     seen = values_of(name, "a", a)
-    return (v, w) if np.all(np.abs(seen) < np.inf) else (v * math.nan, w * math.nan)  # LAPACK gives any numbers then
+    return (v, w) if np.all(np.abs(seen) < np.inf) else (v * math.nan, w * math.nan)  # LAPACK gives any then
 
 
 eigenvalues_sym = _part_of(

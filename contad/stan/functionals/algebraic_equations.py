@@ -54,7 +54,7 @@ def solve_powell_tol(
 ) -> ArrayValue:  # fmt: skip
     """Like `solve_powell`, with your own tolerances and limit of steps.
 
-    Raises:  as solve_powell; ValueError for negative tolerances and a limit of steps below 1.
+    Raises:  as there; ValueError for negative tolerances and a limit of steps below 1.
     Ref:     Stan's solve_powell_tol.
 
     >>> def f(y, p):
@@ -70,7 +70,7 @@ def solve_powell_tol(
 def solve_newton(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
     """Like `solve_powell`, but by Newton's method, halving steps until f decreases.
 
-    Raises:  as solve_powell; SingularPointError if the Jacobian is singular along the way.
+    Raises:  as there; SingularPointError if the Jacobian is singular along the way.
     Cost:    a Jacobian and O(n^3) for each step.
     Ref:     Stan's solve_newton.
 
@@ -90,7 +90,7 @@ def solve_newton_tol(
 
     `scaling_step`, Stan's additional stopping criterion, is only validated.
 
-    Raises:  as solve_powell; ValueError for negative tolerances and a limit of steps below 1.
+    Raises:  as there; ValueError for negative tolerances and a limit of steps below 1.
     Ref:     Stan's solve_newton_tol.
 
     >>> solve_newton_tol(lambda y: y**3 - 7.0, np.array([1.0]), 1e-3, 1e-10, 100).round(9)

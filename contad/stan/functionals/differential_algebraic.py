@@ -62,7 +62,7 @@ def dae_tol(
 ) -> ArrayValue:  # fmt: skip
     """Like `dae`, with your own tolerances and limit of steps between two output times.
 
-    Raises:  as dae; ValueError for tolerances and a limit that are not positive.
+    Raises:  as there; ValueError for tolerances and a limit that are not positive.
     Ref:     Hindmarsh et al. (2005), ACM Transactions on Mathematical Software 31; Stan's dae_tol.
 
     >>> residual = lambda t, y, yp: np.stack([yp[0] + y[0], y[0] + y[1] - 1.0])

@@ -97,7 +97,7 @@ def hmm_latent(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue, rng: n
 
     Shapes:  log_omega (K, T), gamma (K, K), rho (K,) -> (T,) of integers.
     Domain:  rows of gamma and rho sum to 1 and are not negative.
-    Raises:  as hmm_marginal; ValueError if no sequence is possible.
+    Raises:  as there; ValueError if no sequence is possible.
     Cost:    O(T K^2).
     Ref:     Stan's hmm_latent_rng.
 

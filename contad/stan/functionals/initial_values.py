@@ -62,7 +62,7 @@ def ode_adjoint_tol_ctl(
     state in num_steps_between_checkpoints is stored, and the solution between them is computed again, as SciPy's
     interpolant; interpolation_polynomial is only validated.
 
-    Raises:  as ode_rk45; ValueError for tolerances that are not positive and solvers other than 1 and 2.
+    Raises:  as there; ValueError for tolerances that are not positive and solvers other than 1 and 2.
     Cost:    one solution forward, one backward and one integral, whatever the number of parameters.
     Ref:     Stan's ode_adjoint_tol_ctl; Hindmarsh & Serban, CVODES.
 
@@ -145,10 +145,10 @@ def _solver_of(name: str) -> Any:
     )
     made = function_of_text(text, name, {"_solve": _solve, "solver": solver, "settings": settings})
     made.__module__ = __name__
-    title, raises = f"As `ode_rk45`, by {method}.", "as there."
+    title, raises = f"Like `ode_rk45`, by {method}.", "as there."
     notes = [f"Tolerances are {settings[0]}, relative and absolute, and the limit is {settings[2]:,} steps."]
     if is_set:
-        title = f"As `{name.removesuffix('_tol')}`, with tolerances and a limit of steps of your own."
+        title = f"Like `{name.removesuffix('_tol')}`, with your own tolerances and limit of steps."
         raises, notes = "as there; ValueError unless tolerances and limit are positive.", []
     fields = {"Raises": raises, "Ref": f"Stan's {name}; {source}."}
     example = _EXAMPLE.format(name=name, tolerances="1e-8, 1e-8, 1000, " if is_set else "")

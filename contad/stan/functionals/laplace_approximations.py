@@ -90,8 +90,8 @@ def laplace_marginal_tol(
     how often a step that makes theta less probable may be halved; 0 accepts every step allow_fallback whether to try
     the next solver if one fails
 
-    Raises:  as laplace_marginal; ValueError for settings outside their ranges.
-    Cost:    as laplace_marginal; solver 2 takes another Cholesky factor per step, and solver 3 twice the time of one.
+    Raises:  as there; ValueError for settings outside their ranges.
+    Cost:    as there; solver 2 takes another Cholesky factor per step, and solver 3 twice the time of one.
     Ref:     Stan's laplace_marginal_tol.
 
     >>> from contad.stan import poisson_log_lpmf
@@ -241,8 +241,8 @@ def _describe_draw(name: str, is_set: bool) -> str:
         "Cost": "some 5 to 10 steps of O(n^3), each a gradient and `hessian_block_size` second derivatives of l.",
     }
     if is_set:
-        title, notes = "As `laplace_latent_rng`, with the settings of `laplace_marginal_tol`.", []
-        fields["Raises"] = "as there; ValueError for settings outside of their ranges."
+        title, notes = "Like `laplace_latent_rng`, with the settings of `laplace_marginal_tol`.", []
+        fields["Raises"] = "as there; ValueError for settings outside their ranges."
     fields["Ref"] = f"Stan's {name}."
     example = (
         ">>> from contad.stan import normal_lpdf\n"
@@ -259,14 +259,14 @@ def _describe(name: str, row: _Likelihood, is_draw: bool, is_set: bool) -> str:
     call = f"round({name}({row.observed}, lambda: np.array([[1.0, 0.3], [0.3, 1.0]]), ()), 8)"
     example = f">>> {call}\n{row.found}"
     if is_set:
-        title = f"As `{name.replace('_tol', '')}`, with the settings of `laplace_marginal_tol`."
+        title = f"Like `{name.replace('_tol', '')}`, with the settings of `laplace_marginal_tol`."
         example = example.replace("()), 8)", "(), solver=2), 8)")
     if is_draw:
         formula = f"{_OF_DRAWS},\n    l = sum_i {row.term}, j = y_index_i"
         call = f"{name}(*model, np.random.default_rng(1){', solver=2' if is_set else ''}).round(1)"
         example = f">>> model = {row.drawn}\n>>> {call}\n{row.draw}"
     more = "eta a number, " if "eta" in row.names else ""
-    wrong = "settings outside of their ranges, and for " if is_set else ""
+    wrong = "settings outside their ranges, and for " if is_set else ""
     fields = {
         "Shapes": f"y, y_index (N,) from 0, {more}m (n,) or a number, covariance gives (n, n) -> {size}.",
         "Domain": f"{row.domain}, a positive definite covariance.",
