@@ -1,4 +1,5 @@
-"""What mirrors of SciPy's modules have in common: SciPy's own function for plain numbers, and the look at arguments."""
+"""The common part of the mirrors of SciPy's modules: calls of SciPy's function for plain numbers, and checks of
+arguments."""
 
 import functools
 import inspect
@@ -24,17 +25,18 @@ NO_WAYS: dict[str, Any] = {}
 
 
 def mirror(implementation: Function) -> Any:
-    """`scipy.linalg`'s function of that name where no argument holds a variable; Numba functions may call some."""
+    """`scipy.linalg`'s function of that name if no argument holds a variable; Numba functions may call some of them."""
     return mirror_of(linalg)(implementation)
 
 
 def mirror_of(module: Callable[[], Any]) -> Callable[[Function], Any]:
-    """The function of that name of a module of SciPy's where no argument holds a variable."""
+    """The function of that name in a SciPy module, if no argument holds a variable."""
     return lambda implementation: _call_scipy(module, implementation)
 
 
 def refuse_plain_functions(solver: NumbaFunction, argument: str, instead: str) -> None:
-    """Have a Numba function of Numba functions tell what to do where its first argument is a function of Python's."""
+    """Make a Numba function that takes Numba functions raise a helpful error if its first argument is a Python
+    function."""
     compiled = solver._compile_for_args
 
     def compile_for(*args: Any, **named: Any) -> Any:
@@ -43,11 +45,11 @@ def refuse_plain_functions(solver: NumbaFunction, argument: str, instead: str) -
             fail(solver.__name__, argument, f"be an @njit function ({instead})", "a Python function", TypeError)
         return compiled(*args, **named)
 
-    solver._compile_for_args = compile_for  # Numba calls it where nothing is compiled for the types of arguments
+    solver._compile_for_args = compile_for  # Numba calls it if nothing is compiled for the types of the arguments
 
 
 def refuse_missing(mirror: str, module: Callable[[], ModuleType], name: str) -> NoReturn:
-    """Raise AttributeError for a name that the mirror of a module of SciPy's does not have, though SciPy's may."""
+    """Raise AttributeError for a name that the mirror of a SciPy module lacks, even if SciPy has it."""
     if name.startswith("_") or not hasattr(module(), name):
         raise AttributeError(f"module '{mirror}' has no attribute {name!r}")
     raise AttributeError(
@@ -59,9 +61,9 @@ def refuse_missing(mirror: str, module: Callable[[], ModuleType], name: str) -> 
 def inside_njit(
     ways: Mapping[Pattern, str], names: str = "", inside: Demands = (), **known: Any
 ) -> Callable[[Any], Any]:
-    """Let Numba functions call a mirror, too, by expressions: see `contad.distributions.ways_by_axes`.
+    """Let Numba functions also call a mirror, by expressions: see `contad.distributions.ways_by_axes`.
 
-    What the expressions name is `known`, or in `contad.scipy.matrix_bodies`.
+    Names in the expressions come from `known` or from `contad.scipy.matrix_bodies`.
     """
     return lambda found: Mirror(found.function, found.implementation, ways, names, inside, known)
 
@@ -83,7 +85,7 @@ def _call_scipy(module: Callable[[], Any], implementation: Function) -> Any:
 
 
 class Mirror(InExpressions):
-    """A function of the name of one of SciPy's, and what it does where an argument is an array of variables."""
+    """A function with a SciPy name, and its implementation for arrays of variables."""
 
     def __init__(
         self, function: Function, implementation: Function, ways: Mapping[Pattern, str] = NO_WAYS, names: str = "",
@@ -105,7 +107,7 @@ def as_one(x: Nested) -> ArrayValue:
 
 
 def matrices(name: str, check_finite: Option, *arrays: ArrayValue) -> list[ArrayValue]:
-    """The arguments as arrays, looked through for what is not finite unless the caller says that there is none."""
+    """The arguments as arrays, checked to be finite unless the caller turns that off."""
     found = [x if isinstance(x, (np.ndarray, Array)) else as_one(x) for x in arrays]
     if check_finite:
         for x in found:
@@ -115,7 +117,8 @@ def matrices(name: str, check_finite: Option, *arrays: ArrayValue) -> list[Array
 
 
 def check_one(name: str, *arrays: ArrayValue) -> None:
-    """Refuse stacks of matrices, which SciPy takes since 1.16, for functions that have a derivative of one matrix."""
+    """Refuse stacks of matrices, which SciPy accepts since 1.16, for functions with a derivative only for one
+    matrix."""
     for x in arrays:
         if len(getattr(x, "shape", ())) > 2:
             raise UnsupportedError(
@@ -124,13 +127,13 @@ def check_one(name: str, *arrays: ArrayValue) -> None:
             )
 
 
-VECTORS = "1|2"  # one vector or a matrix of columns; more axes make a stack of matrices
+VECTORS = "1|2"  # one vector or a matrix of columns; more axes mean a stack of matrices
 
 
 def over_stacks(**axes: int | str) -> Any:
-    """Take stacks as SciPy does since 1.16, for a function with a rule of one matrix: one call for each of a stack.
+    """Accept stacks, as SciPy does since 1.16, for a function with a rule for one matrix: one call for each.
 
-    `axes` are those of one matrix or vector in each of the arguments that may be stacks, which are broadcast.
+    `axes` are the numbers of axes of one matrix or vector, for each argument that may be a stack; stacks broadcast.
     """
 
     def decorate(implementation: Function) -> Any:
@@ -172,7 +175,7 @@ def over_stacks(**axes: int | str) -> Any:
     return decorate
 
 
-_ABSENT = np.empty(0)  # stands for an argument that is not given
+_ABSENT = np.empty(0)  # stands for a missing argument
 
 
 def _has_axes(x: Value, n: int) -> bool:
@@ -190,7 +193,7 @@ def _join(stack: tuple[int, ...], parts: Sequence[ArrayValue]) -> ArrayValue:
 
 
 def refuse_options(name: str, **options: Option) -> None:
-    """Refuse what only SciPy's own function knows, where it is given."""
+    """Refuse options that only SciPy's own function supports, if they are given."""
     for key, value in options.items():
         if value is not None and value is not False:
             raise UnsupportedError(f"contad.scipy.linalg.{name}: {key}= is not supported on variables")
