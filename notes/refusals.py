@@ -17,10 +17,10 @@ PAGE = Path(__file__).parent / "guide" / "refusals.md"
 HEAD = """\
 # What generated derivatives refuse
 
-The engine `generated`, which contad tries first for a Numba function, refuses the constructs in these tables. Its message
-names file, line, function and construct, and ends with what to write instead. A refusal is not an error by itself: contad
-then tries the engine `tape`, and after that a Python copy. `contad.explain(f, *args)` says which engine answers, and why the
-others do not.
+The engine `generated`, which contad tries first for a Numba function, refuses the constructs in these tables. Its
+message names file, line, function and construct, and ends with what to write instead. A refusal is not an error by
+itself: contad then tries the engine `tape`, and after that a Python copy. `contad.explain(f, *args)` says which
+engine answers, and why the others do not.
 
 ```python
 import contad
