@@ -77,9 +77,9 @@ class Face(Compilable):
     """One function, made from a formula, with the names of its arguments.
 
     reduce    "sum" or "product" of the elements (arrays must then have one shape); "" for the elements themselves
-    domains   kinds of the arguments, by their names, as keys of DOMAINS; checked before anything is computed orders
-    "above b", "up to b" or "at least b", by the name of the argument; b may be a difference lenient whether numbers are
-    not checked if an array has no elements
+    domains   kinds of the arguments, by their names, as keys of DOMAINS; checked before anything is computed
+    orders    "above b", "up to b" or "at least b", by the name of the argument; b may be a difference
+    lenient   whether numbers are not checked if an array has no elements
     """
 
     has_bodies = True

@@ -105,8 +105,9 @@ def formula(
 ) -> Callable[[Function], Formula]:
     """Make a rule from a formula; its derivatives follow from it.
 
-    cases    (condition, constant): the value where a condition on the arguments holds; the first one counts whole
-    arguments that are whole numbers, without derivatives points    as in `scalar_rule`
+    cases    (condition, constant): the value where a condition on the arguments holds; the first one counts
+    whole    arguments that are whole numbers, without derivatives
+    points   as in `scalar_rule`
 
     >>> @formula(cases=[("not sigma > 0.0", math.nan)])
     ... def kernel(x, sigma):

@@ -23,8 +23,8 @@ Demands = Sequence[tuple[str, str]]  # conditions on the arguments, and their de
 class InExpressions(Compilable):
     """A Python function, with an expression for each pattern of axes of the arguments.
 
-    names     the arguments, if the Python function takes any number of them inside    checks only for compiled code,
-    because the Python function checks its arguments itself
+    names     the arguments, if the Python function takes any number of them
+    inside    checks only for compiled code, because the Python function checks its arguments itself
     """
 
     __name__: str

@@ -36,8 +36,8 @@ _E, _B = [[1.3, 0.4, -1.1], [9.0, 1.9, 0.7], [0.7, 8.0, 2.2]], [[0.6, 1.7], [-0.
 def filled_cholesky_factor(a, *, lower):
     """The Cholesky factor of a in one triangle, and a in the other; contad.scipy.linalg.cho_factor calls it.
 
-        z: if `lower`, c with a = c c^T, and above it a; otherwise c with a = c^T c, and below it a z_dot, a_bar: those
-        of cholesky_factor in the triangle of c, and a_dot and z_bar in the other
+        z: if `lower`, c with a = c c^T, and above it a; otherwise c with a = c^T c, and below it a
+        z_dot, a_bar: those of cholesky_factor in the triangle of c, and a_dot and z_bar in the other
 
     Shapes:  a (..., n, n) -> z (..., n, n).
     Domain:  positive definite a.

@@ -23,8 +23,8 @@ def interpolate(rows: Value, position: ArrayValue, last: ArrayValue | None = Non
     """The sorted elements of each row, interpolated at places that may lie between two of them.
 
     position  (m,), or (..., m) for places of each row
-    last      the place of the last one in each row, (..., 1), if nan after it are left out varies    whether there is a
-    derivative with respect to the place
+    last      the place of the last one in each row, (..., 1), if nan after it are left out
+    varies    whether there is a derivative with respect to the place
     """
     n = rows.shape[-1]
     end = n - 1 if last is None else np.maximum(last, 0)

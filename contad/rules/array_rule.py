@@ -59,8 +59,7 @@ class ArrayRule(Capturing, WithParts):
         self.jvp_body: Function | None = None
         self.forward_body: Function | None = None
         self.common_body: Function | None = None
-        # class of the first (second) argument -> an engine's fast implementation, called as (x, ...), reflected as (y,
-        # x)
+        # class of the first (second) argument -> an engine's fast implementation, called as (x, ...), or as (y, x)
         self.methods: dict[type, Function] = {}
         self.reflected: dict[type, Function] = {}
         # returns the result if an engine's compiled code computes it and all arguments are finite; otherwise None
@@ -464,9 +463,9 @@ def array_rule(
 
     numpy       the NumPy function or ufunc (or a tuple of them) that dispatches here
     parameters  the parameter names of the NumPy function, in order, if it has more than the arguments and options
-    linear      the arguments in each of which the operation is linear; then it needs no jvp points      argument tuples
-    at which generic tests exercise the rule; a dict at the end holds options dtypes      the dtypes that its functions
-    accept and keep (`Dtypes`); variables are always float64
+    linear      the arguments in each of which the operation is linear; then it needs no jvp
+    points      argument tuples at which generic tests exercise the rule; a dict at the end holds options
+    dtypes      the dtypes that its functions accept and keep (`Dtypes`); variables are always float64
 
     Raises RuleError if the name is taken.
 

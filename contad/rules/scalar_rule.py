@@ -353,9 +353,9 @@ def scalar_rule(
     math      the function of the module math that means the same in Numba functions
     operator  the operator method it implements: "add" for `__add__` and `__radd__`
     core      for contad.ops: its body uses only operators and core rules, so it is compiled into the reverse sweep
-    points    interior points, neither zero nor symmetric, at which generic tests exercise the rule array     the value
-    on float64 arrays and floats, if it is not that of the first ufunc; without either, arrays are evaluated element by
-    element
+    points    interior points, neither zero nor symmetric, at which generic tests exercise the rule
+    array     the value on float64 arrays and floats, if it is not that of the first ufunc; without either, arrays are
+              evaluated element by element
 
     Raises RuleError if the name or the ufunc is taken by another rule.
 

@@ -101,8 +101,8 @@ def eigvalsh(
     """The eigenvalues of `eigh`.
 
         a v = v diag(w),     a_bar = v diag(w_bar) v^T, in the triangle that is read; right for symmetric functions
-        equal eigenvalues; for plain functions so are their second derivatives by hvp, hessian and the jvp of a
-        gradient; otherwise those are nan
+        of equal eigenvalues; for plain functions so are their second derivatives by hvp, hessian and the jvp of
+        a gradient; otherwise those are nan
 
     Shapes:  a, b (..., n, n) -> (..., n).
     Domain:  every symmetric a, every positive definite b.
@@ -385,8 +385,7 @@ def null_space(
 def subspace_angles(A: ArrayValue, B: ArrayValue) -> ArrayValue:
     """The angles between the ranges of two matrices, from the largest.
 
-        cos and sin of the angles are singular values of q_a^T q_b and of (1 - q_a q_a^T) q_b; each is used where it is
-        exact
+        cos and sin of the angles are singular values of q_a^T q_b and of (1 - q_a q_a^T) q_b; each where it is exact
 
     An angle of 0 is a kink, where the derivative is one-sided, like that of a norm at zero. If a matrix has full rank,
     its range comes from its QR factor, so that equal singular values do no harm.

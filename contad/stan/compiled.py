@@ -131,12 +131,13 @@ def with_bodies(
     """Let Numba functions call a function as well, and check its arguments.
 
     ways      an expression of the arguments for each pattern of axes; PROPTO in it is the argument propto, if given
-    demands   conditions on arguments, from `contad.stan.domains` after     further conditions, which hold if the value
-    is finite, and are checked only if it is not empty     arguments without elements for which Python returns 0 before
-    any check far       whether the value is -inf if infinite numbers or overflow would make it nan inside    demands
-    that only compiled code checks, because the Python function checks its arguments itself names     the arguments, if
-    the Python function takes any number of them known     names in the expressions besides those of
-    `contad.stan.bodies`
+    demands   conditions on arguments, from `contad.stan.domains`
+    after     further conditions, which hold if the value is finite, and are checked only if it is not
+    empty     arguments without elements for which Python returns 0 before any check
+    far       whether the value is -inf if infinite numbers or overflow would make it nan
+    inside    demands that only compiled code checks, because the Python function checks its arguments itself
+    names     the arguments, if the Python function takes any number of them
+    known     names in the expressions besides those of `contad.stan.bodies`
     """
     return lambda function: WithBodies(function, ways or {}, demands, after, empty, far, inside, names, known)
 

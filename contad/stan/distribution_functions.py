@@ -47,8 +47,9 @@ def _functions(
 ) -> tuple[Face, Face, Face]:
     """The distribution function, its logarithm, and the logarithm of its complement.
 
-    variate   the kind of the first argument, a key of DOMAINS orders    how arguments are ordered own       the kinds
-    of other arguments, if they differ from those of the density
+    variate   the kind of the first argument, a key of DOMAINS
+    orders    how arguments are ordered
+    own       the kinds of other arguments, if they differ from those of the density
     """
     density: Face = getattr(densities, f"{name}_lpdf", None) or getattr(densities, f"{name}_lpmf")
     y = density.names[0]

@@ -117,11 +117,14 @@ class FlatFunction:
 
     x0              the example as a vector
     grad            x, *args -> the gradient, a vector
-    value_and_grad  x, *args -> both, in the form of `minimize(jac=True)` hess            x, *args -> the Hessian, a
-    matrix hessp           x, p, *args -> the Hessian times p, as SciPy's `hessp` jac             x, *args -> the
-    Jacobian of an f that returns a vector sparse_hess     x, *args -> the Hessian as a sparse array: see
-    `sparse_hessian` sparse_jac      x, *args -> the Jacobian as a sparse array: see `sparse_jacobian` unravel         a
-    vector, or draws with leading axes -> trees names           of the numbers of the vector
+    value_and_grad  x, *args -> both, in the form of `minimize(jac=True)`
+    hess            x, *args -> the Hessian, a matrix
+    hessp           x, p, *args -> the Hessian times p, as SciPy's `hessp`
+    jac             x, *args -> the Jacobian of an f that returns a vector
+    sparse_hess     x, *args -> the Hessian as a sparse array: see `sparse_hessian`
+    sparse_jac      x, *args -> the Jacobian as a sparse array: see `sparse_jacobian`
+    unravel         a vector, or draws with leading axes -> trees
+    names           the names of the numbers of the vector
 
     `cfunc(signature)` is a function with C's calling convention, where f is a Numba function of one vector.
     """

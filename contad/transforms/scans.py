@@ -25,11 +25,12 @@ def scan(
     a piece again when the sweep reaches it; about sqrt(n) pieces take the least memory. Inside `@njit`, write the loop.
 
     Args:    step    step(state, x) -> (state, y); y may be None.
-             state   a number, an array or a tree of them; steps must keep its structure. xs      an array, or a tree of
-             arrays, of which x_k is the k-th row; None if `length` is given. length  n, the number of steps; xs must
-             have as many rows. reverse whether to begin with the last row; y_k stays at position k. pieces  the number
-             of checkpointed pieces; if there are several, everything in a step that carries a derivative must come from
-             state or x.
+             state   a number, an array or a tree of them; steps must keep its structure.
+             xs      an array, or a tree of arrays, of which x_k is the k-th row; None if `length` is given.
+             length  n, the number of steps; xs must have as many rows.
+             reverse whether to begin with the last row; y_k stays at position k.
+             pieces  the number of checkpointed pieces; if there are several, everything in a step that carries a
+                     derivative must come from state or x.
     Returns: (state, ys), where ys has the structure of y and a first axis of length n; None if n is 0.
     Raises:  ValueError if lengths differ or are missing, or if a step changes the structure or shapes of the state or
              of y; TypeError if a step does not return a pair; RuleError if pieces capture variables.

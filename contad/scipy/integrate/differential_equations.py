@@ -37,11 +37,13 @@ def solve_ivp(
     mode:
 
     "forward"   solves for all sensitivities s together with y, under the same error control. Derivatives of higher
-    order are sensitivities of this larger equation "adjoint"   solves l' = -f_y^T l backwards along the solution; p_bar
-    is the integral of f_p^T l. The cost does not grow with the number of parameters; the whole solution is stored.
-    `Adjoint(rtol=, ...)` sets its own tolerances, and `Adjoint(checkpoints=)` bounds memory. Inside another derivative,
-    "forward" is used instead "discrete"  for "RK45", "RK23" and "DOP853": differentiates the steps themselves, up to
-    rounding, in both modes and at every order, with fixed lengths. The cost does not grow with the number of parameters
+                order are sensitivities of this larger equation
+    "adjoint"   solves l' = -f_y^T l backwards along the solution; p_bar is the integral of f_p^T l. The cost does not
+                grow with the number of parameters; the whole solution is stored. `Adjoint(rtol=, ...)` sets its own
+                tolerances, and `Adjoint(checkpoints=)` bounds memory. Inside another derivative, "forward" is used
+                instead
+    "discrete"  for "RK45", "RK23" and "DOP853": differentiates the steps themselves, up to rounding, in both modes and
+                at every order, with fixed lengths. The cost does not grow with the number of parameters
 
     Forward mode solves for the requested tangents only. For `@njit` functions there are also the methods "dopri5" and
     "sdirk4" (for stiff equations), which run in compiled code and use the discrete derivative. Times and states of

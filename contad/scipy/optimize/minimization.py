@@ -29,16 +29,19 @@ def minimize(
     """scipy.optimize.minimize of fun(x, *args) with exact derivatives; x is a tree of numbers and arrays.
 
     x0           a number, an array, or lists, tuples, dicts of these
-    method       SciPy's name of a method, which receives the gradient, Hessian or Hessian products that it uses bounds
-    for trees, a dict or sequence with (low, high) in place of leaves and None for no bound; keys of dicts may be
-    omitted. Otherwise SciPy's constraints  NonlinearConstraint or dicts, whose functions take x like fun and get exact
-    Jacobians; LinearConstraint for the vector callback     like SciPy's, called with the tree covariance   also return
-    the inverse of the Hessian at the minimum, the covariance of the estimates if fun is a negative log likelihood.
-    Coordinates that a bound stops before the minimum are held fixed, with a UserWarning that names them: their rows and
-    errors are nan, and the covariance of the others is conditional on them, the inverse of the others' Hessian. The
-    same applies, without a warning, if both bounds are equal. `constraints` are ignored here progress show a progress
-    bar with the value and the gradient's largest element (needs tqdm) sparse       for "trust-constr": use sparse
-    Hessians, with the pattern found by `sparse_hessian`
+    method       SciPy's name of a method, which receives the gradient, Hessian or Hessian products that it uses
+    bounds       for trees, a dict or sequence with (low, high) in place of leaves and None for no bound; keys of dicts
+                 may be omitted. Otherwise SciPy's
+    constraints  NonlinearConstraint or dicts, whose functions take x like fun and get exact Jacobians; LinearConstraint
+                 for the vector
+    callback     like SciPy's, called with the tree
+    covariance   also return the inverse of the Hessian at the minimum, the covariance of the estimates if fun is a
+                 negative log likelihood. Coordinates that a bound stops before the minimum are held fixed, with a
+                 UserWarning that names them: their rows and errors are nan, and the covariance of the others is
+                 conditional on them, the inverse of the others' Hessian. The same applies, without a warning, if both
+                 bounds are equal. `constraints` are ignored here
+    progress     show a progress bar with the value and the gradient's largest element (needs tqdm)
+    sparse       for "trust-constr": use sparse Hessians, with the pattern found by `sparse_hessian`
 
     If args or captured values are variables, the minimum is differentiable in them, at every order, by the implicit
     function theorem: `x`, `vector` and `fun` carry derivatives. Coordinates at a bound are held there. With more than

@@ -82,13 +82,14 @@ def laplace_marginal_tol(
 
         z = l(theta) - theta^T K^-1 theta / 2 - log |I + K W| / 2,     W = -d2 l / d theta^2, at the mode theta
 
-    theta_init            the starting point; zeros if None. It carries no derivative tol                   the search
-    stops if the gradient of the log density of theta is smaller by this factor than K^-1 theta, or than 1, and makes
-    one last step max_steps             of Newton's method
-    solver                1: by the Cholesky factor of W, for
-    log-concave likelihoods; 2: by that of K; 3: by an LU decomposition of I + K W, for all others max_steps_linesearch
-    how often a step that makes theta less probable may be halved; 0 accepts every step allow_fallback whether to try
-    the next solver if one fails
+    theta_init            the starting point; zeros if None. It carries no derivative
+    tol                   the search stops if the gradient of the log density of theta is smaller by this factor than
+                          K^-1 theta, or than 1, and makes one last step
+    max_steps             the limit of Newton steps
+    solver                1: by the Cholesky factor of W, for log-concave likelihoods; 2: by that of K; 3: by an LU
+                          decomposition of I + K W, for all others
+    max_steps_linesearch  how often a step that makes theta less probable may be halved; 0 accepts every step
+    allow_fallback        whether to try the next solver if one fails
 
     Raises:  as there; ValueError for settings outside their ranges.
     Cost:    as there; solver 2 takes another Cholesky factor per step, and solver 3 twice the time of one.

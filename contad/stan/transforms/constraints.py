@@ -23,10 +23,11 @@ class Constraint(ModuleType):
     absolute Jacobian determinant of `constrain` unconstrain(y)    the inverse of `constrain`; ValueError if y violates
     the constraint
 
-    expected    the condition on a value, in words loops       the three functions, and the test of the constraint, as
-    expressions of u or y forward     the value and the log-Jacobian for a vector, if Python does not evaluate the
-    expressions backward    the vector for a checked value, if Python does not evaluate the expression accepts
-    whether a value meets the constraint, if Python does not evaluate the expression
+    expected    the condition on a value, in words
+    loops       the three functions, and the test of the constraint, as expressions of u or y
+    forward     the value and the log-Jacobian for a vector, if Python does not evaluate the expressions
+    backward    the vector for a checked value, if Python does not evaluate the expression
+    accepts     whether a value meets the constraint, if Python does not evaluate the expression
     """
 
     def __init__(
