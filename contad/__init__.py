@@ -9,6 +9,8 @@
 array([8., 6.])
 """
 
+import sys
+import warnings
 from typing import TYPE_CHECKING
 
 from contad import ops
@@ -35,8 +37,9 @@ from contad.errors import (
 )
 from contad.front.inside_njit import set_memory_limit
 from contad.functions.settings import settings
+from contad.functions.user_call import level_of_user
 from contad.numba_functions.watch import watch_compilations
-from contad.ops import *  # noqa: F403  (every rule is public)
+from contad.ops import erf, expit, gammaln, linear_recurrence, logit, logsumexp, select, softmax, stop_gradient, xlogy
 from contad.rules.array_rule import array_rule
 from contad.rules.scalar_rule import scalar_rule
 from contad.transforms.compiled_code import cfunc, clear_cache, engine_name, explain, primitive, source
@@ -51,7 +54,11 @@ from contad.variables.var import Var, value_of, value_of_rec
 
 if TYPE_CHECKING:
     from contad.numba_functions.checkpointed import checkpointed
+    from contad.ops import *  # noqa: F403  (old names)
+    from contad.profiling.profile import profile
+    from contad.programs.program import record
     from contad.transforms.on_demand import *  # noqa: F403
+    from contad.warming import warm_up
 
 # what `contad.transforms.on_demand` has, imported on first use
 _TRANSFORMS = (
@@ -62,66 +69,17 @@ _TRANSFORMS = (
 )  # fmt: skip
 
 __all__ = [  # noqa: PLE0604  (names are added)
-    *ops.__all__,
-    *_TRANSFORMS,
-    "ChangedDataError",
-    "ContadError",
-    "Dual",
-    "ForeignVariableError",
-    "FrozenValueError",
-    "GuardError",
-    "LostDerivativeError",
-    "NestingError",
-    "NonFiniteError",
-    "OtherThreadError",
-    "OutputError",
-    "OverlapError",
-    "RuleError",
-    "SingularPointError",
-    "StaleCacheError",
-    "StaleSourceError",
-    "StaleVariableError",
-    "UnsupportedError",
-    "ValueMismatchError",
-    "Var",
-    "VariableError",
-    "array",
-    "array_rule",
-    "cfunc",
-    "checkpointed",
-    "clear_cache",
-    "constant",
-    "derivative",
-    "elementwise_grad",
-    "empty",
-    "engine_name",
-    "explain",
-    "full",
-    "grad",
-    "gradient",
-    "jvp",
-    "make_callback_var",
-    "nested",
-    "primal",
-    "primitive",
-    "recover_memory",
-    "reverse_pass_callback",
-    "scalar_rule",
-    "set_memory_limit",
-    "set_zero_adjoints",
-    "settings",
-    "show_stack",
-    "source",
-    "stack",
-    "to_matvar",
-    "to_varmat",
-    "value_and_grad",
-    "value_of",
-    "value_of_rec",
-    "var",
-    "vjp",
-    "zeros",
-]
+    *_TRANSFORMS, "ChangedDataError", "ContadError", "Dual", "ForeignVariableError", "FrozenValueError", "GuardError",
+    "LostDerivativeError", "NestingError", "NonFiniteError", "OtherThreadError", "OutputError", "OverlapError",
+    "RuleError", "SingularPointError", "StaleCacheError", "StaleSourceError", "StaleVariableError", "UnsupportedError",
+    "ValueMismatchError", "Var", "VariableError", "array", "array_rule", "cfunc", "checkpointed", "clear_cache",
+    "constant", "derivative", "elementwise_grad", "empty", "engine_name", "erf", "expit", "explain", "full", "gammaln",
+    "grad", "gradient", "jvp", "linear_recurrence", "logit", "logsumexp", "make_callback_var", "nested", "primal",
+    "primitive", "profile", "record", "recover_memory", "reverse_pass_callback", "scalar_rule", "select",
+    "set_memory_limit", "set_zero_adjoints", "settings", "show_stack", "softmax", "source", "stack", "stop_gradient",
+    "to_matvar", "to_varmat", "value_and_grad", "value_of", "value_of_rec", "var", "vjp", "warm_up",
+    "xlogy", "zeros",
+]  # fmt: skip
 
 watch_compilations()
 
@@ -139,14 +97,16 @@ _ELSEWHERE = {
     **dict.fromkeys(("tensor", "Tensor", "Variable"), "NumPy's arrays and floats as arguments of a function"),
     **dict.fromkeys(("no_grad", "detach"), "contad.stop_gradient"),
     "numpy": "NumPy itself: its functions differentiate", "asarray": "contad.array", "ones": "contad.full(shape, 1.0)",
-    "relu": "np.maximum(x, 0.0)", "sigmoid": "contad.expit", "softplus": "contad.log1p_exp",
-    "abs": "contad.absolute or abs()", "pow": "contad.power or **",
-    "max": "contad.maximum", "min": "contad.minimum", "round": "contad.rint", "mod": "contad.remainder",
+    "relu": "np.maximum(x, 0.0)", "sigmoid": "contad.expit", "softplus": "contad.scipy.special.softplus",
+    "abs": "np.abs or abs()", "pow": "np.power or **",
+    "max": "np.maximum", "min": "np.minimum", "round": "np.rint", "mod": "np.remainder",
 }  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
     """What is imported on first use, and where to look for names of other libraries."""
+    if name in _OLD:
+        return _find_old_name(name)
     if name in _TRANSFORMS:
         import contad.transforms.on_demand
 
@@ -189,6 +149,35 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module 'contad' has no attribute {name!r}{use and f'; use {use}'}")
 
 
+_OLD = frozenset(ops.__all__) - {*__all__}
+_told: set[tuple[str, str, int]] = set()  # (old name, file, line) of warnings; Numba makes `warnings` forget its own
+
+
+def _find_old_name(name: str) -> object:
+    """A function that `contad` had before 0.2; a warning says where it is now, once for each line that names it."""
+    level = level_of_user()
+    caller = sys._getframe(level - 1)
+    place = name, caller.f_code.co_filename, caller.f_lineno
+    if place not in _told:
+        message = f"contad.{name} will be removed in contad 0.4: use {_place_now(name)}"
+        warnings.warn(message, DeprecationWarning, stacklevel=level)
+        _told.add(place)
+    return getattr(ops, name)
+
+
+def _place_now(name: str) -> str:
+    """Where a function of contad.ops is found by users: in NumPy, contad.scipy.special, contad.stan or contad.ops."""
+    import numpy
+
+    if isinstance(getattr(numpy, name, None), numpy.ufunc):
+        return f"np.{name}, or contad.ops.{name} in the body of a rule"
+    import contad.scipy.special
+    import contad.stan
+
+    places = (contad.scipy.special, contad.stan)
+    return f"{next((module.__name__ for module in places if name in module.__all__), 'contad.ops')}.{name}"
+
+
 def _find_elsewhere(name: str) -> str:
     """What to use for a name of another library, or of another module."""
     if name in _ELSEWHERE or name.startswith("_"):
@@ -203,4 +192,4 @@ def _find_elsewhere(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "profile", "record", "scipy", "stan", "testing", "warm_up", "__version__"])
+    return sorted([*__all__, "ops", "scipy", "stan", "testing", "__version__"])

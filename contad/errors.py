@@ -44,7 +44,7 @@ class VariableError(ContadError):
     Made while the user's function runs on variables, its text begins with the place there, `file:line: expression: `.
 
     Broken:  def f(x): try: return math.exp(x) except Exception: return -np.inf
-    Fixed:   contad.exp(x), as the message says; or `except OverflowError`
+    Fixed:   np.exp(x), as the message says; or `except OverflowError`
     """
 
     place = ""
@@ -91,7 +91,7 @@ class LostDerivativeError(VariableError):
     """A conversion to a plain number would have dropped a derivative (`float(v)`, `math.exp(v)`, `ndarray[i] = v`).
 
     Broken:  math.exp(v)
-    Fixed:   contad.exp(v), np.exp(v), or contad.value_of(v) where a constant is meant.
+    Fixed:   np.exp(v), or contad.value_of(v) where a constant is meant.
     """
 
 

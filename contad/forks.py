@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 from weakref import WeakSet
 
@@ -42,14 +42,6 @@ def hold_while_forking(lock: Any) -> None:
     A thread that holds a lock may wait for those that were named before, and for no others.
     """
     _held.append(renew_in_children(lock))
-
-
-@cache
-def hold_llvm_while_forking() -> None:
-    """The same of LLVM: a compiler that another thread has left in the middle of its work is of no use to a child."""
-    from llvmlite.binding import ffi
-
-    hold_while_forking(ffi.lib._lock._lock)
 
 
 def call_in_children(renew: Callable[[], None]) -> None:

@@ -67,7 +67,7 @@ def _scalar_section() -> str:
         f"## Scalar rules\n\n{len(found)} rules: of numbers, and of arrays element by element. Each has derivatives of "
         f"every order, on the engines {', '.join(engine_names())} and in forward mode. Evaluated as constants are "
         f"{constants}.\n\nOn object arrays of variables NumPy itself refuses {_codes(ufuncs_not_on_objects())} and "
-        "SciPy's ufuncs: call the contad function of the row, or give them `contad.to_varmat(x)`.\n\n"
+        "SciPy's ufuncs: call the function of that name in `contad.ops`, or give them `contad.to_varmat(x)`.\n\n"
         + _table(HEADER, map(_row, found))
     )
 

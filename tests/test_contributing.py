@@ -1,12 +1,19 @@
-"""Every rule of CONTRIBUTING names tests that exist."""
+"""CONTRIBUTING is short, its first change works, and every rule of it and of its pages names tests that exist."""
 
 import ast
+import importlib.util
 import re
 from pathlib import Path
 
+import pytest
+
+from contad.testing import expect_ad
+from tests.judges.planted import registered
+
 ROOT = Path(__file__).parents[1]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
-PAGES = ("SECURITY.md", "notes/guide/portability.md")  # other pages whose promises name tests
+RULES = ("CONTRIBUTING.md", "notes/recipes.md", "notes/testing.md")  # pages whose numbered rules name tests
+PAGES = (*RULES, "notes/words.md", "SECURITY.md", "notes/guide/portability.md")  # whose promises name tests
 
 
 def named_tests(text):
@@ -43,16 +50,16 @@ def rules_without_test(text):
     return [item.splitlines()[0] for item in items if not named_tests(item)]
 
 
-def test_every_named_test_exists():
-    assert missing(CONTRIBUTING) == []
-    for page in PAGES:
-        text = (ROOT / page).read_text()
-        assert named_tests(text), page
-        assert missing(text) == [], page
+@pytest.mark.parametrize("page", PAGES)
+def test_every_named_test_exists(page):
+    text = (ROOT / page).read_text()
+    assert named_tests(text)
+    assert missing(text) == []
 
 
-def test_every_rule_names_a_test():
-    assert rules_without_test(CONTRIBUTING) == []
+@pytest.mark.parametrize("page", RULES)
+def test_every_rule_names_a_test(page):
+    assert rules_without_test((ROOT / page).read_text()) == []
 
 
 def test_a_wrong_name_is_caught(tmp_path):
@@ -84,11 +91,41 @@ def missing_modules(text, root=ROOT):
     return [m for m, p in zip(modules, paths, strict=True) if not (p.with_suffix(".py").exists() or p.is_dir())]
 
 
-def test_commands_run_modules_that_exist():
-    assert missing_modules(CONTRIBUTING) == []
+@pytest.mark.parametrize("page", RULES)
+def test_commands_run_modules_that_exist(page):
+    assert missing_modules((ROOT / page).read_text()) == []
 
 
 def test_a_missing_module_is_caught(tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "a.py").touch()
     assert missing_modules("python -m tests.a -x, python -m tests.b; python -m pytest", tmp_path) == ["tests.b"]
+
+
+def test_it_is_short():
+    assert CONTRIBUTING.count("\n") <= 150
+
+
+def first_change(text, folder):
+    """The operation that a text has as its example, from a file in a folder."""
+    path = folder / "first_change.py"
+    (block,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    imports = "import math\n\nfrom contad import scalar_rule\nfrom contad.ops.hyperbolic import tanh\n\n\n"
+    path.write_text(imports + block)
+    spec = importlib.util.spec_from_file_location("first_change", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.sech
+
+
+@pytest.mark.parametrize("sign", ["-", ""])
+def test_the_first_change_works(sign, tmp_path):
+    with registered():
+        sech = first_change(CONTRIBUTING.replace("return -z", f"return {sign}z"), tmp_path)
+        assert sech(0.0) == 1.0 and sech(-1000.0) == 0.0
+        for point in sech.points:
+            if sign:
+                expect_ad(sech, *point, order=3)
+            else:  # what it says to try
+                with pytest.raises(AssertionError):
+                    expect_ad(sech, *point)

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,18 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # circle.
 FLOORS = {
     "contad": (
-        *("errors", "forks", "compile", "progress_bars", "display", "variables", "rules", "ops", "distributions"),
-        *("scipy", "stan", "protocols", "functions", ("elementary", "python_objects", "memory"), "kernels"),
-        *("compiled_rules", "numba_functions", "_generated", "engines", "patterns", "front", "programs", "transforms"),
-        *("scipy.optimize", "scipy.integrate", "stan.functionals", "profiling", "warming", ("testing", "table")),
-        *("__init__", "example", "command", "__main__"),
+        ("errors", "forks", "display"),
+        ("compile", "variables", "progress_bars"),
+        ("rules", "elementary", "python_objects", "memory"),
+        "ops",
+        ("distributions", "protocols", "functions", "kernels"),
+        ("compiled_rules", "numba_functions"),
+        ("engines", "_generated"),
+        ("front", "patterns"),
+        ("transforms", "programs"),
+        ("scipy", "testing", "profiling", "warming"),
+        ("stan", "command"),
+        ("__init__", "__main__", "table", "example"),
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),
     "contad.engines.source": (
@@ -35,17 +43,10 @@ ROOT_MODULES = {"errors", "forks", "progress_bars", "table"}  # beside __init__ 
 
 # ---- imports ---------------------------------------------------------------------------------------------------------
 class Imports(ast.NodeVisitor):
-    """The package's modules that a source imports at run time, with the line; imports for type checkers are free."""
+    """The package's modules that a source imports, at once, when it runs, or for its types, with the line."""
 
     def __init__(self):
         self.found = []
-
-    def visit_If(self, node):
-        if "TYPE_CHECKING" in ast.unparse(node.test):
-            for statement in node.orelse:
-                self.visit(statement)
-        else:
-            self.generic_visit(node)
 
     def visit_Import(self, node):
         self.found += [(alias.name, node.lineno) for alias in node.names if alias.name.split(".")[0] == "contad"]
@@ -113,7 +114,7 @@ def wrong_imports(module, source):
             wrong.append(f"line {line}: {target} is relative; write the full name")
             continue
         package, here, there = parting(module, target)
-        if package not in FLOORS:
+        if package not in FLOORS or (here, there) == ("example", "__init__"):  # which is written as users write
             continue
         floors = floor(package, here), floor(package, there)
         if None in floors:
@@ -127,6 +128,7 @@ def wrong_imports(module, source):
 
 
 def test_every_room_has_a_floor():
+    assert len(FLOORS["contad"]) <= 12
     names = {module.split(".")[1] for module in SOURCES}
     assert {name for name in names if floor("contad", name) is None} == set()
     modules = {path.stem for path in PACKAGE.glob("*.py")}
@@ -156,7 +158,7 @@ def test_what_is_no_part_of_compiled_code_is_imported_by_nothing_else():
     [
         ("contad.variables.stack", "from contad.rules.scalar_rule import rules", "rules.scalar_rule of a higher floor"),
         ("contad.variables.number", "import contad.ops", "imports contad.ops of a higher floor"),
-        ("contad.scipy.linalg", "from contad.transforms.gradients import x", "transforms.gradients of a higher floor"),
+        ("contad.kernels.lanes", "from contad.distributions.faces import x", "its sibling contad.distributions.faces"),
         ("contad.transforms.gradients", "import contad.scipy.optimize", "contad.scipy.optimize of a higher floor"),
         ("contad.ops.special", "from contad import grad", "contad.ops.special imports contad of a higher floor"),
         ("contad.ops.special", "from contad import engines", "imports contad.engines of a higher floor"),
@@ -177,8 +179,8 @@ def test_what_is_no_part_of_compiled_code_is_imported_by_nothing_else():
         ("contad.transforms.gradients", "import contad.novelty", "contad.novelty has no floor"),
         (
             "contad.rules.body",
-            "if TYPE_CHECKING:\n    pass\nelse:\n    import contad.ops",
-            "line 4: contad.rules.body imports contad.ops",
+            "if TYPE_CHECKING:\n    import contad.ops",
+            "line 2: contad.rules.body imports contad.ops",
         ),
     ],
 )
@@ -194,8 +196,9 @@ def test_a_wrong_import_is_found(module, source, message):
         ("contad.engines.records", "from contad.rules.scalar_rule import rules"),
         ("contad.engines.second_order.passes", "from contad.engines.matrix.array_sweep import inputs_of"),
         ("contad.variables.stack", "from contad.variables.var import Var\nimport numpy as np"),
-        ("contad.rules.body", "if TYPE_CHECKING:\n    from contad.transforms.gradients import grad"),
+        ("contad.transforms.gradients", "if TYPE_CHECKING:\n    from contad.rules.body import x"),
         ("contad.__init__", "from contad.transforms.gradients import grad"),
+        ("contad.example.logistic_regression", "import contad"),
     ],
 )
 def test_a_right_import_is_left_alone(module, source):
@@ -203,7 +206,7 @@ def test_a_right_import_is_left_alone(module, source):
 
 
 def circles(sources):
-    """Groups of modules that import each other, at once or when they run."""
+    """Groups of modules that import each other, at once, when they run, or for their types."""
     arrows = {}
     for module, source in sources.items():
         targets = {target if target in sources else f"{target}.__init__" for target, _ in imports_of(source)}
@@ -224,6 +227,102 @@ def test_no_modules_import_each_other_in_a_circle():
 def test_a_circle_is_found():
     planted = SOURCES | {"contad.rules.a": "import contad.rules.b", "contad.rules.b": "import contad.rules.a"}
     assert circles(planted) == ["contad.rules.a", "contad.rules.b"]
+
+
+# ---- Numba and LLVM --------------------------------------------------------------------------------------------------
+INTERNALS = ("numba.core", "numba.np", "numba.cpython", "numba.parfors", "numba.misc", "llvmlite", "numpy._core")
+# private names of Python, of locks, and of executors that Stan's parallel functions are given
+OF_OTHERS = {
+    *("_asdict", "_field_defaults", "_getframe", "_bootstrap", "_module_locks", "_is_owned", "_at_fork_reinit"),
+    *("_client", "_kwargs", "_shutdown", "_ivp"),
+}
+
+
+def private_names(sources):
+    """The private names that sources define or assign, as attributes, names, parameters and slots."""
+    found = set()
+    for source in sources:
+        for node in nodes_of(source):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found.add(node.name)
+            elif isinstance(node, ast.arg | ast.keyword):
+                found.add(node.arg)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                found.add(node.attr)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+                found.add(node.value)  # slots, and attributes that are set by name
+    return {name for name in found if name and name.startswith("_")}
+
+
+def reached_internals(source, own):
+    """Lines that reach into Numba, LLVM or NumPy: imports, also in generated text, and attributes of modules.
+
+    A private attribute that contad does not define belongs to somebody else. `own` are the names that it defines.
+    """
+    lines = [
+        f"line {k}: {text.strip()}"
+        for k, text in enumerate(source.splitlines(), 1)
+        if re.match(r"\s*(from|import) (numba import core\b|" + "|".join(map(re.escape, INTERNALS)) + r")\b", text)
+    ]
+    for node in nodes_of(source):
+        name = of = ""
+        if isinstance(node, ast.Attribute):
+            name, of = node.attr, ast.unparse(node.value)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr") and len(node.args) > 1:
+            name = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
+        is_private = name.startswith("_") and not name.startswith("__")
+        if (is_private and (of in MODULES or name not in own | OF_OTHERS)) or f"{of}.{name}" in INTERNALS:
+            lines.append(f"line {node.lineno}: {ast.unparse(node)}")
+    return lines
+
+
+MODULES = {"np", "numpy", "numba", "types"}
+OUTSIDE = {module: source for module, source in SOURCES.items() if not module.startswith("contad.compile.")}
+
+
+@functools.cache
+def own_private_names():
+    return private_names(OUTSIDE.values())
+
+
+def test_one_room_knows_the_insides_of_numba_and_numpy():
+    found = {module: reached_internals(source, own_private_names()) for module, source in OUTSIDE.items()}
+    assert {module: lines for module, lines in found.items() if lines} == {}
+
+
+def test_that_room_reaches_them():
+    """The search sees what does exist."""
+    inside = [source for module, source in SOURCES.items() if module not in OUTSIDE]
+    assert sum(len(reached_internals(source, own_private_names())) for source in inside) > 50
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from numba.core import cgutils",
+        "def f():\n    import llvmlite.binding as llvm",
+        "from numba import core",
+        "TEXT = \"\"\"\nfrom llvmlite import ir\n\"\"\"",
+        "np._core.umath.clip",
+        "numba.core.config.CACHE_DIR = 1",
+        "np._NoValue",
+        "types._type",
+        "f._can_compile",
+        "getattr(f, '_can_compile', True)",
+        "made._getvalue()",
+    ],
+)
+def test_a_reach_into_numba_is_found(source):
+    assert len(reached_internals(source, own_private_names())) == 1
+
+
+@pytest.mark.parametrize(
+    "source", ["from numba import njit, types", "import numba", "sys._getframe(1)", "f.__dict__", "numba.typed.List"]
+)
+def test_the_public_numba_is_left_alone(source):
+    assert reached_internals(source, own_private_names()) == []
 
 
 # ---- operations ------------------------------------------------------------------------------------------------------

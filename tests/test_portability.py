@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from contad.compile.lapack import find_routine
 from contad.compile.machine_code import SealedCache
-from contad.kernels.lapack import find_routine
 from tests.judges.sources import nodes_of
 
 ROOT = Path(__file__).parents[1]

@@ -181,8 +181,8 @@ def list_programs(choice: Choice = EVERYTHING) -> list[Program]:
     return [
         make_linear_recurrence(),
         make_recurrence_through("np.exp", np.exp, *exp, 2.0),
-        make_recurrence_through("contad.exp", contad.exp, *exp, 2.0),
-        make_recurrence_through("contad.tanh", contad.tanh, *tanh, 1.0),
+        make_recurrence_through("contad.ops.exp", contad.ops.exp, *exp, 2.0),
+        make_recurrence_through("contad.ops.tanh", contad.ops.tanh, *tanh, 1.0),
         make_recurrence_through("contad.gammaln", contad.gammaln, *log_gamma, 6.0, 10_000),
         make_program(
             "logistic regression", 12, {"full": {"n": 500}, QUICK: {"n": 20}}, observe,

@@ -1,13 +1,16 @@
 """`python -m contad` without a function: the bundled example, its fit and its gradient."""
 
 import csv
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from contad.command.examination import examine
 from contad.command.point import Problem
 from contad.command.report import CommandReport
-from contad.command.user_file import CommandError
+from contad.command.user_file import CommandError, load_module
 from contad.variables.open_types import Options
+
+_EXAMPLE = Path(__file__).parents[1] / "example" / "logistic_regression.py"  # a user's file like any other
 
 
 class ExampleReport(NamedTuple):
@@ -56,23 +59,23 @@ def examine_example(path: str | None, engine: str | None, tolerance: float) -> E
 
     Raises CommandError for a table that it cannot use.
     """
-    from contad.example import logistic_regression
-
-    place = logistic_regression.DATA if path is None else path
-    try:
-        table = logistic_regression.read_table(place)
-    except OSError as error:
-        raise CommandError(f"{place}: {error.strerror or error}") from error
-    except (ValueError, csv.Error) as error:
-        raise CommandError(str(error)) from error
-    names = ["intercept", *table.names]
-    values: Options = {"coefficients": [logistic_regression.CHECKED_AT] * len(names)}
-    values |= {"features": table.features, "malignant": table.malignant}
-    label = "contad.example.logistic_regression:log_posterior"
-    problem = Problem(label, logistic_regression.__file__, logistic_regression.log_posterior, values, ("coefficients",))
-    report = examine(problem, engine, tolerance, names)
-    try:
-        fitted = logistic_regression.fit(table, engine)
-    except ArithmeticError as error:
-        raise CommandError(f"{place}: {error}") from error
-    return ExampleReport(report, table, names, fitted, logistic_regression.CHECKED_AT)
+    with load_module(str(_EXAMPLE)) as logistic_regression:
+        place = logistic_regression.DATA if path is None else path
+        try:
+            table = logistic_regression.read_table(place)
+        except OSError as error:
+            raise CommandError(f"{place}: {error.strerror or error}") from error
+        except (ValueError, csv.Error) as error:
+            raise CommandError(str(error)) from error
+        names = ["intercept", *table.names]
+        values: Options = {"coefficients": [logistic_regression.CHECKED_AT] * len(names)}
+        values |= {"features": table.features, "malignant": table.malignant}
+        label = "contad.example.logistic_regression:log_posterior"
+        log_posterior = logistic_regression.log_posterior
+        problem = Problem(label, str(_EXAMPLE), log_posterior, values, ("coefficients",))
+        report = examine(problem, engine, tolerance, names)
+        try:
+            fitted = logistic_regression.fit(table, engine)
+        except ArithmeticError as error:
+            raise CommandError(f"{place}: {error}") from error
+        return ExampleReport(report, table, names, fitted, logistic_regression.CHECKED_AT)

@@ -42,7 +42,7 @@ example: model.py contains
     import contad
     times = [1.0, 2.0, 4.0]
     def log_likelihood(times, rate=0.5):
-        return sum(contad.log(rate) - rate * t for t in times)
+        return sum(np.log(rate) - rate * t for t in times)
 and times.csv contains
     times,clinic
     1.5,north

@@ -21,16 +21,22 @@ _DOUBLE = 12  # NPY_DOUBLE
 _DATA = 2  # the word of an array object
 
 
-def _register() -> None:
-    """Give machine code NumPy's class of arrays, and what makes one."""
+def published_functions(*places: int) -> list[int]:
+    """The addresses of what NumPy publishes for modules in C, by their places in its table."""
     find = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
     held: Any = np  # whose module for C has no types
-    table = (ctypes.c_void_p * (_NEW + 1)).from_address(find(held._core._multiarray_umath._ARRAY_API, None))
-    assert table[_TYPE] == id(np.ndarray)
-    llvm.add_symbol("contad_array_class", table[_TYPE])
-    llvm.add_symbol("contad_new_array", table[_NEW])
+    table = (ctypes.c_void_p * (max(places) + 1)).from_address(find(held._core._multiarray_umath._ARRAY_API, None))
+    return [int(table[k] or 0) for k in places]
+
+
+def _register() -> None:
+    """Give machine code NumPy's class of arrays, and what makes one."""
+    of_arrays, new = published_functions(_TYPE, _NEW)
+    assert of_arrays == id(np.ndarray)
+    llvm.add_symbol("contad_array_class", of_arrays)
+    llvm.add_symbol("contad_new_array", new)
 
 
 _register()

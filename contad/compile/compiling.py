@@ -18,6 +18,7 @@ from typing import Any
 
 from contad.compile.trust import Folder, code_folder, make_folder, private_folder
 from contad.errors import OWN_FILES
+from contad.forks import hold_while_forking
 
 _BEGAN = time.time()
 _MARK = os.urandom(16)  # of this process
@@ -43,6 +44,14 @@ INTERNAL_OPTIONS = {  # of what compiled code calls, and Python does not
 def write_options(options: dict[str, Any] = NJIT_OPTIONS) -> str:
     """Options of njit as source."""
     return ", ".join(f"{name}={value!r}" for name, value in options.items())
+
+
+@functools.cache
+def hold_llvm_while_forking() -> None:
+    """Let forks wait for LLVM: a compiler that another thread has left in the middle of its work is of no use there."""
+    from llvmlite.binding import ffi
+
+    hold_while_forking(ffi.lib._lock._lock)
 
 
 def cache_directory() -> Path:

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from contad.compile.compiling import LONGEST, cache_directory, has_changed, note_write, stem_of
+from contad.compile.compiling import LONGEST, cache_directory, has_changed, hold_llvm_while_forking, note_write, stem_of
 from contad.compile.image_files import Image, unpack
 from contad.compile.trust import private_folder
-from contad.forks import hold_llvm_while_forking, make_lock
+from contad.forks import make_lock
 
 _OF_PYTHON = "contad_"  # names of `contad.python_objects.python_functions` begin so
 _lock = make_lock()

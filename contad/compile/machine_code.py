@@ -20,10 +20,10 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.sigutils import normalize_signature
 from numba.core.typeinfer import register_dispatcher
 
-from contad.compile.compiling import has_changed, library_digest
+from contad.compile.compiling import has_changed, hold_llvm_while_forking, library_digest
 from contad.compile.trust import Folder, code_folder, has_owners, make_folder
 from contad.errors import OWN_FILES, UnsupportedError
-from contad.forks import hold_llvm_while_forking, hold_while_forking
+from contad.forks import hold_while_forking
 
 _DIGEST = 32  # bytes of SHA-256
 # what decides, beside the processor, how Numba compiles; without its own library of vector functions code that calls

@@ -5,13 +5,12 @@ import sys
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.core.errors import TypingError
-from numba.core.registry import cpu_target
+from numba import TypingError, types
 
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, overload_by_text
+from contad.compile.typing_rules import declared_type
 from contad.errors import UnsupportedError
 from contad.functions.pickling import Decorated
 from contad.functions.user_call import numba_function
@@ -30,7 +29,7 @@ def numba_type(function: Compilable) -> Any:
     if is_in_bodies(function) and function not in _declared:
         _declared.add(function)
         _declare(function)
-    found = find_type(function)
+    found = declared_type(function)
     if found is None:
         name = _public_name(function)
         raise UnsupportedError(f"{name} cannot be called inside njit; {function.instead}")
@@ -53,13 +52,6 @@ def _public_name(function: Compilable) -> str:
 def is_checkpoint(x: Any) -> bool:
     """Whether it is `contad.checkpoint`, of a room above."""
     return isinstance(x, Compilable) and x.function.__name__ == "checkpoint"
-
-
-def find_type(function: Any) -> Any:
-    """The type that has been declared of a function; None where there is none."""
-    context = cpu_target.typing_context
-    context.refresh()
-    return context._lookup_global(function)
 
 
 _declared: set[Compilable] = set()

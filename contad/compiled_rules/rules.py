@@ -10,11 +10,11 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from numba import types
-from numba.core.registry import cpu_target
 
 from contad.compile.compiling import NJIT_OPTIONS, load_cached, write_options
 from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, require_compilable
+from contad.compile.typing_rules import declared_type
 from contad.compiled_rules.elementwise_calls import PLAIN, over_elements
 from contad.compiled_rules.rule_source import or_call, partial_source, value_source
 from contad.distributions.formula import Formula
@@ -116,8 +116,7 @@ def numba_type(rule: ScalarRule) -> Any:
             known["check"] = lambda: require_compilable(rule.name, value, (types.float64,) * rule.arity)
         exec(_PLAIN_CALL.format(names=names, floats=floats), known)
         add_overload(rule)(known["typing"])
-        cpu_target.typing_context.refresh()
-    return cpu_target.typing_context._lookup_global(rule)
+    return declared_type(rule)
 
 
 _declared: set[ScalarRule] = set()

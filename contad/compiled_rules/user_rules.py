@@ -8,15 +8,14 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import types
-from numba.core.errors import NumbaError
+from numba import NumbaError, types
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.compile.named_bodies import body_by_name
 from contad.compile.overloads import overload_by_text, require_compilable
-from contad.compiled_rules.callables import find_type
+from contad.compile.typing_rules import declared_type
 from contad.compiled_rules.line_parts import PARTS
 from contad.errors import RuleError, UnsupportedError
-from contad.functions.python_copy import is_dispatcher
 from contad.rules.array_rule import ArrayRule
 from contad.rules.compilable import PART, MakesRules, Parts, WithParts, functions_of_text
 
@@ -40,7 +39,7 @@ def numba_type(rule: WithParts) -> Any:
             return [f"return value({given})"], {"value": parts.value}
 
         overload_by_text(rule, parameters_of(parts), write)
-    return find_type(rule)
+    return declared_type(rule)
 
 
 def type_of_maker(function: MakesRules) -> Any:
@@ -58,7 +57,7 @@ def type_of_maker(function: MakesRules) -> Any:
 
         given = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in function.signature.parameters.values()]
         overload_by_text(function, ", ".join(str(p.replace(annotation=p.empty)) for p in given), write)
-    return find_type(function)
+    return declared_type(function)
 
 
 _makers: set[MakesRules] = set()

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.distributions.formula import Cases, Formula
-from contad.rules.compilable import Compilable
+from contad.rules.compilable import LOOPS, Compilable
 from contad.rules.float_loops import LoopKey, as_list, float_loop
 from contad.rules.scalar_rule import ScalarRule, owner_of
 from contad.variables import arguments
@@ -24,7 +24,6 @@ from contad.variables.creation import array
 from contad.variables.number import Carrier, Number, peek
 from contad.variables.open_types import Value
 
-LOOPS = "contad.distributions.loops"  # the module of the functions written here
 # by the kind of an argument: the condition in words, and for one element
 DOMAINS = {
     "real": ("be a number, not nan", "{x} == {x}"),

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from llvmlite import ir
 from numba import types
-from numba.core.typing import signature
 from numba.extending import intrinsic, lower_builtin, type_callable
 
 from contad.compile.compiling import NJIT_OPTIONS
+from contad.compile.emitting import ir
 from contad.compile.machine_code import njit
+from contad.compile.typing_rules import signature
 
 _DOUBLE, _INT = ir.DoubleType(), ir.IntType(64)
 

@@ -56,14 +56,9 @@ def has_fast_registers() -> bool:
 
     Without them a kernel is right, and slower than the C library.
     """
-    from llvmlite import binding
-    from numba.core import config
+    from contad.compile.wide_registers import processor_features
 
-    features = config.CPU_FEATURES
-    if features is None:
-        found = binding.get_host_cpu_features()
-    else:
-        found = {name.lstrip("+"): name.startswith("+") for name in features.split(",") if name}
+    found = processor_features()
     return bool(found.get("fma") and found.get("avx2"))
 
 

@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.extending import lower_builtin, type_callable
-from numba.np.arrayobj import make_array, populate_array
 
+from contad.compile.emitting import ir, make_array, pack, populate_array
 from contad.compile.overloads import add_overload, in_machine_code
 
 ROWS = 256  # numbers in a row, a multiple of 8: some rows of one loop stay in the first cache
@@ -79,4 +78,4 @@ def _lower_row(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         itemsize=context.get_constant(types.intp, 8),
         meminfo=None,
     )
-    return made._getvalue()
+    return pack(made)

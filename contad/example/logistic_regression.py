@@ -48,7 +48,7 @@ def log_posterior(coefficients: Any, features: list[list[float]], malignant: lis
         logit = intercept
         for slope, value in zip(slopes, x, strict=True):
             logit = logit + slope * value
-        total = total + y * logit - contad.log1p_exp(logit)
+        total = total + y * logit - np.logaddexp(0.0, logit)
     return total
 
 

@@ -7,7 +7,7 @@ Several gradients, and a value beside them, are one operation whose result is a 
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit, types
@@ -15,18 +15,15 @@ from numba import njit, types
 from contad.compiled_rules.user_rules import holds_derivative
 from contad.engines.tape.rule_records import register_user_rule
 from contad.errors import UnsupportedError
-from contad.front.form import Form
+from contad.front.form import Derived, Form
 from contad.rules.compilable import Parts, WithParts
 from contad.variables.open_types import Function, Nested, NumbaType
-
-if TYPE_CHECKING:
-    from contad.front.derivative import Derivative
 
 
 class CalledDerivative(WithParts):
     """A derivative of a function, as an operation on the arguments that have derivatives."""
 
-    def __init__(self, derivative: "Derivative", parts: Parts) -> None:
+    def __init__(self, derivative: Derived, parts: Parts) -> None:
         self.name, self.derivative, self.parts = derivative.what, derivative, parts
         self.calls: list[Any] = []
 
@@ -46,7 +43,7 @@ class CalledDerivative(WithParts):
 class _Texts:
     """The texts of arguments, where those at `active` have derivatives and the backward part has the others first."""
 
-    def __init__(self, derivative: "Derivative", given: tuple[NumbaType, ...]) -> None:
+    def __init__(self, derivative: Derived, given: tuple[NumbaType, ...]) -> None:
         self.derivative, self.given = derivative, given
         self.names = [f"x_{k}" for k in range(len(given))]
         self.active = tuple(k for k, t in enumerate(given) if holds_derivative(t))
@@ -65,10 +62,9 @@ class _Texts:
         """An argument in the backward part."""
         return f"saved[{self.active.index(k)}]" if k in self.active else f"x_{k}"
 
-    def other(self, form: Form) -> "Derivative":
+    def other(self, form: Form) -> Derived:
         """Another derivative of the function, by an engine that leaves the caller's records alone."""
-        gradient = self.derivative
-        return type(gradient)(gradient.f, form, "generated", gradient.eager, gradient.frozen.memo)
+        return self.derivative.another(form, "generated")
 
     def parts(self, forward: list[str], backward: list[str], known: dict[str, Any]) -> Parts:
         """The operation; `forward` ends with names `found`, `saved`, `backward` returns cotangents."""
@@ -163,12 +159,12 @@ def _unpack(texts: _Texts) -> list[str]:
     return [*lines, f"    return {'found[0], ' if form.kind == 'value_and_grad' else ''}{gradient}"]
 
 
-def _tangent(derivative: "Derivative", given: tuple[NumbaType, ...]) -> tuple[list[str], dict[str, Any]]:
+def _tangent(derivative: Derived, given: tuple[NumbaType, ...]) -> tuple[list[str], dict[str, Any]]:
     """The call of contad.jvp of a function whose value is a number: by its gradients."""
     primals, tangents = given
     count = len(primals)
     form = Form("value_and_grad", tuple(range(count)))
-    both = type(derivative)(derivative.f, form, derivative.engine, derivative.eager, derivative.frozen.memo)
+    both = derivative.another(form, derivative.engine)
     terms = (
         f"np.sum(grads[{k}] * x_1[{k}])" if isinstance(t, types.Array) else f"grads[{k}] * x_1[{k}]"
         for k, t in enumerate(tangents)
@@ -177,7 +173,7 @@ def _tangent(derivative: "Derivative", given: tuple[NumbaType, ...]) -> tuple[li
     return [f"    z, grads = both({given_text})", f"    return z, {' + '.join(terms)}"], {"both": both, "np": np}
 
 
-def compile_call(derivative: "Derivative", given: tuple[NumbaType, ...]) -> Any:
+def compile_call(derivative: Derived, given: tuple[NumbaType, ...]) -> Any:
     """The result of compilation of a derivative for arguments of which some are variables of the tape."""
     form = derivative.form
     if form.kind == "jvp" and _are_tuples(given):
@@ -199,7 +195,7 @@ def _are_tuples(given: tuple[NumbaType, ...]) -> bool:
     return flat and len({len(part) for part in parts}) == 1
 
 
-def _operation(derivative: "Derivative", given: tuple[NumbaType, ...]) -> tuple[list[str], dict[str, Any]]:
+def _operation(derivative: Derived, given: tuple[NumbaType, ...]) -> tuple[list[str], dict[str, Any]]:
     """The lines of a call of the derivative as one operation, and what they name."""
     form, texts = derivative.form, _Texts(derivative, given)
     make: Callable[[_Texts], Parts] | None = None

@@ -7,9 +7,9 @@ import re
 import traceback
 
 import numpy as np
-from numba import typeof
-from numba.core.errors import NumbaError
+from numba import NumbaError, typeof
 
+from contad.compile.dispatchers import signature_for
 from contad.errors import ContadError, LostDerivativeError, UnsupportedError
 from contad.front.choice import reason
 from contad.front.first_call import is_rounding
@@ -111,9 +111,7 @@ def _for_comparison(x: Nested) -> Nested:
 def _refusal_of_numba(f: NumbaFunction, args: list[Nested], kwargs: Options) -> str | None:
     """What to say where Numba cannot compile the function itself; None where it can."""
     try:
-        f._numba_type_.get_call_type(
-            f.typingctx, tuple(map(typeof, args)), {name: typeof(x) for name, x in kwargs.items()}
-        )
+        signature_for(f, tuple(map(typeof, args)), {name: typeof(x) for name, x in kwargs.items()})
     except NumbaError as error:
         return _tell_refusal(f, error)
     except Exception:  # of typeof, for values without a type

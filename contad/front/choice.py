@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from numba.core.errors import NumbaError
+from numba import NumbaError
 
 from contad.compile.linked_code import calls_function
 from contad.engines import compiled_engine

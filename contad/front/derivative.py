@@ -14,15 +14,20 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numba import typeof, types
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.dispatcher import OmittedArg
-from numba.core.errors import NumbaError
-from numba.core.registry import CPUDispatcher
-from numba.core.sigutils import normalize_signature
+from numba import NumbaError, typeof, types
 from numba.extending import typeof_impl
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.compile.linked_code import defer_code
+from contad.compile.numba_objects import (
+    Dispatcher,
+    as_python_object,
+    given_type,
+    given_value,
+    global_compiler_lock,
+    load_overload,
+)
+from contad.compile.typing_rules import normalize_signature
 from contad.compiled_rules.user_rules import holds_derivative
 from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
@@ -34,7 +39,7 @@ from contad.front.plan import OUT, VECTOR, Plan, plan
 from contad.front.written_out import write_out
 from contad.functions.memo import memo_of
 from contad.functions.pickling import reference, remade
-from contad.functions.python_copy import NOT_COPIED, is_dispatcher
+from contad.functions.python_copy import NOT_COPIED
 from contad.functions.user_call import level_of_user
 from contad.memory.arena import TOO_LARGE
 from contad.numba_functions.fingerprint import Fingerprint, text_of_type
@@ -56,7 +61,7 @@ _STUBS["jvps"] = _STUBS["jvp"]
 
 
 # To a dispatcher of Numba's a variable is some Python object; asked for its type, it refuses.
-NoNumbaType._code = types.pyobject._code
+as_python_object(NoNumbaType)
 
 
 @typeof_impl.register(Carrier)
@@ -64,7 +69,7 @@ def _no_type(val: Carrier, c: Any) -> None:
     NoNumbaType().refuse()
 
 
-class Derivative(CPUDispatcher, WrittenOut):
+class Derivative(Dispatcher, WrittenOut):
     """A dispatcher that computes a derivative of the dispatcher f.
 
     `eager()` gives the function that answers calls which no compiled engine takes, with the same arguments.
@@ -83,7 +88,7 @@ class Derivative(CPUDispatcher, WrittenOut):
     ) -> None:
         self.what = f"{form.shown}: {f.__name__}"  # Numba asks for the name of what it initialises
         stub = _with_vector(f, form) if form.takes_vector or form.out else _STUBS.get(form.kind, f.py_func)
-        super().__init__(stub, targetoptions={"nopython": True})
+        super().__init__(stub)
         self.f = f
         self.form = form
         self.engine = engine
@@ -104,6 +109,10 @@ class Derivative(CPUDispatcher, WrittenOut):
         self._kept: list[Any] = []  # what entries need that look at functions among the arguments
         self._made_by = made_by or (None, {})
         install_finder()
+
+    def another(self, form: Form, engine: str | None) -> "Derivative":
+        """Another derivative of the same function."""
+        return Derivative(self.f, form, engine, self.eager, self.frozen.memo)
 
     def __repr__(self) -> str:
         return f"<contad.{self.what}>"
@@ -132,9 +141,8 @@ class Derivative(CPUDispatcher, WrittenOut):
         return self.frozen.noted
 
     # ---- calls from Python -------------------------------------------------------------------------------------------
-    def _compile_for_args(self, *args: Nested, **kwargs: Nested) -> Function:
-        """Called by Numba for argument types that are new; what it returns is called with the arguments."""
-        self._compilation_chain_init_hook()
+    def find_entry(self, *args: Nested, **kwargs: Nested) -> Function:
+        """What is called with arguments for whose types no machine code has been let in."""
         self.frozen.check()
         require_read(self.what, zip(self._argument_names(len(args)), args, strict=True))
         try:
@@ -142,15 +150,13 @@ class Derivative(CPUDispatcher, WrittenOut):
                 for one in leaves_of(args):
                     if is_dispatcher(one):
                         self._frozen_argument(one).check()
-                given = tuple(types.Omitted(a.value) if isinstance(a, OmittedArg) else self._type_of(a) for a in args)
+                given = tuple(given_type(a) or self._type_of(a) for a in args)
                 self.compile(given)
                 return functools.partial(self._call_first, tuple(map(types.unliteral, given)))
         except UnsupportedError as error:
             if self.engine is not None and not any(map(holds_carriers, args)):
                 raise
             return functools.partial(self._run_eager, str(error))
-        finally:
-            self._types_active_call: set[tuple[NumbaType, ...]] = set()
 
     def _call_first(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
         """The first call with arguments of these types; once it has succeeded, machine code is called at once.
@@ -173,7 +179,7 @@ class Derivative(CPUDispatcher, WrittenOut):
                 for one in leaves_of(args):
                     if is_dispatcher(one):
                         entry = self._frozen_argument(one).guard(entry, kept=self._kept)
-                self._insert([t._code for t in given], entry, False)
+                self.let_in(given, entry)
         return result
 
     def _frozen_argument(self, function: NumbaFunction) -> Frozen:
@@ -190,7 +196,7 @@ class Derivative(CPUDispatcher, WrittenOut):
     def _call_and_compare(self, given: tuple[NumbaType, ...], args: tuple[Nested, ...]) -> Nested:
         module, served = self._made[given]
         dispatchers = self.noted.dispatchers
-        args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
+        args = tuple(map(given_value, args))
         told, form = self.frozen.is_told(), self.form
         no_value = self.form.mode == "vjp"  # whose value is that of f
         compared = (told and (no_value or served.is_compared())) or (no_value and self.form.has_aux)
@@ -232,7 +238,7 @@ class Derivative(CPUDispatcher, WrittenOut):
 
     def _find_lost(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
         """Answer a call whose sweep loses digits: with other ways to the derivatives in place of nans."""
-        args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
+        args = tuple(map(given_value, args))
         was_lost()  # what was before
         form, result = self.form, self.overloads[given].entry_point(*args)
         if form.kind in FILLED and not was_lost():
@@ -258,16 +264,16 @@ class Derivative(CPUDispatcher, WrittenOut):
         if self._columns is None:
             argnums = self.form.argnums or tuple(range(len(args)))
             form = Form("jacfwd", argnums, self.form.single, self.form.has_aux)
-            self._columns = Derivative(self.f, form, None, self.eager, self.frozen.memo)
+            self._columns = self.another(form, None)
         found = self._columns(*(args[:-1] if self.form.out else args))
         return found[0] if self.form.has_aux else found
 
     def _call_checkpointed(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
         """Answer a call that needs more memory than there may be: with loops that are checkpointed; tell of it once."""
-        args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
+        args = tuple(map(given_value, args))
         if self._saving is None:
             form = self.form._replace(checkpoint=True)
-            self._saving = Derivative(self.f, form, self.choices[given].engine, self.eager, self.frozen.memo)
+            self._saving = self.another(form, self.choices[given].engine)
         try:
             result = self._saving(*args)
         except MemoryError as error:
@@ -283,11 +289,11 @@ class Derivative(CPUDispatcher, WrittenOut):
 
     def _call_next_engine(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
         """Answer a call for which compiled code of these types raises EngineLimitError; tell of it once."""
-        args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
+        args = tuple(map(given_value, args))
         try:
             following = COMPILED[COMPILED.index(str(self.choices[given].engine)) + 1]
             if self._following is None:
-                self._following = Derivative(self.f, self.form, following, self.eager, self.frozen.memo)
+                self._following = self.another(self.form, following)
             result = self._following(*args)
         except UnsupportedError as error:
             following, result = DEFAULT, self._run_eager(str(error), *args)
@@ -313,7 +319,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         else:
             args = form.of_f(args)
             form = form._replace(kind="value_and_grad", along=(), out=False)
-        other = Derivative(self.f, form, engine, self.eager, self.frozen.memo)
+        other = self.another(form, engine)
         return other.compile(tuple(map(self._type_of, args)))(*args)[0]
 
     def _convert(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
@@ -355,7 +361,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         if self.py_func.__code__.co_flags & inspect.CO_VARARGS:  # which Numba has packed
             args = (*args[:-1], *args[-1])
         try:
-            found = self.eager()(*(a.value if isinstance(a, OmittedArg) else a for a in args))
+            found = self.eager()(*map(given_value, args))
         except UnsupportedError as error:
             if NOT_COPIED not in str(error):
                 raise
@@ -443,7 +449,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         """Have no call go straight to machine code, those that are bound included."""
         self._recompilations[0] += 1
         self._called.clear()
-        self._clear()
+        self.forget_entries()
 
     def recompile(self) -> None:
         """Compile all signatures again, with what the names of the function stand for now."""
@@ -486,9 +492,8 @@ class Derivative(CPUDispatcher, WrittenOut):
         module = served.load(names)
         derivative = module.derivative
         self._made[args] = module, served
-        found = None if choice.run else derivative._cache.load_overload(args, self.targetctx)
+        found = None if choice.run else load_overload(derivative, args, self.targetctx)
         if found is not None:
-            self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
             return found
         if choice.run is None:  # machine code is missing, damaged, or for another processor
             choice = choose(p, [choice.engine])

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 
 import numpy as np
-from numba import types
-from numba.core.errors import NumbaError
+from numba import NumbaError, types
 
 from contad.errors import ValueMismatchError
 from contad.front.form import Form

@@ -1,12 +1,13 @@
 """Which derivative of a function is meant, and the source of the compiled function that gives it from an engine's."""
 
-from typing import Literal, NamedTuple
+from collections.abc import Hashable
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from numba import types
 
 from contad.errors import UnsupportedError
 from contad.numba_functions.request import Mode, Numerics
-from contad.variables.open_types import Nested, NumbaType
+from contad.variables.open_types import Nested, NumbaFunction, NumbaType
 
 Kind = Literal[
     "grad", "value_and_grad", "vjp", "jvp", "hvp", "hessian", "jacfwd", "jacrev", "jacobian", "laplacian",
@@ -225,3 +226,17 @@ def shape_checks(
 def _axes(t: NumbaType) -> Nested:
     """The structure of an argument: how many axes its arrays have; -1 for a number."""
     return tuple(map(_axes, t)) if isinstance(t, types.BaseTuple) else getattr(t, "ndim", -1)
+
+
+class Derived(Protocol):
+    """A derivative of a Numba function, as what is made of it knows it: see `contad.front.derivative.Derivative`."""
+
+    f: NumbaFunction
+    form: Form
+    engine: str | None
+    what: str
+    called: dict[tuple[Hashable, ...], Any]
+    calls_of_tape: list[Any]
+
+    def another(self, form: Form, engine: str | None) -> Self:
+        """Another derivative of the same function."""

@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import typeof, types
-from numba.core.errors import NumbaError
+from numba import NumbaError, typeof, types
 
 from contad.engines import compiled_engine
+from contad.engines.source.ir.dependency_notes import NotedGraph
 from contad.errors import EngineLimitError, StaleSourceError, UnsupportedError
 from contad.front.choice import reason
 from contad.front.user_function import UserFunction
 from contad.memory.arena import TOO_LARGE, memory_limit
 from contad.numba_functions.frozen import Frozen
 from contad.numba_functions.request import Mode, Request
-from contad.patterns.noted_graph import NotedGraph
 from contad.variables.open_types import Nested, Options
 from contad.variables.trees import flatten, map_leaves
 

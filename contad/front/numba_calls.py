@@ -11,6 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
+from contad.compile.dispatchers import signature_for
 from contad.engines import engine as engine_class
 from contad.engines.stream.continued import number_result, several_results
 from contad.errors import LostDerivativeError, OutputError, UnsupportedError
@@ -193,8 +194,7 @@ def _kind(f: NumbaFunction, n: int, x: Nested) -> Hashable:
 
 def _type_of(f: NumbaFunction, n: int, x: Nested) -> NumbaType:
     """The Numba type of argument n; the refusal says what to pass where Numba's would not."""
-    from numba import typeof
-    from numba.core.errors import NumbaError
+    from numba import NumbaError, typeof
 
     try:
         return typeof(x)
@@ -212,10 +212,10 @@ def _find(
 
     if not all(isinstance(x, types.Number | types.Boolean | types.UnicodeType) for x in given) and may_write_arrays(f):
         return None
-    from numba.core.errors import NumbaError
+    from numba import NumbaError
 
     try:
-        signature = f._numba_type_.get_call_type(f.typingctx, given, {})
+        signature = signature_for(f, given)
     except NumbaError:  # it cannot be compiled itself, as its copy will say
         return None
     if signature is None:  # its signatures are given, and none fits

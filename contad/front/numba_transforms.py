@@ -4,8 +4,8 @@ What knows Numba is imported with the first Numba function that is differentiate
 """
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, get_args
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, TypeVar, get_args
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from contad.variables.trees import flatten, map_leaves, output_leaves, with_cota
 
 if TYPE_CHECKING:
     from contad.front.derivative import Derivative
-    from contad.front.user_function import UserFunction
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -81,8 +80,19 @@ class Transform(Generic[P, R], MakesDerivatives):
         return type_of(self)
 
 
+class LookedAt(Protocol):
+    """A function that a transform was given: see `UserFunction`."""
+
+    dispatcher: NumbaFunction
+    name: str
+
+    @property
+    def memo(self) -> dict[Hashable, Any]:
+        """What has been made of the function."""
+
+
 def gradient_of(
-    f: "UserFunction", transform: Transform, options: Options, eager: Callable[[], Function]
+    f: LookedAt, transform: Transform, options: Options, eager: Callable[[], Function]
 ) -> "Derivative":
     """A new object for transform(f, **options) of a Numba function; `eager()` takes what no compiled engine does."""
     from contad.front.derivative import Derivative
@@ -108,7 +118,7 @@ def require_flag(what: str, checkpoint: bool, name: str = "checkpoint") -> None:
 
 
 def higher_of(
-    f: "UserFunction", kind: Any, eager: Callable[[], Function], made_by: tuple[Function, Options], vector: int = -1,
+    f: LookedAt, kind: Any, eager: Callable[[], Function], made_by: tuple[Function, Options], vector: int = -1,
     size: int = 0,
 ) -> "Derivative":  # fmt: skip
     """The compiled matrix of derivatives of a Numba function, or product; `eager()` takes what no engine does."""
@@ -148,7 +158,7 @@ def pair_of(
 
 
 def call_compiled_vjp(
-    f: "UserFunction", primals: tuple[Nested, ...], what: str, pair: "Derivative"
+    f: LookedAt, primals: tuple[Nested, ...], what: str, pair: "Derivative"
 ) -> tuple[Nested, Function] | None:
     """The value of a Numba function and its pullback by its compiled vjp; None where only the eager engine takes it."""
     try:
@@ -156,7 +166,7 @@ def call_compiled_vjp(
             own = tuple(map(_own_parts, primals))
     except UnsupportedError:
         return None
-    from numba.core.errors import TypingError
+    from numba import TypingError
 
     pair.frozen.check()
     try:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from numba import typeof, types
 
+from contad.compile.dispatchers import compiles_on_demand, signature_for
+from contad.compile.numba_code import literal_shape
 from contad.engines import compiled_engine
 from contad.errors import OutputError, UnsupportedError
 from contad.front import lane_plans
@@ -28,7 +30,6 @@ from contad.front.jacobian_plans import Jacobian
 from contad.front.row_plans import RowProducts, SeveralTangents
 from contad.front.trace_plans import plan_blocks, plan_trace, value_of_blocks
 from contad.numba_functions.request import ASKS, Request
-from contad.numba_functions.result_shapes import literal_shape
 from contad.numba_functions.writes import may_write_arrays
 from contad.numba_functions.written_arrays import OVERLAPS, describe_needed, describe_tuple
 from contad.variables.open_types import NumbaFunction, NumbaType
@@ -265,12 +266,12 @@ def _rows_plan(
 
 def _type_of_result(f: NumbaFunction, call: PlannedCall, what: str) -> NumbaType:
     """The type of the result of f, which is compiled for it only where an engine that reads it cannot tell."""
-    if f._can_compile and call.request.types not in f.overloads:
+    if compiles_on_demand(f) and call.request.types not in f.overloads:
         told = compiled_engine("generated").infer
         inferred = None if told is None else told(call.request)
         if inferred is not None:
             return inferred
-    found = f._numba_type_.get_call_type(f.typingctx, call.request.types, {})
+    found = signature_for(f, call.request.types)
     if found is None:
         raise UnsupportedError(f"{what}: its signatures are given, and none fits")
     return found.return_type

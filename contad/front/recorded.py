@@ -8,7 +8,7 @@ import numpy as np
 from contad.functions.pickling import SEND, OfThisProcess
 from contad.functions.user_call import name_of, split_aux
 from contad.ops.close_values import LOST, was_lost
-from contad.variables.activation import activate, pull, seeds, trees_of
+from contad.variables.activation import activate, seeds, trees_of
 from contad.variables.number import map_numbers
 from contad.variables.open_types import Function, Nested
 from contad.variables.overlaps import set_apart
@@ -46,7 +46,7 @@ class Recorded:
             found = []
             for leaf, z_bar in with_cotangents(what, result, leaves, cotangent):
                 found += seeds(s, leaf, z_bar)
-            cotangents = tuple(pull(s, active, found))
+            cotangents = tuple(s.pull(active, found))
             if LOST and was_lost() and find_lost is not None and self._has_its_primals():
                 return find_lost(cotangents, cotangent)
             return cotangents

@@ -1,26 +1,30 @@
 """What a transform is inside compiled code: a function of a Numba function that gives its derivative, a dispatcher."""
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from numba import types
-from numba.core.typing.templates import AbstractTemplate, fold_arguments, signature
 from numba.extending import lower_builtin, overload
 
+from contad.compile.typing_rules import AbstractTemplate, fold_arguments, overload_template, signature
 from contad.errors import UnsupportedError
 from contad.front.repeated import calling, is_first_gradient, tangent_of_gradient
-from contad.variables.open_types import NumbaType
-
-if TYPE_CHECKING:
-    from contad.front.numba_transforms import Transform
+from contad.variables.open_types import Function, NumbaType
 
 
-def type_of(transform: "Transform") -> NumbaType:
+class Typed(Protocol):
+    """A transform that has a type: see `Transform`."""
+
+    function: Function
+    made_for: Function | None
+
+
+def type_of(transform: Typed) -> NumbaType:
     """The Numba type of `contad.grad` and its kin; found by Numba where a compiled function names it."""
     return _type_of_call(transform) if transform.made_for else _type_of_maker(transform)
 
 
-def _type_of_maker(transform: "Transform") -> NumbaType:
+def _type_of_maker(transform: Typed) -> NumbaType:
     """The type of a transform whose result is called later, as contad.grad(f)(x)."""
     name = transform.function.__name__
     own = inspect.signature(transform.function)
@@ -100,12 +104,7 @@ def _type_of_call(transform: Any) -> NumbaType:
             derivative = transform.made_for(f.dispatcher)
             return lambda f, primals, tangents: derivative(primals, tangents)
 
-    from numba.core.registry import cpu_target
-
-    cpu_target.typing_context.refresh()
-    (template,) = cpu_target.typing_context.resolve_value_type(call).templates
-
-    class Checked(template):  # type: ignore[misc, valid-type]
+    class Checked(overload_template(call)):  # type: ignore[misc]
         """Numba keeps what an overload has given for these types, which the function may no longer be."""
 
         def generic(self, args: tuple[NumbaType, ...], kws: dict[str, NumbaType]) -> Any:

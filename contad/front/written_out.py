@@ -4,22 +4,20 @@ It is what stands between a call and an engine's `run` (`contad.front.plan`), wi
 that the engine knows as it knows a function of matrices.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 import numpy as np
 
 from contad.errors import OverlapError, UnsupportedError
+from contad.front.form import Derived
 from contad.front.plan import plan
 from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.rules.compilable import functions_of_text
 from contad.variables.open_types import NumbaType
 
-if TYPE_CHECKING:
-    from contad.front.derivative import Derivative
 
-
-def write_out(derivative: "Derivative", given: tuple[NumbaType, ...]) -> Any:
+def write_out(derivative: Derived, given: tuple[NumbaType, ...]) -> Any:
     """The Numba function for arguments of these types; UnsupportedError where there is none."""
     form = derivative.form
     if form.kind == "jacobian":  # by columns or by rows, which is asked when it runs

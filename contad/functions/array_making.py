@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.protocols.number_methods import as_array
-from contad.variables.array import Array
+from contad.variables.array import Array, as_array
 from contad.variables.array_methods import Flat
 from contad.variables.boxes import box_up
 from contad.variables.creation import array as array_of, assignable, full as full_of, makes_arrays_of_variables

@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.errors import LostDerivativeError
 from contad.functions.bound_names import CAN_BIND, bind_names
 from contad.functions.live_reads import LiveGlobals, LiveModule, Standing, is_of_module, weakly
@@ -22,7 +23,6 @@ from contad.functions.memo import memo_for, memo_of
 from contad.functions.methods_of_arrays import ASSIGNABLE_METHODS, METHODS
 from contad.functions.on_numbers import AtVariables, OnNumbers
 from contad.functions.polynomial_classes import take_up
-from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import (
     answer,
     built_in_answer,
@@ -72,7 +72,7 @@ from contad.variables.array import Array
 from contad.variables.creation import makes_arrays_of_variables
 from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Nested, Options
-from contad.variables.stack import THREAD, count_remembered, forget_since
+from contad.variables.stack import THREAD, forget_since
 from contad.variables.trees import map_leaves
 
 Arguments = tuple[Any, Options]
@@ -200,7 +200,7 @@ class LiveCopy:
     def _try(self, stand_ins: "_StandIns", run: Function, own: Arguments, given: Arguments) -> Nested:
         """The result at its own arguments, in a second run at those that were given where arrays had no room."""
         given = map_leaves(_copy_of_array, given)  # f may write to its arguments
-        before = count_remembered()
+        before = THREAD.remembered
         try:
             result = run(*own[0], **own[1])
         except Exception as error:

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.errors import ChangedDataError
-from contad.functions.python_copy import is_dispatcher
 from contad.functions.reached import is_installed
 from contad.functions.same_objects import SameObjects
 from contad.rules.capturing import Capturing

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.errors import OWN_FILES
-from contad.functions.python_copy import is_dispatcher
 from contad.functions.reached import is_installed
 from contad.rules.function_names import codes_of, global_names
 from contad.variables.number import Carrier

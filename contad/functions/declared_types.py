@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.compile.dispatchers import compiles_on_demand
 from contad.errors import UnsupportedError
 from contad.variables.number import Number, map_numbers, observe, peek
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Value
@@ -22,15 +23,7 @@ _NUMBERS = ("Integer", "IntegerLiteral", "Float", "Boolean", "BooleanLiteral")
 
 def signatures(f: NumbaFunction) -> tuple[Any, ...]:
     """The signatures that the dispatcher f was given; none where it compiles for whatever types it meets."""
-    if getattr(f, "_can_compile", True):
-        return ()
-    return tuple(f.nopython_signatures)
-
-
-def declared_names(f: NumbaFunction) -> dict[str, NumbaType]:
-    """The names whose types the dispatcher f declares, with these types."""
-    found = getattr(getattr(f, "_compiler", None), "locals", None) or {}
-    return {name: t for name, t in found.items() if "." not in name}  # Numba adds k.1, k.2 ... when it compiles
+    return () if compiles_on_demand(f) else tuple(f.nopython_signatures)
 
 
 def place_of(f: NumbaFunction) -> str:

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad import ops
+from contad.compile.dispatchers import declared_names, is_dispatcher
 from contad.errors import LostDerivativeError, UnsupportedError
-from contad.functions.declared_types import NameCasts, cast_of_values, declared_names, with_signature
+from contad.functions.declared_types import NameCasts, cast_of_values, with_signature
 from contad.functions.object_arrays import OF_OBJECTS
 from contad.rules.definition import definition_of, factory_of, without_annotations
 from contad.rules.function_names import captured_values, global_names
@@ -36,11 +37,6 @@ NOT_COPIED = "njit of a lambda or an expression is not rewritten"  # what a refu
 _OPERATIONS = {ast.Div: "true_divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "power"}
 _PLAIN_OPERATIONS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply"}  # as Python's, but in place
 _COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Compare, ast.BoolOp)  # what makes a new array, or a number
-
-
-def is_dispatcher(f: object) -> bool:
-    """Whether f was made by numba.njit or numba.jit."""
-    return hasattr(f, "py_func") and hasattr(f, "targetoptions") and type(f).__module__.startswith("numba.")
 
 
 class Flags(NamedTuple):

@@ -25,8 +25,8 @@ from weakref import ref
 
 import numpy as np
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.functions.polynomial_classes import take_up
-from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import asks, attributes_of, is_contads, makes_arrays, questions_of
 from contad.functions.settings import SETTINGS
 from contad.functions.stand_in_classes import function_of

@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 from weakref import WeakValueDictionary
 
-from contad.functions.python_copy import is_dispatcher
+from contad.compile.dispatchers import is_dispatcher
 
 _KEPT = ("__dict__", "__weakref__", "__module__", "__qualname__", "__doc__", "__annotations__", "__slots__",
          "__abstractmethods__", "_abc_impl", "__contad__")  # fmt: skip

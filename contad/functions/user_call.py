@@ -22,8 +22,8 @@ def numba_function(f: object) -> NumbaFunction:
     """The Numba function that f is, or stands for; None for anything else."""
     if "numba" not in sys.modules:
         return None
+    from contad.compile.dispatchers import is_dispatcher
     from contad.functions.on_numbers import OnNumbers
-    from contad.functions.python_copy import is_dispatcher
 
     if isinstance(f, OnNumbers):
         f = f.dispatcher

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from contad.distributions.faces import LOOPS
 from contad.kernels import missing_data_loops, sample_loops
 from contad.kernels.loop_bodies import ARRAY_FUNCTIONS, loop_body
-from contad.rules.compilable import BODIES, is_in_bodies
+from contad.rules.compilable import BODIES, LOOPS, is_in_bodies
 from contad.rules.function_names import copy_under, named_values
 
 zeros = np.zeros  # of elements that can be differentiated, where an engine puts its own in this place

@@ -6,9 +6,9 @@ Numba compiles a loop in a tenth of the time that it takes for the same in expre
 import ctypes
 
 import numpy as np
-from llvmlite import binding as llvm
 from numba import types
 
+from contad.compile.emitting import name_address
 from contad.compile.overloads import in_machine_code
 from contad.kernels.matrix_loops import add_into, dot, scale_columns, turn
 from contad.ops.close_singular_values import ROOT, UNSIGNED
@@ -31,8 +31,8 @@ def _call_bar() -> int:
     return 0
 
 
-llvm.add_symbol("contad_note_lost", ctypes.cast(_call_note, ctypes.c_void_p).value)
-llvm.add_symbol("contad_bar_lost", ctypes.cast(_call_bar, ctypes.c_void_p).value)
+name_address("contad_note_lost", ctypes.cast(_call_note, ctypes.c_void_p).value)
+name_address("contad_bar_lost", ctypes.cast(_call_bar, ctypes.c_void_p).value)
 _note = types.ExternalFunction("contad_note_lost", types.int64())
 _bar = types.ExternalFunction("contad_bar_lost", types.int64())
 

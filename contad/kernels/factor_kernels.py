@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.lapack import potrf, trtrs
 from contad.compile.overloads import add_overload, in_machine_code
 from contad.kernels.factors_by_fours import MOST_ROWS, factor_by_fours, reverse_by_fours
-from contad.kernels.lapack import potrf, trtrs
 from contad.kernels.matrix_loops import (
     add_into,
     add_mirrored,

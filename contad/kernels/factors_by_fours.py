@@ -11,11 +11,11 @@ factor may not exist. `triangles_by_fours` solves with them.
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.emitting import ir
 from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload
 from contad.compile.words import numbers_at

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from contad.compile.called_by_name import COUNT, MATRIX, called_by_name
+from contad.compile.lapack import syrk
 from contad.compile.overloads import add_overload
 from contad.compile.words import hold
-from contad.kernels.lapack import syrk
 from contad.kernels.matrix_loops import add, in_order, in_rows, turn
 from contad.kernels.product_adjoints import add_right
 from contad.kernels.products_in_place import has_rows, is_in_place

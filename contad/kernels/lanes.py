@@ -11,16 +11,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.imputils import impl_ret_borrowed, impl_ret_new_ref
-from numba.core.typeconv import Conversion
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin, lower_cast, models, register_model, type_callable
-from numba.np.arrayobj import _empty_nd_impl, make_array, populate_array
 
+from contad.compile.emitting import (
+    cgutils,
+    emit_new_array,
+    impl_ret_borrowed,
+    impl_ret_new_ref,
+    ir,
+    make_array,
+    pack,
+    populate_array,
+)
 from contad.compile.overloads import add_overload
+from contad.compile.typing_rules import AbstractTemplate, Conversion, infer_global, signature
 
 DOUBLE = ir.DoubleType()
 NUMBERS = types.CPointer(types.float64)  # the workspace
@@ -280,9 +285,9 @@ def _lower_zeros(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         context.cast(builder, n, t, types.intp)
         for n, t in zip(cgutils.unpack_tuple(builder, args[0]), sig.args[0], strict=True)
     ]
-    made = _empty_nd_impl(context, builder, sig.return_type, shape)
+    made = emit_new_array(context, builder, sig.return_type, shape)
     cgutils.memset(builder, made.data, builder.mul(made.itemsize, made.nitems), 0)
-    return impl_ret_new_ref(context, builder, sig.return_type, made._getvalue())
+    return impl_ret_new_ref(context, builder, sig.return_type, pack(made))
 
 
 @lower_builtin(small_lanes_zeros, types.BaseTuple, types.IntegerLiteral)
@@ -307,7 +312,7 @@ def _view(
     made = make_array(kind)(context, builder)
     size = context.get_constant(types.intp, itemsize)
     populate_array(made, data=data, shape=shape, strides=strides, itemsize=size, meminfo=memory)
-    return made._getvalue()
+    return pack(made)
 
 
 @type_callable(as_floats)

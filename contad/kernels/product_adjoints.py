@@ -7,11 +7,10 @@ They take matrices and vectors; `put_product` writes an array, not a number. Com
 from typing import Any
 
 from numba import types
-from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
-from numba.np.arrayobj import make_array
 
 from contad.compile.called_by_name import find_kernel
+from contad.compile.emitting import cgutils, make_array
 from contad.compile.named_code import emit_address, emit_call, name_of
 from contad.kernels.product_kernels import add_masked_at, put_product_at
 from contad.ops.products import left_cotangent, right_cotangent

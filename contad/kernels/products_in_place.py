@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.lapack import gemm, gemv, trsm
 from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload
-from contad.kernels.lapack import gemm, gemv, trsm
 
 _NO, _YES = ord("N"), ord("T")
 _LEFT, _UPPER = ord("L"), ord("U")

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.extending import lower_builtin, type_callable
-from numba.np.arrayobj import make_array
 
+from contad.compile.emitting import make_array
 from contad.compile.overloads import add_overload, in_machine_code
 from contad.kernels.lanes import NUMBERS
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.core.errors import TypingError
+from numba import TypingError, types
 
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit

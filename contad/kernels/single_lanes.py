@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core.typing.templates import signature
 from numba.extending import lower_builtin, type_callable
 
+from contad.compile.emitting import ir
 from contad.compile.overloads import add_overload
+from contad.compile.typing_rules import signature
 from contad.kernels.lanes import Lanes, LanesType, lane_view
 
 

@@ -7,18 +7,16 @@ singular: so the errors are Numba's.
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.np.linalg import _LAPACK, F_INT_nptype, _check_finite_matrix, _inv_err_handler
 
 from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.lapack import INTEGER, of_numba, require_finite, require_inverted
 from contad.compile.overloads import add_overload, in_machine_code
 from contad.kernels.matrix_loops import in_order, turn, write_into
 
 FEW_ROWS = 8
 _SMALL = 1e-3  # a pivot beside the largest element: values differ from those of LAPACK in their last digits
 _SINGULAR = 1e-8  # a pivot of Cholesky's factor beside the diagonal
-_gesv, _getrf = _LAPACK().numba_xgesv(types.float64), _LAPACK().numba_xxgetrf(types.float64)
-_getri = _LAPACK().numba_ez_xxgetri(types.float64)
+_gesv, _getrf, _getri = of_numba("xgesv"), of_numba("xxgetrf"), of_numba("ez_xxgetri")
 _KIND = ord("d")
 
 
@@ -143,9 +141,9 @@ def _write_factors(a: Any, factors: Any, exchanges: Any) -> Any:
     def implementation(a: Any, factors: Any, exchanges: Any) -> int:
         if factor_by_loops(a, factors, exchanges):
             return 0
-        _check_finite_matrix(a)
+        require_finite(a)
         n = len(a)
-        columns, order = turn(a), np.empty(n, F_INT_nptype)  # to LAPACK a
+        columns, order = turn(a), np.empty(n, INTEGER)  # to LAPACK a
         report = _getrf(_KIND, n, n, columns.ctypes, n, order.ctypes) if n != 0 else 0
         write_into(factors, turn(columns))
         for i in range(n):
@@ -168,17 +166,17 @@ def _solve_forward(a: Any, b: Any) -> Any:
     """By loops, or by LAPACK's gesv as Numba's own."""
 
     def implementation(a: Any, b: Any) -> Any:
-        _check_finite_matrix(b)
+        require_finite(b)
         n, k = b.shape
-        rows, exchanges = np.empty(a.shape), np.empty(n, F_INT_nptype)
+        rows, exchanges = np.empty(a.shape), np.empty(n, INTEGER)
         if factor_by_loops(a, rows, exchanges):
             z = in_order(b)
             solve_factored(rows, exchanges, z)
             return z, rows, exchanges
-        _check_finite_matrix(a)
+        require_finite(a)
         factors, columns = turn(a), turn(b)  # to LAPACK a and b
         if n != 0:
-            _inv_err_handler(_gesv(_KIND, n, k, factors.ctypes, n, exchanges.ctypes, columns.ctypes, n))
+            require_inverted(_gesv(_KIND, n, k, factors.ctypes, n, exchanges.ctypes, columns.ctypes, n))
         return turn(columns), turn(factors), exchanges
 
     return implementation
@@ -188,11 +186,11 @@ def _solve_forward(a: Any, b: Any) -> Any:
 def invert_columns(columns, exchanges):  # type: ignore[no-untyped-def]
     """The inverse of a matrix that is not singular, in place of its factors: both by columns, as LAPACK has them."""
     n = len(columns)
-    rows = np.empty(n, F_INT_nptype)
+    rows = np.empty(n, INTEGER)
     for i in range(n):
         rows[i] = exchanges[i]
     if n != 0:
-        _inv_err_handler(_getri(_KIND, n, columns.ctypes, n, rows.ctypes))
+        require_inverted(_getri(_KIND, n, columns.ctypes, n, rows.ctypes))
     return columns
 
 
@@ -224,11 +222,11 @@ def _write_inverse(a: Any, z: Any) -> Any:
                     z[i, j] = 1.0 if i == j else 0.0
             solve_factored(factors, exchanges, z)
             return
-        _check_finite_matrix(a)
-        columns, order = turn(a), np.empty(n, F_INT_nptype)  # to LAPACK a
+        require_finite(a)
+        columns, order = turn(a), np.empty(n, INTEGER)  # to LAPACK a
         if n != 0:
-            _inv_err_handler(_getrf(_KIND, n, n, columns.ctypes, n, order.ctypes))
-            _inv_err_handler(_getri(_KIND, n, columns.ctypes, n, order.ctypes))
+            require_inverted(_getrf(_KIND, n, n, columns.ctypes, n, order.ctypes))
+            require_inverted(_getri(_KIND, n, columns.ctypes, n, order.ctypes))
         write_into(z, turn(columns))
 
     return implementation

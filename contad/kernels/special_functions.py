@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 from numba import types
 
 from contad.compile.compiling import NJIT_OPTIONS
+from contad.compile.emitting import name_address
 from contad.compile.machine_code import njit
 
 _OPTIONS = NJIT_OPTIONS | {"cache": False}  # cached with what calls it: closures over such symbols are not found again
@@ -60,7 +60,7 @@ def _find(name: str, wanted: bytes, what: str) -> int:
 
 
 def _function(name: str, arity: int) -> Any:
-    llvm.add_symbol(f"contad_special_{name}", _address(name, arity))
+    name_address(f"contad_special_{name}", _address(name, arity))
     signature = types.float64(*[types.float64] * arity, types.int32)  # Cython's last argument is of no use here
     external = types.ExternalFunction(f"contad_special_{name}", signature)
     if arity == 1:
@@ -74,7 +74,7 @@ def _function(name: str, arity: int) -> Any:
 
 def _function_of_several(name: str, count: int) -> Any:
     """A function of one float that writes its results to as many addresses, as one that returns them."""
-    llvm.add_symbol(f"contad_special_{name}", _address_of_several(name, count))
+    name_address(f"contad_special_{name}", _address_of_several(name, count))
     pointer = types.CPointer(types.float64)
     external = types.ExternalFunction(f"contad_special_{name}", types.void(types.float64, *[pointer] * count))
     if count == 2:

@@ -9,11 +9,11 @@ import numpy as np
 
 from contad.compile.called_by_name import COUNT, FLAG, MATRIX, called_by_name
 from contad.compile.compiling import NJIT_OPTIONS
+from contad.compile.lapack import gbtrf, gbtrs, gttrf, gttrs, potrf, trsm, trtrs
 from contad.compile.machine_code import njit
 from contad.compile.words import array_at, hold
 from contad.kernels.factor_kernels import add_cholesky, cholesky_tangent, reverse_triangle
 from contad.kernels.factors_by_fours import FEWEST_ROWS, MOST_ROWS
-from contad.kernels.lapack import gbtrf, gbtrs, gttrf, gttrs, potrf, trsm, trtrs
 from contad.kernels.matrix_loops import (
     add_into,
     copy_lower,

@@ -23,15 +23,13 @@ import ctypes
 from collections.abc import Iterator
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
-from llvmlite import ir
 from numba import carray, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 import contad.compile.named_code  # noqa: F401  (what machine code names must be there with the arena)
 from contad.compile.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS
+from contad.compile.emitting import cgutils, ir, name_address, named_address
 from contad.compile.machine_code import cfunc, njit
 from contad.compile.words import WORD, add_atomically, external_function, external_words, pointer, set_word, word
 from contad.memory.system import machine_memory, memory_functions, thread_word
@@ -288,24 +286,24 @@ def _register() -> list[Any]:
     """Give machine code the addresses it names; returns what must live as long as they are used."""
     addresses = {"numbers": _numbers.ctypes.data, **memory_functions()}
     for name, address in addresses.items():
-        llvm.add_symbol(f"contad_{name}", address)
+        name_address(f"contad_{name}", address)
     options = {name: value for name, value in NJIT_OPTIONS.items() if name != "nogil"}  # callbacks never hold a lock
     release = cfunc("int64(int64)", **options)(_release)
     _numbers[_KEY], get, put = thread_word(release.address)
-    llvm.add_symbol("contad_thread_get", get)
-    llvm.add_symbol("contad_thread_set", put)
+    name_address("contad_thread_get", get)
+    name_address("contad_thread_set", put)
     created, recovered = (cfunc("int64()", **options)(f) for f in (_create, _recover))
     RECOVERIES.append(recovered.ctypes)
     grown = [cfunc("int64(int64, int64)", **options)(f) for f in (_grow, _grow_adjoints, _grow_workspace)]
     lent = cfunc("int64(int64, int64, int64)", **options)(_lend)
     for function in (created, *grown, lent):
-        llvm.add_symbol(f"contad{function.__name__}", function.address)
+        name_address(f"contad{function.__name__}", function.address)
     return [release, created, recovered, *grown, lent]
 
 
 set_memory_limit(None)
 _ALIVE = _register()
-_HEADER_OF_THREAD = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_size_t)(llvm.address_of_symbol("contad_thread_get"))
+_HEADER_OF_THREAD = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_size_t)(named_address("contad_thread_get"))
 
 
 # ---- what Python calls -----------------------------------------------------------------------------------------------

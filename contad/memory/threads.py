@@ -8,23 +8,18 @@ the caller's could disturb. They run machine code only: nothing in a block may n
 import ctypes
 from typing import Any
 
-import llvmlite.binding as llvm
-import numba
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.callconv import Status, excinfo_ptr_t
 from numba.extending import intrinsic
-from numba.np.ufunc import parallel
 
 from contad.compile.compiling import NJIT_OPTIONS
+from contad.compile.dispatchers import is_dispatcher
+from contad.compile.emitting import cgutils, counter_of_threads, emit_reraise, ir, name_address
 from contad.compile.machine_code import njit
 from contad.compile.named_code import compile_once
 from contad.compile.overloads import add_overload
 from contad.compile.words import WORD, add_atomically, external_words, place, word
 from contad.forks import call_in_children
-from contad.functions.python_copy import is_dispatcher
 from contad.memory.system import address_of_symbol, thread_functions
 
 MOST_BLOCKS = 64
@@ -46,14 +41,13 @@ def _register() -> Any:
     addresses = [address_of_symbol(ctypes.pythonapi.Py_IsInitialized)] * 4  # never called without threads
     if found is not None:
         try:
-            numba.get_num_threads()
-            addresses = [found.create, found.join, found.clock, address_of_symbol(parallel._get_num_threads)]
+            addresses = [found.create, found.join, found.clock, address_of_symbol(counter_of_threads())]
             _numbers[_ENABLED:] = 1, found.which, ctypes.addressof(found.attributes)
         except (ImportError, ValueError):  # Numba has no way to run threads
             pass
     for name, address in zip(("create", "join", "clock", "count"), addresses, strict=True):
-        llvm.add_symbol(f"contad_threads_{name}", address)
-    llvm.add_symbol("contad_threads", _numbers.ctypes.data)
+        name_address(f"contad_threads_{name}", address)
+    name_address("contad_threads", _numbers.ctypes.data)
     return found
 
 
@@ -262,6 +256,4 @@ def _emit_raise(context: Any, builder: Any, data: Any, failed: Any) -> None:
     """Raise what a block has raised."""
     code = builder.load(place(builder, data, builder.add(failed, ir.Constant(WORD, _CODES))))
     cause = builder.load(place(builder, data, builder.add(failed, ir.Constant(WORD, _CAUSES))))
-    code, cause = builder.trunc(code, ir.IntType(32)), builder.inttoptr(cause, excinfo_ptr_t)
-    status = Status(code, *[cgutils.false_bit] * 2, cgutils.true_bit, *[cgutils.false_bit] * 3, cause)
-    context.call_conv.return_status_propagate(builder, status)
+    emit_reraise(context, builder, code, cause)

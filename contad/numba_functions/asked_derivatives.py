@@ -7,6 +7,7 @@ import numba
 import numpy as np
 from numba import types
 
+from contad.compile.dispatchers import signature_for
 from contad.errors import UnsupportedError
 from contad.numba_functions.request import Request
 from contad.rules.compilable import functions_of_text
@@ -30,7 +31,7 @@ class AskedDerivative:
     def result_type(self) -> Any:
         """The Numba type of the result of the function."""
         f = self.request.dispatcher
-        found = f._numba_type_.get_call_type(f.typingctx, self.request.types, {})
+        found = signature_for(f, self.request.types)
         if found is None:
             raise UnsupportedError(f"{self.what}: its signatures are given, and none fits")
         return found.return_type

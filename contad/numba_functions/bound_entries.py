@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from numba import types
-from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from contad.compile.brief_calls import BriefCalls
 from contad.compile.named_code import emit_call
+from contad.compile.typing_rules import bytes_of
 from contad.compile.words import place, word
 from contad.errors import UnsupportedError
 from contad.numba_functions.frozen import describe_place
@@ -174,7 +174,5 @@ def _compile_entry(kinds: tuple[Any, ...], result: Any, returned: Returned, arra
     made.append(numba.njit(nogil=True, error_model="numpy", pipeline_class=BriefCalls)(call_bound))
     for function, signature in zip(made, ((types.int64, held), (types.int64,), (types.int64,)), strict=True):
         function.compile(signature)
-    context = cpu_target.target_context
-    size = context.get_abi_sizeof(context.get_data_type(held))
     entry = made[2].overloads[(types.int64,)].entry_point
-    return _Compiled(entry, made[0], made[1], -(-size // 8))
+    return _Compiled(entry, made[0], made[1], -(-bytes_of(held) // 8))

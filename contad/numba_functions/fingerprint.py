@@ -9,7 +9,6 @@ import enum
 import hashlib
 import inspect
 import os
-import re
 import sys
 from collections.abc import Iterable
 from types import CodeType, FunctionType, ModuleType
@@ -18,13 +17,13 @@ from weakref import ref
 
 import numpy as np
 from numba import types
-from numba.core import ir
-from numba.core.ccallback import CFunc
-from numba.core.registry import cpu_target
 
-from contad.functions.declared_types import declared_names, signatures
+from contad.compile.dispatchers import declared_names, is_dispatcher, of_ufunc
+from contad.compile.numba_code import UNBOUND, names_read, texts_read
+from contad.compile.numba_objects import CFunc, signature_of_callback
+from contad.compile.typing_rules import overload_bodies
+from contad.functions.declared_types import signatures
 from contad.functions.pickling import Decorated
-from contad.functions.python_copy import is_dispatcher
 from contad.functions.reached import is_installed
 from contad.numba_functions.unread_arrays import require_read
 from contad.rules.compilable import WithParts
@@ -108,13 +107,13 @@ def find_changed_since(dispatchers: Iterable[Any]) -> list[tuple[str, str, str]]
                     found.append((name, text, untold[name]))
         now = named_values(function)
         for overload in dispatcher.overloads.values():
-            for name, read in _values_read(overload):
+            for name, read in names_read(overload):
                 # with types declared Numba compiles a function before the name that it calls itself by is bound
-                value = dispatcher if read is ir.UNDEFINED else read
+                value = dispatcher if read is UNBOUND else read
                 later = now.get(name, value)
                 if later is not value and _digest(later) != _digest(value):
                     found.append((f"{function.__name__}.{name}", _Reader().text(value), _Reader().text(later)))
-            for name, text in _texts_read(overload):
+            for name, text in texts_read(overload):
                 later = now.get(name)
                 if isinstance(later, (*_NUMBERS, tuple)) and str(later) != text:
                     found.append((f"{function.__name__}.{name}", text, str(later)))
@@ -206,12 +205,12 @@ class _Reader:
                 self.parts[name] = f"{x.__module__}.{x.__qualname__}"
             else:
                 self.function(name, x)
-                for k, body in enumerate(_overloads(x)):
+                for k, body in enumerate(overload_bodies(x)):
                     self.function(f"overload {k} of {name}", body)
-        elif is_dispatcher(getattr(x, "_dispatcher", None)):  # of numba.vectorize
-            self.value(name, x._dispatcher)
+        elif of_ufunc(x) is not None:
+            self.value(name, of_ufunc(x))
         elif isinstance(x, CFunc):
-            self.parts[f"types declared by {name}"] = str(vars(x)["_sig"])
+            self.parts[f"types declared by {name}"] = str(signature_of_callback(x))
             self.function(name, x.__wrapped__)
         elif isinstance(x, ScalarRule):
             self.parts[name] = repr(x)
@@ -340,18 +339,6 @@ class _Reader:
         return text
 
 
-def _overloads(f: FunctionType) -> list[FunctionType]:
-    """What numba.extending.overload has registered for a function."""
-    context = cpu_target.typing_context
-    context.refresh()
-    try:
-        templates = getattr(context.resolve_value_type(f), "templates", ())
-    except ValueError:  # a function that compiled code cannot call
-        return []
-    bodies = [getattr(template, "_overload_func", None) for template in templates]
-    return [body for body in bodies if isinstance(body, FunctionType)]
-
-
 def is_read_in_place(x: np.ndarray) -> bool:
     """Whether Numba reads a global array where it is, so that compiled code sees what is written into it."""
     return x.nbytes > LARGEST_CONSTANT or not (x.flags.c_contiguous or x.flags.f_contiguous)
@@ -365,20 +352,6 @@ def _digest(x: Any) -> str:
     reader = _Reader()
     reader.value("x", x)
     return Fingerprint(reader.parts, reader.stable).digest
-
-
-def _values_read(overload: Any) -> list[tuple[str, Any]]:
-    """The globals and captured names that compiled code has read, with values of which it holds copies."""
-    blocks = getattr(overload.type_annotation, "blocks", {}).values()
-    reads = [s.value for block in blocks for s in block.body if isinstance(s, ir.Assign)]
-    reads = [x for x in reads if isinstance(x, (ir.Global, ir.FreeVar))]
-    return [(x.name, x.value) for x in reads if not isinstance(x.value, ModuleType)]
-
-
-def _texts_read(overload: Any) -> list[tuple[str, str]]:
-    """The same of code that comes from Numba's cache, which keeps its intermediate representation as a text."""
-    text = overload.type_annotation
-    return re.findall(r" = (?:global|freevar)\((\w+): (.*)\)  :: ", text) if isinstance(text, str) else []
 
 
 def is_named(x: Any) -> bool:

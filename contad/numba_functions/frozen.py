@@ -12,27 +12,22 @@ from typing import Any, NamedTuple
 from weakref import WeakSet
 
 import numpy as np
-from numba.core import event
 
+from contad.compile.compilations import tell_of_compilations
+from contad.compile.dispatchers import is_dispatcher
 from contad.errors import FrozenValueError
 from contad.functions.memo import memo_of
-from contad.functions.python_copy import is_dispatcher
 from contad.numba_functions.fingerprint import Fingerprint, Places, find_changed_since, fingerprint_and_places, is_told
 
 _DIGEST = re.compile("[0-9a-f]{64}")  # of code, which tells nobody anything
 _compilations = (ctypes.c_int64 * 1)()  # how often Numba has compiled something
 
 
-class _Count(event.Listener):
-    def on_start(self, _: Any) -> None:
-        """A function is being compiled."""
-
-    def on_end(self, _: Any) -> None:
-        """It has been."""
-        _compilations[0] += 1
+def _count(*_: Any) -> None:
+    _compilations[0] += 1
 
 
-event.register("numba:compile", _Count())
+tell_of_compilations(lambda: None, _count)
 
 
 class Otherwise(NamedTuple):

@@ -20,12 +20,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from contad.compile.compiling import NJIT_OPTIONS
+from contad.compile.emitting import cgutils, ir
 from contad.compile.machine_code import cfunc
 from contad.compile.words import WORD, external_function, place, word
 from contad.ops.close_values import LOSSES

@@ -17,8 +17,8 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import contad.compile.compiling as disk
+from contad.compile.dispatchers import is_dispatcher
 from contad.errors import StaleCacheError
-from contad.functions.python_copy import is_dispatcher
 from contad.numba_functions.fingerprint import Fingerprint, fingerprint
 
 PACKAGE = "contad._generated."

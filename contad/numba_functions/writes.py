@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.errors import StaleSourceError
-from contad.functions.python_copy import is_dispatcher
 from contad.functions.reached import is_installed
 from contad.rules.definition import definition_of
 from contad.rules.function_names import global_names, named_values

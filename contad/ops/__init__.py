@@ -1,4 +1,8 @@
-"""The rules, by the names that NumPy and SciPy give them."""
+"""The rules, by the names that NumPy, SciPy and Stan give them.
+
+The bodies of rules call these functions. Other code finds them in `numpy`, `contad.scipy.special` and `contad.stan`.
+On object arrays of variables, some of NumPy's functions work only in their form here.
+"""
 
 from contad.ops import (  # noqa: F401  (they register functions of NumPy and SciPy)
     accumulations,

@@ -6,7 +6,7 @@ from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain, scale
 from contad.ops.products import as_array
 from contad.rules.array_rule import array_rule
-from contad.rules.numpy_functions import implements
+from contad.rules.numpy_functions import NO_VALUE, implements
 from contad.variables.array import Array, lower_constants
 from contad.variables.dtypes import dtype_beside
 from contad.variables.number import Carrier, Number, observe
@@ -23,12 +23,12 @@ def cut(a, axis, start, stop=None):
 
 # ---- differences -----------------------------------------------------------------------------------------------------
 @implements(np.diff, layout="own")
-def diff(a, n=1, axis=-1, prepend=np._NoValue, append=np._NoValue):
+def diff(a, n=1, axis=-1, prepend=NO_VALUE, append=NO_VALUE):
     """Differences of neighbours along an axis, n times, with optional elements before and after."""
     if n < 0:
         raise ValueError(f"np.diff: n must be at least 0, got {n}")
     a = as_array(a)
-    if a.__class__ is np.ndarray and a.dtype == bool and prepend is append is np._NoValue:
+    if a.__class__ is np.ndarray and a.dtype == bool and prepend is append is NO_VALUE:
         return np.diff(a, n, axis)  # whether neighbours differ
     if np.ndim(a) == 0:
         raise ValueError("np.diff: a must have one or more dimensions, got shape ()")
@@ -36,7 +36,7 @@ def diff(a, n=1, axis=-1, prepend=np._NoValue, append=np._NoValue):
     if n == 0:
         return a
     one = (*a.shape[:k], 1, *a.shape[k + 1 :])
-    ends = [None if x is np._NoValue else np.broadcast_to(x, one) if np.ndim(x) == 0 else x for x in (prepend, append)]
+    ends = [None if x is NO_VALUE else np.broadcast_to(x, one) if np.ndim(x) == 0 else x for x in (prepend, append)]
     if any(x is not None for x in ends):
         a = np.concatenate([x for x in (ends[0], a, ends[1]) if x is not None], axis=k)
     for _ in range(n):

@@ -9,7 +9,7 @@ from contad.ops.products import as_array
 from contad.ops.selection import number_or_array, rows_of, select_ranks
 from contad.ops.shape import refuse_given
 from contad.ops.tied_elements import may_tie, take_picked
-from contad.rules.numpy_functions import implements, refuse_out
+from contad.rules.numpy_functions import NO_VALUE, implements, refuse_out
 from contad.variables.array import numbers_in
 from contad.variables.number import observe, peek
 from contad.variables.open_types import ArrayValue, Function, Option, Value
@@ -150,10 +150,10 @@ def _squares(
 ) -> tuple[Value, np.ndarray]:  # fmt: skip
     """The sums of squares about the means, and NumPy's divisors for them, nan if nothing is left."""
     refuse_out(function, {"out": out})
-    mean = options.pop("mean", np._NoValue)
-    correction = options.pop("correction", np._NoValue)
-    ddof = ddof if correction is np._NoValue else correction
-    where = options.pop("where", np._NoValue)
+    mean = options.pop("mean", NO_VALUE)
+    correction = options.pop("correction", NO_VALUE)
+    ddof = ddof if correction is NO_VALUE else correction
+    where = options.pop("where", NO_VALUE)
     refuse_given(function, dtype=dtype, where=None if where is True else where, mean=mean, **options)
     kept = keepdims is True
     isnan = observe(np.isnan, a)

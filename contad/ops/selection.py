@@ -12,7 +12,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.shape import refuse_given
 from contad.ops.tied_elements import may_tie, rank_of_extreme, ranks_of_all, take_picked
-from contad.rules.numpy_functions import implements, refuse, refuse_out
+from contad.rules.numpy_functions import NO_VALUE, implements, refuse, refuse_out
 from contad.rules.written_ufuncs import stands_for
 from contad.variables.array import Array
 from contad.variables.number import map_numbers, observe, primal
@@ -184,7 +184,14 @@ for _function in (np.unique, np.unique_all, np.unique_counts, np.unique_inverse,
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------
-@stands_for(np._core.umath.clip)  # type: ignore[attr-defined]  # what the method `clip` of an ndarray calls
+class _AsksForUfunc:
+    """Gets the ufunc that a function of NumPy's calls as the result of the call."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, *_: Value, **__: Option) -> np.ufunc:
+        return ufunc
+
+
+@stands_for(np.zeros(1).clip(_AsksForUfunc(), _AsksForUfunc()))  # type: ignore[call-overload]
 @implements(np.clip, layout="own")
 def clip(
     a: Value, a_min: Value | None = None, a_max: Value | None = None, out: ArrayValue | None = None, *,
@@ -194,7 +201,7 @@ def clip(
     derivative."""
     refuse_out(np.clip, {"out": out})
     refuse_given(np.clip, **options)
-    absent = (None, np._NoValue)
+    absent = (None, NO_VALUE)
     low, high = (next((x for x in xs if not any(x is y for y in absent)), None) for xs in ((a_min, min), (a_max, max)))
     # numbers on engines without array variables; NumPy's loops over objects would compare them
     if isinstance(a, np.ndarray) and a.dtype == object:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.rules.numpy_functions import find_exported_name, implements, move_elements, moves, refuse_out
+from contad.rules.numpy_functions import NO_VALUE, find_exported_name, implements, move_elements, moves, refuse_out
 from contad.variables.arguments import require_real
 from contad.variables.array import Array, numbers_in
 from contad.variables.dtypes import require_float64
@@ -63,7 +63,7 @@ moves(np.where, 1, 2)
 def refuse_given(function: Function, **options: Option) -> None:
     """Refuse, by name, every option that is not None or NumPy's mark for "not given"."""
     for name, x in options.items():
-        if x is not None and x is not np._NoValue:
+        if x is not None and x is not NO_VALUE:
             raise UnsupportedError(f"{find_exported_name(function)}: {name}= is not supported on variables, got {x!r}")
 
 

@@ -13,7 +13,7 @@ from contad.profiling.line_clock import LineClock, cost_of_ignored_call
 from contad.profiling.record_watch import ClosureWatch, RecordWatch, StreamWatch
 from contad.profiling.results import LineProfile
 from contad.transforms.gradients import value_and_grad
-from contad.variables.activation import activate, pull, seeds
+from contad.variables.activation import activate, seeds
 from contad.variables.open_types import Function, Nested, Options
 from contad.variables.stack import opened
 from contad.variables.trees import lower, scalar_output
@@ -161,7 +161,7 @@ def _run(
         if watch is not None:
             watch.prepare_sweep()
         begin = perf_counter()
-        cotangents = pull(s, active, seeds(s, y, 1.0))
+        cotangents = s.pull(active, seeds(s, y, 1.0))
         reverse = perf_counter() - begin
         if watch is not None and costs is not None:
             costs.append(watch.cost_of_segment())

@@ -2,20 +2,37 @@
 
 import linecache
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from contad.display.flame_picture import Bar, draw_bars
 from contad.display.markup import Markup, element, page, paragraph, show_bytes, show_seconds, table
 from contad.profiling.line_clock import CallPath
-from contad.profiling.profiled_lines import place_of, show_share
-
-if TYPE_CHECKING:
-    from contad.profiling.results import LineProfile
+from contad.profiling.profiled_lines import ProfiledLine, place_of, show_share
 
 _DEEPEST = 24  # functions of a call path that are drawn; what they call counts to the last
 
 
-def write_profile(found: "LineProfile") -> str:
+class ShownProfile(Protocol):
+    """What is shown of a profile: see `LineProfile`."""
+
+    root: CallPath
+    lines: list[ProfiledLine]
+    bytes: int
+
+    @property
+    def seconds(self) -> float:
+        """Of both sweeps."""
+
+    @property
+    def title(self) -> str:
+        """One line on the whole."""
+
+    @property
+    def remark(self) -> str:
+        """What the times are."""
+
+
+def write_profile(found: ShownProfile) -> str:
     """The HTML of a profile."""
     times = _bars(found.root, lambda p: (p.forward + p.reverse, p.reverse), _tell_times, 0)
     sizes = _bars(found.root, lambda p: (float(p.bytes), 0.0), lambda own, _: show_bytes(own), 0)
@@ -65,7 +82,7 @@ def _bars(
     return bars
 
 
-def _lines(found: "LineProfile") -> Markup:
+def _lines(found: ShownProfile) -> Markup:
     """The table of all lines."""
     head = ["line", "function", "calls", "records", "forward", "reverse", "time", "bytes", "memory", "source"]
     rows: list[Sequence[object]] = [

@@ -7,13 +7,14 @@ hold exactly where it comes out the same. Where they fail, the program does not 
 import math
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from contad.engines.matrix.array_var import ArrayVar, is_own
 from contad.engines.matrix.elements import take
 from contad.engines.matrix.matrix_products import factor_of
+from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.stream.kernels import two_axes
 from contad.errors import UnsupportedError
 from contad.ops.determinants import det as determinant, log_determinant, sign_of_determinant
@@ -22,14 +23,24 @@ from contad.ops.selection import argmax_of_rows, argmin_of_rows
 from contad.programs.codes import COMPARE, ORDER
 from contad.variables.array import Array
 from contad.variables.number import Number, peek
-from contad.variables.open_types import ArrayValue, Function, Option, Value
+from contad.variables.open_types import ArrayValue, Function, Option, Real, Value
+from contad.variables.var import Var
 
-if TYPE_CHECKING:
-    from contad.programs.tracer import Tracer
+
+class GuardWriter(Protocol):
+    """What notes decisions: see `contad.programs.tracer.Tracer`."""
+
+    stack: MatrixStack
+
+    def guard(self, name: str, x: Var, y: Real) -> bool:
+        """The outcome of a comparison, which a program demands again."""
+
+    def push_guard(self, code: int, slot: int) -> None:
+        """A record that demands the outcome of a comparison of arrays."""
 
 
 # ---- comparisons -----------------------------------------------------------------------------------------------------
-def decide_comparison(tracer: "Tracer", name: str, x: Value, y: Value) -> bool | np.ndarray:
+def decide_comparison(tracer: GuardWriter, name: str, x: Value, y: Value) -> bool | np.ndarray:
     """x < y and its like, of numbers and arrays of which one is a variable; the outcome becomes a guard."""
     x, y = take(tracer.stack, x), take(tracer.stack, y)
     if not any(isinstance(v, (np.ndarray, Array)) for v in (x, y)):
@@ -74,7 +85,7 @@ def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, .
     return tuple(step // 8 for step in np.broadcast_to(np.empty(shape), broadcast).strides)
 
 
-def _side(tracer: "Tracer", v: Value) -> tuple[int, int]:
+def _side(tracer: GuardWriter, v: Value) -> tuple[int, int]:
     """The place of an operand, and whether that is a cell or one among the constants."""
     if isinstance(v, ArrayVar) and v._owner is tracer.stack:
         v = v.operand()
@@ -89,13 +100,13 @@ def comparison(name: str) -> Function:
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
-def within(tracer: "Tracer", x: Value, low: float, low_included: bool, high: float, high_included: bool) -> None:
+def within(tracer: GuardWriter, x: Value, low: float, low_included: bool, high: float, high_included: bool) -> None:
     """Guards that hold where x is between two numbers."""
     decide_comparison(tracer, "ge" if low_included else "gt", x, low)
     decide_comparison(tracer, "le" if high_included else "lt", x, high)
 
 
-def truncate(tracer: "Tracer", x: Value) -> int:
+def truncate(tracer: GuardWriter, x: Value) -> int:
     """int(x)"""
     x = _number("int", x)
     k = int(x._value)
@@ -103,7 +114,7 @@ def truncate(tracer: "Tracer", x: Value) -> int:
     return k
 
 
-def floor(tracer: "Tracer", x: Value) -> int:
+def floor(tracer: GuardWriter, x: Value) -> int:
     """math.floor(x)"""
     x = _number("floor", x)
     k = math.floor(x._value)
@@ -111,7 +122,7 @@ def floor(tracer: "Tracer", x: Value) -> int:
     return k
 
 
-def ceil(tracer: "Tracer", x: Value) -> int:
+def ceil(tracer: GuardWriter, x: Value) -> int:
     """math.ceil(x)"""
     x = _number("ceil", x)
     k = math.ceil(x._value)
@@ -119,7 +130,7 @@ def ceil(tracer: "Tracer", x: Value) -> int:
     return k
 
 
-def round_even(tracer: "Tracer", x: Value) -> int:
+def round_even(tracer: GuardWriter, x: Value) -> int:
     """round(x), halves to the even integer"""
     x = _number("round", x)
     k = round(x._value)
@@ -127,7 +138,7 @@ def round_even(tracer: "Tracer", x: Value) -> int:
     return k
 
 
-def truth(tracer: "Tracer", x: Value) -> bool:
+def truth(tracer: GuardWriter, x: Value) -> bool:
     """bool(x) of one number"""
     return bool(decide_comparison(tracer, "ne", _number("bool", x), 0.0))
 
@@ -142,23 +153,23 @@ def _number(function: str, x: Value) -> Number:
 
 
 # ---- arrays ----------------------------------------------------------------------------------------------------------
-def is_nan(tracer: "Tracer", x: Value) -> bool | np.ndarray:
+def is_nan(tracer: GuardWriter, x: Value) -> bool | np.ndarray:
     """np.isnan(x)"""
     return decide_comparison(tracer, "ne", x, x)
 
 
-def is_infinite(tracer: "Tracer", x: Value) -> bool | np.ndarray:
+def is_infinite(tracer: GuardWriter, x: Value) -> bool | np.ndarray:
     """np.isinf(x)"""
     return decide_comparison(tracer, "eq", x, math.inf) | decide_comparison(tracer, "eq", x, -math.inf)
 
 
-def is_finite(tracer: "Tracer", x: Value) -> bool | np.ndarray:
+def is_finite(tracer: GuardWriter, x: Value) -> bool | np.ndarray:
     """np.isfinite(x)"""
     return decide_comparison(tracer, "lt", x, math.inf) & decide_comparison(tracer, "gt", x, -math.inf)
 
 
 def argsort(
-    tracer: "Tracer", a: ArrayValue, axis: int | None = -1, kind: str | None = None, order: None = None, *,
+    tracer: GuardWriter, a: ArrayValue, axis: int | None = -1, kind: str | None = None, order: None = None, *,
     stable: bool | None = None,
 ) -> np.ndarray:  # fmt: skip
     """np.argsort(a), stably: each element is below the next one, or equal to it and before it."""
@@ -180,7 +191,7 @@ def largest(sign: str, plain: Callable[..., np.ndarray]) -> Function:
     beyond = f"{sign}t"
 
     def decision(
-        tracer: "Tracer", a: ArrayValue, axis: Option = None, out: ArrayValue | None = None, *,
+        tracer: GuardWriter, a: ArrayValue, axis: Option = None, out: ArrayValue | None = None, *,
         keepdims: bool = False,
     ) -> int | np.ndarray:  # fmt: skip
         if out is not None:
@@ -203,7 +214,7 @@ def of_rows(sign: str, plain: Callable[..., np.ndarray]) -> Function:
     return lambda tracer, rows: largest(sign, plain)(tracer, rows, axis=-1)
 
 
-def _is_extreme(tracer: "Tracer", beyond: str, rows: ArrayValue, positions: np.ndarray) -> None:
+def _is_extreme(tracer: GuardWriter, beyond: str, rows: ArrayValue, positions: np.ndarray) -> None:
     if positions.size == 1:  # of one row nothing is copied: parts of it are compared with a number
         row, k = np.reshape(rows, -1), int(positions.item())
         back = MIRRORED[beyond]
@@ -218,7 +229,7 @@ def _is_extreme(tracer: "Tracer", beyond: str, rows: ArrayValue, positions: np.n
 
 
 def searchsorted(
-    tracer: "Tracer", a: ArrayValue, v: Value, side: str = "left", sorter: None = None
+    tracer: GuardWriter, a: ArrayValue, v: Value, side: str = "left", sorter: None = None
 ) -> int | np.ndarray:
     """np.searchsorted(a, v): each number is between the two elements where it is put."""
     if sorter is not None:
@@ -236,7 +247,7 @@ def searchsorted(
 def stay_equal(function: Function) -> Function:
     """What a function makes of numbers that are discrete themselves: all are as they are now."""
 
-    def decision(tracer: "Tracer", x: ArrayValue) -> np.ndarray:
+    def decision(tracer: GuardWriter, x: ArrayValue) -> np.ndarray:
         _all_hold(tracer, "eq", x, peek(x))
         found: np.ndarray = function(peek(x))
         return found
@@ -244,7 +255,7 @@ def stay_equal(function: Function) -> Function:
     return decision
 
 
-def find_sign(tracer: "Tracer", a: ArrayValue) -> Value:
+def find_sign(tracer: GuardWriter, a: ArrayValue) -> Value:
     """The sign of the determinants of a, each scaled to -1 or 1; of a singular matrix the logarithm decides."""
     found = sign_of_determinant(peek(a))
     log = log_determinant(a)
@@ -257,7 +268,7 @@ def find_sign(tracer: "Tracer", a: ArrayValue) -> Value:
     return found
 
 
-def _all_hold(tracer: "Tracer", name: str, x: Value, y: Value) -> None:
+def _all_hold(tracer: GuardWriter, name: str, x: Value, y: Value) -> None:
     """A guard that a comparison holds for all elements, as it does now."""
     if np.size(x):
         decide_comparison(tracer, name, x, y)

@@ -1,7 +1,8 @@
 """A recorded program in a notebook: its ways, what is guarded, and its operations."""
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,10 +24,8 @@ from contad.programs.codes import (
     STOPPED,
 )
 from contad.programs.more_axes import CODE_OF
-
-if TYPE_CHECKING:
-    from contad.programs.program import Program
-    from contad.programs.trace import Trace
+from contad.programs.trace import Trace
+from contad.variables.open_types import Function
 
 _OWN = {
     CONSTANT: "constant", STOP: "stop", STOPPED: "stop (array)", PRODUCT: "product of matrices",
@@ -35,7 +34,22 @@ _OWN = {
 _MOST_GUARDS = 40
 
 
-def write_program(program: "Program") -> str:
+class ShownProgram(Protocol):
+    """What is shown of a program: see `Program`."""
+
+    __name__: str
+    f: Function
+    argnums: tuple[int, ...]
+    traces: list[Trace]
+    retrace: bool
+    inputs: Any
+
+    @property
+    def python_rules(self) -> Sequence[str]:
+        """The names of the rules that Python runs."""
+
+
+def write_program(program: ShownProgram) -> str:
     """The HTML of a program."""
     ways = "one way" if len(program.traces) == 1 else f"{len(program.traces)} ways"
     facts = [
@@ -64,12 +78,12 @@ def write_program(program: "Program") -> str:
     return write_function(f"contad.record: {program.__name__}", program.f, facts, *parts)
 
 
-def size_of(trace: "Trace") -> int:
+def size_of(trace: Trace) -> int:
     """The bytes of the records of a way, with their constants and shapes."""
     return int(trace.code.nbytes + trace.constants.nbytes + trace.shapes.nbytes)
 
 
-def count_operations(trace: "Trace") -> dict[str, int]:
+def count_operations(trace: Trace) -> dict[str, int]:
     """How many records each operation has."""
     found: dict[str, int] = {}
     for code, x in trace.code[:, :2].tolist():
@@ -78,7 +92,7 @@ def count_operations(trace: "Trace") -> dict[str, int]:
     return found
 
 
-def _name_of(code: int, x: int, trace: "Trace") -> str:
+def _name_of(code: int, x: int, trace: Trace) -> str:
     if code == CALL:
         return f"{trace.calls[x].rule.name} (Python)"
     if code in GUARDS:
@@ -95,16 +109,16 @@ def _name_of(code: int, x: int, trace: "Trace") -> str:
     return f"{known[0].name} (array)" if known else f"operation {code}"
 
 
-def _operations(trace: "Trace") -> Markup:
+def _operations(trace: Trace) -> Markup:
     found = sorted(count_operations(trace).items(), key=lambda pair: -pair[1])
     return table(["operation", "records"], found, left="operation")
 
 
-def _count_guards(trace: "Trace") -> int:
+def _count_guards(trace: Trace) -> int:
     return int(np.isin(trace.code[:, 0], [*GUARDS, COMPARE]).sum())
 
 
-def _shorten(trace: "Trace", row: int) -> str:
+def _shorten(trace: Trace, row: int) -> str:
     """What a guard compares, without the folders of its file."""
     file = str(trace.places[row][0])
     return trace.describe_guard(row).replace(file, os.path.basename(file))

@@ -10,15 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.core.errors import TypingError
-from numba.core.imputils import lower_builtin, lower_constant
-from numba.core.registry import cpu_target
+from numba import TypingError, types
 from numba.extending import (
     NativeValue,
     intrinsic,
+    lower_builtin,
     models,
     overload,
     overload_method,
@@ -27,6 +23,8 @@ from numba.extending import (
     unbox,
 )
 
+from contad.compile.emitting import cgutils, ir, lower_constant, pack
+from contad.compile.typing_rules import take_registrations
 from contad.errors import GuardError, UnsupportedError
 from contad.programs.header import FAILED, LENGTHS_AT, NEEDS_PYTHON, NO_MEMORY, NO_TRACE, RUN, RUN_AT, SIZE
 
@@ -54,8 +52,7 @@ def type_of_programs(dimensions: tuple[int | None, ...], single: bool) -> Progra
         return context.get_function(method, signature)(builder, args)
 
     # a program meets Numba while it compiles, after it has looked for what is new
-    cpu_target.typing_context.refresh()
-    cpu_target.target_context.refresh()
+    take_registrations()
     return made
 
 
@@ -74,7 +71,7 @@ def _unbox_program(typ: Any, obj: Any, c: Any) -> NativeValue:
     c.pyapi.decref(header)
     data = c.builder.inttoptr(program.header, cgutils.voidptr_t)
     program.owner = c.pyapi.nrt_meminfo_new_from_pyobject(data, obj)
-    return NativeValue(program._getvalue())
+    return NativeValue(pack(program))
 
 
 @lower_constant(ProgramType)
@@ -85,7 +82,7 @@ def _constant_program(context: Any, builder: Any, typ: Any, program: Any) -> Any
     address = context.add_dynamic_addr(builder, program._at, info="a program of contad.record")
     constant.header = builder.ptrtoint(address, ir.IntType(64))
     constant.owner = cgutils.get_null_value(constant.owner.type)
-    return constant._getvalue()
+    return pack(constant)
 
 
 def _field(typingctx: Any, program: Any, field: Any) -> Any:

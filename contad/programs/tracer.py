@@ -190,7 +190,7 @@ class Tracer:
 
     def check_plain(self) -> None:
         """Refuse numbers of outer levels, which a program could only freeze."""
-        if self.stack.is_mixed():
+        if self.stack.is_mixed:
             raise NestingError(
                 f"contad.record: {self.name} uses a variable of a gradient or jvp call that is open around it; record "
                 "outside of it, and pass the variable as an argument"

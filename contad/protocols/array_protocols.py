@@ -19,7 +19,7 @@ from contad.protocols.number_protocols import (
     refuse_ufunc,
 )
 from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc, array_rule_of
-from contad.rules.numpy_functions import entry_of
+from contad.rules.numpy_functions import NO_VALUE, entry_of
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
 from contad.rules.written_ufuncs import written_for
 from contad.variables.array import Array, as_objects
@@ -69,7 +69,7 @@ def array_ufunc(x: Value, ufunc: np.ufunc, method: str, first: Value, *others: V
     if options.pop("where", True) is not True:
         raise UnsupportedError(f"{name}: where= is not supported on variables; use np.where on the result")
     for option in ("dtype", "initial", "casting", "order", "subok"):
-        if options.get(option) is None or options.get(option) is np._NoValue:
+        if options.get(option) is None or options.get(option) is NO_VALUE:
             options.pop(option, None)
     if "dtype" in options and np.dtype(options["dtype"]) == (bool if ufunc in CONSTANTS else np.float64):
         del options["dtype"]  # which it has

@@ -15,7 +15,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.rules.numpy_functions import entry_of, find_exported_name
 from contad.rules.scalar_rule import is_nested
-from contad.variables.array import Array, as_objects
+from contad.variables.array import Array, as_array
 from contad.variables.array_methods import DELEGATED, REFUSED, Flat
 from contad.variables.dtypes import FLOAT, require_float64
 from contad.variables.number import Number, give_to_numpy_classes, observe, peek
@@ -23,15 +23,6 @@ from contad.variables.open_types import Function, Key, Option, Options, Value
 
 
 # ---- numbers as arrays without axes ----------------------------------------------------------------------------------
-def as_array(x: Value) -> Value:
-    """A number as an array without axes, of its level; an object array where the level has no arrays of its own."""
-    if not isinstance(x, Number):
-        return x
-    x._owner.check_usable("an operation on arrays")
-    box = as_objects(x)
-    return x._owner.adopt(box) if x._owner.has_arrays else box
-
-
 def as_number(z: Value) -> Value:
     """The element of a result without axes, as NumPy gives it; results with axes as they are."""
     if isinstance(z, (np.ndarray, Array)) and z.shape == ():

@@ -10,6 +10,7 @@ import numpy as np
 import contad.ops
 import contad.protocols.number_methods  # noqa: F401  (both register what numbers can do)
 from contad.errors import LostDerivativeError, UnsupportedError
+from contad.rules.numpy_functions import NO_VALUE
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule, rule_of_ufunc, rules
 from contad.rules.written_ufuncs import written_for
 from contad.variables.array import Array
@@ -106,7 +107,7 @@ def _of_arrays(name: str, ufunc: np.ufunc, method: str, inputs: tuple[Value, ...
     if method == "reduce" and ufunc in REDUCTIONS:
         keepdims, axis = options.pop("keepdims", False), options.pop("axis", 0)
         for option, x in options.items():
-            if not (x is None or x is np._NoValue or _changes_nothing(ufunc, option, x)):
+            if not (x is None or x is NO_VALUE or _changes_nothing(ufunc, option, x)):
                 raise UnsupportedError(f"{name}.reduce: {option}= is not supported on variables, got {x!r}")
         return REDUCTIONS[ufunc](*inputs, axis=axis, keepdims=keepdims)
     if method == "reduce":

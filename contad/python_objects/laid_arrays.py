@@ -3,16 +3,15 @@
 What it has to know of classes and NumPy stands at the beginning of the table of each operator.
 """
 
-import ctypes
 import threading
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
+from contad.compile.array_objects import published_functions
+from contad.compile.emitting import cgutils, ir
 from contad.compile.machine_code import njit
 from contad.compile.words import WORD, word
 from contad.python_objects.laid_records import OPTIONS, as_integer, clear, decrease, increase, is_open
@@ -55,20 +54,11 @@ def describe(classes: Classes) -> list[int]:
         *places_of(number, "_owner", "_value", "_index"),
         *places_of(stack, "push", "stream", "top", "brim", "limit", "lock", "buffers", "slab", "callbacks"),
         *places_of(stack, "var_class"), *places_of(buffers, "shapes", "shapes_top", "factors"),
-        *_functions_of_numpy(),
+        *published_functions(_CREATE, _REBASE, _DOT),
     ]  # fmt: skip
 
 
 ZERO_OBJECT = 0.0
-
-
-def _functions_of_numpy() -> list[int]:
-    """The addresses of NumPy's functions, which it publishes for modules in C."""
-    read_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    read_pointer.restype, read_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    published: Any = np._core.multiarray._ARRAY_API  # type: ignore[attr-defined]
-    address = read_pointer(published, None)
-    return [read_word(address, k) for k in (_CREATE, _REBASE, _DOT)]
 
 
 def has_known_arrays() -> bool:

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
+from contad.compile.emitting import cgutils, ir
 from contad.compile.machine_code import njit
 from contad.compile.words import WORD, set_word, word
 from contad.python_objects.python_functions import python_function

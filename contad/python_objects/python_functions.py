@@ -3,13 +3,14 @@
 import ctypes
 from typing import Any
 
-import llvmlite.binding as llvm
 from numba import types
+
+from contad.compile.emitting import name_address
 
 
 def python_function(name: str, result: Any, *kinds: Any) -> Any:
     """A function of Python's own, of words and numbers; an object is a word, its address."""
-    llvm.add_symbol(f"contad_{name}", ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
+    name_address(f"contad_{name}", ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
     return types.ExternalFunction(f"contad_{name}", result(*kinds))
 
 

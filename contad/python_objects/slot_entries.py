@@ -4,9 +4,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 
+from contad.compile.emitting import link_text
 from contad.compile.machine_code import cfunc
 from contad.python_objects.laid_records import OPTIONS
 from contad.python_objects.python_objects import SLOTS, read_word, slot_of, words_at
@@ -49,11 +49,9 @@ def write_entry(
         parameters=", ".join(x for x, given in zip(operands, is_given, strict=True) if given),
         arguments=", ".join([f"i64 {table.ctypes.data}", *operands]),
     )  # fmt: skip
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
-    engine.finalize_object()
-    keep(engine, machine)
-    return int(engine.get_function_address("operate"))
+    entry, kept = link_text(text, "operate")
+    keep(kept)
+    return entry
 
 
 def set_slot(cls: type[Any], name: str, entry: int) -> None:

@@ -16,7 +16,7 @@ from contad.errors import RuleError, UnsupportedError
 from contad.rules.array_body import check_body
 from contad.rules.capturing import Capturing
 from contad.rules.compilable import Parts, WithParts, functions_of_text, make_positional
-from contad.rules.numpy_functions import Entry, register
+from contad.rules.numpy_functions import NO_VALUE, Entry, register
 from contad.rules.scalar_rule import is_nested, owner_of
 from contad.variables.arguments import dtype_of, fail, require_plain, require_real
 from contad.variables.array import Array, lower_constants
@@ -508,7 +508,7 @@ def _binder(rule: ArrayRule) -> Function:
         arguments = [given.pop(name) for name in first if name in given]
         options = {}
         for name, x in given.items():
-            if x is np._NoValue:  # a missing argument
+            if x is NO_VALUE:  # a missing argument
                 continue
             if name in rule.option_names:
                 options[name] = x

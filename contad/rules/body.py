@@ -161,11 +161,11 @@ class RuleBody:
         called = ast.unparse(node.func)
         if node.keywords and hasattr(target, "partial"):
             return f"{called} takes no arguments by name in a body"
-        # contad is above this module, and completely imported before any body is read
+        # contad.ops is above this module, and completely imported before any body is read
         name = getattr(target, "__name__", "")
-        if hasattr(getattr(sys.modules["contad"], name, None), "partial"):
-            return f"{called} is not a rule; write contad.{name}"
-        return f"{called} is not a rule; a body calls contad's functions of numbers, as contad.exp, and contad.select"
+        if hasattr(getattr(sys.modules["contad.ops"], name, None), "partial"):
+            return f"{called} is not a rule; write contad.ops.{name}"
+        return f"{called} is not a rule; a body calls functions of contad.ops, such as contad.ops.exp and select"
 
     def resolve(self, node: ast.expr) -> Any:
         """The object that a global name, a captured name or a module attribute in the body stands for."""

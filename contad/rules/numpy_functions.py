@@ -8,6 +8,7 @@ composite  written with other entries
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -33,6 +34,8 @@ class Entry(NamedTuple):
     methods: dict[type, Function]
     reflected: dict[type, Function]
 
+
+NO_VALUE = inspect.signature(np.diff).parameters["prepend"].default  # of options of NumPy's that are not given
 
 _entries: dict[Function, Entry] = {}
 _COUNTS = frozenset((int, type(None)))

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from contad.compile.dispatchers import watch_first_calls
 from contad.distributions.ways_by_axes import Demands, InExpressions, Pattern
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
@@ -35,17 +36,14 @@ def mirror_of(module: Callable[[], Any]) -> Callable[[Function], Any]:
 
 
 def refuse_plain_functions(solver: NumbaFunction, argument: str, instead: str) -> None:
-    """Make a Numba function that takes Numba functions raise a helpful error if its first argument is a Python
-    function."""
-    compiled = solver._compile_for_args
+    """Make a Numba function that takes Numba functions refuse a Python function as first argument, with advice."""
 
-    def compile_for(*args: Any, **named: Any) -> Any:
+    def see(*args: Any, **named: Any) -> None:
         f = named.get(argument, args[0] if args else None)
         if isinstance(f, (FunctionType, MethodType, functools.partial)):
             fail(solver.__name__, argument, f"be an @njit function ({instead})", "a Python function", TypeError)
-        return compiled(*args, **named)
 
-    solver._compile_for_args = compile_for  # Numba calls it if nothing is compiled for the types of the arguments
+    watch_first_calls(solver, see)
 
 
 def refuse_missing(mirror: str, module: Callable[[], ModuleType], name: str) -> NoReturn:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.linalg import cholesky
@@ -13,10 +13,6 @@ from contad.rules.compilable import Compilable
 from contad.stan import bodies, constraint_bodies
 from contad.stan.recorded_checks import is_cholesky_factor, is_symmetric
 from contad.variables.open_types import ArrayValue
-
-if TYPE_CHECKING:
-    from contad.stan.transforms.constraints import Constraint
-
 
 # the remedy if compiled code has no function: for arguments that are arrays or variables
 WRITTEN_OUT = {
@@ -47,13 +43,23 @@ def evaluate(argument: str, expression: str) -> Callable[[ArrayValue], Any]:
     return found
 
 
+class Constrained(Protocol):
+    """What the functions of a constraint read of it: see `Constraint`."""
+
+    __name__: str
+    name: str
+    size: int
+    shape: tuple[int, ...]
+    expected: str
+
+
 class ConstraintFunction(Compilable):
     """One of these functions: a Python function of one argument, and the expression for compiled code."""
 
     has_bodies = True
 
     def __init__(
-        self, constraint: "Constraint", function: Callable[..., Any], argument: str, loops: str, test: str = "True"
+        self, constraint: Constrained, function: Callable[..., Any], argument: str, loops: str, test: str = "True"
     ) -> None:
         super().__init__(function)
         self.constraint, self.loops, self.test = constraint, loops, test

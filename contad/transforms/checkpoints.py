@@ -26,7 +26,7 @@ def checkpoint(f: Function) -> Function:
     Ref:     Griewank & Walther (2008), chapter 12.
 
     >>> import contad
-    >>> contad.grad(lambda x: checkpoint(lambda y: contad.exp(y) * y)(x))(0.0)
+    >>> contad.grad(lambda x: checkpoint(lambda y: np.exp(y) * y)(x))(0.0)
     1.0
     """
     function = UserFunction("checkpoint", f)

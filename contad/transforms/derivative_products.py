@@ -3,12 +3,13 @@
 import functools
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.front.numba_transforms import pair_of
+from contad.front.user_function import UserFunction
 from contad.transforms.gradients import jvp, vjp
 from contad.transforms.hessians import Curvature
 from contad.transforms.jacobians import BLOCK, real_trees, size_of, split_last
@@ -18,14 +19,28 @@ from contad.variables.open_types import Function, Nested, Options
 from contad.variables.stack import attempt
 from contad.variables.trees import Tree, flatten
 
-if TYPE_CHECKING:
-    from contad.transforms.sparse_derivatives import SparseDerivative
+
+class DerivativeAt(Protocol):
+    """The derivative whose products are taken: see `SparseDerivative`."""
+
+    what: str
+    of: str
+    argnums: tuple[int, ...]
+    engine: str | None
+    function: UserFunction
+
+    @property
+    def hessian_product(self) -> Function:
+        """The compiled product of the Hessian with a tree."""
+
+    def compiled_rows(self, kind: str) -> Function:
+        """The compiled products with several rows."""
 
 
 class Products:
     """Products with a derivative at a point."""
 
-    def __init__(self, derivative: "SparseDerivative", args: tuple[Nested, ...], kwargs: Options) -> None:
+    def __init__(self, derivative: DerivativeAt, args: tuple[Nested, ...], kwargs: Options) -> None:
         self.derivative = derivative
         self.args, self.kwargs = args, kwargs
 
@@ -103,7 +118,7 @@ class Products:
         return split_last(row, self.trees, False)
 
 
-def one_by_one(d: "SparseDerivative", kind: str) -> Function:
+def one_by_one(d: DerivativeAt, kind: str) -> Function:
     """The fallback if products with several rows are not compiled: products with one row after another."""
 
     def products(*args: Nested) -> Nested:

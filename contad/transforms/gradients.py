@@ -34,7 +34,7 @@ from contad.functions.user_call import form_of, positional, positions, require_n
 from contad.ops.close_values import LOST, was_lost
 from contad.ops.kinks import choose_first
 from contad.transforms.jacobians import find_lost
-from contad.variables.activation import activate, pull, seeds
+from contad.variables.activation import activate, seeds
 from contad.variables.layout import OVERLAPPING
 from contad.variables.number import Carrier, map_numbers, peek
 from contad.variables.open_types import Function, Nested, Options
@@ -121,11 +121,11 @@ class _Gradient:
             if self.has_aux:
                 y, aux = split_aux(y, True, self.what)
             if isinstance(y, Var) and y._owner is s:  # the result of most functions
-                gradients = pull(s, active, [(y._index, 1.0)])
+                gradients = s.pull(active, [(y._index, 1.0)])
                 y = y._value
             else:
                 y = scalar_output(y, self.what, s)
-                gradients = pull(s, active, seeds(s, y, 1.0))
+                gradients = s.pull(active, seeds(s, y, 1.0))
                 y = lower(y, s)
             if self.has_aux:
                 aux = lower(aux, s)

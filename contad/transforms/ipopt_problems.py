@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.errors import OutputError
-from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import name_of
 from contad.transforms.gradients import grad
 from contad.transforms.pattern_search import HESSIAN, sparsity

@@ -82,15 +82,6 @@ def seeds(s: ChainStack, y: Value, z_bar: Value) -> Seeds:
     return []
 
 
-def pull(s: ChainStack, made: Sequence[Active], found: Seeds) -> list[Nested]:
-    """One sweep, and the adjoints of the variables that `activate` has made, in the structures of their arguments."""
-    s.run_sweep(found, s.last_continuation)  # one that hands on the adjoint of a result is newer than it
-    cotangents = [*made]
-    for k, x in enumerate(made):
-        cotangents[k] = x.unflatten(s.cotangents(x.leaves)) if x.__class__ is Tree else s.cotangent(x)
-    return cotangents
-
-
 def block(s: ChainStack, made: Sequence[Active], leaf: Value) -> list[Value]:
     """The derivatives of one leaf of the result with respect to every argument: one sweep for each number in it."""
     trees = trees_of(made)

@@ -393,6 +393,15 @@ def as_objects(x: Value) -> np.ndarray:
     return box_up(np.asarray(x).astype(object))
 
 
+def as_array(x: Value) -> Value:
+    """A number as an array without axes, of its level; an object array where the level has no arrays of its own."""
+    if not isinstance(x, Number):
+        return x
+    x._owner.check_usable("an operation on arrays")
+    box = as_objects(x)
+    return x._owner.adopt(box) if x._owner.has_arrays else box
+
+
 def lower_constants(x: Value) -> Value:
     """A copy of what an array of constants holds; anything else as it is."""
     while isinstance(x, Array) and x.is_constant:

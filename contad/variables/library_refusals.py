@@ -51,7 +51,6 @@ _MIRRORED = {  # how names begin: what to say beside the function of contad's th
 }
 _ROOT_SCALAR = "contad.scipy.optimize.root_scalar"
 _OTHERWISE = {  # functions of SciPy's: what gives the same under another name
-    "scipy.special.log_softmax": "x - contad.logsumexp(x)",
     "scipy.integrate.trapezoid": "np.trapezoid",
     "scipy.optimize.fsolve": "contad.scipy.optimize.root",
     "scipy.optimize.minimize_scalar": "contad.scipy.optimize.minimize",
@@ -233,10 +232,17 @@ def _kind_of(x: Any) -> str | None:
     return x.kind if hasattr(type(x), "_owner") else None
 
 
+def _place_of(name: str) -> str:
+    """Where contad has a function of numbers of that name; "" if nowhere."""
+    if name not in sys.modules["contad.ops"].__all__:
+        return ""
+    return f"contad.{name}" if name in sys.modules["contad"].__all__ else f"contad.ops.{name}"
+
+
 def _instead_of(function: str) -> str:
     """What to write where NumPy's function does not take an object array of variables."""
     name = function.rpartition(".")[2]
-    own = f"call contad.{name}, or " if hasattr(sys.modules["contad"], name) else ""
+    own = f"call {place}, or " if (place := _place_of(name)) else ""
     return (
         f"{own}give it contad.array([...]) for a list, contad.to_varmat(v) for an object array; where engine= is "
         "given, leave it out, so that these are array variables"
@@ -289,13 +295,12 @@ def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:
 
 def _instead_of_scipy(name: str) -> str:
     """What of contad's or NumPy's does what a function of SciPy's does, in words; "" where nothing is known."""
-    own = name.removeprefix("scipy.special.")
     try:  # mirrors are loaded as they are asked for
-        found = callable(operator.attrgetter(own)(sys.modules["contad"]))
+        found = callable(operator.attrgetter(name)(sys.modules["contad"]))
     except (AttributeError, ImportError):
         found = False
     if found or name in _OTHERWISE:
-        return f"use {_OTHERWISE.get(name, f'contad.{own}')}; else "
+        return f"use {_OTHERWISE.get(name, f'contad.{name}')}; else "
     return next((advice for start, advice in _MIRRORED.items() if name.startswith(start)), "")
 
 
@@ -347,11 +352,10 @@ def _draws(function: Any, attribute: str) -> bool:
 
 def _instead_of_math(name: str) -> str:
     """What to say where a function of `math` is called as it is."""
-    numpy, own = sys.modules["numpy"], sys.modules["contad"]
-    own_name = next((known for known in (name, name.replace("a", "arc", 1)) if hasattr(own, known)), None)
-    choices = [f"contad.{own_name}"] if own_name else []
-    choices += [f"np.{own_name or name}"] if hasattr(numpy, own_name or name) else []
-    instead = f"use {' or '.join(choices)}" if choices else "write it with functions of np"
+    numpy = sys.modules["numpy"]
+    known = next((known for known in (name, name.replace("a", "arc", 1)) if _place_of(known)), name)
+    place = f"np.{known}" if hasattr(numpy, known) else _place_of(known)
+    instead = f"use {place}" if place else "write it with functions of np"
     return (
         f"math.{name}: it computes with plain numbers, so the derivative would be lost; {instead}, or give it "
         "contad.value_of(v) where a constant is meant"

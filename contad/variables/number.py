@@ -69,7 +69,7 @@ class Number:
     def __float__(self) -> float:
         raise make_lost(
             f"float: a {self.kind} cannot become a plain number, because its derivative would be lost; use "
-            "contad.exp or np.exp for math.exp (and so on), contad.zeros for np.zeros where variables are assigned, "
+            "np.exp for math.exp (and so on), contad.zeros for np.zeros where variables are assigned, "
             "contad.array for np.array, contad.value_of(v) for a constant",
             self.kind,
             self._owner,

@@ -35,6 +35,7 @@ from contad.variables.open_types import (
     AdjointVector,
     ArrayValue,
     CellIndex,
+    Nested,
     Options,
     Real,
     Rule,
@@ -42,7 +43,7 @@ from contad.variables.open_types import (
     Value,
 )
 from contad.variables.overlaps import error_instead
-from contad.variables.trees import assemble, map_lists
+from contad.variables.trees import Tree, assemble, map_lists
 from contad.variables.var import Var
 
 _Key = TypeVar("_Key")
@@ -277,6 +278,14 @@ class ChainStack(ABC):
         self.run_sweep([(y._index, seed)])
         return [x.adj for x in xs]
 
+    def pull(self, made: Sequence[Value | Tree], seeds: Sequence[tuple[CellIndex, Value]]) -> list[Nested]:
+        """One sweep, and the adjoints of what `activate` has made, in the structures of the arguments."""
+        self.run_sweep(seeds, self.last_continuation)  # one that hands on the adjoint of a result is newer than it
+        found: list[Nested] = [*made]
+        for k, x in enumerate(made):  # a comprehension takes longer
+            found[k] = x.unflatten(self.cotangents(x.leaves)) if x.__class__ is Tree else self.cotangent(x)
+        return found
+
     def run_sweep(self, seeds: Sequence[tuple[CellIndex, Value]], top: int = 0) -> None:
         """One sweep from the newest seeded cell or from `top`, from zero adjoints; `adjoint_of` reads the result."""
         if self.tracer is not None:
@@ -284,16 +293,15 @@ class ChainStack(ABC):
         if not self.is_here():
             raise OtherThreadError("sweep: this recording belongs to another thread; make and pull it on one thread")
         if self.sweeping:
-            raise NestingError(
-                "sweep: this stack is being swept; a callback may differentiate on a nested() level only"
-            )
+            raise NestingError("sweep: this stack is being swept; a callback may differentiate on a nested() level")
         if self.held:
             self.require_held()
         self.sweeping = True
         self.adjoints = ()  # a sweep that fails leaves nothing to read
         try:
             for cell, _ in seeds:
-                top = max(top, cell if cell.__class__ is int else int(cell.max()))
+                newest = cell if cell.__class__ is int else int(cell.max())
+                top = newest if newest > top else top
             self.adjoints = self.sweep(top, seeds) if seeds else ()
         finally:
             self.sweeping = False
@@ -353,16 +361,12 @@ def _refuse(stack: "weakref.ref[ChainStack]", record: object) -> NoReturn:
 
 
 # ---- errors that a function catches ----------------------------------------------------------------------------------
-_count = 0  # of the errors that levels have remembered
-
-
 def _remember(error: VariableError, level: Any) -> bool:
     """Note an error on the levels whose functions would not have met it with plain numbers; whether one is open.
 
     Those are the level that owns the number, and all that have been opened on this thread since; all where no owner is
     known, or it has ended. The base stack is its user's own affair: nobody says when a function on it ends.
     """
-    global _count
     if _is_compiling():  # types, and no variables
         return False
     levels: list[Any] = [s for s in (*THREAD.open, *THREAD.forward) if s.ended is None and s.level > 0]
@@ -371,8 +375,8 @@ def _remember(error: VariableError, level: Any) -> bool:
         if level.level > 0:
             levels.append(level)
     if any(s.caught is None for s in levels):
-        _count += 1
-        noted = error, place_of_user(), _count
+        _Thread.remembered += 1
+        noted = error, place_of_user(), _Thread.remembered
         for s in levels:
             if s.caught is None:
                 s.caught = noted
@@ -395,20 +399,15 @@ class attempt:
     __slots__ = ("_before",)
 
     def __enter__(self) -> None:
-        self._before = _count
+        self._before = THREAD.remembered
 
     def __exit__(self, *exception: object) -> None:
         forget_since(self._before)
 
 
-def count_remembered() -> int:
-    """How many errors have been remembered; for `forget_since`."""
-    return _count
-
-
 def forget_since(before: int) -> None:
-    """Forget the errors after that many."""
-    if _count > before:
+    """Forget the errors after that many that have been remembered."""
+    if THREAD.remembered > before:
         for s in (*THREAD.open, *THREAD.forward):
             if s.caught is not None and s.caught[2] > before:
                 s.caught = None
@@ -427,6 +426,8 @@ set_memory(_remember)
 # ---- levels of this thread -------------------------------------------------------------------------------------------
 class _Thread(threading.local):
     """Per thread: the open reverse and forward levels, innermost last, and pools of buffers by engine."""
+
+    remembered = 0  # errors, on all threads
 
     def __init__(self) -> None:
         self.open: list[ChainStack] = []

@@ -1,14 +1,13 @@
 """The table of a stack in a notebook: adjoints, memory by operation, and the graph of what was computed from what."""
 
 import bisect
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from contad.display.graph_picture import Arrow, Box, draw_graph
 from contad.display.markup import Markup, fold, page, paragraph, show_bytes, table
+from contad.variables.open_types import Value
 from contad.variables.shown_values import show, show_parents
-
-if TYPE_CHECKING:
-    from contad.variables.stack_table import StackTable
+from contad.variables.stack import Footprint, Row
 
 MOST_DRAWN = 40  # records of a graph that a person can read
 _MOST_LABELLED = 24  # arrows whose labels do not lie on each other
@@ -16,7 +15,21 @@ _MOST_ROWS = 200
 _SHORT = 26  # characters of a value in a box
 
 
-def write_stack(stack: "StackTable") -> str:
+class ShownStack(Protocol):
+    """What is shown of a stack: see `StackTable`."""
+
+    rows: list[Row]
+    footprints: list[Footprint]
+    adjoints: list[Value]
+    shared_bytes: int
+    engine: str
+
+    @property
+    def bytes(self) -> int:
+        """What all records take."""
+
+
+def write_stack(stack: ShownStack) -> str:
     """The HTML of a table of the stack."""
     n = len(stack.rows)
     swept = bool(stack.adjoints)
@@ -45,7 +58,7 @@ def write_stack(stack: "StackTable") -> str:
     return page(title, *parts)
 
 
-def _memory(stack: "StackTable") -> Markup:
+def _memory(stack: ShownStack) -> Markup:
     """A line for each operation: how often, how many cells and bytes; the largest first."""
     found: dict[str, list[int]] = {}
     for row, footprint in zip(stack.rows, stack.footprints, strict=True):
@@ -57,7 +70,7 @@ def _memory(stack: "StackTable") -> Markup:
     return table(["operation", "records", "cells", "bytes"], rows, left="operation")
 
 
-def draw(stack: "StackTable") -> Markup:
+def draw(stack: ShownStack) -> Markup:
     """The graph: a box for each record, an arrow from each parent with its partial."""
     numbers: dict[int, int] = {}  # of boxes, by row
     starts: list[int] = []
@@ -94,7 +107,7 @@ def draw(stack: "StackTable") -> Markup:
     return draw_graph(boxes, drawn, "what was computed from what")
 
 
-def _box(stack: "StackTable", k: int) -> Box:
+def _box(stack: ShownStack, k: int) -> Box:
     row, footprint = stack.rows[k], stack.footprints[k]
     value = show(row.value)
     shape = f", {footprint.cells} cells" if footprint.cells > 1 else ""

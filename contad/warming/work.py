@@ -2,9 +2,9 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from contad.compile import images
+from contad.compile.compilations import tell_of_compilations
 from contad.warming.own_kernels import get_ready, list_kernels
 from contad.warming.processes import COMPILED, FAILED, FOUND, TOTAL
 
@@ -30,30 +30,16 @@ def _report(kind: str, text: str) -> None:
     sys.stdout.flush()
 
 
-def _count_of_numba() -> Any:
-    """What counts the functions that Numba compiles, and does not find on the disk, from now on."""
-    from numba.core import event
-
-    class Count(event.Listener):
-        """Their number."""
-
-        compiled = 0
-
-        def on_start(self, event: Any) -> None:
-            """One of them."""
-            self.compiled += 1
-
-        def on_end(self, event: Any) -> None:
-            """It is compiled."""
-
-    counting = Count()
-    event.register("numba:compile", counting)
-    return counting
+_begun: list[int] = [0]  # how many functions Numba has begun to compile, and not found on the disk
 
 
-_OF_NUMBA = _count_of_numba()
+def _count() -> None:
+    _begun[0] += 1
+
+
+tell_of_compilations(_count, lambda *_: None)
 
 
 def count_compilations() -> int:
     """How many functions this process has compiled."""
-    return len(images.compiled) + int(_OF_NUMBA.compiled)
+    return len(images.compiled) + _begun[0]

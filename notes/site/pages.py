@@ -204,9 +204,7 @@ def _columns(text: str, header: Sequence[str], kept: Sequence[str]) -> str:
 
 def _public() -> list[str]:
     """The public names of contad that are no functions of a family."""
-    rules = set(contad.ops.__all__)
-    names = {*contad.__all__, "profile", "record"} - rules
-    return sorted(names, key=str.lower)
+    return sorted(set(contad.__all__) - set(contad.ops.__all__), key=str.lower)
 
 
 def _place(value: object) -> str:
@@ -279,9 +277,14 @@ def _entries(values: Iterable[tuple[str, Any]]) -> str:
         elif not inspect.ismodule(value):
             place = f"{_defining_module(value)}.{getattr(value, '__qualname__', name.rpartition('.')[2])}"
             label = name.removeprefix("contad.ops.").rpartition(".")[2]
-            heading = label if name.startswith("contad.ops.") else name
+            heading = _heading_of_rule(label) if name.startswith("contad.ops.") else name
             found.append(f"::: {place}\n    options:\n      heading: {heading}\n      toc_label: {label}")
     return "\n\n".join(found)
+
+
+def _heading_of_rule(name: str) -> str:
+    """The name by which users call a function of contad.ops; that of NumPy's functions is theirs."""
+    return next((f"{m.__name__}.{name}" for m in (contad, contad.ops) if name in m.__all__), name)
 
 
 def _is_described(value: Any) -> bool:

@@ -21,7 +21,8 @@ from benchmarks.comparison.program import NOTHING, Program
 from benchmarks.comparison.programs import find_programs
 from benchmarks.comparison.report import report
 from benchmarks.timing import take_turns
-from contad.functions.python_copy import is_dispatcher, python_twin
+from contad.compile.dispatchers import is_dispatcher
+from contad.functions.python_copy import python_twin
 from tests.judges.samples import sampled
 
 PROGRAMS = find_programs()

@@ -14,7 +14,7 @@ table = np.array([[1.0, 2.0], [3.0, 4.0]])
 start = 3.0
 
 def log_likelihood(times, rate=0.5):
-    return sum(contad.log(rate) - rate * t for t in times)
+    return sum(contad.ops.log(rate) - rate * t for t in times)
 
 def containers(p={"a": 2.0, "b": (1.5, [4.0])}, n=3):
     return p["a"] * p["b"][0] + n * p["b"][1][0] ** 2

@@ -297,7 +297,7 @@ def returns_complex(x=1.0): return x * 1j
 def divides(x=0.0):
     return 1.0 / x
 def infinite(x=0.0): return np.log(np.float64(x)) if not hasattr(x, "value") else x
-def infinite_slope(x=0.0): return contad.sqrt(x)
+def infinite_slope(x=0.0): return contad.ops.sqrt(x)
 def loses(x=1.0):
     y = x * x
     return float(y)

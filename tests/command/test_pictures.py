@@ -19,7 +19,7 @@ def parabola(x=3.0, y=2.0):
     return x**2 + y
 
 def logarithm(x=0.5):
-    return contad.log(x) if x > 0.3 else 1 / 0
+    return contad.ops.log(x) if x > 0.3 else 1 / 0
 
 def chain(x=np.arange(6.0)):
     return np.sum((x[1:] - x[:-1]) ** 4)

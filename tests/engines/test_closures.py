@@ -15,7 +15,7 @@ OPERATIONS = {
     "x * a": (lambda x, a: x * a, 8),
     "x * 0.5": (lambda x, a: x * 0.5, 7),
     "0.5 - x": (lambda x, a: 0.5 - x, 7),
-    "sin(x)": (lambda x, a: contad.sin(x), 6),
+    "sin(x)": (lambda x, a: contad.ops.sin(x), 6),
 }
 
 

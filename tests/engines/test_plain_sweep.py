@@ -31,11 +31,12 @@ class Short(Endless):
 
     def __init__(self):
         super().__init__()
-        self.asked = 0
+        self.asked, self.limit = 0, 0.0
 
-    def seconds_left(self):
+    def look(self):
         self.asked += 1
-        return 0.0 if self.asked % 3 == 2 else 1e-9
+        self.limit = self.spent + 1e-9
+        return self.asked % 3 != 2
 
 
 @pytest.fixture
@@ -113,7 +114,7 @@ def test_many_kinds_of_records_are_swept_one_by_one(plainly, monkeypatch):
 
     def long(x, y):
         for k in range(700):
-            x, y = x * 0.9 + contad.sin(y), y - 0.1 * contad.exp(-x) / (1.0 + k)
+            x, y = x * 0.9 + contad.ops.sin(y), y - 0.1 * contad.ops.exp(-x) / (1.0 + k)
         return x * y
 
     gradient = contad.grad(long, (0, 1), engine="records")
@@ -398,7 +399,7 @@ from contad.engines.stream.patience import PATIENCE
 f = contad.grad(lambda x: math.sin(x) * x)
 first = f(0.5)
 assert "importlib.resources" not in sys.modules
-assert PATIENCE.limit is None  # nobody has looked at the disk
+assert not PATIENCE.has_looked  # nobody has looked at the disk
 PATIENCE.spent = 1.0
 assert f(0.5) == first
 assert PATIENCE.limit == PATIENCE.compiling  # now somebody has
@@ -438,7 +439,7 @@ from contad.ops import power
 f = contad.grad(lambda x: np.sum(np.exp(-x ** 2) * np.sin(x)))
 x = np.linspace(-1.0, 2.0, 5)
 first = f(x)
-assert patience.PATIENCE.limit is None and "llvmlite" not in sys.modules  # the first gradients are done before that
+assert not patience.PATIENCE.has_looked and "llvmlite" not in sys.modules  # the first gradients are done before that
 assert not library_digest.cache_info().currsize and ArrayVar not in power.methods  # nor is made what is not called
 plain_sweep.sweep = plain_sweep.sweep_array = None  # nobody may call them
 patience.PATIENCE.spent = patience.PATIENCE.LOOKING * patience.PATIENCE.loading
@@ -459,15 +460,15 @@ def test_time_is_counted_and_the_disk_is_looked_at_once(monkeypatch):
     monkeypatch.setattr(patience, "has_compiled_sweeps", lambda: bool(asked.append(1)))
     monkeypatch.setattr(patience, "compile_sweeps", functools.cache(lambda: None))
     p = Patience(loading=0.2, compiling=2.0)
-    assert p.seconds_left() == pytest.approx(0.02) and not asked
+    assert p.look() and p.limit == pytest.approx(0.02) and not asked
     p.spent = 0.05
-    assert p.seconds_left() == 1.95 and p.seconds_left() and len(asked) == 1
-    p.spent = 0.3
-    assert p.seconds_left() == pytest.approx(1.7) and len(asked) == 1
+    assert p.look() and p.limit == 2.0 and len(asked) == 1
     p.spent = 2.5
-    assert p.seconds_left() == 0.0
+    assert not p.look() and not p.is_over and len(asked) == 1
+    patience.compile_sweeps()
+    assert not p.look() and p.is_over
     monkeypatch.setattr(patience, "has_compiled_sweeps", lambda: True)
     p = Patience(loading=0.2, compiling=2.0)
     p.spent = 0.05
-    assert p.seconds_left() == 0.0
-    assert Patience(loading=0.0, compiling=2.0).seconds_left() == 0.0
+    assert not p.look()
+    assert not Patience(loading=0.0, compiling=2.0).look()

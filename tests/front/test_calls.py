@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import contad
+from contad.compile.dispatchers import is_dispatcher
 from contad.engines import CompiledEngine
 from contad.errors import OutputError, OverlapError, UnsupportedError
 from contad.front.derivative import Derivative
-from contad.functions.python_copy import is_dispatcher
 from contad.transforms import gradients
 from tests.front import kernels
 from tests.front.kernels import (

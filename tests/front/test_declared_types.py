@@ -8,8 +8,9 @@ import pytest
 from numba import boolean, float32, float64, int32, int64, njit
 
 import contad
+from contad.compile.dispatchers import declared_names
 from contad.errors import UnsupportedError
-from contad.functions.declared_types import declared_names, signatures
+from contad.functions.declared_types import signatures
 from tests.judges.samples import sampled
 
 ENGINES = ("generated", "tape", "matrix", "records")

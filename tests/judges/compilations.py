@@ -1,4 +1,4 @@
-"""What the tests ask to have compiled: counted by file and held against the budgets that CONTRIBUTING names.
+"""What the tests ask to have compiled: counted by file and held against the budgets in `notes/testing.md`.
 
 A request to Numba for a function at new types counts, and a derivative at new types; not what Numba or contad compile
 on the way. So the numbers are the same whether the cache is empty or has the answer, and whichever worker runs a test.
@@ -17,7 +17,7 @@ from numba.core.dispatcher import Dispatcher
 
 from contad.front.derivative import Derivative
 
-CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
+BUDGETS = Path(__file__).parents[2] / "notes" / "testing.md"
 PROCESS = 20  # compilations that a process counts as
 DEFAULT = "any other file"
 COLLECTING = "collecting"  # what tests ask for when they are imported, by every worker
@@ -103,7 +103,7 @@ class CompilationCounter:
         """What is said of this run; nothing where tests run that have no budget."""
         if re.search(r"(?<!not )\b(long|notebooks)\b", self.config.option.markexpr):
             return []
-        return find_excesses(self.counts, read_budgets(CONTRIBUTING.read_text()))
+        return find_excesses(self.counts, read_budgets(BUDGETS.read_text()))
 
     def pytest_terminal_summary(self, terminalreporter):
         if self.config.option.verbose > 0:

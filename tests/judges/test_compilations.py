@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.judges.compilations import COLLECTING, CONTRIBUTING, DEFAULT, PROCESS, find_excesses, read_budgets
+from tests.judges.compilations import BUDGETS, COLLECTING, DEFAULT, PROCESS, find_excesses, read_budgets
 
-ROOT = CONTRIBUTING.parent
+ROOT = BUDGETS.parents[1]
 CONFTEST = """
 import pytest
 from tests.judges import compilations
 
 
 def pytest_configure(config):
-    compilations.CONTRIBUTING = config.rootpath / "CONTRIBUTING.md"
+    compilations.BUDGETS = config.rootpath / "testing.md"
     config.pluginmanager.register(compilations.CompilationCounter(config))
 """
 FILE = """
@@ -48,7 +48,7 @@ def run(folder, budget, *options):
     (folder / "planted").mkdir(exist_ok=True)
     (folder / "planted" / "conftest.py").write_text(CONFTEST)
     (folder / "planted" / "test_planted.py").write_text(FILE)
-    (folder / "CONTRIBUTING.md").write_text(
+    (folder / "testing.md").write_text(
         f"| `planted/test_planted.py` | {budget} |\n| {DEFAULT} | 1 |\n| {COLLECTING} | 1 |\n"
     )
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT), *sys.path]))
@@ -79,7 +79,7 @@ def test_excesses_are_found_for_files_without_a_budget_too():
 
 
 def test_every_budget_is_that_of_a_file():
-    budgets = read_budgets(CONTRIBUTING.read_text())
+    budgets = read_budgets(BUDGETS.read_text())
     assert {DEFAULT, COLLECTING} <= budgets.keys()
     assert [file for file in budgets if file.endswith(".py") and not Path(ROOT, file).exists()] == []
     assert min(count for file, count in budgets.items() if file.endswith(".py")) > budgets[DEFAULT]

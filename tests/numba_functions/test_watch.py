@@ -1,6 +1,5 @@
-"""What functions have frozen is noted as Numba compiles them, whether it is imported before contad or after."""
+"""What functions have frozen is noted as Numba compiles them."""
 
-import importlib
 import os
 import subprocess
 import sys
@@ -9,34 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from contad.numba_functions import watch
 from contad.numba_functions.fingerprint import is_told
-
-EVENTS = """
-class Listener:
-    pass
-
-registered = []
-
-def register(kind, listener):
-    registered.append((kind, listener))
-"""
-
-
-def test_it_waits_for_numba(tmp_path, monkeypatch):
-    (tmp_path / "events_of_numba.py").write_text(EVENTS)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(watch, "_EVENTS", "events_of_numba")
-    before = list(sys.meta_path)
-    watch.watch_compilations()
-    watch.watch_compilations()
-    assert len(sys.meta_path) == len(before) + 1
-    module = importlib.import_module("events_of_numba")
-    assert [kind for kind, _ in module.registered] == ["numba:compile"] and sys.meta_path == before
-    assert module.__loader__ is module.__spec__.loader and hasattr(module.__loader__, "get_source")
-    watch.watch_compilations()  # imported already
-    assert len(module.registered) == 2
-    monkeypatch.delitem(sys.modules, "events_of_numba")
 
 
 def test_notes_are_made_of_what_numba_does_not_keep():

@@ -34,7 +34,7 @@ def program(x):
 def of_numbers(x):
     total = 0.0
     for k in range(6):
-        total = total + scale(contad.sin(x), float(k))
+        total = total + scale(contad.ops.sin(x), float(k))
     if total > 5.0:
         total = total**2
     return total
@@ -179,7 +179,7 @@ def test_nested_levels_inside_are_not_counted():
 
 
 def slow_in_reverse(x):
-    y = contad.sin(x)
+    y = contad.ops.sin(x)
     time.sleep(0.02)
     contad.reverse_pass_callback(lambda adj: time.sleep(0.03))
     return y * 2.0

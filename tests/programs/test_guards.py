@@ -28,7 +28,7 @@ def by_numba(x):
 
 def number(decide):
     """A function of one number, with what it decides as a factor."""
-    return lambda x: x * (1.5 + decide(x)) + contad.sin(x)
+    return lambda x: x * (1.5 + decide(x)) + contad.ops.sin(x)
 
 
 def array(decide):

@@ -16,7 +16,7 @@ W, A = np.array([0.2, -0.7, 1.1]), np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
 
 
 def of_numbers(x, y):
-    return contad.exp(-x) * y + x * y
+    return contad.ops.exp(-x) * y + x * y
 
 
 def of_arrays(w, a, scale):

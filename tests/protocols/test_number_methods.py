@@ -95,7 +95,7 @@ FLOATS = {
     "sign": lambda x, y: y * ((x > 0) - (x < 0)),
     "inverted": lambda x, y: y if ~(x > 0) else 5 * x,
     "of results": lambda x, y: y * ((x * 2 > 0) + (x - y < 0) + (abs(-x) > 0) + (x**2 > 0) + (1 / x > 0)),
-    "of contad's functions": lambda x, y: y * ((contad.exp(x) > 0) + (contad.hypot(x, y) > 0)),
+    "of contad's functions": lambda x, y: y * ((contad.ops.exp(x) > 0) + (contad.ops.hypot(x, y) > 0)),
     "item": lambda x, y: y * ((np.exp(x).item() > 0) + (x > 0)),
     # NumPy's numbers among them
     "of a ufunc": lambda x, y: y * ((np.exp(x) > 0) + (np.exp(y) > 0)),

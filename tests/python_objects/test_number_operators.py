@@ -293,36 +293,42 @@ def test_references_are_counted():
 @pytest.fixture
 def slots(monkeypatch):
     """Of an engine whose machine code takes time, and what it has done."""
+    monkeypatch.setattr(native_parts, "PATIENCE", types.SimpleNamespace(loading=0.2, compiling=2.0, is_over=True))
     slots = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar, ArrayVar, lambda *_: None)
     slots.installed = 0
-    monkeypatch.setattr(native_parts, "PATIENCE", types.SimpleNamespace(loading=0.2, compiling=2.0, is_over=True))
     monkeypatch.setattr(NativeParts, "install", lambda self: setattr(self, "installed", self.installed + 1))
     return slots
 
 
-@pytest.mark.parametrize(("on_disk", "records"), [(True, 250_000), (False, 10_000_000)])
-def test_machine_code_comes_when_it_pays(monkeypatch, slots, on_disk, records):
+@pytest.mark.parametrize(("on_disk", "seconds"), [(True, 0.05), (False, 2.0)])
+def test_machine_code_comes_when_it_pays(monkeypatch, slots, on_disk, seconds):
     monkeypatch.setattr(native_parts, "_is_on_disk", lambda: on_disk)
-    for _ in range(10):
+    while slots.spent < seconds:
         assert slots.is_due and not slots.installed
-        slots.count(records // 10 + 1)
-        assert slots.is_due  # nothing is compiled while a function records
-        slots.look()
+        slots.spent += 0.01 * seconds
+        if slots.spent >= slots.limit:
+            slots.look()
     assert not slots.is_due and slots.installed == 1
 
 
-def test_stacks_count_too(monkeypatch, slots):
+def test_records_and_stacks_are_counted(monkeypatch, slots):
+    monkeypatch.setattr(MatrixStack, "native", slots)
+    slots.is_due = False
+    gradient = contad.grad(lambda x: x * x + x)
+    gradient(0.3)
+    assert slots.spent == 0.0
+    slots.is_due = True
+    gradient(0.3)
+    assert slots.spent == pytest.approx(NativeParts.STACK + 3 * NativeParts.RECORD)
+    slots.spent = slots.limit = 0.05
     monkeypatch.setattr(native_parts, "_is_on_disk", lambda: True)
-    for _ in range(24_999):
-        slots.look()
-    assert slots.is_due
-    slots.look()
+    gradient(0.3)
     assert slots.installed == 1 and not slots.is_due
 
 
 def test_machine_code_waits_for_the_sweep_and_for_room(monkeypatch, slots):
     """Its import must not be what meets an interrupt or the end of Python's stack first."""
-    slots.count(10**9)
+    slots.spent = 1e3
     native_parts.PATIENCE.is_over = False
     slots.look()
     assert slots.is_due
@@ -338,7 +344,7 @@ def test_what_cannot_be_compiled_the_methods_do(monkeypatch, slots):
 
     monkeypatch.setattr(NativeParts, "install", fail)
     monkeypatch.setattr(native_parts, "_is_on_disk", lambda: True)
-    slots.count(10**9)
+    slots.spent = 1e3
     slots.look()
     assert not slots.is_due and contad.grad(lambda x: x * x)(0.3) == 0.6
 
@@ -360,7 +366,7 @@ def test_no_flag_of_a_fault_is_set(x, power):
 
 def test_of_an_unknown_python_there_is_none(monkeypatch, slots):
     monkeypatch.setattr(python_objects, "has_known_objects", lambda: False)
-    slots.count(10**9)
+    slots.spent = 1e3
     slots.look()
     assert not slots.is_due and not slots.installed
 
@@ -392,6 +398,6 @@ def test_explain_tells_why_there_is_none(monkeypatch, slots, where, name, value,
     monkeypatch.setattr(native_parts, where.__name__, types.SimpleNamespace(**vars(where) | {name: value}))
     told = contad.explain(abs, 0.5).splitlines()[1]
     assert told.startswith("  operators: methods of Python: ") and why in told
-    slots.count(10**9)
+    slots.spent = 1e3
     slots.look()
     assert not slots.is_due and not slots.installed

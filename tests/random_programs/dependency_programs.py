@@ -14,6 +14,7 @@ import pytest
 
 import contad
 from contad.engines.source.analysis import shared_callees
+from contad.engines.source.ir.dependency_notes import NotedGraph
 from contad.engines.source.reading import frontend
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.branch_nodes import BranchNodes
@@ -22,7 +23,6 @@ from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.patterns.closure import hessian_pattern, jacobian_pattern
-from contad.patterns.noted_graph import NotedGraph
 from tests.random_programs import generated_programs as first, judging
 
 SIZES = [np.size(x) for x in first.arguments(0)[: len(first.ARGNUMS)]]

@@ -81,7 +81,7 @@ def ufunc_named(name: str) -> Any:
 
 def path(name: str) -> str:
     """A rule as source: a few are not exported."""
-    return f"contad.{name}" if hasattr(contad, name) else f"{RULES[name].__module__}.{name}"
+    return f"contad.ops.{name}" if name in contad.ops.__all__ else f"{RULES[name].__module__}.{name}"
 
 
 def read(registers: Registers, x: Operand) -> Any:
@@ -576,7 +576,7 @@ def generate(genes: Sequence[Gene], point: Sequence[float]) -> Program:
     import contad
     <BLANKLINE>
     def f(x0):
-        t0 = contad.sin(x0)
+        t0 = contad.ops.sin(x0)
         return t0
     <BLANKLINE>
     print(contad.value_and_grad(f, (0,))(*(0.3,)))

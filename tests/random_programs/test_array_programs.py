@@ -27,6 +27,7 @@ from tests.judges.array_agreement import (
     scalars_in_arrays,
     search,
     simplest,
+    sweep_on_numbers,
     ways_of,
 )
 from tests.judges.comparison import Disagreement
@@ -79,7 +80,7 @@ def constants_leave_cells(patch):
 
 def gather_assigns(patch):
     """A gather has = for +=: an element that was used by itself loses that adjoint."""
-    patch.setattr(MatrixStack, "is_mixed", lambda self: True)  # swept on numbers, by Python
+    patch.setattr(MatrixStack, "sweep", sweep_on_numbers)
 
     def sweep(stack, row, k, top, adjoints):
         with pytest.MonkeyPatch.context() as inner:

@@ -24,7 +24,7 @@ def scaled():
 
     @scaled_by_a_global.partials
     def scaled_partials(z, x):
-        return RATE * contad.cos(x)
+        return RATE * contad.ops.cos(x)
 
     return scaled_by_a_global
 

@@ -22,7 +22,7 @@ DIFFICULT = [
     (lambda x, p: x ** (p - 1.0), 0.0, 1.0, lambda p: 1.0 / p, 0.2),
     (lambda x, p: -np.log(x) * x**p, 0.0, 1.0, lambda p: 1.0 / (p + 1.0) ** 2, 0.7),
     (lambda x, p: np.exp(-p * x), 0.0, np.inf, lambda p: 1.0 / p, 1.7),
-    (lambda x, p: x ** (p - 1.0) * np.exp(-x), 0.0, np.inf, lambda p: contad.exp(contad.gammaln(p)), 1.6),
+    (lambda x, p: x ** (p - 1.0) * np.exp(-x), 0.0, np.inf, lambda p: contad.ops.exp(contad.gammaln(p)), 1.6),
     (lambda x, p: np.exp(-p * x * x), -np.inf, np.inf, lambda p: np.sqrt(np.pi / p), 2.3),
     (lambda x, p: np.exp(p * x), -np.inf, 0.5, lambda p: np.exp(0.5 * p) / p, 1.1),
     (lambda x, p: 1.0 / (1.0 + p * x * x), 0.0, np.inf, lambda p: 0.5 * np.pi / np.sqrt(p), 3.0),

@@ -126,8 +126,9 @@ def test_rounding_is_that_of_c():
 # ---- what is missing -------------------------------------------------------------------------------------------------
 def exists(name):
     """Where there is a function of that name that differentiates; None where there is none."""
-    if hasattr(contad, name):
-        return f"contad.{name}"
+    for module in (contad, contad.ops):
+        if name in module.__all__:
+            return f"{module.__name__}.{name}"
     if f"scipy.special.{name}" in {ufunc for rule in rules() for ufunc in rule.ufuncs if isinstance(ufunc, str)}:
         return f"scipy.special.{name}"
     for module in (np, np.linalg):

@@ -36,13 +36,13 @@ def root_at_zero(x):
 
 
 def overflow(x):
-    y = contad.exp(x)
-    z = contad.exp(y * 300.0)  # first
+    y = contad.ops.exp(x)
+    z = contad.ops.exp(y * 300.0)  # first
     return 1.0 / z
 
 
 def stored(x):
-    y = contad.digamma(x - x - 1.0)  # first
+    y = contad.ops.digamma(x - x - 1.0)  # first
     return y * x
 
 
@@ -115,7 +115,7 @@ def test_the_first_operation_on_arrays(f, message, way):
 @ways
 def test_what_is_finite_is_what_it_is_without(way):
     def f(x):
-        y = np.tanh(x) * contad.erf(x) + contad.logaddexp(x, 0.3)
+        y = np.tanh(x) * contad.erf(x) + contad.ops.logaddexp(x, 0.3)
         return y**3 - x / y
 
     plain = differentiated(f, way)(0.7)
@@ -140,7 +140,7 @@ def test_arrays_that_are_finite():
 @ways
 def test_dead_code_reports_nothing_in_the_sweep(way):
     def f(x):
-        return contad.select(x > 1.0, x * x, contad.sqrt(x - x))
+        return contad.select(x > 1.0, x * x, contad.ops.sqrt(x - x))
 
     with debug_nans():
         assert differentiated(f, way)(2.0) == 4.0
@@ -149,7 +149,7 @@ def test_dead_code_reports_nothing_in_the_sweep(way):
 @ways
 def test_infinities_may_pass(way):
     with debug_nans(infinities=False):
-        assert differentiated(lambda x: contad.exp(1000.0 * x), way)(2.0) == np.inf
+        assert differentiated(lambda x: contad.ops.exp(1000.0 * x), way)(2.0) == np.inf
         with pytest.raises(NonFiniteError, match="log made nan"):
             differentiated(log_of_negative, way)(2.0)
 

@@ -174,7 +174,7 @@ def test_vjp_adds_the_cotangents_of_an_output_returned_twice():
 
 def test_jvp_and_vjp_are_transposes():
     def f(p):
-        return [p["x"] * contad.exp(p["y"]), p["y"] - p["x"] ** 2, 3.0]
+        return [p["x"] * contad.ops.exp(p["y"]), p["y"] - p["x"] ** 2, 3.0]
 
     p, p_dot, z_bar = {"x": 0.7, "y": -1.2}, {"x": 0.3, "y": 2.0}, [1.5, -0.4, 9.0]
     _, z_dot = jvp(f, (p,), (p_dot,))
@@ -197,7 +197,7 @@ def test_jacobian_structures():
 
 
 def test_derivative_of_a_pytree_valued_function():
-    assert derivative(lambda t: {"a": t * t, "b": [3.0, contad.exp(t)]})(0.0) == {"a": 0.0, "b": [0.0, 1.0]}
+    assert derivative(lambda t: {"a": t * t, "b": [3.0, contad.ops.exp(t)]})(0.0) == {"a": 0.0, "b": [0.0, 1.0]}
 
 
 def test_grad_is_one_object_per_function_and_options():
@@ -383,4 +383,4 @@ def test_functions_that_are_passed_take_variables():
     gradient = contad.grad(f)
     for _ in range(2):
         assert gradient(0.3) == 2.0
-        assert gradient(0.3, math.sin) == gradient(0.3, g=math.sin) == contad.grad(contad.sin)(0.3)
+        assert gradient(0.3, math.sin) == gradient(0.3, g=math.sin) == contad.grad(contad.ops.sin)(0.3)

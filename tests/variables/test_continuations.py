@@ -163,7 +163,7 @@ def test_the_adjoint_of_what_is_newer_than_the_sweep_reads_zero(level):
     y = x * x
     newer.append(level.variable(5.0))
     assert contad.gradient(y, [x]) == [6.0]
-    newer[0] = contad.exp(level.variable(1.0)) * x
+    newer[0] = contad.ops.exp(level.variable(1.0)) * x
     assert contad.gradient(y, [x]) == [6.0]
     assert seen == [0.0, 0.0]
 

@@ -60,11 +60,11 @@ def test_other_operands_are_left_to_python(number):
         with refused(UnsupportedError, match="add: y must be a number or an array, got (str|list)"):
             number + operand
     with refused(UnsupportedError, match="exp: x must be a real number, got str"):
-        contad.exp("a")
+        contad.ops.exp("a")
     with refused(UnsupportedError, match="hypot: y must be a real number, got object"):
-        contad.hypot(number, object())
+        contad.ops.hypot(number, object())
     with refused(TypeError, match="hypot: expected 2 argument"):
-        contad.hypot(number)
+        contad.ops.hypot(number)
 
 
 def test_integer_conversions_are_constants(number):
@@ -104,7 +104,7 @@ def test_formatting(number):
 def test_attributes(number):
     with pytest.raises(AttributeError, match="has no attribute 'foo'"):
         _ = number.foo
-    assert number.exp().value == contad.exp(number).value
+    assert number.exp().value == contad.ops.exp(number).value
 
 
 def test_compiled_functions_are_refused_with_the_way_out(number):
@@ -134,7 +134,7 @@ def test_ufuncs_dispatch_to_rules():
         (lambda v: np.add(v, 1.0, out=FLOATS[:1]), "write a = a [+] v"),
         (lambda v: FLOATS.__iadd__(v), "write a = a [+] v"),
         (lambda v: np.add(v, 1.0, where=True), "option where= is not supported"),
-        (lambda v: contad.exp(np.array(["a"])), "exp: expected arrays of real numbers"),
+        (lambda v: contad.ops.exp(np.array(["a"])), "exp: expected arrays of real numbers"),
     ],
 )
 def test_unsupported_numpy_calls_are_refused_by_name(call, message):
@@ -159,7 +159,7 @@ def test_object_arrays_of_variables_follow_numpy():
 
 def test_scalar_and_object_array_mix():
     def f(x, s):
-        return (s * x + x / s - (1.0 - s)).sum() + contad.tanh(x * s).sum()
+        return (s * x + x / s - (1.0 - s)).sum() + contad.ops.tanh(x * s).sum()
 
     x, s = np.array([0.4, 0.9]), 1.3
     gx, gs = contad.grad(f, (0, 1))(x, s)
@@ -170,11 +170,11 @@ def test_scalar_and_object_array_mix():
 
 def test_rules_keep_plain_kinds():
     assert (
-        type(contad.exp(1)) is float
-        and type(contad.exp(1.0)) is float
-        and type(contad.exp(np.float64(1))) is np.float64
+        type(contad.ops.exp(1)) is float
+        and type(contad.ops.exp(1.0)) is float
+        and type(contad.ops.exp(np.float64(1))) is np.float64
     )
-    assert contad.exp(np.array([0, 1])).dtype == float and contad.hypot(3, [4.0, 0.0]) == [5.0, 3.0]
+    assert contad.ops.exp(np.array([0, 1])).dtype == float and contad.ops.hypot(3, [4.0, 0.0]) == [5.0, 3.0]
 
 
 def test_round_to_digits():

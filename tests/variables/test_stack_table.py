@@ -9,7 +9,7 @@ from contad.variables.stack_table import show_stack
 def table(name):
     with opened(engine(name)) as s:
         x, y = contad.var(2.0), contad.var(0.5)
-        contad.exp(x * y) - 3.0 / x
+        contad.ops.exp(x * y) - 3.0 / x
         contad.erf(y)
         contad.reverse_pass_callback(lambda adj: None)
         return show_stack(), list(s.rows())

@@ -8,11 +8,12 @@ import functools
 import linecache
 from collections.abc import Callable
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from contad.engines.matrix.array_records import fast_elementwise, operate_on_view, sum_along
+from contad.engines.matrix.array_slab import ArraySlab
 from contad.engines.matrix.array_var import ArrayVar, is_direct
 from contad.engines.matrix.compiled_steps import StepKernels
 from contad.engines.matrix.matrix_products import compile_product, factor_of, fast_product
@@ -25,10 +26,6 @@ from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, rules
 from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import ArrayValue, Function, Option, Value
-
-if TYPE_CHECKING:
-    from contad.engines.matrix.matrix_stack import MatrixStack
-
 
 # A view is contiguous and affine only while its root is.
 _DIRECT = "{i} > 0 and ({a}._base is None or {a}._base._index > 0)"
@@ -341,7 +338,7 @@ def compile_operators(stack_class: Any, number_class: Any) -> None:
 
 
 # ---- a number and a constant array -----------------------------------------------------------------------------------
-def number_and_array(s: "MatrixStack", rule: ScalarRule, a: Value, b: Value) -> ArrayValue:
+def number_and_array(s: ArraySlab, rule: ScalarRule, a: Value, b: Value) -> ArrayValue:
     """A core operation of a scalar variable of s and a plain array; NotImplemented where it takes the general way."""
     array, number = (a, b) if a.__class__ is np.ndarray else (b, a)
     own = number.__class__.numpy_class is s.var_class and number._owner is s and number._value.__class__ is float

@@ -3,10 +3,11 @@
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.engines.matrix.array_slab import ArraySlab
 from contad.engines.matrix.array_var import ArrayVar, affine, is_own
 from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.matrix.matrix_steps import ACCUMULATIONS, LINES, RUNNING, are_consecutive
@@ -25,16 +26,11 @@ from contad.variables.dtypes import FLOAT, is_float64
 from contad.variables.layout import inverse, layout_of, read_only
 from contad.variables.number import Number, peek
 from contad.variables.open_types import ArrayValue, Function, Option, Options, Rule, Value
-from contad.variables.stack import with_item
-
-if TYPE_CHECKING:
-    from contad.engines.matrix.matrix_stack import MatrixStack
-
 
 Operand = tuple[int, int, tuple[int, ...]]  # position among the arguments, first cell, shape
 
 
-def operands_of(stack: "MatrixStack", rule: Rule, args: Sequence[Value]) -> tuple[list[Operand], list[Value]]:
+def operands_of(stack: ArraySlab, rule: Rule, args: Sequence[Value]) -> tuple[list[Operand], list[Value]]:
     """The variables of a stack among arguments, as operands, and the values of all arguments."""
     operands: list[Operand] = []
     values: list[Value] = []
@@ -51,7 +47,7 @@ def operands_of(stack: "MatrixStack", rule: Rule, args: Sequence[Value]) -> tupl
 
 
 # ---- scalar rules on arrays ------------------------------------------------------------------------------------------
-def elementwise(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value]) -> ArrayValue:
+def elementwise(stack: ArraySlab, rule: ScalarRule, args: Sequence[Value]) -> ArrayValue:
     """Record a scalar rule on arrays, with NumPy's broadcasting and NumPy's memory layout of the result.
 
     On the layout it depends what later views share, so the operation is one on the arrays transposed to it.
@@ -68,7 +64,7 @@ def elementwise(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value]) -
     return _in_c_order(stack, rule, turned).transpose(inverse(axes))
 
 
-def _in_c_order(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value]) -> ArrayValue:
+def _in_c_order(stack: ArraySlab, rule: ScalarRule, args: Sequence[Value]) -> ArrayValue:
     operands, values = operands_of(stack, rule, args)
     if not operands:  # arrays of this level that are all constants: the result can be assigned to as they can
         return stack.constant_result(rule(*values))
@@ -86,7 +82,7 @@ def _in_c_order(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value]) -
 
 
 def _record(
-    stack: "MatrixStack", rule: ScalarRule, operands: list[Operand], values: list[Value], z: np.ndarray
+    stack: ArraySlab, rule: ScalarRule, operands: list[Operand], values: list[Value], z: np.ndarray
 ) -> ArrayValue:
     active = ["c"] * rule.arity
     for k, _, _ in operands:
@@ -100,7 +96,7 @@ def _record(
 
 
 def _by_kernel(
-    stack: "MatrixStack", rule: ScalarRule, code: int, operands: list[Operand], values: list[Value], z: np.ndarray
+    stack: ArraySlab, rule: ScalarRule, code: int, operands: list[Operand], values: list[Value], z: np.ndarray
 ) -> ArrayValue:
     cells: dict[int, int] = {k: cell for k, cell, _ in operands}
     fields = []
@@ -124,7 +120,7 @@ def _by_kernel(
 
 
 def _push_strided(
-    stack: "MatrixStack", code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray
+    stack: ArraySlab, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray
 ) -> Value:
     """A record with two axes: outer, inner, then two strides of z, x and y."""
     outer, inner, *steps = axes
@@ -145,7 +141,7 @@ def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, .
     return (0,) * (len(broadcast) - len(shape)) + tuple(reversed(steps))
 
 
-def move_view(stack: "MatrixStack", value: np.ndarray, cell: int) -> Value:
+def move_view(stack: ArraySlab, value: np.ndarray, cell: int) -> Value:
     """The elements of a view of an affine array, of which the first has that cell, in fresh ones: 1 x, with strides.
 
     None where a view has more than two, and where what is recorded is run again or has derivatives of higher order.
@@ -163,7 +159,7 @@ def move_view(stack: "MatrixStack", value: np.ndarray, cell: int) -> Value:
 
 
 def _by_stored_partials(
-    stack: "MatrixStack", rule: ScalarRule, operands: list[Operand], values: list[Value], z: np.ndarray
+    stack: ArraySlab, rule: ScalarRule, operands: list[Operand], values: list[Value], z: np.ndarray
 ) -> Value:
     """Partials evaluated now and kept as constants: a record for each active argument, the first with the cells."""
     axes = [two_axes(z.shape, *[_strides(s, z.shape) for s in (z.shape, shape, z.shape)]) for _, _, shape in operands]
@@ -187,14 +183,14 @@ def _by_stored_partials(
 
 
 def _by_pullback(
-    stack: "MatrixStack", rule: ScalarRule, operands: list[Operand], values: list[Value], z: Value
+    stack: ArraySlab, rule: ScalarRule, operands: list[Operand], values: list[Value], z: Value
 ) -> Value:
     active = {k for k, _, _ in operands}
     kept = [v if k in active else keep_constant(stack, v) for k, v in enumerate(values)]
     return push_continuation(stack, ElementwisePullback(rule, operands, kept), z)
 
 
-def keep_constant(stack: "MatrixStack", v: Value) -> Value:
+def keep_constant(stack: ArraySlab, v: Value) -> Value:
     """A constant as a pullback keeps it: a copy, because it may be assigned to later, or an immutable array itself."""
     if is_float64(v):
         return stack.buffers.keep(v)[0]
@@ -340,7 +336,7 @@ def operate_on_view(code: int, ufunc: np.ufunc, a: ArrayVar) -> Value:
 
 
 # ---- array rules -----------------------------------------------------------------------------------------------------
-def push_pullback(stack: "MatrixStack", rule: Rule, args: Sequence[Value], options: Options) -> Value:
+def push_pullback(stack: ArraySlab, rule: Rule, args: Sequence[Value], options: Options) -> Value:
     """Record an array rule."""
     if rule.name in _ALONG_AXES and args[0].__class__ is ArrayVar:
         turned = _as_it_lies(rule, args[0], options)
@@ -410,7 +406,7 @@ def _as_it_lies(rule: Rule, a: ArrayVar, options: Options) -> tuple[Value, Optio
 
 
 def push_continuation(
-    stack: "MatrixStack", continuation: Continuation, z: Value, axes: tuple[int, ...] | None = None
+    stack: ArraySlab, continuation: Continuation, z: Value, axes: tuple[int, ...] | None = None
 ) -> Value:
     """A pullback with its result: an array (the axes of its memory, slowest first), a number, or a tuple of them."""
     zs = z if isinstance(z, tuple) else (z,)
@@ -425,7 +421,7 @@ def push_continuation(
         cell += size
     continuation.is_tuple = isinstance(z, tuple)
     if any(not is_plain(v) for v in continuation.values):
-        stack.mixed_arrays = True
+        stack.is_mixed = True
     stack.callbacks.append(continuation)
     slot = len(stack.callbacks) - 1
     stack.top = cell
@@ -435,7 +431,7 @@ def push_continuation(
     return like_tuple(z, results) if isinstance(z, tuple) else results[0]
 
 
-def _result(stack: "MatrixStack", v: Value, cell: int, n: int, axes: tuple[int, ...] | None) -> tuple[Value, Part]:
+def _result(stack: ArraySlab, v: Value, cell: int, n: int, axes: tuple[int, ...] | None) -> tuple[Value, Part]:
     """One result of a pullback: the variable, and what the pullback keeps of it."""
     if isinstance(v, (np.ndarray, Array)) and v.shape:
         if not n:
@@ -453,7 +449,7 @@ def _result(stack: "MatrixStack", v: Value, cell: int, n: int, axes: tuple[int, 
         return result.transpose(back), Part(cell, n, turned.shape, np.transpose(kept, back), back)
     number = v[()] if isinstance(v, (np.ndarray, Array)) else v
     if isinstance(number, Number):
-        stack.outer_values = with_item(stack.outer_values, cell, number)
+        stack.set_outer_value(cell, number)
         stack.slab[cell] = peek(number)
     else:
         stack.slab[cell] = number = float(number)
@@ -462,7 +458,7 @@ def _result(stack: "MatrixStack", v: Value, cell: int, n: int, axes: tuple[int, 
 
 # ---- array rules that are loops: sums and dot products are kernels with a stride of 0 for the result -----------------
 def _sum(
-    stack: "MatrixStack", rule: ArrayRule, operands: list[Operand], values: list[Value], options: Options,
+    stack: ArraySlab, rule: ArrayRule, operands: list[Operand], values: list[Value], options: Options,
     z: np.ndarray | None = None,
 ) -> Value:  # fmt: skip
     a = values[0]
@@ -528,7 +524,7 @@ def sum_along(a: ArrayVar, rule: ArrayRule, axis: Option = None, keepdims: Optio
 
 
 def _dot(
-    stack: "MatrixStack", rule: ArrayRule, operands: list[Operand], values: list[Value], options: Options
+    stack: ArraySlab, rule: ArrayRule, operands: list[Operand], values: list[Value], options: Options
 ) -> Value:
     a, b = values
     if np.ndim(a) != 1 or np.ndim(b) != 1 or a.shape != b.shape or not a.size:
@@ -541,7 +537,7 @@ def _dot(
     return _push_result(stack, code, (1, a.size, 0, 0, 0, 1, 0, 1), fields, z)
 
 
-def _push_result(stack: "MatrixStack", code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Value:
+def _push_result(stack: ArraySlab, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Value:
     first = stack.room(z.size)
     slab = stack.buffers.values[first : first + z.size].reshape(z.shape)
     slab[...] = z

@@ -1,9 +1,9 @@
 """Records of arrays read back in Python: swept on numbers of outer levels by the rule bodies, and shown."""
 
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contad.engines.matrix.array_slab import ArraySlab
 from contad.engines.stream.plain_arrays import strides_of
 from contad.engines.stream.pullbacks import Continuation
 from contad.engines.stream.record_head import (
@@ -27,13 +27,10 @@ from contad.variables.number import scale
 from contad.variables.open_types import AdjointVector, Real, Value
 from contad.variables.stack import Footprint, Row
 
-if TYPE_CHECKING:
-    from contad.engines.matrix.matrix_stack import MatrixStack
-
 MOST_SOURCES = 1000  # of a record, that are listed
 
 
-def sweep_row(stack: "MatrixStack", row: int, k: int, top: int, adjoints: AdjointVector) -> int:
+def sweep_row(stack: ArraySlab, row: int, k: int, top: int, adjoints: AdjointVector) -> int:
     """Propagate the adjoints of one array record, whose last cell is k; returns the number of its own cells."""
     buffers = stack.buffers
     head, x, y = buffers.records[row].tolist()
@@ -99,7 +96,7 @@ def _accumulate(adjoints: AdjointVector, cells: np.ndarray, steps: tuple[int, in
     adjoints.add_live(cells, c, live)
 
 
-def array_row(stack: "MatrixStack", row: int, k: int) -> Row:
+def array_row(stack: ArraySlab, row: int, k: int) -> Row:
     """One array record as `show_stack` prints it; k is its first cell."""
     head, x, y = stack.buffers.records[row].tolist()
     code, form, n = decode(head)
@@ -118,7 +115,7 @@ def array_row(stack: "MatrixStack", row: int, k: int) -> Row:
     return Row(k, name, parents, (), stack.buffers.values[k : k + n].copy())
 
 
-def array_footprint(stack: "MatrixStack", row: int) -> Footprint:
+def array_footprint(stack: ArraySlab, row: int) -> Footprint:
     """What one array record takes: with what its continuation has saved, without what is kept beside the records."""
     head, x, _ = stack.buffers.records[row].tolist()
     code, _, n = decode(head)

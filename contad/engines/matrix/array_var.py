@@ -7,7 +7,7 @@ alias alike; cell 0 is the sink of constants. Elements, views and moved copies h
 
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,14 +17,23 @@ from contad.variables.dtypes import FLOAT
 from contad.variables.layout import same_layout
 from contad.variables.number import Number
 from contad.variables.open_types import ArrayValue, Key, Real, Value
+from contad.variables.stack import ChainStack
 from contad.variables.var import Var
 
-if TYPE_CHECKING:
-    from contad.engines.matrix.joined_arrays import Blocks
-    from contad.engines.matrix.matrix_stack import MatrixStack
-
-
 _WHOLE = slice(None)
+
+
+class Joined(Protocol):
+    """What an array is made of that has neither cells nor records yet: see `contad.engines.matrix.joined_arrays`."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """The blocks."""
+
+    def cells(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The cells of the elements, 0 for constants."""
+
+    def take(self, x: "ArrayVar") -> None:
+        """Give the array cells of its own."""
 
 
 class ArrayVar(Array):
@@ -42,7 +51,7 @@ class ArrayVar(Array):
     _operand: "tuple[int, ArrayVar] | None" = None  # (version of the root, operand) of the last use in an operation
     _positions: np.ndarray | None = None  # the cells of an affine array, made on demand
     # of a root that is made of blocks of other arrays, and has neither cells nor records yet
-    _blocks: "Blocks | None" = None
+    _blocks: "Joined | None" = None
     _stamp: int = 0  # of a root: the next free cell at the last assignment
     _born: int = 0  # of a root that was never affine: the next free cell when it was made
 
@@ -326,7 +335,7 @@ def is_direct(a: ArrayVar) -> bool:
     return a._index > 0 and (a._base is None or a._base._index > 0)
 
 
-def affine(owner: "MatrixStack", value: ArrayValue, index: int) -> ArrayVar:
+def affine(owner: ChainStack, value: ArrayValue, index: int) -> ArrayVar:
     """An array whose cells follow one another from `index`."""
     z = ArrayVar()
     z._owner = owner
@@ -343,7 +352,7 @@ def affine(owner: "MatrixStack", value: ArrayValue, index: int) -> ArrayVar:
     return z
 
 
-def blocks_of(owner: "MatrixStack", value: np.ndarray, blocks: "Blocks") -> ArrayVar:
+def blocks_of(owner: ChainStack, value: np.ndarray, blocks: "Joined") -> ArrayVar:
     """An array that is made of blocks of affine ones."""
     z = ArrayVar()
     z._owner = owner
@@ -356,7 +365,7 @@ def blocks_of(owner: "MatrixStack", value: np.ndarray, blocks: "Blocks") -> Arra
     return z
 
 
-def scatter(owner: "MatrixStack", value: ArrayValue, cells: np.ndarray) -> ArrayVar:
+def scatter(owner: ChainStack, value: ArrayValue, cells: np.ndarray) -> ArrayVar:
     """An array with these values and cells."""
     z = ArrayVar()
     z._owner = owner
@@ -369,12 +378,12 @@ def scatter(owner: "MatrixStack", value: ArrayValue, cells: np.ndarray) -> Array
     return z
 
 
-def is_own(x: object, owner: "MatrixStack") -> bool:
+def is_own(x: object, owner: ChainStack) -> bool:
     """Whether x is a variable, scalar or array, of this stack."""
     return isinstance(x, (Var, Array)) and x._owner is owner
 
 
-def scalar_parts(x: Real, owner: "MatrixStack") -> tuple[Real, int]:
+def scalar_parts(x: Real, owner: ChainStack) -> tuple[Real, int]:
     """(value, cell) of an element: a number of some level, or a plain one."""
     if isinstance(x, Number) and x._owner is owner:
         return x._value, x._index  # type: ignore[attr-defined]

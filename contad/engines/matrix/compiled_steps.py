@@ -8,11 +8,12 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 from types import NoneType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from contad.engines.matrix.array_records import Operand
+from contad.engines.matrix.array_slab import ArraySlab
 from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.matrix.matrix_products import ProductFactor, factor_of
 from contad.engines.matrix.matrix_steps import (
@@ -38,9 +39,6 @@ from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.variables.adjoints import Adjoints
 from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import Function, Option, Options, Value
-
-if TYPE_CHECKING:
-    from contad.engines.matrix.matrix_stack import MatrixStack
 
 # Left to Python are singular vectors, whose derivative is nan where a singular value is 0.
 COMPILED = frozenset(NAMES) - {"singular_spectrum"}
@@ -167,7 +165,7 @@ class StepKernels:
         return found
 
     def record(
-        self, s: "MatrixStack", cells: Sequence[int], values: Any, turned: Sequence[int], options: Options,
+        self, s: ArraySlab, cells: Sequence[int], values: Any, turned: Sequence[int], options: Options,
         flags: int = 0,
     ) -> Value:  # fmt: skip
         """The result, recorded; None where Python has to do it. `cells` are the first of each operand, or 0.

@@ -2,10 +2,10 @@
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contad.engines.matrix.array_slab import ArraySlab
 from contad.engines.matrix.array_var import ArrayVar, is_own, scalar_parts, scatter
 from contad.errors import UnsupportedError
 from contad.variables.arguments import array as float_array, fail, kind_of, operand
@@ -15,12 +15,8 @@ from contad.variables.number import Number
 from contad.variables.open_types import ArrayValue, CellIndex, Nested, Sources, Value
 from contad.variables.trees import map_lists
 
-if TYPE_CHECKING:
-    from contad.engines.matrix.matrix_stack import MatrixStack
 
-
-
-def parts(stack: "MatrixStack", y: Nested) -> tuple[Value, CellIndex]:
+def parts(stack: ArraySlab, y: Nested) -> tuple[Value, CellIndex]:
     """(value, cells) of what is assigned: a number, an array, or nested lists of numbers."""
     if y.__class__ is float:
         return y, 0
@@ -37,7 +33,7 @@ def parts(stack: "MatrixStack", y: Nested) -> tuple[Value, CellIndex]:
     return a, 0
 
 
-def adopt_parts(stack: "MatrixStack", y: Nested) -> tuple[Value, CellIndex]:
+def adopt_parts(stack: ArraySlab, y: Nested) -> tuple[Value, CellIndex]:
     """(values, cells) of an object array, or nested lists, of numbers and arrays."""
     if not isinstance(y, np.ndarray):
         if any(isinstance(n, Array) for n in numbers_in(y)):
@@ -55,7 +51,7 @@ def adopt_parts(stack: "MatrixStack", y: Nested) -> tuple[Value, CellIndex]:
     return top.adopt(values), cells
 
 
-def take(stack: "MatrixStack", x: Value) -> Value:
+def take(stack: ArraySlab, x: Value) -> Value:
     """An argument, with an object array that holds variables of the stack as an array variable."""
     if isinstance(x, np.ndarray) and x.dtype == object and any(is_own(n, stack) for n in x.flat):
         return stack.adopt(x)
@@ -63,7 +59,7 @@ def take(stack: "MatrixStack", x: Value) -> Value:
 
 
 def move_elements(
-    stack: "MatrixStack", move: Callable[[Sources], ArrayValue], sources: Sources
+    stack: ArraySlab, move: Callable[[Sources], ArrayValue], sources: Sources
 ) -> ArrayValue:
     """move(sources) on the values and on the cells: nothing is recorded."""
 
@@ -84,7 +80,7 @@ def move_elements(
     return map_lists(functools.partial(_wrap, stack, known), values, cells)
 
 
-def _wrap(stack: "MatrixStack", known: set[int], values: ArrayValue, cells: CellIndex) -> Value:
+def _wrap(stack: ArraySlab, known: set[int], values: ArrayValue, cells: CellIndex) -> Value:
     if isinstance(values, (np.ndarray, np.generic)) and values.dtype.kind not in "fiubO":
         fail("an array of variables", "its elements", "be real numbers", kind_of(values), UnsupportedError)
     if not isinstance(values, (np.ndarray, Array)):

@@ -9,19 +9,17 @@ import functools
 import math
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from contad.engines.matrix.array_slab import ArraySlab
 from contad.engines.matrix.array_var import ArrayVar, blocks_of, is_direct
 from contad.engines.stream.record_head import CELLS, LINEAR, STRIDED
 from contad.engines.stream.record_stream import LONG
 from contad.rules.numpy_functions import entry_of, register
 from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import ArrayValue, Function, Option, Value
-
-if TYPE_CHECKING:
-    from contad.engines.matrix.matrix_stack import MatrixStack
 
 # `outer` runs of `inner` elements, each run contiguous: (at in the result, step from run to run there, first cell of
 # the source, step from run to run in it, outer, inner). A plain tuple: a class takes longer to make than its record.
@@ -59,7 +57,7 @@ class Blocks(list[JoinedBlock]):
         x._value = slab
         x._index = first
 
-    def push(self, s: "MatrixStack", first: int, end: int) -> None:
+    def push(self, s: ArraySlab, first: int, end: int) -> None:
         """The records of cells from `first` to `end`, whose values are in the slab: one for each block."""
         buffers = s.buffers
         slot = buffers.shapes_top
@@ -78,16 +76,16 @@ class Blocks(list[JoinedBlock]):
             s.flush()
 
 
-def _make(s: "MatrixStack", value: np.ndarray, blocks: list[JoinedBlock]) -> ArrayVar:
+def _make(s: ArraySlab, value: np.ndarray, blocks: list[JoinedBlock]) -> ArrayVar:
     return blocks_of(s, value, Blocks([b for b in blocks if b[4] and b[5]]))
 
 
-def _is_ready(x: Any, s: "MatrixStack") -> bool:
+def _is_ready(x: Any, s: ArraySlab) -> bool:
     """Whether x is an affine array of a stack that sweeps what is recorded here."""
     return x.__class__ is ArrayVar and x._owner is s and is_direct(x)
 
 
-def _stack_of(x: Any) -> "MatrixStack | None":
+def _stack_of(x: Any) -> ArraySlab | None:
     """The stack of an array variable, where it may be used now and records no rules."""
     s: Any = getattr(x, "_owner", None)
     if x.__class__ is ArrayVar and s.ended is None and s.is_here() and not s.keeps_rules:

@@ -9,10 +9,11 @@ import math
 import struct
 from collections.abc import Callable, Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from contad.engines.matrix.array_slab import ArraySlab
 from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.matrix.kernel_of_products import KERNEL, bind_products
 from contad.engines.stream.kernels import WRITTEN, WRITTEN_STEPS
@@ -32,8 +33,6 @@ from contad.variables.layout import KNOWN_IMMUTABLE
 from contad.variables.open_types import Function, Option, Value
 
 if TYPE_CHECKING:
-    from contad.engines.matrix.compiled_steps import StepKernels
-    from contad.engines.matrix.matrix_stack import MatrixStack
     from contad.python_objects.laid_arrays import Classes
 
 
@@ -251,7 +250,20 @@ def _for_blas(a: np.ndarray) -> tuple[np.ndarray, int]:
 General = Callable[..., Value]
 
 
-def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tuple[Function, Function, Function]:
+class ProductKernels(Protocol):
+    """The kernels of products, once they are there: see `contad.engines.matrix.compiled_steps.StepKernels`."""
+
+    adjoint: int
+    attempt: Callable[..., float] | None
+
+    def are_there(self) -> bool:
+        """Whether values are computed by the kernels from now on."""
+
+    def count(self, since: float) -> None:
+        """Count the time that Python has taken for a value."""
+
+
+def fast_product(rule: ArrayRule, general: General, steps: "ProductKernels") -> tuple[Function, Function, Function]:
     """The product of matrices and vectors: the method of array variables, the reflected one, and that of `@`."""
     both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
     assert both is not None and left is not None
@@ -259,7 +271,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
     known_sizes: dict[tuple[int, ...], dict[tuple[int, ...], ProductSizes | None]] = {}
 
     def product(
-        s: "MatrixStack", x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool
+        s: ArraySlab, x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool
     ) -> Value:
         """x @ y, of which at least one is a variable of s; None unless both are vectors or matrices that fit."""
         try:
@@ -371,7 +383,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
             return 0, _new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z))
         return slot, None if constant is None else (slot, constant)
 
-    def dot(s: "MatrixStack", x: np.ndarray, x_cell: int, y: np.ndarray, y_cell: int, p: int) -> Value:
+    def dot(s: ArraySlab, x: np.ndarray, x_cell: int, y: np.ndarray, y_cell: int, p: int) -> Value:
         """The product of two vectors, a number, for which there is room."""
         value = float(x.dot(y))
         buffers = s.buffers

@@ -8,11 +8,12 @@ long before that.
 import functools
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from contad.compiled_rules.compiled_sums import has_sum_function
+from contad.engines.matrix.array_slab import ArraySlab
 from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.stream.record_head import JOIN, LINEAR, STRIDED
 from contad.rules.float_loops import LoopKey, float_loop
@@ -24,9 +25,6 @@ from contad.variables.layout import layout_of
 from contad.variables.number import stands_for_float
 from contad.variables.open_types import Real, Value
 from contad.variables.var import Var
-
-if TYPE_CHECKING:
-    from contad.engines.matrix.matrix_stack import MatrixStack
 
 # seconds in which Python evaluates first: where the function is in the disk cache, and where it is to be compiled
 LOADING, COMPILING = 0.1, 1.0
@@ -89,7 +87,7 @@ def plan_of(rule: ScalarRule, conditions: tuple[str, ...], code: int) -> SumPlan
     return SumPlan(rule, conditions, code)
 
 
-def sum_formula(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value], conditions: tuple[str, ...]) -> Value:
+def sum_formula(stack: ArraySlab, rule: ScalarRule, args: Sequence[Value], conditions: tuple[str, ...]) -> Value:
     """The sum, recorded; None where it is not one of arrays of one shape and numbers, or elements are not as asked."""
     number, python_number = stack.var_class, stack.float_class
     values: list[Value] = []
@@ -135,7 +133,7 @@ def sum_formula(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value], c
     return None if found is None else _push(stack, cells, found, number)
 
 
-def _push(stack: "MatrixStack", cells: Sequence[int], found: tuple[float, Sequence[Any]], var_class: Any) -> Var:
+def _push(stack: ArraySlab, cells: Sequence[int], found: tuple[float, Sequence[Any]], var_class: Any) -> Var:
     """A number with its partials: a record for each number and for each element of short lists, and one for an array.
 
     An array is given by its place among the constants and its size.
@@ -172,7 +170,7 @@ def _push(stack: "MatrixStack", cells: Sequence[int], found: tuple[float, Sequen
     return z
 
 
-def _call(stack: "MatrixStack", plan: SumPlan, values: Sequence[Value], cells: Sequence[int]) -> Value:
+def _call(stack: ArraySlab, plan: SumPlan, values: Sequence[Value], cells: Sequence[int]) -> Value:
     """The sum and its partials by the compiled function, which writes those by arrays where they are kept."""
     from contad.compiled_rules.formula_sums import sum_function
 

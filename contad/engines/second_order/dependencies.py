@@ -8,7 +8,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,18 +17,22 @@ from contad.engines.stream.pullbacks import Continuation, Part, Pullback
 from contad.rules.bent_arguments import bent_pairs
 from contad.variables.open_types import Rule
 
-if TYPE_CHECKING:
-    from contad.engines.second_order.steps import SweepStep
-
 MOST_EXPLICIT = 20_000_000  # products of elements that are told apart in one product of matrices
 
 Bends = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
+class Depending(Protocol):
+    """A record that tells what its result depends on: see `SweepStep`."""
+
+    def depend(self, d: "Dependencies") -> None:
+        """Tell on which cells the result depends."""
+
+
 class Dependencies:
     """The edges of a recording, and its bends: nodes z, p, q where z may have a second derivative by p and q."""
 
-    def __init__(self, steps: Sequence["SweepStep"], inputs: np.ndarray, top: int) -> None:
+    def __init__(self, steps: Sequence["Depending"], inputs: np.ndarray, top: int) -> None:
         self.nodes = np.zeros(top, np.int64)  # by cell
         self.count = 1
         self.nodes[inputs] = np.arange(1, len(inputs) + 1)

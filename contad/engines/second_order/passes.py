@@ -144,7 +144,7 @@ class SecondOrder:
     # ---- records -----------------------------------------------------------------------------------------------------
     def _steps(self) -> list[SweepStep]:
         stack = self.stack
-        if stack.is_mixed():
+        if stack.is_mixed:
             raise Unsuited
         b = stack.buffers
         records = b.records[1 : stack.rows_packed]

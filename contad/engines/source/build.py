@@ -8,6 +8,7 @@ from typing import Any
 from numba import types
 
 from contad.compile.compiling import load_cached, write_options
+from contad.compile.dispatchers import is_dispatcher
 from contad.compiled_rules.user_rules import DERIVE
 from contad.elementary.elementary_table import has_fast_registers
 from contad.engines.source.ir.entries import SMALL, Object, OpaqueKind, Point
@@ -34,7 +35,7 @@ from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
 from contad.engines.source.tangents.program_tangents import add_tangents, add_tangents_of_floats
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
-from contad.functions.python_copy import flags_of, is_dispatcher
+from contad.functions.python_copy import flags_of
 from contad.numba_functions.asked_derivatives import DERIVE as CALLED
 from contad.numba_functions.fingerprint import fingerprint
 from contad.numba_functions.request import Mode, Request

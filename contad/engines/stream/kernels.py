@@ -36,9 +36,9 @@ PARTS = {
 }  # fmt: skip
 
 _EXPONENTIAL = '''
-from llvmlite import ir
 from numba import types
 from contad.compile.image_code import inline
+from contad.compile.emitting import ir
 from numba.extending import intrinsic
 
 

@@ -55,7 +55,8 @@ def _is_on_disk() -> bool:
 class NativeParts:
     """What machine code does for an engine with records in the place of Python, after a while.
 
-    `is_due` is cleared when that is decided, and nobody counts any more.
+    Whoever records adds to `spent`, and calls `look` once it has come to `limit`. `is_due` is cleared when all is
+    decided, and nobody counts any more.
     """
 
     RECORD, STACK = 2e-7, 2e-6  # seconds that are saved for each
@@ -69,31 +70,28 @@ class NativeParts:
         self.classes = float_class, numpy_class, stack_class, array_class
         self.further = further  # what else becomes machine code, of classes of stacks and of numbers
         self.spent = 0.0
-        self.left: float | None = None  # not known before the disk has been looked at
+        self.limit = 0.0
+        self.has_looked = False
         self.is_due = True
         self.entries: dict[str, int] = {}  # by operator: the address of its machine code
         self.copy: Callable[[Any], Any] | None = None  # makes a stack like another one
 
-    def count(self, n: int) -> None:
-        """Count n records that have been pushed."""
-        self.spent += n * self.RECORD
-
     def look(self) -> None:
-        """Count a recording that has been swept, and decide, as the user's function has returned.
-
-        Numba is there by then, whose import nothing must interrupt.
-        """
-        self.spent += self.STACK
-        if self.spent < self.LOADED * PATIENCE.loading or not PATIENCE.is_over or _count_frames() < self.FRAMES:
+        """Decide, as the user's function has returned. Numba is there by then, whose import nothing must interrupt."""
+        if not self.has_looked:
+            self.limit = self.LOADED * PATIENCE.loading
+        if self.spent < self.limit or not PATIENCE.is_over or _count_frames() < self.FRAMES:
             return
-        if self.left is None:
+        if not self.has_looked:
             from contad.python_objects.python_objects import has_known_objects  # it knows Numba
 
             if why_in_python() is not None or not has_known_objects():
                 self.is_due = False
                 return
-            self.left = self.LOADED * PATIENCE.loading if _is_on_disk() else self.COMPILED * PATIENCE.compiling
-        if self.spent >= self.left:
+            self.has_looked = True
+            if not _is_on_disk():
+                self.limit = self.COMPILED * PATIENCE.compiling
+        if self.spent >= self.limit:
             self.is_due = False
             with contextlib.suppress(Exception):  # what cannot be compiled here the methods do, in twice the time
                 self.install()

@@ -29,29 +29,25 @@ class Patience:
     def __init__(self, loading: float = 0.2, compiling: float = 2.0) -> None:
         self.loading, self.compiling = loading, compiling
         self.spent = 0.0
-        self.limit: float | None = None  # of all sweeps; not known before the disk has been looked at
+        self.limit = 0.0  # up to which `spent` may come before somebody looks
+        self.has_looked = False  # at the disk
         self.left: dict[int, float] = {}  # by the code of a kernel
         self.is_over = False  # whether the compiled sweep is known to be there
 
-    def seconds_left(self) -> float:
-        """How much longer sweeps run in plain Python; 0 where the compiled sweep is there, or is to be."""
+    def look(self) -> bool:
+        """Whether sweeps run in plain Python for longer, up to `limit`; not where the compiled one is there, or due."""
         if self.is_over:
-            return 0.0
-        if self.limit is None and self.spent >= self.LOOKING * self.loading:
-            self.limit = 0.0 if has_compiled_sweeps() else self.compiling
-        left = (self.LOOKING * self.loading if self.limit is None else self.limit) - self.spent
-        if left > 0.0:
-            return left
+            return False
+        if not self.has_looked:
+            self.limit = self.LOOKING * self.loading
+            if self.spent >= self.limit:
+                self.has_looked = True
+                self.limit = 0.0 if has_compiled_sweeps() else self.compiling
+        if self.spent < self.limit:
+            return True
+        self.limit = 0.0
         self.is_over = bool(compile_sweeps.cache_info().currsize)
-        return 0.0
-
-    def sweep(self, buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int) -> tuple[int, int, bool]:
-        """`plain_sweep.sweep`, for as long as there is patience."""
-        start = perf_counter()
-        try:
-            return plain_sweep.sweep(buffers, adjoints, row, k, top, self.seconds_left())
-        finally:
-            self.spent += perf_counter() - start
+        return False
 
     def sweep_array(self, buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int) -> bool:
         """`plain_sweep.sweep_array` of a record that has no kernel yet, or else make the kernel: False then."""

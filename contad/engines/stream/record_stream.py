@@ -11,6 +11,7 @@ chained by `join`, which passes its adjoint on to the record before it.
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,7 +34,6 @@ from contad.variables.stack import (
     ChainStack,
     Footprint,
     Row,
-    count_remembered,
     forget_since,
     with_item,
 )
@@ -49,7 +49,10 @@ LONG = 4 * CHUNK  # numbers in the stream
 class Recording(ChainStack):
     """A stream of records, the values beside it, and the numbers of outer levels where there are any."""
 
-    __slots__ = ("buffers", "callbacks", "limit", "outer", "outer_values", "packed", "pool", "rows_packed", "stream")
+    __slots__ = (
+        *("buffers", "callbacks", "is_mixed", "limit", "outer", "outer_values", "packed", "pool", "rows_packed"),
+        "stream",
+    )
     var_class: type[Var]
     keeps_rules: bool = False  # whether operations without a code are recorded with their rules
     native: ClassVar[NativeParts | None] = None  # what becomes machine code after a while
@@ -65,6 +68,7 @@ class Recording(ChainStack):
         # values by cell. A stack with any is mixed: it is swept on numbers.
         self.outer: Mapping[tuple[int, int], Number] = NOTHING
         self.outer_values: Mapping[int, Number] = NOTHING
+        self.is_mixed = False  # whether there are any, or arrays of outer levels
         self.packed = 1  # the first cell that is still in the stream, and the row of its record
         self.rows_packed = 1
         self.limit = CHUNK  # the cell of a number at which to look how long the stream is
@@ -186,6 +190,8 @@ class Recording(ChainStack):
         n = self._stage()
         if n or self.packed != self.top:
             self._settle(n)
+            if self.native is not None:
+                self.native.spent += n * NativeParts.RECORD
 
     def _stage(self) -> int:
         """Write the records of the stream to `staging`, with room for them in the arrays; returns how many they are."""
@@ -201,9 +207,9 @@ class Recording(ChainStack):
                 buffers.grow("values", self.top)
             if n > len(buffers.staging):
                 buffers.grow("staging", n)
-        if (PATIENCE.is_over or not PATIENCE.seconds_left()) and compile_sweeps().read(buffers, n):
+        if PATIENCE.is_over and compile_sweeps().read(buffers, n):
             return n
-        before = count_remembered()
+        before = THREAD.remembered
         try:
             struct.pack_into(f"{4 * n}d", buffers.staging, 0, *stream)
         except struct.error:  # a number of an outer level, which has refused to become a float
@@ -213,21 +219,18 @@ class Recording(ChainStack):
 
     def _settle(self, n: int) -> None:
         """Move n staged records to the arrays."""
-        b = self.buffers
-        settle = plain_sweep.settle if PATIENCE.seconds_left() else compile_sweeps().settle
-        self._set_packed(n, settle(b, n, self.rows_packed, self.packed) == self.top)
-
-    def _set_packed(self, n: int, is_whole: bool) -> None:
-        """Note that n more records are in the arrays, and whether all cells are theirs."""
-        if not is_whole:
-            self.end("its recording was interrupted between two steps that belong together")
-            self.check_usable("flush")
+        settle = compile_sweeps().settle if PATIENCE.is_over else plain_sweep.settle
+        if settle(self.buffers, n, self.rows_packed, self.packed) != self.top:
+            self._end_interrupted()
         self.buffers.stream.clear()
         self.rows_packed += n
         self.packed = self.top
         self.limit = self.top + CHUNK - 1
-        if self.native is not None and self.native.is_due:
-            self.native.count(n)
+
+    def _end_interrupted(self) -> None:
+        """Refuse a recording whose records do not belong to its cells."""
+        self.end("its recording was interrupted between two steps that belong together")
+        self.check_usable("flush")
 
     def _set_aside(self, stream: list[Real], row: int) -> list[Real]:
         """Keep the numbers of outer levels beside the arrays, and put their primals in their place."""
@@ -237,68 +240,49 @@ class Recording(ChainStack):
             for field, operand in ((1, x), (2, y)):
                 if isinstance(operand, Number):
                     self.outer = with_item(self.outer, (row, field), operand)
+                    self.is_mixed = True
             if isinstance(value, Number):
-                self.outer_values = with_item(self.outer_values, cell, value)
+                self.set_outer_value(cell, value)
             cell += decode(head)[2]
             row += 1
         return [peek(x) for x in stream]
 
-    def is_mixed(self) -> bool:
-        """Whether numbers of outer levels are among the values, constants and partials."""
-        return bool(self.outer or self.outer_values)
+    def set_outer_value(self, cell: int, value: Number) -> None:
+        """Keep the value of a cell that is a number of an outer level."""
+        self.outer_values = with_item(self.outer_values, cell, value)
+        self.is_mixed = True
 
     # ---- sweeping ----------------------------------------------------------------------------------------------------
-    def run_sweep(self, seeds: Sequence[tuple[CellIndex, Value]], top: int = 0) -> None:
-        if len(seeds) == 1 and PATIENCE.is_over:
-            cell, seed = seeds[0]
-            if cell.__class__ is int and seed.__class__ is float and self._sweep_briefly(cell, seed, top):
-                return
-        super().run_sweep(seeds, top)
-        if self.native is not None and self.native.is_due:
-            self.native.look()
-
-    def _sweep_briefly(self, cell: CellIndex, seed: float, top: int) -> bool:
-        """`run_sweep` of a short recording of plain numbers, in one compiled call; whether it was one."""
-        b = self.buffers
-        row, end = self.rows_packed, self.top
-        n = len(b.stream) >> 2
-        if (
-            end > b.brief or row + n > ROWS or self.sweeping or self.tracer is not None or self.watch is not None
-            or not self.is_here() or self.is_mixed()
-        ):  # fmt: skip
-            return False
-        if self.held:
-            self.require_held()
-        top = cell if cell > top else top
-        whole = b.adjoints
-        self.sweeping = True
-        self.adjoints = ()  # as `ChainStack.run_sweep`
-        try:
-            row, k = compile_sweeps().read_and_sweep(b, n, row, self.packed, end, cell, seed, top)
-            if row == -2:
-                return False
-            if row == -1:
-                self._set_packed(n, False)
-            b.stream.clear()
-            self.rows_packed += n
-            self.packed = end
-            self.limit = end + CHUNK - 1
-            adjoints = whole[:end]
-            self.adjoints = self._go_on(adjoints, row, k, top) if row else adjoints
-        finally:
-            self.sweeping = False
-        if self.caught is not None:
-            self.require_none_caught()
-        if self.native is not None and self.native.is_due:
-            self.native.count(n)
-            self.native.look()
-        return True
-
     def sweep(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
+        b = self.buffers
+        row, end, n = self.rows_packed, self.top, len(b.stream) >> 2
+        native = self.native
+        if native is not None and native.is_due:
+            native.spent += native.STACK + n * native.RECORD
+            if native.spent >= native.limit:
+                native.look()
+        if end > b.brief or row + n > ROWS or len(seeds) != 1 or self.is_mixed or not PATIENCE.is_over:
+            return self._sweep_records(top, seeds)
+        cell, seed = seeds[0]
+        if cell.__class__ is not int or seed.__class__ is not float or self.watch is not None:
+            return self._sweep_records(top, seeds)
+        adjoints = b.adjoints[:end]  # a short recording of plain numbers: one compiled call
+        row, k = compile_sweeps().read_and_sweep(b, n, row, self.packed, end, cell, seed, top)
+        if row == -2:
+            return self._sweep_records(top, seeds)
+        if row == -1:
+            self._end_interrupted()
+        b.stream.clear()
+        self.rows_packed += n
+        self.packed = end
+        self.limit = end + CHUNK - 1
+        return self._go_on(adjoints, row, k, top) if row else adjoints
+
+    def _sweep_records(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
         n = self._stage()
         if n or self.packed != self.top:
             self._settle(n)
-        if self.is_mixed() or (self.watch is not None and self.watch.on_numbers):
+        if self.is_mixed or (self.watch is not None and self.watch.on_numbers):
             return self._sweep_numbers(top, seeds)
         adjoints = self.buffers.zero_adjoints(self.top)
         for cell, seed in seeds:
@@ -308,16 +292,22 @@ class Recording(ChainStack):
                 np.add.at(adjoints, cell, seed)
             else:
                 return self._sweep_numbers(top, seeds)
-        return self._go_on(adjoints, *self._sweep_rows(adjoints, self.rows_packed - 1, self.top - 1, top), top)
+        row, k = self._sweep_rows(adjoints, self.rows_packed - 1, self.top - 1, top)
+        return self._go_on(adjoints, row, k, top) if row else adjoints
 
     def _sweep_rows(self, adjoints: np.ndarray, row: int, k: int, top: int) -> tuple[int, int]:
         """From `row`, whose last cell is k, down to row 0, or to one that needs Python: that row, and its last cell."""
         b = self.buffers
         if self.watch is not None:
             return self.watch.sweep(b, row, k, top)
-        while PATIENCE.seconds_left():
-            row, k, out_of_time = PATIENCE.sweep(b, adjoints, row, k, top)
-            if not out_of_time:
+        while PATIENCE.spent < PATIENCE.limit or PATIENCE.look():
+            start = perf_counter()
+            try:
+                seconds = PATIENCE.limit - PATIENCE.spent
+                row, k, is_out_of_time = plain_sweep.sweep(b, adjoints, row, k, top, seconds)
+            finally:
+                PATIENCE.spent += perf_counter() - start
+            if not is_out_of_time:
                 return row, k
         return compile_sweeps().sweep(b, row, k, top)
 
@@ -460,5 +450,6 @@ class Recording(ChainStack):
         if self.callbacks:
             self.callbacks.clear()
         self.outer = self.outer_values = NOTHING
+        self.is_mixed = False
         self.pool.append(self.buffers)
         self.buffers = _NONE

@@ -10,13 +10,21 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.core import cgutils
-from numba.core.typing import signature as signature_of
 from numba.extending import intrinsic, lower_cast, models, overload_classmethod, register_model
-from numba.np import arrayobj
 
 from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.emitting import (
+    cgutils,
+    emit_lengths,
+    emit_new_array,
+    impl_ret_borrowed,
+    intrin_alloc,
+    make_array,
+    pack,
+    populate_array,
+)
 from contad.compile.machine_code import njit
+from contad.compile.typing_rules import signature as signature_of
 from contad.engines.tape.variables import DUAL, VARIABLE, Active, dual, variable
 
 VARIABLE_BYTES = 24
@@ -48,7 +56,7 @@ register_model(ActiveArray)(models.ArrayModel)
 @overload_classmethod(ActiveArray, "_allocate")
 def _allocate(cls, size, align):  # type: ignore[no-untyped-def]
     """As for Numba's own arrays, whose class method is not inherited."""
-    return lambda cls, size, align: arrayobj.intrin_alloc(size, align)
+    return lambda cls, size, align: intrin_alloc(size, align)
 
 
 @lower_cast(ActiveArray, Active)
@@ -79,10 +87,10 @@ def _zeros_of(active: Active) -> Callable[..., Any]:
         kind = ActiveArray(active, ndim, "C")
 
         def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            lengths = arrayobj._parse_shape(context, builder, signature.args[0], args[0])
-            made = arrayobj._empty_nd_impl(context, builder, kind, lengths)
+            lengths = emit_lengths(context, builder, signature.args[0], args[0])
+            made = emit_new_array(context, builder, kind, lengths)
             cgutils.memset(builder, made.data, builder.mul(made.itemsize, made.nitems), 0)
-            return made._getvalue()
+            return pack(made)
 
         return kind(shape), codegen
 
@@ -100,15 +108,15 @@ def _array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
     kind = ActiveArray(VARIABLE, len(shape), "C")
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        made = arrayobj.make_array(kind)(context, builder)
+        made = make_array(kind)(context, builder)
         lengths = cgutils.unpack_tuple(builder, args[1])
         size = context.get_constant(types.intp, VARIABLE_BYTES)
         strides = [size]
         for length in lengths[:0:-1]:
             strides.insert(0, builder.mul(strides[0], length))
         data = builder.inttoptr(args[0], made.data.type)
-        arrayobj.populate_array(made, data, lengths, strides if lengths else [], size, None)
-        return made._getvalue()
+        populate_array(made, data, lengths, strides if lengths else [], size, None)
+        return pack(made)
 
     return kind(address, shape), codegen
 
@@ -184,6 +192,6 @@ def readonly(typingctx, x):  # type: ignore[no-untyped-def]
     kind = x.copy(readonly=True)
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return arrayobj.impl_ret_borrowed(context, builder, kind, args[0])
+        return impl_ret_borrowed(context, builder, kind, args[0])
 
     return kind(x), codegen

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.core import cgutils
-from numba.core.imputils import lower_constant
-from numba.core.typing.templates import AttributeTemplate, infer_getattr, make_callable_template, signature
-from numba.extending import lower_builtin, models, register_model, typeof_impl
+from numba.extending import infer_getattr, lower_builtin, models, register_model, typeof_impl
 
+from contad.compile.emitting import cgutils, lower_constant
 from contad.compile.overloads import add_overload
+from contad.compile.typing_rules import AttributeTemplate, make_callable_template, signature
 from contad.compiled_rules.elementwise_calls import PLAIN
 from contad.engines.tape.operations import register_plain
 from contad.engines.tape.variables import Active

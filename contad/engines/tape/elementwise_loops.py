@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import types
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, overload_by_text, stand_in
+from contad.compile.typing_rules import AbstractTemplate, infer_global, signature
 from contad.compiled_rules.elementwise_calls import PLAIN
 from contad.engines.tape.arrays import ActiveArray, is_active_array, zeros_of
 from contad.engines.tape.variables import Active

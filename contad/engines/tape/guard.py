@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 from numba import carray
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from contad.compile.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS
+from contad.compile.emitting import cgutils
 from contad.compile.machine_code import njit
 from contad.compile.words import place, pointer, word
 from contad.memory.arena import ADJOINTS, BLOCK, USED, release

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.core.errors import TypingError
-from numba.core.typing.npydecl import parse_dtype
+from numba import TypingError, types
 
 from contad.compile.machine_code import njit
 from contad.compile.overloads import stand_in
+from contad.compile.typing_rules import parse_dtype
 from contad.compiled_rules.callables import NESTED, axes_of, given_types, text_of_array
 from contad.engines.tape.arrays import is_active_array, zeros_of
 from contad.engines.tape.conversions import float64

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import types
-from numba.core import cgutils
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
+from contad.compile.emitting import cgutils
+from contad.compile.typing_rules import AbstractTemplate, infer_global, signature
 from contad.compiled_rules.elementwise_calls import MAKERS, PLAIN
 from contad.compiled_rules.rules import partial_function, value_function
 from contad.engines.tape.arrays import zeros_of

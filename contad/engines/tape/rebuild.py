@@ -11,15 +11,15 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.dispatchers import declared_names, is_dispatcher
 from contad.compile.machine_code import njit
 from contad.compiled_rules.user_rules import REBUILT
 from contad.engines.tape.casts import with_casts, with_signature
 from contad.engines.tape.operations import register
 from contad.engines.tape.rule_records import register_user_rule
 from contad.errors import UnsupportedError
-from contad.functions.declared_types import declared_names, signatures
+from contad.functions.declared_types import signatures
 from contad.functions.pickling import Decorated
-from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import numba_function
 from contad.kernels.array_loops import owns
 from contad.rules.compilable import Compilable, WithParts

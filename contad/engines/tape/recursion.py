@@ -8,9 +8,7 @@ returns a variable would read other memory; so such functions are refused.
 from collections.abc import Iterable
 from typing import Any
 
-from numba import types
-from numba.core import ir
-
+from contad.compile.numba_code import recursive_calls
 from contad.errors import UnsupportedError
 
 
@@ -18,19 +16,12 @@ def require_settled(dispatchers: Iterable[Any]) -> None:
     """Raises UnsupportedError where a compiled call of a recursive function has another type than the function."""
     for dispatcher in dispatchers:
         for compiled in dispatcher.overloads.values():
-            annotation = compiled.type_annotation
-            for call, signature in annotation.calltypes.items():
-                if not isinstance(call, ir.Expr) or call.op != "call" or signature is None:
-                    continue
-                callee = annotation.typemap.get(call.func.name)
-                if not isinstance(callee, types.RecursiveCall):
-                    continue
-                callee = callee.dispatcher_type.dispatcher
+            for place, callee, signature in recursive_calls(compiled):
                 found = callee.overloads.get(tuple(signature.args))
                 if found is None or found.signature.return_type != signature.return_type:
                     name = callee.py_func.__name__
                     raise UnsupportedError(
-                        f"{call.loc.filename}:{call.loc.line}: {dispatcher.py_func.__name__}: Numba compiles this call "
+                        f"{place.filename}:{place.line}: {dispatcher.py_func.__name__}: Numba compiles this call "
                         f"of {name}, which is mutually recursive, before it knows what {name} returns; let every "
                         "return depend on the arguments, as 1.0 + 0.0 * x, or write a loop"
                     )

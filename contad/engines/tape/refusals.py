@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from numba.core import ir
-from numba.core.errors import NumbaError
+from numba import NumbaError
 
+from contad.compile.numba_code import places_of_typing
 from contad.errors import OWN_FILES, ContadError, RuleError, UnsupportedError
 
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
@@ -65,13 +65,7 @@ def refusal(error: Exception, function: Any) -> UnsupportedError:
 
 def _typed_places(error: Exception) -> list[tuple[str, int]]:
     """The user's lines that Numba was typing when an error that is not its own passed through, innermost first."""
-    found = []
-    traceback = error.__traceback__
-    while traceback is not None:
-        loc = getattr(traceback.tb_frame.f_locals.get("self"), "loc", None)
-        if isinstance(loc, ir.Loc) and _is_users(_path(loc.filename)):
-            found.append((_path(loc.filename), loc.line))
-        traceback = traceback.tb_next
+    found = [(_path(path), line) for path, line in places_of_typing(error.__traceback__) if _is_users(_path(path))]
     return list(dict.fromkeys(reversed(found)))
 
 

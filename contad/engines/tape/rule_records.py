@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 from numba import typeof, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.emitting import cgutils
 from contad.compile.machine_code import njit
 from contad.compile.overloads import overload_by_text
 from contad.compile.words import WORD

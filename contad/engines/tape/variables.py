@@ -7,12 +7,11 @@ A record holds the two partials and the two cells that they belong to.
 
 from typing import Any
 
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.typeconv import Conversion
 from numba.extending import intrinsic, lower_cast, make_attribute_wrapper, models, register_model
 
+from contad.compile.emitting import cgutils, ir, pack
+from contad.compile.typing_rules import Conversion
 from contad.compile.words import WORD, place
 from contad.compiled_rules.elementwise_calls import PLAIN
 from contad.memory.arena import CAPACITY, RECORDS, USED, reserve
@@ -77,7 +76,7 @@ for _name, _type in (("value", Variable), ("cell", Variable), ("value", DualNumb
 def _constant(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
     made = cgutils.create_struct_proxy(toty)(context, builder)  # the other fields are zero
     made.value = context.cast(builder, value, fromty, types.float64)
-    return made._getvalue()
+    return pack(made)
 
 
 # ---- making them -----------------------------------------------------------------------------------------------------
@@ -97,7 +96,7 @@ def _assemble(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     made = cgutils.create_struct_proxy(signature.return_type)(context, builder)
     for k, x in enumerate(args):
         made[k] = x
-    return made._getvalue()
+    return pack(made)
 
 
 # ---- the chain rule --------------------------------------------------------------------------------------------------
@@ -134,7 +133,7 @@ def _mask_unselected(context: Any, builder: Any, kind: Active, p: Any, packed: A
     field, zero = ("cell", ir.Constant(WORD, 0)) if kind == VARIABLE else ("tangent", ir.Constant(ir.DoubleType(), 0.0))
     none = builder.fcmp_ordered("==", p, ir.Constant(ir.DoubleType(), 0.0))
     setattr(x, field, builder.select(none, zero, getattr(x, field)))
-    return x._getvalue()
+    return pack(x)
 
 
 def _combine(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
@@ -149,7 +148,7 @@ def _combine(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple
         total = term if total is zero else builder.fadd(total, term)
     made = read(context, builder)
     made.value, made.tangent = z, total
-    return made._getvalue()
+    return pack(made)
 
 
 def _push(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
@@ -178,4 +177,4 @@ def _push(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[An
         builder.store(used, cell)
     made = read(context, builder)
     made.value, made.cell, made.arena = z, builder.load(cell), arena
-    return made._getvalue()
+    return pack(made)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.core.typing.npydecl import parse_dtype
 
 from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, add_overload_method
+from contad.compile.typing_rules import parse_dtype
 from contad.engines.tape.arrays import ActiveArray, is_active_array, values, zeros_of
 from contad.engines.tape.conversions import value
 from contad.engines.tape.elementwise_loops import UFUNCS

@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.np.linalg import _LAPACK, _check_finite_matrix
 
 from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.lapack import of_numba, require_finite
 from contad.compile.overloads import add_overload, in_machine_code
 from contad.kernels.matrix_loops import add_scaled, in_order, turn, write_into, write_vector
 from contad.kernels.spectral_kernels import (
@@ -22,7 +21,7 @@ from contad.kernels.spectral_kernels import (
     svd_tangent,
 )
 
-_evd = _LAPACK().numba_ez_xxxevd(types.float64)
+_evd = of_numba("ez_xxxevd")
 _KIND, _VECTORS, _UPPER = ord("d"), ord("V"), ord("U")
 
 
@@ -68,7 +67,7 @@ def spectrum_of_upper(a: Any) -> Any:
 @add_overload(spectrum_of_upper, jit_options=INTERNAL_OPTIONS)
 def _spectrum_of_upper(a: Any) -> Any:
     def implementation(a: Any) -> Any:
-        _check_finite_matrix(a)
+        require_finite(a)
         n = len(a)
         columns, w = turn(a), np.empty(n)
         if _evd(_KIND, _VECTORS, _UPPER, n, columns.ctypes, n, w.ctypes) != 0:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.lapack import trsm
 from contad.compile.overloads import add_overload, in_machine_code
 from contad.kernels.exponential_kernels import add_by_powers, along_by_powers, expm_with_powers
 from contad.kernels.factor_kernels import (
@@ -15,7 +16,6 @@ from contad.kernels.factor_kernels import (
     inv_tangent as tangent_of_inverse,
     solve_factored_transposed,
 )
-from contad.kernels.lapack import trsm
 from contad.kernels.matrix_loops import (
     add_into,
     add_scaled,

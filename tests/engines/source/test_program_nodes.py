@@ -5,6 +5,7 @@ import pytest
 
 import contad
 from contad.engines.source.analysis.influence import Influence
+from contad.engines.source.ir.dependency_notes import NotedGraph
 from contad.engines.source.ir.single_assignment import Kind
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents import program_nodes
@@ -13,7 +14,6 @@ from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.functions.python_copy import Flags
 from contad.patterns.closure import hessian_pattern, jacobian_pattern
-from contad.patterns.noted_graph import NotedGraph
 from tests.engines.source.grids_and_chains import HESSIANS, JACOBIANS
 from tests.random_programs import dependency_programs
 

@@ -71,12 +71,12 @@ def graded(x, cuts, y):
     total = 0.0
     for i in range(len(x)):
         if y[i] == 0:
-            total += contad.log_expit(cuts[0] - x[i])
+            total += contad.ops.log_expit(cuts[0] - x[i])
         elif y[i] == len(cuts):
-            total += contad.log_expit(x[i] - cuts[y[i] - 1])
+            total += contad.ops.log_expit(x[i] - cuts[y[i] - 1])
         else:
             low, high = cuts[y[i] - 1] - x[i], cuts[y[i]] - x[i]
-            total += contad.log1m_exp(low - high) + contad.log_expit(-low) + contad.log_expit(high)
+            total += contad.ops.log1m_exp(low - high) + contad.ops.log_expit(-low) + contad.ops.log_expit(high)
     return total
 
 

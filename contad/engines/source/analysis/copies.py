@@ -7,13 +7,36 @@ part is copied before the nest, once in each iteration of the loops around it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Container
+from typing import Any, Protocol
 
-from contad.engines.source.ir.single_assignment import FLOAT, For, If, Load, Operation, Segments, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import (
+    FLOAT,
+    Block,
+    For,
+    If,
+    Load,
+    Loop,
+    Operation,
+    Segments,
+    SourceProgram,
+    Value,
+)
 from contad.engines.source.ir.walks import around, find_written_roots, is_inside, is_natural, walk
 
-if TYPE_CHECKING:
-    from contad.engines.source.planning.store_plan import StorePlan
+
+class Regions(Protocol):
+    """Which loops are reversed how, and what they change: see `contad.engines.source.planning.store_plan.StorePlan`."""
+
+    @property
+    def fused(self) -> Container[Any]:
+        """Loops whose iterations are reversed at once."""
+
+    def region(self, block: Block | None) -> Loop | None:
+        """The innermost loop around a block whose reverse is a loop of its own."""
+
+    def is_unchanged(self, reader: Operation, array: Value) -> bool:
+        """Whether an array still holds what an operation read there when the reverse pass gets to the operation."""
 
 
 class Copy:
@@ -41,7 +64,7 @@ class Copy:
         return (self.array, self.loop, *parts)
 
 
-def copies(program: SourceProgram, plan: StorePlan) -> dict[Load, Copy]:
+def copies(program: SourceProgram, plan: Regions) -> dict[Load, Copy]:
     """For loads in loops, the copy from which the reverse pass may read the element again."""
     possible: dict[Load, Copy] = {}
     worth: dict[object, Copy] = {}
@@ -64,7 +87,7 @@ def copies(program: SourceProgram, plan: StorePlan) -> dict[Load, Copy]:
     return found
 
 
-def _nest(o: Load, plan: StorePlan) -> list[For]:
+def _nest(o: Load, plan: Regions) -> list[For]:
     """The loops around a load that run to their end and do not write the array, from the innermost out."""
     found: list[For] = []
     roots = set(o.array.roots)
@@ -77,7 +100,7 @@ def _nest(o: Load, plan: StorePlan) -> list[For]:
     return found
 
 
-def _copy(o: Load, nest: list[For], plan: StorePlan) -> Copy | None:
+def _copy(o: Load, nest: list[For], plan: Regions) -> Copy | None:
     """The copy that a load can be read back from, in the innermost of its loops; None where there is none."""
     outer = _regular(nest[-1], plan)
     if outer is None:
@@ -97,7 +120,7 @@ def _copy(o: Load, nest: list[For], plan: StorePlan) -> Copy | None:
     return Copy(o.array, indices, nest[-1], outer, others)
 
 
-def _regular(loop: For, plan: StorePlan) -> list[For] | None:
+def _regular(loop: For, plan: Regions) -> list[For] | None:
     """The loops around a loop, from the outermost in, if they surely run it a number of times known before them."""
     found: list[For] = []
     branch = False

@@ -6,16 +6,29 @@ the arguments themselves may be, in elements and branches that are not selected:
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 
 from contad.engines.source.analysis.partials import partial
-from contad.engines.source.ir.known_functions import ABSOLUTE, ADD, DIVIDE, MULTIPLY, RECIPROCAL, SELECT, SQUARE
+from contad.engines.source.ir.known_functions import (
+    ABSOLUTE,
+    ADD,
+    AND,
+    DIVIDE,
+    MULTIPLY,
+    NOT,
+    OR,
+    RECIPROCAL,
+    SELECT,
+    SQUARE,
+)
 from contad.engines.source.ir.single_assignment import (
     FLOAT,
     Accumulate,
     Apply,
+    Block,
     Call,
     Handed,
     If,
@@ -42,6 +55,8 @@ TAME = frozenset(
         *("deg2rad", "rad2deg", "erf", "erfc", "ndtr", "expit", "checked_divide", "checked_reciprocal"),
     )
 )
+
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 # their partials are not finite only where they are not either
 BOUNDED = TAME | {"divide", "reciprocal", "exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "cosh", "sinh"}
@@ -139,11 +154,14 @@ def _flow(o: Operation, is_wild: Callable[[Apply], bool]) -> list[tuple[Value | 
     return []
 
 
-def unselected_values(program: SourceProgram, readers: dict[Value, list[Operation]]) -> set[Value]:
+def unselected_values(
+    program: SourceProgram, readers: dict[Value, list[Operation]], sunk: Mapping[Value, Block]
+) -> set[Value]:
     """The numbers whose adjoints may be zero, because another number or element is taken in their place.
 
     Among them are arrays, by their roots, of whose elements some may be passed by: by what data decide, or by a slice.
-    What counters alone decide passes by numbers only; elements that no index reaches are not looked for.
+    What counters alone decide passes by numbers only; elements that no index reaches are not looked for. The adjoints
+    of `sunk` values are those of a branch.
     """
     operations = list(walk(program.block))
     returned = leaves(program.returned)
@@ -162,10 +180,12 @@ def unselected_values(program: SourceProgram, readers: dict[Value, list[Operatio
             size = len(found)
             for value in reversed(values):
                 mine = readers.get(value)
-                if value not in found and mine and all(_may_pass_by(value, o, readers, found, branches) for o in mine):
+                if value not in found and mine and all(
+                    _may_pass_by(value, o, readers, found, branches, sunk) for o in mine
+                ):
                     found.add(value)
             for o in loads if branches is by_data else []:
-                if o.result in found or not branches.isdisjoint(_holders(o, o.array)):
+                if o.result in found or not branches.isdisjoint(_holders(o.block, o.array.block)):
                     found.update(o.array.roots)
             for m in matrices:
                 passed = any(x in found or not found.isdisjoint(x.roots) for x in m.varying)
@@ -175,9 +195,11 @@ def unselected_values(program: SourceProgram, readers: dict[Value, list[Operatio
 
 
 def _may_pass_by(
-    value: Value, reader: Operation, readers: dict[Value, list[Operation]], found: set[Value], branches: set[If]
-) -> bool:
+    value: Value, reader: Operation, readers: dict[Value, list[Operation]], found: set[Value], branches: set[If],
+    sunk: Mapping[Value, Block],
+) -> bool:  # fmt: skip
     """Whether a reader may hand nothing on to the adjoint of a value."""
+    block = sunk.get(value, value.block)
     if isinstance(reader, Call):
         return True
     if isinstance(reader, (Store, Accumulate)):
@@ -188,21 +210,21 @@ def _may_pass_by(
         places = [k for k, x in enumerate(reader.inputs) if x is value]
         if reader.function is SELECT or all(_routes(reader, k) for k in places):
             return True
-    if reader in branches and not any(value.block is block for block in reader.blocks):
+    if reader in branches and block not in reader.blocks:
         return True
     if isinstance(reader, Loop):  # each iteration may overtake the one before
         inner = [c.inner for c in reader.carried if value in (c.initial, c.following)]
         if any(x in found or x not in readers for x in inner):
             return True
-    return not branches.isdisjoint(_holders(reader, value))
+    inner = sunk.get(reader.results[0], reader.block) if reader.results else reader.block
+    return not branches.isdisjoint(_holders(inner, block))
 
 
-def _holders(reader: Operation, value: Value) -> Iterable[Operation]:
-    """What holds a reader of a value, but not the value."""
-    if value.block is None:
+def _holders(inner: Block | None, outer: Block | None) -> Iterable[Operation]:
+    """What holds a block, but not another one around it."""
+    if outer is None:
         return ()
-    made_in = value.block.parent
-    return itertools.takewhile(lambda holder: holder is not made_in, around(reader.block))
+    return itertools.takewhile(lambda holder: holder is not outer.parent, around(inner))
 
 
 def _reads_data(condition: Value) -> bool:
@@ -244,8 +266,13 @@ def may_be_infinite(o: Apply, k: int, wild: set[Value], unselected: set[Value]) 
 def is_tame(o: Apply) -> bool:
     """Whether a function has neither poles nor overflow, at these operands."""
     if o.function in (DIVIDE, RECIPROCAL):
-        return least(o.inputs[-1]) > 0.0
-    return o.function.name in TAME or (o.function.name in ("sqrt", "log") and least(o.inputs[0]) > 0.0)
+        return _is_above_zero(o.inputs[-1], o.block)
+    return o.function.name in TAME or (o.function.name in ("sqrt", "log") and _is_above_zero(o.inputs[0], o.block))
+
+
+def _is_above_zero(value: Value, block: Block | None) -> bool:
+    """Whether a number is above 0, or nan, wherever a block runs."""
+    return least(value, bounds_in(block)) > 0.0
 
 
 def _is_positive(value: Value, depth: int = 8) -> bool:
@@ -261,22 +288,58 @@ def _is_positive(value: Value, depth: int = 8) -> bool:
     return o.function.name == "exp" or (composed and all(_is_positive(x, depth - 1) for x in o.inputs))
 
 
-def least(value: Value, depth: int = 8) -> float:
+def least(value: Value, bounds: Mapping[Value, float] = MappingProxyType({}), depth: int = 8) -> float:
     """A number that a value is surely not below, unless it is nan; -inf where none is known.
 
-    Rounding keeps order, so that a bound computed as the value is computed holds.
+    Rounding keeps order, so that a bound computed as the value is computed holds. `bounds` are known of some values.
     """
     if value.constant is not None:
         return float(value.constant)
-    o = value.operation
-    if not isinstance(o, Apply) or depth == 0:
-        return -math.inf
+    o, known = value.operation, bounds.get(value, -math.inf)
+    if depth == 0:
+        return known
+    if isinstance(o, Loop):  # what starts at a bound, and keeps to it if it did before
+        for c in o.carried:
+            bound = least(c.initial, bounds, depth - 1) if value is c.result else -math.inf
+            if bound > known and least(c.following, {**bounds, c.inner: bound}, depth - 1) >= bound:
+                return bound
+    if not isinstance(o, Apply):
+        return known
     if o.function in (SQUARE, ABSOLUTE) or o.function.name == "exp":
-        return 0.0  # it may underflow
+        return max(known, 0.0)  # it may underflow
     if o.function in (ADD, MULTIPLY) or o.function.name == "sqrt":
-        bounds = [least(x, depth - 1) for x in o.inputs]
+        of_inputs = [least(x, bounds, depth - 1) for x in o.inputs]
         if o.function is ADD:
-            return sum(bounds)
-        if min(bounds) >= 0.0:
-            return math.prod(bounds) if o.function is MULTIPLY else math.sqrt(bounds[0])
-    return -math.inf
+            return max(known, sum(of_inputs))
+        if min(of_inputs) >= 0.0:
+            return max(known, math.prod(of_inputs) if o.function is MULTIPLY else math.sqrt(of_inputs[0]))
+    return known
+
+
+def bounds_in(block: Block | None) -> dict[Value, float]:
+    """Numbers that values are not below where a block runs, by the conditions of the branches around it."""
+    found: dict[Value, float] = {}
+    while block is not None and block.parent is not None:
+        if isinstance(block.parent, If):
+            _assume(block.parent.inputs[0], block is block.parent.blocks[0], found)
+        block = block.parent.block
+    return found
+
+
+def _assume(test: Value, holds: bool, found: dict[Value, float]) -> None:
+    """Note the bounds that follow from a condition, if it holds or if it does not."""
+    o = test.operation
+    if not isinstance(o, Apply):
+        return
+    if o.function in (NOT, AND if holds else OR):
+        for x in o.inputs:
+            _assume(x, holds is not (o.function is NOT), found)
+    elif o.function.name in _OPPOSITE:
+        symbol = o.function.name if holds else _OPPOSITE[o.function.name]
+        x, y = o.inputs
+        if symbol.startswith("<") or (x.constant is not None and "!" in symbol):
+            x, y, symbol = y, x, symbol.replace("<", ">")
+        if y.constant is None or symbol == "==" or (symbol == "!=" and least(x) < y.constant):
+            return
+        bound = float(y.constant)
+        found[x] = max(found.get(x, -math.inf), bound if symbol == ">=" else math.nextafter(bound, math.inf))

@@ -20,7 +20,10 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import find_written_roots, is_inside, walk
 
-_CHEAP = {"add", "subtract", "multiply", "negative", "square", "float", "and", "not", "<", "<=", ">", ">=", "==", "!="}
+_CHEAP = {
+    "add", "subtract", "multiply", "negative", "square", "float", "select", "and", "not",
+    "<", "<=", ">", ">=", "==", "!=",
+}  # fmt: skip
 
 
 def hoist(program: SourceProgram) -> None:
@@ -55,7 +58,7 @@ def _find_movable(loop: For) -> list[Operation]:
         may_raise = may_raise or raises(o) or any(raises(i) for b in o.blocks for i in walk(b))
         if any(x.constant is None and (x.block is loop.body or is_inside(x.block, loop)) for x in o.inputs):
             stayed.append(o)
-        elif isinstance(o, Length) or (isinstance(o, Apply) and o.function.name in _CHEAP):
+        elif isinstance(o, Length) or (isinstance(o, Apply) and _is_movable(o.function)):
             moved.append(o)
             _leave(o)
         elif isinstance(o, Load) and not written & set(o.array.roots) and not may_raise:
@@ -75,6 +78,15 @@ def _find_movable(loop: For) -> list[Operation]:
             stayed.append(o)
     loop.body.operations = stayed
     return moved
+
+
+def _is_movable(function: known_functions.Function) -> bool:
+    """Whether a function may be computed for a loop that does not run: it neither raises nor has an effect.
+
+    LLVM moves sums and divisions, but no calls.
+    """
+    is_call = function.rule is not None and function.result == "float" and function.cost > known_functions.DIVIDE.cost
+    return function.name in _CHEAP or is_call
 
 
 def _leave(o: Operation) -> None:

@@ -5,8 +5,46 @@ an array with a row for each node: (x, y, bends), its parents, and the sum of th
 that say in which of them together it is not linear. Row 0 holds the number of the next node.
 """
 
+import functools
+
+import numpy as np
+
 from contad.engines.source.ir.known_functions import Function
 
 BENDS_X, BENDS_XY, BENDS_Y = 1, 2, 4
 
 NOTE = Function("note", "note(x0, x1, x2, x3)", None, "int")  # of x, y, bends and the graph
+Bends = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class NotedGraph:
+    """Rows (x, y, bends), one for each node, as `NOTE` writes them.
+
+    `outputs` are the nodes of the numbers of the result.
+    """
+
+    def __init__(self, rows: np.ndarray, columns: int, outputs: np.ndarray) -> None:
+        self.rows, self.columns, self.outputs = rows, columns, outputs
+        self.count = len(rows)
+
+    @functools.cached_property
+    def edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """(where the parents of each node begin, the parents)."""
+        parents = self.rows[:, :2].copy()
+        parents[0] = 0
+        parents[parents[:, 0] == parents[:, 1], 1] = 0
+        live = parents != 0
+        starts = np.zeros(self.count + 1, np.int64)
+        np.cumsum(live.sum(axis=1), out=starts[1:])
+        return starts, parents[live]
+
+    @functools.cached_property
+    def bends(self) -> Bends:
+        """Nodes z, p, q where z may have a second derivative by p and q."""
+        found = []
+        for which, p, q in ((BENDS_X, 0, 0), (BENDS_XY, 0, 1), (BENDS_Y, 1, 1)):
+            z = np.flatnonzero(self.rows[1:, 2] & which) + 1
+            z = z[(self.rows[z, p] != 0) & (self.rows[z, q] != 0)]
+            found.append((z, self.rows[z, p], self.rows[z, q]))
+        z, p, q = (np.concatenate(parts) for parts in zip(*found, strict=True))  # type: ignore[assignment]
+        return z, p, q  # type: ignore[return-value]

@@ -94,7 +94,7 @@ def _is_slice(array: Value) -> bool:
     return isinstance(o, View) and NEW_AXIS not in (o.spec or ()) and not isinstance(o, (Permuted, Reshaped))
 
 
-def _base(view: View, axis: int) -> tuple[Value, int]:
+def base_axis(view: View, axis: int) -> tuple[Value, int]:
     """The array and the axis that an axis of a view is a part of."""
     if view.spec is None:
         return view.inputs[0], view.result.kind.ndim - 1 - axis
@@ -109,7 +109,7 @@ def _sources(array: Value, axis: int) -> list[Value]:
     if isinstance(o, Choose):
         return [x for choice in o.inputs[1:] for x in _sources(choice, axis)]
     if isinstance(o, View) and _is_slice(array):
-        return _sources(*_base(o, axis))
+        return _sources(*base_axis(o, axis))
     return [_Unknown(array, axis)]
 
 
@@ -143,7 +143,7 @@ def _is_sliced(length: Value) -> bool:
             return _is_sliced(o.inputs[axis])
         if not isinstance(o, View) or not _is_slice(array):
             return False
-        return (o.spec is not None and whole_axis(o, axis) is None) or is_part(*_base(o, axis))
+        return (o.spec is not None and whole_axis(o, axis) is None) or is_part(*base_axis(o, axis))
 
     o = length.operation
     return isinstance(o, Apply) or (isinstance(o, Length) and is_part(o.inputs[0], o.axis))
@@ -173,7 +173,7 @@ def _key_of(array: Value, axis: int) -> Any:
         if all(key == keys[0] for key in keys):
             return keys[0]
     if isinstance(o, View) and _is_slice(array):
-        inner = _key_of(*_base(o, axis))
+        inner = _key_of(*base_axis(o, axis))
         if o.spec is None or whole_axis(o, axis) is not None:
             return inner
         part = [part for part in o.spec if not isinstance(part, int)][axis]

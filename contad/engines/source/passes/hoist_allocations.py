@@ -15,7 +15,7 @@ Ref: Muchnick (1997), section 13.2 (loop-invariant code motion), for allocations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from contad.engines.source.ir.syntax import called_name, clone, expression, names_in, note_of, splice, statement
 
@@ -25,7 +25,10 @@ def hoist_allocations(function: ast.FunctionDef, fresh: Callable[[str], str]) ->
     if not (found := list(_find(function.body, None))):
         return function
     stored = Counter(x.id for x in names_in(function) if isinstance(x.ctx, ast.Store))
-    lengths = {name for s in function.body if _is_length(s) and stored[name := s.targets[0].id] == 1}  # type: ignore
+    lengths: set[str] = set()
+    for s in function.body:
+        if _is_length(s, lengths) and stored[name := s.targets[0].id] == 1:  # type: ignore[attr-defined]
+            lengths.add(name)
     instead: dict[ast.stmt, list[ast.stmt]] = {}
     for s, name, shape, loop in found:
         known = all(isinstance(n, ast.Constant) or (isinstance(n, ast.Name) and n.id in lengths) for n in shape)
@@ -42,12 +45,14 @@ def hoist_allocations(function: ast.FunctionDef, fresh: Callable[[str], str]) ->
 
 
 def _find(body: list[ast.stmt], loop: ast.For | None) -> Iterator[tuple[ast.stmt, str, list[ast.expr], ast.For]]:
-    """Where iterations make arrays: the name, the shape, and the outermost loop with nothing but loops between."""
+    """Where iterations make arrays: the name, the shape, and the outermost loop with no while loop between."""
     for s in body:
         if isinstance(s, ast.For):
             yield from _find(s.body, loop or s)
-        elif isinstance(s, (ast.If, ast.While)):  # where a loop may begin, but none goes on
-            yield from _find([*s.body, *s.orelse], None)
+        elif isinstance(s, ast.If):
+            yield from _find([*s.body, *s.orelse], loop)
+        elif isinstance(s, ast.While):  # in which a loop may begin, but none goes on
+            yield from _find(s.body, None)
         elif loop is not None and isinstance(s, ast.Assign) and called_name(s.value) in ("np.empty", "np.zeros"):
             target, (shape, *others) = s.targets[0], s.value.args  # type: ignore[attr-defined]
             if isinstance(target, ast.Name) and isinstance(shape, ast.Tuple) and not others:
@@ -65,9 +70,14 @@ def _clear(array: str, shape: list[ast.expr], fresh: Callable[[str], str]) -> as
     return made
 
 
-def _is_length(s: ast.stmt) -> bool:
-    """Whether a statement gives a name to the length of an array."""
-    return (
-        isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and isinstance(s.value, ast.Subscript)
-        and isinstance(s.value.value, ast.Attribute) and s.value.value.attr == "shape"
-    )  # fmt: skip
+def _is_length(s: ast.stmt, lengths: Collection[str]) -> bool:
+    """Whether a statement gives a name to the length of an array, or to that of a slice."""
+
+    def is_natural(x: ast.expr) -> bool:
+        if isinstance(x, ast.Call):
+            return called_name(x) == "select" and all(map(is_natural, x.args[1:]))
+        if isinstance(x, ast.Subscript):
+            return isinstance(x.value, ast.Attribute) and x.value.attr == "shape"
+        return x.id in lengths if isinstance(x, ast.Name) else isinstance(x, ast.Constant) and x.value >= 0
+
+    return isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and is_natural(s.value)

@@ -40,7 +40,7 @@ def fuse(
     functions: Any = None,
 ) -> frozenset[Loop]:
     """The loops to be reversed at once; moves those of a block together, and what depends on none of them before."""
-    fuser = _Fuser(program, activity, sums, StorePlan(program, activity, choices=choices, functions=functions))
+    fuser = _Fuser(program, activity, sums, StorePlan(program, activity, sums, choices=choices, functions=functions))
     fuser.block(program.block)
     return frozenset(fuser.fused)
 

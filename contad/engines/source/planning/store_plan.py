@@ -39,7 +39,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
-from contad.engines.source.ir.walks import around, is_inside, walk
+from contad.engines.source.ir.walks import around, is_inside, is_natural, walk
 from contad.engines.source.planning.minimum_cut import INFINITE, Cut
 from contad.engines.source.planning.running_choice import RunningChoice
 
@@ -59,6 +59,7 @@ class StorePlan:
         self,
         program: SourceProgram,
         activity: Activity,
+        sums: dict[Value, Value],
         fused: frozenset[Loop] = frozenset(),
         choices: dict[Loop, RunningChoice] | None = None,
         functions: Any = None,
@@ -67,6 +68,7 @@ class StorePlan:
     ) -> None:
         """Find what the reverse pass reads, and decide for each loop how it gets it."""
         self.activity = activity
+        self.sums = sums
         self.choices = choices or {}  # of running choices the reverse pass visits one iteration
         self.choosing = {choice.operation: choice for choice in self.choices.values()}
         self.fused = fused  # loops whose iterations are reversed at once
@@ -81,6 +83,7 @@ class StorePlan:
         self.needed: dict[Loop | None, dict[Value, None]] = {}
         self.slots: dict[Loop, list[Value]] = {}
         self.recomputed: dict[Loop, set[Value]] = {}
+        self.replayed: set[Loop] = set()  # whose reverse computes again, from the first iteration on, what they carry
         for operation in walk(program.block):
             for value in self.reverse_reads(operation):
                 self.need(value)
@@ -134,8 +137,27 @@ class StorePlan:
         inside = (o for block in loop.blocks for o in walk(block) if isinstance(o, Loop))
         if not self.as_block(loop) or any(self.pushes(o) for o in inside):
             return True
+        return bool(self.carried_again(loop))
+
+    def carried_again(self, loop: Loop) -> list[Carried]:
+        """What a loop carries and its reverse computes from one iteration to the next."""
         again = self.recomputed.get(loop, ())
-        return any(c.inner in again and find_count(loop, c) is None for c in loop.carried)
+        return [c for c in loop.carried if c.inner in again and find_count(loop, c) is None]
+
+    def in_any_order(self, loop: For) -> bool:
+        """Whether no iteration of the reverse reads what another one has written, or pops what another one has pushed.
+
+        The reverse then runs forwards, which vectorises best.
+        """
+        inside = list(walk(loop.body))
+        if loop.exit is not None or any(map(self.pushes, inside)):
+            return False
+        if any(c.inner in self.activity and c.inner not in self.sums for c in loop.carried):
+            return False
+        if self.carried_again(loop) and loop not in self.replayed:
+            return False
+        written = {root for o in inside if isinstance(o, (Store, Accumulate)) for root in o.array.roots}
+        return all(_are_separate(root, loop, inside) for root in written if root in self.activity)
 
     def copies_in_use(self) -> list[Copy]:
         """The copies of parts of arrays that the reverse pass reads."""
@@ -181,6 +203,8 @@ class StorePlan:
             for inner in operation.blocks:
                 self._decide(inner)
             if isinstance(operation, Loop) and operation not in self.fused and self.needed.get(operation):
+                if isinstance(operation, For) and not operation.checkpointed and self.in_any_order(operation):
+                    self.replayed.add(operation)
                 self._cut(operation)
 
     def _cut(self, loop: Loop) -> None:
@@ -228,10 +252,12 @@ class StorePlan:
             return (0.1, o.inputs) if value in self.activity else (INFINITE, [])
         if isinstance(o, For) and value is o.index:
             return 0.0, []
-        if isinstance(o, Loop) and value.kind == INT:
+        if isinstance(o, Loop):
             for c in o.carried:
                 if value in (c.inner, c.result) and (step := find_count(o, c)) is not None:
                     return 0.5, [c.initial, step[1], *(trips(o) if value is c.result else [])]
+                if value is c.inner and o in self.replayed:
+                    return 0.5, [c.initial, c.following]
                 if value is c.inner and isinstance(o, For) and (steps := find_steps(o, c)) is not None:
                     return 0.6, [c.result, *(x for step in steps for x in step.reads_outside(o))]
         return INFINITE, []
@@ -245,6 +271,19 @@ class StorePlan:
     def is_unchanged(self, reader: Operation, array: Value) -> bool:
         """Whether an array still holds what an operation read there when the reverse pass gets to the operation."""
         return not self.gone & set(array.roots) and is_unchanged(reader, array, self.stores, self.region)
+
+
+def _are_separate(root: Value, loop: For, inside: list[Operation]) -> bool:
+    """Whether the iterations touch separate elements of an array that they write, or only add to it."""
+    if isinstance(root.operation, Create) and is_inside(root.block, loop):
+        return True
+    users = [o for o in inside if any(x.is_array and root in x.roots for x in o.inputs)]
+    if all(isinstance(o, Accumulate) for o in users):
+        return True
+    (first, *others) = users
+    # indices -1 and n - 1 are one element
+    separate = isinstance(first, Store) and loop.index in first.indices and is_natural(loop.index)
+    return not others and separate and first.inputs[0] is root
 
 
 def pair_sines(program: SourceProgram) -> dict[Operation, Value]:

@@ -22,6 +22,8 @@ import numpy as np
 from numba import types
 
 from contad.compile.compiling import load_cached, write_options
+from contad.compile.dispatchers import is_dispatcher
+from contad.compile.numba_code import result_type
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import UNDEFINED, Grid, Object, Opaque, Range, Unknown, constant, is_number
 from contad.engines.source.ir.options import options_of
@@ -31,11 +33,10 @@ from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.appended_arrays import is_transient
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer
 from contad.engines.source.reading.exits import RESULT
-from contad.engines.source.reading.numba_typing import number_type, result_type
+from contad.engines.source.reading.numba_typing import number_type
 from contad.engines.source.reading.passing import NotPassed, Passed, add_handed
 from contad.engines.source.reading.python_blocks import find_read_first
 from contad.errors import UnsupportedError
-from contad.functions.python_copy import is_dispatcher
 from contad.numba_functions.fingerprint import fingerprint
 from contad.numba_functions.repeatable import ONCE, draws, is_repeatable
 from contad.numba_functions.writes import calls_writers, may_write_arrays

@@ -10,7 +10,7 @@ from contad.engines.source.analysis.finite_partials import least
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, constant
 from contad.engines.source.ir.known_functions import Function
-from contad.engines.source.ir.lengths import whole_axis
+from contad.engines.source.ir.lengths import base_axis, whole_axis
 from contad.engines.source.ir.single_assignment import (
     BOOL,
     DIVISION_BY_ZERO,
@@ -294,6 +294,8 @@ class Builder:
             whole = whole_axis(made, axis)
             if whole is not None:
                 return self.length(made.inputs[0], whole)
+            if (found := self._length_of_slice(made, axis)) is not None:
+                return found
         if isinstance(made, Choose):
             lengths = [self.length(x, axis) for x in made.inputs[1:]]
             if all(length is lengths[0] for length in lengths):
@@ -304,6 +306,25 @@ class Builder:
             self.start.append(_length(array, axis))
             self.argument_lengths[array, axis] = self.start[-1].result
         return self.argument_lengths[array, axis]
+
+    def _length_of_slice(self, view: View, axis: int) -> Value | None:
+        """The length of an axis that is cut at literal places; None where it is not, or backwards."""
+        cuts = [part for part in view.spec or () if not isinstance(part, int)][axis]
+        start, stop, step = (x if k is None else view.inputs[k].constant for k, x in zip(cuts, (0, -1, 1), strict=True))
+        if start is None or stop is None or step != 1 or min(start, stop + (cuts[1] is None)) < 0:
+            return None
+        length = self.length(*base_axis(view, axis))
+        if length.constant is not None:
+            return constant(len(range(length.constant)[start : None if cuts[1] is None else stop]))
+        less, more = known_functions.COMPARISONS["Lt"], known_functions.COMPARISONS["Gt"]
+        if cuts[1] is not None:
+            end = constant(stop)
+            length = self.apply(known_functions.SELECT, self.apply(less, length, end), length, end)
+        if start:
+            left = self.apply(known_functions.SUBTRACT, length, constant(start))
+            length = self.apply(known_functions.SELECT, self.apply(more, left, constant(0)), left, constant(0))
+        length.hint = length.hint or f"{view.result.hint}_length"
+        return length
 
     # ---- arrays that a name switches between -------------------------------------------------------------------------
     def number_of(self, array: Value) -> Value:

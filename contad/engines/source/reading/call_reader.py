@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.compiled_rules.callables import is_checkpoint
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
 from contad.engines.source.ir import known_functions
@@ -56,7 +57,7 @@ from contad.engines.source.reading.scope import Scope
 from contad.engines.source.reading.tied_loops import TIED, is_tied_loop
 from contad.errors import UnsupportedError
 from contad.functions.pickling import Decorated
-from contad.functions.python_copy import Flags, flags_of, is_dispatcher
+from contad.functions.python_copy import Flags, flags_of
 from contad.functions.user_call import numba_function
 from contad.kernels.array_loops import array_function_of, owns
 from contad.kernels.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction

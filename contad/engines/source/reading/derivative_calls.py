@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import types
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.compiled_rules.saved_values import as_read
 from contad.engines.source.ir.called_derivatives import DerivativeCall, DerivativeSite, number_of
 from contad.engines.source.ir.entries import Elementwise, Object, Point, Unknown, constant, is_array, is_number
@@ -20,7 +21,6 @@ from contad.engines.source.ir.walks import class_of_names, like
 from contad.engines.source.reading.numba_typing import number_type
 from contad.errors import UnsupportedError
 from contad.functions.pickling import Decorated
-from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import numba_function
 from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.rules.compilable import MakesDerivatives, WrittenOut

@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
-from numba.core.ccallback import CFunc
-from numba.np.ufunc.dufunc import DUFunc
-from numba.np.ufunc.gufunc import GUFunc
 
+from contad.compile.dispatchers import of_ufunc
+from contad.compile.numba_objects import (
+    CFunc,
+    DUFunc,
+    GUFunc,
+    declared_arguments,
+    signature_of_callback,
+    takes_new_types,
+)
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, Object, is_array, is_number
 from contad.engines.source.ir.single_assignment import INT, Block, Kind, Value
@@ -42,8 +48,8 @@ def _dispatcher(made: Any) -> Any:
     if isinstance(made, GUFunc):
         kernel = made.gufunc_builder
         return njit(error_model="numpy", fastmath=kernel.targetoptions.get("fastmath", False))(kernel.py_func)
-    options = made._dispatcher.targetoptions
-    return njit(error_model="numpy", fastmath=options.get("fastmath", False))(made._dispatcher.py_func)
+    of = of_ufunc(made)
+    return njit(error_model="numpy", fastmath=of.targetoptions.get("fastmath", False))(of.py_func)
 
 
 def read_made(
@@ -66,7 +72,7 @@ def _read_callback(
     calls: "CallReader", function: CFunc, arguments: list[Any], node: ast.Call, env: "Environment"
 ) -> Any:
     """The result of a callback, cast as it declares."""
-    dispatcher, signature = _dispatcher(function), vars(function)["_sig"]
+    dispatcher, signature = _dispatcher(function), signature_of_callback(function)
     if len(arguments) != len(signature.args) or not all(map(is_number, arguments)):
         calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the numbers that it declares")
     given = [
@@ -123,7 +129,7 @@ def _read_kernel(
             node, f"{ast.unparse(node)!r} over further axes",
             "loop over these, and give what its signature names, the results last",
         )  # fmt: skip
-    declared = [signature.args for signature in kernel._sigs] or [None]
+    declared = declared_arguments(function) or [None]
     written = arguments[count:]
     if not any(map(_takes, declared, [arguments] * len(declared))) or not all(isinstance(x, Value) for x in written):
         calls.progress.refuse(
@@ -168,7 +174,7 @@ def _loop_types(calls: "CallReader", function: DUFunc, operands: list[Any], node
             if None in found:
                 calls.progress.refuse(node, f"{ast.unparse(node)!r}, which rounds", "let it be made for float64")
             return found
-    if function._frozen:
+    if not takes_new_types(function):
         calls.progress.refuse(
             node, f"{ast.unparse(node)!r}: arguments that it is not made for", "add their types to those of vectorize"
         )

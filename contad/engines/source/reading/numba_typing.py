@@ -1,13 +1,9 @@
 """The types that Numba gives to an expression of the user's, and what they are in a program."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from types import FunctionType
 from typing import Any
 
 from numba import types
-from numba.core import compiler, compiler_machinery, typed_passes
-from numba.core.registry import cpu_target
 
 from contad.engines.source.ir.single_assignment import MOST_AXES, SINGLE, Kind
 
@@ -18,44 +14,6 @@ MUTABLE = (
     types.List, types.ListType, types.DictType, types.Set, types.ClassInstanceType, types.StructRef, types.Record,
     types.NumPyRandomGeneratorType,
 )  # fmt: skip
-
-
-@compiler_machinery.register_pass(mutates_CFG=False, analysis_only=True)
-class _Told(compiler_machinery.AnalysisPass):
-    """Ends a pipeline of Numba's with the type that it has found."""
-
-    _name = "contad_told"
-
-    def __init__(self) -> None:
-        super().__init__()
-
-    def run_pass(self, state: Any) -> bool:
-        state.cr = state.return_type
-        return False
-
-
-class _Types(compiler.CompilerBase):
-    """Numba's compiler as far as type inference."""
-
-    def define_pipelines(self) -> list[Any]:
-        passes = compiler.DefaultPassBuilder.define_untyped_pipeline(self.state)
-        passes.add_pass(typed_passes.NopythonTypeInference, "types")
-        passes.add_pass(_Told, "told")
-        passes.finalize()
-        return [passes]
-
-
-def result_type(f: Callable[..., Any], given: tuple[Any, ...]) -> Any:
-    """The type of what a function returns at arguments of Numba types; None where Numba cannot type it."""
-    flags = compiler.Flags()
-    flags.nrt = True
-    assert isinstance(f, FunctionType)
-    try:
-        return compiler.compile_extra(
-            cpu_target.typing_context, cpu_target.target_context, f, given, None, flags, {}, pipeline_class=_Types
-        )
-    except Exception:  # Numba's errors, and whatever its typing of code that it does not know raises
-        return None
 
 
 def number_type(kind: Kind, readonly: bool) -> Any:

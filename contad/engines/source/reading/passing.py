@@ -15,14 +15,15 @@ import numba
 import numpy as np
 from numba import types
 
+from contad.compile.dispatchers import is_dispatcher
+from contad.compile.numba_code import result_type
 from contad.engines.source.ir.entries import Object, Opaque, Point
 from contad.engines.source.ir.known_functions import WIDENED
 from contad.engines.source.ir.single_assignment import FLOAT, SINGLE, Apply, Handed, Value, input_name
 from contad.engines.source.ir.syntax import clone, expression, name, number
 from contad.engines.source.ir.walks import class_of_names, like
-from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type, result_type
+from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type
 from contad.errors import StaleSourceError, UnsupportedError
-from contad.functions.python_copy import is_dispatcher
 from contad.numba_functions.writes import calls_writers
 from contad.rules.definition import definition_of
 from contad.rules.function_names import global_names, named_values
@@ -321,7 +322,7 @@ def may_be_called(f: Any, around: tuple[Any, ...] = ()) -> bool:
     names = global_names(f.py_func.__code__)
     named = list(named_values(f.py_func).values())
     modules = [x for x in named if isinstance(x, ModuleType)]
-    named += [getattr(x, name) for x in modules for name in names if hasattr(x, name)]
+    named += [getattr(x, name) for x in modules for name in names & {*dir(x)}]
     if any(x is numba.objmode or _of_contad(x) for x in named):
         return False
     return all(may_be_called(x, (*around, f)) for x in named if is_dispatcher(x))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import types
-from numba.np.numpy_support import from_dtype
 
+from contad.compile.typing_rules import from_dtype
 from contad.engines.source.ir.entries import Method, Object, Opaque, RecordArray, constant, is_array, is_number
 from contad.engines.source.ir.single_assignment import MOST_AXES, Block, Value
 from contad.engines.source.reading.numba_typing import NARROW

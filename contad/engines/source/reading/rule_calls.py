@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numba
 from numba import typeof, types
 
+from contad.compile.dispatchers import is_dispatcher
 from contad.compiled_rules.saved_values import require_packable
 from contad.compiled_rules.user_rules import FUNCTIONS_BY_NAME, compile_parts, forward_types, names_of
 from contad.engines.source.ir.entries import Elementwise, Object, is_array, is_number
@@ -15,7 +16,6 @@ from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
 from contad.engines.source.ir.single_assignment import Value
 from contad.engines.source.reading.numba_typing import number_type
 from contad.functions.pickling import Decorated
-from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import numba_function
 from contad.rules.compilable import Compilable, MakesRules, Parts, WithParts
 from contad.rules.function_names import global_names, named_values
@@ -136,7 +136,7 @@ def may_take_derivatives(f: Any, around: tuple[Any, ...]) -> bool:
         return True
     names = global_names(f.py_func.__code__)
     named = list(named_values(f.py_func).values())
-    named += [getattr(x, name) for x in named if isinstance(x, ModuleType) for name in names if hasattr(x, name)]
+    named += [getattr(x, name) for x in named if isinstance(x, ModuleType) for name in names & {*dir(x)}]
     return any(_may_take_derivatives(x, (*around, f)) for x in named)
 
 

@@ -6,8 +6,8 @@ What is kept last is taken first. What is taken is a copy, which the backward pa
 from typing import Any
 
 import numpy as np
-from numba.cpython.unsafe.tuple import tuple_setitem
 
+from contad.compile.emitting import tuple_setitem
 from contad.compile.overloads import add_overload, in_machine_code
 from contad.engines.source.runtime.workspace import grow, integer, numbers, put_integer
 

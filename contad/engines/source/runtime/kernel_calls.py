@@ -12,14 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.typing import signature
 from numba.extending import lower_builtin, type_callable
-from numba.np.arrayobj import make_array, populate_array
 
+from contad.compile.emitting import cgutils, ir, make_array, pack, populate_array
 from contad.compile.named_code import compiled_address, emit_address, emit_call, name_of
+from contad.compile.typing_rules import signature
 from contad.compile.words import WORD, array_at, emit_array_at
 from contad.engines.source.runtime.kernels_by_lanes import OPERAND_BARS, count_lanes, lanes_in, run_lane, take_lanes
 from contad.engines.source.runtime.lent_arrays import ON_STACK
@@ -192,7 +190,7 @@ def _emit_any(context: Any, builder: Any, kind: Any, x: Any) -> Any:
         shape, strides = [*shape, WORD(1)], [*strides, WORD(_BYTES)]
     made = make_array(_ANY)(context, builder)
     populate_array(made, array.data, shape, strides, WORD(_BYTES), meminfo=None)
-    return made._getvalue()
+    return pack(made)
 
 
 def _emit_matrix(context: Any, builder: Any, kind: Any, x: Any) -> Any:

@@ -9,12 +9,11 @@ NumPy's: there is more than one of the same number.
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
 from contad.compile.emitted_arrays import type_of_new
+from contad.compile.emitting import cgutils, ir
 from contad.compile.named_code import compiled_address, emit_address, emit_call, name_of
 from contad.compile.words import WORD, array_at, emit_array_at, set_word
 from contad.memory.arena import MOST_NUMBERS, lend

@@ -10,11 +10,10 @@ Python: while one runs, the workspace is not in the arena.
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import carray, types
-from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
+from contad.compile.emitting import cgutils, ir
 from contad.compile.overloads import add_overload
 from contad.compile.words import WORD, emit_array_at, place
 from contad.memory.arena import MOST_NUMBERS, WORKSPACE, arena_of_thread, reserve

@@ -12,13 +12,15 @@ from numba import njit
 
 from contad.engines.source.ir.kink_functions import nowhere
 from contad.kernels import spectral_kernels
+from contad.kernels.rows.row_calls import ROW_CALLS
 from contad.ops import determinants, log_sums
 from contad.ops.close_values import NEAR
 from contad.ops.orthogonal_factors import DEPENDENT
-from contad.scipy import linalg
 from contad.variables.open_types import ArrayValue, Real
 
 Array = ArrayValue
+_CALLED = "solve_triangular", "cho_solve", "solve_banded", "solveh_banded", "expm"
+_solve_triangular, _cho_solve, _solve_banded, _solveh_banded, _expm = (ROW_CALLS[name].function for name in _CALLED)
 _LEAST = 1e-14  # the values that an rcond up to this drops are rounding, and change no tangent
 
 
@@ -87,8 +89,8 @@ def slogdet(a: Array, sign: Real, log: Real, a_dot: Array) -> Real:
 def _along_factor(z: Array, inner: Array) -> Array:
     """z P(z^-1 a_dot z^-T), P: the lower triangle, diagonal halved"""
     n = z.shape[0]
-    half = linalg.solve_triangular(z, inner, lower=True, check_finite=False)
-    whole = linalg.solve_triangular(z, half.T, lower=True, check_finite=False)
+    half = _solve_triangular(z, inner, lower=True, check_finite=False)
+    whole = _solve_triangular(z, half.T, lower=True, check_finite=False)
     lower = np.zeros((n, n))
     for i in range(n):
         for j in range(i):
@@ -244,7 +246,7 @@ def qr(a: Array, q: Array, r: Array, a_dot: Array) -> tuple[Array, Array]:
             most = max(most, abs(r[i, j]))
         if abs(r[j, j]) <= DEPENDENT * m * most:
             square[j, j] = np.nan
-    x = linalg.solve_triangular(square, a_dot[:, :k].T, trans=1, check_finite=False).T
+    x = _solve_triangular(square, a_dot[:, :k].T, trans=1, check_finite=False).T
     c = q.T @ x
     turned = np.zeros((k, k))
     for i in range(k):
@@ -381,7 +383,7 @@ def solve_triangular(
                 else:
                     own[i, j] = a_dot[i, j]
     rest = b_dot - own @ z
-    return linalg.solve_triangular(a, rest, trans=trans, lower=lower, unit_diagonal=unit, check_finite=False)
+    return _solve_triangular(a, rest, trans=trans, lower=lower, unit_diagonal=unit, check_finite=False)
 
 
 def cho_factor(a: Array, lower: bool, finite: bool, z: Array, a_dot: Array) -> Array:
@@ -413,7 +415,7 @@ def cho_solve(c: Array, b: Array, lower: bool, finite: bool, z: Array, c_dot: Ar
             factor[i, j] = c[i, j] if lower else c[j, i]
             factor_dot[i, j] = c_dot[i, j] if lower else c_dot[j, i]
     moved = factor_dot @ (factor.T @ z) + factor @ (factor_dot.T @ z)
-    return linalg.cho_solve((c, lower), b_dot - moved, check_finite=False)
+    return _cho_solve((c, lower), b_dot - moved, check_finite=False)
 
 
 def solve_banded(
@@ -429,7 +431,7 @@ def solve_banded(
             else:
                 for k in range(z.shape[1]):
                     rest[j + d - above, k] -= ab_dot[d, j] * z[j, k]
-    return linalg.solve_banded((below, above), ab, rest, check_finite=False)
+    return _solve_banded((below, above), ab, rest, check_finite=False)
 
 
 def solveh_banded(ab: Array, b: Array, lower: bool, finite: bool, z: Array, ab_dot: Array, b_dot: Array) -> Array:
@@ -448,7 +450,7 @@ def solveh_banded(ab: Array, b: Array, lower: bool, finite: bool, z: Array, ab_d
                     rest[j + d, k] -= of_a * z[j, k]
                     if d > 0:
                         rest[j, k] -= of_a * z[j + d, k]
-    return linalg.solveh_banded(ab, rest, lower=lower, check_finite=False)
+    return _solveh_banded(ab, rest, lower=lower, check_finite=False)
 
 
 def expm(a: Array, z: Array, a_dot: Array) -> Array:
@@ -460,7 +462,7 @@ def expm(a: Array, z: Array, a_dot: Array) -> Array:
             both[i, j] = a[i, j]
             both[n + i, n + j] = a[i, j]
             both[i, n + j] = a_dot[i, j]
-    whole = linalg.expm(both)
+    whole = _expm(both)
     corner = np.empty((n, n))
     for i in range(n):
         for j in range(n):

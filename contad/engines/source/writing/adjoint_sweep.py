@@ -32,6 +32,7 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.syntax import Part, call, expression, is_name, key, name, part, same
 from contad.engines.source.ir.walks import leaves, readers_of, walk
 from contad.engines.source.ir.writer import BAR, Writer
+from contad.engines.source.planning.sinking import find_sunk
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.operation_text import ExpressionWriter, copy_of
 from contad.engines.source.writing.tidy_text import fold
@@ -55,7 +56,9 @@ class AdjointWriter:
         self.wild = plan.wild
         self.before_poles, self.behind_poles = pole_values(program) if program.has_unknown_slopes else (set(), set())
         self.readers = readers_of(program)
-        self.unselected = unselected_values(program, self.readers)
+        kept = {*sums, *sums.values(), *leaves(program.returned)}
+        self.sunk = find_sunk(program, plan.activity, self.readers, kept)
+        self.unselected = unselected_values(program, self.readers, {o.results[0]: x for o, x in self.sunk.items()})
         self.renamed: set[Value] = set()
         self.same: dict[Value, str] = {}  # adjoints that are another one
         for value, total in sums.items():  # partial sums are one variable
@@ -63,7 +66,6 @@ class AdjointWriter:
         for value, total in sums.items():
             value.name = total.name
         self._name_alike(program, sums)
-        kept = {*sums, *sums.values(), *leaves(program.returned)}
         self.folded = fold(program, plan, self.readers, kept)
         self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
         self.begun: set[Value] = set()  # values whose adjoint has been assigned
@@ -129,7 +131,10 @@ class AdjointWriter:
             for inner in walk(block):
                 inside |= {id(b) for b in inner.blocks}
                 reads += inner.reads()
-        for value in dict.fromkeys(reads):
+        sunk = [x for x, block in self.sunk.items() if block in o.blocks]
+        reads += [value for x in sunk for value in x.reads()]
+        mine = {x.results[0] for x in sunk}
+        for value in dict.fromkeys(x for x in reads if x not in mine):
             if value.kind == FLOAT and value in self.active and id(value.block) not in inside:
                 self.begin(value)
 

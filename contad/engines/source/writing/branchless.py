@@ -6,11 +6,11 @@ In compiled code each of these functions is a comparison and a select in its cal
 import math
 from typing import Any
 
-from llvmlite import ir
 from numba import types
-from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import lower_builtin, type_callable
 
+from contad.compile.emitting import ir
+from contad.compile.typing_rules import AbstractTemplate, infer_global
 from contad.kernels.lanes import Lanes, lane, lanes_among
 
 

@@ -75,9 +75,10 @@ class Called:
         gone = frozenset(parameters[k] for k in arrays if k not in kept)
         # some call may hand over what is infinite
         wild = [x for x in parameters if x.kind.base == "float"]
-        plan = StorePlan(program, activity, functions=functions, gone=gone, wild=wild)
+        sums = partial_sums(program)
+        plan = StorePlan(program, activity, sums, functions=functions, gone=gone, wild=wild)
         self.program, self.plan = program, plan
-        self.reverse_sweep = ReverseSweep(program, plan, partial_sums(program), functions.lanes)
+        self.reverse_sweep = ReverseSweep(program, plan, sums, functions.lanes)
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints
         self.parameters, self.results = parameters, callee.outputs
         self.adjoints.outputs = callee.outputs

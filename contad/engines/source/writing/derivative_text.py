@@ -119,7 +119,7 @@ class DerivativeWriter:
         functions = Functions(self.lanes)
         found = choices(program, activity)
         fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
-        plan = StorePlan(program, activity, fused, found, functions)
+        plan = StorePlan(program, activity, sums, fused, found, functions)
         if split_into_segments(program, plan):
             activity = Activity(program, values_in(self.wanted), outputs)
             sums = partial_sums(program)
@@ -127,10 +127,10 @@ class DerivativeWriter:
             functions = Functions(self.lanes)
             found = {loop: choice for loop, choice in found.items() if not loop.checkpointed}
             fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
-            plan = StorePlan(program, activity, fused, found, functions)
+            plan = StorePlan(program, activity, sums, fused, found, functions)
         while late := [loop for loop in found if plan.sequential(loop)]:
             found = {loop: choice for loop, choice in found.items() if loop not in late}
-            plan = StorePlan(program, activity, fused, found, functions)
+            plan = StorePlan(program, activity, sums, fused, found, functions)
         if self.lanes is None and not nested and not memory:
             plan.products = running_products(program, plan)
         self.program, self.plan = program, plan

@@ -38,7 +38,7 @@ class Restoring:
             found = find_count(o, c)
             if found is not None:
                 self._write_count(c.inner, c.initial, found, k)
-            else:
+            elif o not in self.plan.replayed:
                 for step in find_steps(o, c) or ():
 
                     def write(value: Value) -> ast.expr:
@@ -69,10 +69,10 @@ class Restoring:
         return self.writer.text(value)
 
     def start_replay(self, o: Loop) -> None:
-        """Integers that are taken back step by step start from what the loop ended with."""
-        for c in o.carried:
-            if c.inner in self.plan.recomputed.get(o, ()) and find_count(o, c) is None:
-                self.writer.line("x = result", x=c.inner.name, result=c.result.name)
+        """What a loop carries starts from its first value; integers that are taken back, from what the loop ended with."""
+        for c in self.plan.carried_again(o):
+            first = c.initial if o in self.plan.replayed else c.result
+            self.writer.line("x = first", x=c.inner.name, first=self.writer.text(first))
 
     def restore(self, block: Block) -> None:
         """At the start of a reversed block: the values that it reads, read back or computed again."""

@@ -25,7 +25,6 @@ from contad.engines.source.ir.writer import BAR, Writer
 from contad.engines.source.planning.fuse import reads_late, way_back
 from contad.engines.source.planning.running_products import LARGEST, SMALLEST
 from contad.engines.source.planning.store_plan import StorePlan
-from contad.engines.source.planning.sweep_order import any_order
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.forward_sweep import ForwardSweep
@@ -49,10 +48,10 @@ class ReverseSweep:
         self.rules = RuleWriter(self.adjoints)
         self.forward_sweep = ForwardSweep(self.copying, self.adjoints, self.rules)
 
-    def reverse(self, operations: list[Operation]) -> None:
-        """Write the reverse of operations, the last one first."""
+    def reverse(self, operations: list[Operation], block: Block | None = None) -> None:
+        """Write the reverse of operations, the last one first; of those that are sunk only in their block."""
         for operation in reversed(operations):
-            if self.adjoints.active.changes(operation):
+            if self.adjoints.active.changes(operation) and self.adjoints.sunk.get(operation) is block:
                 method = f"reverse_{type(operation).__name__}"
                 write = getattr(self, method, None) or getattr(self.adjoints, method, None)
                 if write is not None:
@@ -89,6 +88,7 @@ class ReverseSweep:
             if self.adjoints.has_bar(m.result):
                 self.adjoints.add(value, self.adjoints.bar(m.result))
         self.reverse(block.operations)
+        self.reverse([x for x in reversed(self.adjoints.sunk) if self.adjoints.sunk[x] is block], block)
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def reverse_For(self, o: For) -> None:
@@ -140,7 +140,7 @@ class ReverseSweep:
             with self.writer.block("if last >= 0: pass", o.line, last=chosen):
                 self.writer.line("k = last", k=o.index.name, last=chosen)
                 self.reverse_iteration(o, self.storing.iteration(o))
-        elif any_order(o, self.adjoints.active, self.adjoints.sums, self.plan):
+        elif self.plan.in_any_order(o):
             with self.forward_sweep.loop(o, reverse=True):
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif o.exit is None and o.step.constant == 1:
@@ -248,6 +248,8 @@ class ReverseSweep:
         for c in active:
             inner = self.adjoints.bar(c.inner) if c.inner in self.adjoints.begun else 0.0
             self.writer.line("bar = inner", bar=self.adjoints.bar(c.result), inner=inner)
+        if o in self.plan.replayed:
+            self.forward_sweep.assign_together([(c.inner, c.following) for c in self.plan.carried_again(o)])
 
     # ---- loops that are reversed at once -----------------------------------------------------------------------------
     def sweep(self, block: Block, seed: Callable[[], None]) -> None:

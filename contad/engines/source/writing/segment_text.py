@@ -7,7 +7,6 @@ from contad.engines.source.ir.single_assignment import For, Loop, Segments, Sour
 from contad.engines.source.ir.syntax import Part, expression
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.planning.segments import KeptArray
-from contad.engines.source.planning.sweep_order import any_order
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.storing import Storing
 
@@ -88,7 +87,7 @@ class SegmentWriter:
         (loop,) = o.body.operations
         assert isinstance(loop, For)
         active, plan = self.adjoints.active, self.adjoints.plan
-        return any_order(loop, active, self.adjoints.sums, plan) and all(k.array in active or k.once for k in o.kept)
+        return plan.in_any_order(loop) and all(k.array in active or k.once for k in o.kept)
 
     def _list_parts(self, o: Segments) -> list[KeptArray]:
         """What is kept where each segment begins."""

@@ -4,11 +4,10 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
-from numba.np.arrayobj import make_array, populate_array
+
+from contad.compile.emitting import cgutils, ir, make_array, pack, populate_array
 
 MOST = 32  # elements
 
@@ -45,4 +44,4 @@ def _lower_small_zeros(context: Any, builder: Any, signature: Any, args: Any) ->
         itemsize=context.get_constant(types.intp, 8),
         meminfo=None,
     )
-    return made._getvalue()
+    return pack(made)

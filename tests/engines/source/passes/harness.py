@@ -100,10 +100,11 @@ def _rows_of(name: str) -> Callable[..., None]:
 NAMES: dict[str, Any] = {
     "np": _Numpy(empty=_empty), "math": math, "prange": lambda place, iterations: iterations, "place": int,
     "lent_zeros": lambda slot, shape: np.zeros(shape), "lent_empty": lambda slot, shape: _empty(shape),
+    "select": lambda test, x, y: x if test else y,
     "new_row": lambda: _empty(8), "elementary_rows": _rows_of, "elementary": _elementary,
     "are_apart": are_apart, "exp_rows": _rows_of("exp"), "value_own": math.sqrt, "value_other": math.sqrt,
-    "other": math.sqrt, "value_expit": contad.expit, "value_log1p_exp": contad.log1p_exp,
-    "value_log1m_exp": contad.log1m_exp, "value_log_expit": contad.log_expit,
+    "other": math.sqrt, "value_expit": contad.expit, "value_log1p_exp": contad.ops.log1p_exp,
+    "value_log1m_exp": contad.ops.log1m_exp, "value_log_expit": contad.ops.log_expit,
 }  # fmt: skip
 
 

@@ -36,12 +36,6 @@ HOISTED = {
         b = np.zeros((m,))
         b[0] += k
         s += b[0]
-""")
-LEFT = {
-    "another value": f"{TEXT.format(made=MADE)}m = 2 * m",
-    "the index of a loop": f"{TEXT.format(made=MADE)}for m in range(2):\n    s += m",
-    "another length": f"{TEXT.format(made=MADE)}m = x.shape[0]",
-} | programs("""
     # where a test holds
     m = a.shape[0]
     s = 0.0
@@ -49,6 +43,19 @@ LEFT = {
         if k == 1:
             b = np.empty((m,))
             s += len(b)
+    # of a slice
+    m = a.shape[0]
+    l = select(m < 2, m, 2)
+    s = 0.0
+    for k in range(n):
+        b = np.empty((l,))
+        s += len(b)
+""")
+LEFT = {
+    "another value": f"{TEXT.format(made=MADE)}m = 2 * m",
+    "the index of a loop": f"{TEXT.format(made=MADE)}for m in range(2):\n    s += m",
+    "another length": f"{TEXT.format(made=MADE)}m = x.shape[0]",
+} | programs("""
     # where a loop goes on
     m = a.shape[0]
     s, k = 0.0, 0
@@ -77,6 +84,8 @@ def expect(name, before, after):
     if name == "before the outermost loop":
         found = [x.strip().partition("  #")[0] for x in lines[3:6]]
         assert found == [f"b = {MADE}", "c = np.empty((m, 2))", "for k in range(3):"]
+    elif name in ("where a test holds", "of a slice"):
+        assert "\n    b = np.empty" in after and "     b = " not in after
     elif "zeros" in name:
         assert "zeros" not in after and re.search(r"^            b\[\w+\] = 0.0", after, re.MULTILINE)
     else:
@@ -89,7 +98,7 @@ HOIST_ALLOCATIONS = Table(
     "def run(a, n, x):", "return s", lambda: [(np.arange(3.0), 4, np.arange(5.0)), (np.arange(1.0), 1, np.arange(2.0))],
     HOISTED, LEFT, expect,
     faults={
-        "numbers that may be negative": (hoist_allocations, "_is_length", lambda s: isinstance(s, ast.Assign)),
+        "numbers that may be negative": (hoist_allocations, "_is_length", lambda s, _: isinstance(s, ast.Assign)),
         "shapes that change": (hoist_allocations, "_find", lambda body, loop: (
             (s, name, [], loop) for s, name, _, loop in _FIND(body, loop))),
         "arrays of zeros": (hoist_allocations, "called_name", lambda x: called_name(x).replace("zeros", "empty")),

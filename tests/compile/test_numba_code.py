@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.numba_functions.result_shapes import literal_shape
+from contad.compile.numba_code import literal_shape
 
 COUNT = 3
 

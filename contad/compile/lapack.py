@@ -7,14 +7,23 @@ import ctypes
 import functools
 from typing import Any
 
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np import arrayobj
+from numba.np.linalg import (
+    _LAPACK as _BINDING,
+    F_INT_nptype as INTEGER,
+    _check_finite_matrix as require_finite,
+    _inv_err_handler as require_inverted,
+)
 
+from contad.compile.emitting import cgutils, ir, make_array
 from contad.compile.named_code import emit_address
 from contad.compile.words import WORD
+
+__all__ = [
+    "INTEGER", "find_routine", "gbtrf", "gbtrs", "gemm", "gemv", "gttrf", "gttrs", "of_numba", "potrf",
+    "require_finite", "require_inverted", "syrk", "trsm", "trtrs",
+]  # fmt: skip
 
 # of each routine: c a character, i an integer, d a number, a an array; LAPACK's last argument, the report, is left out
 _LAPACK = {
@@ -66,7 +75,7 @@ def _routine(name: str) -> Any:
                     address = context.cast(builder, x, of_type, types.int64)
                     pointers.append(builder.inttoptr(address, cgutils.voidptr_t))
                 elif kind == "a":
-                    data = arrayobj.make_array(of_type)(context, builder, x).data
+                    data = make_array(of_type)(context, builder, x).data
                     pointers.append(builder.bitcast(data, cgutils.voidptr_t))
                 else:
                     number = context.cast(builder, x, of_type, types.float64 if kind == "d" else types.int64)
@@ -86,6 +95,11 @@ def _routine(name: str) -> Any:
         return types.int64(args), codegen
 
     return call
+
+
+def of_numba(name: str) -> Any:
+    """A routine of float64 as Numba binds it, called with a character for the kind of numbers and with pointers."""
+    return getattr(_BINDING(), f"numba_{name}")(types.float64)
 
 
 gemm, gemv, syrk, trsm = _routine("dgemm"), _routine("dgemv"), _routine("dsyrk"), _routine("dtrsm")

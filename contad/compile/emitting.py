@@ -1,0 +1,77 @@
+"""Machine code written by hand: what intrinsics and lowerings need of LLVM and of Numba's arrays and structures."""
+
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+from llvmlite import ir
+from numba.core import cgutils
+from numba.core.callconv import Status, excinfo_ptr_t
+from numba.core.imputils import (
+    impl_ret_borrowed,
+    impl_ret_new_ref,
+    lower_constant,
+)
+from numba.cpython.unsafe.tuple import tuple_setitem
+from numba.np.arrayobj import (
+    _empty_nd_impl,
+    _parse_shape,
+    intrin_alloc,
+    make_array,
+    populate_array,
+)
+
+__all__ = [
+    "cgutils", "counter_of_threads", "emit_lengths", "emit_new_array", "emit_reraise", "impl_ret_borrowed",
+    "impl_ret_new_ref", "intrin_alloc", "ir", "link_text", "lower_constant", "make_array", "name_address",
+    "named_address", "pack", "populate_array", "tuple_setitem",
+]  # fmt: skip
+
+
+def pack(proxy: Any) -> Any:
+    """The value of a structure or an array whose fields have been set one by one."""
+    return proxy._getvalue()
+
+
+def emit_lengths(context: Any, builder: Any, kind: Any, shape: Any) -> Any:
+    """Emit the lengths that a shape of this type has, an integer or a tuple; negative ones raise."""
+    return _parse_shape(context, builder, kind, shape)
+
+
+def emit_new_array(context: Any, builder: Any, kind: Any, lengths: Any) -> Any:
+    """Emit an array of this type with memory of its own, as a structure whose fields can be read."""
+    return _empty_nd_impl(context, builder, kind, lengths)
+
+
+def emit_reraise(context: Any, builder: Any, code: Any, cause: Any) -> None:
+    """Emit the exception with which another call of Numba's convention has ended, given as two words."""
+    code, cause = builder.trunc(code, ir.IntType(32)), builder.inttoptr(cause, excinfo_ptr_t)
+    status = Status(code, *[cgutils.false_bit] * 2, cgutils.true_bit, *[cgutils.false_bit] * 3, cause)
+    context.call_conv.return_status_propagate(builder, status)
+
+
+# ---- names that machine code links against ---------------------------------------------------------------------------
+def name_address(name: str, address: Any) -> None:
+    """Give an address the name by which machine code of this process calls or reads it."""
+    llvm.add_symbol(name, address)
+
+
+def named_address(name: str) -> int:
+    """The address that machine code finds under a name."""
+    return int(llvm.address_of_symbol(name))
+
+
+def counter_of_threads() -> Any:
+    """The C function that tells how many threads Numba takes; ImportError or ValueError where it can run none."""
+    from numba.np.ufunc import parallel
+
+    numba.get_num_threads()
+    return parallel._get_num_threads
+
+
+def link_text(text: str, name: str) -> tuple[int, Any]:
+    """The address of a function in LLVM's own language, and what has to live as long as it is called."""
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
+    engine.finalize_object()
+    return int(engine.get_function_address(name)), (engine, machine)

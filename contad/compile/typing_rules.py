@@ -1,0 +1,65 @@
+"""What Numba knows of types: signatures and templates that contad adds to, and what it finds for functions."""
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from numba.core.registry import cpu_target
+from numba.core.sigutils import normalize_signature
+from numba.core.typeconv import Conversion
+from numba.core.typing import signature
+from numba.core.typing.npydecl import parse_dtype
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    AttributeTemplate,
+    fold_arguments,
+    infer_global,
+    make_callable_template,
+)
+from numba.np.numpy_support import from_dtype
+
+__all__ = [
+    "AbstractTemplate", "AttributeTemplate", "Conversion", "bytes_of", "declared_type", "fold_arguments",
+    "from_dtype", "infer_global", "make_callable_template", "normalize_signature", "overload_bodies",
+    "overload_template", "parse_dtype", "signature", "take_registrations",
+]  # fmt: skip
+
+
+def take_registrations() -> None:
+    """Have Numba look at once for overloads and lowerings that are new; it does when it next begins to compile."""
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+
+
+def declared_type(function: Any) -> Any:
+    """The type that an overload or a template has declared of a function; None where there is none."""
+    cpu_target.typing_context.refresh()
+    return cpu_target.typing_context._lookup_global(function)
+
+
+def overload_template(function: Callable[..., Any]) -> type[AbstractTemplate]:
+    """The template that `numba.extending.overload` has made of a function."""
+    (template,) = _templates(function)
+    found: type[AbstractTemplate] = template
+    return found
+
+
+def overload_bodies(function: Callable[..., Any]) -> list[FunctionType]:
+    """What numba.extending.overload has registered for a function."""
+    try:
+        templates = _templates(function)
+    except ValueError:  # a function that compiled code cannot call
+        return []
+    bodies = [getattr(template, "_overload_func", None) for template in templates]
+    return [body for body in bodies if isinstance(body, FunctionType)]
+
+
+def _templates(function: Callable[..., Any]) -> Any:
+    cpu_target.typing_context.refresh()
+    return getattr(cpu_target.typing_context.resolve_value_type(function), "templates", ())
+
+
+def bytes_of(kind: Any) -> int:
+    """How many bytes a value of a type takes in a block of memory."""
+    context = cpu_target.target_context
+    return int(context.get_abi_sizeof(context.get_data_type(kind)))
