@@ -267,7 +267,7 @@ def beta_binomial_log_mass(n, N, alpha, beta):
 
 @beta_binomial_log_mass.constant_free
 def beta_binomial_log_mass_of_shapes(n, N, alpha, beta):
-    """Without log (N over n): as it is subtracted from what is negative, neither loses digits to the other."""
+    """Without log (N over n), which is subtracted from a negative number, so the terms do not cancel."""
     ratios = log_rising_ratio(n, alpha) + log_rising_ratio(N - n, beta) - log_rising_ratio(N, alpha + beta)
     mass = ratios - log_choices(n, N)  # one name, because a term without parameters would be dropped
     return mass
@@ -300,7 +300,7 @@ def poisson_log_log_mass(n, alpha):
 @poisson_log_log_mass.constant_free
 def poisson_log_log_mass_of_alpha(n, alpha):
     """Without log n!."""
-    none = n == 0.0 or alpha > 1e300  # beside e^alpha
+    none = n == 0.0 or alpha > 1e300  # compared with e^alpha
     return select(none, 0.0, n * select(none, 0.0, alpha)) - exp(alpha)
 
 

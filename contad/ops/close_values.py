@@ -1,7 +1,7 @@
 """Spectra with close values: every derivative is right to six digits, or nan.
 
 Two vectors rotate into each other at the rate c_ij / (w_j - w_i). A function that does not depend on the choice of
-vectors multiplies this rate by a difference as small as the gap, of which rounding leaves few digits. This module
+vectors multiplies this rate by a difference as small as the gap, which has few digits left after rounding. This module
 estimates the rounding error, relative to the size that a derivative would have if all gaps were as large as the values.
 
 Each function takes one matrix of numbers; `contad.kernels.close_spectra` has the same for compiled code. In f_ij = 1 /

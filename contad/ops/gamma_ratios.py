@@ -60,7 +60,7 @@ def gammasgn(x):
 
         z = sgn Gamma(x),     dz/dx = 0
 
-    Domain:  x other than 0, -1, ..., where SciPy says what z is.
+    Domain:  x other than 0, -1, ..., where z is SciPy's value.
     Ref:     DLMF 5.2(i).
 
     >>> gammasgn(-0.5)
@@ -104,7 +104,7 @@ def binom(n, k):
         dz/dk = z (psi(n - k + 1) - psi(k + 1))
 
     Domain:  n > -1 and -1 < k < n + 1; elsewhere a partial is right, or nan or infinite at a pole of psi.
-    Ref:     DLMF 1.2.6, 5.2, 5.12.1; by the beta function where k is no integer.
+    Ref:     DLMF 1.2.6, 5.2, 5.12.1; by the beta function if k is not an integer.
 
     >>> binom(5.0, 2.0)
     10.0

@@ -243,10 +243,10 @@ def betainc_derivative(n, m, a, b, x):
 
     Domain:  n, m = 0, 1, ..., rounded to integers, at most 20; a, b > 0, a + b < 1e12, 0 <= x <= 1; elsewhere nan.
              z = 0 at x = 0 and 1, for n + m > 0.
-    Ref:     DLMF 8.17.2, 8.17.20. The integrand of dI/da has one change of sign, at log t = psi(a) - psi(a + b), so
-             that the integral on the side of x where there is none loses nothing; so has that of dI/db. A quadrature
-             in log(t / (1 - t)), after recurrence to a shape above 5.
-    Accuracy: partials 1000 ulp + 4 ulp x condition number: those of higher orders are sums of terms that cancel
+    Ref:     DLMF 8.17.2, 8.17.20. The integrand of dI/da has one change of sign, at log t = psi(a) - psi(a + b), so the
+             integral on the side of x without a change does not cancel; so has that of dI/db. A quadrature in log(t /
+             (1 - t)), after recurrence to a shape above 5. Accuracy: partials 1000 ulp + 4 ulp x condition number:
+             those of higher orders are sums of terms that cancel
 
     >>> round(betainc_derivative(1.0, 0.0, 2.0, 1.0, 0.5), 12)
     -0.173286795140

@@ -161,10 +161,10 @@ def gammainc_derivative(n, a, x):
         dz/dx = gamma_density(n, a, x)
 
     Domain:  n = 0, 1, ..., rounded to an integer, at most 20; a > 0, x >= 0. z = 0 at x = 0 and inf, for n > 0.
-    Ref:     DLMF 8.2.4, 8.7.1. The integrand of dP/da has one change of sign, at log t = psi(a), so that the integral
-             on the side of x where there is none loses nothing: as a series for x < a + 1/2 and a < 5, as a
-             quadrature elsewhere.
-    Accuracy: partials 1000 ulp + 4 ulp x condition number: those of higher orders are sums of terms that cancel
+    Ref:     DLMF 8.2.4, 8.7.1. The integrand of dP/da has one change of sign, at log t = psi(a), so the integral on the
+             side of x without a change does not cancel: as a series for x < a + 1/2 and a < 5, as a quadrature
+             elsewhere. Accuracy: partials 1000 ulp + 4 ulp x condition number: those of higher orders are sums of terms
+             that cancel
 
     >>> round(gammainc_derivative(1.0, 2.0, 1.0), 12)
     -0.276196045703

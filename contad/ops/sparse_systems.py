@@ -117,7 +117,7 @@ class Dense:
         return Dense(not self._transposed)
 
     def matrix(self, values):
-        """What SciPy's solvers take."""
+        """The form for SciPy's solvers."""
         return values.T if self._transposed else values
 
     def product(self, values, x):
@@ -146,7 +146,7 @@ class Sparse:
         return Sparse(self._pattern.T)
 
     def matrix(self, values):
-        """What SciPy's solvers take."""
+        """The form for SciPy's solvers."""
         return self._pattern.matrix(values)
 
     def product(self, values, x):
@@ -174,7 +174,7 @@ class Operator:
         return Operator(self._operator.T)
 
     def matrix(self, values):
-        """What SciPy's solvers take."""
+        """The form for SciPy's solvers."""
         return self._operator
 
     def product(self, values, x):

@@ -42,7 +42,7 @@ _TALL, _THIN = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]], [[0.4, 1.2], [2.1, -0.3],
 _WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
 
 
-# ---- what eigenvectors and singular vectors have in common -----------------------------------------------------------
+# ---- common parts of eigenvectors and singular vectors ---------------------------------------------------------------
 def row(x):
     """x (..., n) as matrices of one row."""
     return np.expand_dims(x, -2)

@@ -117,7 +117,7 @@ def _mean_of_groups(
     return level + np.sum(rule.general((rest,)) * weight, axis=-1)
 
 
-# ---- what stands in the place of an element --------------------------------------------------------------------------
+# ---- replacements of elements ----------------------------------------------------------------------------------------
 def _element(x):
     return x
 

@@ -27,8 +27,8 @@ def truncated_matrix(a, *, bound):
     """The matrix a = u s v^T without the singular values that are at most `bound` times the largest; pinv calls it.
 
         z = u_k s_k v_k^T, k: what is kept,     z_dot = l(a_dot),     a_bar = l(z_bar)
-        l(e) = p e + (1 - p) e q + u x v^T,     p = u_k u_k^T,     q = v_k v_k^T,     c = u^T e v
-        x_ij = (d^2 c_ij + s_i s_j c_ji) / (k^2 - d^2) where one of s_i, s_j is kept (k) and one is not (d), else 0
+        l(e) = p e + (1 - p) e q + u x v^T,     p = u_k u_k^T,     q = v_k v_k^T,     c = u^T e v x_ij = (d^2 c_ij + s_i
+        s_j c_ji) / (k^2 - d^2) where one of s_i, s_j is kept (k) and one is not (d), else 0
 
     Shapes:  a (..., m, n) -> z (..., m, n).
     Domain:  every a with no singular value at the bound. Equal values that are all kept, or all dropped, have a first

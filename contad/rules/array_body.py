@@ -157,7 +157,7 @@ class _Lint:
             return getattr(builtins, node.id, None)
         return find_named(self.function, node, self._error, "; use the function of contad.ops or of NumPy")
 
-    # ---- what the forward saved --------------------------------------------------------------------------------------
+    # ---- saved values ------------------------------------------------------------------------------------------------
     def _follow(self, name: str, value: ast.expr) -> None:
         """Note what an assigned name holds: a part of `saved`, or a value that depends on the arguments."""
         part = value

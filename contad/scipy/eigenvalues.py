@@ -133,7 +133,7 @@ def svd(
 
         a = u diag(s) v^T,
         a_bar = u ((f (u^T u_bar - u_bar^T u)) s + s (f (v^T v_bar - v_bar^T v)) + diag(s_bar)) v^T + ...,
-        f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j; what stands for the dots is in `contad.ops.spectra.singular_spectrum`
+        f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j; `contad.ops.spectra.singular_spectrum` has the omitted terms
 
     Shapes:  a (..., m, n) -> u (..., m, k), s (..., k), v^T (..., k, n) with k = min(m, n).
     Domain:  every finite a; vectors of equal singular values have the derivative nan.

@@ -45,7 +45,7 @@ log_of_each = Face(__name__, "log_of_each", log, "log x of each element.")
 sum_of_log1p = Face(__name__, "sum_of_log1p", log1p, "The sum of log(1 + x).", reduce="sum")
 
 
-# ---- what is checked -------------------------------------------------------------------------------------------------
+# ---- checks ----------------------------------------------------------------------------------------------------------
 def is_simplex(a):
     """Whether elements are nonnegative and sum to 1."""
     return np.all(a >= 0.0) and abs(np.sum(a) - 1.0) <= 1e-8

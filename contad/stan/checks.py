@@ -285,7 +285,7 @@ def _consistent_size(function: str, name: str, x: Nested, expected_size: int) ->
 def check_consistent_sizes(function: str, *names_and_values: Nested) -> None:
     """Raise unless all of name1, x1, name2, x2, ... that are not numbers have the same size.
 
-        size(x1) = size(x2) = ..., of those that are no numbers
+        size(x1) = size(x2) = ..., for those that are not numbers
 
     Arguments: function, name1, x1, name2, x2, ...
     Raises:    ValueError with function, argument, expected and got.
@@ -302,7 +302,7 @@ def check_consistent_sizes(function: str, *names_and_values: Nested) -> None:
 def check_consistent_sizes_mvt(function: str, *names_and_values: Nested) -> None:
     """Raise unless each of name1, x1, name2, x2, ... is one vector, or as many vectors as the others.
 
-        rows(x1) = rows(x2) = ..., of those that are no vectors
+        rows(x1) = rows(x2) = ..., for those that are not vectors
 
     Arguments: function, name1, x1, name2, x2, ...
     Raises:    ValueError with function, argument, expected and got.

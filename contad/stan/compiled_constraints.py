@@ -44,7 +44,7 @@ def evaluate(argument: str, expression: str) -> Callable[[ArrayValue], Any]:
 
 
 class Constrained(Protocol):
-    """What the functions of a constraint read of it: see `Constraint`."""
+    """The attributes that the functions of a constraint use: see `Constraint`."""
 
     __name__: str
     name: str

@@ -38,7 +38,7 @@ _SDIRK_A = np.array(
 _SDIRK_E = _SDIRK_A[4] - np.array([59 / 48, -17 / 96, 225 / 32, -85 / 12, 0.0])
 
 
-# ---- what decides how it goes ----------------------------------------------------------------------------------------
+# ---- step control ----------------------------------------------------------------------------------------------------
 @njit(**_OPTIONS)
 def _norm(x, y, z, rtol, atol):  # type: ignore[no-untyped-def]
     """The root mean square of x relative to the tolerances at y and z."""
@@ -69,7 +69,7 @@ def _factor(norm, order):  # type: ignore[no-untyped-def]
     return min(8.0, 0.9 * max(norm, 1e-10) ** (-1.0 / order))
 
 
-# ---- what is refused -------------------------------------------------------------------------------------------------
+# ---- refusals --------------------------------------------------------------------------------------------------------
 def _make_checks(solver: str) -> tuple[NumbaFunction, NumbaFunction]:
     """Refusals of arguments and steps, with the name of the solver in their messages."""
     solver = f"contad.scipy.integrate.{solver}"

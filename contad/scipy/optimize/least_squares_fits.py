@@ -96,7 +96,7 @@ def least_squares(
     return result
 
 
-# ---- what SciPy makes of squared residuals ---------------------------------------------------------------------------
+# ---- SciPy's loss functions ------------------------------------------------------------------------------------------
 def _huber(z: ArrayValue) -> ArrayValue:
     outside = take_primals(z) > 1.0
     return np.where(outside, 2.0 * np.sqrt(np.where(outside, z, 1.0)) - 1.0, z)

@@ -49,7 +49,7 @@ class SparseArray:
         self.data = data
         self.pattern = pattern
 
-    # ---- what it is --------------------------------------------------------------------------------------------------
+    # ---- attributes --------------------------------------------------------------------------------------------------
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns."""
@@ -223,7 +223,7 @@ class SparseArray:
         require_float64("astype", dtype)
         return self
 
-    # ---- what is refused ---------------------------------------------------------------------------------------------
+    # ---- refusals ----------------------------------------------------------------------------------------------------
     def _refuse(self, what: str) -> NoReturn:
         raise UnsupportedError(f"{what}: not supported where values are variables; {_ADVICE}")
 

@@ -174,7 +174,7 @@ class Rotation:
             )
         return np.rad2deg(angles) if degrees else angles
 
-    # ---- what they do --------------------------------------------------------------------------------------------
+    # ---- operations --------------------------------------------------------------------------------------------------
     def apply(self, vectors: ArrayValue, inverse: bool = False) -> ArrayValue:
         """Vectors (3,) or (n, 3), rotated.
 

@@ -21,7 +21,7 @@ __all__ = [
 
 
 def solve_powell(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
-    """The root of f(y, *args) by Powell's hybrid method, differentiable in args (trees) and what f captures.
+    """The root of f(y, *args) by Powell's hybrid method, differentiable in args (trees) and captured values.
 
         f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
 

@@ -257,7 +257,7 @@ class _OfWanted:
 def _restrict(
     job: Any, broadcast: Leaves, own: Leaves, point: Any, wanted: Sequence[int], wanted_own: Sequence[int]
 ) -> tuple[_OfWanted, Leaves]:
-    """A job function of the wanted leaves alone, and what they are."""
+    """A job function of the wanted leaves alone, and these leaves."""
     leaves = [*(broadcast[k] for k in wanted), *(own[k] for k in wanted_own)]
     return _OfWanted(job, broadcast, own, point, wanted, wanted_own), leaves
 

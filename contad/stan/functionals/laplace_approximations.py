@@ -105,7 +105,7 @@ def laplace_marginal_tol(
     return _model(name, log_likelihood, likelihood_args, covariance, covariance_args, settings).marginal()
 
 
-# ---- what they are made of -------------------------------------------------------------------------------------------
+# ---- building blocks -------------------------------------------------------------------------------------------------
 def _model(
     name: str, log_likelihood: Function, likelihood_args: Sequence[Nested], covariance: Function,
     covariance_args: Sequence[Nested], settings: Any,

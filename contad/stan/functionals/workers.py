@@ -234,7 +234,7 @@ class _ToCluster(_ToProcesses):
                 Sent.of(leaf).handles.pop(self.client, None)
 
 
-# ---- what is known of what has been sent -----------------------------------------------------------------------------
+# ---- records of sent data --------------------------------------------------------------------------------------------
 class Sent:
     """Digests of the pieces of a read-only array, and in Dask clusters their futures, kept as long as the array's
     memory lives.
