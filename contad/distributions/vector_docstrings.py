@@ -264,7 +264,7 @@ def describe_vectors(name: str, method: str = "") -> str:
     kind = "mass" if (method or name).endswith("pmf") else "density"
     fields = {"Shapes": f"{shapes}.", "Domain": f"{domain}."}
     if not method:
-        fields["Raises"] = "ValueError outside of the domain, or where shapes do not fit."
+        fields["Raises"] = "ValueError outside the domain, or if shapes do not fit."
     if cost:
         fields["Cost"] = f"{cost}."
     fields["Ref"] = f"{source}."

@@ -180,7 +180,7 @@ def median(
 
 for _function in (np.unique, np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d,
                   np.intersect1d, np.setdiff1d, np.setxor1d):  # fmt: skip
-    refuse(_function, "of equal elements it keeps any one; sort and pick by index, x[k]")
+    refuse(_function, "it keeps an arbitrary one of equal elements; sort and pick by index, x[k]")
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ class ArrayRule(Capturing, WithParts):
     def jvp(self, body: Function) -> Function:
         """Declare the tangent of z: `body(z, *tangents, *arguments, [saved], **options)`; constants have tangent 0."""
         if self.linear:
-            raise RuleError(f"{self.name}: linear= already says what the jvp is")
+            raise RuleError(f"{self.name}: linear= already defines the jvp")
         self._check_parameters(body, ("z", *(f"{name}_dot" for name in self.argument_names)))
         self.jvp_body = body
         return body

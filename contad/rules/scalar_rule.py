@@ -257,7 +257,8 @@ class ScalarRule(Capturing):
         # SciPy's also decline; sparse matrices of variables handle it
         if any(hasattr(a, "tocsr") and getattr(a, "__array_ufunc__", a) is not None for a in (x, y)):
             raise UnsupportedError(
-                f"{self.name}: a sparse matrix beside a variable is not supported; write S @ x for a product, "
+                f"{self.name}: an operation of a sparse matrix and a variable is not supported; write S @ x for a "
+                "product, "
                 "c * (S @ x) for a multiple of it, and contad.scipy.sparse.csr_array((c * S.data, S.indices, "
                 "S.indptr), shape=S.shape) for a matrix of variables"
             )

@@ -57,8 +57,8 @@ def _refuse_estimate(name: str, disp: Option) -> None:
     """Refuse disp=False, with which SciPy also returns an error estimate, and values that are not flags."""
     if disp is not None and not (isinstance(disp, (bool, np.bool_)) and disp):
         raise UnsupportedError(
-            f"contad.scipy.linalg.{name}: disp must be True or left out on variables, for there is no estimate of the "
-            f"error beside the matrix; got {disp!r}"
+            f"contad.scipy.linalg.{name}: disp must be True or omitted on variables, because there is no error "
+            f"estimate; got {disp!r}"
         )
 
 

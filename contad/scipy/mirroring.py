@@ -51,7 +51,7 @@ def refuse_missing(mirror: str, module: Callable[[], ModuleType], name: str) -> 
     if name.startswith("_") or not hasattr(module(), name):
         raise AttributeError(f"module '{mirror}' has no attribute {name!r}")
     raise AttributeError(
-        f"{mirror} has no {name}, for there is no derivative of it here; "
+        f"{mirror} has no {name}, because it has no derivative here; "
         f"{mirror.removeprefix('contad.')}.{name} takes constants"
     )
 
@@ -121,7 +121,7 @@ def check_one(name: str, *arrays: ArrayValue) -> None:
         if len(getattr(x, "shape", ())) > 2:
             raise UnsupportedError(
                 f"contad.scipy.linalg.{name}: on variables it takes one matrix, got shape {x.shape}; use np.stack of "
-                "what each of the matrices gives"
+                "the results for each matrix"
             )
 
 

@@ -65,7 +65,7 @@ def _factor(name: str, argument: str, a: ArrayValue) -> ArrayValue:
     try:
         return cholesky_factor(a)
     except np.linalg.LinAlgError:
-        raise _fail(name, f"{argument} must be positive definite where there are variables") from None
+        raise _fail(name, f"{argument} must be positive definite on variables") from None
 
 
 def _rows(name: str, x: ArrayValue, size: int) -> tuple[ArrayValue, tuple[int, ...]]:

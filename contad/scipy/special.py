@@ -430,5 +430,5 @@ def __getattr__(name: str) -> Any:
     """Refuse missing names."""
     if name.startswith("__"):
         raise AttributeError(f"module 'contad.scipy.special' has no attribute {name!r}")
-    what = "has no derivative in contad" if hasattr(special(), name) else "is no function of scipy.special"
+    what = "has no derivative in contad" if hasattr(special(), name) else "is not a function of scipy.special"
     raise AttributeError(f"contad.scipy.special.{name}: {name} {what}; there are {', '.join(__all__)}")

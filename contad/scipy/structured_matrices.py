@@ -19,7 +19,7 @@ def _vector(name: str, x: ArrayValue) -> ArrayValue:
     if np.ndim(found) != 1:
         raise UnsupportedError(
             f"contad.scipy.linalg.{name}: on variables it takes vectors, got shape {np.shape(found)}; use np.ravel, or "
-            "np.stack of what each of them gives"
+            "np.stack of the results for each vector"
         )
     return found
 

@@ -432,7 +432,7 @@ def converges(a1, a2, b1, z):
 def require_rows(m, n, w, v, u):
     """Raise ValueError unless the beginnings of rows are valid, and columns are from 0 to n - 1."""
     if len(u) != m + 1 or u[0] != 0 or u[m] != len(w) or not np.all(u[1:] >= u[:-1]):
-        raise ValueError("u must rise from 0 to the number of values, with an element more than there are rows")
+        raise ValueError("u must rise from 0 to the number of values, with one element more than rows")
     if not (np.all(v >= 0) and np.all(v < n)):
         raise ValueError("v must have columns from 0 to n - 1")
 

@@ -76,8 +76,8 @@ class ArgumentCheck(Compilable):
     def refuse(self) -> str:
         """The message for other arguments."""
         return (
-            f"{self.__name__}: inside njit it takes the names of function and argument as texts in the call, and "
-            "float64 arrays of one or two axes or numbers, as the check is of; call it outside of njit"
+            f"{self.__name__}: inside njit the names of function and argument must be literal strings, and the values "
+            "numbers or float64 arrays of one or two axes, as the check requires; call it outside njit"
         )
 
 

@@ -114,6 +114,6 @@ class ConstraintFunction(Compilable):
         name, size, shape = self.constraint.name, self.constraint.size, self.constraint.shape
         if not self.loops:
             names, formula = WRITTEN_OUT.get(name, ("its arguments", "the formula of its docstring"))
-            return f"{name}: inside njit, {names} must be finite numbers that are no variables; write {formula}"
+            return f"{name}: inside njit, {names} must be finite numbers, not variables; write {formula}"
         what = f"u, a vector of {size} float64 numbers" if self.argument == "u" else f"y of shape {shape}"
         return f"{name}: inside njit {self.__name__} takes {what}"

@@ -58,7 +58,7 @@ def describe_face(
     family = name.rpartition("_")[0].replace("_", " ")
     fields = {
         "Arguments": ", ".join(f"{x} ({domains[x]})" if x in domains else x for x in names) + ".",
-        "Raises": "ValueError where an argument is outside of its domain.",
+        "Raises": "ValueError if an argument is outside its domain.",
         "Ref": f"{source_of(density)}; Stan Functions Reference, {family} distribution.",
     }
     return describe(title, written, fields, _example_for(name))

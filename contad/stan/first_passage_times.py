@@ -75,7 +75,7 @@ wiener_lpdf = WienerDensity(
 
     Arguments: y (> tau), alpha (> 0), tau (>= 0), beta (in (0, 1)), delta, var_delta, var_beta, var_tau (>= 0, or left
                out); numbers, or arrays that broadcast. With the last two, not inside njit.
-    Raises:    ValueError where an argument is outside of its domain.
+    Raises:    ValueError if an argument is outside its domain.
     Ref:       Navarro & Fuss (2009); Gondan, Blurton & Kesselmeier (2014).
 
     >>> round(wiener_lpdf(0.7, 1.4, 0.1, 0.5, 0.3), 12)

@@ -116,7 +116,7 @@ def _make_kernel(name: str, profile: str, kernel: str, correlation: str, lengths
 FINITE = "positive and finite,"
 gp_exp_quad_cov = _make_kernel(
     "gp_exp_quad_cov", "exponentiated quadratic", "the exponentiated quadratic kernel",
-    "exp(-|x_i - y_j|^2 / (2 length_scale^2))", "positive, and finite beside lengths for each coordinate;",
+    "exp(-|x_i - y_j|^2 / (2 length_scale^2))", "positive, and finite if there is a length for each coordinate;",
     "array([[4.        , 2.42612264],\n       [2.42612264, 4.        ]])",
 )  # fmt: skip
 gp_exponential_cov = _make_kernel(

@@ -64,7 +64,7 @@ def gaussian_dlm_obs_lpdf(
         try:
             factor = cholesky_decompose(across @ design + noise)
         except np.linalg.LinAlgError:
-            expected = "leave the covariance of y positive definite given what came before"
+            expected = "leave the covariance of y positive definite given earlier observations"
             fail(name, "V", expected, f"another at time {t}")
         error = mdivide_left_tri_low(factor, observed - np.transpose(design) @ m)
         gain = mdivide_left_tri_low(factor, across)

@@ -101,7 +101,7 @@ def find_pattern(
     if why and not function.memo.setdefault("told of a copied pattern", False):
         function.memo["told of a copied pattern"] = True
         warnings.warn(
-            f"{why}; a Python copy of it tells what depends on what, at Python's speed", stacklevel=level_of_user()
+            f"{why}; a Python copy of it finds the dependencies, at Python's speed", stacklevel=level_of_user()
         )
     return found
 
@@ -169,8 +169,8 @@ class RecordedDerivative:
             s.release()
             raise UnsupportedError(
                 f"{what}: f has a kink at these arguments (abs of 0, a maximum of a tie), or derivatives that run "
-                "as they like (custom_vjp, checkpoint, reverse_pass_callback), and these do not tell what depends on "
-                "what; give the pattern, pattern=..., which contad.sparsity finds where f has no kink"
+                "arbitrary code (custom_vjp, checkpoint, reverse_pass_callback), so the dependencies are unknown; pass "
+                "pattern=..., which contad.sparsity finds at points without a kink"
             ) from None
 
     def __enter__(self) -> "RecordedDerivative":

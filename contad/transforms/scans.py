@@ -101,7 +101,7 @@ def _count(leaves: list[Nested], length: int | None) -> int:
         if not getattr(leaf, "shape", ()):
             raise ValueError(
                 "scan: expected xs to be an array, or a tree of arrays, with an axis of steps, but a leaf is a number; "
-                "make a list of numbers an array"
+                "convert a list of numbers to an array"
             )
     if length is not None and length < 0:
         raise ValueError(f"scan: expected length to be 0 or more, but got {length}")

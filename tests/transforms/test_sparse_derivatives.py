@@ -398,7 +398,7 @@ def test_all_branches_have_what_any_point_has():
 
 
 def test_a_numba_function_that_no_program_notes_runs_as_a_copy_with_a_warning():
-    with pytest.warns(UserWarning, match="popped: .*; a Python copy of it tells what depends on what, at Python's"):
+    with pytest.warns(UserWarning, match="popped: .*; a Python copy of it finds the dependencies, at Python's"):
         np.testing.assert_array_equal(sparsity(popped, np.ones(3)).toarray(), [[True, True, False]])
     with warnings.catch_warnings():  # once
         warnings.simplefilter("error")

@@ -156,7 +156,7 @@ class _Factors:
         if not condition <= _LARGEST:
             raise SingularPointError(
                 f"solve_bvp: the equations at the solution are singular (condition number {condition:.1e}): the "
-                "solution is no smooth function of what it depends on"
+                "solution is not a smooth function of its parameters"
             )
 
     def apply(self, r: np.ndarray, transposed: bool) -> np.ndarray:

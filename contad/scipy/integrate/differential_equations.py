@@ -107,7 +107,7 @@ def solve_ivp(
             return result
     if times is None:
         if not result.success:
-            raise RuntimeError(f"solve_ivp: the solver failed, so that there is no derivative: {result.message}")
+            raise RuntimeError(f"solve_ivp: the solver failed, so there is no derivative: {result.message}")
         inner = list(result.t[1:-1])
         times = array([t_span[0], *inner, t_span[1]])
     else:

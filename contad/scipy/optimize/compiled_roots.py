@@ -149,8 +149,8 @@ def brentq(f, a, b, args=(), max_steps=200):  # type: ignore[no-untyped-def]
     slope, rate = _find_slope(f, y, 1e-3 * width, low, high, args)
     if not rate <= _WRONG:
         raise SingularPointError(
-            "contad.scipy.optimize.brentq: the slope of f at the root is zero, infinite, or jumps: the root is no "
-            "smooth function of what it depends on, at x =", y,
+            "contad.scipy.optimize.brentq: the slope of f at the root is zero, infinite, or jumps: the root is not a "
+            "smooth function of its parameters, at x =", y,
         )  # fmt: skip
     z = y
     for _ in range(_count_steps(rate)):
@@ -216,8 +216,8 @@ def newton(f, x0, args=(), max_steps=100):  # type: ignore[no-untyped-def]
     slope, rate = _find_slope(f, x, 1e-3 * size if size > 0.0 else 1.0, -math.inf, math.inf, args)
     if not rate <= _WRONG:
         raise SingularPointError(
-            "contad.scipy.optimize.newton: the slope of f at the root is zero, infinite, or jumps: the root is no "
-            "smooth function of what it depends on, at x =", x,
+            "contad.scipy.optimize.newton: the slope of f at the root is zero, infinite, or jumps: the root is not a "
+            "smooth function of its parameters, at x =", x,
         )  # fmt: skip
     z = x
     for _ in range(_count_steps(rate)):
@@ -386,7 +386,7 @@ def newton_system(f, x0, args=(), max_steps=100):  # type: ignore[no-untyped-def
     if not rate <= _WRONG:
         raise SingularPointError(
             "contad.scipy.optimize.newton_system: the Jacobian of f at the root is singular, nearly so, or jumps: the "
-            "root is no smooth function of what it depends on; max |f| =", residual,
+            "root is not a smooth function of its parameters; max |f| =", residual,
         )  # fmt: skip
     z = x - inverse @ f(x, *args)
     for _ in range(_count_steps(rate) - 1):

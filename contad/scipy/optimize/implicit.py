@@ -47,7 +47,7 @@ def differentiate_root(
     if not success:
         reason = " ".join(message.split())
         found = "minimum" if symmetric else "root"
-        raise RuntimeError(f"{what}: no {found} was found, so that there is no derivative of one: {reason}")
+        raise RuntimeError(f"{what}: no {found} was found, so there is no derivative: {reason}")
     plain = take_primals(args)
     solve = _find_inverse(what, fun, z, plain, symmetric) if inverse is None else inverse(plain)
     x: Any = z
@@ -66,7 +66,7 @@ def _find_inverse(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, .
         step = rest / slope
         far = abs(step) > _FAR * max(abs(float(z)), 1.0)
         if far and not abs(float(take_primals(fun(float(z) - step, *args)))) <= 0.5 * abs(rest):
-            raise SingularPointError(f"{what}: at {z:.6g} the function is {rest:.3g}, and jumps: that is no root")
+            raise SingularPointError(f"{what}: at {z:.6g} the function is {rest:.3g}, and jumps: that is not a root")
         _require_simple(what, float(z), step, slope, lambda x: take_primals(derivative(fun)(x, *args)))
         return lambda r: r / slope
     if np.size(z) > _DENSE:
@@ -77,7 +77,7 @@ def _find_inverse(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, .
         of = "Hessian at the minimum" if symmetric else "Jacobian at the root"
         raise SingularPointError(
             f"{what}: the {of} is singular (condition number {condition:.1e}): the "
-            f"{'minimum' if symmetric else 'root'} is no smooth function of what it depends on"
+            f"{'minimum' if symmetric else 'root'} is not a smooth function of its parameters"
         )
     inverse = np.linalg.inv(matrix)
     if np.size(z) == 1 or condition > _DOUBTFUL:

@@ -109,8 +109,8 @@ def minimize(
     if found.variables or holds_number(tuple(args)):
         if constraints is not None and (not isinstance(constraints, (list, tuple)) or len(constraints)):
             raise UnsupportedError(
-                "minimize: constraints= is not supported where a derivative of the minimum is wanted; minimise over "
-                "free parameters, or solve the conditions of Lagrange by contad.scipy.optimize.root"
+                "minimize: constraints= is not supported if the minimum is differentiated; minimise over free "
+                "parameters, or solve the Lagrange conditions by contad.scipy.optimize.root"
             )
         result.vector = _differentiate(model, result, tuple(args), bounds)
         result.x, result.fun = unravel(result.vector), model(result.vector, *args)

@@ -153,7 +153,7 @@ def _make(format: str, arg1: Any, shape: Option, dtype: Option, copy: bool) -> S
     if not isinstance(arg1, tuple) or not arg1 or not numbers_in(arg1[0]):
         if numbers_in(arg1) or isinstance(arg1, Array):
             raise UnsupportedError(
-                f"{name}: of a dense matrix of variables the places would depend on which are zero; give "
+                f"{name}: for a dense matrix of variables, the positions would depend on which elements are zero; give "
                 "(values, indices, indptr) or (values, (rows, columns))"
             )
         return made(arg1, shape=shape, dtype=dtype, copy=copy)

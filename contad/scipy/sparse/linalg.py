@@ -56,9 +56,9 @@ def _refuse_recording(name: str, *args: Value) -> None:
     """Refuse variables of a function that is being recorded, because factors and iterations depend on their values."""
     if any(isinstance(trace(x), Carrier) for x in args):
         raise UnsupportedError(
-            f"contad.scipy.sparse.linalg.{name}: contad.record cannot take it on variables that are recorded, for a "
-            "program would keep what it finds now; use contad.scipy.sparse.linalg.spsolve, which a program repeats, or "
-            "ask for the derivative without recording (contad.grad)"
+            f"contad.scipy.sparse.linalg.{name}: contad.record does not support it on recorded variables, because a "
+            "program would keep its present result; use contad.scipy.sparse.linalg.spsolve, which a program repeats, "
+            "or take the derivative without recording (contad.grad)"
         )
 
 

@@ -91,7 +91,8 @@ class Parameters:
     @property
     def _numba_type_(self) -> NoReturn:
         raise UnsupportedError(
-            "Parameters: a tree has no place inside njit; call constrain and log_jacobian of each constraint there, "
+            "Parameters: a tree is not supported inside njit; call constrain and log_jacobian of each constraint "
+            "there, "
             "with its part of u"
         )
 
