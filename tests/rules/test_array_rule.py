@@ -141,7 +141,7 @@ def test_a_taken_name_is_refused():
 
 
 def test_linear_in_what_is_no_argument_is_refused():
-    with pytest.raises(RuleError, match="linear='c' is no argument"):
+    with pytest.raises(RuleError, match="linear='c' is not one of its arguments"):
         array_rule(linear=("c",))(lambda a: a)
 
 
