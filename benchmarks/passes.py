@@ -79,10 +79,10 @@ PASSES = {
     for p in (
         Pass("hoist", (frontend,), _nothing, (hoist,), in_place=True),
         Pass(
-            "expand_scalars", (frontend,), lambda *_: False, (scalar_expansion,), "test_scalar_expansion.py",
+            "expand_scalars", (frontend,), lambda *_: False, (scalar_expansion,), "programs/scalar_expansion.py",
             in_place=True,
         ),
-        Pass("fuse_loops", _TEXT, lambda *_: frozenset(), (fuse,), "test_loops_at_once.py"),
+        Pass("fuse_loops", _TEXT, lambda *_: frozenset(), (fuse,), "programs/fuse.py"),
         Pass("choices", _TEXT, lambda *_: {}, (running_choice,)),
         Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "test_running_products.py"),
         Pass("find_product", (loop_products, forward_sweep), _nothing, (loop_products,), "test_loop_products.py"),

@@ -1,6 +1,6 @@
 """What the engine `generated` refuses, and what to write instead: `python -m notes.refusals` writes the page anew.
 
-The rows are read from the source of `contad/engines/source`: every call of `refuse` and `stop`, and every
+The rows are read from the source of `contad/engines/source`: every call of `refuse`, `refusal` and `stop`, and every
 UnsupportedError that is raised there, with the remedy that the message ends with.
 """
 
@@ -75,7 +75,7 @@ def find_refusals() -> list[Refusal]:
 
 def _refusals_of(file: Path, function: ast.FunctionDef, tree: ast.Module) -> Iterator[Refusal]:
     """Those of one function; what `refuse` and `stop` hand on to one another is none."""
-    if function.name in ("refuse", "stop") and function.args.args[-1].arg == "remedy":
+    if function.name in ("refuse", "stop", "refusal") and function.args.args[-1].arg == "remedy":
         return
     about = str(ast.get_docstring(function) or "").partition("\n")[0].rstrip(".")
     for node in ast.walk(function):
@@ -89,11 +89,17 @@ def _refusals_of(file: Path, function: ast.FunctionDef, tree: ast.Module) -> Ite
             for text in _texts(node.args[0], function, tree):
                 construct, remedy = _split(text)
                 yield Refusal(file, node.lineno, f"a name that is read where {construct}", remedy or TAPE, about)
-        elif name in ("refuse", "stop") and node.args and not isinstance(node.args[-1], ast.Starred):
-            first = 0 if name == "stop" else 1
-            remedy = next(iter(_texts(node.args[first + 1], function, tree))) if len(node.args) > first + 1 else TAPE
-            for text in _texts(node.args[first], function, tree):
-                yield Refusal(file, node.lineno, text, remedy, about)
+        elif name in ("refuse", "stop", "refusal"):
+            # that of a call has its own node, and a default
+            of_site = file.stem == "call_site" or ast.unparse(node.func).endswith("site.refuse")
+            first = 0 if name == "stop" or of_site else 1
+            named = {x.arg: x.value for x in node.keywords}
+            if len(node.args) <= first and not (of_site and named):
+                continue
+            construct = node.args[first] if len(node.args) > first else ast.Constant("the arguments of ...")
+            remedy = node.args[first + 1] if len(node.args) > first + 1 else named.get("remedy", ast.Constant(TAPE))
+            for text in _texts(construct, function, tree):
+                yield Refusal(file, node.lineno, text, next(iter(_texts(remedy, function, tree))), about)
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -107,9 +113,9 @@ def _split(text: str) -> tuple[str, str]:
 def _texts(node: ast.expr, function: ast.FunctionDef, tree: ast.Module) -> list[str]:
     """What an expression may be as a text, with `...` for what is computed."""
     if isinstance(node, ast.Constant):
-        return [str(node.value)]
+        return [_shown(node.value)]
     if isinstance(node, ast.JoinedStr):
-        parts = [x.value if isinstance(x, ast.Constant) else "..." for x in node.values]
+        parts = [_shown(x.value) if isinstance(x, ast.Constant) else "..." for x in node.values]
         return ["".join(map(str, parts))]
     if isinstance(node, ast.IfExp):
         return [*_texts(node.body, function, tree), *_texts(node.orelse, function, tree)]
@@ -124,6 +130,10 @@ def _texts(node: ast.expr, function: ast.FunctionDef, tree: ast.Module) -> list[
         values = _assigned(node.id, function) or _assigned(node.id, tree)
         return [text for x in values for text in _texts(x, function, tree)] or ["..."]
     return ["..."]
+
+
+def _shown(text: object) -> str:
+    return str(text).replace("{node}", "...")
 
 
 def _assigned(name: str, where: ast.AST) -> list[ast.expr]:

@@ -136,6 +136,18 @@ def test_every_room_has_a_floor():
     assert len(ROOT_MODULES) <= 4
 
 
+def floors_of(text):
+    """{room: floor} by the rows of a table `| floor | rooms | ...`."""
+    rows = re.findall(r"^\| (\d+) \| ([^|]*) \|", text, re.MULTILINE)
+    return {room: int(floor) for floor, rooms in rows for room in re.findall(r"`contad/(\w+)", rooms)}
+
+
+def test_the_map_has_the_floors():
+    by_floor = [floor if isinstance(floor, tuple) else (floor,) for floor in FLOORS["contad"]]
+    right = {room: k for k, rooms in enumerate(by_floor, 1) for room in rooms if room != "__main__"}
+    assert floors_of((ROOT / "notes" / "architecture.md").read_text()) == right
+
+
 def test_imports_point_down_and_siblings_do_not_meet():
     found = {module: wrong_imports(module, source) for module, source in SOURCES.items()}
     assert {module: wrong for module, wrong in found.items() if wrong} == {}

@@ -39,7 +39,7 @@ differentiated number by number.
 header; the arrays of an .npz archive. A parameter called data gets a dict of all of them.
 
 example: model.py contains
-    import contad
+    import numpy as np
     times = [1.0, 2.0, 4.0]
     def log_likelihood(times, rate=0.5):
         return sum(np.log(rate) - rate * t for t in times)

@@ -1,5 +1,6 @@
 """Numba's own classes of functions: a dispatcher to build upon, callbacks, ufuncs, and the lock of its compiler."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,9 +24,9 @@ class Dispatcher(CPUDispatcher):
     def __init__(self, stub: Any) -> None:
         super().__init__(stub, targetoptions={"nopython": True})
 
+    @abstractmethod
     def find_entry(self, *args: Any, **kwargs: Any) -> Any:
         """What is called with arguments for whose types no machine code has been let in."""
-        raise NotImplementedError
 
     def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
         """Called by Numba for argument types that are new; what it returns is called with the arguments."""

@@ -2,8 +2,7 @@
 
 import math
 
-from contad.distributions.formula import formula, unlisted_rule, where
-from contad.distributions.normalising_constants import LOG_TWO_PI
+from contad.distributions.formula import LOG_TWO_PI, formula, unlisted_rule, where
 from contad.ops.arithmetic import power
 from contad.ops.bessel_functions import i0e
 from contad.ops.exponential import exp, log

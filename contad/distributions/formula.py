@@ -25,6 +25,11 @@ from contad.rules.vectorised import ArrayFunction
 from contad.variables.arguments import operand
 from contad.variables.open_types import ArrayValue, Function, Real, Value
 
+LOG_2 = 0.6931471805599453
+LOG_PI = 1.1447298858494002
+LOG_TWO_PI = 1.8378770664093453
+LOG_SQRT_TWO_PI = 0.9189385332046727
+
 Cases = Sequence[tuple[str, float]]
 
 

@@ -8,8 +8,7 @@ import math
 
 import numpy as np
 
-from contad.distributions.formula import formula, unlisted_rule
-from contad.distributions.normalising_constants import LOG_2
+from contad.distributions.formula import LOG_2, formula, unlisted_rule
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln, log1pmx_of_ratio, shape_shift, stirling_series

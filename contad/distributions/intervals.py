@@ -1,8 +1,7 @@
 """Distributions on intervals, and those whose support depends on a shape parameter; outside the support the value is
 -inf."""
 
-from contad.distributions.formula import formula, where
-from contad.distributions.normalising_constants import LOG_SQRT_TWO_PI
+from contad.distributions.formula import LOG_SQRT_TWO_PI, formula, where
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlog1py, xlogy

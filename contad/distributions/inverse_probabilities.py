@@ -12,7 +12,7 @@ from contad.distributions.circular import (
     von_mises_log_mass,
     von_mises_moment,
 )
-from contad.distributions.formula import unlisted_rule
+from contad.distributions.formula import LOG_SQRT_TWO_PI, LOG_TWO_PI, unlisted_rule
 from contad.distributions.normal_mixtures import (
     log_exp_mod_normal,
     log_mills_moment,
@@ -20,7 +20,6 @@ from contad.distributions.normal_mixtures import (
     log_upper_exp_mod_normal,
     mean_above_zero,
 )
-from contad.distributions.normalising_constants import LOG_SQRT_TWO_PI, LOG_TWO_PI
 from contad.distributions.positive_line import inverse_gaussian_log_density, rice_log_density
 from contad.distributions.real_line import exp_mod_normal_log_density, skew_normal_log_density
 from contad.distributions.rice_probabilities import log_rice_part

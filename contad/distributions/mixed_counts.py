@@ -6,8 +6,7 @@ keep their digits in both tails, and are closed under differentiation.
 
 import math
 
-from contad.distributions.formula import formula, unlisted_rule
-from contad.distributions.normalising_constants import LOG_2
+from contad.distributions.formula import LOG_2, formula, unlisted_rule
 from contad.ops.beta_functions import betaln
 from contad.ops.logic import select
 from contad.ops.logistic import log1m_exp

@@ -8,8 +8,7 @@ cumulants of S and log S under the integrand, which are closed under differentia
 
 import math
 
-from contad.distributions.formula import formula, unlisted_rule, where
-from contad.distributions.normalising_constants import LOG_2, LOG_PI, LOG_SQRT_TWO_PI
+from contad.distributions.formula import LOG_2, LOG_PI, LOG_SQRT_TWO_PI, formula, unlisted_rule, where
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln, stirling_series
 from contad.ops.elementary import hypot, sqrt

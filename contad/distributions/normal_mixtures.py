@@ -3,8 +3,7 @@ cancel."""
 
 import math
 
-from contad.distributions.formula import formula, unlisted_rule
-from contad.distributions.normalising_constants import LOG_2, LOG_SQRT_TWO_PI
+from contad.distributions.formula import LOG_2, LOG_SQRT_TWO_PI, formula, unlisted_rule
 from contad.ops.error_functions import erfcx, log_ndtr
 from contad.ops.error_integrals import owens_t
 from contad.ops.exponential import exp, logaddexp

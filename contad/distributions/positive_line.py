@@ -4,8 +4,7 @@ Each docstring begins with the formula; outside the domain of a parameter the va
 -inf.
 """
 
-from contad.distributions.formula import formula, where
-from contad.distributions.normalising_constants import LOG_2, LOG_PI, LOG_SQRT_TWO_PI
+from contad.distributions.formula import LOG_2, LOG_PI, LOG_SQRT_TWO_PI, formula, where
 from contad.ops.arithmetic import power
 from contad.ops.bessel_functions import i0e
 from contad.ops.beta_functions import betaln

@@ -6,8 +6,7 @@ ends (DLMF 2.10.1). All are positive and relative to the first, so neither tail 
 
 import math
 
-from contad.distributions.formula import formula, unlisted_rule
-from contad.distributions.normalising_constants import LOG_2
+from contad.distributions.formula import LOG_2, formula, unlisted_rule
 from contad.ops.exponential import log1p
 from contad.ops.logic import select
 from contad.ops.logistic import log1m_exp

@@ -6,9 +6,8 @@ Each docstring begins with the formula; outside the domain of a parameter the va
 
 import math
 
-from contad.distributions.formula import formula, unlisted_rule, where
+from contad.distributions.formula import LOG_2, LOG_PI, LOG_SQRT_TWO_PI, formula, unlisted_rule, where
 from contad.distributions.incomplete_logarithms import beta_hazard, beta_part_ratio
-from contad.distributions.normalising_constants import LOG_2, LOG_PI, LOG_SQRT_TWO_PI
 from contad.distributions.relative_quantiles import log_beta_odds
 from contad.distributions.tail_logarithms import FAR, log_far_student, log_far_student_by_freedom
 from contad.ops.arithmetic import absolute, power

@@ -4,8 +4,7 @@ A small probability is a power or an exponential there. Its logarithm is written
 a square on the way to it, would underflow.
 """
 
-from contad.distributions.formula import formula
-from contad.distributions.normalising_constants import LOG_PI
+from contad.distributions.formula import LOG_PI, formula
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln
 from contad.ops.exponential import exp, log, log1p

@@ -14,8 +14,8 @@ from contad.errors import ContadError, LostDerivativeError, UnsupportedError
 from contad.front.choice import reason
 from contad.front.first_call import is_rounding
 from contad.functions.memo import memo_of
-from contad.functions.on_numbers import OnNumbers
 from contad.functions.python_copy import assignable, python_twin
+from contad.functions.user_call import OnNumbers
 from contad.numba_functions.frozen import Frozen
 from contad.numba_functions.unread_arrays import require_read
 from contad.variables.array import Array

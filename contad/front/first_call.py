@@ -16,8 +16,7 @@ from numba import NumbaError, types
 
 from contad.errors import ValueMismatchError
 from contad.front.form import Form
-from contad.numba_functions.repeatable import is_repeatable
-from contad.numba_functions.writes import may_write_arrays
+from contad.numba_functions.writes import is_repeatable, may_write_arrays
 from contad.variables.open_types import Nested, NumbaFunction, NumbaType, Real
 from contad.variables.trees import flatten, leaves_of, map_leaves
 

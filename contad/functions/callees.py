@@ -17,11 +17,11 @@ import numpy as np
 
 from contad.compile.dispatchers import is_dispatcher
 from contad.errors import LostDerivativeError
+from contad.functions import reached
 from contad.functions.bound_names import CAN_BIND, bind_names
 from contad.functions.live_reads import LiveGlobals, LiveModule, Standing, is_of_module, weakly
 from contad.functions.memo import memo_for, memo_of
 from contad.functions.methods_of_arrays import ASSIGNABLE_METHODS, METHODS
-from contad.functions.on_numbers import AtVariables, OnNumbers
 from contad.functions.polynomial_classes import take_up
 from contad.functions.questions import (
     answer,
@@ -36,24 +36,6 @@ from contad.functions.questions import (
     questions_of,
     warn_if_it_asks,
 )
-from contad.functions.reached import (
-    DATA,
-    Family,
-    Watch,
-    class_leads_on,
-    classes_in,
-    dispatches_on_type,
-    functions_in,
-    held_by,
-    is_filled,
-    is_method,
-    is_users_class,
-    leads_on,
-    leads_to_objects,
-    looked_into,
-    methods_of,
-    parts_of_partial,
-)
 from contad.functions.settings import SETTINGS
 from contad.functions.stand_in_classes import give_methods, names_below, stand_for_class
 from contad.functions.stand_in_containers import (
@@ -66,6 +48,7 @@ from contad.functions.stand_in_containers import (
     stand_for_container,
 )
 from contad.functions.stand_in_objects import CALL, ObjectView, stand_for_namespace, user_of
+from contad.functions.user_call import AtVariables, OnNumbers
 from contad.functions.vectorized import stand_for_vectorized
 from contad.rules.function_names import looked_up
 from contad.variables.array import Array
@@ -98,7 +81,7 @@ def with_numba_callees(f: Function, at_variables: AtVariables, takes_others: boo
     if not isinstance(function, FunctionType) or is_contads(function):
         return f
     stand_ins = _stand_ins_of(function, frozenset((type(own),)), at_variables)
-    stands = stand_ins.stands_for_any or leads_to_objects(own, frozenset())
+    stands = stand_ins.stands_for_any or reached.leads_to_objects(own, frozenset())
     return LiveCopy(f, stand_ins, own) if stands or (takes_others and _takes_others(function)) else f
 
 
@@ -118,7 +101,7 @@ def _stand_ins_of(
     """
     own = next(iter(owners)) if len(owners) == 1 else None
     # a method of a base may live longer than the class; what is made of it for the class does not
-    kept = memo_of(f) if own is None or not is_method(f, own) else memo_for(own)
+    kept = memo_of(f) if own is None or not reached.is_method(f, own) else memo_for(own)
     memo = kept.setdefault("for variables", {})
     if len(memo) > _MOST_CLASSES:
         memo.clear()
@@ -216,7 +199,7 @@ class LiveCopy:
 
     def _with_classes(self, stand_ins: "_StandIns", args: list[Nested]) -> "_StandIns":
         """What stands for the function where objects of further classes are passed to it."""
-        classes = frozenset[type]().union(*(classes_in(x, stand_ins.family.attributes) for x in args))
+        classes = frozenset[type]().union(*(reached.classes_in(x, stand_ins.family.attributes) for x in args))
         if len(stand_ins.owners) > _MOST_CLASSES:  # made anew for every call
             classes |= self.owners
             return _stand_ins_of(stand_ins.f, classes, stand_ins.at_variables, stand_ins.family.assignable)
@@ -252,7 +235,7 @@ class LiveCopy:
 _Current = tuple["_StandIns", Function, bool, "Standing | None"]
 
 
-def direct(run: Function) -> tuple[Function, Collection[Watch]]:
+def direct(run: Function) -> tuple[Function, Collection[reached.Watch]]:
     """What `run` calls with ordinary arguments wherever nothing changes that is watched, with this.
 
     Itself where it does more than that.
@@ -282,9 +265,10 @@ class _StandIns:
     ) -> None:  # fmt: skip
         self.f: Any = f
         self.owners, self.at_variables = owners, at_variables
-        self.family = Family(f, owners, assignable)
+        self.family = reached.Family(f, owners, assignable)
         self.family.stand_ins.update()
-        self.watched: list[Watch] = [*self.family.watched]  # and what names for which something stands stood for
+        # and what names for which something stands stood for
+        self.watched: list[reached.Watch] = [*self.family.watched]
         self.made: dict[int, tuple[object, Any]] = {}  # the value too, so that its id stays its own
         self.classes: dict[type, type] = {}
         self.views: dict[type, ObjectView | None] = {}
@@ -299,7 +283,7 @@ class _StandIns:
 
     def knows(self, x: Any) -> bool:
         """Whether the classes of an argument have been looked at."""
-        return isinstance(x, Carrier) or classes_in(x, self.family.attributes) <= self.owners
+        return isinstance(x, Carrier) or reached.classes_in(x, self.family.attributes) <= self.owners
 
     def again(
         self, owners: frozenset[type] = frozenset(), assignable: bool = False, anew: bool = False
@@ -346,20 +330,20 @@ class _StandIns:
         if kind is np.vectorize:
             return stand_for_vectorized(x, self.of_argument(x.pyfunc))
         if kind is SimpleNamespace:
-            return stand_for_namespace(x, weakly(self.of_argument), leads_on)
+            return stand_for_namespace(x, weakly(self.of_argument), reached.leads_on)
         if kind in CONTAINERS:
-            inside = looked_into(x)
+            inside = reached.looked_into(x)
             if x and all(self.of_argument(y) is y for y in inside):
                 return x
             return stand_for_container(x, self.of_argument, weakly(self.users_of))
         if isinstance(x, type):
-            return self._for(x)._class(x) if is_users_class(x) else x
+            return self._for(x)._class(x) if reached.is_users_class(x) else x
         return self.of_object(x)
 
     def of(self, value: Any) -> Any:
         """What stands for a value that a function names; anything else as it is."""
         kind = type(value)
-        if kind in DATA:
+        if kind in reached.DATA:
             return value
         answer = self.family.stand_ins.find(value)
         if answer is not None:
@@ -377,28 +361,28 @@ class _StandIns:
             new = stand_for_vectorized(value, self.of(value.pyfunc))
         elif kind in _VALUES:
             new = value
-            if any(self.of(y) is not y for y in looked_into(value)):
+            if any(self.of(y) is not y for y in reached.looked_into(value)):
                 new = stand_for_container(value, self.of, weakly(self.users_of))
         elif kind in CONTAINERS:
             new = make_empty(value, weakly(self.users_of))
             self.made[id(value)] = value, new  # before it is filled: what is in it may name it, or hold it
-            if any(self.of(y) is not y for y in looked_into(value)):
+            if any(self.of(y) is not y for y in reached.looked_into(value)):
                 fill(new, self.of)
                 self.watched.append((Contents(value).get, "", True))
             else:
                 new = value
         elif kind is SimpleNamespace:
-            new = stand_for_namespace(value, weakly(self.of_argument), leads_on)
-        elif is_users_class(kind):
+            new = stand_for_namespace(value, weakly(self.of_argument), reached.leads_on)
+        elif reached.is_users_class(kind):
             new = self.of_permanent(value)
         elif not any(
-            map(self.family.needs, functions_in(value, self.family.attributes))
-        ) and not leads_to_objects(value, self.family.attributes):  # fmt: skip
+            map(self.family.needs, reached.functions_in(value, self.family.attributes))
+        ) and not reached.leads_to_objects(value, self.family.attributes):  # fmt: skip
             new = value
         elif kind is functools.partial:
             options = {name: self.of(x) for name, x in value.keywords.items()}
             new = functools.partial(self.of(value.func), *map(self.of, value.args), **options)
-            self.watched += [*parts_of_partial(value)]
+            self.watched += [*reached.parts_of_partial(value)]
         elif kind is MethodType:
             new = MethodType(self.of(value.__func__), self.of(value.__self__))
         elif kind is ModuleType:
@@ -412,7 +396,7 @@ class _StandIns:
     def users_of(self, new: Any) -> Any:
         """What a value stands for; anything else itself."""
         value = user_of(new)
-        if value is not new or type(new) in DATA:
+        if value is not new or type(new) in reached.DATA:
             return value
         if isinstance(new, LiveCopy):
             return new.__wrapped__  # type: ignore[attr-defined]
@@ -439,17 +423,17 @@ class _StandIns:
     def of_object(self, x: Any) -> Any:
         """An object of the user's with the methods of the copies; it shares its attributes with the user's."""
         cls = type(x)
-        if cls in DATA or not is_users_class(cls):
+        if cls in reached.DATA or not reached.is_users_class(cls):
             return x
         stand_ins = self._for(cls)
         view = stand_ins.views.get(cls)
         if view is None:
             stand_in = stand_ins._class(cls)
             if stand_in is cls:
-                if not any(map(leads_on, held_by(x))) and not class_leads_on(cls):
+                if not any(map(reached.leads_on, reached.held_by(x))) and not reached.class_leads_on(cls):
                     return x
                 stand_in = stand_ins._make_class(cls)
-            view = stand_ins.views[cls] = ObjectView(cls, stand_in, weakly(stand_ins.of_argument), leads_on)
+            view = stand_ins.views[cls] = ObjectView(cls, stand_in, weakly(stand_ins.of_argument), reached.leads_on)
             self.views[cls] = view
         return view.of_object(x)
 
@@ -479,9 +463,9 @@ class _StandIns:
         """A class of the user's, or what stands for it where copies of its methods, or of its bases', are made."""
         known = self.classes.get(cls)
         if known is None:
-            if cls in DATA or not is_users_class(cls):
+            if cls in reached.DATA or not reached.is_users_class(cls):
                 return cls
-            if any(map(self.family.needs, methods_of(cls))) or class_leads_on(cls):
+            if any(map(self.family.needs, reached.methods_of(cls))) or reached.class_leads_on(cls):
                 return self._make_class(cls)
             return cls
         return known
@@ -502,7 +486,7 @@ class _StandIns:
         self.watched += [(values.get, name, value) for name, value in named if type(value) not in _NUMBERS]
 
     def _function(self, f: FunctionType) -> Any:
-        if dispatches_on_type(f):
+        if reached.dispatches_on_type(f):
             return self._dispatching(f)
         return self._copy(f) if id(f) in self.family.needing and f not in _COPIES else f
 
@@ -512,7 +496,7 @@ class _StandIns:
         # those whose contents are others; a name that is not bound yet keeps its cell, and super() its class
         kept = None if questions_of(f.__code__).gives_classes else "__class__"
         named = zip(f.__code__.co_freevars, cells, strict=True)
-        replaced = [x != kept and is_filled(cell) and self._stands_in(cell.cell_contents) for x, cell in named]
+        replaced = [x != kept and reached.is_filled(cell) and self._stands_in(cell.cell_contents) for x, cell in named]
         own = tuple(CellType() if new else cell for new, cell in zip(replaced, cells, strict=True))
         inner = questions_of(f.__code__).inside and (handles_unseen(f.__code__) or not CAN_BIND)
         lasts = is_of_module(f.__globals__)  # else what stands for a name may lead to these globals, and to the code
@@ -544,7 +528,10 @@ class _StandIns:
         values = [f.__globals__[name] for name in inside & f.__globals__.keys()]
         own = [x for x in values if self.family.stand_ins.find(x) is None]
         names = self.family.attributes
-        return any(leads_to_objects(x, names) or any(map(self.family.needs, functions_in(x, names))) for x in own)
+        return any(
+            reached.leads_to_objects(x, names) or any(map(self.family.needs, reached.functions_in(x, names)))
+            for x in own
+        )
 
     def _options(self, defaults: dict[str, Any] | None) -> dict[str, Any] | None:
         """The defaults of arguments given by name: the function's own, or others as long as these are what they are."""
@@ -572,7 +559,8 @@ class _StandIns:
                 new = self.of(value)
                 compares = asked.compares_types or "__class__" in asked.names
                 if isinstance(value, type) and new is not value and compares:
-                    for method in methods_of(value, self.family.attributes):  # which are not those of the copies there
+                    # which are not those of the copies there
+                    for method in reached.methods_of(value, self.family.attributes):
                         warn_if_it_asks(method.__code__)
                 elif new is not value:
                     names[name] = new
@@ -595,5 +583,5 @@ class _StandIns:
 _FUNCTIONS = frozenset((FunctionType, MethodType, functools.partial))
 _VALUES = frozenset((tuple, frozenset))  # containers that nobody changes
 _MOST_OTHERS = 256  # classes of objects that are met in attributes
-ORDINARY: set[type] = set(DATA)  # of arguments; classes of variables are added when they are met
-_NUMBERS = DATA - {type(None)}
+ORDINARY: set[type] = set(reached.DATA)  # of arguments; classes of variables are added when they are met
+_NUMBERS = reached.DATA - {type(None)}

@@ -12,7 +12,8 @@ import inspect
 import math
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from operator import is_
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -21,7 +22,6 @@ import numpy as np
 from contad.compile.dispatchers import is_dispatcher
 from contad.errors import ChangedDataError
 from contad.functions.reached import is_installed
-from contad.functions.same_objects import SameObjects
 from contad.rules.capturing import Capturing
 from contad.rules.function_names import codes_of
 from contad.variables.array import is_plain
@@ -45,6 +45,35 @@ _SPECIAL = frozenset(
 )
 
 Read = Callable[[], Any]  # gives what a name stands for now
+
+
+class SameObjects:
+    """Reads with the objects that they gave, one or several each, compared by identity."""
+
+    __slots__ = ("several", "single")
+
+    def __init__(self) -> None:
+        self.single: list[tuple[Callable[[], Any], object]] = []
+        self.several: list[tuple[Callable[[], Collection[Any]], list[object]]] = []
+
+    def add(self, read: Callable[[], Any], x: object) -> None:
+        """One object, which has been read."""
+        self.single.append((read, x))
+
+    def add_each(self, read: Callable[[], Collection[Any]]) -> None:
+        """What a container holds now."""
+        self.several.append((read, [*read()]))
+
+    def hold(self) -> bool:
+        """Whether every read gives the same objects."""
+        for read, x in self.single:
+            if read() is not x:
+                return False
+        for each, xs in self.several:
+            now = each()
+            if len(now) != len(xs) or not all(map(is_, now, xs)):
+                return False
+        return True
 
 
 class Captured:

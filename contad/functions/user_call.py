@@ -2,7 +2,8 @@
 
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,40 @@ from contad.variables.layout import KNOWN_IMMUTABLE, OVERLAPPING, immutable_addr
 from contad.variables.number import Number, is_real
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 from contad.variables.overlaps import set_apart
+from contad.variables.trees import holds_number
 
+AtVariables = Callable[["OnNumbers", tuple[Nested, ...], Options], Nested]
+
+
+class OnNumbers:
+    """A dispatcher that runs as it is on plain arguments; `at_variables(self, args, kwargs)` answers other calls."""
+
+    def __init__(
+        self, dispatcher: NumbaFunction, at_variables: AtVariables, of: Callable[[Function], Function] | None = None
+    ) -> None:
+        self.dispatcher = dispatcher
+        self.at_variables = at_variables
+        self.of = of  # gives what stands for a plain function
+        self.twin: Function | None = None  # made where no compiled derivative answers
+        self.quick: Any = None  # whose `answer` is that of calls like others before, or NotImplemented
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.dispatcher, name)
+        return self.of(found) if name == "py_func" and self.of is not None else found
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return OnNumbers, (self.dispatcher, self.at_variables)
+
+    def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
+        quick = self.quick
+        if quick is not None and not kwargs:
+            result = quick.answer(args)
+            if result is not NotImplemented:
+                return result
+        if any(map(holds_number, (*args, *kwargs.values()))):
+            return self.at_variables(self, args, kwargs)
+        functions = {name: x.dispatcher for name, x in kwargs.items() if isinstance(x, OnNumbers)}
+        return self.dispatcher(*(x.dispatcher if isinstance(x, OnNumbers) else x for x in args), **kwargs | functions)
 
 def name_of(f: object) -> str:
     """The name of a function in messages."""
@@ -23,7 +57,7 @@ def numba_function(f: object) -> NumbaFunction:
     if "numba" not in sys.modules:
         return None
     from contad.compile.dispatchers import is_dispatcher
-    from contad.functions.on_numbers import OnNumbers
+    from contad.functions.user_call import OnNumbers
 
     if isinstance(f, OnNumbers):
         f = f.dispatcher

@@ -13,8 +13,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from contad.compile.compilations import tell_of_compilations
-from contad.compile.dispatchers import is_dispatcher
+from contad.compile.dispatchers import is_dispatcher, tell_of_compilations
 from contad.errors import FrozenValueError
 from contad.functions.memo import memo_of
 from contad.numba_functions.fingerprint import Fingerprint, Places, find_changed_since, fingerprint_and_places, is_told

@@ -9,7 +9,7 @@ import functools
 import os
 from typing import Any
 
-from contad.compile.compilations import begin_numbers, tell_of_compilations
+from contad.compile.dispatchers import begin_numbers, tell_of_compilations
 
 
 @functools.cache

@@ -12,6 +12,7 @@ import numpy as np
 
 from contad.engines.matrix.matrix_steps import PAIRED_SUM
 from contad.engines.stream.arithmetic_rules import operation_of
+from contad.programs import codes
 from contad.programs.cell_places import CellPlaces, Ranges, Shape, active_of, can_move
 from contad.programs.chain_members import (
     IN_CELLS,
@@ -25,21 +26,6 @@ from contad.programs.chain_members import (
     reach_of,
 )
 from contad.programs.chains import BASES, FEWEST, Chain, meets
-from contad.programs.codes import (
-    ARRAY,
-    CALL,
-    CHAIN,
-    COMPARE,
-    FIRST_STEP,
-    GATHER,
-    GROUPS,
-    JUMP,
-    PRODUCT,
-    REPEATED,
-    STEP_CODES,
-    STOPPED,
-    first_cells,
-)
 from contad.programs.copied_cells import CopiedCells, sources_of
 from contad.programs.header import ADD, WRITE, ZERO
 from contad.programs.member_groups import choose_groups
@@ -95,13 +81,13 @@ class ChainPlan:
 def _kernels_of_members(chain: Chain, purpose: int) -> Iterator[Kernel]:
     """The kernels that a chain calls: those of groups, and of members that are in none or computed anew."""
     groups = {VALUES: chain.groups, ADJOINTS: chain.groups_back}.get(purpose, {})
-    yield from ((GROUPS, number) for number, _ in groups.values())
+    yield from ((codes.GROUPS, number) for number, _ in groups.values())
     grouped = chain.in_groups(purpose == ADJOINTS) if groups else ()
     for k, m in enumerate(chain.members):
         if m.is_guard or (k in grouped and not (purpose == VALUES and m.is_needed)):
             continue
         if purpose != ADJOINTS or m.purpose:  # whose adjoints have kernels for what is written first
-            yield m.purpose if purpose == ADJOINTS else purpose, m.code - ARRAY
+            yield m.purpose if purpose == ADJOINTS else purpose, m.code - codes.ARRAY
 
 
 def _spans(ranges: Spans) -> np.ndarray:
@@ -111,7 +97,7 @@ def _spans(ranges: Spans) -> np.ndarray:
 
 def _has_large_arrays(trace: "Trace") -> bool:
     heads = trace.code[:, 0]
-    rows = trace.code[(heads == COMPARE) | (heads >= ARRAY) & (heads < FIRST_STEP), :2].tolist()
+    rows = trace.code[(heads == codes.COMPARE) | (heads >= codes.ARRAY) & (heads < codes.FIRST_STEP), :2].tolist()
     return any(can_be_member(c) and np.prod(trace.shapes[x + 1 : x + 3]) >= FEWEST // 4 for c, x in rows)
 
 
@@ -124,7 +110,7 @@ def _runs(mask: np.ndarray) -> Spans:
 def _group(trace: "Trace") -> "_Planner":
     """The records in chains; copies that only chains read are left out."""
     kept: set[int] = set()
-    firsts = first_cells(trace.code, trace.inputs).tolist()
+    firsts = codes.first_cells(trace.code, trace.inputs).tolist()
     pairs = find_pairs(trace, firsts, lambda row: _all_reads(trace, row, firsts[row]))
     while True:
         found = _Planner(trace, kept, pairs)
@@ -145,7 +131,7 @@ class _Planner:
         self.order: list[int | Chain] = []  # rows, and chains
         self.reads: dict[int, Spans] = {}  # of rows that are in no chain
         self.open: Chain | None = None
-        self.firsts = first_cells(trace.code, trace.inputs).tolist()
+        self.firsts = codes.first_cells(trace.code, trace.inputs).tolist()
         self.pairs = pairs
         self.unrecorded = {pair.row for pair in pairs.values()}
         for row, (code, x, y) in enumerate(trace.code.tolist()):
@@ -162,8 +148,8 @@ class _Planner:
             if sources:
                 self.copies.add(row, first, [run for cells in sources for run in self.copies.find(*cells)])
                 return
-        if code >= ARRAY and can_be_member(code):
-            shape = self.trace.shapes[x : x + (14 if code == COMPARE else 11)].tolist()
+        if code >= codes.ARRAY and can_be_member(code):
+            shape = self.trace.shapes[x : x + (14 if code == codes.COMPARE else 11)].tolist()
             member = Member(row, code, first, y, shape)
             if self.open is not None and self.open.add(member):
                 return
@@ -275,7 +261,7 @@ class _Planner:
         records = trace.code.tolist()
         for k in self.order:
             if isinstance(k, Chain):
-                code.append((CHAIN, k.write(shape, bound, self.is_read, self.frontier), 0))
+                code.append((codes.CHAIN, k.write(shape, bound, self.is_read, self.frontier), 0))
                 rows.append(-1)
                 continue
             if self.firsts[k] != cell:
@@ -307,7 +293,7 @@ class _Planner:
         if row in self.gathered:
             return record[0], shape(self.gathered[row].tolist()), record[2]
         if row in self.pairs:
-            pair = STEP_CODES[PAIRED_SUM], 0, record[2]
+            pair = codes.STEP_CODES[PAIRED_SUM], 0, record[2]
             return self.places.move(pair, np.array(self.pairs[row].shape), shape)
         return self.places.move(record, self.trace.shapes, shape) if self.is_moved else record
 
@@ -316,7 +302,7 @@ class _Planner:
         trace = self.trace
         records = {row: trace.code[row].tolist() for row in self.reads}
         for row, (code, x, n) in records.items():
-            if code in (GATHER, STOPPED):  # from where the cells come from
+            if code in (codes.GATHER, codes.STOPPED):  # from where the cells come from
                 cells = trace.shapes[x : x + n]
                 self.gathered[row] = np.where(cells > 0, self.copies.trace_back(cells), cells)
                 self.reads[row] = _spans_of(self.gathered[row])
@@ -521,18 +507,18 @@ def _find_movable(members: Sequence[Member], reads: Sequence[OperandPart]) -> li
 def _reads_of(trace: "Trace", row: int, copies: CopiedCells) -> Spans:
     """The cells that a record reads which is in no chain."""
     code, x, y = trace.code[row].tolist()
-    if code in (GATHER, STOPPED):
+    if code in (codes.GATHER, codes.STOPPED):
         cells = trace.shapes[x : x + y]
         cells = copies.trace_back(cells[cells > 0])
         return [(int(cells.min()), int(cells.max()) + 1)] if len(cells) else []
-    if code == PRODUCT:
+    if code == codes.PRODUCT:
         _, a, a_in_cells, m, p, b, b_in_cells, n = trace.shapes[x : x + 8].tolist()
         return [(a, a + m * p)] * a_in_cells + [(b, b + p * n)] * b_in_cells
-    if code == REPEATED:
+    if code == codes.REPEATED:
         shape = trace.shapes[x : x + length_of(int(trace.shapes[x + AXES]))].tolist()
         _, active = operation_of(shape[CODE_OF])
         return [reach(shape, place) for place, kind in zip((5, 8), active, strict=False) if kind == "v"]
-    if code >= FIRST_STEP:
+    if code >= codes.FIRST_STEP:
         return [
             (cell, cell + int(np.prod(shape, dtype=np.int64)))
             for _, cell, shape in trace.steps[row].recorded.operands
@@ -543,8 +529,8 @@ def _reads_of(trace: "Trace", row: int, copies: CopiedCells) -> Spans:
 def _all_reads(trace: "Trace", row: int, first: int) -> Spans:
     """The cells that any record reads."""
     code, x, y = trace.code[row].tolist()
-    if code >= ARRAY and can_be_member(code):
-        shape = trace.shapes[x : x + (14 if code == COMPARE else 11)].tolist()
+    if code >= codes.ARRAY and can_be_member(code):
+        shape = trace.shapes[x : x + (14 if code == codes.COMPARE else 11)].tolist()
         return _reach_of(Member(row, code, first, y, shape), y)[0]
     return _reads_of(trace, row, CopiedCells())
 
@@ -567,7 +553,7 @@ def _reach_of(member: Member, n: int) -> tuple[Spans, bool]:
 
 def _length(code: int, _: int, y: int) -> int:
     """The number of cells of a record."""
-    return y if code >= ARRAY or code == CALL else 1
+    return y if code >= codes.ARRAY or code == codes.CALL else 1
 
 
 def _spans_of(cells: np.ndarray) -> Spans:
@@ -580,4 +566,4 @@ def _spans_of(cells: np.ndarray) -> Spans:
 
 
 def _jump(by: int) -> tuple[int, int, int]:
-    return JUMP, max(by, 0), max(-by, 0)
+    return codes.JUMP, max(by, 0), max(-by, 0)

@@ -13,7 +13,7 @@ import numpy as np
 from contad.engines.matrix.matrix_steps import LINES, NAMES, PAIRED_SUM
 from contad.engines.stream.arithmetic_rules import list_operations
 from contad.engines.stream.record_head import CODES
-from contad.rules import operators
+from contad.rules.body import COMPARISONS as SYMBOLS_OF_COMPARISONS
 from contad.rules.scalar_rule import ScalarRule
 
 ARRAY = CODES
@@ -29,7 +29,7 @@ CHAIN, JUMP = ARRAY, 3
 # and y are left, added to or written; and GROUPS of members, by their numbers.
 IN_CHAINS, GROUPS, PURPOSES = 2, 11, 12
 
-COMPARISONS = {name: (symbol, getattr(operator, name)) for name, symbol in operators.COMPARISONS.items()}
+COMPARISONS = {name: (symbol, getattr(operator, name)) for name, symbol in SYMBOLS_OF_COMPARISONS.items()}
 ORDER = tuple(COMPARISONS)
 
 # operations on scalars, and on arrays by elements: those of the sweep, and those that only programs compile

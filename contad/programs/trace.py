@@ -25,21 +25,7 @@ from contad.engines.stream.storage import address_of
 from contad.engines.stream.sweep import operation_code
 from contad.errors import UnsupportedError
 from contad.ops import power, reductions, square
-from contad.programs.codes import (
-    ARRAY,
-    CALL,
-    COMPARE,
-    CONSTANT,
-    FIRST_STEP,
-    GATHER,
-    GUARDS,
-    PRODUCT,
-    REPEATED,
-    SCALARS,
-    STEP_CODES,
-    STOPPED,
-    first_cells,
-)
+from contad.programs import codes
 from contad.programs.more_axes import AXES, CODE_OF, AxisLoops, broadcast_of
 from contad.programs.program_kernels import ADDRESSES, compile_missing, kernels_of
 from contad.programs.python_steps import ArrayCall, ScalarCall
@@ -72,11 +58,12 @@ class Trace:
         self.inputs = inputs
         self.result = result  # a cell, or -1 - the place of a constant
         self.calls = calls
-        self.steps = {int(row): step for row, step in zip(np.flatnonzero(code[:, 0] >= FIRST_STEP), steps, strict=True)}
+        rows = np.flatnonzero(code[:, 0] >= codes.FIRST_STEP).tolist()
+        self.steps = dict(zip(rows, steps, strict=True))
         # by row: the step that Python runs there, its number of cells, and whether compiled code has no part in it
         self.of_python = {
-            row: (calls[x] if head == CALL else self.steps[row], n, head == CALL)
-            for row in np.flatnonzero((code[:, 0] == CALL) | (code[:, 0] >= FIRST_STEP)).tolist()
+            row: (calls[x] if head == codes.CALL else self.steps[row], n, head == codes.CALL)
+            for row in np.flatnonzero((code[:, 0] == codes.CALL) | (code[:, 0] >= codes.FIRST_STEP)).tolist()
             for head, x, n in [code[row].tolist()]
         }
         self.places = places  # file and line of guards, by row
@@ -104,7 +91,7 @@ class Trace:
     def describe_guard(self, row: int) -> str:
         """What a guard compared, how it came out when it was recorded, and where."""
         place = "{}:{}".format(*self.places.get(row, ("<unknown>", 0)))
-        guard = GUARDS.get(int(self.code[row, 0]))
+        guard = codes.GUARDS.get(int(self.code[row, 0]))
         if guard is None:
             return f"a comparison of arrays at {place} comes out otherwise than when it was recorded"
         return f"the comparison at {place} was {guard[1]} when it was recorded and is {not guard[1]} now"
@@ -223,7 +210,7 @@ class _Translation:
         (_, a, a_turned), (_, b, b_turned) = factors
         p = a.shape[-1]
         x, y = (self.factor(cell, v) for cell, v, _ in factors)
-        return PRODUCT, self.shape((first, *x, a.size // p, p, *y, b.size // p, a_turned, b_turned)), n
+        return codes.PRODUCT, self.shape((first, *x, a.size // p, p, *y, b.size // p, a_turned, b_turned)), n
 
     def factor(self, cell: int, a: np.ndarray) -> tuple[int, int]:
         """The place of a factor of a product, and whether it is in cells."""
@@ -248,7 +235,7 @@ class _Translation:
         Copies are in vector registers, and in chains. The gathers with these first cells are kept.
         """
         parts, at = [], 0
-        for k in np.flatnonzero((code[:, 0] == GATHER) & (code[:, 2] >= LONG_RUN)).tolist():
+        for k in np.flatnonzero((code[:, 0] == codes.GATHER) & (code[:, 2] >= LONG_RUN)).tolist():
             first = int(firsts[k])
             pieces = [] if first in kept else self.pieces(first, *code[k, 1:].tolist())
             if pieces:
@@ -266,10 +253,10 @@ class _Translation:
         found = []
         for a, b in itertools.pairwise(starts.tolist()):
             if sources[a] < 0 or b - a < LONG_RUN:
-                found.append((GATHER, x + a, b - a))
+                found.append((codes.GATHER, x + a, b - a))
             else:  # 1 x, the one of `constants`
                 shape = (first + a, 1, b - a, 0, 1, int(sources[a]), 0, 1, 0, 0, 0)
-                found.append((ARRAY + LINEAR, self.shape(shape), b - a))
+                found.append((codes.ARRAY + LINEAR, self.shape(shape), b - a))
         return found
 
     def array(self, head: float, x: float, y: float, first: int) -> tuple[int, int, int]:
@@ -278,19 +265,19 @@ class _Translation:
         code, form, n = decode(head)
         values = b.values[first : first + n]
         if code == INPUT:  # made inside the function: its values are constants
-            return GATHER, self.gather(np.zeros(n, np.int64), values), n
+            return codes.GATHER, self.gather(np.zeros(n, np.int64), values), n
         if code == GATHERED:
-            return GATHER, self.gather(np.array(self.shapes[int(x) : int(x) + n], np.int64), values), n
+            return codes.GATHER, self.gather(np.array(self.shapes[int(x) : int(x) + n], np.int64), values), n
         if code == PULLBACK:
             return self.continuation(self.recording.callbacks[int(x)], first, n)
         if form == STRIDED:
-            return ARRAY + code, int(x), n
+            return codes.ARRAY + code, int(x), n
         shape = list(strides_of(b.shapes, form, first, n, x, y))
         if form == X_NUMBER:
             shape[5] = self.constant(x)
         if form == Y_NUMBER:
             shape[8] = self.constant(y)
-        return ARRAY + code, self.shape(shape), n
+        return codes.ARRAY + code, self.shape(shape), n
 
     def continuation(self, c: Any, first: int, n: int) -> tuple[int, int, int]:
         """The record of a rule that the recording has left to Python: a product, or a call."""
@@ -302,15 +289,15 @@ class _Translation:
         if isinstance(c, Pullback):
             step = describe_step(c)
             if step is not None:
-                return STEP_CODES[c.rule.name], self.step(c, step, first), n
+                return codes.STEP_CODES[c.rule.name], self.step(c, step, first), n
         broadcast = broadcast_of(c)
         shape = None if broadcast is None else self.broadcast(c, broadcast, first)
         if shape is not None and not shape[AXES]:
-            return ARRAY + shape[CODE_OF], self.shape(shape[:CODE_OF]), n
+            return codes.ARRAY + shape[CODE_OF], self.shape(shape[:CODE_OF]), n
         if shape is not None:
-            return REPEATED, self.shape(shape), n
+            return codes.REPEATED, self.shape(shape), n
         self.calls.append(ArrayCall(c))
-        return CALL, len(self.calls) - 1, n
+        return codes.CALL, len(self.calls) - 1, n
 
     def broadcast(self, c: Continuation, found: AxisLoops, first: int) -> list[int] | None:
         """The shape of an operation on any axes."""
@@ -350,7 +337,7 @@ def trace_of(tracer: Tracer, first_row: int, inputs: int, result: Real) -> Trace
     b = recording.buffers
     rows = b.records[first_row : recording.rows_packed]
     heads = rows[:, 0].astype(np.int64)
-    scalars = (heads >= 0) & (heads < ARRAY)
+    scalars = (heads >= 0) & (heads < codes.ARRAY)
     cells = np.cumsum(own_cells(heads)) + inputs + 1
     firsts = np.concatenate([[inputs + 1], cells[:-1]]) if len(rows) else cells
     assert not len(rows) or cells[-1] == recording.top
@@ -371,20 +358,20 @@ def trace_of(tracer: Tracer, first_row: int, inputs: int, result: Real) -> Trace
     made_inside = np.flatnonzero(heads == INPUT)
     if len(made_inside):
         at = t.constant(b.values[firsts[made_inside]])
-        code[made_inside, 0] = CONSTANT
+        code[made_inside, 0] = codes.CONSTANT
         code[made_inside, 1] = at + np.arange(len(made_inside))
-    code[heads == COMPARE, 2] = 1
+    code[heads == codes.COMPARE, 2] = 1
     for k in np.flatnonzero(heads < 0).tolist():
         head, x, y = rows[k].tolist()
         code[k] = t.array(head, x, y, int(firsts[k]))
     code = t.split_gathers(code, firsts, tracer.stopped_arrays)
-    firsts = first_cells(code, inputs)
+    firsts = codes.first_cells(code, inputs)
     named = tracer.places.keys() | tracer.stopped_arrays
     if max(recording.top + t.saved, t.size, len(t.shapes)) >= 1 << 32:
         raise UnsupportedError("contad.record: more than 2**32 numbers in one recording; use contad.grad")
     row_of = {cell: k for k, cell in enumerate(firsts.tolist()) if cell in named}
     for cell in tracer.stopped_arrays:
-        code[row_of[cell], 0] = STOPPED
+        code[row_of[cell], 0] = codes.STOPPED
     where = {row_of[cell]: place for cell, place in tracer.places.items()}
     end = result if result.__class__ is int else -1 - t.constant(result)
     return Trace(
@@ -404,5 +391,5 @@ def trace_of(tracer: Tracer, first_row: int, inputs: int, result: Real) -> Trace
 
 def _constant_fields(field: int) -> list[int]:
     """The codes of records of scalars whose field 1 or 2 is a constant number."""
-    found = [code for code, (_, active) in SCALARS.items() if active[field - 1 : field] == "c"]
-    return found + [code for code, (_, _, active) in GUARDS.items() if active[field - 1] == "c"]
+    found = [code for code, (_, active) in codes.SCALARS.items() if active[field - 1 : field] == "c"]
+    return found + [code for code, (_, _, active) in codes.GUARDS.items() if active[field - 1] == "c"]

@@ -1,4 +1,4 @@
-"""Functions of Python's own, which machine code calls."""
+"""Functions of Python's own, which machine code calls, and lists of Python's numbers, which it reads."""
 
 import ctypes
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 from numba import types
 
 from contad.compile.emitting import name_address
+from contad.compile.image_code import inline
+from contad.compile.words import array_at, word
 
 
 def python_function(name: str, result: Any, *kinds: Any) -> Any:
@@ -21,3 +23,38 @@ give_lock_up = python_function("PyEval_SaveThread", types.int64)
 take_lock = python_function("PyEval_RestoreThread", types.void, types.int64)
 allocate = python_function("PyMem_RawMalloc", types.int64, types.int64)  # 0 where there is no memory
 release = python_function("PyMem_RawFree", types.void, types.int64)
+
+
+# ---- lists of numbers ------------------------------------------------------------------------------------------------
+# Of an object the second word is its type; of a list the third is its length, and the fourth points to its items; of a
+# float the third is its value. Other numbers are asked of Python, whose lock is held meanwhile.
+_KIND, _ITEMS, _VALUE = 1, 3, 2  # words of an object, of a list, of a float
+
+
+_as_double = python_function("PyLong_AsDouble", types.float64, types.int64)
+_raised = python_function("PyErr_Occurred", types.int64)
+_clear = python_function("PyErr_Clear", types.void)
+_is_subtype = python_function("PyType_IsSubtype", types.int32, types.int64, types.int64)
+
+
+@inline
+def read_numbers(floats, integers, numbers, n, rows):  # type: ignore[no-untyped-def]
+    """Write the first n numbers of a list to rows of four; whether they are all plain.
+
+    The first three are addresses: of the classes float and int, and of the list.
+    """
+    items = word(numbers, _ITEMS)
+    for k in range(n):
+        item = word(items, k)
+        kind = word(item, _KIND)
+        if kind == integers:
+            value = _as_double(item)
+            if value == -1.0 and _raised() != 0:
+                _clear()
+                return False
+        elif kind == floats or _is_subtype(kind, floats):
+            value = array_at(item + 8 * _VALUE, 1)[0]
+        else:
+            return False
+        rows[k >> 2, k & 3] = value
+    return True

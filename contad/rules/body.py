@@ -8,6 +8,7 @@ import ast
 import functools
 import inspect
 import itertools
+import operator
 import sys
 import textwrap
 from types import CellType, FunctionType
@@ -20,6 +21,31 @@ from contad.rules.definition import definition_of, describe_statement, find_name
 from contad.rules.vectorised import REWRITTEN, Vectoriser, by_element
 from contad.variables.arguments import require_real
 from contad.variables.open_types import Function, Value
+
+ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
+COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+OPERATORS = (*ARITHMETIC, "neg", "abs")  # those that rules implement
+
+
+def functions_of(name: str) -> tuple[Function, ...]:
+    """The functions of Python that an operator method stands for: of the module `operator`, in place too, and builtins.
+
+    >>> functions_of("add") == (operator.add, operator.iadd)
+    True
+    """
+    if name == "abs":
+        return (abs,)
+    in_place = (getattr(operator, f"i{name}"),) if name in ARITHMETIC else ()
+    return (getattr(operator, name), *in_place, *((pow,) if name == "pow" else ()))
+
+
+def _class_in_trees(symbol: str) -> type:
+    node = ast.parse(f"x {symbol} y", mode="eval").body
+    return type(node.ops[0] if isinstance(node, ast.Compare) else node.op)  # type: ignore[attr-defined]
+
+
+# class in syntax trees -> how it is written
+SYMBOLS = {_class_in_trees(symbol): symbol for symbol in (*ARITHMETIC.values(), *COMPARISONS.values())}
 
 _EXPRESSIONS = (
     ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Call, ast.Load, ast.Attribute,

@@ -6,13 +6,15 @@ value that is not finite the result is nan, and the caller falls back to duals.
 """
 
 import ast
+import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from contad.rules.body import RuleBody
-from contad.rules.operators import SYMBOLS
+from contad.rules.body import SYMBOLS, RuleBody
+from contad.rules.scalar_rule import ScalarRule
 from contad.rules.vectorised import REWRITTEN, Vectoriser
 from contad.variables.open_types import ArrayValue, Function, Rule
 
@@ -136,3 +138,23 @@ class _Differentiated:
                 self.names[name] = rule.array_partial(k)
                 terms.append((own, self._name(f"{name}({', '.join((z, *values))})")))
         return z, self._chain(terms)
+
+
+# ---- second derivatives that there are -------------------------------------------------------------------------------
+@functools.cache
+def bent_pairs(rule: ScalarRule, active: str, live: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """Pairs of positions in `live` by which the rule may have a second derivative other than 0; each pair once."""
+    everything = tuple(itertools.combinations_with_replacement(range(len(live)), 2))
+    variables = [a for a, kind in enumerate(active) if kind == "v"]
+    found = set()
+    try:
+        for a, k in enumerate(live):
+            with np.errstate(all="ignore"):  # what is asked is which derivatives there are, not what they are here
+                _, by_z, *by_arguments = derivatives_of_partial(rule, k, active)(*[np.float64(0.5)] * (rule.arity + 1))
+            found |= {
+                (min(a, b), max(a, b)) for b, j in enumerate(live)
+                if by_z is not None or by_arguments[variables.index(j)] is not None
+            }  # fmt: skip
+    except (LookupError, AttributeError, ArithmeticError, TypeError, ValueError):
+        return everything
+    return tuple(pair for pair in everything if pair in found)

@@ -15,9 +15,8 @@ from typing import Any, overload
 import numpy as np
 
 from contad.errors import RuleError, UnsupportedError
-from contad.rules.body import ARITHMETIC_ERRORS, WITHOUT_POLES, RuleBody
+from contad.rules.body import ARITHMETIC_ERRORS, OPERATORS, WITHOUT_POLES, RuleBody
 from contad.rules.capturing import Capturing
-from contad.rules.operators import OPERATORS
 from contad.rules.vectorised import ArrayFunction, array_form
 from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in

@@ -7,7 +7,7 @@ names function, leg, engine, argument, expected and got.
 from collections.abc import Iterable, Sequence
 
 from contad.engines import engine_names
-from contad.testing import array_legs, hessian_legs, legs
+from contad.testing import array_legs, legs
 from contad.testing.forms import usable
 from contad.testing.specimen import FORWARD, TOLERANCES, Report, Specimen, Tolerances, describe_arguments
 from contad.variables.open_types import Function, Nested
@@ -79,7 +79,7 @@ def expect_ad(
             order = 3 if not specimen.has_arrays and len(specimen.numbers) <= 2 else 2
         gradient = of_kind.check_derivatives(specimen, ways, order, zero_gradient)
         if specimen.has_arrays and order > 1:
-            hessian_legs.check_whole_hessian(specimen, ways)
+            array_legs.check_whole_hessian(specimen, ways)
         legs.check_jacobian(specimen, ways)
         legs.check_product(specimen, ways)
         legs.check_mixes(specimen, ways, gradient)
@@ -109,7 +109,7 @@ def check_grads(
     another than the default one refuses it (no array can be assigned to on `closures` and `records`), or a rule
     has no forward mode, the report's `skipped` has the reason. What is named may not refuse: `engines`, or "fwd" alone.
 
-    >>> import contad
+    >>> import numpy as np
     >>> report = check_grads(lambda x, y: x * np.exp(y), (1.3, 0.7), order=3)
     >>> check_grads(np.exp, (1.3,), modes="rev", engines=["matrix"]).passed["gradient"]
     1

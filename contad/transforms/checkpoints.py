@@ -25,7 +25,7 @@ def checkpoint(f: Function) -> Function:
     Cost:    one more evaluation of f in reverse mode; none in forward mode.
     Ref:     Griewank & Walther (2008), chapter 12.
 
-    >>> import contad
+    >>> import contad, numpy as np
     >>> contad.grad(lambda x: checkpoint(lambda y: np.exp(y) * y)(x))(0.0)
     1.0
     """

@@ -153,7 +153,7 @@ class custom_jvp(_Custom):
     Raises:  RuleError for a wrong structure or shape of the tangent, and if a rule uses a variable that is not an
              argument.
 
-    >>> import contad
+    >>> import contad, numpy as np
     >>> @custom_jvp
     ... def log1pexp(x):
     ...     return np.log(1.0 + np.exp(x))

@@ -261,7 +261,7 @@ class SparseDerivative(Transformed):
 
     def _find_missed(self, matrix: Any, products: Any, found: np.ndarray) -> tuple[int, int, float] | None:
         """(row, column, derivative) of an element that the matrix misses, by the product with the probe."""
-        from contad.patterns.probing_kernels import find_wrong_rows
+        from contad.patterns.compression import find_wrong_rows
 
         v = draw_probe(matrix.shape[1])
         exact = found[0]

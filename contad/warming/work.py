@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from contad.compile import images
-from contad.compile.compilations import tell_of_compilations
+from contad.compile.dispatchers import tell_of_compilations
 from contad.warming.own_kernels import get_ready, list_kernels
 from contad.warming.processes import COMPILED, FAILED, FOUND, TOTAL
 

@@ -3,6 +3,9 @@
 import numpy as np
 from numba import njit
 
+import contad
+from contad.scipy import linalg
+
 DRAW = np.random.default_rng(31)
 A = DRAW.standard_normal((4, 4)) + 3.0 * np.eye(4)
 B, V = DRAW.standard_normal((4, 3)), DRAW.standard_normal(4)
@@ -153,3 +156,88 @@ def powers(a, t, w, v):
     for order in (np.inf, -np.inf):
         total += np.linalg.norm(t, order) * v[0] + np.linalg.norm(v, order)
     return total + np.linalg.norm(w) * np.linalg.norm(v) + np.linalg.norm(v, 0) * v[3] + np.linalg.norm(v, 2.5)
+
+
+@njit
+def first_spectrum(a, t, w, v):
+    """An eigenvalue with a vector."""
+    e, p = np.linalg.eigh(a)
+    return e[0] * p[0, 1] * p[2, 1] * v[0] + t[0, 1] * w[0, 1]
+
+
+@njit
+def general_spectrum(a):
+    w, v = np.linalg.eig(a)
+    few = np.sum(np.linalg.eigvals(a) ** 2) * np.linalg.matrix_rank(a)
+    return np.sum(w * w * w) + v[0, 0] * v[1, 1] * v[1, 0] + few + np.linalg.cond(a[:, :2]) * np.linalg.cond(a, 1)
+
+
+# ---- functions of SciPy and of contad --------------------------------------------------------------------------------
+@njit
+def by_scipy(a, b, v, s):
+    """contad.scipy.linalg with its options, in a loop too."""
+    z = linalg.solve_triangular(a, b, lower=True)
+    w = linalg.solve_triangular(a, v, trans=1, unit_diagonal=True)
+    u = linalg.solve_triangular(a[1:, 1:], v[1:], trans="T", lower=True)
+    y = linalg.cho_solve(linalg.cho_factor(s, lower=True), b)
+    factor, lower = linalg.cho_factor(s + 0.1 * a)
+    x = linalg.cho_solve((factor, lower), v)
+    only_a = linalg.solve_triangular(a * a + s, np.array([1.0, 2.0, -0.3, 0.7]), 0, True)
+    only_b = linalg.solve_triangular(np.array([[2.0, 0.3], [0.0, 1.1]]), b[1:3, ::-1], trans=2)
+    total = np.sum(z * z * b) + np.sum(w * w * w)
+    total += only_a[2] * w[1] + only_b[0, 0] * only_b[1, 1] + u[0] * u[2] + np.sum(y * y * z) + x[0] * x[1] * x[3]
+    for i in range(2):
+        v = linalg.solve_banded((1, 1), a[:3] + 3.0 * np.ones((3, 4)) * (i + 1), v)
+    return total + np.sum(v * v)
+
+
+@njit
+def by_exponentials(a, b, v, s):
+    """The same of linalg.expm, whose kernels take longest to compile."""
+    e = linalg.expm(0.3 * a)
+    return e[0, 1] * e[2, 3] + np.sum(linalg.expm(0.1 * s) * (b @ b.T)) * v[0]
+
+
+@njit
+def of_sums(x, m):
+    """Sums of exponentials, of rows and columns too; and constants."""
+    total = contad.logsumexp(x) * x[0] + np.sum(contad.softmax(x * x) ** 2) + contad.logsumexp(m)
+    for i in range(m.shape[0]):
+        total += contad.logsumexp(m[i]) * contad.softmax(m[:, i])[1]
+    fixed, (a, b) = contad.stop_gradient(x), contad.stop_gradient((x[0], m))
+    return total + np.sum(fixed * x) + contad.stop_gradient(x[1]) * x[2] + a * m[0, 1] + np.sum(b * m)
+
+
+@njit
+def of_lines(m, w):
+    """Along each axis, of a matrix and of a row."""
+    rows, columns = contad.logsumexp(m, axis=1), contad.logsumexp(m, axis=0)
+    shares = contad.softmax(m, axis=-1) * w + contad.softmax(m * w, axis=0) * w * w
+    row = contad.logsumexp(m[0], axis=0) * np.sum(contad.softmax(rows, axis=-1) * columns[:2])
+    return np.sum(shares) + rows[0] * columns[1] + row
+
+M, W = np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]), np.array([[0.3, -1.7, 0.9], [1.2, 0.6, -0.4]])
+REAL = np.array([[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]])
+MODEL = np.sort(DRAW.uniform(0.0, 4.0, 12)), DRAW.standard_normal(12), 0.8, 0.3
+PROGRAMS = {  # with their arguments, and which of them are differentiated
+    "systems": (systems, DATA, SQUARES), "spectra": (spectra, SHAPES, SQUARES), "factors": (factors, SHAPES, SQUARES),
+    "powers": (powers, SHAPES, SQUARES), "first spectrum": (first_spectrum, SHAPES, SQUARES),
+    "general spectrum": (general_spectrum, (REAL,), (0,)), "SciPy": (by_scipy, DATA, SQUARES),
+    "exponentials": (by_exponentials, DATA, SQUARES), "sums of exponentials": (of_sums, (V[:3], A[:3, :3]), (0, 1)),
+    "sums along axes": (of_lines, (M, W), (0, 1)), "Gaussian process": (likelihood, (*MODEL, True), SQUARES),
+    "Gaussian process by slogdet": (likelihood, (*MODEL, False), SQUARES), "Kalman": (filtered, KALMAN, SQUARES),
+}  # fmt: skip
+
+
+def value_and_grad(engine, f, args, argnums):
+    """By an engine, or by `text`: the source of `generated`, run as Python."""
+    if engine != "text":
+        return contad.value_and_grad(f, argnums=argnums, engine=engine)(*args)
+    module = {}
+    exec(contad.source(f, *args, argnums=argnums), module)
+    return module["run"](*args)
+
+
+def require_close(found, right, rtol=1e-9):
+    for x, y in zip(found, right, strict=True):
+        np.testing.assert_allclose(x, y, rtol=rtol, atol=0.1 * rtol * max(1.0, np.abs(y).max()))

@@ -27,7 +27,7 @@ def calls_of_refuse(tree):
         if isinstance(node, ast.Call) and node.args:
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
             handed_on = any(isinstance(x, ast.Name) and x.id == "remedy" for x in node.args)
-            if (name in ("refuse", "stop") and not handed_on) or name == "UnsupportedError":
+            if (name in ("refuse", "refusal", "stop") and not handed_on) or name == "UnsupportedError":
                 yield node.lineno
 
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from contad.patterns import closure_kernels, colouring_kernels, plain_first, probing_kernels
+from contad.patterns import closure_kernels, colouring_kernels, compression, plain_first
 from contad.patterns.plain_first import PlainFirst, Spent
 from tests.judges.empty_caches import run_with_empty_cache
 
 KERNELS = {
     name: f
-    for module in (closure_kernels, colouring_kernels, probing_kernels)
+    for module in (closure_kernels, colouring_kernels, compression)
     for name, f in vars(module).items()
     if isinstance(f, PlainFirst)
 }

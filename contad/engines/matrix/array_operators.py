@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines.matrix.array_records import fast_elementwise, operate_on_view, sum_along
-from contad.engines.matrix.array_slab import ArraySlab
-from contad.engines.matrix.array_var import ArrayVar, is_direct
+from contad.engines.matrix.array_var import ArraySlab, ArrayVar, is_direct
 from contad.engines.matrix.compiled_steps import StepKernels
 from contad.engines.matrix.matrix_products import compile_product, factor_of, fast_product
 from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.matrix.array_slab import ArraySlab
-from contad.engines.matrix.array_var import ArrayVar, affine, is_own
+from contad.engines.matrix.array_var import ArraySlab, ArrayVar, affine, is_own
 from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.matrix.matrix_steps import ACCUMULATIONS, LINES, RUNNING, are_consecutive
 from contad.engines.stream.kernels import two_axes

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from contad.engines.matrix.array_slab import ArraySlab
+from contad.engines.matrix.array_var import ArraySlab
 from contad.engines.stream.plain_arrays import strides_of
 from contad.engines.stream.pullbacks import Continuation
 from contad.engines.stream.record_head import (

@@ -5,7 +5,7 @@ cells in the same order from `_start`. The first assignment makes it *scattered*
 alias alike; cell 0 is the sink of constants. Elements, views and moved copies have the cells of what they read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -17,10 +17,82 @@ from contad.variables.dtypes import FLOAT
 from contad.variables.layout import same_layout
 from contad.variables.number import Number
 from contad.variables.open_types import ArrayValue, Key, Real, Value
-from contad.variables.stack import ChainStack
 from contad.variables.var import Var
 
 _WHOLE = slice(None)
+
+
+class ArraySlab(Protocol):
+    """What records of arrays need of their stack: see `contad.engines.matrix.matrix_stack.MatrixStack`."""
+
+    level: int
+    top: int  # the next free cell
+    limit: int
+    brim: int  # the cell up to which nobody needs to look for room
+    capacity: int  # cells that the slab has room for
+    running: int
+    ended: str | None
+    lock: Any
+    tracer: Any
+    buffers: Any
+    callbacks: Any
+    stream: list[Real]
+    push: Callable[..., None]
+    slab: np.ndarray
+    words: Any  # the slab as a buffer of bytes
+    views: Any  # of the slab, by their lengths and first cells
+    number: Any
+    var_class: type[Var]
+    float_class: Any
+    keeps_rules: bool
+    is_mixed: bool  # whether there are values of outer levels
+    outer_values: Any
+    factors: dict[tuple[Any, ...], np.ndarray]  # that steps share, by what they are of
+
+    def is_here(self) -> bool:
+        """Whether this thread may record on it."""
+
+    def check_usable(self, what: str) -> None:
+        """Raises where the stack has ended, or is another thread's."""
+
+    def flush(self) -> None:
+        """Pack the stream into records."""
+
+    def flush_if_long(self) -> None:
+        """The same where that is due."""
+
+    def set_outer_value(self, cell: int, value: Number) -> None:
+        """Keep the value of a cell that is a number of an outer level."""
+
+    def room(self, n: int) -> int:
+        """The first of n free cells, whose values the slab has room for."""
+
+    def make_room(self, n: int) -> None:
+        """Look for the room that n cells need."""
+
+    def make_view(self, first: int, lengths: int | tuple[int, ...]) -> np.ndarray:
+        """The array of that length or shape of the cells from `first` on."""
+
+    def push_values(self, code: int, x: int, y: int, value: Value) -> "ArrayVar":
+        """A record whose values are in the slab from the next free cell on."""
+
+    def push_number(self, code: int, x: int, y: int, value: float) -> Var:
+        """A record of one cell of its own, with the value of a number."""
+
+    def outer_array(self, first: int, value: Value) -> ArrayValue:
+        """A copy of an array of an outer level as the value of cells."""
+
+    def constant_result(self, z: Value) -> Value:
+        """The result of an operation on arrays of this level that are all constants."""
+
+    def writable(self, value: Value) -> "ArrayVar":
+        """An array of constants that may be written to."""
+
+    def element(self, value: Value, cell: int) -> Real:
+        """The scalar of a cell."""
+
+    def adopt(self, y: Value) -> ArrayValue:
+        """An object array with numbers of this level as an array variable."""
 
 
 class Joined(Protocol):
@@ -335,7 +407,7 @@ def is_direct(a: ArrayVar) -> bool:
     return a._index > 0 and (a._base is None or a._base._index > 0)
 
 
-def affine(owner: ChainStack, value: ArrayValue, index: int) -> ArrayVar:
+def affine(owner: ArraySlab, value: ArrayValue, index: int) -> ArrayVar:
     """An array whose cells follow one another from `index`."""
     z = ArrayVar()
     z._owner = owner
@@ -352,7 +424,7 @@ def affine(owner: ChainStack, value: ArrayValue, index: int) -> ArrayVar:
     return z
 
 
-def blocks_of(owner: ChainStack, value: np.ndarray, blocks: "Joined") -> ArrayVar:
+def blocks_of(owner: ArraySlab, value: np.ndarray, blocks: "Joined") -> ArrayVar:
     """An array that is made of blocks of affine ones."""
     z = ArrayVar()
     z._owner = owner
@@ -365,7 +437,7 @@ def blocks_of(owner: ChainStack, value: np.ndarray, blocks: "Joined") -> ArrayVa
     return z
 
 
-def scatter(owner: ChainStack, value: ArrayValue, cells: np.ndarray) -> ArrayVar:
+def scatter(owner: ArraySlab, value: ArrayValue, cells: np.ndarray) -> ArrayVar:
     """An array with these values and cells."""
     z = ArrayVar()
     z._owner = owner
@@ -378,12 +450,12 @@ def scatter(owner: ChainStack, value: ArrayValue, cells: np.ndarray) -> ArrayVar
     return z
 
 
-def is_own(x: object, owner: ChainStack) -> bool:
+def is_own(x: object, owner: ArraySlab) -> bool:
     """Whether x is a variable, scalar or array, of this stack."""
     return isinstance(x, (Var, Array)) and x._owner is owner
 
 
-def scalar_parts(x: Real, owner: ChainStack) -> tuple[Real, int]:
+def scalar_parts(x: Real, owner: ArraySlab) -> tuple[Real, int]:
     """(value, cell) of an element: a number of some level, or a plain one."""
     if isinstance(x, Number) and x._owner is owner:
         return x._value, x._index  # type: ignore[attr-defined]

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.engines.matrix.array_records import Operand
-from contad.engines.matrix.array_slab import ArraySlab
-from contad.engines.matrix.array_var import ArrayVar
+from contad.engines.matrix.array_var import ArraySlab, ArrayVar
 from contad.engines.matrix.matrix_products import ProductFactor, factor_of
 from contad.engines.matrix.matrix_steps import (
     ADJOINT,

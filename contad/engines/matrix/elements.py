@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from contad.engines.matrix.array_slab import ArraySlab
-from contad.engines.matrix.array_var import ArrayVar, is_own, scalar_parts, scatter
+from contad.engines.matrix.array_var import ArraySlab, ArrayVar, is_own, scalar_parts, scatter
 from contad.errors import UnsupportedError
 from contad.variables.arguments import array as float_array, fail, kind_of, operand
 from contad.variables.array import Array, numbers_in, require_no_inner

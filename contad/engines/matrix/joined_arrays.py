@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.matrix.array_slab import ArraySlab
-from contad.engines.matrix.array_var import ArrayVar, blocks_of, is_direct
+from contad.engines.matrix.array_var import ArraySlab, ArrayVar, blocks_of, is_direct
 from contad.engines.stream.record_head import CELLS, LINEAR, STRIDED
 from contad.engines.stream.record_stream import LONG
 from contad.rules.numpy_functions import entry_of, register

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from contad.engines.matrix.array_slab import ArraySlab
-from contad.engines.matrix.array_var import ArrayVar
+from contad.engines.matrix.array_var import ArraySlab, ArrayVar
 from contad.engines.matrix.kernel_of_products import KERNEL, bind_products
 from contad.engines.stream.kernels import WRITTEN, WRITTEN_STEPS
 from contad.engines.stream.pullbacks import Part, accumulate, block_of

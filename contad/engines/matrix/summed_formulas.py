@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from contad.compiled_rules.compiled_sums import has_sum_function
-from contad.engines.matrix.array_slab import ArraySlab
-from contad.engines.matrix.array_var import ArrayVar
+from contad.engines.matrix.array_var import ArraySlab, ArrayVar
 from contad.engines.stream.record_head import JOIN, LINEAR, STRIDED
 from contad.rules.float_loops import LoopKey, float_loop
 from contad.rules.numpy_sums import numpy_sum

@@ -14,7 +14,7 @@ import numpy as np
 
 from contad.engines.matrix.matrix_products import ProductPullback
 from contad.engines.stream.pullbacks import Continuation, Part, Pullback
-from contad.rules.bent_arguments import bent_pairs
+from contad.rules.body_derivatives import bent_pairs
 from contad.variables.open_types import Rule
 
 MOST_EXPLICIT = 20_000_000  # products of elements that are told apart in one product of matrices

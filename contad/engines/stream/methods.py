@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from contad.rules.operators import ARITHMETIC
+from contad.rules.body import ARITHMETIC
 from contad.rules.scalar_rule import ScalarRule, is_nested
 from contad.variables.number import Number
 from contad.variables.open_types import Function, Value

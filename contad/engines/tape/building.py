@@ -8,13 +8,12 @@ from typing import Any
 import numba
 from numba import types
 
-import contad.engines.tape.contad_functions
-import contad.engines.tape.conversions
 import contad.engines.tape.elementwise_loops
 import contad.engines.tape.numpy_decompositions
 import contad.engines.tape.numpy_products
 import contad.engines.tape.operations
 import contad.engines.tape.row_functions
+import contad.engines.tape.rule_records
 import contad.engines.tape.whole_arrays  # noqa: F401
 from contad.compile.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS, load_cached, write_options
 from contad.engines.tape.active_numbers import (
@@ -30,8 +29,7 @@ from contad.engines.tape.active_numbers import (
 from contad.engines.tape.arrays import VARIABLE_BYTES, ActiveArray, is_active_array
 from contad.engines.tape.new_arrays import replacements
 from contad.engines.tape.rebuild import Rebuilt
-from contad.engines.tape.recursion import require_settled
-from contad.engines.tape.refusals import refusal
+from contad.engines.tape.refusals import refusal, require_settled
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import ContadError, UnsupportedError
 from contad.numba_functions.fingerprint import fingerprint
@@ -301,3 +299,20 @@ class TapePlan:
             elif is_active_array(leaf.type):
                 lines.append(f"    seed(header, {leaf.text}, {bar.text})")
         return lines
+
+
+# ---- in words --------------------------------------------------------------------------------------------------------
+def explain(request: Request) -> str:
+    """What is differentiated, and what is stored."""
+    lines = ["variables run through the function, compiled for them, and push records"]
+    for k in request.argnums:
+        kinds = [(leaf.text, is_array(leaf.type)) for leaf in leaves(f"argument {k}", request.types[k])]
+        lines += [f"  {text}: {'array of variables' if array else 'variable'}" for text, array in kinds]
+    if request.mode == "jvp":
+        lines[0] = "duals run through the function, compiled for them"
+        lines.append("  every number carries its tangent (16 bytes); nothing is recorded")
+    else:
+        lines.append(
+            "  stores, per operation on variables, two partials and two cells (24 bytes) and an adjoint (8 bytes)"
+        )
+    return "\n".join(lines)

@@ -19,7 +19,7 @@ from contad.compiled_rules.elementwise_calls import PLAIN
 from contad.engines.tape.arrays import ActiveArray, is_active_array, zeros_of
 from contad.engines.tape.variables import Active
 from contad.errors import UnsupportedError
-from contad.rules.operators import ARITHMETIC, COMPARISONS
+from contad.rules.body import ARITHMETIC, COMPARISONS
 from contad.rules.scalar_rule import rules
 
 _OPERATORS = {name: getattr(operator, name) for name in (*ARITHMETIC, "neg")}

@@ -20,7 +20,7 @@ from contad.compiled_rules.elementwise_calls import MAKERS, PLAIN
 from contad.compiled_rules.rules import partial_function, value_function
 from contad.engines.tape.arrays import zeros_of
 from contad.engines.tape.variables import Active, emit_chain
-from contad.rules.operators import ARITHMETIC, functions_of
+from contad.rules.body import ARITHMETIC, functions_of
 from contad.rules.scalar_rule import ScalarRule, rule, rules
 
 _IN_PLACE = {getattr(operator, f"i{name}"): getattr(operator, name) for name in ARITHMETIC}

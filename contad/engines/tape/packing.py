@@ -11,7 +11,7 @@ from numba import types
 
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
-from contad.compiled_rules.saved_values import leaves
+from contad.compiled_rules.user_rules import leaves
 
 _LARGEST = 2**53  # of the integers that floats hold
 

@@ -1,14 +1,15 @@
-"""What Numba cannot type on variables, as an error of contad's that names the user's line and what to do."""
+"""What Numba cannot type on variables, or types too early: an error that names the user's line and what to do."""
 
 import linecache
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from numba import NumbaError
 
-from contad.compile.numba_code import places_of_typing
+from contad.compile.numba_code import places_of_typing, recursive_calls
 from contad.errors import OWN_FILES, ContadError, RuleError, UnsupportedError
 
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
@@ -106,3 +107,24 @@ def _find_said(text: str) -> str:
         ):
             return re.sub(r"<(?:built-in )?function (\S+)(?: at 0x[0-9a-f]+)?>", r"\1", said)[:200]
     return ""
+
+
+# ---- calls of recursive functions ------------------------------------------------------------------------------------
+# Numba types functions that call each other in a circle while they are not fully known: a call then gets the type of
+# those returns that are, and keeps it where a later return changes it. A call that expects a number of a function that
+# returns a variable would read other memory.
+
+
+def require_settled(dispatchers: Iterable[Any]) -> None:
+    """Raises UnsupportedError where a compiled call of a recursive function has another type than the function."""
+    for dispatcher in dispatchers:
+        for compiled in dispatcher.overloads.values():
+            for place, callee, signature in recursive_calls(compiled):
+                found = callee.overloads.get(tuple(signature.args))
+                if found is None or found.signature.return_type != signature.return_type:
+                    name = callee.py_func.__name__
+                    raise UnsupportedError(
+                        f"{place.filename}:{place.line}: {dispatcher.py_func.__name__}: Numba compiles this call "
+                        f"of {name}, which is mutually recursive, before it knows what {name} returns; let every "
+                        "return depend on the arguments, as 1.0 + 0.0 * x, or write a loop"
+                    )

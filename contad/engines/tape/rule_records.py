@@ -16,11 +16,13 @@ from numba.extending import intrinsic
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.emitting import cgutils
 from contad.compile.machine_code import njit
-from contad.compile.overloads import overload_by_text
+from contad.compile.overloads import add_overload, overload_by_text
 from contad.compile.words import WORD
-from contad.compiled_rules.saved_values import as_read, require_packable
+from contad.compiled_rules.callables import is_plain, stop_each
+from contad.compiled_rules.line_parts import PARTS
 from contad.compiled_rules.user_rules import (
     DERIVE,
+    as_read,
     backward_of,
     backward_types,
     compile_parts,
@@ -28,6 +30,7 @@ from contad.compiled_rules.user_rules import (
     names_of,
     parameters_of,
     require_cotangent,
+    require_packable,
     text_of,
     transposed_backward,
     wrong_shape,
@@ -48,6 +51,7 @@ from contad.engines.tape.block_records import (
 from contad.engines.tape.packing import count_text, put_array, put_elements, put_lines, read_text, require_exact
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import RuleError, UnsupportedError
+from contad.ops.logic import stop_gradient
 from contad.rules.compilable import Parts, WithParts
 
 _registered: set[WithParts] = set()
@@ -238,3 +242,29 @@ def _address_within(function: Callable[..., Any]) -> Callable[[], int]:
 
     made: Callable[[], int] = address
     return made
+
+
+# ---- functions of contad's own: what makes constants -----------------------------------------------------------------
+@add_overload(stop_gradient)
+def _stop_gradient(x: Any) -> Any:
+    """The plain number; of an array one of constants, so that a name may hold either; of a tuple one of these."""
+    if isinstance(x, Active):
+        return lambda x: x.value
+    if is_active_array(x):
+        zeros = zeros_of[x.dtype]
+
+        def of_array(x: Any) -> Any:
+            """Constants."""
+            made = zeros(x.size)
+            for k, element in enumerate(x.flat):
+                made[k] = element.value
+            return made.reshape(x.shape)
+
+        return of_array
+    if isinstance(x, types.BaseTuple) and not isinstance(x, types.BaseNamedTuple) and not is_plain(x):
+        return stop_each(len(x))
+    return None
+
+
+for _rule in PARTS:
+    register_user_rule(_rule)

@@ -53,16 +53,6 @@ def test_arrays_of_any_shape(shape, allocations):
     assert allocations() == (3 if few else 12)
 
 
-def test_lengths_that_are_none_are_refused():
-    @njit
-    def f(n):
-        return lent_zeros(0, (n, 2)).size + lent_empty(1, (n,)).size
-
-    assert f(3) == 9
-    with pytest.raises(ValueError, match="negative"):
-        f(-1)
-
-
 @njit
 def density(beta, x, y):
     residual = y - x @ beta

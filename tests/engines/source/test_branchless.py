@@ -1,6 +1,5 @@
 """Long straight-line code has few blocks, so that the time it takes to compile grows with its length; what it means."""
 
-import linecache
 import math
 import sys
 
@@ -16,15 +15,12 @@ from contad.engines.source.writing.branchless import chain, select
 from contad.numba_functions.request import Request
 from tests.engines.source.trees import function_of as tree_of, text_of
 from tests.judges.light_compiling import whole
+from tests.random_programs.generated_programs import run
 
 
 def function_of(text, name):
     """The function f of a text, whose source can be read."""
-    file = f"<{name}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    names = {"np": np, "math": math}
-    exec(compile(text, file, "exec"), names)
-    return numba.njit(names["f"])
+    return numba.njit(run(text, f"<{name}>", {"np": np, "math": math})["f"])
 
 
 def statements(statement, n):

@@ -14,8 +14,8 @@ import pytest
 
 import contad
 from contad.errors import UnsupportedError
-
-X, V = np.array([0.3, -0.4, 0.7, 0.2]), np.array([0.5, 0.1, -0.3, 0.9])
+from tests.engines.source.programs.derivative_calls import CALLERS, DERIVATIVE_CALLS, V, X
+from tests.engines.source.programs.harness import function_of, plain
 
 
 # ---- by formulas in many digits --------------------------------------------------------------------------------------
@@ -66,143 +66,10 @@ def test_up_to_the_third_order():
 
 
 # ---- each of the derivatives -----------------------------------------------------------------------------------------
-def chain(x):
-    total = 0.0
-    for i in range(len(x) - 1):
-        total += np.exp(0.3 * x[i]) * x[i + 1] ** 2 + np.sin(x[i])
-    return total
-
-
-def scaled(x, a):
-    return np.sum(np.exp(a * x) * x)
-
-
-def turned(x):
-    return np.exp(0.5 * x) * x[::-1]
-
-
-def of_pair(pair):
-    return np.sum(pair[0] ** 3) * np.exp(pair[1])
-
-
-def counted(a, n, t):
-    total = 0.0
-    for i in range(n):
-        total += np.sin(a[0] * t) * (i + 1)
-    return total * a[1]
-
-
-def bump(t):
-    return np.exp(t) * np.sin(t)
-
-
-PLAIN = (chain, scaled, turned, of_pair, counted, bump)
-
-
-def by_grad(x):
-    found = np.sin(contad.grad(chain)(x))
-    return np.sum(found)
-
-
-def by_value(x):
-    value, _ = contad.value_and_grad(chain)(x)
-    return value * value
-
-
-def by_value_and_other_argument(x):
-    value, slope = contad.value_and_grad(scaled)(x, x[0])
-    return value * np.sum(np.sin(slope))
-
-
-def by_several(x):
-    slope, other = contad.grad(scaled, (0, 1))(x, x[0])
-    return np.sum(np.sin(slope)) * other
-
-
-def by_tuple(x):
-    slope = contad.grad(of_pair)((x, x[1]))
-    return np.sum(np.sin(slope[0])) * slope[1]
-
-
-def by_count(x):
-    slope, other = contad.grad(counted, (0, 2))(x[:2], 3, x[2])
-    return np.sin(slope[1]) * other + slope[0]
-
-
-def by_product(x):
-    return np.sum(np.sin(contad.hvp(chain)(x, x * 0.5)))
-
-
-def by_tangent(x):
-    value, slope = contad.jvp(chain, (x,), (x * x,))
-    return value * np.sin(slope)
-
-
-def by_tangent_of_array(x):
-    value, slope = contad.jvp(turned, (x,), (x * x,))
-    return np.sum(value * np.sin(slope))
-
-
-def by_tangent_of_gradient(x):
-    value, slope = contad.jvp(contad.grad(chain), (x,), (x * x,))
-    return np.sum(value * np.sin(slope))
-
-
-def by_repeated(x):
-    return np.sin(contad.grad(contad.grad(contad.grad(bump)))(x[0])) * x[1]
-
-
-def by_hessian(x):
-    blocks = contad.hessian(scaled, (0, 1))(x, x[0])
-    return np.sum(np.sin(blocks[0][0])) * np.sum(blocks[0][1] * x) * blocks[1][1]
-
-
-def by_jacobian(x):
-    return np.sum(np.sin(contad.jacobian(turned)(x)))
-
-
-def by_columns(x):
-    return np.sum(np.sin(contad.jacfwd(turned)(x)))
-
-
-def by_trace(x):
-    return contad.laplacian(chain)(x) * x[0]
-
-
-def downhill(x):
-    y = x.copy()
-    for _ in range(3):
-        y = y - 0.1 * contad.grad(chain)(y)
-        if y[0] > 0.1:
-            y[0] = y[0] * np.sin(y[1])
-    return np.sum(y * y)
-
-
-def newton(x):
-    y = 0.1 * x
-    for _ in range(2):
-        matrix = contad.hessian(chain)(y) + 5.0 * np.eye(len(x))
-        y = y - np.linalg.solve(matrix, contad.grad(chain)(y) + x)
-    return np.sum(y * y)
-
-
-CALLERS = [
-    by_grad, by_value, by_value_and_other_argument, by_several, by_tuple, by_count, by_product, by_tangent,
-    by_tangent_of_array, by_tangent_of_gradient, by_repeated, by_hessian, by_jacobian, by_columns, by_trace, downhill,
-    newton,
-]  # fmt: skip
-
-
-def in_numba(f):
-    """The same function, and all that it calls, by Numba."""
-    known = {g.__name__: numba.njit(g) for g in PLAIN} | {"np": np, "contad": contad}
-    return numba.njit(type(f)(f.__code__, known, f.__name__))
-
-
-def check_against_plain(f):
+def check_against_plain(name):
     """All derivatives up to the second order, and the third along vectors, by one engine; warnings are errors."""
-    compiled = in_numba(f)
-    names = []
+    compiled = function_of(DERIVATIVE_CALLS, CALLERS[name], name)
+    f, names = plain(DERIVATIVE_CALLS, compiled), []
 
     def call(derivative, *args):
         names.append(contad.engine_name(derivative, args=args))
@@ -226,17 +93,22 @@ def check_against_plain(f):
 
 
 @pytest.mark.long  # some ten seconds of compilation each; formulas above are a sample
-@pytest.mark.parametrize("f", CALLERS, ids=lambda f: f.__name__)
-def test_each_derivative_to_the_third_order(f):
-    check_against_plain(f)
+@pytest.mark.parametrize("name", CALLERS)
+def test_each_derivative_to_the_third_order(name):
+    check_against_plain(name)
 
 
 @numba.njit
 def mixed(x, v):
-    return np.sum(contad.hvp(chain_in_numba)(x, v * x[0]))
+    return np.sum(contad.hvp(chain)(x, v * x[0]))
 
 
-chain_in_numba = numba.njit(chain)
+@numba.njit
+def chain(x):
+    total = 0.0
+    for i in range(len(x) - 1):
+        total += np.exp(0.3 * x[i]) * x[i + 1] ** 2 + np.sin(x[i])
+    return total
 
 
 def test_products_are_one_operation_each_and_are_shown():

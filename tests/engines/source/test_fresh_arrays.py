@@ -1,140 +1,20 @@
-"""Arrays that loops and branches make anew: contents are carried, names may alias, and writes are right or refused."""
+"""Random programs whose loops and branches make arrays anew, under names that may alias: right, or refused."""
 
 import contextlib
 import random
-import re
 
 import numpy as np
 import pytest
 
 import contad
 from contad.engines.source.reading import fresh_arrays
-from contad.errors import EngineLimitError, UnsupportedError
+from contad.errors import UnsupportedError
 from contad.functions.python_copy import python_twin
-from tests.engines.source.bodies import ARGUMENTS, agree, bodies_in, function_of, generated
-from tests.engines.source.bodies_of_fresh_arrays import RIGHT, SHRINKING
+from tests.engines.source.programs.fresh_arrays import FRESH_ARRAYS
+from tests.engines.source.programs.harness import ARGUMENTS, function_of, run
 from tests.judges.samples import shortened
 from tests.random_programs import generated_programs
 
-# ---- written out -----------------------------------------------------------------------------------------------------
-# two names of one array, of which one is written: a loop has two copies
-REFUSED = bodies_in("""\
-u = x
-for i in range(k):
-    u[0] = a
-    u = u * 0.7
-return np.sum(u * x)
-
-u = x.copy()
-w = u
-for i in range(k):
-    u[0] = a
-    u = u * 0.7
-return np.sum(u * w)
-
-u = x.copy()
-w = x * 2.0
-for i in range(k):
-    w[1] = 3.0
-    u = u * 0.7
-    w = u
-return np.sum(u * w)
-
-u = x.copy()
-w = x * 2.0
-for i in range(k - 2):
-    u = u * 0.7
-    w = u
-u[0] = 4.0
-return np.sum(u * w) * a
-
-u = x
-for i in range(k - 2):
-    u = u * 0.7
-x[0] = 4.0
-return np.sum(u * u) * a
-
-w = x.copy()
-u = x * 2.0
-s = a
-for i in range(3):
-    w[0] += 1.0
-    s += u[0]
-    u = w
-    for j in range(i):
-        u = u + a
-return s
-
-""")
-
-
-@pytest.mark.parametrize("body", RIGHT)
-def test_contents_are_carried(body):
-    agree(body)
-
-
-@pytest.mark.parametrize("body", REFUSED)
-def test_writes_into_what_has_two_names_are_refused(body):
-    line = 2 + next(n for n, text in enumerate(body.splitlines(), 1) if re.search(r"\[\d\] \+?= ", text))
-    with pytest.raises(UnsupportedError, match=rf":{line}: f: a write into an array that may be the one named [uw], "):
-        agree(body)
-
-
-@pytest.mark.parametrize("body", SHRINKING)
-def test_arrays_become_shorter_from_iteration_to_iteration(body):
-    agree(body)
-
-
-LONGER = """
-u = x[:1] * a
-for i in range(3):
-    w = np.zeros(len(u) + 1)
-    w[1:] = u
-    u = w
-return np.sum(u * u)
-
-n = 2
-u = np.zeros(n) + a
-for i in range(3):
-    n = n + 1
-    w = u
-    u = np.zeros(n)
-    u[: n - 1] = w
-return np.sum(u)
-
-n = 2
-u = np.zeros(n) + a
-while n < 5:
-    n += 1
-    u = np.ones(n) * u[0]
-return np.sum(u)
-
-k = 5
-u = x * a
-while k > 1:
-    k -= 1
-    u = np.ones(2 * k) * u[1] * x[k]
-return np.sum(u)
-""".strip("\n").split("\n\n")
-
-
-@pytest.mark.parametrize("body", LONGER)
-def test_arrays_become_longer_from_iteration_to_iteration(body):
-    agree(body)
-
-
-def test_an_array_that_grows_by_what_must_not_be_drawn_twice_is_refused():
-    body = "u = x * a\nfor i in range(3):\n    u = np.append(u, u[: np.random.randint(3)])\nreturn np.sum(u)"
-    with pytest.raises(UnsupportedError, match="the array u, which may have another length after each iteration"):
-        agree(body)
-
-
-def test_an_array_that_is_replaced_by_one_of_another_length_is_an_error():
-    with pytest.raises(EngineLimitError, match="an array that a loop carries changes its shape"):
-        agree("u = x * a\nfor i in range(3):\n    u = m[0] * a\nreturn np.sum(u)")
-
-
-# ---- random programs with two names for one array --------------------------------------------------------------------
 STATEMENTS = (
     "{c} = {d}", "{c} = {d} * 0.9 + 0.1 * x", "{c} = np.sin({d})", "{c}[{i}] = {d}[{j}] * a", "{c}[{i}] += 0.3",
     "{c}, {d} = {d}, {c}", "{c} = {d}[::-1]", "{c} = {d}.copy()", "{c}[:] = {d}", "{c} = np.ones(5) * a",
@@ -182,11 +62,11 @@ def aliasing(seed):
 
 def outcome(seed):
     """None where the generated derivative agrees, "refused", or what is wrong."""
-    f = function_of(aliasing(seed), seed)
+    f = function_of(FRESH_ARRAYS, aliasing(seed), str(seed))
     args = generated_programs.copied(ARGUMENTS)
     expected_value = f.py_func(*generated_programs.copied(args))
     try:
-        got_value, got = generated(f, args)
+        got_value, got = run(FRESH_ARRAYS, f)(*args)
     except UnsupportedError:
         return "refused"
     if not np.isclose(got_value, expected_value, rtol=1e-10):

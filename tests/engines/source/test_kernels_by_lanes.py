@@ -2,7 +2,6 @@
 for all directions, which all of them read, and adjoints that differ.
 """
 
-import linecache
 from zlib import crc32
 
 import numba
@@ -14,6 +13,7 @@ from contad.engines.source.runtime import line_kernels, matrix_kernels, row_kern
 from contad.engines.source.runtime.workspace import workspace
 from contad.kernels.lanes import as_floats, lanes_zeros
 from tests.judges.samples import sampled
+from tests.random_programs.generated_programs import run
 
 COUNT = 4
 KERNELS = {name: x for module in (row_kernels, matrix_kernels, line_kernels) for name, x in vars(module).items()}
@@ -133,11 +133,8 @@ def draw(rng, shape):
 def run_kernel(name, are_same):
     """Pairs of adjoints of the operands: of all directions together, and of one at a time."""
     text, rng = LanesText(name, are_same), np.random.default_rng(crc32(name.encode()))
-    filename = f"<{name} by lanes, {are_same}>"
-    source = text.write()
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     made = {**KERNELS, "np": np, "workspace": workspace, "as_floats": as_floats, "lanes_zeros": lanes_zeros}
-    exec(compile(source, filename, "exec"), made)
+    run(text.write(), f"<{name} by lanes, {are_same}>", made)
     given = [x if np.ndim(x) == 0 else np.ascontiguousarray(x) for x in CALLS[name][0]]
     for i, x in enumerate(text.names):
         if x in text.wide:

@@ -6,20 +6,16 @@ import pytest
 
 import contad
 from contad.engines.source.build import derivative_of
-from contad.engines.source.reading.ladders import LONGEST, without_ladders
+from contad.engines.source.reading.exits import LONGEST, without_ladders
 from contad.numba_functions.writes import may_write_arrays
-from tests.engines.source.bodies import ARGUMENTS, agree, function_of, request
-from tests.engines.source.bodies_of_ladders import LADDERS, ladder
-
-
-@pytest.mark.parametrize("name", LADDERS)
-def test_ladders_agree_with_the_function(name):
-    agree(LADDERS[name])
+from tests.engines.source.agreement import request
+from tests.engines.source.programs.harness import ARGUMENTS, function_of, require_right
+from tests.engines.source.programs.ladders import LADDERS, LONG_LADDERS, ladder
 
 
 @pytest.mark.long
 def test_a_ladder_is_compiled_and_explained():
-    f = function_of(LADDERS["writes"], "ladder")
+    f = function_of(LONG_LADDERS, LADDERS["writes"], "ladder")
     assert "engine generated" in contad.explain(contad.grad(f), *ARGUMENTS)
 
 
@@ -39,7 +35,7 @@ def test_every_rung_is_kept_in_order(n):
 
 def test_a_sum_of_thousands_of_terms_is_read_and_written():
     terms = [f"x[{j % 5}] * {j}.0 * a" if j % 2 else f"math.sin(a * {j}.0)" for j in range(2000)]
-    f = function_of(f"return {' + '.join(terms)}")
-    assert len(derivative_of(request(f)).source().splitlines()) < 10_000
+    f = function_of(LONG_LADDERS, f"return {' + '.join(terms)}")
+    assert len(derivative_of(request(f, *ARGUMENTS, argnums=(0, 1))).source().splitlines()) < 10_000
     assert not may_write_arrays(f)
-    agree(f"return {' + '.join(terms[:300])}")
+    require_right(LONG_LADDERS._replace(takes={"sum": f"return {' + '.join(terms[:300])}"}), "sum")

@@ -19,8 +19,8 @@ from contad.ops.products import left_cotangent, right_cotangent
 from contad.scipy import linalg
 from contad.variables.trees import flatten
 from tests.engines import matrix_programs
-from tests.engines.source import functions_of_matrices
 from tests.engines.source.plain_text import generate, put_together, take_lane
+from tests.engines.source.programs.matrix_functions import MATRICES, A, X, function_named
 from tests.judges.samples import sampled
 from tests.random_programs.generated_programs import copied
 
@@ -29,9 +29,7 @@ MODULES = {x.__name__.rpartition(".")[2]: x for x in (row_kernels, matrix_kernel
 RNG = np.random.default_rng(7)
 # what is left out: squares of least squares, which are given an element in machine code alone
 PROGRAMS = {
-    f.__name__: (numba.njit(f), [functions_of_matrices.X, functions_of_matrices.A], (0,))
-    for f in functions_of_matrices.MATRICES
-    if "least_squares" not in f.__name__
+    name: (function_named(name), [X, A], (0,)) for name in MATRICES if "least squares" not in name
 }
 PROGRAMS |= {
     f.__name__: (f, matrix_programs.SHAPES, (0, 1, 2, 3)) for f in (matrix_programs.spectra, matrix_programs.powers)
@@ -126,7 +124,7 @@ def test_a_solver_factors_once_for_all_directions():
 
 def test_a_text_factors_outside_of_loops():
     """For eight directions as many calls as for one: a factor for the value, and one for all tangents."""
-    f, args, argnums = PROGRAMS["of_solve"]
+    f, args, argnums = PROGRAMS["solve"]
     texts = [
         derivative_of(Request(f.py_func, f, tuple(map(numba.typeof, args)), argnums, False, "hvp", (), n)).source()
         for n in (1, 8)

@@ -7,7 +7,7 @@ from numba import njit
 import contad
 from contad.engines.source.runtime.lent_arrays import lent_empty, lent_zeros
 from contad.memory.arena import memory_in_use
-from tests.engines.source.nests_of_loops import factor
+from tests.engines.source.programs.unchanged import factor
 
 LINE = 64  # bytes
 

@@ -1,6 +1,5 @@
 """Checkpointed loops: to the last bit the derivatives of plain ones, with memory that grows with the root."""
 
-import types
 import warnings
 
 import numpy as np
@@ -10,16 +9,12 @@ from numba import njit
 import contad
 from contad.engines.source.writing.segment_text import SegmentWriter
 from contad.memory.arena import memory_in_use
-from tests.engines.source import bodies_of_long_loops as bodies
 from tests.engines.source.plain_text import generate
+from tests.engines.source.programs.segments import MARKED, marked_and_plain, point
 
-NAMES = [
-    name for name, f in vars(bodies).items() if isinstance(f, types.FunctionType) and f is not contad.checkpointed
-]
 LENGTHS = (0, 1, 2, 3, 5, 16, 29)
-OF_VECTORS = {"table_of_rows", "rows_of_expressions", "rows_added_to", "in_place", "two_levels"}
 CHEAP = {"recurrence"}  # to compile
-compiled = [pytest.param(name, marks=[] if name in CHEAP else [pytest.mark.long]) for name in NAMES]
+compiled = [pytest.param(name, marks=[] if name in CHEAP else [pytest.mark.long]) for name in MARKED]
 
 
 @njit
@@ -27,22 +22,8 @@ def unmarked(iterable):
     return iterable
 
 
-def with_mark(name, mark):
-    """A body as a Numba function, with this function around ranges."""
-    f = getattr(bodies, name)
-    return njit(types.FunctionType(f.__code__, vars(bodies) | {"checkpointed": mark}, name))
-
-
-def marked_and_plain(name):
-    return [with_mark(name, mark) for mark in (contad.checkpointed, unmarked)]
-
-
-def point(name):
-    return np.array([0.4, 0.7, 0.2]) if name in OF_VECTORS else 0.4
-
-
 def lengths(name):
-    return LENGTHS[1:] if name == "with_a_break" else LENGTHS  # it reads the index after the loop
+    return LENGTHS[1:] if name == "with a break" else LENGTHS  # it reads the index after the loop
 
 
 def require_equal(a, b, what):
@@ -65,13 +46,13 @@ def same_text(name, mode="value_and_grad"):
 
 
 # ---- derivatives -----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "returned_array"])
+@pytest.mark.parametrize("name", [name for name in MARKED if name != "returned array"])
 def test_gradients_are_those_of_plain_loops(name):
     with np.errstate(all="ignore"):
         same_text(name)
 
 
-@pytest.mark.parametrize("name", ["recurrence", "table_of_rows", "in_place", "with_a_break"])
+@pytest.mark.parametrize("name", ["recurrence", "table of rows", "in place", "with a break"])
 def test_products_with_hessians_are_those_of_plain_loops(name):
     same_text(name, "hvp")
 
@@ -79,7 +60,7 @@ def test_products_with_hessians_are_those_of_plain_loops(name):
 @pytest.mark.parametrize("name", compiled)
 def test_compiled_gradients_are_those_of_plain_loops(name):
     marked, plain = (
-        contad.value_and_grad(f, has_aux=name == "returned_array", engine="generated") for f in marked_and_plain(name)
+        contad.value_and_grad(f, has_aux=name == "returned array", engine="generated") for f in marked_and_plain(name)
     )
     for n in (*lengths(name), 100):
         require_equal(marked(point(name), n), plain(point(name), n), n)
@@ -88,7 +69,7 @@ def test_compiled_gradients_are_those_of_plain_loops(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["recurrence", "two_levels", "rows_added_to", "nested_loops"])
+@pytest.mark.parametrize("name", ["recurrence", "two levels", "rows added to", "nested loops"])
 def test_hessians_are_those_of_plain_loops(name):
     marked, plain = marked_and_plain(name)
     x, n = point(name), 23
@@ -102,7 +83,7 @@ def test_hessians_are_those_of_plain_loops(name):
     "engine", ["closures", *(pytest.param(name, marks=pytest.mark.long) for name in ("tape", "matrix", "records"))]
 )
 def test_other_engines_take_a_plain_loop(engine):
-    marked = with_mark("with_continue", contad.checkpointed)
+    marked, _ = marked_and_plain("with continue")
     function = marked if engine == "tape" else marked.py_func
     expected = contad.grad(marked, engine="generated")(0.4, 29)
     assert np.isclose(contad.grad(function, engine=engine)(0.4, 29), expected, rtol=1e-12)
@@ -232,7 +213,7 @@ def test_a_loop_that_draws_is_not_run_again():
 
 # ---- planted bugs ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("method", "name"), [("_restore_carried", "recurrence"), ("_find_disturbed", "sum_that_is_shown")]
+    ("method", "name"), [("_restore_carried", "recurrence"), ("_find_disturbed", "sum that is shown")]
 )
 def test_planted_bugs_are_noticed(method, name, monkeypatch):
     monkeypatch.setattr(SegmentWriter, method, lambda self, o, *rest: [])
@@ -244,7 +225,7 @@ def test_planted_bugs_are_noticed(method, name, monkeypatch):
 
 def test_arrays_are_put_back(monkeypatch):
     monkeypatch.setattr("contad.engines.source.runtime.kept_parts.put_part_back", lambda work, place, part: None)
-    for name in ("in_place", "rows_added_to", "smoothed_ahead", "written_afterwards", "integers_carried"):
+    for name in ("in place", "rows added to", "smoothed ahead", "written afterwards", "integers carried"):
         marked, plain = marked_and_plain(name)
         args = (point(name), 16)
         runs = [generate(f, args, (0,))(*args) for f in (marked, plain)]

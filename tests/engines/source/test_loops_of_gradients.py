@@ -11,7 +11,7 @@ from contad.engines.source import source
 from contad.engines.source.writing import derivative_text
 from contad.testing import expect_ad
 from tests.engines.source.agreement import agree, as_python, flat, request
-from tests.engines.source.nests_of_loops import factor
+from tests.engines.source.programs.unchanged import factor
 
 
 def text_of(f, *args):

@@ -14,7 +14,7 @@ from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.functions.python_copy import Flags
 from contad.patterns.closure import hessian_pattern, jacobian_pattern
-from tests.engines.source.grids_and_chains import HESSIANS, JACOBIANS
+from tests.engines.source.grids_and_chains import BY_NAME, HESSIANS, JACOBIANS
 from tests.random_programs import dependency_programs
 
 
@@ -34,10 +34,11 @@ def pattern(f, args, find, write=ProgramNodes):
     return find(NotedGraph(graph[: graph[0, 0]], n, np.ravel(nodes)), n, np.ravel(nodes)).toarray()
 
 
-PROGRAMS = [(jacobian_pattern, *x) for x in JACOBIANS.values()] + [(hessian_pattern, *x) for x in HESSIANS.values()]
+PROGRAMS = {name: (jacobian_pattern, BY_NAME[name], *x) for name, x in JACOBIANS.items()}
+PROGRAMS |= {name: (hessian_pattern, BY_NAME[name], *x) for name, x in HESSIANS.items()}
 
 
-@pytest.mark.parametrize(("find", "f", "args", "taken", "of_all"), PROGRAMS, ids=[*JACOBIANS, *HESSIANS])
+@pytest.mark.parametrize(("find", "f", "args", "taken", "of_all"), PROGRAMS.values(), ids=PROGRAMS)
 def test_grids_and_chains(find, f, args, taken, of_all):
     """Every element that is other than zero is there; that of all branches has those of many points."""
     dense = contad.jacobian if find is jacobian_pattern else contad.hessian
@@ -108,7 +109,7 @@ def test_a_planted_bug_of_all_branches_is_noticed(plant, monkeypatch):
 
     def notices(name):
         try:
-            test_grids_and_chains(*next(x for x in PROGRAMS if x[1].__name__ == name))
+            test_grids_and_chains(*PROGRAMS[name])
         except (AssertionError, KeyError):
             return True
         return False

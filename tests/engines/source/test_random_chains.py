@@ -1,6 +1,5 @@
 """Random chains of arrays with names: expressions, loops, slices and sums, whose loops are joined where they may be."""
 
-import linecache
 import random
 
 import numba
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.engines.source.agreement import as_python, request
+from tests.random_programs.generated_programs import run
 
 PROGRAMS = 150  # of one test
 
@@ -63,11 +63,8 @@ class Chain:
 
 def read(seed):
     """The function of a seed, and what it is made from."""
-    text, name = Chain(random.Random(seed)).text, f"<chain {seed}>"
-    linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
-    names = {"np": np}
-    exec(compile(text, name, "exec"), names)
-    return names["f"], text
+    text = Chain(random.Random(seed)).text
+    return run(text, f"<chain {seed}>", {"np": np})["f"], text
 
 
 @pytest.mark.long

@@ -11,6 +11,7 @@ from contad.engines.source.ir.entries import Grid, Object, Point, constant
 from contad.engines.source.planning import store_plan
 from contad.engines.source.reading import (
     call_reader,
+    call_site,
     generators,
     handlers,
     made_containers,
@@ -19,7 +20,7 @@ from contad.engines.source.reading import (
 )
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer
 from contad.engines.source.reading.made_containers import Keyed, Members
-from contad.engines.source.writing import adjoint_sweep, reverse_sweep
+from contad.engines.source.writing import adjoint_sweep
 from tests.judges.samples import sampled
 from tests.random_programs import generated_grammar, generated_programs
 
@@ -88,7 +89,7 @@ def misread_stores(monkeypatch):
 
 
 def forwards_always(monkeypatch):
-    monkeypatch.setattr(reverse_sweep, "any_order", lambda loop, *_: loop.exit is None)
+    monkeypatch.setattr(store_plan.StorePlan, "in_any_order", lambda _, loop: loop.exit is None)
 
 
 def adjoints_assigned(monkeypatch):
@@ -209,7 +210,7 @@ def sorted_copies(monkeypatch):
 
 def outputs_untouched(monkeypatch):
     """A function of NumPy's does not write into the array that is given for its result."""
-    monkeypatch.setattr(call_reader.CallReader, "compute_into", lambda self, out, found, node: out)
+    monkeypatch.setattr(call_site.CallSite, "compute_into", lambda self, out, found: out)
 
 
 def lists_never_grow(monkeypatch):

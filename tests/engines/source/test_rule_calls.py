@@ -198,62 +198,7 @@ def test_patterns_hold_all_that_a_rule_may_depend_on():
     assert np.asarray(pattern.todense()).astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 0, 1]]
 
 
-# ---- what is refused -------------------------------------------------------------------------------------------------
-def _of_text(x):
-    return user_rules.of_text(x)
-
-
-def _option(x):
-    return user_rules.optional(2.0, x)
-
-
-def _half(x):
-    return user_rules.half_a_rule(x, x)[0]
-
-
-def _with_options(x):
-    return user_rules.with_options(x, power=2)[0]
-
-
-def _without_rule(x):
-    return user_rules.without_rule(x)
-
-
-def _too_many(x):
-    return user_rules.too_many(x)
-
-
-def _too_few(x):
-    return clipped(x, bound=1.0, other=2.0)
-
-
-REFUSED = {
-    "what it saves is kept for the reverse sweep; it must be made of numbers": (_of_text, 1.5),
-    "argument 1 is an option and must be a constant": (_option, 1.5),
-    "no derivative with respect to a; declare one": (_half, np.ones(2)),
-    "with_options: inside njit, options without a default stand before": (_with_options, np.ones(2)),
-    "custom_jvp: without_rule: no rule; declare one with": (_without_rule, 1.5),
-    "one cotangent for each of 1 arguments, got 2": (_too_many, 1.5),
-    "the arguments of 'clipped": (_too_few, 1.5),
-}
-
-
-@pytest.mark.parametrize("said", REFUSED)
-def test_refusals_tell_what_is_wrong(said):
-    function, x = REFUSED[said]
-    with pytest.raises(contad.ContadError, match=said):
-        contad.grad(njit(function), engine="generated")(x)
-
-
-def _wrong_shape(a):
-    return user_rules.wrong_shape(a)[0]
-
-
-def test_a_cotangent_of_a_wrong_shape_raises():
-    with pytest.raises(contad.RuleError, match="a cotangent must have the shape of its argument"):
-        as_python(request(njit(_wrong_shape), np.ones(2)))(np.ones(2))
-
-
+# ---- rules that take derivatives -------------------------------------------------------------------------------------
 @njit
 def cube(x):
     return x * x * x

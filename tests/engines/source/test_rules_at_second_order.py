@@ -4,7 +4,6 @@ The rule stands in a function that uses its value and its first argument twice, 
 """
 
 import functools
-import linecache
 import warnings
 
 import numba
@@ -18,6 +17,7 @@ from tests.engines.source.plain_text import generate, numbers
 from tests.judges.accuracy import SLOW, UnresolvedError, second
 from tests.judges.samples import sampled
 from tests.ops.references import REFERENCE
+from tests.random_programs.generated_programs import run
 
 RULES = {rule.name: rule for rule in rules() if rule.__module__.startswith("contad.ops.")}
 STEPS = frozenset(("ceil", "floor", "rint", "trunc", "sign"))  # and what else has no slope is compared with `matrix`
@@ -29,11 +29,7 @@ def function_of(name, arity):
     """The function around a rule."""
     names = [f"x_{k}" for k in range(arity)]
     text = f"def around({', '.join(names)}):\n    z = rule({', '.join(names)})\n    return z * z + z * x_0\n"
-    filename = f"<around {name}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    made = {"rule": RULES[name]}
-    exec(compile(text, filename, "exec"), made)
-    return numba.njit(made["around"])
+    return numba.njit(run(text, f"<around {name}>", {"rule": RULES[name]})["around"])
 
 
 def products(rule, point):

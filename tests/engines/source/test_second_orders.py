@@ -21,21 +21,17 @@ from contad.functions.python_copy import python_twin
 from contad.numba_functions.request import Request
 from contad.variables.trees import flatten
 from tests.engines import matrix_programs, user_rules
-from tests.engines.source import bodies, functions_of_matrices
-from tests.engines.source.bodies_of_fresh_arrays import RIGHT, SHRINKING
-from tests.engines.source.bodies_of_ladders import LADDERS
-from tests.engines.source.bodies_of_statements import AS_NUMBA, AS_PYTHON, HANDED_ON, LAZY
+from tests.engines.source.agreement import request
 from tests.engines.source.plain_text import generate, numbers
+from tests.engines.source.programs.harness import function_of, given_to
+from tests.engines.source.programs.matrix_functions import MATRICES, A, X, function_named
+from tests.engines.source.programs.tables import TABLES
 from tests.front import array_functions, covered
 from tests.judges.planted import known
 from tests.judges.samples import sampled
 from tests.random_programs.generated_programs import copied
 
-BODIES = {
-    "as Python": AS_PYTHON, "lazy": LAZY, "as Numba": AS_NUMBA, "handed on": HANDED_ON, "fresh": RIGHT,
-    "shrinking": SHRINKING, "ladder": list(LADDERS.values()),
-}  # fmt: skip
-# by name; a function as it is or as a body, its arguments and which are differentiated
+# by name; a function or the name of a program of a table, its arguments or table and which are differentiated
 PROGRAMS = {
     f"{item} {f.__name__} {k}": (f, args, (0,)) for item, rows in covered.COVERED.items()
     for k, (f, *args) in enumerate(rows)
@@ -51,23 +47,19 @@ PROGRAMS |= {
 }
 PROGRAMS["matrices systems"] = matrix_programs.systems, matrix_programs.DATA, matrix_programs.SQUARES
 PROGRAMS["matrices filtered"] = matrix_programs.filtered, matrix_programs.KALMAN, matrix_programs.SQUARES
-PROGRAMS |= {
-    f"{kind} {k}": (body, bodies.ARGUMENTS, (0, 1)) for kind, texts in BODIES.items() for k, body in enumerate(texts)
-}
-PROGRAMS |= {
-    f"tangents {f.__name__}": (numba.njit(f), [functions_of_matrices.X, functions_of_matrices.A], (0,))
-    for f in functions_of_matrices.MATRICES
-}
+TABLES_BY_NAME = {f"{table.name}: {name}": (table, body) for table in TABLES for name, body in table.takes.items()}
+PROGRAMS |= {name: (name, table, table.argnums) for name, (table, _) in TABLES_BY_NAME.items()}
+PROGRAMS |= {f"tangents {name}": (function_named(name), [X, A], (0,)) for name in MATRICES}
 # two dozen calls in one function, or singular values that are left out: third derivatives take more source than is
 # compiled
 TOO_LONG = {f"matrices {name}" for name in ("spectra", "factors", "systems", "filtered")}
 TOO_LONG |= {
-    f"tangents of_{name}"
+    f"tangents {name}"
     for name in (
-        "pseudoinverse_of_low_rank", "truncated_pseudoinverse", "truncated_least_squares", "least_squares_of_columns"
+        "pseudoinverse of low rank", "truncated pseudoinverse", "truncated least squares", "least squares of columns"
     )
 }  # fmt: skip
-UNSTEADY = {"tangents of_singular_determinant"}  # differences of its products lose half of the digits
+UNSTEADY = {"tangents singular determinant"}  # differences of its products lose half of the digits
 
 
 # functions with rules of users': a third derivative takes the forward mode of a rule
@@ -111,7 +103,8 @@ def by_differences(run, args, argnums, v, h=1e-5):
 def take(name):
     f, args, argnums = PROGRAMS[name]
     draw = np.random.default_rng(3)
-    f = bodies.function_of(f) if isinstance(f, str) else f
+    if isinstance(f, str):
+        f, args = function_of(*TABLES_BY_NAME[f], f), given_to(args)
     return f, args, argnums, tuple(direction(args[k], draw) for k in argnums)
 
 
@@ -133,7 +126,7 @@ def test_products_with_hessians(name):
     require_close(found, numbers(expected), 1e-9)
 
 
-@pytest.mark.parametrize("name", sampled(PROGRAMS, 60))
+@pytest.mark.parametrize("name", sampled(PROGRAMS, 60, dear=UNSTEADY))
 def test_third_derivatives(name):
     f, args, argnums, v = take(name)
     second = generate(f, args, argnums, "hvp")
@@ -177,12 +170,11 @@ def test_a_product_takes_a_bounded_number_of_operations(name, report):
 
 def test_what_rcond_leaves_out_is_written_where_it_can_be_something():
     """Of NumPy's own rcond it is rounding: no singular values, and fewer loops."""
-    args = [functions_of_matrices.X, functions_of_matrices.A]
-    asked = [
-        Request(f, numba.njit(f), tuple(map(numba.typeof, args)), (0,), False, "hvp")
-        for f in (functions_of_matrices.of_pseudoinverse, functions_of_matrices.of_truncated_pseudoinverse)
+    found = [
+        derivative_of(request(function_named(name), X, A)._replace(mode="hvp")).source()
+        for name in ("pseudoinverse", "truncated pseudoinverse")
     ]
-    whole, truncated = (derivative_of(request).source() for request in asked)
+    whole, truncated = found
     assert "svd" not in whole and "svd" in truncated
     assert 3 * whole.count("for ") < 2 * truncated.count("for ")
 

@@ -1,9 +1,7 @@
 """Callees that are functions of their own: a program grows linearly with what it calls, and every case agrees."""
 
-import linecache
 import math
 
-import numba
 import numpy as np
 import pytest
 from numba import njit
@@ -16,6 +14,9 @@ from contad.engines.source.writing import derivative_text
 from contad.engines.source.writing.called_reverse import find_used
 from contad.errors import UnsupportedError
 from tests.engines.source.agreement import agree, request
+from tests.engines.source.programs.harness import function_of, given_to
+from tests.engines.source.programs.shared_callees import CALLED, SHARED_CALLEES
+from tests.random_programs.generated_programs import run
 
 LOWEST = """
 @njit
@@ -44,9 +45,7 @@ def levels(most):
     names = {"njit": njit, "math": math}
     for n in range(most + 1):
         text = LOWEST if n == 0 else LEVEL.format(n=n, m=n - 1)
-        filename = f"<level {n}>"
-        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        exec(compile(text, filename, "exec"), names)
+        run(text, f"<level {n}>", names)
     return [names[f"level_{n}"] for n in range(most + 1)]
 
 
@@ -212,183 +211,9 @@ def test_solvers_of_keplers_equation_are_called():
     agree(three_orbits, p, compiled=True)
 
 
-# ---- what is handed over ---------------------------------------------------------------------------------------------
-@njit
-def row_sum(row, x, k):
-    total = 0.0
-    for i in range(len(row)):
-        if row[i] * x > 2.0:
-            return total, k
-        total += math.sin(row[i] * x) * row[i - k]
-    return total * x, k + len(row)
-
-
-@njit
-def array_is_kept(a, x):
-    s = 0.0
-    for i in range(a.shape[0]):
-        value, k = row_sum(a[i], x, 1)
-        s += value * k
-    return s
-
-
-@njit
-def array_is_changed(a, x):
-    b = a.copy()
-    s = 0.0
-    for i in range(3):
-        value, k = row_sum(b[i], x, 1)
-        b[0, :] = b[1] * value
-        b[1, 1] = s * k
-        s = math.tanh(s + value)
-        x = x + b[0, 0]
-    return s * x
-
-
-@njit
-def array_of_an_iteration(a, x):
-    s = x
-    for i in range(3):
-        fresh = a[i] * s + 0.1 * i
-        s += row_sum(fresh, s, 2)[0] * 0.1
-    return s
-
-
-@njit
-def counted(x, n):
-    k = 0
-    while x < 4.0 and k < n:
-        x = x * 1.5 + 0.1 * math.sin(x)
-        k += 1
-    return x, k, x > 5.0
-
-
-@njit
-def kinds_of_number(a, x):
-    y, k, large = counted(x, 7)
-    z, j, _ = counted(a[0, 0], k)
-    return y * k + z * a[1, j] if large else y * z * j
-
-
-@njit
-def pairs(p, scale=2.0):
-    (a, b), c = p
-    return (a * b * scale, (c, a))
-
-
-@njit
-def tuples(a, x):
-    u, (v, w) = pairs(((x, a[0, 1]), 3.0))
-    u2, _ = pairs(((u, v), w), scale=x)
-    return u2 * w + v
-
-
-@njit
-def applied(f, x, n):
-    for _ in range(n):
-        x = f(x) + 0.1
-    return x
-
-
-@njit
-def sine(x):
-    return math.sin(x) * x
-
-
-@njit
-def cosine(x):
-    return math.cos(x) * x
-
-
-@njit
-def functions(a, x):
-    return applied(sine, x, 3) * applied(cosine, a[1, 1], 2) + applied(sine, a[0, 2], 4)
-
-
-WEIGHTS = np.array([0.3, -0.7, 1.1])
-
-
-@njit
-def weighted(x):
-    s = 0.0
-    for i in range(len(WEIGHTS)):
-        s = math.sin(s * x + WEIGHTS[i])
-    return s
-
-
-@njit
-def global_arrays(a, x):
-    return weighted(x) * weighted(a[0, 0]) + WEIGHTS[1] * x
-
-
-@njit
-def inactive(a, x):
-    m = 0.0
-    for _ in range(3):
-        m += weighted(2.0) * row_sum(WEIGHTS, 0.5, 1)[0]
-    return m * x + a[0, 0]
-
-
-@njit
-def unused(a, x):
-    weighted(a[0, 0])
-    y, z = row_sum(a[0], x, 1)
-    if x > 100.0:
-        y = weighted(y)
-    return z * x + 0.0 * y
-
-
-@njit
-def smallest(a, x):
-    best = 10.0
-    for i in range(3):
-        d = weighted(a[i, 0] * x)
-        if d < best:  # noqa: PLR1730  (a running choice)
-            best = d
-    return best * x
-
-
-PROGRAMS = [
-    array_is_kept, array_is_changed, array_of_an_iteration, kinds_of_number, tuples, functions, global_arrays, inactive,
-    unused, smallest,
-]  # fmt: skip
-A = np.array([[0.3, 0.7, -0.2], [0.9, 0.4, 0.6], [0.1, -0.5, 0.8]])
-
-
-@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
-def test_callees_agree_with_the_eager_engine(f, calling):
-    found, _ = written(f, A, 0.8, argnums=(0, 1))
-    assert find_used(found)
-    agree(f, A, 0.8, argnums=(0, 1))
-
-
-@pytest.mark.parametrize("f", [array_is_changed, kinds_of_number, functions, global_arrays], ids=lambda f: f.__name__)
-def test_callees_are_compiled(f, calling):
-    agree(f, A, 0.8, argnums=(0, 1), compiled=True)
-
-
-@njit
-def fills(v, x):
-    for i in range(len(v)):
-        v[i] = math.sin(x * i)
-
-
-@njit
-def made(x):
-    v = np.empty(3)
-    fills(v, x)
-    return v
-
-
-@njit
-def of_made(a, x):
-    return np.sum(made(x) * a[0]) + made(x * 2.0)[1]
-
-
-def test_what_writes_or_returns_arrays_is_written_in_place(calling):
-    found, _ = written(of_made, A, 0.8, argnums=(0, 1))
-    assert find_used(found) == []
-    agree(of_made, A, 0.8, argnums=(0, 1))
+@pytest.mark.parametrize("name", ["array is changed", "kinds of number", "functions", "global arrays"])
+def test_callees_are_compiled(name, calling):
+    agree(function_of(SHARED_CALLEES, CALLED[name]), *given_to(SHARED_CALLEES), argnums=(0, 1), compiled=True)
 
 
 # ---- errors, and zeros -----------------------------------------------------------------------------------------------
@@ -455,14 +280,3 @@ def test_a_callee_with_other_fastmath_is_compiled_under_its_own():
 
 def found_source(f, *args):
     return derivative_of(request(f, *args)).source("fastmath=False")
-
-
-def test_the_source_runs_without_numba(calling):
-    names = {}
-    exec(contad.source(array_is_changed, A, 0.8, argnums=(0, 1)), names)
-    value, (a_bar, x_bar) = names["run"](A, 0.8)
-    expected, (a, x) = contad.value_and_grad(array_is_changed, (0, 1), engine="tape")(A, 0.8)
-    np.testing.assert_allclose(value, expected, rtol=1e-12)
-    np.testing.assert_allclose(a_bar, a, rtol=1e-10)
-    np.testing.assert_allclose(x_bar, x, rtol=1e-10)
-    assert numba.extending.is_jitted(array_is_changed)

@@ -17,7 +17,7 @@ from contad.engines.source.tangents.appending import Appender
 from contad.engines.source.tangents.program_tangents import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.functions.python_copy import Flags
-from tests.engines.source.functions_of_matrices import MATRICES, A, V, X, of_equal_singular_values
+from tests.engines.source.programs.matrix_functions import MATRIX_FUNCTIONS, A, V, X, function_named
 from tests.random_programs import second_order_programs
 
 VECTOR, MATRIX = ir.Kind("float", 1), ir.Kind("float", 2)
@@ -43,8 +43,9 @@ def differences(f, args, v, h=1e-5):
 # ---- matrices --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("f", [*MATRICES, of_equal_singular_values], ids=lambda f: f.__name__)
-def test_functions_of_matrices(f):
+@pytest.mark.parametrize("name", MATRIX_FUNCTIONS.takes)
+def test_functions_of_matrices(name):
+    f = function_named(name).py_func
     value, (found,) = product(f, (VECTOR, MATRIX), (X, A), (V,))
     assert value == pytest.approx(f(X, A), rel=1e-12, abs=1e-15)
     np.testing.assert_allclose(found, contad.hvp(f)(X, A, V), rtol=1e-9, atol=1e-11)

@@ -20,12 +20,8 @@ from contad.engines.source import build, source
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.memory.arena import FIRST_NUMBERS, WORKSPACE, arena, memory_in_use, workspace_bytes
-from contad.numba_functions.request import Request
+from tests.engines.source.agreement import as_python, numbers_stored, request
 from tests.judges.planted import known, registered
-
-
-def request(function, *args, argnums=(0,)):
-    return Request(function.py_func, function, tuple(map(typeof, args)), argnums, False, "value_and_grad")
 
 
 @njit
@@ -33,16 +29,6 @@ def held():
     """Where this thread's workspace is, and its bytes."""
     header = arena()
     return word(header, WORKSPACE), workspace_bytes(header)
-
-
-def as_python(asked, grown=None):
-    """The source run as plain Python; the rooms that it asks for go into a list."""
-    names = {}
-    exec(source(asked), names)
-    if grown is not None:
-        grow = names["grow"]
-        names["grow"] = lambda work, n: (grown.append(n), grow(work, n))[1]
-    return names["run"]
 
 
 @njit
@@ -238,9 +224,8 @@ def loop_in_a_branch(s, n, m):
 def test_a_loop_that_does_not_run_gets_no_room():
     args = (0.5, 50, 400)
     asked = request(loop_in_a_branch, *args)
-    rooms = []
-    agree(as_python(asked, rooms)(*args), loop_in_a_branch, *args)
-    assert 400 <= max(rooms) < 1000
+    agree(as_python(asked)(*args), loop_in_a_branch, *args)
+    assert 400 <= numbers_stored(asked, args) < 1000
     agree(build(asked)(*args), loop_in_a_branch, *args)
 
 
@@ -258,9 +243,7 @@ def products(x, points):
 @pytest.mark.parametrize("points", [3, 30])
 def test_terms_that_store_share_the_room(points):
     args = np.array([0.3, 0.5, 0.7, 0.2]), np.linspace(0.1, 3.0, points)
-    rooms = []
-    as_python(request(products, *args), rooms)(*args)
-    assert set(rooms) == {8}
+    assert numbers_stored(request(products, *args), args) == 8
 
 
 # ---- what is stored --------------------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """Requests to the engine tape, as the front makes them."""
 
-from numba import typeof
+from numba import njit, typeof
 
+from contad.compile.words import word
 from contad.engines.tape import build
+from contad.memory.arena import BLOCK, USED, arena
 from contad.numba_functions.request import Request
 
 
@@ -24,3 +26,10 @@ def vjp(f, args, z_bar, argnums=(0,)):
 def jvp(f, args, tangents, argnums=(0,)):
     """(value, tangent) by duals."""
     return build(request(f, *args, argnums=argnums, mode="jvp"))(args, tangents)
+
+
+@njit
+def state():
+    """How many cells of the thread's tape are used, and in which block."""
+    header = arena()
+    return word(header, USED), word(header, BLOCK)

@@ -5,6 +5,8 @@ import pytest
 from numba import njit
 
 import contad
+from tests.engines import matrix_programs
+from tests.engines.matrix_programs import M
 from tests.engines.tape.requests import value_and_grad
 
 INF, NAN = np.inf, np.nan
@@ -47,40 +49,7 @@ def test_infinite_terms_that_tie_share_the_cotangent(point):
     np.testing.assert_array_equal(x_bar, contad.grad(total.py_func)(np.array(point)))
 
 
-@njit
-def of_lines(m, w):
-    """Along each axis, of a matrix and of a row."""
-    rows, columns = contad.logsumexp(m, axis=1), contad.logsumexp(m, axis=0)
-    shares = contad.softmax(m, axis=-1) * w + contad.softmax(m * w, axis=0) * w * w
-    row = contad.logsumexp(m[0], axis=0) * np.sum(contad.softmax(rows, axis=-1) * columns[:2])
-    return np.sum(shares) + rows[0] * columns[1] + row
-
-
-M, W = np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]), np.array([[0.3, -1.7, 0.9], [1.2, 0.6, -0.4]])
-
-
 ENGINES = ["text", *(pytest.param(e, marks=pytest.mark.long) for e in ("tape", "generated"))]
-
-
-def run_source(f, *args, argnums=(0, 1)):
-    """(value, gradient) by the generated source, whose kernels alone are compiled."""
-    module = {}
-    exec(contad.source(f, *args, argnums=argnums), module)
-    return module["run"](*args)
-
-
-# compiled as a whole they are long tests; of weights, which are below, the tape is compiled always
-@pytest.mark.parametrize("engine", ENGINES)
-def test_lines_along_an_axis(engine):
-    if engine == "text":
-        value, gradient = run_source(of_lines, M, W)
-    else:
-        value, gradient = contad.value_and_grad(of_lines, argnums=(0, 1), engine=engine)(M, W)
-        assert value == pytest.approx(of_lines(M, W), rel=1e-15)
-    expected, right = contad.value_and_grad(of_lines.py_func, argnums=(0, 1))(M, W)
-    assert value == pytest.approx(expected, rel=1e-15)
-    for x, y in zip(gradient, right, strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-13, atol=1e-15)
 
 
 @njit
@@ -91,11 +60,8 @@ def of_columns(m, w):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_infinite_lines_and_lines_without_a_cotangent(engine):
     m, w = np.array([[-INF, 1.0, INF, NAN], [-INF, INF, INF, 0.3]]), np.array([0.7, 2.0, -1.3, 0.0])
-    if engine == "text":
-        with np.errstate(invalid="ignore"):  # of the value
-            (bar,) = run_source(of_columns, m, w, argnums=(0,))[1]
-    else:
-        bar = contad.grad(of_columns, engine=engine)(m, w)
+    with np.errstate(invalid="ignore"):  # of the value
+        (bar,) = matrix_programs.value_and_grad(engine, of_columns, (m, w), (0,))[1]
     np.testing.assert_array_equal(bar, [[0.35, 0.0, -0.65, 0.0], [0.35, 2.0, -0.65, 0.0]])
 
 

@@ -6,8 +6,8 @@ from numba import njit
 
 import contad
 from contad.compile.words import word
-from contad.memory.arena import BLOCK, USED, arena
-from tests.engines.tape.requests import value_and_grad, vjp
+from contad.memory.arena import USED, arena
+from tests.engines.tape.requests import state, value_and_grad, vjp
 
 DRAW = np.random.default_rng(12)
 A, B, C = DRAW.standard_normal((4, 3)), DRAW.standard_normal((3, 5)), DRAW.standard_normal((5, 4))
@@ -47,12 +47,6 @@ def by_hand(a, b, c, start):
     b_bar = a.T @ z_bar
     b_bar[:, 1] += overwritten[0]
     return value, (z_bar @ b.T, b_bar, z.T @ w_bar + v.T @ ones, z[1, 2] * w[3, 0])
-
-
-@njit
-def state():
-    header = arena()
-    return word(header, USED), word(header, BLOCK)
 
 
 def test_products_in_chains_agree_with_the_gradient_by_hand():

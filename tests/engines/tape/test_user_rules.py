@@ -9,25 +9,8 @@ import pytest
 from numba import njit
 
 import contad
-from contad.compile.words import word
-from contad.memory.arena import BLOCK, USED, arena
-from tests.engines.tape.requests import jvp, value_and_grad
-from tests.engines.user_rules import (
-    DATA,
-    clipped,
-    doubled_by_rule,
-    half_a_rule,
-    make_vjp,
-    no_pair,
-    not_compiled,
-    of_text,
-    optional,
-    program,
-    too_many,
-    with_options,
-    without_rule,
-    wrong_shape,
-)
+from tests.engines.tape.requests import jvp, state, value_and_grad
+from tests.engines.user_rules import DATA, clipped, doubled_by_rule, make_vjp, program, wrong_shape
 
 
 # ---- programs --------------------------------------------------------------------------------------------------------
@@ -70,34 +53,6 @@ def test_what_is_stopped_is_an_array_of_its_own():
     assert (value, s_bar, v_bar.tolist()) == (11.0, 6.0, [1.0, 0.0])
     assert contad.grad(written)(v, 1.5).tolist() == [1.0, 0.0]
     assert "engine generated" in contad.explain(contad.grad(written), v, 1.5)
-
-
-# ---- what is refused -------------------------------------------------------------------------------------------------
-REFUSED = {
-    "one cotangent for each of 1 arguments, got 2": (lambda x: too_many(x), 1.5),
-    r"forward must return \(value, saved\), got float64": (lambda x: no_pair(x), 1.5),
-    "what it saves is kept for the reverse sweep; it must be made of numbers": (lambda x: of_text(x), 1.5),
-    "does not compile its backward part for .*: no implementation of clip": (lambda x: not_compiled(x), 1.5),
-    "argument 1 is an option and must be a constant": (lambda x: optional(2.0, x), 1.5),
-    "no derivative with respect to a; declare one": (lambda x: half_a_rule(x, x)[0], np.ones(2)),
-    "with_options: inside njit, options without a default": (lambda x: with_options(x, power=2)[0], np.ones(2)),
-    "custom_jvp: without_rule: no rule; declare one with": (lambda x: without_rule(x), 1.5),
-    "contad.cumsum cannot be called inside njit; call NumPy's function": (lambda x: contad.cumsum(x)[0], np.ones(2)),
-    "go over all axes of an array, or over one": (lambda x: contad.logsumexp(x, axis=(0, 1)), np.ones((2, 2))),
-}
-
-
-@pytest.mark.parametrize("said", REFUSED)
-def test_refusals_tell_what_is_wrong(said):
-    function, x = REFUSED[said]
-    with pytest.raises(contad.ContadError, match=said):
-        value_and_grad(njit(function), x)
-
-
-@njit
-def state():
-    header = arena()
-    return word(header, USED), word(header, BLOCK)
 
 
 def test_a_cotangent_of_a_wrong_shape_raises_and_leaves_the_tape_as_it_was():

@@ -173,7 +173,7 @@ def unselected_values(
             found.update(o.result.roots)
     loads = [o for o in operations if isinstance(o, Load)]
     matrices = [o for o in operations if isinstance(o, MatrixCall)]
-    by_data = {o for o in operations if isinstance(o, If) and _reads_data(o.inputs[0])}
+    by_data = {o for o in operations if isinstance(o, If) and reads_data(o.inputs[0])}
     for branches in (by_data, {o for o in operations if isinstance(o, If)}):
         size = -1
         while len(found) != size:
@@ -227,7 +227,7 @@ def _holders(inner: Block | None, outer: Block | None) -> Iterable[Operation]:
     return itertools.takewhile(lambda holder: holder is not outer.parent, around(inner))
 
 
-def _reads_data(condition: Value) -> bool:
+def reads_data(condition: Value) -> bool:
     """Whether a condition depends on more than counters, lengths and numbers that are integers."""
     seen: set[Value] = set()
     left = [condition]

@@ -16,8 +16,7 @@ import numpy as np
 from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Kind
 from contad.engines.source.ir.syntax import expression, names_of
 from contad.ops.powers import literal_power
-from contad.rules import operators
-from contad.rules.operators import SYMBOLS
+from contad.rules.body import COMPARISONS as COMPARED, SYMBOLS
 from contad.rules.scalar_rule import ScalarRule, rule, rule_of_ufunc, rules
 
 
@@ -112,7 +111,7 @@ OPERATORS = {
 COMPARISONS = {
     tree.__name__: _function(symbol, f"x0 {symbol} x1", "bool")
     for tree, symbol in SYMBOLS.items()
-    if symbol in operators.COMPARISONS.values()
+    if symbol in COMPARED.values()
 }
 BITWISE = {  # of integers, or of booleans as NumPy combines masks
     name: _function(symbol, f"x0 {symbol} x1", "same")

@@ -19,9 +19,14 @@ class Place:
         return Place(self.filename, self.function, getattr(node, "lineno", self.line))
 
 
+def refusal(place: Place, construct: str, remedy: str) -> UnsupportedError:
+    """The error that names file, line, function, construct and remedy."""
+    return UnsupportedError(f"{place.filename}:{place.line}: {place.function}: {construct}; {remedy}")
+
+
 def refuse(place: Place, construct: str, remedy: str) -> NoReturn:
-    """Raise UnsupportedError: file, line, function, construct, remedy."""
-    raise UnsupportedError(f"{place.filename}:{place.line}: {place.function}: {construct}; {remedy}")
+    """Raise it."""
+    raise refusal(place, construct, remedy)
 
 
 def limit(what: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """Ways through a program: its operations, what holds them, what they write."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
@@ -22,6 +22,13 @@ from contad.engines.source.ir.single_assignment import (
 def leaves(tree: Any) -> list[Value]:
     """The values of nested tuples, in order."""
     return [leaf for part in tree for leaf in leaves(part)] if isinstance(tree, tuple) else [tree]
+
+
+def map_tree(tree: Any, new: Callable[[Any], Any]) -> Any:
+    """Nested tuples with every value replaced; what is none, as None, stays."""
+    if isinstance(tree, tuple):
+        return like(tree, (map_tree(part, new) for part in tree))
+    return new(tree) if isinstance(tree, Value) else tree
 
 
 def values_in(trees: Iterable[Any]) -> list[Value]:

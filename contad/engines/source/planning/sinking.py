@@ -18,10 +18,11 @@ from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.analysis.partials import passes
 from contad.engines.source.ir.single_assignment import Apply, Block, If, Operation, SourceProgram, Value
 from contad.engines.source.ir.walks import walk
+from contad.engines.source.planning.store_plan import StorePlan
 
 
 def find_sunk(
-    program: SourceProgram, activity: Activity, readers: Mapping[Value, Sequence[Operation]], kept: Container[Value]
+    program: SourceProgram, plan: StorePlan, readers: Mapping[Value, Sequence[Operation]], kept: Container[Value]
 ) -> dict[Operation, Block]:
     """The functions of numbers that are reversed in a branch after them, each with the block of that branch.
 
@@ -30,10 +31,10 @@ def find_sunk(
     found: dict[Operation, Block] = {}
     for block in (program.block, *(b for o in walk(program.block) for b in o.blocks)):
         for k, branch in enumerate(block.operations):
-            if isinstance(branch, If) and activity.changes(branch):
+            if isinstance(branch, If) and plan.activity.changes(branch) and branch not in plan.choosing:
                 for o in reversed(block.operations[:k]):
-                    if isinstance(o, Apply) and o not in found and o.result in activity and o.result not in kept:
-                        mine = [x for x in readers.get(o.result, ()) if _hands_on(x, o.result, activity)]
+                    if isinstance(o, Apply) and o not in found and o.result in plan.activity and o.result not in kept:
+                        mine = [x for x in readers.get(o.result, ()) if _hands_on(x, o.result, plan.activity)]
                         for own in branch.blocks:
                             if mine and all(_is_in(x, o.result, branch, own, found) for x in mine):
                                 found[o] = own

@@ -13,16 +13,14 @@ that the source shows, which are numbered.
 
 import ast
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Iteration, Object, constant, is_number, join_kinds
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import INT, Check, Kind, Value
+from contad.engines.source.reading.reader import Reader
 from contad.numba_functions.key_slots import find_slot, places_for
-
-if TYPE_CHECKING:
-    from contad.engines.source.reading.expressions import ExpressionReader
 
 _FULL = limit("a list grows by more than the loops around append tell where it is made; make it behind their limits")
 _FULL_DICT = limit(
@@ -39,7 +37,7 @@ class BoundedBuffer:
     """Numbers in an array that bounds how many there may be; the cell (1,) tells how many, without one it is full."""
 
     def __init__(
-        self, reader: "ExpressionReader", array: Value, cell: Value | None = None, sites: Collection[Any] = (),
+        self, reader: Reader, array: Value, cell: Value | None = None, sites: Collection[Any] = (),
         maker: ast.Assign | None = None,
     ) -> None:  # fmt: skip
         """Hold the array; the nodes in `sites`, and no others, may put something in."""
@@ -63,9 +61,7 @@ class BoundedBuffer:
         """The array and the index of an element; beyond the ends it raises, whatever the flags of the function."""
         builder, array = self.reader.builder, self.elements()
         if not is_number(index) or index.kind != INT:
-            self.reader.progress.refuse(
-                node, f"{ast.unparse(node)!r} of a list", "give one integer, or make it an array"
-            )
+            self.reader.refuse(node, "{node} of a list", "give one integer, or make it an array")
         builder.add(Check(builder.apply(known_functions.OUTSIDE, index, builder.length(array, 0)), _BEYOND))
         return array, [index]
 
@@ -82,7 +78,7 @@ class BoundedBuffer:
         if base != self.array.kind.base:
             if self.is_read or self.is_typed:
                 what = "a list or dict with numbers of another type than before"
-                self.reader.progress.refuse(node, what, "give it floats only")
+                self.reader.refuse(node, what, "give it floats only")
             self.array.kind = Kind(base, 1)
         self.is_typed = True
 
@@ -117,7 +113,7 @@ class BoundedBuffer:
             self.reader.arrays.put(self.cell, [constant(0)], last)
             return found
         remedy = "append numbers under the name that it was made with, or pop the last"
-        return self.reader.progress.refuse(node, f"{ast.unparse(node)!r} of a list", remedy)
+        return self.reader.refuse(node, "{node} of a list", remedy)
 
 
 class KeyedBuffer:
@@ -132,7 +128,7 @@ class KeyedBuffer:
         builder = self.reader.builder
         bound = builder.length(values.array, 0)
         self.columns = tuple(builder.create("empty", [bound], "int") for _ in range(columns))
-        self.places = builder.create("zeros", [self.reader.calls.inline(places_for, [bound], {}, node, {})], "int")
+        self.places = builder.create("zeros", [self.reader.inline(places_for, [bound], {}, node, {})], "int")
         self.texts: dict[str, int] = {}
 
     def count(self) -> Value:
@@ -150,16 +146,15 @@ class KeyedBuffer:
         if not known or self.width not in (None, len(parts)) or len(parts) != len(self.columns):
             integers = "give an integer, or a tuple of as many as before"
             remedy = "give a string that the source shows" if self.width == 0 else integers
-            self.reader.progress.refuse(node, f"the key in {ast.unparse(node)!r}", remedy)
+            self.reader.refuse(node, "the key in {node}", remedy)
         self.width = len(parts)
         return parts
 
     def find(self, key: Any, node: ast.AST) -> tuple[Value, Value, Value, tuple[Value, ...]]:
         """Whether a key is missing, its slot, its place, and the integers that it is."""
-        parts, progress = self._integers(key, node), self.reader.progress
-        pinned, progress.pinned = progress.pinned, True
-        slot, at = self.reader.calls.inline(find_slot, [self.places, self.columns, parts], {}, node, {})
-        progress.pinned = pinned
+        parts = self._integers(key, node)
+        with self.reader.progress.standing(pinned=True):
+            slot, at = self.reader.inline(find_slot, [self.places, self.columns, parts], {}, node, {})
         return self.reader.builder.apply(known_functions.COMPARISONS["Lt"], slot, constant(0)), slot, at, parts
 
     def contains(self, key: Any, node: ast.AST) -> Value:
@@ -196,10 +191,10 @@ class KeyedBuffer:
         """self[key] = entry, where that puts in a key at most that was counted."""
         if statement not in self.values.sites:
             made = f"the assignment to {ast.unparse(target)!r}, a dict made elsewhere"
-            self.reader.progress.refuse(target, made, _INSIDE)
+            self.reader.refuse(target, made, _INSIDE)
         if not is_number(entry):
             what = f"the assignment of something that is no number to {ast.unparse(target)!r}"
-            self.reader.progress.refuse(target, what, "give a number")
+            self.reader.refuse(target, what, "give a number")
         self.put(key, entry, target)
 
     # ---- reading all of it -------------------------------------------------------------------------------------------
@@ -207,7 +202,7 @@ class KeyedBuffer:
         """The keys in the order in which they came, for a loop."""
         if self.width == 0:
             remedy = "loop over a tuple of them, or .values()"
-            self.reader.progress.refuse(node, "a loop over the strings of a dict", remedy)
+            self.reader.refuse(node, "a loop over the strings of a dict", remedy)
         return _in_step(self._list(*self.columns))
 
     def _list(self, *arrays: Value) -> list[Any]:
@@ -237,7 +232,7 @@ class KeyedBuffer:
             "pop": "assign 0.0, or fill another dict with what stays",
         }  # fmt: skip
         remedy = remedies.get(name, "write it as a loop over its keys")
-        return self.reader.progress.refuse(node, f"{ast.unparse(node)!r} of a dict", remedy)
+        return self.reader.refuse(node, "{node} of a dict", remedy)
 
     def check_count(self, before: Value, ends: Value | None) -> None:
         """Raise where an iteration of a loop over a dict, after which it goes on, has put in a key."""

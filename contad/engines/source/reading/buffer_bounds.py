@@ -15,7 +15,7 @@ import ast
 import copy
 from collections.abc import Iterable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 import numpy as np
@@ -35,15 +35,12 @@ from contad.engines.source.reading.bounded_buffers import BoundedBuffer
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.numba_typing import number_type
 from contad.engines.source.reading.passing import NotPassed, Passed, add_handed
+from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.python_blocks import find_read_first
+from contad.engines.source.reading.reader import Reader
 from contad.errors import UnsupportedError
 from contad.numba_functions.fingerprint import fingerprint
-from contad.numba_functions.repeatable import ONCE, draws, is_repeatable
-from contad.numba_functions.writes import calls_writers, may_write_arrays
-
-if TYPE_CHECKING:
-    from contad.engines.source.reading.expressions import ExpressionReader
-    from contad.engines.source.reading.progress import Environment
+from contad.numba_functions.writes import ONCE, calls_writers, draws, is_repeatable, may_write_arrays
 
 _ROOM = ".room"
 _METHODS = frozenset(
@@ -65,8 +62,8 @@ def find_following(body: list[ast.stmt], made: ast.stmt) -> list[ast.stmt]:
 
 
 def find_bound(
-    reader: "ExpressionReader", made: ast.Assign, given: int, following: list[ast.stmt], sites: set[Any],
-    env: "Environment", what: str,
+    reader: Reader, made: ast.Assign, given: int, following: list[ast.stmt], sites: set[Any],
+    env: Environment, what: str,
 ) -> Value:  # fmt: skip
     """How many elements a buffer needs room for: those given where it is made, and what these nodes may add."""
     before = reader.state()
@@ -88,10 +85,10 @@ def find_bound(
 class _Bounds:
     """How many elements statements may add by some nodes, from how often the loops around them run."""
 
-    def __init__(self, reader: "ExpressionReader", sites: set[Any], what: str) -> None:
+    def __init__(self, reader: Reader, sites: set[Any], what: str) -> None:
         self.reader, self.sites, self.what = reader, sites, what
 
-    def add_up(self, statements: list[ast.stmt], env: "Environment") -> Value:
+    def add_up(self, statements: list[ast.stmt], env: Environment) -> Value:
         """The sum over statements; a length that one of them computes is known to the next ones."""
         room, ahead = constant(0), dict(env)
         for part in statements:
@@ -101,16 +98,16 @@ class _Bounds:
             if known and isinstance(part, ast.Assign) and all(map(_tells_length, ast.walk(part.value))):
                 for target in part.targets:
                     if isinstance(target, (ast.Name, ast.Tuple)):
-                        self.reader.statements.assign(target, self.reader.expression(part.value, ahead), ahead)
+                        self.reader.assign(target, self.reader.expression(part.value, ahead), ahead)
         return room
 
-    def _sum(self, found: list[Value], statements: Iterable[ast.stmt], env: "Environment") -> Value:
+    def _sum(self, found: list[Value], statements: Iterable[ast.stmt], env: Environment) -> Value:
         total = constant(0)
         for x in (*found, *(self.most(part, env) for part in statements)):
             total = self.reader.builder.apply(known_functions.ADD, total, x)
         return total
 
-    def most(self, part: ast.stmt, env: "Environment") -> Value:
+    def most(self, part: ast.stmt, env: Environment) -> Value:
         """How many elements one statement adds."""
         count = sum(x in self.sites for x in ast.walk(part))
         if not count:
@@ -121,10 +118,10 @@ class _Bounds:
             return self._sum([self._in_loop(part, x, env) for x in part.body], part.orelse, env)
         if not isinstance(part, (ast.Expr, ast.Assign)):
             what = f"{self.what} in a loop that does not tell how often it runs"
-            self.reader.progress.refuse(part, what, "use for ... in range(...)")
+            self.reader.refuse(part, what, "use for ... in range(...)")
         return constant(count)
 
-    def _in_loop(self, loop: ast.For, part: ast.stmt, env: "Environment") -> Value:
+    def _in_loop(self, loop: ast.For, part: ast.stmt, env: Environment) -> Value:
         """How many a statement of a loop adds: in each iteration as many as in the first one or in the last."""
         if not any(x in self.sites for x in ast.walk(part)):
             return constant(0)
@@ -136,7 +133,7 @@ class _Bounds:
         found: Value = apply(known_functions.MULTIPLY, count, larger)
         return found
 
-    def _runs(self, loop: ast.For, env: "Environment") -> tuple[Value, list["Environment"]]:
+    def _runs(self, loop: ast.For, env: Environment) -> tuple[Value, list[Environment]]:
         """How often a loop runs, and what its target is at first and at last, where that is known."""
         reader, apply = self.reader, self.reader.builder.apply
         iterated = reader.expression(loop.iter, env)
@@ -147,7 +144,7 @@ class _Bounds:
             for length in iterated.shape:
                 count = apply(known_functions.MULTIPLY, count, length)
             return count, [{}]
-        limits, _ = reader.statements.items(iterated, loop)
+        limits, _ = reader.items(iterated, loop)
         ends: list[Environment] = [{}]
         if isinstance(iterated, Range) and isinstance(loop.target, ast.Name):
             first, stop, step = limits
@@ -157,13 +154,13 @@ class _Bounds:
         return count_runs(reader, iterated, limits, loop), ends
 
 
-def count_runs(reader: "ExpressionReader", iterated: Any, limits: list[Value], node: ast.AST) -> Value:
+def count_runs(reader: Reader, iterated: Any, limits: list[Value], node: ast.AST) -> Value:
     """How often a loop with these limits runs."""
     start, stop, step = limits
     if not isinstance(iterated, Range):
         return stop
     if not isinstance(step.constant, int) or step.constant == 0:
-        reader.progress.refuse(node, "a list made over a range with a variable step", "write it as a loop")
+        reader.refuse(node, "a list made over a range with a variable step", "write it as a loop")
     apply = reader.builder.apply
     first, last, size = (start, stop, step.constant) if step.constant > 0 else (stop, start, -step.constant)
     span = apply(known_functions.SUBTRACT, last, first)
@@ -189,7 +186,7 @@ def _tells_length(node: ast.AST) -> bool:
 
 # ---- what is counted -------------------------------------------------------------------------------------------------
 def _count_list(
-    reader: "ExpressionReader", made: ast.Assign, following: list[ast.stmt], sites: set[Any], env: "Environment",
+    reader: Reader, made: ast.Assign, following: list[ast.stmt], sites: set[Any], env: Environment,
     refusal: UnsupportedError,
 ) -> Value:  # fmt: skip
     """The greatest length of the list that a statement makes, over the statements that append to it."""
@@ -200,7 +197,7 @@ def _count_list(
 
 
 def count_axis(
-    reader: "ExpressionReader", loop: ast.For | ast.While, name: str, axis: int, env: "Environment",
+    reader: Reader, loop: ast.For | ast.While, name: str, axis: int, env: Environment,
     refusal: UnsupportedError,
 ) -> Value:  # fmt: skip
     """The greatest length along an axis of an array, before a loop and at the ends of its iterations."""
@@ -278,7 +275,7 @@ class _CountedInputs(Passed):
 
 
 def _count(
-    reader: "ExpressionReader", body: list[ast.stmt], noting: _Noting, env: "Environment", node: ast.stmt,
+    reader: Reader, body: list[ast.stmt], noting: _Noting, env: Environment, node: ast.stmt,
     refusal: UnsupportedError,
 ) -> Value:  # fmt: skip
     """What is noted when Numba runs statements; the refusal where they are not for Numba, or not to be run twice."""
@@ -295,9 +292,7 @@ def _count(
     return found
 
 
-def _call(
-    reader: "ExpressionReader", body: list[ast.stmt], env: "Environment", node: ast.stmt, refusal: UnsupportedError
-) -> Any:
+def _call(reader: Reader, body: list[ast.stmt], env: Environment, node: ast.stmt, refusal: UnsupportedError) -> Any:
     """The call of the function of these statements."""
     read = [name for name in find_read_first(body) if name in env and not isinstance(env[name], Unknown)]
     empty = [name for name in read if isinstance(env[name], BoundedBuffer) and not env[name].is_typed]
@@ -358,7 +353,7 @@ def _is_read(node: Any, entry: Any, parents: dict[ast.AST, ast.AST]) -> bool:
     return not holds_arrays or is_transient(node, parents, lambda function: getattr(function, "attr", ""), ndim)
 
 
-def _may_write(node: ast.AST, body: list[ast.stmt], outside: dict[str, Any], env: "Environment") -> bool:
+def _may_write(node: ast.AST, body: list[ast.stmt], outside: dict[str, Any], env: Environment) -> bool:
     """Whether a node of statements may write into an array."""
     if isinstance(node, (ast.Subscript, ast.Attribute)):
         return isinstance(node.ctx, ast.Store)
@@ -375,7 +370,7 @@ def _may_write(node: ast.AST, body: list[ast.stmt], outside: dict[str, Any], env
     return isinstance(node, ast.Call) and calls_writers(node)
 
 
-def _find_outside(reader: "ExpressionReader", body: list[ast.stmt], env: "Environment") -> dict[str, Any]:
+def _find_outside(reader: Reader, body: list[ast.stmt], env: Environment) -> dict[str, Any]:
     """What names stand for that the function does not assign."""
     nodes = [x for part in body for x in ast.walk(part) if isinstance(x, ast.Name)]
     own = {x.id for x in nodes if isinstance(x.ctx, ast.Store)}
@@ -389,7 +384,7 @@ def _find_outside(reader: "ExpressionReader", body: list[ast.stmt], env: "Enviro
     return found
 
 
-def _require_repeatable(body: list[ast.stmt], outside: dict[str, Any], env: "Environment") -> None:
+def _require_repeatable(body: list[ast.stmt], outside: dict[str, Any], env: Environment) -> None:
     """NotPassed where a call may do something that must not be done twice."""
     nodes = [x for part in body for x in ast.walk(part)]
     if any(isinstance(x, ast.Attribute) and x.attr in ONCE for x in nodes):
@@ -399,7 +394,7 @@ def _require_repeatable(body: list[ast.stmt], outside: dict[str, Any], env: "Env
             raise NotPassed
 
 
-def _is_repeatable(called: ast.expr, outside: dict[str, Any], env: "Environment") -> bool:
+def _is_repeatable(called: ast.expr, outside: dict[str, Any], env: Environment) -> bool:
     """Whether what a call names, a function or a method, may be called once more."""
     if isinstance(called, ast.Attribute):
         base = called.value

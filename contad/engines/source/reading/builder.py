@@ -42,7 +42,7 @@ _RECIPROCALS = {
     known_functions.DIVIDE: known_functions.RECIPROCAL,
     known_functions.CHECKED_DIVIDE: known_functions.CHECKED_RECIPROCAL,
 }
-_FOLDED: dict[str, Callable[..., Any]] = {
+FOLDED: dict[str, Callable[..., Any]] = {
     "add": lambda x, y: x + y,
     "subtract": lambda x, y: x - y,
     "multiply": lambda x, y: x * y,
@@ -56,14 +56,30 @@ _FOLDED: dict[str, Callable[..., Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_CONVERSIONS = (known_functions.TO_FLOAT, known_functions.TO_INT)
+CONVERSIONS = {"float": known_functions.TO_FLOAT, "int": known_functions.TO_INT, "bool": known_functions.TO_BOOL}
 _BINARY = ("add", "subtract", "multiply", "divide", "checked_divide", "floor_divide", "remainder", "select")
 _SMALL = {"single": "float32", "unsigned": "unsigned integers"}
+WHOLE = (None, None, None)  # a slice of all
 TRIES = 10  # how often operations may be written again, as the bodies of nested loops are
-_LOGIC = ("<", "<=", ">", ">=", "==", "!=")
+LOGIC = ("<", "<=", ">", ">=", "==", "!=")
 
 
-class Builder:
+class BlockWriter:
+    """Writes to a block."""
+
+    block: Block
+
+    @contextlib.contextmanager
+    def inside(self, block: Block) -> Iterator[Block]:
+        """Write to another block meanwhile."""
+        outer, self.block = self.block, block
+        try:
+            yield block
+        finally:
+            self.block = outer
+
+
+class Builder(BlockWriter):
     """Appends operations to the current block."""
 
     def __init__(self, progress: Progress, most: int) -> None:
@@ -88,13 +104,12 @@ class Builder:
         return operation
 
     @contextlib.contextmanager
-    def inside(self, block: Block) -> Iterator[Block]:
-        """Append to another block meanwhile."""
-        outer, self.block = self.block, block
-        try:
-            yield block
-        finally:
-            self.block = outer
+    def trial(self) -> Iterator[None]:
+        """Throw away what is written meanwhile, which is not counted."""
+        before = self.added
+        with self.inside(Block()):
+            yield
+        self.added = before
 
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def apply(self, function: Function, *operands: Any) -> Any:
@@ -121,8 +136,8 @@ class Builder:
             if function is known_functions.TO_FLOAT:
                 return constant(float(constants[0]))
             whole = all(isinstance(c, int) for c in constants) or len(constants) == 1
-            if function.name in _FOLDED and (whole or function.name in _LOGIC):
-                folded = _FOLDED[function.name](*constants)
+            if function.name in FOLDED and (whole or function.name in LOGIC):
+                folded = FOLDED[function.name](*constants)
                 if isinstance(folded, int) and not fits(folded):
                     self.progress.stop("integers whose result does not have 64 bits", "compute it with floats")
                 return constant(folded)
@@ -160,7 +175,7 @@ class Builder:
     def require_wide(self, function: Function, operands: Sequence[Any]) -> None:
         """Refuse arithmetic of numbers with fewer bits among themselves, which Numba rounds, or wraps."""
         chosen = function is known_functions.SELECT and len({x.kind for x in operands[1:]}) == 1
-        if function.result == "bool" or function in _CONVERSIONS or chosen:
+        if function.result == "bool" or function in (known_functions.TO_FLOAT, known_functions.TO_INT) or chosen:
             return
         small = {x.kind.small for x in operands} - {""}
         widening = (FLOAT, INT) if function.name in _BINARY else (FLOAT,)
@@ -187,6 +202,8 @@ class Builder:
 
     def power(self, x: Any, y: Any, by_ufunc: bool = False) -> Any:
         """x ** y; powers by a small integer are products where Numba compiles them so, which a ufunc does not."""
+        if any(isinstance(v, Elementwise) or v.is_array for v in (x, y)):
+            return Elementwise(known_functions.POWER_BY_UFUNC if by_ufunc else known_functions.POWER, [x, y])
         if any(v.kind.small for v in (x, y)):
             self.require_wide(known_functions.POWER, [x, y])
         n = y.constant if isinstance(y, Value) else None
@@ -209,18 +226,21 @@ class Builder:
         function = known_functions.power_by(n) if x.kind == FLOAT else None
         return self.apply(known_functions.POWER, x, constant(n)) if function is None else self.apply(function, x)
 
+    def as_float(self, x: Any) -> Any:
+        """An integer as a float, or an array of them."""
+        return x if x.kind.base == "float" else self.apply(known_functions.TO_FLOAT, x)
+
+    def negate(self, condition: Value) -> Value:
+        found: Value = self.apply(known_functions.NOT, condition)
+        return found
+
     def convert(self, x: Value, kind: Kind) -> Value:
         """x as a number of another kind, where it is merged with such numbers."""
         if x.kind == kind:
             return x
         if x.constant is not None:
             return constant({"float": float, "int": int, "bool": bool}[kind.base](x.constant))
-        to = {
-            "float": known_functions.TO_FLOAT,
-            "int": known_functions.TO_INT,
-            "bool": known_functions.TO_BOOL,
-        }[kind.base]
-        converted: Value = self.apply(to, x)
+        converted: Value = self.apply(CONVERSIONS[kind.base], x)
         return converted
 
     # ---- arrays ------------------------------------------------------------------------------------------------------

@@ -5,19 +5,17 @@ it was given in the block where the instance is made. Methods are written in pla
 """
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba import types
 
-from contad.engines.source.ir.entries import Instance, Method, Object, Opaque, constant, is_number
+from contad.engines.source.ir.entries import Instance, Method, Object, Opaque, constant
 from contad.engines.source.ir.single_assignment import Value
-
-if TYPE_CHECKING:
-    from contad.engines.source.reading.call_reader import CallReader
-    from contad.engines.source.reading.expressions import ExpressionReader
-    from contad.engines.source.reading.progress import Environment
-
-_BASES = {"float64": "float", "int64": "int", "bool": "bool"}
+from contad.engines.source.reading.call_site import CallSite
+from contad.engines.source.reading.numba_typing import BASES
+from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.reader import Reader
+from contad.engines.source.reading.record_arrays import put_number
 
 
 def class_of(x: Any) -> Any:
@@ -28,24 +26,19 @@ def class_of(x: Any) -> Any:
     return found.class_type if isinstance(found, types.ClassInstanceType) else None
 
 
-def make_instance(
-    calls: "CallReader", cls: types.ClassType, arguments: list[Any], keywords: dict[str, Any], node: ast.Call,
-    env: "Environment",
-) -> Instance:  # fmt: skip
+def make_instance(site: CallSite, cls: types.ClassType) -> Instance:
     """What the call of a class gives: its fields are 0 before `__init__`."""
-    made = Instance(cls, {}, calls.builder.block)
+    made = Instance(cls, {}, site.builder.block)
     for name, t in cls.struct.items():
         if isinstance(t, (types.Number, types.Boolean)):
-            if str(t) not in _BASES:
-                calls.progress.refuse(
-                    node, f"the field {name} of {cls.class_name}, of type {t}", "declare float64, int64 or boolean"
-                )
-            made.fields[name] = calls.builder.create("zeros", [constant(1)], _BASES[str(t)], name)
-    calls.inline(cls.jit_methods["__init__"], [made, *arguments], keywords, node, env)
+            if str(t) not in BASES:
+                site.refuse(f"the field {name} of {cls.class_name}, of type {t}", "declare float64, int64 or boolean")
+            made.fields[name] = site.builder.create("zeros", [constant(1)], BASES[str(t)], name)
+    site.inline(cls.jit_methods["__init__"], [made, *site.arguments], site.keywords)
     return made
 
 
-def read_attribute(reader: "ExpressionReader", instance: Any, node: ast.Attribute, env: "Environment") -> Any:
+def read_attribute(reader: Reader, instance: Any, node: ast.Attribute, env: Environment) -> Any:
     """A field, a property or a method."""
     cls, name = class_of(instance), node.attr
     if name in cls.jit_methods:
@@ -53,24 +46,21 @@ def read_attribute(reader: "ExpressionReader", instance: Any, node: ast.Attribut
     if name in cls.jit_static_methods:
         return Object(cls.jit_static_methods[name])
     if name in cls.jit_props:
-        return reader.calls.inline(cls.jit_props[name]["get"], [instance], {}, node, env)
+        return reader.inline(cls.jit_props[name]["get"], [instance], {}, node, env)
     field = _field(cls, name)
     if isinstance(instance, Opaque) or field not in instance.fields:
-        reader.progress.refuse(node, f"the attribute {ast.unparse(node)!r}", "give every field a value in __init__")
+        reader.refuse(node, "the attribute {node}", "give every field a value in __init__")
     cell = instance.fields[field]
     return reader.builder.load(cell, [constant(0)]) if _is_number(cls, field) else cell
 
 
-def call_method(
-    calls: "CallReader", method: Method, arguments: list[Any], keywords: dict[str, Any], node: ast.Call,
-    env: "Environment",
-) -> Any:  # fmt: skip
+def call_method(site: CallSite, method: Method) -> Any:
     """What a method gives, written in the place of its call."""
     dispatcher = class_of(method.array).jit_methods[method.name]
-    return calls.inline(dispatcher, [method.array, *arguments], keywords, node, env)
+    return site.inline(dispatcher, [method.array, *site.arguments], site.keywords)
 
 
-def find_cell(reader: "ExpressionReader", instance: Any, target: ast.Attribute) -> Value | None:
+def find_cell(instance: Any, target: ast.Attribute) -> Value | None:
     """The array of one element that a field is which is a number; None of any other field."""
     if not isinstance(instance, Instance):
         return None
@@ -78,40 +68,29 @@ def find_cell(reader: "ExpressionReader", instance: Any, target: ast.Attribute) 
     return instance.fields.get(field) if _is_number(instance.type, field) else None
 
 
-def assign_field(
-    reader: "ExpressionReader", instance: Any, target: ast.Attribute, entry: Any, env: "Environment"
-) -> None:
+def assign_field(reader: Reader, instance: Any, target: ast.Attribute, entry: Any, env: Environment) -> None:
     """instance.name = entry."""
-    text = ast.unparse(target)
     if not isinstance(instance, Instance):
-        what = "an instance that is given" if isinstance(instance, Opaque) else "an attribute"
-        reader.progress.refuse(target, f"the assignment to {text!r} of {what}", "make the instance in the function")
+        of = "an instance that is given" if isinstance(instance, Opaque) else "an attribute"
+        reader.refuse(target, f"the assignment to {{node}} of {of}", "make the instance in the function")
     cls = instance.type
     if target.attr in cls.jit_props:
-        reader.calls.inline(cls.jit_props[target.attr]["set"], [instance, entry], {}, target, env)
+        reader.inline(cls.jit_props[target.attr]["set"], [instance, entry], {}, target, env)
         return
     field = _field(cls, target.attr)
-    cell = find_cell(reader, instance, target)
+    cell = find_cell(instance, target)
     if cell is not None:
-        if not is_number(entry) or (entry.kind.base == "float" and cell.kind.base != "float"):
-            reader.progress.refuse(
-                target, f"the assignment to {text!r} of another type than {cls.struct[field]}", "give what is declared"
-            )
-        reader.arrays.put(cell, [constant(0)], entry)
+        put_number(reader, cell, [constant(0)], entry, target, cls.struct[field])
         return
     if instance.block is not reader.builder.block:
-        reader.progress.refuse(
-            target, f"the assignment to {text!r}, which is no number, in a branch or a loop",
-            "give it a value where the instance is made, and change its elements",
-        )  # fmt: skip
+        what = "the assignment to {node}, which is no number, in a branch or a loop"
+        reader.refuse(target, what, "give it a value where the instance is made, and change its elements")
     entry = reader.settle(entry)
     t = cls.struct.get(field)
     if isinstance(t, types.Array):
         is_such = isinstance(entry, Value) and entry.kind.ndim == t.ndim and not entry.kind.narrow
-        if not is_such or _BASES.get(str(t.dtype)) != entry.kind.base:
-            reader.progress.refuse(
-                target, f"the assignment to {text!r} of another type than {t}", "give what is declared"
-            )
+        if not is_such or BASES.get(str(t.dtype)) != entry.kind.base:
+            reader.refuse(target, f"the assignment to {{node}} of another type than {t}", "give what is declared")
     instance.fields[field] = entry
 
 

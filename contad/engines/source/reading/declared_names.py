@@ -63,6 +63,12 @@ def cast_arguments(builder: Builder, f: Any, names: list[str], given: dict[str, 
     )
 
 
+def cast_declared(builder: Builder, scope: Any, env: dict[str, Any]) -> dict[str, Any]:
+    """An environment, in which the names whose types a function declares are of these types."""
+    declared = {name: t for name, t in scope.declared.items() if name in env}
+    return env | {name: cast(builder, scope.dispatcher, name, env[name], t) for name, t in declared.items()}
+
+
 def cast(builder: Builder, f: Any, what: str, entry: Any, want: Any) -> Any:
     """An entry as a value of a declared type; None where nothing is declared."""
     if isinstance(entry, tuple) and isinstance(want, types.BaseTuple) and len(entry) == len(want):

@@ -5,19 +5,21 @@ program or, of results that are arrays, the derivative of their product with cot
 """
 
 import ast
+import functools
 import inspect
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba import types
 
 from contad.compile.dispatchers import is_dispatcher
-from contad.compiled_rules.saved_values import as_read
+from contad.compiled_rules.user_rules import as_read
 from contad.engines.source.ir.called_derivatives import DerivativeCall, DerivativeSite, number_of
-from contad.engines.source.ir.entries import Elementwise, Object, Point, Unknown, constant, is_array, is_number
+from contad.engines.source.ir.entries import Object, Point, Unknown, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import MULTIPLY
 from contad.engines.source.ir.single_assignment import Value
-from contad.engines.source.ir.walks import class_of_names, like
+from contad.engines.source.ir.walks import class_of_names, leaves, like
+from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.numba_typing import number_type
 from contad.errors import UnsupportedError
 from contad.functions.pickling import Decorated
@@ -25,30 +27,24 @@ from contad.functions.user_call import numba_function
 from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.rules.compilable import MakesDerivatives, WrittenOut
 
-if TYPE_CHECKING:
-    from contad.engines.source.reading.call_reader import CallReader
-    from contad.engines.source.reading.progress import Environment
-
 _NO_VALUE = Unknown("it is the value of a function, which its higher derivatives do not have")
 
 
 # ---- what is called --------------------------------------------------------------------------------------------------
-def read_transform(
-    calls: "CallReader", transform: MakesDerivatives, arguments: list[Any], keywords: dict[str, Any], node: ast.Call,
-    env: "Environment",
-) -> Any:  # fmt: skip
+def read_transform(site: CallSite, transform: MakesDerivatives) -> Any:
     """The derivative that a transform makes of a Numba function, or what it gives where it is called at once."""
+    arguments = site.arguments
     f = arguments[0].value if arguments and isinstance(arguments[0], Object) else None
     if isinstance(f, Decorated):
         f = numba_function(f.decorated)
     if not hasattr(f, "py_func"):
-        calls.progress.refuse(node, f"{ast.unparse(node.func)} of something that is no Numba function")
-    options, named = [_plain(x) for x in arguments[1:]], {name: _plain(x) for name, x in keywords.items()}
+        site.refuse(f"{ast.unparse(site.node.func)} of something that is no Numba function")
+    options, named = [_plain(x) for x in arguments[1:]], {name: _plain(x) for name, x in site.keywords.items()}
     try:
         made, at_once = transform.derivative_for(f, options, named)
     except (UnsupportedError, TypeError, ValueError) as error:
-        calls.progress.refuse(node, f"{ast.unparse(node)!r}: {error}")
-    return read_derivative(calls, made, arguments[1:3], {}, node, env) if at_once else Object(made)
+        site.refuse(f"{{node}}: {error}")
+    return read_derivative(site.with_arguments(*arguments[1:3]), made) if at_once else Object(made)
 
 
 def _plain(entry: Any) -> Any:
@@ -60,39 +56,33 @@ def _plain(entry: Any) -> Any:
     return entry.value if isinstance(entry, Object) else entry
 
 
-def read_derivative(
-    calls: "CallReader", derivative: WrittenOut, arguments: list[Any], keywords: dict[str, Any], node: ast.Call,
-    env: "Environment",
-) -> Any:  # fmt: skip
+def read_derivative(site: CallSite, derivative: WrittenOut) -> Any:
     """What a derivative gives, written out in the place of its call."""
-    given = [calls.arrays.compute(x) if isinstance(x, Elementwise) else x for x in arguments]
+    function, reader = derivative.py_func, site.reader  # type: ignore[attr-defined]
     try:
-        bound = inspect.signature(derivative.py_func).bind(*given, **keywords)  # type: ignore[attr-defined]
+        bound = inspect.signature(function).bind(*map(reader.settle, site.arguments), **site.keywords).arguments
     except TypeError as error:
-        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}: {error}", "give every argument once")
-    parameters = inspect.signature(derivative.py_func).parameters.items()  # type: ignore[attr-defined]
+        site.refuse(f"the arguments of {{node}}: {error}", "give every argument once")
     given = [
-        bound.arguments[name] if name in bound.arguments else calls.expressions.import_constant(p.default, node, name)
-        for name, p in parameters
+        bound[name] if name in bound else reader.import_constant(p.default, site.node, name)
+        for name, p in inspect.signature(function).parameters.items()
     ]
-    kinds = tuple(_type_of(calls, x, node) for x in given)
-    before = calls.expressions.state()
-    calls.progress.pinned = True
+    kinds = tuple(_type_of(site, x) for x in given)
+    before = reader.state()
     try:
-        return calls.inline(derivative.write_out(kinds), given, {}, node, env)
+        with site.progress.standing(pinned=True):
+            return site.inline(derivative.write_out(kinds), given)
     except (UnsupportedError, TypeError) as error:
-        calls.expressions.return_to(before)
-        calls.progress.refuse(node, f"{ast.unparse(node)!r}, which is differentiated: {error}")
-    finally:
-        calls.progress.pinned = before[-1][-1]
+        reader.return_to(before)
+        site.refuse(f"{{node}}, which is differentiated: {error}")
 
 
-def _type_of(calls: "CallReader", entry: Any, node: ast.Call) -> Any:
+def _type_of(site: CallSite, entry: Any) -> Any:
     """The Numba type of an argument."""
     if isinstance(entry, Point):
-        calls.progress.refuse(node, f"an array of no axes in {ast.unparse(node)!r}", "give its element, as in z[()]")
+        site.refuse("an array of no axes in {node}", "give its element, as in z[()]")
     if isinstance(entry, tuple):
-        parts, cls = [_type_of(calls, x, node) for x in entry], class_of_names(entry)
+        parts, cls = [_type_of(site, x) for x in entry], class_of_names(entry)
         return types.Tuple(parts) if cls is None else types.NamedTuple(parts, cls)
     if is_number(entry) or is_array(entry):
         return number_type(entry.kind, False)
@@ -100,30 +90,26 @@ def _type_of(calls: "CallReader", entry: Any, node: ast.Call) -> Any:
         return types.none
     if isinstance(entry, Object) and is_dispatcher(entry.value):
         return entry.value._numba_type_
-    return calls.progress.refuse(
-        node, f"the arguments of {ast.unparse(node)!r}", "give a derivative numbers, arrays and tuples of them"
-    )
+    return site.refuse(remedy="give a derivative numbers, arrays and tuples of them")
 
 
 # ---- what it is made of ----------------------------------------------------------------------------------------------
-def read_asked(calls: "CallReader", asked: AskedDerivative, arguments: list[Any], node: ast.Call) -> Any:
+def read_asked(site: CallSite, asked: AskedDerivative) -> Any:
     """What an engine's `run` gives."""
-    return getattr(_Asked(calls, asked, node), asked.request.mode)(arguments)
+    return getattr(_Asked(site, asked), asked.request.mode)(site.arguments)
 
 
 class _Asked:
     """One call of `run`, by the mode of its request."""
 
-    def __init__(self, calls: "CallReader", asked: AskedDerivative, node: ast.Call) -> None:
-        self.calls, self.asked, self.request, self.node = calls, asked, asked.request, node
-        self.builder, self.arrays = calls.builder, calls.arrays
+    def __init__(self, site: CallSite, asked: AskedDerivative) -> None:
+        self.site, self.asked, self.request = site, asked, asked.request
+        self.builder, self.arrays = site.builder, site.arrays
 
     def value_and_grad(self, arguments: list[Any]) -> Any:
         """(the value, the gradients by argnums)"""
         z, parts = self._add(self._leaves(arguments), (), [], self._places(self.request.argnums))
-        given = iter(parts)
-        grads = tuple(_fill(arguments[n], given) for n in self.request.argnums)
-        return (z, self._aux(arguments)) if self.request.has_aux else z, grads
+        return (z, self._aux(arguments)) if self.request.has_aux else z, self._gradients(arguments, parts)
 
     def hvp(self, arguments: list[Any]) -> Any:
         """(no value, the gradients by argnums of a derivative along tangents)"""
@@ -132,9 +118,7 @@ class _Asked:
         along = tuple(self._places(argnums) for argnums in orders)
         directions = self._leaves(list(tangents))
         _, parts = self._add(self._leaves(list(args)), along, directions, self._places(self.request.argnums))
-        given = iter(parts)
-        grads = tuple(_fill(args[n], given) for n in self.request.argnums)
-        return (_NO_VALUE, self._aux(args)) if self.request.has_aux else _NO_VALUE, grads
+        return (_NO_VALUE, self._aux(args)) if self.request.has_aux else _NO_VALUE, self._gradients(args, parts)
 
     def vjp(self, arguments: list[Any]) -> Any:
         """The cotangents of the arguments."""
@@ -142,8 +126,7 @@ class _Asked:
         kind = self._require_floats(self.asked.result_type())
         given = [*self._leaves(list(args)), *self._leaves([z_bar])]
         _, parts = self._add(given, (), [], self._places(self.request.argnums), kind)
-        filled = iter(parts)
-        grads = tuple(_fill(args[n], filled) for n in self.request.argnums)
+        grads = self._gradients(args, parts)
         return (self._aux(args), grads) if self.request.has_aux else grads
 
     def jvp(self, arguments: list[Any]) -> Any:
@@ -155,11 +138,16 @@ class _Asked:
         if not isinstance(kind, (types.Array, types.BaseTuple)):
             z, parts = self._add(given, (), [], places)
             return z, self._sum_of_products(parts, directions)
-        z = self.calls.inline(self.request.dispatcher, list(args), {}, self.node, {})
+        z = self._call(args)
         cotangents = [self._zeros_like(x) for x in self._leaves([z])]
         by = tuple(range(len(given), len(given) + len(cotangents)))
         _, parts = self._add([*given, *cotangents], (places,), directions, by, kind)
         return z, _fill(z, iter(parts))
+
+    def _gradients(self, arguments: Any, parts: list[Value]) -> tuple[Any, ...]:
+        """The gradients by argnums, each of the structure of its argument."""
+        given = iter(parts)
+        return tuple(_fill(arguments[n], given) for n in self.request.argnums)
 
     def _sum_of_products(self, parts: list[Value], directions: list[Value]) -> Value:
         """The sum of the products of gradients with tangents."""
@@ -167,10 +155,7 @@ class _Asked:
         for part, direction in zip(parts, directions, strict=True):
             term = self.builder.apply(MULTIPLY, part, direction)
             terms.append(self.arrays.total(term) if part.is_array else term)
-        total = terms[0]
-        for term in terms[1:]:
-            total = self.calls.expressions.binary("Add", total, term, self.node)
-        return total
+        return functools.reduce(lambda x, y: self.site.reader.binary("Add", x, y, self.site.node), terms)
 
     def _zeros_like(self, x: Value) -> Value:
         return self.builder.create("zeros", self.arrays.shape(x), "float", "") if x.is_array else constant(0.0)
@@ -186,7 +171,11 @@ class _Asked:
 
     def _aux(self, arguments: Any) -> Any:
         """What the function returns beside its value."""
-        return self.calls.inline(self.request.dispatcher, list(arguments), {}, self.node, {})[1]
+        return self._call(arguments)[1]
+
+    def _call(self, arguments: Any) -> Any:
+        """What the function itself gives."""
+        return self.site.reader.inline(self.request.dispatcher, list(arguments), {}, self.site.node, {})
 
     # ---- arguments ---------------------------------------------------------------------------------------------------
     def _places(self, argnums: tuple[int, ...]) -> tuple[int, ...]:
@@ -197,15 +186,8 @@ class _Asked:
 
     def _leaves(self, entries: list[Any]) -> list[Value]:
         """The numbers and arrays of some entries, computed."""
-        found = []
-        for x in entries:
-            if isinstance(x, tuple):
-                found += self._leaves(list(x))
-            elif isinstance(x, Elementwise):
-                found.append(self.arrays.compute(x))
-            elif isinstance(x, Value):
-                found.append(x)
-        return found
+        found = map(self.site.reader.settle, leaves(tuple(entries)))
+        return [x for x in found if isinstance(x, Value)]
 
     def _add(
         self, arguments: list[Value], along: tuple[tuple[int, ...], ...], directions: list[Value], by: tuple[int, ...],

@@ -23,6 +23,8 @@ from contad.engines.source.ir.single_assignment import (
     For,
     If,
     Kind,
+    Length,
+    Load,
     Permuted,
     Product,
     Reshaped,
@@ -30,7 +32,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
-from contad.engines.source.reading.builder import Builder
+from contad.engines.source.reading.builder import CONVERSIONS, WHOLE, Builder
 
 _LENGTHS = limit(
     "array operands differ in length along an axis; an axis of length 1 is repeated where the source shows its length, "
@@ -71,7 +73,7 @@ class WholeArrays:
             operands = [self.element(operand, indices) for operand in entry.operands]
             if entry.function.name == "power":
                 x, y = operands
-                return self.power(x, y, entry.function == known_functions.POWER_BY_UFUNC)
+                return self.builder.power(x, y, entry.function == known_functions.POWER_BY_UFUNC)
             found: Value = self.builder.apply(entry.function, *operands)
             return found
         if not entry.is_array:
@@ -117,6 +119,16 @@ class WholeArrays:
         self.over(shape, lambda indices: self.put(array, indices, self.builder.load(entry, indices)))
         return array
 
+    def as_type(self, array: Any, base: str) -> Any:
+        """A new array with the elements of another one as numbers of another kind."""
+        if base == array.kind.base and not array.kind.narrow:
+            return self.copy_elements(array)
+        array, to = self.compute(array), CONVERSIONS[base]
+        shape = self.shape(array)
+        made = self.builder.create("empty", shape, base)
+        self.over(shape, lambda at: self.put(made, at, self.builder.apply(to, self.builder.load(array, at))))
+        return made
+
     def put(self, array: Value, indices: list[Value], number: Value) -> None:
         """array[indices] = number."""
         if array.kind.narrow:
@@ -126,21 +138,36 @@ class WholeArrays:
         self.builder.add(Store(array, indices, self.builder.convert(number, Kind(array.kind.base))))
 
     def fill(self, array: Value, entry: Any, node: ast.AST) -> None:
-        """array[...] = entry, as NumPy does it: the right side is computed before anything is written."""
-        shape = self.shape(array)
+        """array[...] = entry."""
+        self.write(array, self.shape(array), entry, node, itself=array)
+
+    def write(
+        self, array: Value, shape: list[Value], entry: Any, node: ast.AST,
+        place: Callable[[list[Value]], list[Value]] = lambda at: at, itself: Value | None = None,
+    ) -> None:  # fmt: skip
+        """Write an entry of a shape, each element to its place in an array; as in NumPy, all is computed before.
+
+        Where `itself` is an operand, each of its elements is read when it is written.
+        """
         if is_array(entry):
-            if entry.kind.ndim > array.kind.ndim:
-                self.progress.refuse(
-                    node,
-                    "an assignment from an array with more dimensions",
-                    "take a part that has as many as the left side",
-                )
-            if any(operand is not array and set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
+            if entry.kind.ndim > len(shape):
+                what = "an assignment from an array with more dimensions"
+                self.progress.refuse(node, what, "take a part that has as many as the left side")
+            if any(operand is not itself and set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
                 entry = self.copy_elements(entry)
             lengths = self.shape(entry)
             for axis in range(-len(lengths), 0):
                 self.require_equal(constant(1) if is_unit(entry, axis) else shape[axis], lengths[axis])
-        self.over(shape, lambda indices: self.put(array, indices, self.element(entry, indices)))
+        self.over(shape, lambda at: self.put(array, place(at), self.element(entry, at)))
+
+    def is_constant(self, x: Any) -> bool:
+        """Whether a number or an array is surely made of what is not differentiated."""
+        if isinstance(x, Elementwise):
+            return all(map(self.is_constant, x.operands))
+        if x.operation is None:
+            return x.constant is not None or x in self.progress.constants
+        seen = isinstance(x.operation, (Apply, Load, Length, View))
+        return seen and all(map(self.is_constant, x.operation.inputs))
 
     # ---- reductions --------------------------------------------------------------------------------------------------
     def fold(self, entry: Any, initial: Value, step: Callable[[Value, Value], Value]) -> Value:
@@ -171,13 +198,13 @@ class WholeArrays:
         ndim = entry.kind.ndim
         axis = axis.constant if isinstance(axis, Value) and axis.kind == INT else None
         if entry.kind.small:
-            self.progress.refuse(node, f"{ast.unparse(node)!r} of small numbers", "convert the array first")
+            self.progress.refuse(node, "{node} of small numbers", "convert the array first")
         if axis is None or not -ndim <= axis < ndim:
-            self.progress.refuse(node, f"the axis in {ast.unparse(node)!r}", "give it as a constant")
-        array, whole = self.compute(entry), (None, None, None)
+            self.progress.refuse(node, "the axis in {node}", "give it as a constant")
+        array = self.compute(entry)
         axis %= ndim
         lengths = self.shape(array)
-        line = lambda at: self.builder.view(array, [*at[:axis], whole, *at[axis:]])  # noqa: E731
+        line = lambda at: self.builder.view(array, [*at[:axis], WHOLE, *at[axis:]])  # noqa: E731
         base = known_functions.DIVIDE.result if entry.kind.base == "float" else "int"
         result = self.builder.create("empty", [*lengths[:axis], *lengths[axis + 1 :]], base, "sum")
         self.over(self.shape(result), lambda at: self.put(result, at, reduce(self, line(at))))
@@ -260,12 +287,6 @@ class WholeArrays:
         self.over(rows + columns, lambda at: self.put(result, at, entry(at[: len(rows)], at[len(rows) :])))
         mark_product(self.builder.block)
         return result
-
-    def power(self, x: Any, y: Any, by_ufunc: bool = False) -> Any:
-        """x ** y of numbers or arrays."""
-        if is_array(x) or is_array(y):
-            return Elementwise(known_functions.POWER_BY_UFUNC if by_ufunc else known_functions.POWER, [x, y])
-        return self.builder.power(x, y, by_ufunc)
 
 
 def mark_product(block: Block) -> None:

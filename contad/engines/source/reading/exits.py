@@ -9,12 +9,24 @@
 
 `return e` is `.result = e`, and `.returned = True` where statements follow. The dots keep the names apart from the
 user's. A loop statement gets an attribute `flags`: the names that end it.
+
+Long ladders of `elif` as short ones, one after the other: Python takes a hundred levels of indentation, no more.
+
+    if a: ...                     .pending1 = False
+    elif b: ...                   if a: ...
+    elif c: ...          ->       elif b: ...
+    elif d: ...                   else: .pending1 = True
+    else: ...                     if .pending1:
+                                      .pending1 = False
+                                      if c: ...
+                                      elif d: ...
+                                      else: ...
 """
 
 import ast
 import copy
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 RESULT, RETURNED = ".result", ".returned"
 LONGEST = 24  # exits, or rungs of a ladder, that are nested in one another and do not stand one after the other
@@ -90,20 +102,20 @@ class _Exits:
             if isinstance(statement, (ast.Break, ast.Continue)):
                 return [*done, assign(self.loops[-1][type(statement)], ast.Constant(True), statement)]
             if isinstance(statement, ast.If):
-                then, otherwise = self.block(statement.body), self.block(statement.orelse)
+                then, otherwise, test = self.block(statement.body), self.block(statement.orelse), statement.test
                 leaves = _may_leave(statement.body), _may_leave(statement.orelse)
                 if _always_leaves(statement.body) and not leaves[1]:
-                    return [*done, _branch(statement, then, otherwise + self.block(rest))]
+                    return [*done, locate(ast.If(test, then, otherwise + self.block(rest)), statement)]
                 if _always_leaves(statement.orelse) and not leaves[0]:
-                    return [*done, _branch(statement, then + self.block(rest), otherwise)]
-                done.append(_branch(statement, then, otherwise))
+                    return [*done, locate(ast.If(test, then + self.block(rest), otherwise), statement)]
+                done.append(locate(ast.If(test, then, otherwise), statement))
                 if any(leaves):
                     return done + self.guard(rest, statement)
             elif isinstance(statement, (ast.For, ast.While)):
                 made, broken = self.loop(statement)
                 done += made
                 if statement.orelse:  # what comes after a loop that was not broken off
-                    done += self.unless_broken(statement, broken)
+                    done += self.unless(broken, statement.orelse, statement)
                     if _may_leave(statement.orelse):
                         return done + self.guard(rest, statement)
                 if any(_holds(statement.body, kind) for kind in _FAR):
@@ -117,14 +129,6 @@ class _Exits:
             else:
                 done.append(statement)
         return done
-
-    def unless_broken(self, statement: ast.For | ast.While, broken: list[str]) -> list[ast.stmt]:
-        """The `else` of a loop."""
-        names: list[ast.expr] = [ast.Name(name, ast.Load()) for name in broken]
-        if not names:
-            return self.block(statement.orelse)
-        test = ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names))
-        return [locate(ast.If(test, self.block(statement.orelse), []), statement)]
 
     def loop(self, statement: ast.For | ast.While) -> tuple[list[ast.stmt], list[str]]:
         """A loop whose body has a single way out, and the flags that say how it was left."""
@@ -159,6 +163,12 @@ class _Exits:
         if self.loops:
             flags += self.loops[-1].values()
         flags += self.regions[-1:]
+        return self.unless(flags, rest, statement)
+
+    def unless(self, flags: list[str], rest: Sequence[ast.stmt], statement: ast.stmt) -> list[ast.stmt]:
+        """`rest` where none of the flags holds."""
+        if not flags:
+            return self.block(rest)
         names: list[ast.expr] = [ast.Name(name, ast.Load()) for name in flags]
         test = ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names))
         return [locate(ast.If(test, self.block(rest), []), statement)]
@@ -167,10 +177,6 @@ class _Exits:
 def assign(name: str, value: ast.expr, place: ast.stmt) -> ast.stmt:
     """`name = value` at the line of another statement."""
     return locate(ast.Assign([ast.Name(name, ast.Store())], value), place)
-
-
-def _branch(statement: ast.If, then: list[ast.stmt], otherwise: list[ast.stmt]) -> ast.stmt:
-    return locate(ast.If(statement.test, then, otherwise), statement)
 
 
 def locate(statement: ast.stmt, place: ast.stmt) -> ast.stmt:
@@ -209,3 +215,51 @@ def _always_leaves(statements: Sequence[ast.stmt]) -> bool:
         or (isinstance(statement, ast.If) and _always_leaves(statement.body) and _always_leaves(statement.orelse))
         for statement in statements
     )
+
+
+# ---- ladders ---------------------------------------------------------------------------------------------------------
+def without_ladders(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements without ladders of more than LONGEST rungs; the new names begin with a dot, as no user's does."""
+    numbers = itertools.count(1)
+
+    def block(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """The statements, and those inside of them, without long ladders."""
+        done: list[ast.stmt] = []
+        for statement in statements:
+            if isinstance(statement, ast.If):
+                done += ladder(statement)
+            elif isinstance(statement, (ast.For, ast.While)):
+                changed = copy.copy(statement)
+                changed.body, changed.orelse = block(statement.body), block(statement.orelse)
+                done.append(changed)
+            else:
+                done.append(statement)
+        return done
+
+    def ladder(statement: ast.If) -> list[ast.stmt]:
+        """An if as ladders of LONGEST rungs, of which the flag tells whether the next is to be climbed."""
+        rungs = list(_rungs(statement))
+        otherwise = block(rungs[-1].orelse)
+        parts = [rungs[k : k + LONGEST] for k in range(0, len(rungs), LONGEST)]
+        pending = f".pending{next(numbers)}"
+        done: list[ast.stmt] = []
+        for part in parts:
+            below = otherwise if part is parts[-1] else [assign(pending, ast.Constant(True), part[-1])]
+            for rung in reversed(part):
+                changed = copy.copy(rung)
+                changed.body, changed.orelse = block(rung.body), below
+                below = [changed]
+            if len(parts) > 1:
+                below = [assign(pending, ast.Constant(False), part[0]), *below]
+            done += below if part is parts[0] else [locate(ast.If(ast.Name(pending, ast.Load()), below, []), part[0])]
+        return done
+
+    return block(body)
+
+
+def _rungs(statement: ast.If) -> Iterator[ast.If]:
+    """An if, and every elif."""
+    yield statement
+    while len(statement.orelse) == 1 and isinstance(statement.orelse[0], ast.If):
+        statement = statement.orelse[0]
+        yield statement

@@ -1,19 +1,16 @@
 """Expressions: from the syntax tree to entries, with the operations that compute them."""
 
 import ast
-import contextlib
 import functools
 import types
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numba
 import numpy as np
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
-    SMALL,
-    Elementwise,
     Grid,
     Local,
     Method,
@@ -25,46 +22,36 @@ from contad.engines.source.ir.entries import (
     is_array,
     is_number,
 )
-from contad.engines.source.ir.single_assignment import BOOL, INT, MOST_AXES, Kind, Value
-from contad.engines.source.ir.walks import class_of_names, find_written_roots, like
+from contad.engines.source.ir.single_assignment import BOOL, INT, Value
+from contad.engines.source.ir.walks import class_of_names
 from contad.engines.source.reading import made_containers, points, record_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
-from contad.engines.source.reading.builder import fits
 from contad.engines.source.reading.class_instances import class_of, read_attribute
-from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
 from contad.engines.source.reading.handlers import DividesByZero
 from contad.engines.source.reading.made_containers import Keyed, Members
-from contad.engines.source.reading.merging import Merging
 from contad.engines.source.reading.passing import pass_on
 from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.reader import Reader
 from contad.engines.source.reading.scope import LocalScope
 from contad.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from contad.engines.source.reading.call_reader import CallReader
-    from contad.engines.source.reading.statements import StatementReader
-    from contad.engines.source.reading.subscripts import SubscriptReader
 
 
 class ExpressionReader:
     """Reads expressions; subscripts, calls and the statements of called functions have readers of their own."""
 
-    subscripts: "SubscriptReader"
-    calls: "CallReader"
-    statements: "StatementReader"
-
-    def __init__(self, merging: Merging, arrays: WholeArrays) -> None:
-        self.merging, self.arrays = merging, arrays
-        self.builder, self.progress = merging.builder, merging.progress
+    def __init__(self, reader: Reader, read_subscript: Callable[..., Any], read_call: Callable[..., Any]) -> None:
+        self.reader, self.arrays, self.merging = reader, reader.arrays, reader.merging
+        self.builder, self.progress = reader.builder, reader.progress
+        self.read_Subscript, self.read_Call = read_subscript, read_call
 
     def expression(self, node: ast.expr, env: Environment) -> Any:
         """The entry that an expression stands for; what is not known is handed on to Numba, without a derivative."""
-        before = self.state()
+        before = self.reader.state()
         try:
             return self.read(node, env)
         except UnsupportedError as refusal:
-            self.return_to(before)
-            found = pass_on(self, node, env, refusal)
+            self.reader.return_to(before)
+            found = pass_on(self.reader, node, env, refusal)
             if found is None:
                 raise
             return found
@@ -73,47 +60,9 @@ class ExpressionReader:
         """The entry that an expression stands for, by what it is."""
         read = getattr(self, f"read_{type(node).__name__}", None)
         if read is None:
-            self.progress.refuse(node, f"the expression {ast.unparse(node)!r} ({type(node).__name__})")
+            self.reader.refuse(node, f"the expression {{node}} ({type(node).__name__})")
         self.progress.line = getattr(node, "lineno", self.progress.line)
         return read(node, env)
-
-    def state(self) -> tuple[Any, ...]:
-        """Where reading stands, so that what follows can be undone."""
-        numbers = (
-            self.progress.scope,
-            self.progress.flags,
-            self.progress.inlining,
-            self.progress.line,
-            self.progress.loop_depth,
-            self.progress.branch_depth,
-            self.progress.pinned,
-            self.progress.trying,
-        )
-        return self.builder.block, len(self.builder.block.operations), len(self.progress.frames), numbers
-
-    def return_to(self, state: tuple[Any, ...]) -> None:
-        """Undo what has been read since; the blocks of branches and loops in it were not added yet."""
-        self.builder.block, operations, frames, numbers = state
-        del self.builder.block.operations[operations:]
-        del self.progress.frames[frames:]
-        (
-            self.progress.scope,
-            self.progress.flags,
-            self.progress.inlining,
-            line,
-            self.progress.loop_depth,
-            self.progress.branch_depth,
-            self.progress.pinned,
-            self.progress.trying,
-        ) = numbers
-        self.progress.line = line
-
-    def number(self, node: ast.expr, env: Environment) -> Value:
-        """An expression that must be a number."""
-        entry = self.expression(node, env)
-        if not is_number(entry):
-            self.progress.refuse(node, f"{ast.unparse(node)!r} where a number is needed", "give a number")
-        return entry
 
     def condition(self, node: ast.expr, env: Environment) -> Value:
         """An expression as a truth value."""
@@ -123,115 +72,56 @@ class ExpressionReader:
         if isinstance(entry, Object):
             return constant(bool(entry.value))
         if not is_number(entry):
-            self.progress.refuse(
-                node, f"the truth of {ast.unparse(node)!r}, which is not a number", "compare it with a number"
-            )
+            self.reader.refuse(node, "the truth of {node}, which is not a number", "compare it with a number")
         if entry.kind == BOOL:
             return entry
         return self.builder.apply(
             known_functions.COMPARISONS["NotEq"], entry, constant(0 if entry.kind == INT else 0.0)
         )
 
-    @contextlib.contextmanager
-    def forbid_writes(self, entries: list[Any], node: ast.AST) -> Iterator[None]:
-        """Refuse what writes into an array of an expression that stands to its left and is not computed yet."""
-        before = len(self.builder.block.operations)
-        yield
-        arrays = [array for x in entries if isinstance(x, Elementwise) for array in arrays_of(x)]
-        pending = {root for array in arrays for root in array.roots}
-        if pending and any(pending & find_written_roots(o) for o in self.builder.block.operations[before:]):
-            self.progress.refuse(
-                node, "a call that writes into an array of the same expression", "give it its own statement"
-            )
-
-    def read_Subscript(self, node: ast.Subscript, env: Environment) -> Any:
-        return self.subscripts.read(node, env)
-
-    def read_Call(self, node: ast.Call, env: Environment) -> Any:
-        return self.calls.read(node, env)
-
     # ---- names and constants -----------------------------------------------------------------------------------------
     def read_Constant(self, node: ast.Constant, env: Environment) -> Any:
-        return self.import_constant(node.value, node, "")
+        return self.reader.import_constant(node.value, node, "")
 
     def read_Name(self, node: ast.Name, env: Environment) -> Any:
         """What a name stands for: in the environment, else a global or captured value."""
         if node.id in env:
             entry = env[node.id]
             if isinstance(entry, Unknown):
-                self.progress.refuse(node, f"the name {node.id}: {entry.reason}")
+                self.reader.refuse(node, f"the name {node.id}: {entry.reason}")
             return entry
         try:
             found = self.progress.scope.outer(node.id)
         except KeyError:
-            self.progress.refuse(node, f"the name {node.id} is not defined", "define it before it is read")
-        return self.import_constant(found, node, node.id)
-
-    def import_constant(self, x: Any, node: ast.AST, name: str) -> Any:
-        """A constant of the program as an entry."""
-        if isinstance(x, (bool, np.bool_)):
-            return constant(bool(x))
-        if isinstance(x, (int, np.integer)):
-            if not fits(int(x)):
-                self.progress.refuse(node, f"the integer {x}, which does not have 64 bits", "write it as a float")
-            return constant(int(x))
-        if isinstance(x, (float, np.float64)):
-            return constant(float(x))
-        if isinstance(x, tuple):
-            return like(x, (self.import_constant(part, node, name) for part in x))
-        if isinstance(x, np.ndarray):
-            return self.capture_array(x, node, name)
-        return Object(x)
-
-    def capture_array(self, x: np.ndarray, node: ast.AST, name: str) -> Any:
-        """A global array, which Numba makes a constant."""
-        bases, small = {"f": "float", "i": "int", "b": "bool", "u": "int"}, SMALL.get(str(x.dtype), "")
-        if not x.ndim:
-            return Point(self.capture_array(x.reshape(1), node, name))
-        known = x.dtype.kind in "ib" or x.dtype == np.float64 or small
-        if not known or not 1 <= x.ndim <= MOST_AXES:
-            self.progress.refuse(
-                node, f"the global array {name} of {x.dtype} with {x.ndim} dimensions", "pass it as an argument"
-            )
-        for value, array in self.progress.captured.values():
-            if array is x:
-                return value
-        narrow = x.dtype.kind != "b" and x.dtype not in (np.int64, np.float64)
-        value = Value(Kind(bases[x.dtype.kind], x.ndim, narrow, small), name)
-        value.order = "C" if x.flags.c_contiguous else ""
-        self.progress.constants.add(value)
-        self.progress.captured[f"{name}_{len(self.progress.captured)}"] = (value, x)
-        return value
+            self.reader.refuse(node, f"the name {node.id} is not defined", "define it before it is read")
+        return self.reader.import_constant(found, node, node.id)
 
     def read_Attribute(self, node: ast.Attribute, env: Environment) -> Any:
         """An attribute of a module, or of an array."""
         base = self.expression(node.value, env)
         if isinstance(base, Object) and isinstance(base.value, types.ModuleType):
             if not hasattr(base.value, node.attr):
-                self.progress.refuse(node, f"{ast.unparse(node)} is not defined", "define it before it is read")
-            return self.import_constant(getattr(base.value, node.attr), node, node.attr)
+                self.reader.refuse(node, f"{ast.unparse(node)} is not defined", "define it before it is read")
+            return self.reader.import_constant(getattr(base.value, node.attr), node, node.attr)
         if isinstance(base, Point):
-            return points.read_attribute(self, base, node.attr)
+            return points.read_attribute(base, node.attr)
         if isinstance(base, tuple) and class_of_names(base) is not None and node.attr in class_of_names(base)._fields:
             return base[class_of_names(base)._fields.index(node.attr)]
         if isinstance(base, (BoundedBuffer, KeyedBuffer)):
             return Method(base, node.attr)
         if record_arrays.is_argument(base):
-            base = record_arrays.read_argument(self, base)
+            base = record_arrays.read_argument(self.reader, base)
         if isinstance(base, RecordArray):
-            return record_arrays.read_attribute(self, base, node)
+            return record_arrays.read_attribute(self.reader, base, node)
         if class_of(base) is not None:
-            return read_attribute(self, base, node, env)
+            return read_attribute(self.reader, base, node, env)
         if is_array(base):
             if node.attr == "shape":
                 return tuple(self.arrays.shape(base))
             if node.attr == "ndim":
                 return constant(base.kind.ndim)
             if node.attr == "size":
-                size = constant(1)
-                for length in self.arrays.shape(base):
-                    size = self.builder.apply(known_functions.MULTIPLY, size, length) if size.constant != 1 else length
-                return size
+                return self.arrays.size(base)
             if node.attr == "T":
                 array = self.arrays.compute(base)
                 return array if array.kind.ndim == 1 else self.builder.view(array, None)
@@ -244,39 +134,38 @@ class ExpressionReader:
         if isinstance(base, Value) and node.attr in ("real", "item"):
             return base if node.attr == "real" else Method(base, "item")
         if isinstance(base, Object) and base.value is numba.typed.Dict:
-            self.progress.refuse(node, "an empty dict without a name", "give it a name, in a statement of its own")
-        return self.progress.refuse(node, f"the attribute {ast.unparse(node)!r}")
-
-    def read_Lambda(self, node: ast.Lambda, env: Environment) -> Any:
-        return self.define(node, env)
+            self.reader.refuse(node, "an empty dict without a name", "give it a name, in a statement of its own")
+        return self.reader.refuse(node, "the attribute {node}")
 
     def define(self, node: ast.FunctionDef | ast.Lambda, env: Environment) -> Local:
         """A function inside the function; its defaults are computed here, once."""
         scope = LocalScope(self.progress.scope, node)
         given = node.args.defaults
         names = scope.names[scope.positional - len(given) : scope.positional]
-        defaults = {name: self.settle(self.expression(x, env)) for name, x in zip(names, given, strict=True)}
+        defaults = {name: self.reader.settle(self.expression(x, env)) for name, x in zip(names, given, strict=True)}
         return Local(scope, dict(env), defaults)
 
+    read_Lambda = define
+
     def read_Tuple(self, node: ast.Tuple, env: Environment) -> Any:
-        return tuple(self.settle(self.expression(part, env)) for part in node.elts)
+        return tuple(self.reader.settle(self.expression(part, env)) for part in node.elts)
 
     def read_List(self, node: ast.List, env: Environment) -> Any:
-        return made_containers.read_list(self, node, env)
+        return made_containers.read_list(self.reader, node, env)
 
     def read_ListComp(self, node: ast.ListComp, env: Environment) -> Any:
-        return made_containers.read_comprehension(self, node, env)
+        return made_containers.read_comprehension(self.reader, node, env)
 
     def read_Dict(self, node: ast.Dict, env: Environment) -> Any:
-        return Keyed(self, node, env)
+        return Keyed(self.reader, node, env)
 
     def read_Set(self, node: ast.Set, env: Environment) -> Any:
-        return Members(self, [self.number(part, env) for part in node.elts])
+        return Members(self.reader, [self.reader.number(part, env) for part in node.elts])
 
     # ---- operators ---------------------------------------------------------------------------------------------------
     def read_BinOp(self, node: ast.BinOp, env: Environment) -> Any:
         """Left operands, of which a long sum has as many within one another as terms, are read one after the other."""
-        before = self.state()
+        before = self.reader.state()
         nested = [node]
         while isinstance(nested[-1].left, ast.BinOp):
             nested.append(nested[-1].left)
@@ -288,14 +177,14 @@ class ExpressionReader:
             try:
                 if refusal is not None:
                     raise refusal
-                with self.forbid_writes([x], inner):
+                with self.reader.forbid_writes([x], inner):
                     y = self.expression(inner.right, env)
                 x = self.binary(type(inner.op).__name__, x, y, inner)
             except UnsupportedError as error:
                 if inner is node:
                     raise
-                self.return_to(before)  # as `expression` does
-                x = pass_on(self, inner, env, error)
+                self.reader.return_to(before)  # as `expression` does
+                x = pass_on(self.reader, inner, env, error)
                 refusal = error if x is None else None
         return x
 
@@ -307,29 +196,26 @@ class ExpressionReader:
             return x + y
         is_repeated = isinstance(x, BoundedBuffer) and operator == "Mult" and isinstance(node, ast.BinOp)
         if is_repeated and is_number(y) and y.kind == INT:
-            return made_containers.repeat(self, x, y)
+            return made_containers.repeat(self.reader, x, y)
         if not all(is_number(v) or is_array(v) for v in (x, y)):
-            self.progress.refuse(
-                node,
-                f"the operator in {ast.unparse(node)!r} on something that is no number or array",
-                "give numbers and arrays",
-            )
+            what = "the operator in {node} on something that is no number or array"
+            self.reader.refuse(node, what, "give numbers and arrays")
         if operator == "MatMult":
             return self.arrays.product(x, y, node)
         if operator in known_functions.BITWISE:
             if "float" in (x.kind.base, y.kind.base) or x.kind.small or y.kind.small:
-                self.progress.refuse(node, f"{ast.unparse(node)!r} on floats", "make them int64")
+                self.reader.refuse(node, "{node} on floats", "make them int64")
             return self.builder.apply(known_functions.BITWISE[operator], x, y)
         function = known_functions.OPERATORS.get(operator)
         if function is None:
-            self.progress.refuse(node, f"the operator {operator}")
+            self.reader.refuse(node, f"the operator {operator}")
         if operator == "Pow":
             whole = x.kind.base != "float" and y.kind.base != "float"
             if whole and not (isinstance(y, Value) and isinstance(y.constant, int) and y.constant >= 0):
-                self.progress.refuse(
+                self.reader.refuse(
                     node, "a power of integers with a variable or negative exponent", "make the base a float"
                 )
-            return self.arrays.power(x, y)
+            return self.builder.power(x, y)
         if operator in ("Div", "FloorDiv", "Mod"):
             return self.builder.divide(function, x, y)
         return self.builder.apply(function, x, y)
@@ -337,25 +223,18 @@ class ExpressionReader:
     def read_UnaryOp(self, node: ast.UnaryOp, env: Environment) -> Any:
         """not x, -x, +x or ~x."""
         if isinstance(node.op, ast.Not):
-            return self.negate(self.condition(node.operand, env))
+            return self.builder.negate(self.condition(node.operand, env))
         x = points.element(self.arrays, self.expression(node.operand, env))
         if not (is_number(x) or is_array(x)):
-            self.progress.refuse(
-                node,
-                f"the operator in {ast.unparse(node)!r} on something that is no number or array",
-                "give numbers and arrays",
-            )
+            what = "the operator in {node} on something that is no number or array"
+            self.reader.refuse(node, what, "give numbers and arrays")
         if isinstance(node.op, ast.UAdd):
             return x
         if isinstance(node.op, ast.Invert):
             if x.kind != INT:
-                self.progress.refuse(node, f"{ast.unparse(node)!r}", "use `not`, or compare the other way round")
+                self.reader.refuse(node, "{node}", "use `not`, or compare the other way round")
             return self.builder.apply(known_functions.BITWISE["BitXor"], x, constant(-1))
         return self.builder.apply(known_functions.NEGATIVE, x)
-
-    def negate(self, condition: Value) -> Value:
-        found: Value = self.builder.apply(known_functions.NOT, condition)
-        return found
 
     def read_Compare(self, node: ast.Compare, env: Environment) -> Any:
         return self._chain(
@@ -365,13 +244,13 @@ class ExpressionReader:
     def _chain(self, left: Any, parts: list[tuple[ast.cmpop, ast.expr]], node: ast.Compare, env: Environment) -> Any:
         """left < a < b ...; what may raise is computed only where Python computes it."""
         (operator, comparator), *rest = parts
-        with self.forbid_writes([left], node):
+        with self.reader.forbid_writes([left], node):
             right = self.expression(comparator, env)
         found = self.compare(type(operator).__name__, left, right, node)
         if not rest or (is_number(found) and found.constant is False):
             return found
         if not is_number(found):
-            self.progress.refuse(node, f"{ast.unparse(node)!r} of arrays", "compare twice, and combine with &")
+            self.reader.refuse(node, "{node} of arrays", "compare twice, and combine with &")
         if any(map(_may_raise, node.comparators[-len(rest) :])) and found.constant is None:
             return self.merging.choice(found, lambda: self._chain(right, rest, node, env), lambda: constant(False))
         return self.builder.apply(known_functions.AND, found, self._chain(right, rest, node, env))
@@ -388,14 +267,14 @@ class ExpressionReader:
             equal = constant(len(left) == len(right))
             for x, y in zip(left, right, strict=False):
                 equal = self.builder.apply(known_functions.AND, equal, self.compare("Eq", x, y, node))
-            return equal if operator == "Eq" else self.negate(equal)
+            return equal if operator == "Eq" else self.builder.negate(equal)
         if operator in ("In", "NotIn") and isinstance(right, (KeyedBuffer, Keyed, Members)):
             found = right.contains(left, node)
-            return found if operator == "In" else self.negate(found)
+            return found if operator == "In" else self.builder.negate(found)
         if operator in ("Is", "IsNot"):  # a number or an array is not None
             return constant(operator == "IsNot")
         if operator not in known_functions.COMPARISONS or not all(is_number(v) or is_array(v) for v in (left, right)):
-            self.progress.refuse(node, f"the comparison {ast.unparse(node)!r}", "compare numbers with numbers")
+            self.reader.refuse(node, "the comparison {node}", "compare numbers with numbers")
         return self.builder.apply(known_functions.COMPARISONS[operator], left, right)
 
     def read_DividesByZero(self, node: DividesByZero, env: Environment) -> Any:
@@ -411,9 +290,7 @@ class ExpressionReader:
         def truth(part: ast.expr, env: Environment) -> Value:
             entry = self.expression(part, env)
             if not is_number(entry) or entry.kind != BOOL:
-                self.progress.refuse(
-                    node, f"{ast.unparse(node)!r}, which is one of its operands", "write `x if c else y`"
-                )
+                self.reader.refuse(node, "{node}, which is one of its operands", "write `x if c else y`")
             return entry
 
         return self._connect(node, env, truth)
@@ -443,16 +320,12 @@ class ExpressionReader:
             return self.expression(node.body if condition.constant else node.orelse, env)
         result = self.merging.choice(
             condition,
-            lambda: self.settle(self.expression(node.body, env)),
-            lambda: self.settle(self.expression(node.orelse, env)),
+            lambda: self.reader.settle(self.expression(node.body, env)),
+            lambda: self.reader.settle(self.expression(node.orelse, env)),
         )
         if isinstance(result, Unknown):
-            self.progress.refuse(node, f"{ast.unparse(node)!r}: {result.reason}", "make both sides of one kind")
+            self.reader.refuse(node, f"{{node}}: {result.reason}", "make both sides of one kind")
         return result
-
-    def settle(self, entry: Any) -> Any:
-        """An array expression as an array; anything else as it is."""
-        return self.arrays.compute(entry) if isinstance(entry, Elementwise) else entry
 
 
 def _may_raise(node: ast.expr) -> bool:

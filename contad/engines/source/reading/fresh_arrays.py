@@ -23,14 +23,15 @@ from contad.engines.source.ir.single_assignment import (
     If,
     Length,
     Loop,
+    MatrixCall,
     Operation,
     Reshaped,
     Store,
     Value,
     View,
 )
-from contad.engines.source.ir.walks import around, leaves, precedes, walk
-from contad.engines.source.reading.builder import Builder
+from contad.engines.source.ir.walks import around, find_written_roots, leaves, precedes, walk
+from contad.engines.source.reading.builder import WHOLE, Builder
 from contad.engines.source.reading.progress import Environment
 
 _SAFE = {"add", "subtract", "multiply", "negative", "square", "select", "and", "or", "not"}
@@ -64,6 +65,7 @@ class FreshArrays:
         self.progress = builder.progress
         self.buffers: dict[Value, Buffer] = {}  # by the array
         self.copying: set[Operation] = set()  # the stores that fill buffers
+        self.copies = UnsharedCopies()
 
     def copy_into(self, target: Value, source: Value) -> None:
         """target[...] = source, of the same shape; the stores are not the user's."""
@@ -130,9 +132,7 @@ class FreshArrays:
         found.shared_before = not isinstance(initial.operation, Create) or holders > 1
         return found
 
-    def enlarge(
-        self, buffer: Buffer, rooms: dict[int, Value], shrinks: frozenset[int], before: Environment
-    ) -> Buffer:
+    def enlarge(self, buffer: Buffer, rooms: dict[int, Value], shrinks: frozenset[int]) -> Buffer:
         """A buffer in the place of one that is too short along these axes."""
         for o in buffer.made:
             self.builder.block.operations.remove(o)
@@ -181,10 +181,9 @@ class FreshArrays:
 
     def first_part(self, buffer: Buffer, lengths: dict[int, Value]) -> Value:
         """The part of a buffer that is in use, by the lengths of the axes that shrink."""
-        whole = (None, None, None)
         axes = range(buffer.array.kind.ndim)
         return self.builder.view(
-            buffer.array, [(None, lengths[axis], None) if axis in lengths else whole for axis in axes]
+            buffer.array, [(None, lengths[axis], None) if axis in lengths else WHOLE for axis in axes]
         )
 
     def _is_free(self, k: int, waiting: list[tuple[Buffer, Value]]) -> bool:
@@ -275,3 +274,46 @@ def _cannot_fail(o: Operation) -> bool:
             for part in o.spec or ()
         )
     return isinstance(o, (Create, Choose, Length)) or (isinstance(o, Apply) and o.function.name in _SAFE)
+
+
+# ---- copies where Numba may give the array itself --------------------------------------------------------------------
+class UnsharedCopies:
+    """Copies of arrays where Numba gives a copy or the array itself, by how it lies in memory, which is not seen here.
+
+    That is one and the same as long as neither is written to any more: a program that writes is refused.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Value, Value, set[Operation], int]] = []  # the arrays, and the line of each
+
+    def add(self, array: Value, copy: Value, made: list[Operation], line: int) -> None:
+        """Note a copy of an array, and the operations that fill it."""
+        self.found.append((array, copy, {inner for o in made for inner in _with_inner(o)}, line))
+
+    def find_written(self, block: Block) -> int | None:
+        """The line of a copy that is written to later on, or whose array is."""
+        operations = list(walk(block)) if self.found else []
+        live = set(operations)
+        writes = [o for o in operations if isinstance(o, (Store, Accumulate, MatrixCall))]
+        for array, copy, own, line in self.found:
+            if copy.operation not in live:  # what has been written again, as the body of a loop
+                continue
+            roots = {*array.roots, *copy.roots}
+            for o in writes:
+                if o not in own and roots & find_written_roots(o) and not _is_before(o, copy, array):
+                    return line
+        return None
+
+
+def _with_inner(o: Operation) -> list[Operation]:
+    return [o, *(inner for block in o.blocks for inner in walk(block))]
+
+
+def _is_before(o: Operation, copy: Value, array: Value) -> bool:
+    """Whether a write is over whenever the copy is made, of an array that is made in the same iteration."""
+    made = copy.operation
+    assert made is not None
+    loops = [holder for holder in around(made.block) if isinstance(holder, Loop)]
+    if loops and not all(loops[0] in around(root.block) for root in array.roots):
+        return False
+    return precedes(o, made)

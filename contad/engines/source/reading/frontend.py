@@ -21,44 +21,39 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import leaves, like, walk
 from contad.engines.source.planning.parts import divide
+from contad.engines.source.reading import joining_calls, matrix_calls, numpy_calls, shape_calls  # noqa: F401  (readers)
 from contad.engines.source.reading.appended_arrays import AppendedArray
-from contad.engines.source.reading.builder import Builder
 from contad.engines.source.reading.call_reader import CallReader
-from contad.engines.source.reading.declared_names import cast, cast_arguments
-from contad.engines.source.reading.elementwise import WholeArrays
+from contad.engines.source.reading.declared_names import cast, cast_arguments, cast_declared
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
-from contad.engines.source.reading.fresh_arrays import FreshArrays
-from contad.engines.source.reading.joining_calls import JOINING_CALLS, JOINING_METHODS
-from contad.engines.source.reading.matrix_calls import MATRIX_CALLS
-from contad.engines.source.reading.merging import Merging
-from contad.engines.source.reading.numpy_calls import REDUCTIONS, SPECIAL
 from contad.engines.source.reading.progress import Progress, TooLong
+from contad.engines.source.reading.reader import Reader
 from contad.engines.source.reading.record_arrays import WrittenArgument, copy_argument, is_argument
 from contad.engines.source.reading.scope import Scope
-from contad.engines.source.reading.shape_calls import METHODS, SHAPE_CALLS
 from contad.engines.source.reading.statements import StatementReader
 from contad.engines.source.reading.subscripts import SubscriptReader
 from contad.functions.python_copy import Flags, flags_of
 
-_FUNCTIONS = SPECIAL | MATRIX_CALLS | SHAPE_CALLS | JOINING_CALLS
-_METHODS = REDUCTIONS | METHODS | JOINING_METHODS
 INLINED = 200  # operations: a shorter program is read with all functions written in place
 MOST = 8_000  # operations, beyond which a function is left to another engine
 
 
-def _readers(progress: Progress, most: int) -> StatementReader:
-    """The readers of one function, which hold each other: calls have statements, statements expressions."""
-    builder = Builder(progress, most)
-    expressions = ExpressionReader(Merging(FreshArrays(builder)), WholeArrays(builder))
+def _begin_reading(progress: Progress, most: int) -> Reader:
+    """A reader of one function, which knows how to read what stands in one another."""
+    reader = Reader(progress, most)
 
     def read_callee(scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> SourceProgram:
-        return _program(_readers(Progress(scope, flags, progress), most), kinds)
+        return _program(_begin_reading(Progress(scope, flags, progress), most), kinds)
 
-    expressions.subscripts = SubscriptReader(expressions)
-    expressions.calls = CallReader(expressions, _FUNCTIONS, _METHODS, read_callee)
-    expressions.statements = StatementReader(expressions)
-    return expressions.statements
+    subscripts, calls, statements = SubscriptReader(reader), CallReader(reader, read_callee), StatementReader(reader)
+    expressions = ExpressionReader(reader, subscripts.read, calls.read)
+    reader.expression, reader.condition = expressions.expression, expressions.condition
+    reader.binary, reader.define = expressions.binary, expressions.define
+    reader.subscript, reader.inline = subscripts.subscript, calls.inline
+    reader.statements, reader.assign = statements.statements, statements.assign
+    reader.loop, reader.items = statements.loop, statements.items
+    return reader
 
 
 def read(
@@ -87,10 +82,11 @@ def read(
     calling = False
     while True:
         scope = Scope(getattr(function, "py_func", function), dispatcher, arrays)
-        progress = _begin(scope, flags, callables, calling)
-        progress.written, progress.at_ties = written, at_ties
+        progress = Progress(scope, flags)
+        progress.callables = {} if callables is None else callables
+        progress.calling, progress.written, progress.at_ties = calling, written, at_ties
         try:
-            return _program(_readers(progress, MOST if calling else INLINED), kinds, argnums, transform, is_part)
+            return _program(_begin_reading(progress, MOST if calling else INLINED), kinds, argnums, transform, is_part)
         except TooLong:
             calling = True
         except AppendedArray as found:
@@ -101,15 +97,8 @@ def read(
             written |= {str(found)}
 
 
-def _begin(scope: Scope, flags: Flags, callables: dict[str, Any] | None, calling: bool) -> Progress:
-    progress = Progress(scope, flags)
-    progress.calling = calling
-    progress.callables = {} if callables is None else callables
-    return progress
-
-
 def _program(
-    reader: StatementReader,
+    reader: Reader,
     kinds: tuple[Any, ...],
     argnums: tuple[int, ...] | None = None,
     transform: Callable[[SourceProgram], None] | None = None,
@@ -129,10 +118,10 @@ def _program(
         progress.constants = {value for tree in fixed for value in leaves(tree) if isinstance(value, Value)}
     entries = dict(zip(scope.names, map(_entry, parameters, kinds), strict=True))
     env, declared = cast_arguments(builder, dispatcher, scope.names, entries)
-    env |= {key: cast(builder, dispatcher, key, env[key], t) for key, t in scope.declared.items() if key in env}
+    env = cast_declared(builder, scope, env)
     for name, entry in list(env.items()):
         if is_argument(entry) and entry.value.hint in progress.written:
-            env[name] = copy_argument(reader.expressions, entry)
+            env[name] = copy_argument(reader, entry)
     try:
         reader.statements(scope.body, env)
     except RecursionError:
@@ -149,7 +138,7 @@ def _program(
         construct = f"a write into an array that may be the one named {buffer.name}, which a loop makes anew"
         refuse(place, construct, f"write into a copy, as in {buffer.name} = {buffer.name}.copy()")
     _refuse_writes(builder.block, progress)
-    line = progress.copies.find_written(builder.block)
+    line = reader.merging.fresh.copies.find_written(builder.block)
     if line is not None:
         place = Place(scope.place.filename, scope.place.function, line)
         refuse(place, "an array that may be another one or a copy of it, one of which is written", "call .copy() first")
@@ -200,7 +189,7 @@ def _refuse_writes(block: Block, progress: Progress) -> None:
             raise o.refusal
 
 
-def _settle(reader: StatementReader, entry: Any, is_part: bool = False) -> Any:
+def _settle(reader: Reader, entry: Any, is_part: bool = False) -> Any:
     """What is returned, with array expressions computed; a refusal where it is no number, array or tuple of these."""
     if isinstance(entry, tuple):
         return like(entry, (_settle(reader, part, is_part) for part in entry))

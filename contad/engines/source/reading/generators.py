@@ -11,19 +11,16 @@ OUTER. What ends the loop (break, return) is a return of the generator, behind t
 import ast
 import copy
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Yielding, constant, is_number, join_kinds, same
 from contad.engines.source.ir.single_assignment import Value
 from contad.engines.source.ir.walks import like
-from contad.engines.source.reading.declared_names import cast, cast_arguments
-from contad.engines.source.reading.exits import locate, without_exits
-from contad.engines.source.reading.ladders import without_ladders
-
-if TYPE_CHECKING:
-    from contad.engines.source.reading.progress import Environment
-    from contad.engines.source.reading.statements import StatementReader
+from contad.engines.source.reading.declared_names import cast, cast_arguments, cast_declared
+from contad.engines.source.reading.exits import locate, without_exits, without_ladders
+from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.reader import Reader
 
 OUTER = ".outer."  # before the names of the caller
 _STOPPED, _COUNT = ".stopped", ".count"
@@ -47,40 +44,39 @@ class Yielded(ast.stmt):
 class GeneratorLoop:
     """A loop over a generator, which is numbered from `start` where `enumerate` counts it."""
 
-    def __init__(self, reader: "StatementReader", statement: ast.For, yielding: Yielding, start: Value | None) -> None:
+    def __init__(self, reader: Reader, statement: ast.For, yielding: Yielding, start: Value | None) -> None:
         self.reader, self.progress = reader, reader.progress
         self.statement, self.yielding, self.start = statement, yielding, start
         self.flags: list[str] = statement.flags  # type: ignore[attr-defined]
         self.kinds: dict[ast.stmt, Any] = {}  # of what is yielded, by the place
         self.joined: Any = None
 
-    def read(self, env: "Environment") -> None:
+    def read(self, env: Environment) -> None:
         """The loop, in the environment of the caller; once more where Numba unifies the types of what is yielded."""
         progress, yielding = self.progress, self.yielding
         if yielding.used or yielding.depth != progress.loop_depth:
             progress.refuse(self.statement, "a generator that is looped over twice, or in another loop than it is made")
         yielding.used = True
-        before, known, added = self.reader.expressions.state(), dict(env), self.reader.builder.added
+        before, known, added = self.reader.state(), dict(env), self.reader.builder.added
         self._write(env)
         kinds = list(self.kinds.values())
         joined = functools.reduce(self._join, kinds) if kinds else None
         if any(kind != joined for kind in kinds):
-            self.reader.expressions.return_to(before)
+            self.reader.return_to(before)
             self.reader.builder.added = added
             env.clear()
             env.update(known)
             self.joined = joined
             self._write(env)
 
-    def _write(self, env: "Environment") -> None:
+    def _write(self, env: Environment) -> None:
         """The statements of the generator, with those of the loop in them."""
         progress, scope, dispatcher = self.progress, copy.copy(self.yielding.scope), self.yielding.scope.dispatcher
         scope.body = self._body(scope)
         inner = {OUTER + name: entry for name, entry in env.items()} | self.yielding.given
         _, declared = cast_arguments(self.reader.builder, dispatcher, scope.names, inner)
         self.declared = getattr(declared, "yield_type", None)
-        for name in set(scope.declared) & set(inner):
-            inner[name] = cast(self.reader.builder, dispatcher, name, inner[name], scope.declared[name])
+        inner = cast_declared(self.reader.builder, scope, inner)
         inner[_STOPPED] = constant(False)
         if self.start is not None:
             inner[_COUNT] = self.start
@@ -101,10 +97,10 @@ class GeneratorLoop:
             self.progress.refuse(yields.left, "a yield that is no statement of its own", "write `yield x` for itself")
         return without_exits(without_ladders(_flatten(body)))
 
-    def write_body(self, place: Yielded, env: "Environment") -> None:
+    def write_body(self, place: Yielded, env: Environment) -> None:
         """The body of the loop, in the environment of the generator."""
         builder, progress = self.reader.builder, self.progress
-        entry = self.reader.expressions.settle(self.reader.expressions.expression(place.value, env))
+        entry = self.reader.settle(self.reader.expression(place.value, env))
         entry = cast(builder, self.yielding.scope.dispatcher, "what it yields", entry, self.declared)
         self.kinds[place] = _kind_of(entry)
         if self.joined is not None:
@@ -117,13 +113,13 @@ class GeneratorLoop:
         self._stand_in(self.caller, self.statement)
         self.reader.assign(self.statement.target, entry, outer)
         self.reader.statements(self.statement.body, outer)
-        ends = self.reader.exit(self.statement, outer)
+        ends = self.reader.ends(self.statement, outer)
         self._stand_in(self.callee, place)
         progress.frames.pop()
         env.update({OUTER + name: x for name, x in outer.items()})
         env[_STOPPED] = constant(False) if ends is None else ends
 
-    def _of_caller(self, env: "Environment") -> "Environment":
+    def _of_caller(self, env: Environment) -> Environment:
         return {name.removeprefix(OUTER): x for name, x in env.items() if name.startswith(OUTER)}
 
     def _stand_in(self, function: Any, place: ast.stmt) -> None:
@@ -173,21 +169,14 @@ class _Yields(ast.NodeTransformer):
             found.append(locate(ast.If(ast.Name(_STOPPED, ast.Load()), [locate(ast.Return(None), node)], []), node))
         return found
 
-    def visit_Yield(self, node: ast.Yield) -> ast.AST:
-        return self.leave(node)
-
-    def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
-        return self.leave(node)
-
-    def visit_With(self, node: ast.With) -> ast.AST:
-        return self.leave(node)
-
     def leave(self, node: ast.AST) -> ast.AST:
         """Keep a node as it is, and note the first yield in it."""
         for x in ast.walk(node):
             if self.left is None and isinstance(x, (ast.Yield, ast.YieldFrom)):
                 self.left = x
         return node
+
+    visit_Yield = visit_YieldFrom = visit_With = leave
 
 
 def _flatten(body: list[Any]) -> list[ast.stmt]:

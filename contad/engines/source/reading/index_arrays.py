@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Object, is_array
+from contad.engines.source.ir.entries import Object
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
 from contad.engines.source.ir.syntax import expression, place_at
-from contad.engines.source.reading.elementwise import arrays_of, is_unit
-from contad.engines.source.reading.expressions import ExpressionReader
-
-_WHOLE = (None, None, None)
+from contad.engines.source.reading.builder import WHOLE
+from contad.engines.source.reading.reader import Reader
 
 
 def has_arrays(spec: list[Any]) -> bool:
@@ -23,9 +21,9 @@ def has_arrays(spec: list[Any]) -> bool:
 class IndexArrays:
     """Reads and writes the elements that index arrays name: the arrays stand side by side, and have one length."""
 
-    def __init__(self, expressions: ExpressionReader) -> None:
-        self.expressions, self.arrays = expressions, expressions.arrays
-        self.builder, self.progress = expressions.builder, expressions.progress
+    def __init__(self, reader: Reader) -> None:
+        self.reader, self.arrays = reader, reader.arrays
+        self.builder, self.progress = reader.builder, reader.progress
 
     def read(self, array: Value, spec: list[Any], node: ast.AST) -> Value:
         """The elements as a new array."""
@@ -46,20 +44,7 @@ class IndexArrays:
         part, first, positions = self._split(array, spec, node)
         positions = [self.arrays.copy_elements(x) if set(x.roots) & set(array.roots) else x for x in positions]
         shape = self._shape(part, first, positions)
-        if is_array(entry):
-            if entry.kind.ndim > len(shape):
-                self.progress.refuse(
-                    node, "an assignment from an array with more dimensions", "take a part of as many as the left side"
-                )
-            if any(set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
-                entry = self.arrays.copy_elements(entry)
-            for axis, length in zip(range(-entry.kind.ndim, 0), self.arrays.shape(entry), strict=True):
-                if not is_unit(entry, axis):
-                    self.arrays.require_equal(shape[axis], length)
-        self.arrays.over(
-            shape,
-            lambda at: self.arrays.put(part, self._at(part, first, positions, at), self.arrays.element(entry, at)),
-        )
+        self.arrays.write(part, shape, entry, node, lambda at: self._at(part, first, positions, at))
 
     def _split(self, array: Value, spec: list[Any], node: ast.AST) -> tuple[Value, int, list[Value]]:
         """The part of an array that the other indices name, the axis of it where arrays begin, and their positions."""
@@ -68,9 +53,9 @@ class IndexArrays:
         numbers = [k for k, part in enumerate(spec) if isinstance(part, Value) and not part.is_array]
         apart = [k for k in numbers if any(not isinstance(spec[j], Value) for j in range(min(k, first), max(k, last)))]
         if len(places) != last - first + 1 or apart or NEW_AXIS in spec:
-            self.progress.refuse(node, f"the indices in {ast.unparse(node)!r}", "index with one array after another")
-        view = [_WHOLE if k in places else part for k, part in enumerate(spec)]
-        part = array if all(x == _WHOLE for x in view) else self.builder.view(array, view)
+            self.progress.refuse(node, "the indices in {node}", "index with one array after another")
+        view = [WHOLE if k in places else part for k, part in enumerate(spec)]
+        part = array if all(x == WHOLE for x in view) else self.builder.view(array, view)
         axis = sum(not isinstance(x, Value) for x in view[:first])
         positions = [
             self._positions(spec[k], self.builder.length(part, axis + n), node) for n, k in enumerate(places)
@@ -82,12 +67,12 @@ class IndexArrays:
     def _positions(self, index: Value, length: Value, node: ast.AST) -> Value:
         """The positions that an index array has, or where a mask is true."""
         if index.kind.ndim != 1 or index.kind.base not in ("int", "bool"):
-            self.progress.refuse(node, f"the index in {ast.unparse(node)!r}", "index with vectors of integers")
+            self.progress.refuse(node, "the index in {node}", "index with vectors of integers")
         if index.kind.base == "int":
             return index
         self.arrays.require_equal(length, self.builder.length(index, 0))
         tree = place_at(expression("np.nonzero(mask)[0]"), node)
-        found: Value = self.expressions.expression(tree, {"np": Object(np), "mask": index})
+        found: Value = self.reader.expression(tree, {"np": Object(np), "mask": index})
         return found
 
     def _shape(self, part: Value, first: int, positions: list[Value]) -> list[Value]:

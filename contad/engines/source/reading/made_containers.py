@@ -8,7 +8,7 @@ import ast
 import copy
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 from numba import types
@@ -20,19 +20,15 @@ from contad.engines.source.ir.syntax import is_name
 from contad.engines.source.ir.walks import find_written_roots
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.buffer_bounds import count_runs, find_bound, find_following
-
-if TYPE_CHECKING:
-    from contad.engines.source.reading.expressions import ExpressionReader
-    from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.reader import Reader
 
 _KINDS = {types.float64: Kind("float"), types.int64: Kind("int")}
 _TYPES = {"empty_list": ("item_type",), "empty": ("key_type", "value_type")}  # that make typed ones, and what they take
 
 
 # ---- those that are filled -------------------------------------------------------------------------------------------
-def read_filled(
-    reader: "ExpressionReader", statement: ast.Assign, env: "Environment"
-) -> BoundedBuffer | KeyedBuffer | None:
+def read_filled(reader: Reader, statement: ast.Assign, env: Environment) -> BoundedBuffer | KeyedBuffer | None:
     """The list or dict of `name = ...`, where later statements put something in; None of anything else."""
     if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
         return None
@@ -45,7 +41,7 @@ def read_filled(
     return read(reader, statement, declared, following, env)
 
 
-def _find_declared(reader: "ExpressionReader", node: ast.expr, env: "Environment") -> tuple[Any, ...] | None:
+def _find_declared(reader: Reader, node: ast.expr, env: Environment) -> tuple[Any, ...] | None:
     """The kind of elements, or the width of keys and the kind of values, of an empty one; None where it is not told."""
     if not isinstance(node, ast.Call):
         return None
@@ -67,10 +63,10 @@ def _find_declared(reader: "ExpressionReader", node: ast.expr, env: "Environment
     named = [x.value if isinstance(x, Object) and isinstance(x.value, types.Type) else None for x in told]
     declared = (*map(_width, named[:-1]), _KINDS.get(named[-1]))
     if None in declared and is_list:
-        reader.progress.refuse(node, f"the type in {ast.unparse(node)!r}", "give float64 or int64")
+        reader.refuse(node, "the type in {node}", "give float64 or int64")
     if None in declared:
         remedy = "give int64, a tuple of int64 or unicode_type for keys, and float64 or int64 for values"
-        reader.progress.refuse(node, f"the types in {ast.unparse(node)!r}", remedy)
+        reader.refuse(node, "the types in {node}", remedy)
     return declared
 
 
@@ -84,8 +80,8 @@ def _width(t: Any) -> int | None:
 
 
 def _make(
-    reader: "ExpressionReader", statement: ast.Assign, given: int, following: list[ast.stmt], sites: set[Any],
-    new: set[Any], kind: Kind | None, env: "Environment", what: str,
+    reader: Reader, statement: ast.Assign, given: int, following: list[ast.stmt], sites: set[Any],
+    new: set[Any], kind: Kind | None, env: Environment, what: str,
 ) -> BoundedBuffer:  # fmt: skip
     """An empty buffer with room for what is given, and for what the sites add that may be new."""
     bound = find_bound(reader, statement, given, following, new, env, what)
@@ -98,8 +94,8 @@ def _make(
 
 
 def _read_list(
-    reader: "ExpressionReader", statement: ast.Assign, declared: tuple[Any] | None, following: list[ast.stmt],
-    env: "Environment",
+    reader: Reader, statement: ast.Assign, declared: tuple[Any] | None, following: list[ast.stmt],
+    env: Environment,
 ) -> BoundedBuffer | None:  # fmt: skip
     """The list, which is typed or appended to; None of any other."""
     name = statement.targets[0].id  # type: ignore[attr-defined]
@@ -115,8 +111,8 @@ def _read_list(
 
 
 def _read_dict(
-    reader: "ExpressionReader", statement: ast.Assign, declared: tuple[Any, Any] | None, following: list[ast.stmt],
-    env: "Environment",
+    reader: Reader, statement: ast.Assign, declared: tuple[Any, Any] | None, following: list[ast.stmt],
+    env: Environment,
 ) -> KeyedBuffer | None:  # fmt: skip
     """The dict; None where it is not typed, and nothing is done but to look up constants in it."""
     name = statement.targets[0].id  # type: ignore[attr-defined]
@@ -132,7 +128,7 @@ def _read_dict(
         if not sites:
             return None
         what = f"the dict {ast.unparse(members)!r}, which is filled"
-        reader.progress.refuse(statement, what, "give it numbers as values")
+        reader.refuse(statement, what, "give it numbers as values")
     # loops over the dict itself put in no key that is new
     loops = [x for part in following for x in ast.walk(part) if isinstance(x, ast.For)]
     own = [x for x in loops if is_name(getattr(getattr(x.iter, "func", None), "value", x.iter), name)]
@@ -176,21 +172,21 @@ def _count_columns(sites: set[Any]) -> int:
 
 
 # ---- lists that are written out --------------------------------------------------------------------------------------
-def read_list(reader: "ExpressionReader", node: ast.List, env: "Environment") -> BoundedBuffer:
+def read_list(reader: Reader, node: ast.List, env: Environment) -> BoundedBuffer:
     """[x, y, ...], of numbers."""
     return _list_of(reader, [_number(reader, part, node, env) for part in node.elts], node)
 
 
-def _number(reader: "ExpressionReader", part: ast.expr, node: ast.expr, env: "Environment") -> Value:
+def _number(reader: Reader, part: ast.expr, node: ast.expr, env: Environment) -> Value:
     """An element of a list."""
     entry = reader.expression(part, env)
     if not is_number(entry):
         what = f"the list {ast.unparse(node)!r} of what is no number"
-        reader.progress.refuse(node, what, "write into an array in a loop, or loop over a tuple")
+        reader.refuse(node, what, "write into an array in a loop, or loop over a tuple")
     return entry
 
 
-def list_arrays_as_tuple(reader: "ExpressionReader", node: ast.expr, env: "Environment") -> ast.expr:
+def list_arrays_as_tuple(reader: Reader, node: ast.expr, env: Environment) -> ast.expr:
     """What a loop runs over, with tuples in the place of lists of arrays, or of tuples, that are written out there."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("enumerate", "zip"):
         made = copy.copy(node)
@@ -206,13 +202,11 @@ def list_arrays_as_tuple(reader: "ExpressionReader", node: ast.expr, env: "Envir
     return ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)
 
 
-def _list_of(reader: "ExpressionReader", numbers: list[Value], node: ast.AST) -> BoundedBuffer:
+def _list_of(reader: Reader, numbers: list[Value], node: ast.AST) -> BoundedBuffer:
     """These numbers in an array, of the kind that all of them can have."""
     if not numbers:
-        reader.progress.refuse(node, "an empty list without a name", "give it a name, and append to that")
-    kind = numbers[0].kind
-    for x in numbers[1:]:
-        kind = join_kinds(kind, x.kind)
+        reader.refuse(node, "an empty list without a name", "give it a name, and append to that")
+    kind = functools.reduce(join_kinds, (x.kind for x in numbers))
     made = reader.builder.create("empty", [constant(len(numbers))], kind.base)
     made.order = "C"
     for k, x in enumerate(numbers):
@@ -220,7 +214,7 @@ def _list_of(reader: "ExpressionReader", numbers: list[Value], node: ast.AST) ->
     return BoundedBuffer(reader, made)
 
 
-def repeat(reader: "ExpressionReader", listed: BoundedBuffer, times: Value) -> BoundedBuffer:
+def repeat(reader: Reader, listed: BoundedBuffer, times: Value) -> BoundedBuffer:
     """list * n: the elements n times over; none where n is negative."""
     builder, array = reader.builder, listed.elements()
     length, some = builder.length(array, 0), builder.apply(known_functions.COMPARISONS["Gt"], times, constant(0))
@@ -240,12 +234,12 @@ def repeat(reader: "ExpressionReader", listed: BoundedBuffer, times: Value) -> B
     return BoundedBuffer(reader, made)
 
 
-def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Environment") -> BoundedBuffer | Rows:
+def read_comprehension(reader: Reader, node: ast.ListComp, env: Environment) -> BoundedBuffer | Rows:
     """[x for i in ...] or [[x for j in ...] for i in ...], of numbers: loops that fill an array."""
     row, nested = node.elt, isinstance(node.elt, (ast.ListComp, ast.List))
     inner = row.generators if isinstance(row, ast.ListComp) else []
     if any(len(x) != 1 or x[0].ifs for x in (node.generators, inner) if x):
-        reader.progress.refuse(node, f"the list {ast.unparse(node)!r}", "write it as a loop over one array")
+        reader.refuse(node, "the list {node}", "write it as a loop over one array")
     builder, target = reader.builder, node.generators[0].target
     elements = row.elts if isinstance(row, ast.List) else [row.elt if isinstance(row, ast.ListComp) else row]
     outer = _Walk(reader, reader.expression(node.generators[0].iter, env), node)
@@ -261,7 +255,7 @@ def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Env
     def visit(put: Callable[[list[Value], Value], object]) -> None:
         """Visit all elements."""
 
-        def visit_one(i: Value, env: "Environment") -> None:
+        def visit_one(i: Value, env: Environment) -> None:
             if inner:
                 columns.each(inner[0].target, dict(env), lambda j, env: put([i, j], number(elements[0], env)))
             for k, x in enumerate([] if inner else elements):
@@ -269,14 +263,12 @@ def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Env
 
         outer.each(target, dict(env), visit_one)
 
-    def number(x: ast.expr, env: "Environment") -> Value:
+    def number(x: ast.expr, env: Environment) -> Value:
         return _number(reader, x, node, env)
 
     kinds: list[Kind] = []
-    before = builder.added
-    with builder.inside(Block()):  # once, to see of which kind the elements are
+    with builder.trial():  # to see of which kind the elements are
         visit(lambda _, x: kinds.append(x.kind))
-    builder.added = before
     if not kinds:
         return _list_of(reader, [], node)
     made = builder.create("empty", shape, functools.reduce(join_kinds, kinds).base)
@@ -284,45 +276,44 @@ def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Env
     first = len(builder.block.operations)
     visit(lambda at, x: reader.arrays.put(made, at, x))
     if nested and any(find_written_roots(o) - {made} for o in builder.block.operations[first:]):
-        reader.progress.refuse(node, "a call that writes into an array in a list of lists", "write it as loops")
+        reader.refuse(node, "a call that writes into an array in a list of lists", "write it as loops")
     return Rows(made) if nested else BoundedBuffer(reader, made)
 
 
 class _Walk:
     """What a list is made over: its number of elements, and a visit of each."""
 
-    def __init__(self, reader: "ExpressionReader", iterated: Any, node: ast.expr) -> None:
+    def __init__(self, reader: Reader, iterated: Any, node: ast.expr) -> None:
         self.reader, self.parts = reader, iterated if isinstance(iterated, tuple) else None
         if self.parts is not None:
             self.count = constant(len(self.parts))
         else:
-            self.limits, self.item = reader.statements.items(iterated, node)
+            self.limits, self.item = reader.items(iterated, node)
             self.count = count_runs(reader, iterated, self.limits, node)
 
-    def each(self, target: ast.expr, env: "Environment", visit: Callable[[Value, "Environment"], object]) -> None:
+    def each(self, target: ast.expr, env: Environment, visit: Callable[[Value, Environment], object]) -> None:
         """Visit each position, the target standing for what is there."""
-        statements = self.reader.statements
         if self.parts is not None:
             for k, part in enumerate(self.parts):
-                statements.assign(target, part, env)
+                self.reader.assign(target, part, env)
                 visit(constant(k), env)
             return
 
-        def write(env: "Environment", start: Any) -> For:
+        def write(env: Environment, start: Any) -> For:
             index = Value(INT, "k")
             with self.reader.builder.inside(Block()) as body:
                 start(env)
-                statements.assign(target, self.item(index), env)
+                self.reader.assign(target, self.item(index), env)
                 visit(_position(self.reader, index, self.limits), env)
             return For(self.limits, index, body, None)
 
         names = [x.id for x in ast.walk(target) if isinstance(x, ast.Name)]
         for name in names:
             env.pop(name, None)
-        statements.loop(env, names, write)
+        self.reader.loop(env, names, write)
 
 
-def _position(reader: "ExpressionReader", index: Value, limits: list[Value]) -> Value:
+def _position(reader: Reader, index: Value, limits: list[Value]) -> Value:
     """The how-manieth iteration one with this index is, from 0."""
     start, _, step = limits
     if start.constant == 0 and step.constant == 1:
@@ -335,11 +326,11 @@ def _position(reader: "ExpressionReader", index: Value, limits: list[Value]) -> 
 class Keyed:
     """A dict that is only read, whose keys are constants; its values are of one kind, unless the keys are strings."""
 
-    def __init__(self, reader: "ExpressionReader", node: ast.Dict, env: "Environment") -> None:
+    def __init__(self, reader: Reader, node: ast.Dict, env: Environment) -> None:
         """{key: value, ...}."""
         self.reader = reader
         if not node.keys:
-            reader.progress.refuse(node, "an empty dict without a name", "give it a name, in a statement of its own")
+            reader.refuse(node, "an empty dict without a name", "give it a name, in a statement of its own")
         self.members: dict[Any, Any] = {}
         for key, part in zip(node.keys, node.values, strict=True):
             entry = None if key is None else reader.expression(key, env)
@@ -347,20 +338,20 @@ class Keyed:
         kinds = {x.kind if isinstance(x, Value) else None for x in self.members.values()}
         if len(kinds) > 1 and not all(isinstance(key, str) for key in self.members):
             remedy = "give it values of one type, or use a tuple"
-            reader.progress.refuse(node, f"the dict {ast.unparse(node)!r}", remedy)
+            reader.refuse(node, "the dict {node}", remedy)
 
     def _constant(self, entry: Any, node: ast.AST) -> Any:
         """A key that the source shows."""
         found = entry.value if isinstance(entry, Object) else entry.constant if is_number(entry) else None
         if type(found) not in (int, str):
-            self.reader.progress.refuse(node, f"the key in {ast.unparse(node)!r}", "give a constant integer or string")
+            self.reader.refuse(node, "the key in {node}", "give a constant integer or string")
         return found
 
     def read(self, key: Any, node: ast.AST) -> Any:
         """The value of a key."""
         found = self._constant(key, node)
         if found not in self.members:
-            self.reader.progress.refuse(node, f"{ast.unparse(node)!r}: no such key", "give one that the dict has")
+            self.reader.refuse(node, "{node}: no such key", "give one that the dict has")
         return self.members[found]
 
     def contains(self, key: Any, node: ast.AST) -> Value:
@@ -371,14 +362,14 @@ class Keyed:
 class Members:
     """A set of numbers, of which it is only asked whether it has one."""
 
-    def __init__(self, reader: "ExpressionReader", numbers: list[Value]) -> None:
+    def __init__(self, reader: Reader, numbers: list[Value]) -> None:
         self.reader, self.numbers = reader, numbers
 
     def contains(self, x: Any, node: ast.AST) -> Value:
         """x in self."""
         if not is_number(x):
             what = f"the comparison {ast.unparse(node)!r}"
-            self.reader.progress.refuse(node, what, "compare numbers with numbers")
+            self.reader.refuse(node, what, "compare numbers with numbers")
         apply, found = self.reader.builder.apply, constant(False)
         for member in self.numbers:
             equal = apply(known_functions.COMPARISONS["Eq"], x, member)

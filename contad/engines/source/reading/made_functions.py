@@ -5,9 +5,8 @@ divisions by zero; a callback with its arguments and its result cast to the type
 makes, for arrays without further axes.
 """
 
-import ast
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -23,13 +22,10 @@ from contad.compile.numba_objects import (
 )
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, Object, is_array, is_number
-from contad.engines.source.ir.single_assignment import INT, Block, Kind, Value
+from contad.engines.source.ir.single_assignment import INT, Kind, Value
+from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import overlaps
-
-if TYPE_CHECKING:
-    from contad.engines.source.reading.call_reader import CallReader
-    from contad.engines.source.reading.progress import Environment
 
 _NAMES = {"float": ("float64",), "int": ("int64",), "bool": ("bool",)}
 _CHARACTERS = {"float": "d", "int": np.dtype(np.int64).char, "bool": "?"}
@@ -52,97 +48,81 @@ def _dispatcher(made: Any) -> Any:
     return njit(error_model="numpy", fastmath=of.targetoptions.get("fastmath", False))(of.py_func)
 
 
-def read_made(
-    calls: "CallReader", function: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.Call,
-    env: "Environment",
-) -> Any:  # fmt: skip
+def read_made(site: CallSite, function: Any) -> Any:
     """What a call of a ufunc or a callback gives."""
-    if keywords:
-        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give them by position")
+    if site.keywords:
+        site.refuse(remedy="give them by position")
     if isinstance(function, CFunc):
-        return _read_callback(calls, function, arguments, node, env)
+        return _read_callback(site, function)
     if isinstance(function, GUFunc):
-        return _read_kernel(calls, function, arguments, node, env)
-    out = arguments[function.nin :]
-    found = _read_ufunc(calls, function, arguments[: function.nin], node, env)
-    return calls.compute_into(out[0], found, node) if out else found
+        return _read_kernel(site, function)
+    out = site.arguments[function.nin :]
+    found = _read_ufunc(site, function, site.arguments[: function.nin])
+    return site.compute_into(out[0], found) if out else found
 
 
-def _read_callback(
-    calls: "CallReader", function: CFunc, arguments: list[Any], node: ast.Call, env: "Environment"
-) -> Any:
+def _read_callback(site: CallSite, function: CFunc) -> Any:
     """The result of a callback, cast as it declares."""
     dispatcher, signature = _dispatcher(function), signature_of_callback(function)
-    if len(arguments) != len(signature.args) or not all(map(is_number, arguments)):
-        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the numbers that it declares")
+    if len(site.arguments) != len(signature.args) or not all(map(is_number, site.arguments)):
+        site.refuse(remedy="give the numbers that it declares")
     given = [
-        cast(calls.builder, dispatcher, f"argument {k}", x, t)
-        for k, (x, t) in enumerate(zip(arguments, signature.args, strict=True))
+        cast(site.builder, dispatcher, f"argument {k}", x, t)
+        for k, (x, t) in enumerate(zip(site.arguments, signature.args, strict=True))
     ]
-    result = calls.inline(dispatcher, given, {}, node, env)
-    return cast(calls.builder, dispatcher, "the result", result, signature.return_type)
+    return cast(site.builder, dispatcher, "the result", site.inline(dispatcher, given), signature.return_type)
 
 
-def _read_ufunc(calls: "CallReader", function: DUFunc, operands: list[Any], node: ast.Call, env: "Environment") -> Any:
+def _read_ufunc(site: CallSite, function: DUFunc, operands: list[Any]) -> Any:
     """The result for numbers, or a new array of the results for all elements."""
     if len(operands) != function.nin or function.nout != 1 or not all(is_number(x) or is_array(x) for x in operands):
-        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give numbers and arrays")
-    builder, progress, dispatcher = calls.builder, calls.progress, _dispatcher(function)
-    taken = _loop_types(calls, function, operands, node)
+        site.refuse(remedy="give numbers and arrays")
+    builder, dispatcher, taken = site.builder, _dispatcher(function), _loop_types(site, function, operands)
 
     def compute(numbers: list[Value]) -> Value:
         given = [x if base is None else builder.convert(x, Kind(base)) for x, base in zip(numbers, taken, strict=False)]
-        result = calls.inline(dispatcher, given, {}, node, env)
+        result = site.inline(dispatcher, given)
         if not is_number(result):
-            progress.refuse(node, f"{ast.unparse(node)!r}, whose result is no number", "return a number on every path")
+            site.refuse("{node}, whose result is no number", "return a number on every path")
         found: Value = result if taken[-1] is None else builder.convert(result, Kind(taken[-1]))
         return found
 
     if all(map(is_number, operands)):
         return compute(operands)
-    shape = calls.arrays.shape(Elementwise(known_functions.ADD, operands))
+    shape = site.arrays.shape(Elementwise(known_functions.ADD, operands))
 
     def element(at: list[Value]) -> Value:
-        return compute([calls.arrays.element(x, at) for x in operands])
+        return compute([site.arrays.element(x, at) for x in operands])
 
-    progress.loop_depth += len(shape)
-    before = builder.added
-    with builder.inside(Block()):  # once, to see of which kind the elements are
-        kind = element([Value(INT) for _ in shape]).kind
-    builder.added = before
-    made = builder.create("empty", shape, kind.base)
-    made.order = "C"
-    calls.arrays.over(shape, lambda at: calls.arrays.put(made, at, element(at)))
-    progress.loop_depth -= len(shape)
+    with site.progress.standing(loop_depth=site.progress.loop_depth + len(shape)):
+        with builder.trial():  # to see of which kind the elements are
+            kind = element([Value(INT) for _ in shape]).kind
+        made = builder.create("empty", shape, kind.base)
+        made.order = "C"
+        site.arrays.over(shape, lambda at: site.arrays.put(made, at, element(at)))
     return made
 
 
-def _read_kernel(
-    calls: "CallReader", function: GUFunc, arguments: list[Any], node: ast.Call, env: "Environment"
-) -> Object:
+def _read_kernel(site: CallSite, function: GUFunc) -> Object:
     """The statements of a kernel, for arrays that have the axes of its signature alone; the last ones are written."""
-    kernel, count = function.gufunc_builder, function.nin
+    kernel, arguments = function.gufunc_builder, site.arguments
     axes = [*kernel.sin, *kernel.sout]
     known = len(arguments) == len(axes) and all(is_number(x) or is_array(x) for x in arguments)
     if not known or any(x.kind.ndim != len(names) for x, names in zip(arguments, axes, strict=False)):
-        calls.progress.refuse(
-            node, f"{ast.unparse(node)!r} over further axes",
-            "loop over these, and give what its signature names, the results last",
-        )  # fmt: skip
+        remedy = "loop over these, and give what its signature names, the results last"
+        site.refuse("{node} over further axes", remedy)
     declared = declared_arguments(function) or [None]
-    written = arguments[count:]
+    written = arguments[function.nin :]
     if not any(map(_takes, declared, [arguments] * len(declared))) or not all(isinstance(x, Value) for x in written):
-        calls.progress.refuse(
-            node, f"{ast.unparse(node)!r}: arguments that it is not made for", "give arrays and numbers of 64 bits"
-        )
-    given = [calls.arrays.compute(x) if isinstance(x, Elementwise) else x for x in arguments]
+        site.refuse("{node}: arguments that it is not made for", "give arrays and numbers of 64 bits")
+    given = [*map(site.reader.settle, arguments)]
     if any(x is not out and is_array(x) and overlaps(x, out) for out in written for x in given):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of overlapping parts", "copy them first")
+        site.refuse("{node} of overlapping parts", "copy them first")
     lengths: dict[str, Value] = {}
     for x, names in zip(given, axes, strict=True):
-        for name, length in zip(names, calls.arrays.shape(x) if names else [], strict=True):
-            calls.arrays.require_equal(lengths.setdefault(name, length), length)
-    calls.inline(_dispatcher(function), given, {}, node, env)
+        for name, length in zip(names, site.arrays.shape(x) if names else [], strict=True):
+            site.arrays.require_equal(lengths.setdefault(name, length), length)
+    site.inline(_dispatcher(function), given)
     return Object(None)
 
 
@@ -158,13 +138,13 @@ def _takes(declared: tuple[Any, ...] | None, given: list[Any]) -> bool:
     )
 
 
-def _loop_types(calls: "CallReader", function: DUFunc, operands: list[Any], node: ast.Call) -> list[str | None]:
+def _loop_types(site: CallSite, function: DUFunc, operands: list[Any]) -> list[str | None]:
     """The bases that a ufunc has its arguments and its result in: those of the first of its loops that takes them.
 
     None where there is no loop yet, and one is made for what is given.
     """
     if any(x.kind.small for x in operands):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of small numbers", "convert them to float64 or int64")
+        site.refuse("{node} of small numbers", "convert them to float64 or int64")
     given = [_CHARACTERS[x.kind.base] for x in operands]
     bases = {np.dtype(character): base for base, character in _CHARACTERS.items()}
     for loop in function.types:
@@ -172,10 +152,8 @@ def _loop_types(calls: "CallReader", function: DUFunc, operands: list[Any], node
         if all(np.can_cast(x, y, "safe") for x, y in zip(given, before, strict=True)):
             found = [bases.get(np.dtype(x)) for x in before + after]
             if None in found:
-                calls.progress.refuse(node, f"{ast.unparse(node)!r}, which rounds", "let it be made for float64")
+                site.refuse("{node}, which rounds", "let it be made for float64")
             return found
     if not takes_new_types(function):
-        calls.progress.refuse(
-            node, f"{ast.unparse(node)!r}: arguments that it is not made for", "add their types to those of vectorize"
-        )
+        site.refuse("{node}: arguments that it is not made for", "add their types to those of vectorize")
     return [None] * (len(given) + 1)

@@ -1,18 +1,18 @@
 """Calls of np.linalg, contad.scipy.linalg and contad. What these functions fill is made before them."""
 
-import ast
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from contad.engines.source.ir import known_functions, known_matrix_functions as known
 from contad.engines.source.ir.entries import Object, constant, is_array, is_number
+from contad.engines.source.ir.known_functions import ABSOLUTE, COMPARISONS, SELECT, SUBTRACT
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Check, MatrixCall, Value
 from contad.engines.source.ir.walks import like
-from contad.engines.source.reading.call_reader import CallReader
+from contad.engines.source.reading.call_site import CallSite, is_none, reads
 from contad.engines.source.reading.rule_calls import read_rule
 from contad.kernels.rows.matrix_rows import RowPart
 from contad.kernels.rows.row_calls import MEANINGS, ROW_CALLS, RowCall
@@ -29,24 +29,24 @@ _FULL = limit(
 class _MatrixReader:
     """One call on its way into the program."""
 
-    def __init__(self, calls: CallReader, node: ast.Call) -> None:
-        self.calls, self.node, self.builder = calls, node, calls.builder
-        self.shape, self.room_for = calls.arrays.shape, calls.expressions.merging.fresh.room_for
+    def __init__(self, site: CallSite) -> None:
+        self.site, self.arrays, self.builder, self.apply = site, site.arrays, site.builder, site.apply
+        self.shape, self.room_for = site.arrays.shape, site.reader.merging.fresh.room_for
 
-    def refuse(self) -> Any:
-        self.calls.progress.refuse(self.node, f"the call {ast.unparse(self.node)!r}")
+    def refuse(self) -> NoReturn:
+        self.site.refuse("the call {node}")
 
     def operand(self, entry: Any, *ndims: int) -> Value:
         """An operand as an array, of so many axes."""
         if not is_array(entry) or entry.kind.base != "float" or entry.kind.small or entry.kind.ndim not in ndims:
             self.refuse()
-        return self.calls.arrays.compute(entry)
+        return self.arrays.compute(entry)
 
     def shorter(self, a: Value) -> Value:
         """The length of the shorter side."""
         m, n = self.shape(a)
-        less = self.builder.apply(known_functions.COMPARISONS["Lt"], m, n)
-        found: Value = self.builder.apply(known_functions.SELECT, less, m, n)
+        less = self.apply(COMPARISONS["Lt"], m, n)
+        found: Value = self.apply(SELECT, less, m, n)
         return found
 
     def new(self, *shape: Value, hint: str = "") -> Value:
@@ -92,7 +92,7 @@ class _MatrixReader:
         """An operand that is a number."""
         if given is None:
             return constant(otherwise)
-        return self.calls.as_float(given) if is_number(given) else self.refuse()
+        return self.builder.as_float(given) if is_number(given) else self.refuse()
 
     def option(self, name: str, given: Any, is_flag: bool) -> Value:
         """A count or a flag; that of SciPy's `trans` is a constant."""
@@ -105,46 +105,41 @@ class _MatrixReader:
         return given if is_flag or given.kind == INT else self.refuse()
 
 
-def _reader(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Read the arguments `names` of a call, and hand them on with the call."""
+def _reads(names: str, *functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """As `reads`, for functions of matrices."""
 
     def declare(read: Callable[..., Any]) -> Callable[..., Any]:
-        def take(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-            given = calls.take(names, arguments, keywords, node)
-            return read(_MatrixReader(calls, node), *given)
-
-        return take
+        reads(names, *functions)(lambda site, *given: read(_MatrixReader(site), *given))
+        return read
 
     return declare
 
 
-def _row_reader(call: RowCall) -> Callable[..., Any]:
-    """The reader of calls of a function that a row computes."""
+def _read_row(reader: _MatrixReader, call: RowCall, arguments: tuple[Any, ...]) -> Any:
+    """A call of a function that a row computes; operands and options go by the names that the row has for them."""
     row = call.row
-
-    @_reader(" ".join(call.parameters))
-    def read(reader: _MatrixReader, *arguments: Any) -> Any:
-        """Operands and options go by the names that the row has for them."""
-        given: dict[str, Any] = {}
-        for name, x in zip(call.parameters, arguments, strict=True):
-            meanings = MEANINGS.get(name, (name,))
-            parts = [x] if len(meanings) == 1 else x
-            if not (isinstance(parts, (list, tuple)) and len(parts) == len(meanings)):
-                reader.refuse()
-            given |= zip(meanings, parts, strict=True)
-        operands = [
-            reader.operand(given[x.name], *call.axes(x)) if x.shape
-            else reader.number(given[x.name], call.parameters[x.name])
-            for x in row.operands
-        ]  # fmt: skip
-        asked = [*call.options, *["check_finite"] * bool(call.finite)]
-        options = {x: reader.option(x, given[x], x in row.flags or x == "check_finite") for x in asked}
-        return reader.compute_row(call, operands, options)
-
-    return read
+    given: dict[str, Any] = {}
+    for name, x in zip(call.parameters, arguments, strict=True):
+        meanings = MEANINGS.get(name, (name,))
+        parts = [x] if len(meanings) == 1 else x
+        if not (isinstance(parts, (list, tuple)) and len(parts) == len(meanings)):
+            reader.refuse()
+        given |= zip(meanings, parts, strict=True)
+    operands = [
+        reader.operand(given[x.name], *call.axes(x)) if x.shape
+        else reader.number(given[x.name], call.parameters[x.name])
+        for x in row.operands
+    ]  # fmt: skip
+    asked = [*call.options, *["check_finite"] * bool(call.finite)]
+    options = {x: reader.option(x, given[x], x in row.flags or x == "check_finite") for x in asked}
+    return reader.compute_row(call, operands, options)
 
 
-@_reader("a a_dot w v again")
+for _row in ROW_CALLS.values():
+    _reads(" ".join(_row.parameters), _row.function)(lambda reader, *given, row=_row: _read_row(reader, row, given))
+
+
+@_reads("a a_dot w v again", eigh_along)
 def _eigh_along(call: _MatrixReader, a: Any, a_dot: Any, w: Any, v: Any, again: Any) -> Any:
     read = [call.operand(a, 2), call.operand(a_dot, 2), call.operand(w, 1), call.operand(v, 2), again]
     w_dot, v_dot = call.new(*call.shape(read[2]), hint="w"), call.new(*call.shape(read[3]), hint="v")
@@ -152,19 +147,19 @@ def _eigh_along(call: _MatrixReader, a: Any, a_dot: Any, w: Any, v: Any, again: 
     return w_dot, v_dot
 
 
-@_reader("a full_matrices")
+@_reads("a full_matrices", np.linalg.svd)
 def _svd(call: _MatrixReader, a: Any, full: Any) -> Any:
     a = call.operand(a, 2)
     if full is not None and not (is_number(full) and full.constant is not None):
         call.refuse()
     if full is None or full.constant:
-        if call.calls.is_constant(a):  # whose additional vectors Numba has
+        if call.arrays.is_constant(a):  # whose additional vectors Numba has
             call.refuse()
-        call.builder.add(Check(call.builder.apply(known_functions.COMPARISONS["NotEq"], *call.shape(a)), _FULL))
+        call.builder.add(Check(call.apply(COMPARISONS["NotEq"], *call.shape(a)), _FULL))
     return call.compute_row(ROW_CALLS["svd"], [a])
 
 
-@_reader("a a_dot u s vt again")
+@_reads("a a_dot u s vt again", svd_along)
 def _svd_along(call: _MatrixReader, a: Any, a_dot: Any, u: Any, s: Any, vt: Any, again: Any) -> Any:
     read = [call.operand(x, 2) for x in (a, a_dot, u)] + [call.operand(s, 1), call.operand(vt, 2)]
     found = tuple(call.new(*call.shape(x), hint=hint) for x, hint in zip(read[2:], ("u", "s", "vt"), strict=True))
@@ -172,7 +167,7 @@ def _svd_along(call: _MatrixReader, a: Any, a_dot: Any, u: Any, s: Any, vt: Any,
     return found
 
 
-@_reader("a b rcond")
+@_reads("a b rcond", np.linalg.lstsq)
 def _lstsq(call: _MatrixReader, a: Any, b: Any, rcond: Any) -> Any:
     """The sums of squares are there where the rank is full and there are more equations than unknowns."""
     a, b = call.operand(a, 2), call.operand(b, 1, 2)
@@ -180,18 +175,18 @@ def _lstsq(call: _MatrixReader, a: Any, b: Any, rcond: Any) -> Any:
     x = call.new(*[n, k][: b.kind.ndim], hint="x")
     squares, s = call.new(k, hint="squares"), call.new(call.shorter(a), hint="s")
     (rank,) = call.compute(known.FUNCTIONS["lstsq"], [a, b, call.number(rcond, -1.0)], [x, squares, s], (INT,))
-    apply, compare = call.builder.apply, known_functions.COMPARISONS
+    apply, compare = call.builder.apply, COMPARISONS
     some = apply(known_functions.AND, apply(compare["Eq"], rank, n), apply(compare["Lt"], n, m))
-    count = apply(known_functions.SELECT, some, k, constant(0))
+    count = apply(SELECT, some, k, constant(0))
     return x, call.builder.view(squares, [(None, count, None)]), rank, s
 
 
 # ---- norms and powers ------------------------------------------------------------------------------------------------
-@_reader("x ord")
+@_reads("x ord", np.linalg.norm)
 def _norm(call: _MatrixReader, x: Any, ord: Any) -> Any:
     """The norm of a constant order, which is the root of the sum of squares where none is given."""
     x = call.operand(x, 1, 2)
-    if ord is None or (isinstance(ord, Object) and ord.value is None):
+    if is_none(ord):
         return call.compute(known.NORM, [x], [], (FLOAT,))[0]
     order: Any = ord.value if isinstance(ord, Object) else ord.constant if is_number(ord) else None
     if not isinstance(order, (int, float)) or order != order:
@@ -201,60 +196,63 @@ def _norm(call: _MatrixReader, x: Any, ord: Any) -> Any:
 
 def _norm_of_vector(call: _MatrixReader, x: Value, order: float) -> Any:
     """The norm of a vector in loops over its elements; of order 0 how many are not zero."""
-    arrays, size = call.calls.arrays, call.builder.apply(known_functions.ABSOLUTE, x)
+    arrays, size = call.arrays, call.apply(ABSOLUTE, x)
     if order == 2:
         return call.compute(known.NORM, [x], [], (FLOAT,))[0]
     if math.isinf(order):
         return arrays.extreme(size, ">" if order > 0 else "<", takes_nan=False)  # as Numba
     if order in (0, 1):
         apply = call.builder.apply
-        some = apply(known_functions.COMPARISONS["NotEq"], x, constant(0.0))
-        some = apply(known_functions.SELECT, some, constant(1.0), constant(0.0))
+        some = apply(COMPARISONS["NotEq"], x, constant(0.0))
+        some = apply(SELECT, some, constant(1.0), constant(0.0))
         return arrays.total(size if order else some)
-    total = arrays.total(arrays.power(size, constant(order)))
-    return arrays.power(total, constant(1.0 / order))
+    total = arrays.total(call.builder.power(size, constant(order)))
+    return call.builder.power(total, constant(1.0 / order))
 
 
 def _norm_of_matrix(call: _MatrixReader, x: Value, order: float) -> Any:
     """The largest or smallest sum of a column or row, or singular value, which is flat where it is 0, a kink."""
-    arrays, builder = call.calls.arrays, call.builder
+    arrays = call.arrays
     if abs(order) == 2:
-        _, s, _ = call.compute_row(ROW_CALLS["svd"], [x])
-        last = builder.apply(known_functions.SUBTRACT, builder.length(s, 0), constant(1))
-        return builder.apply(known_functions.ABSOLUTE, builder.load(s, [constant(0) if order > 0 else last]))
+        return call.apply(ABSOLUTE, _extreme_values(call, x)[order < 0])
     if abs(order) != 1 and not math.isinf(order):
         call.refuse()
     axis = constant(0 if abs(order) == 1 else 1)
-    sums = arrays.along(builder.apply(known_functions.ABSOLUTE, x), axis, lambda a, line: a.total(line), call.node)
+    sums = arrays.along(call.apply(ABSOLUTE, x), axis, lambda a, line: a.total(line), call.site.node)
     return arrays.extreme(sums, ">" if order > 0 else "<", takes_nan=False)
 
 
-@_reader("x p")
+def _extreme_values(call: _MatrixReader, x: Value) -> tuple[Value, Value]:
+    """The largest and the smallest singular value."""
+    _, s, _ = call.compute_row(ROW_CALLS["svd"], [x])
+    last = call.apply(SUBTRACT, call.builder.length(s, 0), constant(1))
+    return call.builder.load(s, [constant(0)]), call.builder.load(s, [last])
+
+
+@_reads("x p", np.linalg.cond)
 def _cond(call: _MatrixReader, x: Any, p: Any) -> Any:
     """The condition number of a constant order, as Numba has it: inf in the place of nan."""
-    x, builder = call.operand(x, 2), call.builder
+    x = call.operand(x, 2)
     order: Any = p.value if isinstance(p, Object) else None if p is None else p.constant if is_number(p) else "?"
     if order is None or order in (2, -2):
-        _, s, _ = call.compute_row(ROW_CALLS["svd"], [x])
-        last = builder.apply(known_functions.SUBTRACT, builder.length(s, 0), constant(1))
-        most, least = builder.load(s, [constant(0)]), builder.load(s, [last])
-        quotient = builder.apply(known_functions.DIVIDE, *((least, most) if order == -2 else (most, least)))
+        most, least = _extreme_values(call, x)
+        quotient = call.apply(known_functions.DIVIDE, *((least, most) if order == -2 else (most, least)))
     elif order in (1, -1) or (isinstance(order, float) and math.isinf(order)):
         norm, of_inverse = (_norm_of_matrix(call, a, order) for a in (x, call.compute_row(ROW_CALLS["inv"], [x])))
-        quotient = builder.apply(known_functions.MULTIPLY, norm, of_inverse)
+        quotient = call.apply(known_functions.MULTIPLY, norm, of_inverse)
     else:
         call.refuse()
-    is_nan = builder.apply(known_functions.COMPARISONS["NotEq"], quotient, quotient)
-    return builder.apply(known_functions.SELECT, is_nan, constant(math.inf), quotient)
+    is_nan = call.apply(COMPARISONS["NotEq"], quotient, quotient)
+    return call.apply(SELECT, is_nan, constant(math.inf), quotient)
 
 
-@_reader("a n")
+@_reads("a n", np.linalg.matrix_power)
 def _matrix_power(call: _MatrixReader, a: Any, n: Any) -> Any:
     """A power by a constant, by repeated squaring in Numba's order."""
     a = call.operand(a, 2)
     if not is_number(n) or n.kind != INT or n.constant is None:
         call.refuse()
-    arrays, rest = call.calls.arrays, abs(n.constant)
+    arrays, rest = call.arrays, abs(n.constant)
     arrays.require_equal(*call.shape(a))
     if rest == 0:
         made = call.builder.create("zeros", call.shape(a), "float")
@@ -264,21 +262,21 @@ def _matrix_power(call: _MatrixReader, a: Any, n: Any) -> Any:
     if rest == 1:
         return arrays.copy_elements(factor)
     if rest == 3:
-        return arrays.product(arrays.product(factor, factor, call.node), factor, call.node)
+        return arrays.product(arrays.product(factor, factor, call.site.node), factor, call.site.node)
     found = None
     while rest:
         if rest & 1:
-            found = factor if found is None else arrays.product(found, factor, call.node)
+            found = factor if found is None else arrays.product(found, factor, call.site.node)
         rest >>= 1
         if rest:
-            factor = arrays.product(factor, factor, call.node)
+            factor = arrays.product(factor, factor, call.site.node)
     return found
 
 
 # ---- contad's own ----------------------------------------------------------------------------------------------------
 def _axis_of(call: _MatrixReader, x: Value, axis: Any) -> int | None:
     """The axis of a matrix that a call names as a number, counted from the first; None for all elements."""
-    if axis is None or (isinstance(axis, Object) and axis.value is None):
+    if is_none(axis):
         return None
     ndim = x.kind.ndim
     if not (is_number(axis) and axis.kind == INT and axis.constant is not None and -ndim <= axis.constant < ndim):
@@ -286,10 +284,10 @@ def _axis_of(call: _MatrixReader, x: Value, axis: Any) -> int | None:
     return int(axis.constant) % ndim if ndim == 2 else None
 
 
-@_reader("a axis b")
+@_reads("a axis b", logsumexp)
 def _logsumexp(call: _MatrixReader, a: Any, axis: Any, b: Any) -> Any:
-    if b is not None and not (isinstance(b, Object) and b.value is None):
-        return read_rule(call.calls, logsumexp, [a, Object(None) if axis is None else axis, b], {}, call.node)
+    if not is_none(b):
+        return read_rule(call.site.with_arguments(a, Object(None) if axis is None else axis, b), logsumexp)
     a = call.operand(a, 1, 2)
     along = _axis_of(call, a, axis)
     if along is None:
@@ -299,7 +297,7 @@ def _logsumexp(call: _MatrixReader, a: Any, axis: Any, b: Any) -> Any:
     return z
 
 
-@_reader("x axis")
+@_reads("x axis", softmax)
 def _softmax(call: _MatrixReader, x: Any, axis: Any) -> Any:
     x = call.operand(x, 1, 2)
     along = _axis_of(call, x, axis)
@@ -308,26 +306,14 @@ def _softmax(call: _MatrixReader, x: Any, axis: Any) -> Any:
     return call.compute_like(x, known.SOFTMAX_ALONG, [x, constant(along)], "softmax")
 
 
-@_reader("x")
+@_reads("x", stop_gradient)
 def _stop_gradient(call: _MatrixReader, x: Any) -> Any:
     """The value, of an array a copy, to which no derivative passes."""
-    return _stop(call, x)
-
-
-def _stop(call: _MatrixReader, x: Any) -> Any:
     if isinstance(x, tuple):
-        return like(x, (_stop(call, part) for part in x))
+        return like(x, (_stop_gradient(call, part) for part in x))
     if not is_number(x) and not is_array(x):
         call.refuse()
     if x.kind.base != "float":
-        return x if is_number(x) else call.calls.arrays.copy_elements(x)
-    found = call.builder.apply(known_functions.CONSTANT, x)
-    return found if is_number(x) else call.calls.arrays.compute(found)
-
-
-MATRIX_CALLS: dict[Any, Callable[..., Any]] = {call.function: _row_reader(call) for call in ROW_CALLS.values()}
-MATRIX_CALLS |= {
-    np.linalg.svd: _svd, np.linalg.lstsq: _lstsq, np.linalg.norm: _norm, np.linalg.cond: _cond,
-    np.linalg.matrix_power: _matrix_power, eigh_along: _eigh_along, svd_along: _svd_along, logsumexp: _logsumexp,
-    softmax: _softmax, stop_gradient: _stop_gradient,
-}  # fmt: skip
+        return x if is_number(x) else call.arrays.copy_elements(x)
+    found = call.apply(known_functions.CONSTANT, x)
+    return found if is_number(x) else call.arrays.compute(found)

@@ -5,6 +5,7 @@ carried as an integer, the number of the array it stands for; so the reverse pas
 Of an array that an iteration makes the contents are carried.
 """
 
+import ast
 import copy
 from collections.abc import Callable
 from typing import Any
@@ -239,7 +240,7 @@ class _Join:
                     raise
                 shrinks.remove(axis)  # it is found when it runs
         if rooms:
-            return self.merging.fresh.enlarge(buffer, rooms, frozenset(shrinks), self.before)
+            return self.merging.fresh.enlarge(buffer, rooms, frozenset(shrinks))
         if shrinks == buffer.shrinks:
             return buffer
         changed = copy.copy(buffer)
@@ -254,13 +255,9 @@ class _Join:
 
     def _refusal(self) -> UnsupportedError:
         """What to raise where the greatest length cannot be told beforehand."""
-        try:
-            self.merging.progress.stop(
-                f"the array {self.name.rpartition('.')[2]}, which may have another length after each iteration",
-                "make one array of the final length, and write into it",
-            )
-        except UnsupportedError as error:
-            return error
+        what = f"the array {self.name.rpartition('.')[2]}, which may have another length after each iteration"
+        progress, remedy = self.merging.progress, "make one array of the final length, and write into it"
+        return progress.refusal(ast.Pass(lineno=progress.line), what, remedy)
 
 
 def _buffers(patterns: Any) -> set[Value]:

@@ -7,7 +7,7 @@ from numba import types
 
 from contad.engines.source.ir.single_assignment import MOST_AXES, SINGLE, Kind
 
-_BASES = {"float64": "float", "int64": "int", "bool": "bool"}
+BASES = {"float64": "float", "int64": "int", "bool": "bool"}
 NARROW = ("int32", "int16", "int8")
 # what a call may write into, or hand out parts of
 MUTABLE = (
@@ -29,8 +29,8 @@ def kind_of(t: Any) -> Any:
     """The kind of a result of a Numba type: a kind, a tuple of kinds, or None where a program has none."""
     if isinstance(t, types.Literal):
         return kind_of(t.literal_type)
-    if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in (*_BASES, *NARROW):
-        return Kind(_BASES.get(str(t.dtype), "int"), t.ndim, str(t.dtype) in NARROW)
+    if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in (*BASES, *NARROW):
+        return Kind(BASES.get(str(t.dtype), "int"), t.ndim, str(t.dtype) in NARROW)
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and t.dtype == types.float32:
         return replace(SINGLE, ndim=t.ndim, narrow=True)
     if t == types.float32:
@@ -40,7 +40,7 @@ def kind_of(t: Any) -> Any:
         if None in parts:
             return None
         return t.instance_class._make(parts) if isinstance(t, types.BaseNamedTuple) else tuple(parts)
-    return Kind(_BASES[str(t)]) if str(t) in _BASES else None
+    return Kind(BASES[str(t)]) if str(t) in BASES else None
 
 
 def is_fresh(t: Any) -> bool:

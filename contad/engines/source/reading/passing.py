@@ -9,7 +9,7 @@ import ast
 import builtins
 import math
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 import numpy as np
@@ -23,15 +23,13 @@ from contad.engines.source.ir.single_assignment import FLOAT, SINGLE, Apply, Han
 from contad.engines.source.ir.syntax import clone, expression, name, number
 from contad.engines.source.ir.walks import class_of_names, like
 from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type
+from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.reader import Reader
 from contad.errors import StaleSourceError, UnsupportedError
 from contad.numba_functions.writes import calls_writers
 from contad.rules.definition import definition_of
 from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
-
-if TYPE_CHECKING:
-    from contad.engines.source.reading.expressions import ExpressionReader
-    from contad.engines.source.reading.progress import Environment
 
 _READS = {"get", "index", "count", "keys", "values", "items", "copy"}  # methods that leave a container as it is
 # results that do not change where an argument changes a little
@@ -48,7 +46,7 @@ class NotPassed(Exception):
 class Passed:
     """One expression on its way to Numba: its text, what it reads, and the functions that it names."""
 
-    def __init__(self, reader: "ExpressionReader", env: "Environment") -> None:
+    def __init__(self, reader: Reader, env: Environment) -> None:
         self.reader, self.env = reader, env
         self.inputs: list[Value] = []
         self.given: list[Any] = []  # their Numba types
@@ -192,7 +190,7 @@ class _Outward(ast.NodeTransformer):
         return found if isinstance(found, ModuleType) else None
 
 
-def pass_on(reader: "ExpressionReader", node: ast.expr, env: "Environment", refusal: UnsupportedError) -> Any:
+def pass_on(reader: Reader, node: ast.expr, env: Environment, refusal: UnsupportedError) -> Any:
     """The entry of an expression that is handed on to Numba; None where that cannot be done, as where it may raise."""
     if reader.progress.trying:
         return None
@@ -214,7 +212,7 @@ def pass_on(reader: "ExpressionReader", node: ast.expr, env: "Environment", refu
 
 
 def add_handed(
-    reader: "ExpressionReader",
+    reader: Reader,
     node: ast.expr,
     passed: Passed,
     expression: ast.expr,

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +11,8 @@ from contad.engines.source.ir.known_functions import OPERATORS
 from contad.engines.source.ir.single_assignment import NEW_AXIS, Accumulate, Kind, Value
 from contad.engines.source.reading.builder import Builder
 from contad.engines.source.reading.elementwise import WholeArrays
-
-if TYPE_CHECKING:
-    from contad.engines.source.reading.expressions import ExpressionReader
-    from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.reader import Reader
 
 _FIRST = [constant(0)]
 
@@ -55,7 +53,7 @@ def compute(arrays: WholeArrays, operands: list[Any], function: Callable[..., An
     return arrays.element(function(*map(vector, operands)), _FIRST)
 
 
-def read_attribute(reader: "ExpressionReader", point: Point, name: str) -> Any:
+def read_attribute(point: Point, name: str) -> Any:
     """What it tells of itself, or a method."""
     kind = point.array.kind
     found = {"shape": (), "ndim": constant(0), "size": constant(1), "T": point, "flat": Grid("flat", [], point)}
@@ -64,7 +62,7 @@ def read_attribute(reader: "ExpressionReader", point: Point, name: str) -> Any:
     return found.get(name, Method(point, name))
 
 
-def read_part(reader: "ExpressionReader", point: Point, node: ast.Subscript, env: "Environment") -> Any:
+def read_part(reader: Reader, point: Point, node: ast.Subscript, env: Environment) -> Any:
     """point[()], its element, or point[None], a view with axes of length 1."""
     index = reader.expression(node.slice, env)
     parts = index if isinstance(index, tuple) else (index,)
@@ -75,9 +73,7 @@ def read_part(reader: "ExpressionReader", point: Point, node: ast.Subscript, env
     return reader.builder.view(point.array, [*[NEW_AXIS] * (len(parts) - 1), (None, None, None)])
 
 
-def find_place(
-    reader: "ExpressionReader", point: Point, target: ast.Subscript, env: "Environment"
-) -> tuple[Value, list[Any]]:
+def find_place(reader: Reader, point: Point, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
     """Where point[()] = x and point[...] = x go."""
     index = reader.expression(target.slice, env)
     if index != () and not (isinstance(index, Object) and index.value is Ellipsis):
@@ -85,21 +81,19 @@ def find_place(
     return point.array, _FIRST
 
 
-def _refuse(reader: "ExpressionReader", node: ast.Subscript) -> None:
+def _refuse(reader: Reader, node: ast.Subscript) -> None:
     name = ast.unparse(node.value)
-    reader.progress.refuse(node, f"the subscript {ast.unparse(node)!r} of an array of no axes", f"write {name}[()]")
+    reader.refuse(node, "the subscript {node} of an array of no axes", f"write {name}[()]")
 
 
-def update(reader: "ExpressionReader", point: Point, operator: str, statement: ast.AugAssign, entry: Any) -> None:
+def update(reader: Reader, point: Point, operator: str, statement: ast.AugAssign, entry: Any) -> None:
     """point op= entry, in place."""
     base = Kind(point.array.kind.base)
     value = element(reader.arrays, entry)
     new = reader.binary(operator, point, value, statement)
     if not is_number(new) or (new.kind.base == "float" and base.base != "float") or point.array.kind.narrow:
-        reader.progress.refuse(
-            statement, f"{ast.unparse(statement)!r}, whose result is no number of the array's type",
-            "assign to [()] what has been converted",
-        )  # fmt: skip
+        what = "{node}, whose result is no number of the array's type"
+        reader.refuse(statement, what, "assign to [()] what has been converted")
     if operator in ("Add", "Sub") and base.base == "float" and operator in OPERATORS:
         number = reader.builder.convert(value, base)
         reader.builder.add(Accumulate(point.array, _FIRST, number, "+" if operator == "Add" else "-"))

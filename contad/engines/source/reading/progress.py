@@ -1,17 +1,23 @@
 """Where the reading of a function stands: the function, the line, and what is collected on the way."""
 
 import ast
+import contextlib
+import operator
 import re
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from contad.engines.source.ir.refusal import refuse
+from contad.engines.source.ir.refusal import refusal, refuse
 from contad.engines.source.ir.single_assignment import Value
 from contad.engines.source.reading.scope import Scope
-from contad.engines.source.reading.unshared_copies import UnsharedCopies
+from contad.errors import UnsupportedError
 from contad.functions.python_copy import Flags
 
 Environment = dict[str, Any]
 TAPE = 'rewrite it, or use engine="tape"'
+# the line is last, because the file that it is in is that of the scope
+_POSITION = ("scope", "flags", "inlining", "loop_depth", "branch_depth", "trying", "pinned", "line")
+_read_position = operator.attrgetter(*_POSITION)
 
 
 class TooLong(Exception):
@@ -39,7 +45,6 @@ class Progress:
         self.typed: dict[Any, Any] = {}  # the types that Numba has found for expressions
         self.blocks: dict[Any, Any] = {}  # functions made of blocks in objmode
         self.callees: dict[Any, Any] = {}
-        self.copies = UnsharedCopies()
         self.calling = False  # whether functions are called that need not be written in place
         self.at_ties = False  # whether what picks among equal elements is read so that second derivatives are right
         self.branch_depth = self.loop_depth = 0
@@ -74,8 +79,32 @@ class Progress:
         return name
 
     def refuse(self, node: ast.AST, construct: str, remedy: str = TAPE) -> NoReturn:
-        """Refuse what stands in the line of a node."""
-        refuse(self.scope.place.at(node), construct, remedy)
+        """Refuse what stands in the line of a node; `{node}` in the construct stands for its source."""
+        raise self.refusal(node, construct, remedy)
+
+    def refusal(self, node: ast.AST, construct: str, remedy: str) -> UnsupportedError:
+        """The error to raise, perhaps later."""
+        if "{node}" in construct:
+            construct = construct.replace("{node}", repr(ast.unparse(node)))
+        return refusal(self.scope.place.at(node), construct, remedy)
+
+    # ---- going back --------------------------------------------------------------------------------------------------
+    def position(self) -> tuple[Any, ...]:
+        """Where reading stands, to return to."""
+        return _read_position(self)
+
+    def return_to(self, position: tuple[Any, ...]) -> None:
+        """Stand there again."""
+        for name, x in zip(_POSITION, position, strict=True):
+            setattr(self, name, x)
+
+    @contextlib.contextmanager
+    def standing(self, **facts: Any) -> Iterator[None]:
+        """Stand elsewhere for a while; an exception leaves it where it was raised."""
+        before = {name: getattr(self, name) for name in facts}
+        vars(self).update(facts)
+        yield
+        vars(self).update(before)
 
     def stop(self, construct: str, remedy: str) -> NoReturn:
         """Refuse what stands in the present line."""

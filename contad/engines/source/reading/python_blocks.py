@@ -6,7 +6,7 @@ derivative to a float that it gives: that is refused, because Python code has no
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 from numba import types
@@ -15,13 +15,11 @@ from contad.engines.source.ir.entries import Opaque, Unknown
 from contad.engines.source.ir.single_assignment import Handed, Value
 from contad.engines.source.reading.numba_typing import MUTABLE, kind_of
 from contad.engines.source.reading.passing import NotPassed, Passed, add_handed
+from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.reader import Reader
 from contad.errors import UnsupportedError
 from contad.numba_functions.object_mode import PythonBlock, compile_block
 from contad.rules.definition import factory_of
-
-if TYPE_CHECKING:
-    from contad.engines.source.reading.expressions import ExpressionReader
-    from contad.engines.source.reading.progress import Environment
 
 _FIXED = "read contad.stop_gradient(...) of it in the block, where it is to be held fixed"
 
@@ -37,13 +35,13 @@ class _Inputs(Passed):
         return super().entry(x)
 
 
-def is_objmode(reader: "ExpressionReader", node: ast.With) -> bool:
+def is_objmode(reader: Reader, node: ast.With) -> bool:
     """Whether a statement is `with objmode(...)`."""
     call = node.items[0].context_expr
     return len(node.items) == 1 and isinstance(call, ast.Call) and _evaluate(reader, call.func) is numba.objmode
 
 
-def read_objmode(reader: "ExpressionReader", node: ast.With, env: "Environment") -> dict[str, Any]:
+def read_objmode(reader: Reader, node: ast.With, env: Environment) -> dict[str, Any]:
     """What the names that a block gives stand for after it."""
     progress = reader.progress
     call = node.items[0].context_expr
@@ -52,10 +50,8 @@ def read_objmode(reader: "ExpressionReader", node: ast.With, env: "Environment")
     kinds = {name: kind_of(t) for name, t in declared.items()}
     for name, kind in kinds.items():
         if kind is None or isinstance(kind, tuple) or kind.narrow:
-            progress.refuse(
-                node, f"the output {name} of an objmode block, of type {declared[name]}",
-                "declare float64, int64, boolean or an array of these",
-            )  # fmt: skip
+            what = f"the output {name} of an objmode block, of type {declared[name]}"
+            progress.refuse(node, what, "declare float64, int64, boolean or an array of these")
     names = [x for x in find_read_first(node.body) if x in env]
     _refuse_writes(reader, node, names)
     inputs = _Inputs(reader, env)
@@ -74,7 +70,8 @@ def read_objmode(reader: "ExpressionReader", node: ast.With, env: "Environment")
     if key not in progress.blocks:
         progress.blocks[key] = _compile(reader, node, names, declared)
     function = ast.Call(ast.Name(progress.name_callable(progress.blocks[key]), ast.Load()), given, [])
-    refusal = _refusal(reader, node, names)
+    what = f"an objmode block that reads what is differentiated, among {', '.join(names)}"
+    refusal = progress.refusal(node, what, _FIXED)
     if not declared:
         reader.builder.add(Handed(function, inputs.inputs, [], None, set(), refusal))
         return {}
@@ -86,27 +83,17 @@ def read_objmode(reader: "ExpressionReader", node: ast.With, env: "Environment")
     return dict(zip(declared, found, strict=True))
 
 
-def _refusal(reader: "ExpressionReader", node: ast.With, names: list[str]) -> UnsupportedError:
-    """What to raise where a derivative would have to pass."""
-    try:
-        reader.progress.refuse(
-            node, f"an objmode block that reads what is differentiated, among {', '.join(names)}", _FIXED
-        )
-    except UnsupportedError as error:
-        return error
-
-
-def _refuse_writes(reader: "ExpressionReader", node: ast.With, names: Iterable[str]) -> None:
+def _refuse_writes(reader: Reader, node: ast.With, names: Iterable[str]) -> None:
     """Refuse assignments to elements of what a block is given; what else writes is found when it runs."""
     for x in ast.walk(node):
         if isinstance(x, ast.Subscript) and isinstance(x.ctx, (ast.Store, ast.Del)):
             if isinstance(x.value, ast.Name) and x.value.id in names:
-                reader.progress.refuse(
+                reader.refuse(
                     x, f"a write into {x.value.id} in an objmode block", "make a new array, and declare it as an output"
                 )
 
 
-def _compile(reader: "ExpressionReader", node: ast.With, names: list[str], declared: dict[str, Any]) -> Any:
+def _compile(reader: Reader, node: ast.With, names: list[str], declared: dict[str, Any]) -> Any:
     """The block as a Numba function of these names."""
     scope = reader.progress.scope
     outputs = ast.Tuple([ast.Name(name, ast.Load()) for name in declared], ast.Load())
@@ -141,14 +128,14 @@ def find_read_first(body: list[ast.stmt]) -> list[str]:
     return list(found)
 
 
-def _type_of(reader: "ExpressionReader", node: ast.expr) -> Any:
+def _type_of(reader: Reader, node: ast.expr) -> Any:
     """The Numba type that an output is declared with, as a text or otherwise."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return eval(node.value, {}, dict(vars(types)))
     return _evaluate(reader, node)
 
 
-def _evaluate(reader: "ExpressionReader", node: ast.expr) -> Any:
+def _evaluate(reader: Reader, node: ast.expr) -> Any:
     """What an expression of names from outside the function stands for; None where there is nothing."""
     scope = reader.progress.scope
     try:

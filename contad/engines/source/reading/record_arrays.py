@@ -6,7 +6,7 @@ read where it lies; one that is written is copied by fields first.
 
 import ast
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -14,17 +14,13 @@ from numba import types
 from contad.compile.typing_rules import from_dtype
 from contad.engines.source.ir.entries import Method, Object, Opaque, RecordArray, constant, is_array, is_number
 from contad.engines.source.ir.single_assignment import MOST_AXES, Block, Value
-from contad.engines.source.reading.numba_typing import NARROW
+from contad.engines.source.reading.builder import WHOLE
+from contad.engines.source.reading.call_site import CallSite
+from contad.engines.source.reading.numba_typing import BASES, NARROW
 from contad.engines.source.reading.passing import pass_on
+from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.reader import Reader
 from contad.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from contad.engines.source.reading.call_reader import CallReader
-    from contad.engines.source.reading.expressions import ExpressionReader
-    from contad.engines.source.reading.progress import Environment
-
-_BASES = {"float64": "float", "int64": "int", "bool": "bool"}
-_WHOLE = (None, None, None)
 
 
 class WrittenArgument(Exception):
@@ -40,18 +36,16 @@ def record_of(dtype: Any) -> Any:
     return found if isinstance(found, types.Record) else None
 
 
-def make_records(calls: "CallReader", fill: str, shape: list[Value], t: Any, node: ast.Call) -> RecordArray:
+def make_records(site: CallSite, fill: str, shape: list[Value], t: Any) -> RecordArray:
     """A new array of records of a type."""
     made: dict[str, Value] = {}
     for name, field in t.fields.items():
         inner = field.type
         base, more = (inner.dtype, inner.shape) if isinstance(inner, types.NestedArray) else (inner, ())
-        if str(base) not in _BASES or len(shape) + len(more) > MOST_AXES:
-            calls.progress.refuse(
-                node, f"the field {name} of {ast.unparse(node)!r}, of type {inner}",
-                "declare float64, int64 or bool, or arrays of these",
-            )  # fmt: skip
-        made[name] = calls.builder.create(fill, [*shape, *map(constant, more)], _BASES[str(base)], name)
+        if str(base) not in BASES or len(shape) + len(more) > MOST_AXES:
+            what = f"the field {name} of {{node}}, of type {inner}"
+            site.refuse(what, "declare float64, int64 or bool, or arrays of these")
+        made[name] = site.builder.create(fill, [*shape, *map(constant, more)], BASES[str(base)], name)
     return RecordArray(made, len(shape), str(t))
 
 
@@ -63,7 +57,7 @@ def is_argument(x: Any) -> bool:
 class _ArgumentFields(Mapping[str, Value]):
     """The fields of an argument that programs compute with, which are found at the start of the program."""
 
-    def __init__(self, reader: "ExpressionReader", given: Opaque) -> None:
+    def __init__(self, reader: Reader, given: Opaque) -> None:
         self.reader, self.given = reader, given
         fields = given.type.dtype.fields
         self.names = [name for name, field in fields.items() if _is_computed(field.type)]
@@ -95,16 +89,16 @@ class _ArgumentFields(Mapping[str, Value]):
 
 def _is_computed(t: Any) -> bool:
     t = t.dtype if isinstance(t, types.NestedArray) else t
-    return str(t) in _BASES or str(t) in NARROW
+    return str(t) in BASES or str(t) in NARROW
 
 
-def read_argument(reader: "ExpressionReader", given: Opaque) -> RecordArray:
+def read_argument(reader: Reader, given: Opaque) -> RecordArray:
     """An argument, in its memory."""
     t = given.type
     return RecordArray(_ArgumentFields(reader, given), t.ndim, str(t.dtype), argument=given.value.hint)
 
 
-def copy_argument(reader: "ExpressionReader", given: Opaque) -> RecordArray:
+def copy_argument(reader: Reader, given: Opaque) -> RecordArray:
     """An argument that is written, by fields."""
     found = read_argument(reader, given)
     fields = {name: x if x.kind.narrow else reader.arrays.copy_elements(x) for name, x in found.fields.items()}
@@ -112,27 +106,27 @@ def copy_argument(reader: "ExpressionReader", given: Opaque) -> RecordArray:
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
-def read_part(reader: "ExpressionReader", records: RecordArray, node: ast.Subscript, env: "Environment") -> Any:
+def read_part(reader: Reader, records: RecordArray, node: ast.Subscript, env: Environment) -> Any:
     """records[...]: a field, a record, or records of a slice."""
     index = reader.expression(node.slice, env) if not isinstance(node.slice, (ast.Slice, ast.Tuple)) else None
     if isinstance(index, Object) and isinstance(index.value, str):
         return read_field(reader, records, index.value, node)
     if not records.ndim or not records.fields:
-        reader.progress.refuse(node, f"the subscript {ast.unparse(node)!r} of a record", "give the name of a field")
+        reader.refuse(node, "the subscript {node} of a record", "give the name of a field")
     first = next(iter(records.fields.values()))
     more = first.kind.ndim - len(records.index) - records.ndim
-    lead = reader.builder.view(first, [*records.index, *[_WHOLE] * records.ndim, *[constant(0)] * more])
-    spec = reader.subscripts.subscript(lead, node.slice, env)
+    lead = reader.builder.view(first, [*records.index, *[WHOLE] * records.ndim, *[constant(0)] * more])
+    spec = reader.subscript(lead, node.slice, env)
     if all(isinstance(part, Value) and not part.is_array for part in spec):
         return RecordArray(records.fields, 0, records.type, [*records.index, *spec], records.argument)
     if not all(isinstance(part, tuple) or (isinstance(part, Value) and not part.is_array) for part in spec):
-        reader.progress.refuse(node, f"the subscript {ast.unparse(node)!r} of records", "take integers and slices")
+        reader.refuse(node, "the subscript {node} of records", "take integers and slices")
     fields = {name: reader.builder.view(x, _all_of(spec, x)) for name, x in records.fields.items()}
     return RecordArray(fields, sum(isinstance(part, tuple) for part in spec), records.type, [], records.argument)
 
 
 def _all_of(spec: list[Any], array: Value) -> list[Any]:
-    return spec + [_WHOLE] * (array.kind.ndim - len(spec))
+    return spec + [WHOLE] * (array.kind.ndim - len(spec))
 
 
 def read_item(records: RecordArray, index: Value) -> RecordArray:
@@ -140,20 +134,18 @@ def read_item(records: RecordArray, index: Value) -> RecordArray:
     return RecordArray(records.fields, 0, records.type, [index], records.argument)
 
 
-def read_field(reader: "ExpressionReader", records: RecordArray, name: str, node: ast.expr) -> Any:
+def read_field(reader: Reader, records: RecordArray, name: str, node: ast.expr) -> Any:
     """A field of a record, or of all records of an array."""
     field = records.fields.get(name)
     if field is None:
-        reader.progress.refuse(
-            node, f"the field in {ast.unparse(node)!r}, which there is none of, or of another type",
-            "use fields of float64, int64 or bool",
-        )  # fmt: skip
+        what = "the field in {node}, which there is none of, or of another type"
+        reader.refuse(node, what, "use fields of float64, int64 or bool")
     if field.kind.ndim == len(records.index):
         return reader.builder.load(field, records.index)
     return reader.builder.view(field, _all_of(records.index, field)) if records.index else field
 
 
-def read_attribute(reader: "ExpressionReader", records: RecordArray, node: ast.Attribute) -> Any:
+def read_attribute(reader: Reader, records: RecordArray, node: ast.Attribute) -> Any:
     """A field by its attribute, or what an array tells of itself."""
     if node.attr in records.fields or not records.ndim:
         return read_field(reader, records, node.attr, node)
@@ -167,57 +159,54 @@ def read_attribute(reader: "ExpressionReader", records: RecordArray, node: ast.A
     return read_field(reader, records, node.attr, node)
 
 
-def shape_of(reader: "ExpressionReader", records: RecordArray) -> list[Value]:
+def shape_of(reader: Reader, records: RecordArray) -> list[Value]:
     """The lengths of an array of records."""
     first = next(iter(records.fields.values()))
     return [reader.builder.length(first, axis) for axis in range(records.ndim)]
 
 
-def copy_records(reader: "ExpressionReader", records: RecordArray) -> RecordArray:
+def copy_records(reader: Reader, records: RecordArray) -> RecordArray:
     """records.copy()."""
     fields = {name: reader.arrays.copy_elements(x) for name, x in records.fields.items()}
     return RecordArray(fields, records.ndim, records.type)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
-def find_place(
-    reader: "ExpressionReader", records: RecordArray, name: Any, target: ast.expr
-) -> tuple[Value, list[Any]]:
+def find_place(reader: Reader, records: RecordArray, name: Any, target: ast.expr) -> tuple[Value, list[Any]]:
     """The array that a field of a record is written into, and where in it."""
     if records.argument:
         raise WrittenArgument(records.argument)
     field = records.fields.get(name) if isinstance(name, str) else None
     if field is None or len(records.index) == 0:
-        reader.progress.refuse(
-            target, f"the assignment to {ast.unparse(target)!r}, which is no field of a record",
-            "assign to fields of float64, int64 or bool, as in data[i].x = ...",
-        )  # fmt: skip
+        what = "the assignment to {node}, which is no field of a record"
+        reader.refuse(target, what, "assign to fields of float64, int64 or bool, as in data[i].x = ...")
     return field, _all_of(records.index, field)
 
 
-def assign_field(reader: "ExpressionReader", records: RecordArray, name: Any, target: ast.expr, entry: Any) -> None:
+def assign_field(reader: Reader, records: RecordArray, name: Any, target: ast.expr, entry: Any) -> None:
     """record.name = entry."""
     field, spec = find_place(reader, records, name, target)
     if any(isinstance(part, tuple) for part in spec):
         reader.arrays.fill(reader.builder.view(field, spec), entry, target)
         return
+    put_number(reader, field, spec, entry, target, "it has")
+
+
+def put_number(reader: Reader, field: Value, place: list[Any], entry: Any, target: ast.expr, declared: Any) -> None:
+    """A number as a field, which is of a type that is declared."""
     if not is_number(entry) or (entry.kind.base == "float" and field.kind.base != "float"):
-        reader.progress.refuse(
-            target, f"the assignment to {ast.unparse(target)!r} of another type than it has", "give what is declared"
-        )
-    reader.arrays.put(field, spec, entry)
+        reader.refuse(target, f"the assignment to {{node}} of another type than {declared}", "give what is declared")
+    reader.arrays.put(field, place, entry)
 
 
-def assign_record(reader: "ExpressionReader", record: RecordArray, entry: Any, target: ast.Subscript) -> None:
+def assign_record(reader: Reader, record: RecordArray, entry: Any, target: ast.Subscript) -> None:
     """records[i] = another record."""
     if record.argument:
         raise WrittenArgument(record.argument)
     known = isinstance(entry, RecordArray) and not record.ndim and not entry.ndim and entry.type == record.type
     if not known or set(entry.fields) != set(record.fields):
-        reader.progress.refuse(
-            target, f"the assignment to {ast.unparse(target)!r} of something that is no record of this type",
-            "assign to its fields, one by one",
-        )  # fmt: skip
+        what = "the assignment to {node} of something that is no record of this type"
+        reader.refuse(target, what, "assign to its fields, one by one")
     read = {name: read_field(reader, entry, name, target) for name in record.fields}
     read = {name: reader.arrays.copy_elements(x) if is_array(x) else x for name, x in read.items()}
     for name, x in read.items():

@@ -1,28 +1,24 @@
 """Calls of operations with a rule of the user's: `custom_vjp`, array rules, and those of contad that are such."""
 
-import ast
 import re
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 from numba import typeof, types
 
 from contad.compile.dispatchers import is_dispatcher
-from contad.compiled_rules.saved_values import require_packable
-from contad.compiled_rules.user_rules import FUNCTIONS_BY_NAME, compile_parts, forward_types, names_of
-from contad.engines.source.ir.entries import Elementwise, Object, is_array, is_number
+from contad.compiled_rules.user_rules import FUNCTIONS_BY_NAME, compile_parts, forward_types, names_of, require_packable
+from contad.engines.source.ir.entries import Object, is_array, is_number
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
 from contad.engines.source.ir.single_assignment import Value
+from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.numba_typing import number_type
 from contad.functions.pickling import Decorated
 from contad.functions.user_call import numba_function
 from contad.rules.compilable import Compilable, MakesRules, Parts, WithParts
 from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
-
-if TYPE_CHECKING:
-    from contad.engines.source.reading.call_reader import CallReader
 
 # the rooms of contad whose functions take no derivatives
 _WITHOUT_DERIVATIVES = (
@@ -31,89 +27,78 @@ _WITHOUT_DERIVATIVES = (
 )
 
 
-def read_rule(
-    calls: "CallReader", rule: WithParts, arguments: list[Any], keywords: dict[str, Any], node: ast.Call
-) -> Any:
+def read_rule(site: CallSite, rule: WithParts) -> Any:
     """The value of a call, a number or a new array."""
     parts = compile_parts(rule)
     for part in parts[:3]:
         if part is not None and may_take_derivatives(part, ()):
-            calls.progress.refuse(
-                node,
-                f"{rule.name}, whose rule takes derivatives or calls itself, or runs Python in objmode",
-                'call it outside of njit, or use engine="tape"',
-            )
+            what = f"{rule.name}, whose rule takes derivatives or calls itself, or runs Python in objmode"
+            site.refuse(what, 'call it outside of njit, or use engine="tape"')
     read: list[Value] = []
     given: list[int | None] = []
     plain: list[Any] = []
     known: dict[int, Any] = {}
-    for entry in _bind(calls, parts, arguments, keywords, node).values():
-        x = calls.arrays.compute(entry) if isinstance(entry, Elementwise) else entry
-        if is_number(x) and x.constant is not None:
-            known[len(given)] = x.constant
+    for entry in _bind(site, parts):
+        x = site.reader.settle(entry)
+        is_known = isinstance(x, Object) and isinstance(x.value, (bool, int, float, str, type(None)))
+        if is_known or (is_number(x) and x.constant is not None):
+            known[len(given)] = x.value if is_known else x.constant
+            plain.append(typeof(known[len(given)]))
             given.append(None)
-            plain.append(typeof(x.constant))
         elif (is_number(x) and not x.kind.small) or (is_array(x) and not x.kind.narrow):
             given.append(len(read))
             read.append(x)
             plain.append(number_type(x.kind, False))
-        elif isinstance(x, Object) and isinstance(x.value, (bool, int, float, str, type(None))):
-            known[len(given)] = x.value
-            given.append(None)
-            plain.append(typeof(x.value))
         else:
-            calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}")
+            site.refuse()
     z, saved = forward_types(rule, parts, tuple(plain))
     require_packable(f"{rule.name}: what it saves", saved)
-    name = _name(calls.progress.callables, rule, parts)
-    site = RuleSite(rule, name, parts, tuple(given), tuple(plain), saved, known)
+    name = _name(site.progress.callables, rule, parts)
+    of_rule = RuleSite(rule, name, parts, tuple(given), tuple(plain), saved, known)
     ndim = z.ndim if isinstance(z, types.Array) else 0
     if isinstance(z, types.Array) and not 1 <= ndim <= 3:
-        calls.progress.refuse(node, f"{rule.name}, whose value is an array of {ndim} dimensions")
-    forward = RuleForward(site, read, ndim)
-    calls.builder.add(forward)
-    made = [calls.builder.create("empty", forward.lengths, "float", "")] if ndim else []
+        site.refuse(f"{rule.name}, whose value is an array of {ndim} dimensions")
+    forward = RuleForward(of_rule, read, ndim)
+    site.builder.add(forward)
+    made = [site.builder.create("empty", forward.lengths, "float", "")] if ndim else []
     value = RuleValue(forward, made)
-    calls.builder.add(value)
+    site.builder.add(value)
     return made[0] if made else value.results[0]
 
 
-def read_maker(
-    calls: "CallReader", maker: MakesRules, arguments: list[Any], keywords: dict[str, Any], node: ast.Call
-) -> Any:
+def read_maker(site: CallSite, maker: MakesRules) -> Any:
     """Read a call of function_gradients."""
     try:
-        bound = maker.signature.bind(*arguments, **keywords).arguments
+        bound = maker.signature.bind(*site.arguments, **site.keywords).arguments
     except TypeError as error:
-        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}: {error}", "give every argument once")
+        site.refuse(f"the arguments of {{node}}: {error}", "give every argument once")
     args, *functions = (bound.get(name, Object(None)) for name in maker.signature.parameters)
     if not isinstance(args, tuple):
-        calls.progress.refuse(node, f"the first argument of {ast.unparse(node)!r}", "write a tuple, (x,) for one")
-    return read_rule(calls, maker.rule_of(len(args), [_function(calls, x, node) for x in functions]), [*args], {}, node)
+        site.refuse("the first argument of {node}", "write a tuple, (x,) for one")
+    rule = maker.rule_of(len(args), [_function(site, x) for x in functions])
+    return read_rule(site.with_arguments(*args), rule)
 
 
-def _function(calls: "CallReader", entry: Any, node: ast.Call) -> Any:
+def _function(site: CallSite, entry: Any) -> Any:
     """The function, or the tuple of functions, that an entry is."""
     if isinstance(entry, tuple):
-        return tuple(_function(calls, x, node) for x in entry)
+        return tuple(_function(site, x) for x in entry)
     if not isinstance(entry, Object):
-        calls.progress.refuse(node, f"a function made inside {ast.unparse(node)!r}", FUNCTIONS_BY_NAME)
+        site.refuse("a function made inside {node}", FUNCTIONS_BY_NAME)
     return entry.value
 
 
-def _bind(
-    calls: "CallReader", parts: Parts, arguments: list[Any], keywords: dict[str, Any], node: ast.Call
-) -> dict[str, Any]:
+def _bind(site: CallSite, parts: Parts) -> list[Any]:
     """What the parameters of an operation stand for, in their order."""
     names = names_of(parts)
-    given = dict(zip(names, arguments, strict=False)) | keywords
+    given = dict(zip(names, site.arguments, strict=False)) | site.keywords
     defaults = dict(zip(reversed(names), reversed(parts.value.py_func.__defaults__ or ()), strict=False))
     for name, x in defaults.items():
         if name not in given:
-            given[name] = calls.expressions.import_constant(x, node, name)
-    if len(arguments) > len(names) or set(given) != set(names):
-        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give every argument once")
-    return {name: given[name] for name in names}
+            given[name] = site.reader.import_constant(x, site.node, name)
+    if len(site.arguments) > len(names) or set(given) != set(names):
+        site.refuse(remedy="give every argument once")
+    return [given[name] for name in names]
 
 
 def _name(callables: dict[str, Any], rule: WithParts, parts: Parts) -> str:

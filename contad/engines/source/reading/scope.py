@@ -9,9 +9,8 @@ from typing import Any, NoReturn
 from contad.compile.dispatchers import declared_names
 from contad.engines.source.ir.refusal import Place, refuse
 from contad.engines.source.reading.appended_arrays import AppendedArray, without_appended_arrays
-from contad.engines.source.reading.exits import without_exits
+from contad.engines.source.reading.exits import without_exits, without_ladders
 from contad.engines.source.reading.handlers import without_tries
-from contad.engines.source.reading.ladders import without_ladders
 from contad.errors import UnsupportedError
 from contad.rules.definition import definition_of
 from contad.rules.function_names import captured_values

@@ -1,224 +1,174 @@
 """Calls that give an array another form: views where NumPy and Numba give views, copies where they copy."""
 
-import ast
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, Point, constant, is_array, is_number
+from contad.engines.source.ir.known_functions import COMPARISONS, FLOOR_DIVIDE, MULTIPLY
 from contad.engines.source.ir.memory_orders import UNSEEN, order_of
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import INT, MOST_AXES, NEW_AXIS, Check, Value
 from contad.engines.source.ir.walks import is_natural
 from contad.engines.source.reading import points
-from contad.engines.source.reading.call_reader import CallReader
+from contad.engines.source.reading.builder import WHOLE
+from contad.engines.source.reading.call_site import CallSite, reads
 
-_WHOLE = (None, None, None)
 _MINUS_ONE = limit("a negative length that the source does not show, in reshape; write -1 as a number")
 
 
-def _array(calls: CallReader, entry: Any, node: ast.Call) -> Value:
-    entry = points.vector(entry)
-    if not is_array(entry):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
-    return calls.arrays.compute(entry)
-
-
-def _number(calls: CallReader, entry: Any, node: ast.Call) -> int:
-    """An argument that decides on the form, which the source shows."""
-    found = entry.constant if is_number(entry) and entry.kind == INT else None
-    if found is None:
-        calls.progress.refuse(node, f"the axis in {ast.unparse(node)!r}", "give it as a constant")
-    return int(found)
-
-
-def axis_of(calls: CallReader, entry: Any, ndim: int, node: ast.Call) -> int:
-    """An axis, counted from the first one; refused where it is none."""
-    axis = _number(calls, entry, node)
-    if not -ndim <= axis < ndim:
-        calls.progress.refuse(node, f"the axis in {ast.unparse(node)!r}", "give one that the array has")
-    return axis % ndim
-
-
 # ---- other lengths ---------------------------------------------------------------------------------------------------
-def _reshape(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+@reads(None, np.reshape, method="reshape")
+def _reshape(site: CallSite) -> Any:
     """np.reshape(a, shape), a.reshape(shape) and a.reshape(n, m)."""
-    if keywords or len(arguments) < 2:
-        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the array and the lengths")
-    given = arguments[1:]
+    if site.keywords or len(site.arguments) < 2:
+        site.refuse(remedy="give the array and the lengths")
+    first, *given = site.arguments
     shape = list(given[0]) if len(given) == 1 and isinstance(given[0], tuple) else given
     if not shape:
-        array = arguments[0] if isinstance(arguments[0], Point) else _array(calls, arguments[0], node)
-        return array if isinstance(array, Point) else Point(calls.builder.reshape(array, [constant(1)]))
+        return first if isinstance(first, Point) else Point(site.builder.reshape(site.array(first), [constant(1)]))
     if not 1 <= len(shape) <= MOST_AXES or not all(is_number(x) and x.kind == INT for x in shape):
-        calls.progress.refuse(node, f"the shape in {ast.unparse(node)!r}", "give one to five integers")
-    array = _array(calls, arguments[0], node)
+        site.refuse("the shape in {node}", "give one to five integers")
+    array = site.array(first)
     open_axes = [k for k, length in enumerate(shape) if length.constant is not None and length.constant < 0]
     if len(open_axes) > 1 or any(shape[k].constant != -1 for k in open_axes):
-        calls.progress.refuse(node, f"the shape in {ast.unparse(node)!r}", "give -1 once at most")
+        site.refuse("the shape in {node}", "give -1 once at most")
     known = [length for k, length in enumerate(shape) if k not in open_axes]
     for length in known:
-        if not is_natural(length) and not calls.builder.is_length(length):
-            negative = calls.builder.apply(known_functions.COMPARISONS["Lt"], length, constant(0))
-            calls.builder.add(Check(negative, _MINUS_ONE))
+        if not is_natural(length) and not site.builder.is_length(length):
+            site.builder.add(Check(site.apply(COMPARISONS["Lt"], length, constant(0)), _MINUS_ONE))
     if open_axes:
-        size = calls.arrays.size(array)
-        rest = constant(1)
+        size, rest = site.arrays.size(array), constant(1)
         for length in known:
-            rest = length if rest.constant == 1 else calls.builder.apply(known_functions.MULTIPLY, rest, length)
-        shape[open_axes[0]] = size if rest.constant == 1 else calls.builder.divide(
-            known_functions.FLOOR_DIVIDE, size, rest
-        )  # fmt: skip
-    return calls.builder.reshape(array, shape)
+            rest = length if rest.constant == 1 else site.apply(MULTIPLY, rest, length)
+        shape[open_axes[0]] = size if rest.constant == 1 else site.builder.divide(FLOOR_DIVIDE, size, rest)
+    return site.builder.reshape(array, shape)
 
 
-def flat_copy(calls: CallReader, entry: Any) -> Value:
+def flat_copy(site: CallSite, entry: Any) -> Value:
     """The elements of an array, row by row, in a new array of one axis."""
-    array = calls.arrays.copy_elements(entry)
-    return array if array.kind.ndim == 1 else calls.builder.reshape(array, [calls.arrays.size(array)])
+    array = site.arrays.copy_elements(entry)
+    return array if array.kind.ndim == 1 else site.builder.reshape(array, [site.arrays.size(array)])
 
 
-def flat_view(calls: CallReader, entry: Any) -> Value:
+def flat_view(site: CallSite, entry: Any) -> Value:
     """The elements row by row: the array itself where it lies so in memory, a copy where it does not, or may not."""
     if isinstance(entry, Elementwise):
-        return flat_copy(calls, entry)
+        return flat_copy(site, entry)
     order = order_of(entry)
     if order == "C":
-        return calls.builder.reshape(entry, [calls.arrays.size(entry)])
-    return copy_unshared(calls, entry, flat_copy, order)
+        return site.builder.reshape(entry, [site.arrays.size(entry)])
+    return copy_unshared(site, entry, flat_copy, order)
 
 
-def copy_unshared(
-    calls: CallReader, array: Value, make: Callable[[CallReader, Any], Value], order: str = UNSEEN
-) -> Value:
+def copy_unshared(site: CallSite, array: Value, make: Callable[[CallSite, Any], Value], order: str = UNSEEN) -> Value:
     """A copy of an array that may share its memory in Numba, unless its order tells that it does not."""
-    operations = calls.builder.block.operations
+    operations = site.builder.block.operations
     before = len(operations)
-    copy = make(calls, array)
+    copy = make(site, array)
     if order == UNSEEN:
-        calls.progress.copies.add(array, copy, operations[before:], calls.progress.line)
+        site.reader.merging.fresh.copies.add(array, copy, operations[before:], site.progress.line)
     return copy
 
 
-def _flattening(read: Callable[[CallReader, Any], Value]) -> Callable[..., Any]:
-    def flatten(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-        (array,) = calls.take("a", arguments, keywords, node)
-        array = points.vector(array)
-        return read(calls, array) if is_array(array) else _array(calls, array, node)
-
-    return flatten
+@reads("a", np.ravel, method="ravel", flatten=flat_view)
+@reads("a", method="flatten", flatten=flat_copy)
+def _flatten(site: CallSite, array: Any, flatten: Callable[[CallSite, Any], Value]) -> Any:
+    array = points.vector(array)
+    return flatten(site, array) if is_array(array) else site.array(array)
 
 
-def _contiguous(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-    """np.ascontiguousarray: the array itself where it lies row by row."""
-    (entry,) = calls.take("a", arguments, keywords, node)
-    if is_number(entry):
-        entry = calls.special[np.array](calls, [entry], {}, node)
-    array = _array(calls, entry, node)
+@reads("a", np.ascontiguousarray)
+def _contiguous(site: CallSite, entry: Any) -> Any:
+    """The array itself where it lies row by row."""
+    entry = site.again(np.array, entry) if is_number(entry) else entry
+    array = site.array(entry)
     order = order_of(array)
     if isinstance(entry, Elementwise) or order == "C":
         return array
-    return copy_unshared(calls, array, lambda calls, x: calls.arrays.copy_elements(x), order)
+    return copy_unshared(site, array, lambda _, x: site.arrays.copy_elements(x), order)
 
 
-def _as_array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-    """np.asarray: an array itself, another dtype or a tuple as a new one."""
-    given, dtype = calls.take("a dtype", arguments, keywords, node)
+@reads("a dtype", np.asarray)
+def _as_array(site: CallSite, given: Any, dtype: Any) -> Any:
+    """An array itself, another dtype or a tuple as a new one."""
     if isinstance(given, Point):
-        found = _as_array(calls, [given.array], {} if dtype is None else {"dtype": dtype}, node)
+        found = _as_array(site, given.array, dtype)
         return given if found is given.array else Point(found)
     if not is_array(given):
-        return calls.special[np.array](calls, [given], {} if dtype is None else {"dtype": dtype}, node)
-    base = calls.dtype(dtype, node, given.kind.base)
+        return site.again(np.array, given, **({} if dtype is None else {"dtype": dtype}))
+    base = site.dtype(dtype, given.kind.base)
     same = base == given.kind.base and not (dtype is not None and given.kind.narrow)
-    return calls.arrays.compute(given) if same else calls.as_type(given, base)
+    return site.arrays.compute(given) if same else site.arrays.as_type(given, base)
 
 
 # ---- more axes -------------------------------------------------------------------------------------------------------
-def _at_least(ndim: int) -> Callable[..., Any]:
-    """np.atleast_1d and its like, of one argument."""
-
-    def widen(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-        (given,) = calls.take("a", arguments, keywords, node)
-        array = _array(calls, given, node)
-        if array.kind.ndim >= ndim:
-            return array
-        if ndim == 3:
-            new = [NEW_AXIS, _WHOLE, NEW_AXIS] if array.kind.ndim == 1 else [_WHOLE, _WHOLE, NEW_AXIS]
-        else:
-            new = [NEW_AXIS, _WHOLE]
-        return calls.builder.view(array, new)
-
-    return widen
+@reads("a", np.atleast_1d, new={})
+@reads("a", np.atleast_2d, new={1: [NEW_AXIS, WHOLE]})
+@reads("a", np.atleast_3d, new={1: [NEW_AXIS, WHOLE, NEW_AXIS], 2: [WHOLE, WHOLE, NEW_AXIS]})
+def _at_least(site: CallSite, given: Any, new: dict[int, list[Any]]) -> Any:
+    """More axes for arrays that have so many."""
+    array = site.array(given)
+    return site.builder.view(array, new[array.kind.ndim]) if array.kind.ndim in new else array
 
 
-def _expand(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+@reads("a axis", np.expand_dims)
+def _expand(site: CallSite, given: Any, axis: Any) -> Any:
     """np.expand_dims by one axis."""
-    given, axis = calls.take("a axis", arguments, keywords, node)
-    array = _array(calls, given, node)
+    array = site.array(given)
     if isinstance(given, Point):
-        axis_of(calls, axis, 1, node)
+        site.axis(axis, 1)
         return array
-    spec: list[Any] = [_WHOLE] * array.kind.ndim
-    if len(spec) == MOST_AXES:
-        calls.progress.refuse(node, f"{ast.unparse(node)!r}: an array of more than {MOST_AXES} axes", "keep to as many")
-    spec.insert(axis_of(calls, axis, len(spec) + 1, node), NEW_AXIS)
-    return calls.builder.view(array, spec)
+    if array.kind.ndim == MOST_AXES:
+        site.refuse(f"{{node}}: an array of more than {MOST_AXES} axes", "keep to as many")
+    return widen(site, array, site.axis(axis, array.kind.ndim + 1))
+
+
+def widen(site: CallSite, array: Value, axis: int) -> Value:
+    """An array with one axis more."""
+    spec: list[Any] = [WHOLE] * array.kind.ndim
+    spec.insert(axis, NEW_AXIS)
+    return site.builder.view(array, spec)
 
 
 # ---- other orders ----------------------------------------------------------------------------------------------------
-def _transpose(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+@reads(None, np.transpose, method="transpose")
+def _transpose(site: CallSite) -> Any:
     """np.transpose(a), np.transpose(a, axes), a.transpose(axes) and a.transpose(0, 2, 1)."""
-    given, axes = arguments[0], arguments[1:]
-    if keywords:
-        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the axes by position")
+    given, *axes = site.arguments
+    if site.keywords:
+        site.refuse(remedy="give the axes by position")
     if isinstance(given, Point) and not axes:
         return given
-    array = _array(calls, given, node)
+    array = site.array(given)
     ndim = array.kind.ndim
     if not axes:
-        return calls.builder.permute(array, tuple(range(ndim))[::-1])
+        return site.builder.permute(array, tuple(range(ndim))[::-1])
     numbers = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple) else axes
-    order = tuple(axis_of(calls, axis, ndim, node) for axis in numbers)
+    order = tuple(site.axis(axis, ndim) for axis in numbers)
     if sorted(order) != list(range(ndim)):
-        calls.progress.refuse(node, f"the axes in {ast.unparse(node)!r}", "give each axis once")
-    return calls.builder.permute(array, order)
+        site.refuse("the axes in {node}", "give each axis once")
+    return site.builder.permute(array, order)
 
 
-def _swap_axes(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-    given, first, second = calls.take("a axis1 axis2", arguments, keywords, node)
-    array = _array(calls, given, node)
+@reads("a axis1 axis2", np.swapaxes)
+def _swap_axes(site: CallSite, given: Any, first: Any, second: Any) -> Any:
+    array = site.array(given)
     order = list(range(array.kind.ndim))
-    i, j = (axis_of(calls, axis, len(order), node) for axis in (first, second))
+    i, j = (site.axis(axis, len(order)) for axis in (first, second))
     order[i], order[j] = order[j], order[i]
-    return calls.builder.permute(array, tuple(order))
+    return site.builder.permute(array, tuple(order))
 
 
-def _flipping(*axes: int) -> Callable[..., Any]:
-    """np.flip of all axes, and its like of one axis: views that run backwards."""
-
-    def flip(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-        (given,) = calls.take("m", arguments, keywords, node)
-        array = _array(calls, given, node)
-        ndim = array.kind.ndim
-        if axes and ndim <= axes[0]:
-            calls.progress.refuse(
-                node, f"{ast.unparse(node)!r} of an array with {ndim} dimension(s)", "give one of more dimensions"
-            )
-        backwards = (None, None, constant(-1))
-        return calls.builder.view(array, [backwards if k in (axes or range(ndim)) else _WHOLE for k in range(ndim)])
-
-    return flip
-
-
-METHODS: dict[str, Callable[..., Any]] = {
-    "reshape": _reshape, "ravel": _flattening(flat_view), "flatten": _flattening(flat_copy), "transpose": _transpose,
-}  # fmt: skip
-SHAPE_CALLS: dict[Any, Callable[..., Any]] = {
-    np.reshape: _reshape, np.ravel: METHODS["ravel"], np.transpose: _transpose, np.swapaxes: _swap_axes,
-    np.ascontiguousarray: _contiguous, np.asarray: _as_array,
-    np.atleast_1d: _at_least(1), np.atleast_2d: _at_least(2), np.atleast_3d: _at_least(3), np.expand_dims: _expand,
-    np.flip: _flipping(), np.flipud: _flipping(0), np.fliplr: _flipping(1),
-}  # fmt: skip
+@reads("m", np.flip, axes=())
+@reads("m", np.flipud, axes=(0,))
+@reads("m", np.fliplr, axes=(1,))
+def _flip(site: CallSite, given: Any, axes: tuple[int, ...]) -> Any:
+    """A view that runs backwards along axes, or along all."""
+    array = site.array(given)
+    ndim = array.kind.ndim
+    if axes and ndim <= axes[0]:
+        site.refuse(f"{{node}} of an array with {ndim} dimension(s)", "give one of more dimensions")
+    backwards = (None, None, constant(-1))
+    return site.builder.view(array, [backwards if k in (axes or range(ndim)) else WHOLE for k in range(ndim)])

@@ -30,32 +30,32 @@ from contad.engines.source.ir.walks import find_written_roots
 from contad.engines.source.reading import class_instances, made_containers, points, record_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.buffer_bounds import count_axis
+from contad.engines.source.reading.builder import WHOLE
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
 from contad.engines.source.reading.exits import locate
-from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.generators import OUTER, GeneratorLoop, Yielded, is_counted
-from contad.engines.source.reading.index_arrays import has_arrays
+from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.python_blocks import is_objmode, read_objmode
+from contad.engines.source.reading.reader import Reader
 from contad.errors import SingularPointError, UnsupportedError
 
 
 class StatementReader:
     """Reads statements, in order, into the current block."""
 
-    def __init__(self, expressions: ExpressionReader) -> None:
-        self.expressions, self.arrays, self.merging = expressions, expressions.arrays, expressions.merging
-        self.builder, self.progress = expressions.builder, expressions.progress
+    def __init__(self, reader: Reader) -> None:
+        self.reader, self.arrays, self.merging = reader, reader.arrays, reader.merging
+        self.builder, self.progress = reader.builder, reader.progress
+        self.index_arrays = IndexArrays(reader)
 
     def statements(self, body: list[ast.stmt], env: Environment) -> None:
         """Statements one after the other; those of a try must not raise unseen."""
         for statement in body:
             read = getattr(self, f"do_{type(statement).__name__}", None)
             if read is None:
-                self.progress.refuse(
-                    statement, _NAMES.get(type(statement), f"the statement {type(statement).__name__}")
-                )
+                self.reader.refuse(statement, _NAMES.get(type(statement), f"the statement {type(statement).__name__}"))
             self.progress.line = getattr(statement, "lineno", self.progress.line)
             trying = self.progress.trying
             self.progress.trying = trying or getattr(statement, "in_try", False)
@@ -67,12 +67,12 @@ class StatementReader:
 
     def do_Expr(self, statement: ast.Expr, env: Environment) -> None:
         if not isinstance(statement.value, ast.Constant):
-            self.expressions.expression(statement.value, env)
+            self.reader.expression(statement.value, env)
 
     # ---- assignments -------------------------------------------------------------------------------------------------
     def do_Assign(self, statement: ast.Assign, env: Environment) -> None:
-        filled = made_containers.read_filled(self.expressions, statement, env)
-        entry = self.expressions.expression(statement.value, env) if filled is None else filled
+        filled = made_containers.read_filled(self.reader, statement, env)
+        entry = self.reader.expression(statement.value, env) if filled is None else filled
         if len(statement.targets) > 1 and isinstance(entry, Elementwise):
             entry = self.arrays.compute(entry)
         for target in statement.targets:
@@ -80,55 +80,49 @@ class StatementReader:
 
     def do_AnnAssign(self, statement: ast.AnnAssign, env: Environment) -> None:
         if statement.value is not None:
-            self.assign(statement.target, self.expressions.expression(statement.value, env), env)
+            self.assign(statement.target, self.reader.expression(statement.value, env), env)
 
     def assign(self, target: ast.expr, entry: Any, env: Environment, statement: ast.stmt | None = None) -> None:
         """target = entry, as a statement has it."""
         if isinstance(target, ast.Name):
             if isinstance(entry, Elementwise):
                 entry = self.arrays.compute(entry, target.id)
-            if target.id in self.progress.scope.declared:
-                entry = cast(
-                    self.builder,
-                    self.progress.scope.dispatcher,
-                    target.id,
-                    entry,
-                    self.progress.scope.declared[target.id],
-                )
+            scope = self.progress.scope
+            entry = cast(self.builder, scope.dispatcher, target.id, entry, scope.declared.get(target.id))
             if isinstance(entry, Value) and not entry.hint and entry.constant is None:
                 entry.hint = target.id
             env[target.id] = entry
         elif isinstance(target, (ast.Tuple, ast.List)):
             if any(isinstance(part, ast.Starred) for part in target.elts):
-                self.progress.refuse(target, "a starred target", "write the names out")
+                self.reader.refuse(target, "a starred target", "write the names out")
             parts = self.unpack(entry, len(target.elts), target)
             for part, value in zip(target.elts, parts, strict=True):
                 self.assign(part, value, env, statement)
         elif isinstance(target, ast.Subscript):
             self.assign_elements(target, entry, env, statement)
         elif isinstance(target, ast.Attribute):
-            instance = self.expressions.expression(target.value, env)
+            instance = self.reader.expression(target.value, env)
             if isinstance(instance, RecordArray):
-                record_arrays.assign_field(self.expressions, instance, target.attr, target, entry)
+                record_arrays.assign_field(self.reader, instance, target.attr, target, entry)
                 return
-            class_instances.assign_field(self.expressions, instance, target, entry, env)
+            class_instances.assign_field(self.reader, instance, target, entry, env)
         else:
-            self.progress.refuse(target, f"the assignment to {ast.unparse(target)!r}")
+            self.reader.refuse(target, "the assignment to {node}")
 
     def unpack(self, entry: Any, n: int, node: ast.AST) -> tuple[Any, ...]:
         """The n parts of a tuple, or the n elements or rows of an array."""
         if isinstance(entry, tuple):
             if len(entry) != n:
-                self.progress.refuse(node, f"{n} names for {len(entry)} values", "give one name for each value")
+                self.reader.refuse(node, f"{n} names for {len(entry)} values", "give one name for each value")
             return entry
         if is_array(entry):
             array = self.arrays.compute(entry)
             differs = known_functions.COMPARISONS["NotEq"]
             self.builder.add(Check(self.builder.apply(differs, self.builder.length(array, 0), constant(n)), _UNPACKED))
-            rest: list[Any] = [(None, None, None)] * (array.kind.ndim - 1)
+            rest: list[Any] = [WHOLE] * (array.kind.ndim - 1)
             ways: list[list[Any]] = [[constant(k), *rest] for k in range(n)]
             return tuple(self.builder.view(array, way) if rest else self.builder.load(array, way) for way in ways)
-        return self.progress.refuse(node, "unpacking of something that is no tuple", "assign the elements one by one")
+        return self.reader.refuse(node, "unpacking of something that is no tuple", "assign the elements one by one")
 
     def assign_elements(
         self, target: ast.Subscript, entry: Any, env: Environment, statement: ast.stmt | None = None
@@ -136,32 +130,27 @@ class StatementReader:
         """target = entry, for elements or parts of an array, or a value of a dict."""
         filled = env.get(target.value.id) if isinstance(target.value, ast.Name) else None
         if isinstance(filled, KeyedBuffer):
-            filled.assign(self.expressions.expression(target.slice, env), entry, target, statement)
+            filled.assign(self.reader.expression(target.slice, env), entry, target, statement)
             return
-        with self.expressions.forbid_writes([entry], target):
+        with self.reader.forbid_writes([entry], target):
             records = self.records_at(target, env)
             if records is not None:
-                record_arrays.assign_record(self.expressions, records, entry, target)
+                record_arrays.assign_record(self.reader, records, entry, target)
                 return
             array, spec = self.place(target, env)
             entry = points.element(self.arrays, entry)
         if has_arrays(spec) and (is_number(entry) or is_array(entry)):
-            self.expressions.subscripts.index_arrays.write(array, spec, entry, target)
+            self.index_arrays.write(array, spec, entry, target)
             return
         if all(is_number(part) for part in spec):
             if not is_number(entry):
-                self.progress.refuse(
-                    target, f"the assignment of something that is no number to {ast.unparse(target)!r}", "give a number"
-                )
+                self.reader.refuse(target, "the assignment of something that is no number to {node}", "give a number")
             self.arrays.put(array, spec, entry)
             return
         if not (is_number(entry) or is_array(entry)):
-            self.progress.refuse(
-                target,
-                f"the assignment to {ast.unparse(target)!r} of something that is no number or array",
-                "give numbers and arrays",
-            )
-        everything = all(part == (None, None, None) for part in spec)
+            what = "the assignment to {node} of something that is no number or array"
+            self.reader.refuse(target, what, "give numbers and arrays")
+        everything = all(part == WHOLE for part in spec)
         self.arrays.fill(array if everything else self.builder.view(array, spec), entry, target)
 
     def records_at(self, target: ast.Subscript, env: Environment) -> Any:
@@ -169,61 +158,54 @@ class StatementReader:
         if not isinstance(target.value, ast.Name) or not isinstance(env.get(target.value.id), (RecordArray, Opaque)):
             return None
         read = ast.Subscript(target.value, target.slice, ast.Load(), lineno=target.lineno)
-        found = self.expressions.expression(read, env)
+        found = self.reader.expression(read, env)
         return found if isinstance(found, RecordArray) else None
 
     def place(self, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
         """The array that an assignment goes to, and where in it."""
-        array = self.expressions.expression(target.value, env)
+        array = self.reader.expression(target.value, env)
         if isinstance(array, (BoundedBuffer, KeyedBuffer)):
-            return array.place(self.expressions.expression(target.slice, env), target)
+            return array.place(self.reader.expression(target.slice, env), target)
         if isinstance(array, RecordArray):
-            name = self.expressions.expression(target.slice, env)
-            return record_arrays.find_place(self.expressions, array, getattr(name, "value", None), target)
+            name = self.reader.expression(target.slice, env)
+            return record_arrays.find_place(self.reader, array, getattr(name, "value", None), target)
         if isinstance(array, Point):
-            return points.find_place(self.expressions, array, target, env)
+            return points.find_place(self.reader, array, target, env)
         if not isinstance(array, Value) or not array.is_array:
-            self.progress.refuse(
-                target, f"the assignment to {ast.unparse(target)!r}", "assign to the elements of an array"
-            )
-        return array, self.expressions.subscripts.subscript(array, target.slice, env)
+            self.reader.refuse(target, "the assignment to {node}", "assign to the elements of an array")
+        return array, self.reader.subscript(array, target.slice, env)
 
     def do_AugAssign(self, statement: ast.AugAssign, env: Environment) -> None:
         """x op= y of a name, an element or a part of an array."""
         target, operator = statement.target, type(statement.op).__name__
+        placed = None
         if isinstance(target, ast.Subscript):
-            array, spec = self.place(target, env)
-            if has_arrays(spec):
-                self._update_elements(array, spec, operator, statement, env)
-                return
-            if all(isinstance(part, Value) for part in spec):
-                self._update_element(array, spec, operator, statement, env)
-                return
-            old: Any = self.builder.view(array, spec)
+            placed = self.place(target, env)
         elif isinstance(target, ast.Attribute):
-            instance = self.expressions.expression(target.value, env)
+            instance = self.reader.expression(target.value, env)
             if isinstance(instance, RecordArray):
-                array, spec = record_arrays.find_place(self.expressions, instance, target.attr, target)
-                if all(isinstance(part, Value) for part in spec):
-                    self._update_element(array, spec, operator, statement, env)
-                    return
-            cell = class_instances.find_cell(self.expressions, instance, target)
-            if cell is not None:
-                self._update_element(cell, [constant(0)], operator, statement, env)
-                return
-            old = self.expressions.expression(target, env)
-        elif isinstance(target, ast.Name):
-            old = self.expressions.read_Name(ast.Name(target.id, ast.Load(), lineno=statement.lineno), env)
+                placed = record_arrays.find_place(self.reader, instance, target.attr, target)
+            elif (cell := class_instances.find_cell(instance, target)) is not None:
+                placed = cell, [constant(0)]
+        elif not isinstance(target, ast.Name):
+            self.reader.refuse(statement, f"the assignment to {ast.unparse(target)!r}")
+        if placed is not None and (has_arrays(placed[1]) or all(isinstance(part, Value) for part in placed[1])):
+            self._update_elements(*placed, operator, statement, env)
+            return
+        if placed is not None:
+            old: Any = self.builder.view(*placed)
         else:
-            self.progress.refuse(statement, f"the assignment to {ast.unparse(target)!r}")
-        entry = self.expressions.expression(statement.value, env)
+            read = copy.copy(target)
+            read.ctx = ast.Load()
+            old = self.reader.expression(ast.copy_location(read, statement), env)
+        entry = self.reader.expression(statement.value, env)
         if isinstance(old, Point):
-            points.update(self.expressions, old, operator, statement, entry)
+            points.update(self.reader, old, operator, statement, entry)
             return
         if is_array(old) and isinstance(entry, Value) and entry.is_array and overlaps(old, entry):
             self._update_in_order(old, entry, operator, statement)
             return
-        new = self.expressions.binary(operator, old, entry, statement)
+        new = self.reader.binary(operator, old, entry, statement)
         if isinstance(old, Value) and old.is_array:
             self.arrays.fill(old, new, statement)
         else:
@@ -233,66 +215,58 @@ class StatementReader:
         """array op= other where they may overlap: Numba writes each element before it reads the next."""
         function = known_functions.OPERATORS.get(operator)
         if array.kind.ndim > 1 or array.kind != Kind("float", 1) or function is None:
-            self.progress.refuse(
-                statement, f"{ast.unparse(statement)!r} of overlapping parts, where Numba and NumPy differ",
-                "copy the right side first",
-            )  # fmt: skip
+            what = "{node} of overlapping parts, where Numba and NumPy differ"
+            self.reader.refuse(statement, what, "copy the right side first")
         (length,) = self.arrays.shape(array)
         (others,) = self.arrays.shape(other)
         self.arrays.require_equal(constant(1) if is_unit(other, -1) else length, others)
 
         def update(at: list[Value]) -> None:
             x, y = self.builder.load(array, at), self.arrays.element(other, at)
-            self.arrays.put(
-                array, at, self.arrays.power(x, y) if operator == "Pow" else self.builder.apply(function, x, y)
-            )
+            new = self.builder.power(x, y) if operator == "Pow" else self.builder.apply(function, x, y)
+            self.arrays.put(array, at, new)
 
         self.arrays.over([length], update)
-
-    def _update_element(
-        self, array: Value, spec: list[Value], operator: str, statement: ast.AugAssign, env: Environment
-    ) -> None:
-        """array[spec] op= value; a sum is an operation of its own, whose reverse is cheap."""
-        if array.kind.narrow:
-            self.progress.refuse(
-                statement,
-                "a write into an array of fewer than 64 bits, which wraps or rounds", "make it int64 or float64",
-            )
-        base = Kind(array.kind.base)
-        old = self.builder.load(array, spec)  # before the right side, which may call what writes it
-        before = len(self.builder.block.operations)
-        value = self.expressions.number(statement.value, env)
-        written = {root for o in self.builder.block.operations[before:] for root in find_written_roots(o)}
-        in_place = base.base == "float" or value.kind.base == base.base == "int"
-        if operator in ("Add", "Sub") and in_place and not written & set(array.roots):
-            number = self.builder.convert(value, base)
-            self.builder.add(Accumulate(array, spec, number, "+" if operator == "Add" else "-"))
-            return
-        new = self.expressions.binary(operator, old, value, statement)
-        if new.kind.base == "float" and base != Kind("float"):
-            self.progress.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
-        self.arrays.put(array, spec, new)
 
     def _update_elements(
         self, array: Value, spec: list[Any], operator: str, statement: ast.AugAssign, env: Environment
     ) -> None:
-        """array[positions] op= value: all are read before any is written."""
-        access = self.expressions.subscripts.index_arrays
-        old = access.read(array, spec, statement.target)
-        new = self.expressions.binary(operator, old, self.expressions.expression(statement.value, env), statement)
-        if new.kind.base == "float" and array.kind.base != "float":
-            self.progress.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
-        access.write(array, spec, new, statement.target)
+        """array[spec] op= value, of one element or of those at positions, which are all read before any is written.
+
+        A sum is an operation of its own, whose reverse is cheap.
+        """
+        several = has_arrays(spec)
+        if array.kind.narrow and not several:
+            what = "a write into an array of fewer than 64 bits, which wraps or rounds"
+            self.reader.refuse(statement, what, "make it int64 or float64")
+        base, target = array.kind.base, statement.target
+        # before the right side, which may call what writes it
+        old = self.index_arrays.read(array, spec, target) if several else self.builder.load(array, spec)
+        before = len(self.builder.block.operations)
+        value = (self.reader.expression if several else self.reader.number)(statement.value, env)
+        written = {root for o in self.builder.block.operations[before:] for root in find_written_roots(o)}
+        if operator in ("Add", "Sub") and not several and not written & set(array.roots):
+            if base == "float" or value.kind.base == base == "int":
+                number = self.builder.convert(value, Kind(base))
+                self.builder.add(Accumulate(array, spec, number, "+" if operator == "Add" else "-"))
+                return
+        new = self.reader.binary(operator, old, value, statement)
+        if new.kind.base == "float" and base != "float":
+            self.reader.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
+        if several:
+            self.index_arrays.write(array, spec, new, target)
+        else:
+            self.arrays.put(array, spec, new)
 
     def do_FunctionDef(self, statement: ast.FunctionDef, env: Environment) -> None:
         if self.progress.loop_depth:
-            self.progress.refuse(statement, "a function inside a loop", "define it before the loop")
-        env[statement.name] = self.expressions.define(statement, env)
+            self.reader.refuse(statement, "a function inside a loop", "define it before the loop")
+        env[statement.name] = self.reader.define(statement, env)
 
     # ---- branches and errors -----------------------------------------------------------------------------------------
     def do_If(self, statement: ast.If, env: Environment) -> None:
         """A branch; only one side is read where the condition is constant."""
-        condition = self.expressions.condition(statement.test, env)
+        condition = self.reader.condition(statement.test, env)
         if condition.constant is not None:
             self.statements(statement.body if condition.constant else statement.orelse, env)
             return
@@ -305,7 +279,7 @@ class StatementReader:
 
     def do_Assert(self, statement: ast.Assert, env: Environment) -> None:
         message = statement.msg.value if isinstance(statement.msg, ast.Constant) else ""
-        failed = self.expressions.negate(self.expressions.condition(statement.test, env))
+        failed = self.builder.negate(self.reader.condition(statement.test, env))
         self.builder.add(Check(failed, ("AssertionError", message) if message else ("AssertionError",)))
 
     def do_Raise(self, statement: ast.Raise, env: Environment) -> None:
@@ -318,12 +292,12 @@ class StatementReader:
         own = found is SingularPointError or found is np.linalg.LinAlgError
         known = own or getattr(builtins, getattr(found, "__name__", ""), None) is found
         if not (isinstance(found, type) and issubclass(found, Exception) and known):
-            self.progress.refuse(statement, f"{ast.unparse(statement)!r}", "raise a built-in exception")
+            self.reader.refuse(statement, "{node}", "raise a built-in exception")
         if arguments and isinstance(text := self._find_outside(arguments[0], env), str):
             arguments[0] = ast.Constant(text)
         numbers: list[Value] = []  # names of numbers behind a text that is known
         if arguments and isinstance(arguments[0], ast.Constant) and all(isinstance(a, ast.Name) for a in arguments[1:]):
-            numbers = [self.expressions.expression(a, env) for a in arguments[1:]]
+            numbers = [self.reader.expression(a, env) for a in arguments[1:]]
             numbers = numbers if all(map(is_number, numbers)) else []
         # of a message that is computed otherwise the text of the source is shown
         said = [a.value if isinstance(a, ast.Constant) else ast.unparse(a) for a in arguments]
@@ -342,9 +316,9 @@ class StatementReader:
             return None
 
     def do_With(self, statement: ast.With, env: Environment) -> None:
-        if not is_objmode(self.expressions, statement):
-            self.progress.refuse(statement, "the statement with")
-        for name, entry in read_objmode(self.expressions, statement, env).items():
+        if not is_objmode(self.reader, statement):
+            self.reader.refuse(statement, "the statement with")
+        for name, entry in read_objmode(self.reader, statement, env).items():
             self.assign(ast.Name(name, ast.Store()), entry, env)
 
     # ---- loops -------------------------------------------------------------------------------------------------------
@@ -354,48 +328,37 @@ class StatementReader:
         def write(inner: Environment, start: Callable[[Environment], None]) -> Loop:
             with self.builder.inside(Block()) as test:
                 start(inner)
-                condition = self.expressions.condition(statement.test, inner)
+                condition = self.reader.condition(statement.test, inner)
             with self.builder.inside(Block()) as body:
                 self.statements(statement.body, inner)
-                ends = self.exit(statement, inner)
+                ends = self.reader.ends(statement, inner)
             return While(test, condition, body, ends)
 
         self.loop(env, find_assigned(statement.body), write, statement)
 
-    def loop(
-        self, env: Environment, names: list[str], write: Callable[..., Loop], statement: Any = None
-    ) -> None:  # fmt: skip
+    def loop(self, env: Environment, names: list[str], write: Callable[..., Loop], statement: Any = None) -> None:
         """A loop that assigns names; arrays may become longer in it that is a statement of the user's."""
 
         def count(name: str, axis: int, refusal: UnsupportedError) -> Value:
             if statement is None:
                 raise refusal
-            return count_axis(self.expressions, statement, name, axis, env, refusal)
+            return count_axis(self.reader, statement, name, axis, env, refusal)
 
         self.progress.loop_depth += 1
         self.merging.iterate(env, names, write, count)
         self.progress.loop_depth -= 1
 
-    def exit(self, statement: ast.For | ast.While, env: Environment) -> Value | None:
-        """Whether the loop ends after this iteration; None where nothing in the body ends it."""
-        ends = None
-        for name in statement.flags:  # type: ignore[union-attr]
-            flag = env[name]
-            if flag.constant is not False:
-                ends = flag if ends is None else self.builder.apply(known_functions.OR, ends, flag)
-        return ends
-
     def do_For(self, statement: ast.For, env: Environment) -> None:
         """A loop over a range, an array, a tuple, or an argument that is a list or a dict."""
         statement = self._over_argument(statement, env)
-        head = made_containers.list_arrays_as_tuple(self.expressions, statement.iter, env)
-        iterated = self.expressions.expression(head, env)
+        head = made_containers.list_arrays_as_tuple(self.reader, statement.iter, env)
+        iterated = self.reader.expression(head, env)
         if isinstance(iterated, Iteration):
             iterated = _parts_of(iterated)
         if isinstance(iterated, Yielding) or is_counted(iterated):
             counted = isinstance(iterated, Iteration)
             yielding, start = (iterated.arguments[0], iterated.start) if counted else (iterated, None)
-            GeneratorLoop(self, statement, yielding, start).read(env)
+            GeneratorLoop(self.reader, statement, yielding, start).read(env)
             return
         if isinstance(iterated, tuple):
             self._unroll(statement, iterated, env)
@@ -408,7 +371,7 @@ class StatementReader:
         if isinstance(iterated, KeyedBuffer):
             iterated = iterated.list_keys(statement)
         if isinstance(iterated, BoundedBuffer) and any(x in iterated.sites for x in ast.walk(statement)):
-            self.progress.refuse(statement, "a loop over a list that grows in it", "loop over range(len(...)) before")
+            self.reader.refuse(statement, "a loop over a list that grows in it", "loop over range(len(...)) before")
         limits, item = self.items(iterated, statement)
         hint = statement.target.id if isinstance(statement.target, ast.Name) and isinstance(iterated, Range) else "k"
 
@@ -419,7 +382,7 @@ class StatementReader:
                 start(inner)
                 self.assign(statement.target, item(index), inner)
                 self.statements(statement.body, inner)
-                ends = self.exit(statement, inner)
+                ends = self.reader.ends(statement, inner)
                 if keyed is not None and before is not None:
                     keyed.check_count(before, ends)
             loop = For(limits, index, body, ends)
@@ -489,7 +452,7 @@ class StatementReader:
             return
         self.assign(statement.target, parts[0], env)
         self.statements(statement.body, env)
-        ends = self.exit(statement, env)
+        ends = self.reader.ends(statement, env)
         if ends is None:
             self._unroll(statement, parts[1:], env)
         else:
@@ -501,28 +464,28 @@ class StatementReader:
             return iterated.limits, lambda index: index
         if is_array(iterated) or isinstance(iterated, BoundedBuffer):
             array = iterated.elements() if isinstance(iterated, BoundedBuffer) else self.arrays.compute(iterated)
-            rest = [(None, None, None)] * (array.kind.ndim - 1)
+            rest = [WHOLE] * (array.kind.ndim - 1)
             limits = [constant(0), self.builder.length(array, 0), constant(1)]
             return (
                 limits,
                 lambda index: self.builder.view(array, [index, *rest]) if rest else self.builder.load(array, [index]),
             )
         if record_arrays.is_argument(iterated):
-            iterated = record_arrays.read_argument(self.expressions, iterated)
+            iterated = record_arrays.read_argument(self.reader, iterated)
         if isinstance(iterated, RecordArray) and iterated.ndim == 1 and iterated.fields:
-            (length,) = record_arrays.shape_of(self.expressions, iterated)
+            (length,) = record_arrays.shape_of(self.reader, iterated)
             return [constant(0), length, constant(1)], lambda index: record_arrays.read_item(iterated, index)
         if isinstance(iterated, Opaque) and isinstance(iterated.type, (types.ListType, types.List)):
             names: Environment = {"iterated": iterated, "len": Object(len)}
-            length = self.expressions.number(place_at(expression("len(iterated)"), node), names)
+            length = self.reader.number(place_at(expression("len(iterated)"), node), names)
             element = place_at(expression("iterated[index]"), node)
             limits = [constant(0), length, constant(1)]
-            return limits, lambda index: self.expressions.expression(element, names | {"index": index})
+            return limits, lambda index: self.reader.expression(element, names | {"index": index})
         if isinstance(iterated, Iteration):
             found = [self.items(argument, node) for argument in iterated.arguments]
             for limits, _ in found:
                 if limits[0].constant != 0 or limits[2].constant != 1:
-                    self.progress.refuse(
+                    self.reader.refuse(
                         node, "zip of a range that does not count from 0 by 1", "compute the number in the loop"
                     )
             stop = found[0][0][1]
@@ -536,8 +499,8 @@ class StatementReader:
             return limits, lambda index: tuple(item(index) for _, item in found)
         if isinstance(iterated, Yielding):
             what = "a generator in step with something else, or in a list or a comprehension"
-            self.progress.refuse(node, what, "let a loop run over it, and count or append in the loop")
-        return self.progress.refuse(
+            self.reader.refuse(node, what, "let a loop run over it, and count or append in the loop")
+        return self.reader.refuse(
             node, "a loop over something that is no range, array or tuple", "loop over range(...)"
         )
 

@@ -17,40 +17,41 @@ from contad.engines.source.ir.entries import (
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
 from contad.engines.source.reading import points, record_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
-from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.builder import WHOLE
 from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
 from contad.engines.source.reading.made_containers import Keyed
 from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.reader import Reader
 
 
 class SubscriptReader:
     """Reads subscripts."""
 
-    def __init__(self, expressions: ExpressionReader) -> None:
-        self.expressions, self.arrays = expressions, expressions.arrays
-        self.builder, self.progress = expressions.builder, expressions.progress
-        self.index_arrays = IndexArrays(expressions)
+    def __init__(self, reader: Reader) -> None:
+        self.reader, self.arrays = reader, reader.arrays
+        self.builder, self.progress = reader.builder, reader.progress
+        self.index_arrays = IndexArrays(reader)
 
     def read(self, node: ast.Subscript, env: Environment) -> Any:
         """An element or a view of an array, elements at positions, or a part of a tuple."""
-        base = self.expressions.expression(node.value, env)
+        base = self.reader.expression(node.value, env)
         if isinstance(base, Point):
-            return points.read_part(self.expressions, base, node, env)
+            return points.read_part(self.reader, base, node, env)
         if isinstance(base, tuple):
             return self._part(base, node, env)
         if record_arrays.is_argument(base):
-            base = record_arrays.read_argument(self.expressions, base)
+            base = record_arrays.read_argument(self.reader, base)
         if isinstance(base, RecordArray):
-            return record_arrays.read_part(self.expressions, base, node, env)
+            return record_arrays.read_part(self.reader, base, node, env)
         if isinstance(base, Rows) or (isinstance(base, BoundedBuffer) and isinstance(node.slice, ast.Slice)):
-            self.progress.refuse(node, f"{ast.unparse(node)!r}, a part of a list", "make an array of the list")
+            self.reader.refuse(node, "{node}, a part of a list", "make an array of the list")
         if isinstance(base, (BoundedBuffer, KeyedBuffer, Keyed)):
-            return base.read(self.expressions.expression(node.slice, env), node)
-        if is_number(base) and self.expressions.expression(node.slice, env) == ():
+            return base.read(self.reader.expression(node.slice, env), node)
+        if is_number(base) and self.reader.expression(node.slice, env) == ():
             return base  # which Numba may have in an array of no axes
         if not is_array(base):
             kind = f" of {base.type}" if isinstance(base, Opaque) else ""
-            self.progress.refuse(node, f"the subscript {ast.unparse(node)!r}{kind}")
+            self.reader.refuse(node, f"the subscript {{node}}{kind}")
         array = self.arrays.compute(base)
         spec = self.subscript(array, node.slice, env)
         if has_arrays(spec):
@@ -65,7 +66,7 @@ class SubscriptReader:
         """A part of a tuple: by a constant index or slice, or the choice that a variable index makes among numbers."""
         if isinstance(node.slice, ast.Slice):
             limits = [
-                None if x is None else self.expressions.number(x, env).constant
+                None if x is None else self.reader.number(x, env).constant
                 for x in (node.slice.lower, node.slice.upper)
             ]
             if node.slice.step is None and all(
@@ -73,16 +74,14 @@ class SubscriptReader:
                 for given, x in zip((node.slice.lower, node.slice.upper), limits, strict=True)
             ):
                 return parts[slice(*limits)]
-            self.progress.refuse(node, "a slice of a tuple with variable limits", "use constants, or make it an array")
-        index = self.expressions.number(node.slice, env)
+            self.reader.refuse(node, "a slice of a tuple with variable limits", "use constants, or make it an array")
+        index = self.reader.number(node.slice, env)
         if isinstance(index.constant, int):
             if not -len(parts) <= index.constant < len(parts):
-                self.progress.refuse(
-                    node, f"the subscript {ast.unparse(node)!r} is out of range", "use an index of the tuple"
-                )
+                self.reader.refuse(node, "the subscript {node} is out of range", "use an index of the tuple")
             return parts[index.constant]
         if not parts or not all(is_number(part) and part.kind == parts[0].kind for part in parts):
-            self.progress.refuse(
+            self.reader.refuse(
                 node, "a variable index into a tuple of different things", "use an array, or constant indices"
             )
         found = parts[-1]
@@ -101,13 +100,13 @@ class SubscriptReader:
         for part in parts:
             if isinstance(part, ast.Slice):
                 limits = (part.lower, part.upper, part.step)
-                spec.append(tuple(None if x is None else self.expressions.number(x, env) for x in limits))
+                spec.append(tuple(None if x is None else self.reader.number(x, env) for x in limits))
                 continue
             if isinstance(part, ast.Constant) and part.value is Ellipsis:
                 new = sum(isinstance(x, ast.Constant) and x.value is None for x in parts)
-                spec += [(None, None, None)] * (array.kind.ndim - len(parts) + 1 + new)
+                spec += [WHOLE] * (array.kind.ndim - len(parts) + 1 + new)
                 continue
-            index = points.element(self.arrays, self.expressions.expression(part, env))
+            index = points.element(self.arrays, self.reader.expression(part, env))
             if isinstance(index, Object) and index.value is None:
                 spec.append(NEW_AXIS)
                 continue
@@ -118,19 +117,14 @@ class SubscriptReader:
                 if is_number(x) and x.kind.small == "unsigned":
                     x = self.builder.convert(x, INT)  # noqa: PLW2901  (the same number)
                 if not is_number(x) or x.kind != INT:
-                    self.progress.refuse(
-                        part, f"the index {ast.unparse(part)!r}", "index with integers and slices, in a loop"
-                    )
+                    self.reader.refuse(part, "the index {node}", "index with integers and slices, in a loop")
                 spec.append(x)
         given = len(spec) - spec.count(NEW_AXIS)
         if given > array.kind.ndim:
-            self.progress.refuse(
-                node,
-                f"{given} indices of an array with {array.kind.ndim} dimension(s)",
-                "give one for each dimension at most",
-            )
+            what = f"{given} indices of an array with {array.kind.ndim} dimension(s)"
+            self.reader.refuse(node, what, "give one for each dimension at most")
         self._check_indices(array, [part for part in spec if part != NEW_AXIS])
-        return spec + [(None, None, None)] * (array.kind.ndim - given)
+        return spec + [WHOLE] * (array.kind.ndim - given)
 
     def _check_indices(self, array: Value, spec: list[Any]) -> None:
         """Raise where an index is out of range, if the function that is being read checks that."""

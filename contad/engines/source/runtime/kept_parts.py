@@ -7,11 +7,12 @@ import numpy as np
 from numba import types
 
 from contad.compile.compiling import INTERNAL_OPTIONS
-from contad.compile.overloads import add_overload, overload_by_text
+from contad.compile.overloads import in_machine_code, overload_by_text
 from contad.engines.source.runtime.workspace import NUMBERS, integer, put_integer
 from contad.kernels.lanes import LanesType, lanes_at, put_lanes
 
 
+@in_machine_code
 def root_of(n: int) -> int:
     """The number of iterations of a segment, where there are n in all: about the root."""
     return max(1, int(np.ceil(np.sqrt(n))))
@@ -41,11 +42,6 @@ def put_part_back(work: Any, place: int, part: Any) -> None:
 
 
 # ---- in compiled code ------------------------------------------------------------------------------------------------
-@add_overload(root_of, jit_options=INTERNAL_OPTIONS)
-def _root_of(n: Any) -> Any:
-    return lambda n: max(1, int(np.ceil(np.sqrt(n))))
-
-
 def _write_nest(statement: str, work: Any, place: Any, part: Any) -> Any:
     """The text of loops over the elements of an array, which run the statement for each element and its place k.
 

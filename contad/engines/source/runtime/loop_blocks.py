@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.compile.overloads import add_overload
+from contad.compile.overloads import add_overload, in_machine_code
 from contad.memory.threads import APART, MOST_BLOCKS
 
 SMALLEST = 2000.0  # additions that a block has to be worth
@@ -16,6 +16,7 @@ SHARE = 16.0  # additions of work for each number of a buffer, which is cleared 
 MOST_BUFFERED = 1 << 22  # numbers of all buffers together
 
 
+@in_machine_code
 def count_blocks(n: int, cost: float, buffered: int) -> int:
     """The number of blocks of n iterations that take so many additions each; a block has a buffer of that length.
 
@@ -35,6 +36,7 @@ def make_parts(array: Any, blocks: int) -> Any:
     return np.zeros((blocks, array.shape[0] + rows_between(array), *array.shape[1:]))
 
 
+@in_machine_code
 def rows_between(array: Any) -> int:
     """Rows that keep buffers of this array apart; none between large ones, of which few numbers lie at the borders."""
     return 0 if array.size >= 64 * APART else -(-APART * array.shape[0] // max(array.size, 1))
@@ -52,16 +54,6 @@ def add_parts(array: Any, parts: Any) -> None:
 
 
 # ---- in compiled code: a single block adds to the array itself, if Numba knows it to lie row by row ------------------
-@add_overload(count_blocks)
-def _count_blocks(n: Any, cost: Any, buffered: Any) -> Any:
-    return count_blocks
-
-
-@add_overload(rows_between)
-def _rows_between(array: Any) -> Any:
-    return rows_between
-
-
 @add_overload(make_parts)
 def _make_parts(array: Any, blocks: Any) -> Any:
     least = 1 if array.layout == "C" else 0

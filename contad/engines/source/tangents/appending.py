@@ -1,8 +1,6 @@
 """Appending operations to a program that has been read: what can be seen to be 0, or a constant, is not computed."""
 
-import contextlib
-import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from contad.engines.source.ir.clones import clone
 from contad.engines.source.ir.entries import constant
@@ -40,14 +38,12 @@ from contad.engines.source.ir.single_assignment import (
     View,
 )
 from contad.engines.source.ir.walks import around
+from contad.engines.source.reading.builder import FOLDED, LOGIC, BlockWriter
 
 ZERO = constant(0.0)
-_COMPARED: dict[str, Callable[..., bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
 
 
-class Appender:
+class Appender(BlockWriter):
     """Appends operations to a block, under the line of the user's source that they stand for."""
 
     def __init__(self, block: Block) -> None:
@@ -67,15 +63,6 @@ class Appender:
         for value in new.results:
             value.block = self.block
 
-    @contextlib.contextmanager
-    def inside(self, block: Block) -> Iterator[Block]:
-        """Append to another block meanwhile."""
-        outer, self.block = self.block, block
-        try:
-            yield block
-        finally:
-            self.block = outer
-
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def apply(self, function: Function, *operands: Value, hint: str = "") -> Value:
         """A function of numbers."""
@@ -89,8 +76,8 @@ class Appender:
     def _fold(self, function: Function, operands: Sequence[Value]) -> Value | None:
         """What is known of a result before it is computed."""
         constants = [x.constant for x in operands]
-        if function.name in _COMPARED and None not in constants:
-            return constant(_COMPARED[function.name](*constants))
+        if function.name in LOGIC and None not in constants:
+            return constant(FOLDED[function.name](*constants))
         if function in (AND, OR) and any(c is not None for c in constants):
             known, other = (0, 1) if constants[0] is not None else (1, 0)
             return operands[other] if bool(constants[known]) == (function is AND) else operands[known]
@@ -174,6 +161,14 @@ class Appender:
     def copy_into(self, array: Value, source: Value) -> None:
         """array[...] = source."""
         self.over(self.shape_of(array), lambda at: self.store(array, at, self.load(source, at)))
+
+    def add_array(self, array: Value, added: Value) -> None:
+        """array += added."""
+        self.over(self.shape_of(array), lambda at: self.accumulate(array, at, self.load(added, at)))
+
+    def fill(self, array: Value, value: Value) -> None:
+        """array[...] = value, a number."""
+        self.over(self.shape_of(array), lambda at: self.store(array, at, value))
 
     def total(self, count: Value, term: Callable[[Value], Value]) -> Value:
         """The sum of term(k) for k in range(count)."""

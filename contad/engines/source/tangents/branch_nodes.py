@@ -103,12 +103,7 @@ class BranchNodes(ProgramNodes):
     def _all_of_If(self, o: If) -> None:
         """Both branches, one after the other, where inputs decide between them."""
         if not self.influence.decides(o):
-            for block in o.blocks:
-                self._block(block)
-            self.append.add(o)
-            for m in list(o.merges):
-                if m.result in self.active:
-                    o.merge(self.dot(m.then), self.dot(m.otherwise), self.new_dot(m.result))
+            self._of_If(o)
             return
         outer, self.uncertain = self.uncertain, True
         then = self._run(o.blocks[0], self._find_needed(o.inputs[0], True), [m.then for m in o.merges])

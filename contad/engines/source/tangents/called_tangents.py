@@ -1,14 +1,21 @@
-"""The tangents of functions that are called instead of being written in place: a callee with further arguments."""
+"""The tangents of what a program calls: of functions not written in place, and of derivatives.
+
+That of a function is a callee with further arguments; that of a derivative are operations of the same kind.
+"""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
+from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.shared_callees import Callee
 from contad.engines.source.analysis.simplify import simplify
+from contad.engines.source.ir.called_derivatives import DerivativeCall, number_of
 from contad.engines.source.ir.clones import clone
-from contad.engines.source.ir.single_assignment import Block, Call, Product, SourceProgram, Value
+from contad.engines.source.ir.known_functions import MULTIPLY
+from contad.engines.source.ir.single_assignment import Block, Call, Create, Product, SourceProgram, Value
 from contad.engines.source.ir.walks import walk
+from contad.engines.source.tangents.appending import ZERO, Appender
 
 AddTangents = Callable[[SourceProgram, list[Value]], Any]
 
@@ -65,3 +72,108 @@ class CalleeTangents:
         hoist(program)
         assert not any(isinstance(o, Product) for o in walk(program.block)), "products are loops in what is called"
         return Callee(program), with_dot
+
+# ---- derivatives -----------------------------------------------------------------------------------------------------
+class Tangents(Protocol):
+    """What is known of the tangents of a program while they are written into it."""
+
+    append: Appender
+    active: Activity
+    dots: dict[Value, Value]
+
+    def dot(self, value: Value) -> Value: ...
+    def has_dot(self, value: Value) -> bool: ...
+
+
+def write_tangents(tangents: Tangents, o: DerivativeCall) -> None:
+    """Append a call, and what makes the tangents of its results.
+
+    The tangent of the gradient is that of one order more, along the tangents of the arguments, and for each order the
+    gradient along the tangents of its directions; that of the value is the product of the gradient with tangents.
+    """
+    append, arguments = tangents.append, o.arguments
+    moved = tuple(k for k in o.site.floats() if tangents.has_dot(arguments[k]))
+    if o.value is not None and o.value in tangents.active:
+        o = _with_parts(append, o, moved)
+    append.add(o)
+    if o.value is not None and o.value in tangents.active:
+        parts = dict(zip(o.by, o.parts, strict=True))
+        terms = [_inner_product(append, parts[k], tangents.dot(arguments[k])) for k in moved]
+        tangents.dots[o.value] = append.sum(terms)
+    wanted = [(k, part) for k, part in zip(o.by, o.parts, strict=True) if part in tangents.active]
+    terms_of: dict[Value, list[Value]] = {part: [] for _, part in wanted}
+    for along, directions in _list_directions(tangents, o, moved) if wanted else ():
+        filled = [_new_like(append, part) for _, part in wanted if part.is_array]
+        numbers = [number_of("") for _, part in wanted if not part.is_array]
+        results = numbers if along else [number_of(""), *numbers]
+        made = DerivativeCall(o.site, arguments, along, directions, tuple(k for k, _ in wanted), filled, results)
+        append.add(made)
+        for (_, part), term in zip(wanted, made.parts, strict=True):
+            terms_of[part].append(term)
+    for part, terms in terms_of.items():
+        if part.is_array:
+            _store_sum(append, tangents.dots[part], terms)
+        else:
+            tangents.dots[part] = append.sum(terms)
+
+
+def _with_parts(append: Appender, o: DerivativeCall, moved: tuple[int, ...]) -> DerivativeCall:
+    """The call with the gradients by these arguments, too."""
+    more = [k for k in moved if k not in o.by]
+    if not more:
+        return o
+    arguments = o.arguments
+    filled = [*o.filled, *(_new_like(append, arguments[k]) for k in more if arguments[k].is_array)]
+    results = [*o.results, *(number_of("") for k in more if not arguments[k].is_array)]
+    made = DerivativeCall(o.site, arguments, (), [], (*o.by, *more), filled, results)
+    made.line, made.file = o.line, o.file
+    return made
+
+
+def _new_like(append: Appender, array: Value) -> Value:
+    made = Value(array.kind, "")
+    append.add(Create("empty", append.shape_of(array), made))
+    return made
+
+
+def _list_directions(
+    tangents: Tangents, o: DerivativeCall, moved: tuple[int, ...]
+) -> list[tuple[tuple[tuple[int, ...], ...], list[Value]]]:
+    """Along what the terms of the tangent are: the orders, and the directions."""
+    found = []
+    if moved:
+        dots = [tangents.dot(o.arguments[k]) for k in moved]
+        found.append(((*o.along, moved), [*o.directions, *dots]))
+    start = 0
+    for n, order in enumerate(o.along):
+        mine = o.directions[start : start + len(order)]
+        kept = [(k, tangents.dot(d)) for k, d in zip(order, mine, strict=True) if tangents.has_dot(d)]
+        if kept:
+            along = (*o.along[:n], tuple(k for k, _ in kept), *o.along[n + 1 :])
+            directions = [*o.directions[:start], *(dot for _, dot in kept), *o.directions[start + len(order) :]]
+            found.append((along, directions))
+        start += len(order)
+    return found
+
+
+def _inner_product(append: Appender, x: Value, y: Value) -> Value:
+    """The sum of the products of the elements of two arrays, or of two numbers."""
+    if not x.is_array:
+        return append.apply(MULTIPLY, x, y)
+    shape = append.shape_of(x)
+
+    def total(at: list[Value]) -> Value:
+        if len(at) == len(shape):
+            return append.apply(MULTIPLY, append.load(x, at), append.load(y, at))
+        return append.total(shape[len(at)], lambda k: total([*at, k]))
+
+    return total([])
+
+
+def _store_sum(append: Appender, target: Value, terms: list[Value]) -> None:
+    """target[...] = the sum of some arrays."""
+
+    def element(at: list[Value]) -> None:
+        append.store(target, at, append.sum([append.load(x, at) for x in terms]) if terms else ZERO)
+
+    append.over(append.shape_of(target), element)

@@ -4,6 +4,7 @@ The bodies are those of the registry, which are straight-line and call only oper
 """
 
 import ast
+import functools
 from typing import Any
 
 from contad.engines.source.ir import known_functions as known
@@ -94,10 +95,7 @@ class Partials:
         return self._join(known.AND if isinstance(tree.op, ast.And) else known.OR, list(map(self._value, tree.values)))
 
     def _join(self, function: Function, parts: list[Value]) -> Value:
-        found = parts[0]
-        for part in parts[1:]:
-            found = self.append.apply(function, found, part)
-        return found
+        return functools.reduce(functools.partial(self.append.apply, function), parts)
 
     def _of_Call(self, tree: ast.Call) -> Value:
         called = self.body.resolve(tree.func)

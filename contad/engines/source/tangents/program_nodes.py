@@ -7,6 +7,7 @@ They are carried, stored and handed on as tangents are, so that they follow loop
 a branch decides, or an index, is that of the run.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 
 from contad.engines.source.analysis.partials import passes
@@ -32,8 +33,8 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import leaves, values_in
 from contad.engines.source.tangents.called_tangents import CalleeTangents
-from contad.engines.source.tangents.program_tangents import ProgramTangents, map_tree
-from contad.rules.bent_arguments import bent_pairs
+from contad.engines.source.tangents.program_tangents import ProgramTangents
+from contad.rules.body_derivatives import bent_pairs
 
 # linear in their second operand, where the first is constant
 _SYSTEMS = [f for f in known.FUNCTIONS.values() if f.lanes == "right" or f.name == "lstsq"]
@@ -77,14 +78,6 @@ class ProgramNodes(ProgramTangents):
         nodes.write()
         return nodes
 
-    def of_result(self, value: Value) -> Value:
-        """The nodes of what is returned, if it is or holds a float."""
-        if value.is_array and value not in self.dots:
-            made = Value(self.kind_of_dot(value))
-            self.append.add(Create("zeros", self.append.shape_of(value), made))
-            return made
-        return self.dot(value)
-
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def _of_Apply(self, o: Apply) -> None:
         self.append.add(o)
@@ -117,10 +110,7 @@ class ProgramNodes(ProgramTangents):
         return self._union([found, *(self.note(nodes[a], nodes[b], BENDS_XY) for a, b in bent if a != b)])
 
     def _union(self, nodes: Sequence[Value]) -> Value:
-        found = NONE
-        for node in nodes:
-            found = self.note(found, node)
-        return found
+        return functools.reduce(self.note, nodes, NONE)
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
     def _of_Accumulate(self, o: Accumulate) -> None:
@@ -179,20 +169,14 @@ class ProgramNodes(ProgramTangents):
         """All that it computes depends on all that it reads."""
         nodes = [self._of_all(x) if x in self.active else NONE for x in o.operands]
         is_linear = o.function in _SYSTEMS and nodes[0] is NONE
-        node = NONE
-        for x in nodes:
-            node = self.note(node, x)
+        node = self._union(nodes)
         if not is_linear:
             node = self.note(node, bends=BENDS_X)
         for x in o.varying:
             if not x.is_array:
                 self.dots[x] = node
             elif x in self.active:
-                target = self.dots[x]
-                self.append.over(
-                    self.append.shape_of(x),
-                    lambda at, target=target: self.append.store(target, at, node),  # type: ignore[misc]
-                )
+                self.append.fill(self.dots[x], node)
 
     _of_RuleValue = _of_DerivativeCall = _of_MatrixCall
 
@@ -223,11 +207,6 @@ class ProgramNodes(ProgramTangents):
 def add_nodes(program: SourceProgram, argnums: Sequence[int], write: type[ProgramNodes] = ProgramNodes) -> None:
     """Give a program further parameters: the nodes of these arguments, and the graph; it returns (nodes, value)."""
     wanted = [program.parameters[k] for k in argnums]
-    graph = Value(Kind("int", 2), "graph")
-    made = write(program, values_in(wanted), leaves(program.returned), graph)
+    made = write(program, values_in(wanted), leaves(program.returned), Value(Kind("int", 2), "graph"))
     made.write()
-    added = [*(map_tree(tree, lambda v: made.dots[v]) for tree in wanted), graph]
-    program.parameters += added
-    program.tangents += added
-    made.append.line = 0
-    program.returned = map_tree(program.returned, made.of_result), program.returned
+    made.return_with(wanted, program.returned)

@@ -69,23 +69,15 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
-from contad.engines.source.ir.walks import leaves, like, values_in, walk
+from contad.engines.source.ir.walks import leaves, map_tree, values_in, walk
 from contad.engines.source.tangents.appending import ZERO, Appender
-from contad.engines.source.tangents.called_tangents import CalleeTangents
+from contad.engines.source.tangents.called_tangents import CalleeTangents, write_tangents
 from contad.engines.source.tangents.matrix_tangents import MatrixTangents
 from contad.engines.source.tangents.partial_operations import Partials
 from contad.engines.source.tangents.rule_tangents import RuleTangents
-from contad.engines.source.tangents.tangents_of_called import write_tangents
 from contad.errors import UnsupportedError
 
 DOT = "_dot"  # the suffix of a tangent
-
-
-def map_tree(tree: Any, new: Any) -> Any:
-    """Nested tuples with every value replaced; what is none, as None, stays."""
-    if isinstance(tree, tuple):
-        return like(tree, (map_tree(part, new) for part in tree))
-    return new(tree) if isinstance(tree, Value) else tree
 
 
 class ProgramTangents:
@@ -158,13 +150,27 @@ class ProgramTangents:
         return self.dots[value]
 
     def kind_of_dot(self, value: Value) -> Kind:
-        """What the tangent of a value is."""
-        return value.kind
+        """What the tangent of a value is; that of integers is a float, too."""
+        return value.kind if value.kind.base == "float" else Kind("float", value.kind.ndim)
+
+    def of_result(self, value: Value) -> Value:
+        """The tangent of what is returned; of an array that has none zeros."""
+        if value.is_array and value not in self.dots:
+            self._new_zeros(value)
+        return self.dot(value)
+
+    def return_with(self, wanted: Sequence[Any], returned: Any) -> None:
+        """Let the program take the tangents of what is wanted, and return those of what is returned beside the rest."""
+        added = [map_tree(tree, lambda v: self.dots[v]) for tree in wanted]
+        added += self.shared
+        self.program.parameters += added
+        self.program.tangents += added
+        self.append.line = 0
+        self.program.returned = map_tree(returned, self.of_result), self.program.returned
 
     def _new_zeros(self, array: Value) -> None:
         """A tangent of zeros, of an array that is made as a constant and written into later."""
-        shape = self.append.shape_of(array)
-        self.append.add(Create("zeros", shape, self.new_dot(array)))
+        self.append.add(Create("zeros", self.append.shape_of(array), self.new_dot(array)))
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
     def _block(self, block: Block) -> None:
@@ -406,11 +412,7 @@ class ProgramTangents:
             self.dots[o.result] = self.append.sum(terms)
             return
         for term in terms[1:]:
-            shape = self.append.shape_of(terms[0])
-            self.append.over(
-                shape,
-                lambda at, x=term: self.append.accumulate(terms[0], at, self.append.load(x, at)),  # type: ignore[misc]
-            )
+            self.append.add_array(terms[0], term)
         self.dots[o.result] = terms[0]
 
     def _of_MatrixCall(self, o: MatrixCall) -> None:
@@ -472,10 +474,7 @@ class ProgramTangents:
         """A call whose arguments have the tangent 0."""
         self.append.add(o)
         for x in o.filled:
-            self.append.over(
-                self.append.shape_of(x),
-                lambda at, x=x: self.append.store(self.dots[x], at, ZERO),  # type: ignore[misc]
-            )
+            self.append.fill(self.dots[x], ZERO)
         for x in o.results:
             self.dots[x] = ZERO
 
@@ -497,21 +496,10 @@ def add_tangents(
     in_lanes: bool = False,
 ) -> None:  # fmt: skip
     """Give a program a further parameter for each of these, its tangent; it returns (tangent, what it has returned)."""
-    wanted = [program.parameters[k] for k in argnums]
-    given = values_in(wanted)
-    tangents = ProgramTangents(program, given, leaves(program.returned), None, is_reversed, rules_written, in_lanes)
+    wanted, returned = [program.parameters[k] for k in argnums], leaves(program.returned)
+    tangents = ProgramTangents(program, values_in(wanted), returned, None, is_reversed, rules_written, in_lanes)
     tangents.write()
-    added = [map_tree(tree, lambda v: tangents.dots[v]) for tree in wanted]
-    program.parameters += added
-    program.tangents += added
-
-    def tangent_of(value: Value) -> Value:
-        if value in tangents.dots or not value.is_array:
-            return tangents.dot(value)
-        return tangents.append.zeros(tangents.append.shape_of(value))
-
-    tangents.append.line = 0
-    program.returned = map_tree(program.returned, tangent_of), program.returned
+    tangents.return_with(wanted, program.returned)
 
 
 def add_tangents_of_floats(program: SourceProgram, given: list[Value]) -> None:
@@ -519,15 +507,7 @@ def add_tangents_of_floats(program: SourceProgram, given: list[Value]) -> None:
 
     The tangents that are returned are those of all floats, one after the other.
     """
-    floats = [x for x in leaves(program.returned) if x.kind.base == "float"]
+    floats = tuple(x for x in leaves(program.returned) if x.kind.base == "float")
     tangents = ProgramTangents(program, given, floats, None, is_reversed=True, rules_written=True)
     tangents.write()
-    added = [tangents.dots[x] for x in given]
-    program.parameters += added
-    program.tangents += added
-    tangents.append.line = 0
-    found = [
-        tangents.append.zeros(tangents.append.shape_of(x)) if x.is_array and x not in tangents.dots else tangents.dot(x)
-        for x in floats
-    ]
-    program.returned = tuple(found), program.returned
+    tangents.return_with(given, floats)

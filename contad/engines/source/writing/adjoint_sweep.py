@@ -57,7 +57,7 @@ class AdjointWriter:
         self.before_poles, self.behind_poles = pole_values(program) if program.has_unknown_slopes else (set(), set())
         self.readers = readers_of(program)
         kept = {*sums, *sums.values(), *leaves(program.returned)}
-        self.sunk = find_sunk(program, plan.activity, self.readers, kept)
+        self.sunk = find_sunk(program, plan, self.readers, kept)
         self.unselected = unselected_values(program, self.readers, {o.results[0]: x for o, x in self.sunk.items()})
         self.renamed: set[Value] = set()
         self.same: dict[Value, str] = {}  # adjoints that are another one

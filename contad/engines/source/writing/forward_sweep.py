@@ -297,11 +297,7 @@ class ForwardSweep:
             self.storing.push(times(self.storing.width(*slots), n))
 
     def leave_iteration(self, o: Loop) -> None:
-        slots = self.storing.slots(o)
-        if slots and not self.plan.as_block(o):
-            self.storing.push(self.storing.width(*slots))
-            for value, place in self.storing.places_from_top(slots):
-                self.storing.put(value, place)
+        self.storing.end_iteration(o)
         self.assign_together([(c.inner, c.following) for c in o.carried])
         if o.exit is not None:
             self.writer.line("if test: break", test=self.writer.text(o.exit))

@@ -69,7 +69,7 @@ class Restoring:
         return self.writer.text(value)
 
     def start_replay(self, o: Loop) -> None:
-        """What a loop carries starts from its first value; integers that are taken back, from what the loop ended with."""
+        """A carried value starts from its first one; an integer that is taken back, from what the loop ended with."""
         for c in self.plan.carried_again(o):
             first = c.initial if o in self.plan.replayed else c.result
             self.writer.line("x = first", x=c.inner.name, first=self.writer.text(first))

@@ -4,6 +4,7 @@ import ast
 import contextlib
 from collections.abc import Callable, Iterator
 
+from contad.engines.source.analysis.finite_partials import reads_data
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.known_functions import SELECT
@@ -77,10 +78,37 @@ class ReverseSweep:
             self.adjoints.reverse_choice(o)
             return
         self.adjoints.begin_outside(o)
-        with self.writer.block("if test: pass", o.line, test=self.writer.text(o.inputs[0])):
-            self._reverse_branch(o, o.blocks[0], [m.then for m in o.merges])
-        with self.writer.otherwise():
-            self._reverse_branch(o, o.blocks[1], [m.otherwise for m in o.merges])
+        with self._unless_unselected(o):
+            with self.writer.block("if test: pass", o.line, test=self.writer.text(o.inputs[0])):
+                self._reverse_branch(o, o.blocks[0], [m.then for m in o.merges])
+            with self.writer.otherwise():
+                self._reverse_branch(o, o.blocks[1], [m.otherwise for m in o.merges])
+
+    @contextlib.contextmanager
+    def _unless_unselected(self, o: If) -> Iterator[None]:
+        """A choice by data is reversed only where an adjoint is not zero, if it may not be chosen itself.
+
+        The processor foresees that sooner than the way that the branch took.
+        """
+        active = self.adjoints.active
+        merges = [m for m in o.merges if self.adjoints.has_bar(m.result)]
+        results = [m.result for m in merges]
+        inside = (o, *(x for block in o.blocks for x in walk(block)))
+        may_rest = (
+            self.storing.lanes is None
+            and self.plan.region(o.block) is not None
+            and reads_data(o.inputs[0])
+            and all(x in self.adjoints.unselected and x not in self.adjoints.sums for x in results)
+            and all(x in active for m in merges for x in (m.then, m.otherwise))
+            and not any(map(self.plan.pushes, inside))
+            and not any(root in active for root in find_written_roots(o))
+        )
+        if not results or not may_rest:
+            yield
+            return
+        bars = dict.fromkeys(self.adjoints.bar(x) for x in results)
+        with self.writer.block("if test: pass", test=either([expression("bar != 0.0", bar=bar) for bar in bars])):
+            yield
 
     def _reverse_branch(self, o: If, block: Block, handed_on: list[Value]) -> None:
         self.restoring.restore(block)

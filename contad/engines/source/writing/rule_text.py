@@ -10,11 +10,12 @@ from typing import Any
 
 from numba import types
 
-from contad.compiled_rules.saved_values import as_read, leaves
 from contad.compiled_rules.user_rules import (
     DERIVE,
+    as_read,
     backward_of,
     backward_types,
+    leaves,
     pairing_of,
     require_cotangent,
     wrong_shape,

@@ -138,14 +138,25 @@ class Storing:
             for value in slots:  # a value of a branch that is not taken is stored all the same
                 if value.block is not None and value.block not in o.blocks:
                     self.writer.line("x = zero", x=value.name, zero=ZEROS[value.kind.base])
-        for c in o.carried:
-            self.save(c.inner)
 
     def save(self, value: Value) -> None:
-        """Store a value where it is made, if its loop stores all iterations side by side."""
+        """Store a value where it is made, if that is in a branch of a loop that stores all iterations side by side."""
         loop = self.plan.region(value.block)
-        if isinstance(loop, For) and value in self.slots(loop) and self.plan.as_block(loop):
-            self.put(value, self.place(loop, value))
+        if isinstance(loop, For) and value.block is not loop.body and value in self.slots(loop):
+            if self.plan.as_block(loop):
+                self.put(value, self.place(loop, value))
+
+    def end_iteration(self, o: Loop) -> None:
+        """Store the values of an iteration: at its end, so that none comes between what it reads from arrays."""
+        slots = self.slots(o)
+        if isinstance(o, For) and self.plan.as_block(o):
+            for value in slots:
+                if value.block is o.body:
+                    self.put(value, self.place(o, value))
+        elif slots:
+            self.push(self.width(*slots))
+            for value, place in self.places_from_top(slots):
+                self.put(value, place)
 
     def put(self, value: Value, place: ast.expr) -> None:
         """Store a value at a place in the workspace."""
