@@ -37,14 +37,12 @@ def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, 
         lines, before = _find_lines(function)
         start = before + 1
         # the lines of a lambda may be only a part of a statement
-        definition = _parse(["..."]) if code.co_name == "<lambda>" else _parse_block(lines[before:])
-        ast.increment_lineno(definition, before)
+        definition = _parse(["..."], before) if code.co_name == "<lambda>" else _parse_block(lines, before)
         compiled = _compile_alone(definition, function) or _compile("".join(lines), code.co_filename)
     except (SyntaxError, tokenize.TokenError, IndexError):  # the file is not valid Python now, or defines nothing there
         compiled = None
     # pytest rewrites assert statements, so code with them differs from its source
-    asserts = compiled is not None and any(isinstance(node, ast.Assert) for node in ast.walk(definition))
-    if compiled is None or not (asserts or any(_same(found, code) for found in codes_of(compiled))):
+    if compiled is None or not (any(_same(found, code) for found in codes_of(compiled)) or _asserts(definition)):
         if code.co_filename.startswith("<"):  # no file: from Python 3.13 on `<string>` has the source of `python -c`
             raise OSError(f"the source of {function.__name__} is not known")
         raise StaleSourceError(
@@ -70,19 +68,23 @@ def _find_lines(function: Function) -> tuple[list[str], int]:
     return inspect.findsource(function)
 
 
-def _parse_block(lines: list[str]) -> ast.stmt:
-    """The definition at the start of these lines.
+def _asserts(definition: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Assert) for node in ast.walk(definition))
+
+
+def _parse_block(lines: list[str], before: int = 0) -> ast.stmt:
+    """The definition behind so many lines.
 
     It ends before the next line that is not indented deeper. If a string or an expression continues in that line, the
     lines before it do not parse, and `inspect` finds the end token by token, which takes ten times as long.
     """
-    first = next((n for n, line in enumerate(lines) if _DEFINITION.match(line)), 0)
+    first = next((n for n in range(before, len(lines)) if _DEFINITION.match(lines[n])), before)
     depth = len(lines[first]) - len(lines[first].lstrip())
     end = next((n for n in range(first + 1, len(lines)) if _begins_another(lines[n], depth)), len(lines))
     try:
-        return _parse(lines[:end])
+        return _parse(lines[before:end], before)
     except SyntaxError:
-        return _parse(inspect.getblock(lines))
+        return _parse(inspect.getblock(lines[before:]), before)
 
 
 def _begins_another(line: str, depth: int) -> bool:
@@ -91,8 +93,9 @@ def _begins_another(line: str, depth: int) -> bool:
     return bool(text) and len(line) - len(text) <= depth and text[0] not in "#)]}"
 
 
-def _parse(lines: list[str]) -> ast.stmt:
-    return ast.parse(textwrap.dedent("".join(lines))).body[0]
+def _parse(lines: list[str], before: int) -> ast.stmt:
+    """The first statement of lines, of which so many others come before."""
+    return ast.parse("\n" * before + textwrap.dedent("".join(lines))).body[0]
 
 
 def has_source(function: Function) -> bool:

@@ -3,7 +3,8 @@
 Both are solved by the matrix sign function, x -> (x + x^-1) / 2, with operations that Numba compiles.
 """
 
-# bodies are untyped by design: each runs on every kind of number mypy: allow-untyped-defs
+# bodies are untyped by design: one runs on every kind of number
+# mypy: allow-untyped-defs
 
 import numpy as np
 
