@@ -3,9 +3,8 @@
 A decomposition is one rule whose value is one matrix: the eigenvalues or singular values are its first row (or the row
 below u), and the vectors its other rows. The results of NumPy's functions are views of it.
 
-If gaps of values leave less than six digits of a derivative, relative to the size of the whole derivative, it is nan. A
-tangent has these digits if the tangent of the matrix does not rotate the close vectors into each other; a cotangent has
-to hold for every direction.
+A derivative is nan if gaps of values leave less than six digits of it, relative to the size of the whole derivative.
+A tangent has these digits if it does not rotate close vectors into each other; a cotangent holds for every direction.
 """
 
 import numpy as np
@@ -147,13 +146,13 @@ def symmetric_spectrum(a, *, upper=False):
         z = (w, v),  z_dot:  w_dot = diag(c),     v_dot = v (f c),     c = v^T a_dot v
         a_bar = v (diag(w_bar) + f (v^T v_bar)) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
 
-    a_bar belongs to the symmetric a; only one triangle is read, and it gets the sum of both (zeros in the other).
+    a_bar belongs to the symmetric a; one triangle is read, and gets the sum of both (zeros in the other).
 
     Shapes:  a (..., n, n) -> z (..., n + 1, n).
-    Domain:  every symmetric a; eigenvectors of equal eigenvalues have the derivative nan. Functions of eigenvalues that
-             treat equal ones alike have first derivatives, and for plain functions also second ones by hvp, hessian and
-             the jvp of a gradient (otherwise nan). Eigenvalues that differ by less than 1e-13 of the largest count as
-             equal. Tangents are those in the basis in which c is diagonal among equal eigenvalues.
+    Domain:  every symmetric a; eigenvectors of equal eigenvalues have the derivative nan. Functions that treat equal
+             eigenvalues (within 1e-13 of the largest) alike have first derivatives; for plain functions also second
+             ones by hvp, hessian and the jvp of a gradient, otherwise nan. Tangents are those in the basis in which c
+             is diagonal among equal eigenvalues.
     Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.3 (the symmetric case).
@@ -187,8 +186,7 @@ def symmetric_cotangent(z, z_bar, a, upper):
 
 
 def right_or_nan(inner, w, v, w_bar, v_bar):
-    """The cotangent in the basis of vectors, or nan if gaps of w leave less than six digits of it or of its
-    derivative."""
+    """The cotangent in the basis of vectors; nan if gaps of w leave less than six digits of it or its derivative."""
     again = isinstance(w, Carrier)
     if not has_close(plain(w), CLOSE if again else 2.0 * LEAST, 1.0):
         return inner

@@ -494,7 +494,7 @@ SPARSE_ADVICE = r"S @ x takes array variables .*contad\.scipy\.sparse has matric
         (lambda x: csr(mirror, x[:1] * VALUES) ** 2, UnsupportedError, r"A \*\* n: not supported"),
         (lambda x: np.asarray(csr(mirror, x[:1] * VALUES)), LostDerivativeError, r"use A\.toarray\(\)"),
         (lambda x: csr(mirror, x[:1] * VALUES) + x[0], UnsupportedError, r"A \+ B: both must be sparse"),
-        (lambda x: mirror.csr_array(np.outer(x, x)), UnsupportedError, "a dense matrix of variables, the positions"),
+        (lambda x: mirror.csr_array(np.outer(x, x)), UnsupportedError, "for a dense matrix of variables, the"),
         (lambda x: mirror.csr_array((x, [0, 1, 2, 9], [0, 4]), shape=(1, 4)), ValueError, "indices|index"),
         (lambda x: linalg.splu(csr(mirror, 0.0 * x[0] * VALUES)), RuntimeError, "Factor is exactly singular"),
         (lambda x: linalg.splu(0.0 * CSC), RuntimeError, "Factor is exactly singular"),
