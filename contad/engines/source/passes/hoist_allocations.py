@@ -17,7 +17,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
-from contad.engines.source.ir.syntax import called_name, clone, expression, names_in, note_of, splice, statement
+from contad.engines.source.ir.syntax import called_name, clone, expression, integer_of, names_in, note_of, splice, statement
 
 
 def hoist_allocations(function: ast.FunctionDef, fresh: Callable[[str], str]) -> ast.FunctionDef:
@@ -78,6 +78,6 @@ def _is_length(s: ast.stmt, lengths: Collection[str]) -> bool:
             return called_name(x) == "select" and all(map(is_natural, x.args[1:]))
         if isinstance(x, ast.Subscript):
             return isinstance(x.value, ast.Attribute) and x.value.attr == "shape"
-        return x.id in lengths if isinstance(x, ast.Name) else isinstance(x, ast.Constant) and x.value >= 0
+        return x.id in lengths if isinstance(x, ast.Name) else (known := integer_of(x)) is not None and known >= 0
 
     return isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and is_natural(s.value)
