@@ -17,7 +17,16 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
-from contad.engines.source.ir.syntax import called_name, clone, expression, integer_of, names_in, note_of, splice, statement
+from contad.engines.source.ir.syntax import (
+    called_name,
+    clone,
+    expression,
+    integer_of,
+    names_in,
+    note_of,
+    splice,
+    statement,
+)
 
 
 def hoist_allocations(function: ast.FunctionDef, fresh: Callable[[str], str]) -> ast.FunctionDef:
