@@ -494,7 +494,7 @@ def disagreement(seed, numerics="simd"):
 def test_random_programs_in_blocks_of_three(numerics):
     found = [disagreement(seed, numerics) for seed in range(300, 316)]
     assert [wrong for _, wrong in found if wrong] == []
-    assert sum(has_rows for has_rows, _ in found) > 2
+    assert sum(has_rows for has_rows, _ in found) >= 2
 
 
 @pytest.mark.long
