@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator
 
 from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.single_assignment import INT
-from contad.engines.source.ir.syntax import called_name, clone, expression, note_of, splice, statement
+from contad.engines.source.ir.syntax import called_name, clone, expression, integer_of, note_of, splice, statement
 from contad.engines.source.passes.liveness import find_assignments
 
 
@@ -80,6 +80,7 @@ def _is_length(s: ast.stmt, lengths: Collection[str]) -> bool:
             return called_name(x) == "select" and all(map(is_natural, x.args[1:]))
         if isinstance(x, ast.Subscript):
             return isinstance(x.value, ast.Attribute) and x.value.attr == "shape"
-        return x.id in lengths if isinstance(x, ast.Name) else isinstance(x, ast.Constant) and x.value >= 0
+        number = integer_of(x)
+        return x.id in lengths if isinstance(x, ast.Name) else number is not None and number >= 0
 
     return isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and is_natural(s.value)
