@@ -80,6 +80,7 @@ def _is_length(s: ast.stmt, lengths: Collection[str]) -> bool:
             return called_name(x) == "select" and all(map(is_natural, x.args[1:]))
         if isinstance(x, ast.Subscript):
             return isinstance(x.value, ast.Attribute) and x.value.attr == "shape"
-        return x.id in lengths if isinstance(x, ast.Name) else (known := integer_of(x)) is not None and known >= 0
+        number = integer_of(x)
+        return x.id in lengths if isinstance(x, ast.Name) else number is not None and number >= 0
 
     return isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and is_natural(s.value)
