@@ -23,6 +23,7 @@ from tests.engines.source.programs.shape_calls import SHAPE_CALLS
 from tests.engines.source.programs.shared_callees import SHARED_CALLEES
 from tests.engines.source.programs.statements import COMPUTED_BY_NUMBA, STATEMENTS
 from tests.engines.source.programs.traps import TRAPS
+from tests.engines.source.programs.typed_containers import TYPED_CONTAINERS
 from tests.engines.source.programs.unchanged import FILLED_TRIANGLES, OTHER_FILLINGS
 
 TABLES = [
@@ -30,5 +31,5 @@ TABLES = [
     MADE_CONTAINERS, RECORD_ARRAYS, STATEMENTS, COMPUTED_BY_NUMBA, FRESH_ARRAYS, SHORTER_ARRAYS, ONES_THAT_GROW,
     LONG_LADDERS, POINTS, SHAPE_CALLS, INDEX_ARRAYS, NUMPY_CALLS, KERNELS, *CONSTRUCTS, TRAPS, RUNNING_CHOICES,
     COPIES, ROWS_OF_TABLES, FUSED_LOOPS, SCALAR_EXPANSION, NO_SCALAR_EXPANSION,
-    SHARED_CALLEES, FILLED_TRIANGLES, OTHER_FILLINGS, MISSING_DATA, SAMPLE_CALLS,
+    SHARED_CALLEES, FILLED_TRIANGLES, OTHER_FILLINGS, MISSING_DATA, SAMPLE_CALLS, *TYPED_CONTAINERS,
 ]  # fmt: skip
