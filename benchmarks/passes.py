@@ -23,9 +23,10 @@ from contad.engines.source.passes import (
     scalar_replacement,
     strip_mining,
 )
-from contad.engines.source.planning import fuse, running_choice, running_products
+from contad.engines.source.planning import fuse, running_choice, running_products, sinking
 from contad.engines.source.reading import frontend
 from contad.engines.source.writing import (
+    adjoint_sweep,
     derivative_text,
     forward_sweep,
     loop_products,
@@ -67,13 +68,14 @@ _TEXT, _ORDER = (derivative_text,), (order,)
 PASSES = {
     p.name: p
     for p in (
-        Pass("hoist", (frontend,), _nothing, (hoist,), in_place=True),
+        Pass("hoist", (frontend,), _nothing, (hoist,), "test_hoist.py", in_place=True),
         Pass(
             "expand_scalars", (frontend,), lambda *_: False, (scalar_expansion,), "programs/scalar_expansion.py",
             in_place=True,
         ),
         Pass("fuse_loops", _TEXT, lambda *_: frozenset(), (fuse,), "programs/fuse.py"),
         Pass("choices", _TEXT, lambda *_: {}, (running_choice,)),
+        Pass("find_sunk", (adjoint_sweep,), lambda *_: {}, (sinking,), "test_sinking.py"),
         Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "test_running_products.py"),
         Pass("find_product", (loop_products, forward_sweep), _nothing, (loop_products,), "test_loop_products.py"),
         Pass("remove_dead_zeros", _ORDER, _nothing, (dead_stores,), "passes/dead_stores.py"),
