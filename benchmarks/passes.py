@@ -18,16 +18,14 @@ from contad.engines.source.passes import (
     dead_stores,
     fission,
     hoist_allocations,
+    order,
     peel,
-    renaming,
     scalar_replacement,
     strip_mining,
-    unroll_and_jam,
 )
 from contad.engines.source.planning import fuse, running_choice, running_products
 from contad.engines.source.reading import frontend
 from contad.engines.source.writing import (
-    called_reverse,
     derivative_text,
     forward_sweep,
     loop_products,
@@ -61,19 +59,11 @@ def _count_lines(path: str | Path) -> int:
     return len(Path(path).read_text(encoding="utf-8").splitlines())
 
 
-def _same_lines(lines: list[str], *_: Any, **__: Any) -> list[str]:
-    return list(lines)
-
-
-def _same(function: ast.FunctionDef, *_: Any) -> ast.FunctionDef:
-    return function
-
-
 def _nothing(*_: Any, **__: Any) -> None:
     return None
 
 
-_TEXT = (derivative_text,)
+_TEXT, _ORDER = (derivative_text,), (order,)
 PASSES = {
     p.name: p
     for p in (
@@ -86,22 +76,16 @@ PASSES = {
         Pass("choices", _TEXT, lambda *_: {}, (running_choice,)),
         Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "test_running_products.py"),
         Pass("find_product", (loop_products, forward_sweep), _nothing, (loop_products,), "test_loop_products.py"),
-        Pass("rename_scalars", (derivative_text, called_reverse), _same, (renaming,), "passes/renaming.py"),
-        Pass("remove_dead_zeros", _TEXT, _same, (dead_stores,), "passes/dead_stores.py"),
-        Pass("peel", _TEXT, _same, (peel,), "passes/peel.py"),
+        Pass("remove_dead_zeros", _ORDER, _nothing, (dead_stores,), "passes/dead_stores.py"),
+        Pass("peel", _ORDER, _nothing, (peel,), "passes/peel.py"),
+        Pass("replace_by_scalars", _ORDER, _nothing, (scalar_replacement,), "passes/scalar_replacement.py"),
+        Pass("hoist_allocations", _ORDER, _nothing, (hoist_allocations,), "passes/hoist_allocations.py"),
+        Pass("hoist_invariants", _ORDER, _nothing, (code_motion,), "passes/code_motion.py"),
         Pass(
-            "replace_by_scalars", _TEXT, lambda function, *_: scalar_replacement.WithScalars(function, []),
-            (scalar_replacement,), "passes/scalar_replacement.py",
-        ),
-        Pass("hoist_allocations", _TEXT, _same, (hoist_allocations,), "passes/hoist_allocations.py"),
-        Pass("hoist_invariants", _TEXT, _same, (code_motion,), "passes/code_motion.py"),
-        Pass(
-            "strip_mine", _TEXT, lambda function, *_, **__: strip_mining.StripMined(function, []),
-            (strip_mining, fission), "test_strip_mining.py",
+            "strip_mine", _ORDER, lambda *_, **__: [], (strip_mining, fission), "passes/strip_mining.py",
         ),
         Pass("find_nest", (strip_mining,), _nothing, (collapsing,), "test_strip_mining.py"),
         Pass("gather_calls", (fission,), _nothing, (compaction,)),
-        Pass("unroll_and_jam", _TEXT, _same, (unroll_and_jam,), "passes/unroll_and_jam.py"),
     )
 }  # fmt: skip
 
@@ -124,7 +108,7 @@ def write(request: Request, skipped: Collection[str] = ()) -> str:
 
 
 def _key_of(found: Any) -> Any:
-    """What tells if a result is another one: of trees, which passes change in place, what is in them."""
+    """What tells if a result is another one, or a tree that a pass has rewritten."""
     return tuple(map(_key_of, found)) if isinstance(found, (tuple, list)) else key(found)
 
 
@@ -134,9 +118,10 @@ def find_changing(request: Request, names: Mapping[str, Pass] = PASSES) -> set[s
 
     def watch(p: Pass, original: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*args: Any, **options: Any) -> Any:
-            unchanged = _key_of(p.off(*args, **options))
+            trees = [x for x in args if isinstance(x, ast.AST)]
+            unchanged = _key_of([p.off(*args, **options), trees])
             found = original(*args, **options)
-            if _key_of(found) != unchanged:
+            if _key_of([found, trees]) != unchanged:
                 fired.add(p.name)
             return found
 

@@ -98,8 +98,6 @@ _ELSEWHERE = {
     **dict.fromkeys(("no_grad", "detach"), "contad.stop_gradient"),
     "numpy": "NumPy itself: its functions differentiate", "asarray": "contad.array", "ones": "contad.full(shape, 1.0)",
     "relu": "np.maximum(x, 0.0)", "sigmoid": "contad.expit", "softplus": "contad.scipy.special.softplus",
-    "abs": "np.abs or abs()", "pow": "np.power or **",
-    "max": "np.maximum", "min": "np.minimum", "round": "np.rint", "mod": "np.remainder",
 }  # fmt: skip
 
 
@@ -184,11 +182,11 @@ def _find_elsewhere(name: str) -> str:
         return _ELSEWHERE.get(name, "")
     import numpy
 
+    if name in dir(numpy):
+        return f"np.{name}"
     import contad.stan
 
-    if name in contad.stan.__all__:
-        return f"contad.stan.{name}"
-    return f"np.{name}" if name in dir(numpy) else ""
+    return f"contad.stan.{name}" if name in contad.stan.__all__ else ""
 
 
 def __dir__() -> list[str]:

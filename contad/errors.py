@@ -166,7 +166,7 @@ class ChangedDataError(ContadError, RuntimeError):
 
 
 class SingularPointError(ContadError, ArithmeticError):
-    """A root, a fixed point or a minimum is no smooth function of what it depends on: its Jacobian there is singular.
+    """A root, a fixed point or a minimum is not a smooth function of its parameters: its Jacobian there is singular.
 
     So is the time of an event that a solution of a differential equation only grazes.
 

@@ -17,9 +17,10 @@ PAGE = Path(__file__).parent / "guide" / "refusals.md"
 HEAD = """\
 # What generated derivatives refuse
 
-The engine `generated`, which is asked first for a Numba function, refuses what stands in these tables, by a message
-that names file, line, function and construct, and ends with what to write instead. Nothing is lost by a refusal: the
-engine `tape` is asked next, then a Python copy. `contad.explain(f, *args)` tells who answers, and why not another one.
+The engine `generated`, which contad tries first for a Numba function, refuses the constructs in these tables. Its
+message names file, line, function and construct, and ends with what to write instead. A refusal is not an error by
+itself: contad then tries the engine `tape`, and after that a Python copy. `contad.explain(f, *args)` says which
+engine answers, and why the others do not.
 
 ```python
 import contad
@@ -42,8 +43,8 @@ except contad.errors.UnsupportedError as error:
 the call of 'partition'; write it as a loop over numbers, or use engine="tape"
 ```
 
-`...` stands for what the message shows of your code. An expression that carries no derivative is not refused: what the
-reader does not know is handed on to Numba as it stands.
+`...` stands for the part of your code that the message shows. Expressions that carry no derivative are not refused, but
+passed on to Numba unchanged.
 
 """
 

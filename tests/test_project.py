@@ -98,7 +98,7 @@ def test_an_import_from_a_test_is_found(source):
 def long_releases(text):
     """The releases of a changelog that take more than a page."""
     releases = re.findall(r"^## (\[.*?)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    return [title for title, page in releases if page.count("\n") > 180]
+    return [title for title, page in releases if page.count("\n") > 200]
 
 
 def test_changelog_has_one_unreleased_section():
@@ -109,7 +109,7 @@ def test_changelog_has_one_unreleased_section():
 def test_a_release_is_a_page_of_the_changelog():
     text = (ROOT / "CHANGELOG.md").read_text()
     assert long_releases(text) == []
-    assert long_releases(text + "## [0.0.1]\n" + "- A line.\n" * 181) == ["[0.0.1]"]
+    assert long_releases(text + "## [0.0.1]\n" + "- A line.\n" * 201) == ["[0.0.1]"]
 
 
 def test_warnings_are_errors():

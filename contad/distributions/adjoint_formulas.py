@@ -1,4 +1,4 @@
-"""A formula as single operations on names, and the adjoints of these names as further lines of the same kind."""
+"""A formula as single operations on names, and the adjoints of these names as further such lines."""
 
 import ast
 import copy
@@ -12,11 +12,11 @@ Lines = list[tuple[str, ast.expr]]
 
 
 class FormulaStep(NamedTuple):
-    """result = operation(operands): of an operator, by its class in trees, a rule, or `select`."""
+    """result = operation(operands); the operation is the class of an operator in trees, a rule, or `select`."""
 
     result: str
     kind: Any
-    operands: list[ast.expr]  # names and constants; of `select`, the condition before them
+    operands: list[ast.expr]  # names and constants; for `select`, the condition comes first
 
 
 class Operations:
@@ -92,7 +92,7 @@ class Operations:
 
     # ---- terms -------------------------------------------------------------------------------------------------------
     def without_constants(self, value: ast.expr, whole: Sequence[str]) -> ast.expr:
-        """A sum without the terms that depend on no parameter that has a derivative."""
+        """A sum without the terms that do not depend on differentiated parameters."""
         depends: dict[str, set[str]] = {name: {name} for name in self.parameters}
         for name, line in self.lines:
             depends[name] = self._read(line, depends)
@@ -125,7 +125,7 @@ def constant_of(x: Any) -> ast.expr:
 
 # ---- adjoints --------------------------------------------------------------------------------------------------------
 def pull_back(operations: Operations, result: ast.expr) -> tuple[Lines, dict[str, ast.expr]]:
-    """Lines that compute adjoints, and the partials of the result by the names of parameters, where not zero."""
+    """Lines that compute adjoints, and the nonzero partials of the result by the names of parameters."""
     return _Adjoints(operations).run(result)
 
 
@@ -197,7 +197,7 @@ class _Adjoints:
             self._pull_rule(kind, operands, z, bar)
 
     def _pull_rule(self, rule: Any, operands: list[ast.expr], z: ast.expr, bar: ast.expr) -> None:
-        """The partials of a rule, written in place."""
+        """The partials of a rule, inlined."""
         inner: RuleBody = rule.body
         names: dict[str, ast.expr] = dict(zip(inner.parameters, [z, *operands], strict=True))
         copier = _Copier(self.body, inner, names)

@@ -1,6 +1,7 @@
-"""Comparisons and selections as numbers: what recorded programs make of formulas that select by what they compute.
+"""Comparisons and selections as numbers, for recorded programs of formulas that select by computed values.
 
-A comparison is 1 or 0, and a selection the sum of what each side keeps; so the choice is made anew at other inputs.
+A comparison is 1 or 0, and a selection is the sum of the parts that each side keeps. So the choice is made again at
+other inputs.
 """
 
 from contad.distributions.formula import unlisted_rule
@@ -11,7 +12,7 @@ POINTS = [(0.3, 0.7), (0.7, 0.3), (0.5, 0.5)]
 
 @unlisted_rule(points=POINTS)
 def is_less(x, y):
-    """1 where x < y, else 0."""
+    """1 where x < y, otherwise 0."""
     return 1.0 if x < y else 0.0
 
 
@@ -22,7 +23,7 @@ def is_less_partials(z, x, y):
 
 @unlisted_rule(points=POINTS)
 def is_at_most(x, y):
-    """1 where x <= y, else 0."""
+    """1 where x <= y, otherwise 0."""
     return 1.0 if x <= y else 0.0
 
 
@@ -33,7 +34,7 @@ def is_at_most_partials(z, x, y):
 
 @unlisted_rule(points=POINTS)
 def is_equal(x, y):
-    """1 where x = y, else 0."""
+    """1 where x = y, otherwise 0."""
     return 1.0 if x == y else 0.0
 
 
@@ -44,7 +45,7 @@ def is_equal_partials(z, x, y):
 
 @unlisted_rule(points=[(0.0, 0.7), (1.0, 0.3)])
 def keep(condition, x):
-    """x where a condition is not 0, else 0, whatever x is."""
+    """x where a condition is not 0, otherwise 0, whatever x is."""
     return x if condition != 0.0 else 0.0
 
 

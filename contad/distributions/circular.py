@@ -75,9 +75,9 @@ def von_mises_moment_partials(z, n, low, high, kappa):
 
 
 def _integrate(n, low, high, kappa):
-    """(the mean of (cos x - 1)^n, the logarithm of the mass), by panels that grow with the distance from a peak."""
+    """(the mean of (cos x - 1)^n, the logarithm of the mass), on panels that grow with the distance from a peak."""
     turns = math.floor(0.5 + low / TWO_PI) * TWO_PI
-    low, high = low - turns, high - turns  # low is in [-pi, pi), so that the peaks are at 0 and 2 pi
+    low, high = low - turns, high - turns  # low is in [-pi, pi), so the peaks are at 0 and 2 pi
     least = 1.0
     for x in (low, high):
         least = min(least, math.sin(0.5 * x) ** 2)
@@ -95,7 +95,7 @@ def _integrate(n, low, high, kappa):
         near = peak - stop if rising else start - peak
         far = peak - start if rising else stop - peak
         while near < far:
-            # a panel over which the exponent changes by some 10 at most
+            # a panel over which the exponent changes by at most about 10
             step = min(far - near, width + 4.0 / (kappa * near + 1.0 / width))
             half = 0.5 * step
             for node, weight in zip(NODES, WEIGHTS, strict=True):

@@ -1,7 +1,7 @@
-"""Distributions of whole numbers, with Stan's parameters; the value is -inf at numbers that are impossible.
+"""Distributions of whole numbers, with Stan's parameters; the value is -inf at impossible numbers.
 
-Probabilities of large counts are written by divergences, `kl_div`, and by what Stirling's formula leaves of a
-factorial: the large terms of both have cancelled.
+Probabilities of large counts are written with divergences, `kl_div`, and with the remainder of Stirling's formula for a
+factorial, in which large terms have already cancelled.
 """
 
 import math
@@ -24,7 +24,7 @@ NOT_DRAWN = "n < 0.0 or n > a or n > N or N - n > b or n != floor(n)"
 NOT_A_COUNT = "n < 0.0 or n == _inf or n != floor(n)"
 
 
-# log n! - n log n + n of n = 0, ..., 15
+# log n! - n log n + n for n = 0, ..., 15
 EXCESSES = (
     0.0, 1.0, 1.3068528194400546, 1.4959226032237258, 1.6328763858683832, 1.7403021806115442, 1.828694396641771,
     1.9037903176782212, 1.9690705693065629, 2.0268062840554952, 2.0785616431350586, 2.12545984509181,
@@ -58,7 +58,7 @@ def log_factorial_excess_partials(z, n):
     return 0.0
 
 
-FEW = 16  # counts up to which a product of as many quotients is accurate
+FEW = 16  # counts up to which a product of quotients is accurate
 
 
 def _rising_ratio_of_arrays(n, a):
@@ -153,7 +153,7 @@ def divergence(n, m):
     return select(none, m, kl_div(select(none, 1.0, n), select(none, 1.0, m)))
 
 
-SHIFTS = (0.0, -1.0, -0.3068528194400547, 0.09861228866810968, 0.38629436111989063)  # log n - 1; of 0 any number
+SHIFTS = (0.0, -1.0, -0.3068528194400547, 0.09861228866810968, 0.38629436111989063)  # log n - 1; any number for n = 0
 
 
 def _log_divergence_of_arrays(n, alpha):
@@ -169,11 +169,11 @@ def _log_divergence_of_arrays(n, alpha):
 def log_divergence(n, alpha):
     """n log n - n alpha - n + e^alpha, of whole numbers n: the divergence of n and e^alpha.
 
-    Of few, what large terms lose to one another is little beside log_factorial_excess(n).
+    For small n, cancellation is small compared with log_factorial_excess(n).
     """
     m = math.inf if alpha > 709.7 else math.exp(alpha)
     if 0.0 <= n < 5.0 and abs(alpha) < 700.0:
-        shift = SHIFTS[3] if n < 4.0 else SHIFTS[4]  # selections in a row, which are no branches in compiled code
+        shift = SHIFTS[3] if n < 4.0 else SHIFTS[4]  # chained selections, which compile without branches
         shift = SHIFTS[2] if n < 3.0 else shift
         shift = SHIFTS[1] if n < 2.0 else shift
         return m - n * (alpha - (SHIFTS[0] if n < 1.0 else shift))
@@ -187,13 +187,13 @@ def log_divergence_partials(z, n, alpha):
 
 @formula(whole=["n", "N"], points=[(3.0, 7.0), (0.0, 4.0)])
 def choices_excess(n, N):
-    """log (N over n) without the divergence that is its large part."""
+    """log (N over n) without the divergence, its large part."""
     return log_factorial_excess(N) - log_factorial_excess(n) - log_factorial_excess(N - n)
 
 
 @formula(whole=["n", "N"], points=[(3.0, 7.0), (0.0, 4.0)])
 def log_choices(n, N):
-    """log (N over n), exactly 0 of one choice."""
+    """log (N over n), exactly 0 if there is one choice."""
     total = select(N == 0.0, 1.0, N)
     return choices_excess(n, N) - xlogy(n, n / total) - xlogy(N - n, (N - n) / total)
 
@@ -267,9 +267,9 @@ def beta_binomial_log_mass(n, N, alpha, beta):
 
 @beta_binomial_log_mass.constant_free
 def beta_binomial_log_mass_of_shapes(n, N, alpha, beta):
-    """Without log (N over n): as it is subtracted from what is negative, neither loses digits to the other."""
+    """Without log (N over n), which is subtracted from a negative number, so the terms do not cancel."""
     ratios = log_rising_ratio(n, alpha) + log_rising_ratio(N - n, beta) - log_rising_ratio(N, alpha + beta)
-    mass = ratios - log_choices(n, N)  # in one name: a term without shapes would be dropped
+    mass = ratios - log_choices(n, N)  # one name, because a term without parameters would be dropped
     return mass
 
 
@@ -300,7 +300,7 @@ def poisson_log_log_mass(n, alpha):
 @poisson_log_log_mass.constant_free
 def poisson_log_log_mass_of_alpha(n, alpha):
     """Without log n!."""
-    none = n == 0.0 or alpha > 1e300  # beside e^alpha
+    none = n == 0.0 or alpha > 1e300  # compared with e^alpha
     return select(none, 0.0, n * select(none, 0.0, alpha)) - exp(alpha)
 
 
@@ -404,7 +404,7 @@ def hypergeometric_log_mass(n, N, a, b):
 
 @unlisted_rule(points=[(2.0, 4.0, 5.0, 6.0)])
 def log_hypergeometric_cdf(n, N, a, b):
-    """The logarithm of the sum of the masses up to n; where that is more than half, of 1 less the sum of the others."""
+    """The logarithm of the sum of the masses up to n; if that exceeds 1/2, of 1 minus the sum of the others."""
     return _hypergeometric_log_part(n, N, a, b)
 
 
@@ -415,7 +415,7 @@ def hypergeometric_log_cdf_partials(z, n, N, a, b):
 
 @unlisted_rule(points=[(2.0, 4.0, 5.0, 6.0)])
 def log_hypergeometric_ccdf(n, N, a, b):
-    """The logarithm of the sum of the masses from n + 1 on: of N - n - 1 at most of the other kind."""
+    """The logarithm of the sum of the masses from n + 1 on: at most N - n - 1 of the other kind."""
     return _hypergeometric_log_part(N - n - 1.0, N, b, a)
 
 
@@ -437,7 +437,7 @@ def _hypergeometric_log_part(n, N, a, b):
 
 
 def _hypergeometric_tail(n, N, a, b):
-    """The logarithm of the sum of the masses up to n, from n down, where they fall."""
+    """The logarithm of the sum of the masses up to n, from n downward, where they decrease."""
     total, term, k = 1.0, 1.0, n
     while k > 0.0 and term > 1e-18 * total:
         term *= k * (b - N + k) / ((a - k + 1.0) * (N - k + 1.0))

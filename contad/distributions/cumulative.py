@@ -1,4 +1,4 @@
-"""Distribution functions, their complements, the logarithms of both, and their inverses, beside the densities.
+"""Distribution functions, their complements, the logarithms of both, and their inverses, matching the densities.
 
 The logarithms keep their digits far in the tails, where the functions underflow.
 """
@@ -24,14 +24,14 @@ _LOG_ERFC = (
     "select({x} < 1.0, log1p(-erf(0.7071067811865476 * select({x} < 1.0, {x}, 0.5))), "
     "0.6931471805599453 + log_ndtr(-select({x} < 1.0, 1.0, {x})))"
 )
-# by a tangent in the middle, where the cotangent's has a pole
+# by a tangent in the middle, where the cotangent has a pole
 _OF_CAUCHY = (
     "middle = absolute({p} - 0.5) < 0.25; tail = select(middle, 0.25, {p}); "
     "centre = tan(3.141592653589793 * (select(middle, {p}, 0.5) - 0.5)); "
     "low = tail < 0.5; outer = 1.0 / tan(3.141592653589793 * select(low, tail, 1.0 - tail)); "
     "mu {sign} sigma * select(middle, centre, select(low, -outer, outer))"
 )
-# by the first term of its series where the quantile of the square is tiny, or underflows
+# by the first term of its series if the quantile of the square is tiny or underflows
 _OF_CHI = (
     "a = 0.5 * nu; x = {quantile}; near = x < 1e-150; logarithm = ({log} + gammaln(a + 1.0)) / a; "
     "sigma * select(near, exp(0.5 * (0.6931471805599453 + logarithm)), sqrt(2.0 * select(near, 1.0, x)))"
@@ -40,7 +40,7 @@ _R = "r = (y - mu) / sigma"
 _TRIANGLE = "select({low}, sqrt(c * select({low}, {p}, 1.0)), 1.0 - sqrt((1.0 - c) * select({low}, 1.0, {q})))"
 _LOG_RISING = "2.0 * log(select(rising, y, 1.0)) - log(select(rising, c, 1.0))"
 _LOG_FALLING = "2.0 * log1p(-select(rising, 0.0, y)) - log1p(-select(rising, 0.0, c))"
-# by the lower or the upper tail of the normal distribution, whichever is the smaller one
+# by the smaller tail of the normal distribution
 _TRUNCATED = (
     "below = logaddexp(log_ndtr({f}) + log1p(-{p}), log_ndtr({g}) + log({p})); "
     "above = logaddexp(log_ndtr(-({f})) + log1p(-{p}), log_ndtr(-({g})) + log({p})); small = below < above; "
@@ -87,7 +87,7 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "student_t": distribution(
         "student_t", "nu mu sigma",
-        # of huge nu the first term of the difference from a normal number, as slopes of the others are lost
+        # for huge nu the first term of the difference from a normal number, because the slopes of the others are lost
         _R + "; huge = nu > 1e12 and absolute(r) < 1000.0; v = select(huge, 1.0, nu); x = select(huge, r, 0.0); "
         "drift = x * (x * x + 1.0) / (4.0 * nu); "
         "below = log_ndtr(x) - drift * normal_hazard(x); above = log_ndtr(-x) + drift * normal_hazard(-x); "

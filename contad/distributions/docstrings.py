@@ -1,4 +1,4 @@
-"""The docstrings of functions that other libraries name: of one form, from what the formula says of itself."""
+"""The docstrings of functions named by other libraries: in one form, from the docstring of the formula."""
 
 import inspect
 import re
@@ -9,17 +9,17 @@ from typing import Any, NamedTuple, TypeVar
 from contad.rules.scalar_rule import ScalarRule
 
 F = TypeVar("F", bound=Callable[..., Any])
-_WIDTH = 116  # of lines, which stand four places to the right in a module
-_FIELD = re.compile(r"^(?=[A-Z]\w+: +\S)", re.MULTILINE)  # where one begins
+_WIDTH = 116  # of lines, which are indented by four in a module
+_FIELD = re.compile(r"^(?=[A-Z]\w+: +\S)", re.MULTILINE)  # the beginning of a field
 
 
 def formula_of(rule: ScalarRule) -> str:
-    """The first paragraph of the docstring of a formula, which is one."""
+    """The formula, which is the first paragraph of the docstring."""
     return inspect.cleandoc(rule.__doc__ or "").partition("\n\n")[0].removesuffix(".")
 
 
 def source_of(rule: ScalarRule) -> str:
-    """Where the docstring of a formula says that it is from."""
+    """The source of a formula, from its docstring."""
     found = re.search(r"^\s*Ref: (.*)\.$", rule.__doc__ or "", re.MULTILINE)
     return found[1] if found else ""
 
@@ -27,7 +27,7 @@ def source_of(rule: ScalarRule) -> str:
 def describe(
     title: str, formula: str, fields: Mapping[str, str], example: str = "", notes: Sequence[str] = ()
 ) -> str:
-    """A docstring: what a function is, its formula, paragraphs of notes, fields, and an example.
+    """A docstring from a title, a formula, paragraphs of notes, fields, and an example.
 
     >>> print(describe("The square.", "z = x^2", {"Domain": "every x.", "Ref": "Euclid."}, "square(2.0)"))
     The square.
@@ -47,7 +47,7 @@ def describe(
 
 
 def example_of(call: str, result: str) -> str:
-    """An example, whose result has six digits after the point."""
+    """An example with six digits after the decimal point."""
     return f">>> round({call}, 6)\n{result}"
 
 

@@ -1,7 +1,7 @@
-"""Functions made of formulas under the names of other libraries, for Python and for compiled code.
+"""Faces: functions made from formulas under the names of other libraries, for Python and for compiled code.
 
-On arrays a face is one call of the formula; Numba functions get the same as a loop, which is written for the axes of
-the arguments, and which the engines read in the place of the call.
+On arrays a face is one call of the formula. Numba functions get a loop instead, written for the axes of the arguments,
+which the engines read in place of the call.
 """
 
 import functools
@@ -24,7 +24,7 @@ from contad.variables.creation import array
 from contad.variables.number import Carrier, Number, peek
 from contad.variables.open_types import Value
 
-# by the kind of an argument: what a value has to be, and the condition of one element
+# by the kind of an argument: the condition in words, and for one element
 DOMAINS = {
     "real": ("be a number, not nan", "{x} == {x}"),
     "finite": ("be finite", "({x} > -np.inf) and ({x} < np.inf)"),
@@ -43,7 +43,7 @@ DOMAINS = {
     "binary": ("be 0 or 1", "({x} == 0.0) or ({x} == 1.0)"),
 }
 
-# by the first words of an order: what an argument has to be, in words, as an operator, and as a function
+# by the first words of an order: the condition in words, as an operator, and as a function
 ORDERS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "above": ("be greater than", ">", operator.gt),
     "up to": ("be at most", "<=", operator.le),
@@ -62,23 +62,23 @@ class CallOfFace(NamedTuple):
     """How arguments of some classes are evaluated."""
 
     rule: Any  # the formula
-    loop: Callable[..., Any] | None  # of a few plain elements
+    loop: Callable[..., Any] | None  # for few plain elements
     carriers: Sequence[int]  # arguments of a sum that carry derivatives
     lists: Sequence[int]  # arguments of a loop that are arrays
-    others: Sequence[int]  # arguments of a loop that are numbers, but no floats of Python's
-    is_numpy: bool  # whether one of them is an np.float64, as the result is then
+    others: Sequence[int]  # arguments of a loop that are numbers, but not Python floats
+    is_numpy: bool  # whether one of them is an np.float64; so is the result then
 
 
 _PLAIN = frozenset((float, int, bool, np.float64, np.ndarray))
 
 
 class Face(Compilable):
-    """One function: of a formula, by the names of its arguments.
+    """One function, made from a formula, with the names of its arguments.
 
-    reduce    "sum" or "product" of the elements, whose arrays must have one shape; "" for the elements themselves
+    reduce    "sum" or "product" of the elements (arrays must then have one shape); "" for the elements themselves
     domains   kinds of the arguments, by their names, as keys of DOMAINS; checked before anything is computed
-    orders    "above b", "up to b" or "at least b", by the name of the argument that has to be so; b may be a difference
-    lenient   whether numbers are not checked beside an array without elements
+    orders    "above b", "up to b" or "at least b", by the name of the argument; b may be a difference
+    lenient   whether numbers are not checked if an array has no elements
     """
 
     has_bodies = True
@@ -90,7 +90,7 @@ class Face(Compilable):
     ) -> None:  # fmt: skip
         self.__module__, self.__name__, self.__qualname__, self.__doc__ = module, name, name, doc
         self.function = self
-        self.formula: Any = formula  # a Formula, where terms without an argument that has a derivative may be dropped
+        self.formula: Any = formula  # a Formula, whose terms without differentiated arguments may be dropped
         self.reduce, self.has_propto, self.lenient = reduce, has_propto, lenient
         self.names = tuple(names) or formula.argument_names
         self.domains, self.defaults, self.orders = domains or {}, defaults or {}, orders or {}
@@ -102,7 +102,7 @@ class Face(Compilable):
             parameters.append(inspect.Parameter("propto", kind, default=False))
         self.__signature__ = self.signature = inspect.Signature(parameters)
         self._bodies: dict[Any, Any] = {}
-        self._ways: dict[Any, CallOfFace] = {}  # by whether terms are dropped, and the classes of arguments
+        self._ways: dict[Any, CallOfFace] = {}  # keyed by whether terms are dropped, and the classes of arguments
 
     def __repr__(self) -> str:
         return f"<{self.__module__}.{self.__qualname__}>"
@@ -120,7 +120,7 @@ class Face(Compilable):
         return self._evaluate(args, propto) if found is None else found
 
     def _bind(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> tuple[tuple[Value, ...], bool]:
-        """The arguments in their order, with defaults; and whether `propto` is given by its place."""
+        """The arguments in order, with defaults; and whether `propto` is passed by position."""
         n = len(self.names)
         if not kwargs and len(args) < n and all(name in self.defaults for name in self.names[len(args) :]):
             return (*args, *[self.defaults[name] for name in self.names[len(args) :]]), False
@@ -132,7 +132,7 @@ class Face(Compilable):
         return bound.args[:n], any(map(bool, bound.args[n:]))
 
     def _find_way(self, kinds: tuple[Any, ...]) -> "CallOfFace":
-        """How arguments of such classes are evaluated."""
+        """How arguments of these classes are evaluated."""
         propto, *classes = kinds
         rule = self.formula.without_constants() if propto else self.formula
         places: dict[str, list[int]] = {"carriers": [], "lists": [], "others": []}
@@ -154,7 +154,7 @@ class Face(Compilable):
         return way._replace(loop=loop, lists=places["lists"], others=places["others"])
 
     def _evaluate_few(self, way: "CallOfFace", args: tuple[Value, ...]) -> Value:
-        """The value of plain arguments; None where they need another way, as what is outside of its domain does."""
+        """The value of plain arguments; None if they need another path, for example outside their domains."""
         _, loop, _, lists, others, is_numpy = way
         assert loop is not None
         if not lists and not others:
@@ -174,7 +174,7 @@ class Face(Compilable):
         return np.array(z) if z.__class__ is list else np.float64(z) if lists or is_numpy else z
 
     def _record_sum(self, way: "CallOfFace", args: Sequence[Value]) -> Value:
-        """The sum as one operation of a level, where that has it; else None."""
+        """The sum as one operation of a level, if the level has it; otherwise None."""
         owner = owner_of(self.__name__, [args[k] for k in way.carriers])
         assert owner is not None
         return owner.apply_sum(way.rule, args, self.conditions)
@@ -182,7 +182,7 @@ class Face(Compilable):
     def _evaluate(self, args: tuple[Value, ...], propto: bool) -> Value:
         """The value of arguments of any kind."""
         given = [x if x.__class__ is float else as_operand(x) for x in args]
-        if any(x is not y for x, y in zip(given, args, strict=True)):  # lists, which are arrays now
+        if any(x is not y for x, y in zip(given, args, strict=True)):  # lists have become arrays
             return self(*given, propto) if self.has_propto else self(*given)
         if self.reduce and [x for x in given if x.__class__ is not float]:
             shape = self._common_shape(given)
@@ -199,7 +199,7 @@ class Face(Compilable):
         return self._reduce(rule(*given))
 
     def _common_shape(self, given: list[Value]) -> tuple[int, ...]:
-        """The shape of the arrays among the arguments, () where all are numbers; ValueError where shapes differ."""
+        """The shape of the arrays among the arguments, () if all are numbers; ValueError if shapes differ."""
         first, common = "", ()
         for name, x in zip(self.names, given, strict=True):
             shape = getattr(x, "shape", ())
@@ -211,12 +211,12 @@ class Face(Compilable):
 
     @functools.cached_property
     def conditions(self) -> tuple[str, ...]:
-        """What has to hold of each element, of the formula's arguments under the names p_0, p_1, ..."""
+        """The conditions on each element, for the formula's arguments under the names p_0, p_1, ..."""
         at = {name: f"p_{k}" for k, name in enumerate(self.names)}
         return tuple(test for _, test, _ in self._list_demands(at))
 
     def _list_demands(self, at: dict[str, str]) -> Iterator[tuple[tuple[str, ...], str, str]]:
-        """What has to hold: of which arguments, as an expression of their texts, and what is said where it does not."""
+        """The conditions: on which arguments, as an expression of their texts, and the message of a violation."""
         for name in self.names:
             if name in self.domains and name in at:
                 what, condition = DOMAINS[self.domains[name]]
@@ -239,7 +239,7 @@ class Face(Compilable):
 
     # ---- compiled code -----------------------------------------------------------------------------------------------
     def body(self, given: tuple[Any, ...]) -> Any:
-        """A function of numbers and arrays with these numbers of axes, for compiled code; None where there is none."""
+        """A function of numbers and arrays with these numbers of axes, for compiled code; None if there is none."""
         ndims = given
         axes = {n for n in ndims if n}
         if len(axes) > 1 or not axes <= {1, 2}:
@@ -250,12 +250,12 @@ class Face(Compilable):
 
     def _write(self, ndims: tuple[int | None, ...], axes: int) -> FunctionType:
         names = [name for name, _ in zip(self.signature.parameters, ndims, strict=False)]
-        index = "[_k]" if axes == 1 else "[_j, _k]"  # no names of arguments
+        index = "[_k]" if axes == 1 else "[_j, _k]"  # names that no argument has
         at = {name: name + (index if n else "") for name, n in zip(names, ndims, strict=True)}
         arrays = [name for name, n in zip(names, ndims, strict=True) if n]
         lines = [f"def {self.__name__}({', '.join(names)}):"]
         indent = "    "
-        of_arrays: list[tuple[str, str]] = []  # conditions of elements, and what is said where one does not hold
+        of_arrays: list[tuple[str, str]] = []  # conditions on elements, and the messages of violations
         checks: list[str] = []  # of numbers
         for read, test, text in self._list_demands(at):
             if {*read} & {*arrays}:
@@ -284,7 +284,7 @@ class Face(Compilable):
             indent = "    " * axes
             heads.append(f"{indent}for _k in range({shape}[{axes - 1}]):")
             indent += "    "
-            if of_arrays:  # in a loop of their own, so that nothing leaves the other one
+            if of_arrays:  # in a separate loop, so that the main loop has no exits
                 lines += [f"    wrong_{n} = 0" for n in range(len(of_arrays))]
                 lines += heads
                 for n, (test, _) in enumerate(of_arrays):
@@ -308,7 +308,7 @@ class Face(Compilable):
 
 @functools.cache
 def split_order(relation: str) -> tuple[str, str]:
-    """The words of an order, and the argument or the difference of two that bounds.
+    """The words of an order, and the bound: an argument or the difference of two.
 
     >>> split_order("at least N - n")
     ('at least', 'N - n')
@@ -318,7 +318,7 @@ def split_order(relation: str) -> tuple[str, str]:
 
 
 def check_order(function: str, name: str, relation: str, given: dict[str, Value]) -> None:
-    """Raise ValueError where an element of an argument is not ordered beside others as it has to be."""
+    """Raise ValueError if an element of an argument violates an order."""
     word, than = split_order(relation)
     what, _, holds = ORDERS[word]
     first, _, less = than.partition(" - ")
@@ -331,15 +331,15 @@ def check_order(function: str, name: str, relation: str, given: dict[str, Value]
 
 
 def check_domain(function: str, name: str, x: Value, kind: str) -> None:
-    """Raise ValueError where an element is outside a domain; by a comparison, which recorded programs can check."""
+    """Raise ValueError if an element is outside a domain, by a comparison that recorded programs can repeat."""
     what, condition = DOMAINS[kind]
-    if x.__class__ is float or isinstance(x, Number):  # of which NumPy would make arrays
+    if x.__class__ is float or isinstance(x, Number):  # NumPy would make arrays of these
         good = _test(condition)(x)
     else:
         good = np.all(_test_arrays(condition)(x) if np.ndim(x) else _test(condition)(x))
     if good:
         return
-    a = arguments.array(function, name, peek(x))  # for the message, also where a program is recorded
+    a = arguments.array(function, name, peek(x))  # for the message, also while a program is recorded
     good = _test_arrays(condition)(a)
     if not np.all(good):
         first = np.unravel_index(np.argmin(good), a.shape)
@@ -363,7 +363,7 @@ _TESTS: dict[str, tuple[Callable[..., Any], ...]] = {}
 
 
 def function_of_text(text: str, name: str, known: dict[str, Any]) -> FunctionType:
-    """A function of source whose lines can be read again, as those of a file."""
+    """A function from source text whose lines can be read again, like those of a file."""
     filename = f"<contad {name} {len(linecache.cache)}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     names = known | {"__name__": LOOPS}
@@ -376,7 +376,8 @@ def compose(
     name: str, names: Sequence[str], text: str, *formulas: Formula, home: str, cases: Cases = (),
     whole: Sequence[str] = (), flat: str = "", **known: Any,
 ) -> Formula:  # fmt: skip
-    """A formula of source: an expression of arguments, and of formulas as f, g and h; `known` are its other names.
+    """A formula from source text: an expression of arguments, and of formulas as f, g and h; `known` are its other
+    names.
 
     Assignments before the expression are separated by `;`.
     """

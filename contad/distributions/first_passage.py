@@ -1,9 +1,9 @@
-"""The first passage of Brownian motion with drift at the upper of two ends: Wiener's distribution of Stan.
+"""The first passage of Brownian motion with drift through the upper of two ends: Stan's Wiener distribution.
 
     f(u, w) = sum_k (w + 2 k) / sqrt(2 pi u^3) exp(-(w + 2 k)^2 / (2 u)) = pi sum_j j sin(j pi w) exp(-j^2 pi^2 u / 2)
 
 is the density without drift, between 0 and 1, at the end 0 from w. It solves the heat equation, df/du = 1/2 d^2f/dw^2,
-so that all derivatives are ones by w.
+so all derivatives can be written as derivatives in w.
 """
 
 import math
@@ -28,7 +28,7 @@ def log_first_passage_partials(z, u, w):
 
 @unlisted_rule(points=[(1.0, 0.4, 0.3), (2.0, 1.3, 0.6)])
 def first_passage_ratio(n, u, w):
-    """The n-th derivative of f by w, over f; n at most 20."""
+    """The n-th derivative of f in w, over f; n at most 20."""
     if not (0.0 < u < math.inf and 0.0 < w < 1.0 and 0.5 < n < 20.5):
         return math.nan
     return _passage(round(n), u, w)[1]
@@ -52,7 +52,7 @@ def _passage(n, u, w):
         for k in range(12):
             shift = -((k + 1) // 2) if k % 2 else k // 2  # 0, -1, 1, -2, ...
             x = w + 2.0 * shift
-            weight = math.exp(max(-2.0 * shift * (w + shift) / u, -800.0))  # over that of the first term
+            weight = math.exp(max(-2.0 * shift * (w + shift) / u, -800.0))  # relative to the first term
             # derivatives of x exp(-x^2 / (2 u)) are Hermite polynomials of x / sqrt(u)
             below, here = 1.0, x / root
             for i in range(1, n + 1):
@@ -80,7 +80,7 @@ def _passage(n, u, w):
 def wiener_log_density(y, alpha, tau, beta, delta, var_delta):
     """log f(t / alpha^2, 1 - beta) - 2 log alpha - log(q) / 2 + (v d^2 + 2 d delta - delta^2 t) / (2 q).
 
-    d = alpha (1 - beta), t = y - tau, v = var_delta^2, q = 1 + v t: the drift is normal of mean delta and standard
+    d = alpha (1 - beta), t = y - tau, v = var_delta^2, q = 1 + v t: the drift is normal with mean delta and standard
     deviation var_delta.
     """
     t = y - tau

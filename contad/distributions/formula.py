@@ -1,9 +1,9 @@
-"""Scalar rules that are one formula: the partials are derived from its source, by the rules of what it calls.
+"""Scalar rules that are one formula: the partials are derived from its source, by the rules of the functions it calls.
 
-A formula is straight-line, as the body of a derivative is: assignments and one return, of operators, rules and
-`select`. It is cut into single operations, and run backwards over their names once, as a sweep runs over cells; what
-comes out is an ordinary body, which engines slice, inline and differentiate again. Beside the formula there may be
-cases: where the condition of one holds, its constant is the value, and the partials are 0, or nan beside a nan.
+A formula is straight-line, like the body of a derivative: assignments and one return, with operators, rules and
+`select`. It is split into single operations and differentiated once in reverse, like a sweep over cells. The result is
+an ordinary body, which engines slice, inline and differentiate again. A formula may have cases: where the condition of
+a case holds, its constant is the value, and the partials are 0, or nan if an argument is nan.
 """
 
 import ast
@@ -34,7 +34,7 @@ Cases = Sequence[tuple[str, float]]
 
 
 class Formula(ScalarRule):
-    """A scalar rule made of one formula; see `formula`."""
+    """A scalar rule made from one formula; see `formula`."""
 
     body: "FormulaBody"
 
@@ -54,7 +54,7 @@ class Formula(ScalarRule):
         add_unlisted(self)
 
     def constant_free(self, terms: Function) -> Function:
-        """Declare the formula without its constants, where they are no terms of it; decorates a function of that."""
+        """Declare the formula without its constants, if they are not separate terms; decorates that function."""
         self._terms = terms
         return terms
 
@@ -67,7 +67,8 @@ class Formula(ScalarRule):
         return True
 
     def evaluate(self, *args: Value) -> Real:
-        """The value at plain numbers, with NumPy's results where Python would raise; on others, the operation."""
+        """The value at plain numbers, with NumPy's results where Python would raise; for other arguments, the
+        operation."""
         for x in args:
             if x.__class__ is not float:
                 return self.general(args)
@@ -89,12 +90,13 @@ class Formula(ScalarRule):
         return z if np.shape(z) == shape else np.broadcast_to(z, shape)
 
     def partials_of_few(self, args: Sequence[Value], active: Sequence[int]) -> Sequence[Sequence[float]] | None:
-        """The partials by some arguments at a few elements of arrays, and floats."""
+        """The partials for some arguments, at few elements of arrays and floats."""
         few = evaluate_few(self, args, active)
         return None if few is None else few[1]
 
     def without_constants(self) -> "Formula":
-        """What `constant_free` declares; else the formula without terms in which no argument has a derivative."""
+        """The formula declared by `constant_free`, or the formula without terms that have no differentiated
+        argument."""
         if self._short is None:
             given = self._terms or self.formula
             self._short = Formula(
@@ -106,11 +108,11 @@ class Formula(ScalarRule):
 def formula(
     cases: Cases = (), whole: Sequence[str] = (), points: Sequence[tuple[float, ...]] = ()
 ) -> Callable[[Function], Formula]:
-    """Make a rule of a formula; its derivatives follow from it.
+    """Make a rule from a formula; its derivatives follow from it.
 
-    cases    (condition, constant): the value where a condition of the arguments holds; the first that does counts
-    whole    arguments that are whole numbers, of which there is no derivative
-    points   as of `scalar_rule`
+    cases    (condition, constant): the value where a condition on the arguments holds; the first one counts
+    whole    arguments that are whole numbers, without derivatives
+    points   as in `scalar_rule`
 
     >>> @formula(cases=[("not sigma > 0.0", math.nan)])
     ... def kernel(x, sigma):
@@ -123,10 +125,10 @@ def formula(
 
 
 class FormulaBody(RuleBody):
-    """The partials of a formula; and its value, under the number that follows those of the arguments.
+    """The partials of a formula, and its value, as one more partial after those of the arguments.
 
-    flat      a condition of the arguments and the formula's own names, under which the partials are 0: where what the
-              value depends on has underflowed, and a partial would be the product of 0 and an infinite number
+    flat      a condition on the arguments and the formula's own names under which the partials are 0: an intermediate
+    value has underflowed, and a partial would be 0 times an infinite number
     """
 
     def __init__(
@@ -143,7 +145,7 @@ class FormulaBody(RuleBody):
         self._on_arrays = {}
 
     def resolve(self, node: ast.expr) -> Any:
-        """As of other bodies, and what derived partials name."""
+        """The names of other bodies, and those in derived partials."""
         if isinstance(node, ast.Name) and node.id in self.extra:
             return self.extra[node.id]
         return find_named(self.function, node, self._error, "; use the rules of contad.ops, absolute for abs")
@@ -189,7 +191,7 @@ class FormulaBody(RuleBody):
         return [*operations.lines, *lines], [*found, self._guard(result, dict(self.cases))]
 
     def _hold_whole(self, operations: Operations) -> ast.NodeTransformer:
-        """What reads the arguments that are whole numbers as constants, so that partials have no derivative in them."""
+        """Lines that read whole-number arguments as constants, so that partials have no derivative in them."""
         held = {name: f"_whole_{name}" for name in self.whole}
         for name, constant in held.items():
             called = ast.Name(self.name_of(as_constant), ast.Load())
@@ -209,7 +211,7 @@ class FormulaBody(RuleBody):
         return self._guard(partial, constants | ({self.flat: 0.0} if self.flat else {}))
 
     def _guard(self, expression: ast.expr, cases: Mapping[str, float]) -> ast.expr:
-        """An expression where no case holds, else the constant of the first that does."""
+        """An expression if no case holds, otherwise the constant of the first case that does."""
         for condition, x in reversed(list(cases.items())):
             text = "_nan" if math.isnan(x) else repr(x) if math.isfinite(x) else "_inf" if x > 0 else "-_inf"
             test, constant = (ast.parse(t, mode="eval").body for t in (condition, text))
@@ -220,7 +222,7 @@ class FormulaBody(RuleBody):
 def unlisted_rule(
     points: Sequence[tuple[float, ...]] = (), array: ArrayFunction | None = None
 ) -> Callable[[Function], ScalarRule]:
-    """A scalar rule with partials of its own, for formulas to call: found by its name, and in no list of rules."""
+    """A scalar rule with its own partials, for formulas to call: found by name, but not listed among the rules."""
 
     def declare(function: Function) -> ScalarRule:
         rule = ScalarRule(function, None, None, False, points, array)
@@ -232,7 +234,7 @@ def unlisted_rule(
 
 @unlisted_rule(points=[(3.0,)], array=np.positive)
 def as_constant(n):
-    """n, without a derivative."""
+    """n as a constant."""
     return n
 
 
@@ -242,12 +244,12 @@ def as_constant_partials(z, n):
 
 
 def where(positive: str = "", valid: str = "", outside: str = "") -> Cases:
-    """The cases of a log density: parameters that are positive, or valid; and where the density is 0.
+    """The cases of a log density: positive or valid parameters, and where the density is 0.
 
     >>> where("sigma", outside="y < 0.0")
     [('not sigma > 0.0', nan), ('y < 0.0', -inf)]
     """
     invalid = [f"not {name} > 0.0" for name in positive.split()] + ([f"not ({valid})"] if valid else [])
-    if outside.startswith("n "):  # whose test for a whole number holds for nan
+    if outside.startswith("n "):  # its test for a whole number is true for nan
         invalid.append("n != n")
     return [*((test, math.nan) for test in invalid), *([(outside, -math.inf)] if outside else [])]

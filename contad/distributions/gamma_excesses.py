@@ -1,4 +1,5 @@
-"""What Stirling's formula leaves of log Gamma, of any positive number: small where log Gamma and its terms are huge."""
+"""The remainder of Stirling's formula for log Gamma at any positive number: small where log Gamma and its terms are
+huge."""
 
 import math
 
@@ -10,7 +11,7 @@ from contad.ops.beta_functions import stirling_series
 from contad.ops.gamma_functions import polygamma
 from contad.ops.incomplete_gamma import log_less_digamma
 
-LARGE = 10.0  # from where the series has all digits
+LARGE = 10.0  # the series has all digits from here on
 
 
 def _excess_of_arrays(a):

@@ -1,7 +1,7 @@
-"""Logarithms of the incomplete gamma and beta functions, and their derivatives, where the functions underflow, too.
+"""Logarithms of the incomplete gamma and beta functions, and their derivatives, even where the functions underflow.
 
-The derivatives in the parameters are closed under differentiation by two families: the derivatives of a function over
-itself, and those of its density over the density. In the tails both are means of an integrand of one sign.
+Two families make the derivatives in the parameters closed under differentiation: the derivatives of a function over
+itself, and those of its density over the density. In the tails both are means of an integrand with one sign.
 """
 
 import math
@@ -42,24 +42,24 @@ from contad.ops.logic import select
 from contad.ops.logistic import log1m_exp
 from contad.ops.rounding import rint
 
-LEAST, MOST = 1e-100, 1e100  # of r, where r^2 and 1 / r^2 are negligible beside 1
-TINY = 1e-20  # of an argument, beside 1
-SMALL = 1e-280  # below it a function has lost its digits, or soon does
+LEAST, MOST = 1e-100, 1e100  # of r; beyond these, r^2 or 1 / r^2 is negligible compared with 1
+TINY = 1e-20  # an argument negligible compared with 1
+SMALL = 1e-280  # below it a function has lost its digits, or soon loses them
 
 
 def _where_small(function, part, rest, args):
-    """log(part), or that of 1 - rest where it is large; by the function of floats where it is small."""
+    """log(part), computed as log(1 - rest) where it is large, and by the function of floats where it is small."""
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(part > 0.5, np.log1p(-rest), np.log(part))
     return _by_numbers(z, ~(part > SMALL) & ~np.isnan(z), function, args)
 
 
 def _by_numbers(z, places, function, args):
-    """z with the function of floats at these places."""
+    """z with the elements at these places computed by the function of floats."""
     made = np.array(z)
     for at in np.flatnonzero(places):
         made.flat[at] = function(*(float(x.flat[at]) for x in args))
-    return made[()]  # of no axes a number
+    return made[()]  # a number if there are no axes
 
 
 # ---- the incomplete gamma functions ----------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def _gamma_part_of_arrays(upper, a, x):
     points=[(0.0, 2.3, 1.7), (1.0, 0.6, 1.2), (0.0, 4.0, 1e-90), (1.0, 3.1, 900.0)], array=_gamma_part_of_arrays
 )
 def log_gamma_part(upper, a, x):
-    """log P(a, x), or log Q(a, x) where `upper` is 1."""
+    """log P(a, x), or log Q(a, x) if `upper` is 1."""
     if not (0.0 < a < math.inf and x >= 0.0):
         return math.nan
     part, rest = gammainc.function(a, x), gammaincc.function(a, x)
@@ -112,7 +112,7 @@ def _gamma_hazard_of_arrays(upper, a, x):
     points=[(0.0, 2.3, 1.7), (1.0, 0.6, 1.2), (0.0, 4.0, 1e-90), (1.0, 3.1, 900.0)], array=_gamma_hazard_of_arrays
 )
 def gamma_hazard(upper, a, x):
-    """x^a e^-x / Gamma(a) over P(a, x), or over Q(a, x) where `upper` is 1."""
+    """x^a e^-x / Gamma(a) over P(a, x), or over Q(a, x) if `upper` is 1."""
     if not (0.0 < a < math.inf and 0.0 < x < math.inf):
         return math.nan
     part = gammaincc.function(a, x) if upper > 0.5 else gammainc.function(a, x)
@@ -125,11 +125,11 @@ def gamma_hazard(upper, a, x):
 
 @gamma_hazard.partials
 def gamma_hazard_partials(z, upper, a, x):
-    tiny = upper < 0.5 and x < TINY  # where z is a - a x / (a + 1)
+    tiny = upper < 0.5 and x < TINY  # z is a - a x / (a + 1) there
     apart = select(tiny, 1.0, x)
     by_a = z * (gamma_weight(1.0, a, apart) - gamma_part_ratio(upper, 1.0, a, apart))
     first = 1.0 - x / ((a + 1.0) * (a + 1.0))
-    # below 1, where z of the lower part is nearly a, a - z is z x over the z of a + 1
+    # below 1, where z of the lower part is nearly a, a - z is z x divided by z at a + 1
     near = upper < 0.5 and x < 1.0
     drop = z / gamma_hazard(0.0, a + 1.0, select(near, x, 1.0)) - 1.0
     above = upper > 0.5
@@ -139,7 +139,8 @@ def gamma_hazard_partials(z, upper, a, x):
 
 @unlisted_rule(points=[(2.3, 1.7), (0.6, 70.0), (3.1, 900.0)])
 def upper_gamma_growth(a, x):
-    """a - x + h, of h = x^a e^-x / Gamma(a, x); far in the tail h is by Legendre's continued fraction x - a + 1 - k."""
+    """a - x + h with h = x^a e^-x / Gamma(a, x); far in the tail h is x - a + 1 - k by Legendre's continued
+    fraction."""
     if not (0.0 < a < math.inf and 0.0 < x < math.inf):
         return math.nan
     if x < 2.0 * a + 40.0:
@@ -210,7 +211,7 @@ def gamma_weight_partials(z, n, a, x):
     return 0.0, by_a, order * gamma_weight(lower, a, x) / x
 
 
-# of x = r^2 / 2, by the first terms of the series at 0 and at infinity where the square would underflow or overflow
+# at x = r^2 / 2, by the first terms of the series at 0 and infinity if the square would underflow or overflow
 @formula(points=[(1.3, 0.7), (0.6, 2.1)])
 def lower_part_of_square(a, r):
     """P(a, r^2 / 2)."""
@@ -281,7 +282,7 @@ def _beta_part_of_arrays(a, b, t):
     points=[(2.3, 1.7, 0.4), (0.6, 3.2, 1.3), (3.1, 0.8, 1e-120), (900.0, 700.0, 0.2)], array=_beta_part_of_arrays
 )
 def log_beta_part(a, b, t):
-    """log I_x(a, b) at x = t / (1 + t): by the odds t, of which both x and 1 - x have their digits."""
+    """log I_x(a, b) at x = t / (1 + t), by the odds t, which determine both x and 1 - x to all digits."""
     if not (0.0 < a < math.inf and 0.0 < b < math.inf and t >= 0.0):
         return math.nan
     if math.isinf(t):
@@ -303,7 +304,7 @@ def log_beta_part_partials(z, a, b, t):
 
 @unlisted_rule(points=[(2.3, 1.7, 0.4, 1.3), (3.1, 0.8, 1e-120, 0.7)])
 def log_beta_part_of_ratio(a, b, x, y):
-    """log I_q(a, b) at q = x / (x + y): a slope by y of x / y would overflow where y is tiny."""
+    """log I_q(a, b) at q = x / (x + y); the derivative of x / y in y would overflow for tiny y."""
     if y > 0.0 and x / y == math.inf > x:
         return math.log1p(-math.exp(log_beta_part.function(b, a, y / x)))
     return log_beta_part.function(a, b, x / y) if y > 0.0 else 0.0 if y == 0.0 else math.nan
@@ -350,10 +351,10 @@ def beta_hazard(a, b, t):
 
 @beta_hazard.partials
 def beta_hazard_partials(z, a, b, t):
-    # below 1, where z is nearly a, a - z is z (a + b) x over the z of a + 1
+    # below 1, where z is nearly a, a - z is z (a + b) x divided by z at a + 1
     near = t < 1.0
     drop = (a + b) * (z / beta_hazard(a + 1.0, b, select(near, t, 1.0)) - 1.0) / (1.0 + t)
-    tiny = t * (1.0 + b) < TINY  # where z is a - a s t, with s = (a + b) / (a + 1)
+    tiny = t * (1.0 + b) < TINY  # z is a - a s t there, with s = (a + b) / (a + 1)
     apart = select(tiny, 1.0, t)
     s = (a + b) / (a + 1.0)
     by_a = z * (beta_weight(1.0, 0.0, a, b, apart) - beta_part_ratio(1.0, 0.0, a, b, apart))
@@ -442,7 +443,7 @@ def _beta_parts(a, b, t):
 
 
 def _relative_part(n, m, a, b, t):
-    """The derivative of I_x(a, b) over x^a y^b / B(a, b), in the tail: as in `betainc_derivative`, by recurrence."""
+    """The derivative of I_x(a, b) over x^a y^b / B(a, b) in the tail, by recurrence as in `betainc_derivative`."""
     x, y = t / (1.0 + t), 1.0 / (1.0 + t)
     total, scale = 0.0, 1.0
     while a < 5.0:

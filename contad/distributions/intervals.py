@@ -1,4 +1,5 @@
-"""Distributions on intervals, and those whose support depends on a shape; outside the support the value is -inf."""
+"""Distributions on intervals, and those whose support depends on a shape parameter; outside the support the value is
+-inf."""
 
 from contad.distributions.formula import LOG_SQRT_TWO_PI, formula, where
 from contad.ops.arithmetic import absolute
@@ -55,10 +56,10 @@ def triangular_log_density(y, c):
 
 @formula(points=[(-0.3, 1.4, 1.7), (0.6, 0.8, 0.2)])
 def log_normal_interval(low, high, width):
-    """log(Phi(high) - Phi(low)), of width = high - low, which has digits that low and high may have lost.
+    """log(Phi(high) - Phi(low)), given width = high - low, which may have digits that low and high have lost.
 
-    Of a short interval it is the density in the middle times the width and a mean, by Gauss's rule of five nodes; of
-    a long one the difference in the tail where both are smaller.
+    For a short interval it is the density in the middle times the width and a mean, by Gauss's rule with five nodes;
+    for a long one the difference in the tail where both are smaller.
 
     Ref: DLMF 3.5.
     """
@@ -96,7 +97,7 @@ def log_ratio_of_extremes(y, c):
 @formula(points=[(0.7, 0.3), (-1.2, -0.4), (2.3, 1.2)])
 def growth_of_extremes(u, c):
     """(e^(c u) - 1) / c, and u for c = 0: the inverse of log_ratio_of_extremes."""
-    t = c * select(absolute(u) > 1e308, select(u > 0.0, 1e300, -1e300), u)  # finite, as it multiplies what is 0
+    t = c * select(absolute(u) > 1e308, select(u > 0.0, 1e300, -1e300), u)  # finite, because it multiplies a 0
     far = absolute(t) > 1.0
     return select(far, expm1(select(far, t, 1.0)) / select(far, c, 1.0), u * exprel(select(far, 0.0, t)))
 

@@ -1,7 +1,7 @@
 """Quantiles of distributions whose distribution functions have no inverse in closed form: by Newton's method.
 
-Each is of a probability p of the lower tail, or of the upper one where `upper` is 1; the logarithm of the smaller of
-the two is solved for, so that both tails keep their digits. The derivatives are those of the inverse function.
+Each takes a probability p of the lower tail, or of the upper one if `upper` is 1. Newton's method solves for the
+logarithm of the smaller of the two, so both tails keep their digits. The derivatives are those of the inverse function.
 """
 
 import math
@@ -35,7 +35,7 @@ VON_MISES, SKEW_NORMAL, EXP_MOD_NORMAL, INVERSE_GAUSSIAN, RICE = range(5)
 
 @unlisted_rule(points=[(0.0, 0.3, 1.3), (1.0, 0.2, -0.7)])
 def standard_skew_normal_quantile(upper, p, alpha):
-    """Of a standard skew normal number."""
+    """The quantile of a standard skew normal number."""
     return _solve(SKEW_NORMAL, upper > 0.5, p, alpha) if abs(alpha) < math.inf else math.nan
 
 
@@ -49,7 +49,7 @@ def skew_normal_quantile_partials(z, upper, p, alpha):
 
 @unlisted_rule(points=[(0.0, 0.3, 1.3), (1.0, 0.2, 0.7)])
 def standard_exp_mod_normal_quantile(upper, p, v):
-    """Of a standard normal number plus an exponential one of rate v."""
+    """The quantile of a standard normal number plus an exponential one with rate v."""
     return _solve(EXP_MOD_NORMAL, upper > 0.5, p, v) if 0.0 < v < math.inf else math.nan
 
 
@@ -61,7 +61,7 @@ def exp_mod_normal_quantile_partials(z, upper, p, v):
 
 @unlisted_rule(points=[(0.0, 0.3, 1.3), (1.0, 0.2, 0.7)])
 def standard_inverse_gaussian_quantile(upper, p, mu):
-    """Of an inverse Gaussian number of mean mu and weight 1."""
+    """The quantile of an inverse Gaussian number with mean mu and weight 1."""
     return _solve(INVERSE_GAUSSIAN, upper > 0.5, p, mu) if 0.0 < mu < math.inf else math.nan
 
 
@@ -77,7 +77,7 @@ def inverse_gaussian_quantile_partials(z, upper, p, mu):
 
 @unlisted_rule(points=[(0.0, 0.3, 1.3), (1.0, 0.2, 0.7)])
 def standard_rice_quantile(upper, p, b):
-    """Of a number of Rice's distribution, of scale 1."""
+    """The quantile of Rice's distribution with scale 1."""
     return _solve(RICE, upper > 0.5, p, b) if 0.0 <= b < math.inf else math.nan
 
 
@@ -89,7 +89,7 @@ def rice_quantile_partials(z, upper, p, b):
 
 @unlisted_rule(points=[(0.0, 0.3, 1.3), (1.0, 0.2, 0.7)])
 def standard_von_mises_quantile(upper, p, kappa):
-    """Of an angle between -pi and pi, by the von Mises distribution around 0."""
+    """The quantile of an angle between -pi and pi with the von Mises distribution around 0."""
     return _solve(VON_MISES, upper > 0.5, p, kappa) if 0.0 <= kappa < math.inf else math.nan
 
 
@@ -97,7 +97,7 @@ def standard_von_mises_quantile(upper, p, kappa):
 def standard_von_mises_quantile_partials(z, upper, p, kappa):
     logarithm = von_mises_log_density(z, 0.0, kappa)
     by_p = exp(-logarithm)
-    x = -absolute(z)  # of the smaller tail
+    x = -absolute(z)  # in the smaller tail
     mean = von_mises_moment(1.0, -PI, x, kappa) - i1e(kappa) / i0e(kappa) + 1.0
     below = mean * exp(von_mises_log_mass(-PI, x, kappa) - log_scaled_bessel(kappa) - LOG_TWO_PI - logarithm)
     return 0.0, select(upper > 0.5, -by_p, by_p), select(z < 0.0, -below, below)
@@ -132,7 +132,7 @@ def _log_density(kind, x, shape):
 
 
 def _solve(kind, above, p, shape):
-    """x where the probability of one tail is p; on the positive half line its logarithm is what is searched."""
+    """x where the probability of one tail is p; on the positive half line the search is for log x."""
     positive = kind >= INVERSE_GAUSSIAN
     if not 0.0 <= p <= 1.0:
         return math.nan
@@ -149,7 +149,7 @@ def _solve(kind, above, p, shape):
     for _ in range(200):
         x = math.exp(y) if positive else y
         part = _log_part(kind, above, x, shape)
-        over = part - target  # falls with x where it is of the upper tail
+        over = part - target  # decreases in x for the upper tail
         if over == 0.0:
             return x
         if (over > 0.0) == above:

@@ -1,7 +1,7 @@
-"""Distribution functions of counts whose probability is drawn: sums over the support, relative to the largest term.
+"""Distribution functions of counts with a random probability: sums over the support, relative to the largest term.
 
-The derivatives by the parameters are those of each mass, a polynomial in their changes, over the sum: so that they keep
-their digits in both tails, and are closed under differentiation.
+The derivatives in the parameters are those of each mass, a polynomial in their changes, divided by the sum. So they
+keep their digits in both tails, and are closed under differentiation.
 """
 
 import math
@@ -18,7 +18,7 @@ MOST_TERMS = 1000000
 # ---- beta binomial ---------------------------------------------------------------------------------------------------
 @unlisted_rule(points=[(0.0, 3.0, 7.0, 2.3, 1.7), (2.0, 4.0, 4.0, 0.4, 0.9)])
 def beta_binomial_log_sum(low, high, N, a, b):
-    """log of the sum of beta binomial masses at k = low, ..., high."""
+    """log of the sum of beta-binomial masses at k = low, ..., high."""
     return _beta_binomial(0, 0, low, high, N, a, b, True)
 
 
@@ -56,7 +56,7 @@ def beta_binomial_ratio_partials(z, n, m, low, high, N, a, b):
 
 @formula(whole=["k", "N"], points=[(3.0, 7.0, 2.3, 1.7)])
 def beta_binomial_log_cdf(k, N, alpha, beta):
-    """The logarithm of the sum up to k; where that is more than half, of 1 less the sum of the others."""
+    """The logarithm of the sum up to k; if that exceeds 1/2, of 1 minus the sum of the others."""
     above = beta_binomial_log_sum(k + 1.0, N, N, alpha, beta)
     small = above < -LOG_2
     return select(small, log1m_exp(select(small, above, -1.0)), beta_binomial_log_sum(0.0, k, N, alpha, beta))
@@ -64,7 +64,7 @@ def beta_binomial_log_cdf(k, N, alpha, beta):
 
 @formula(whole=["k", "N"], points=[(3.0, 7.0, 2.3, 1.7)])
 def beta_binomial_log_ccdf(k, N, alpha, beta):
-    """The logarithm of the sum from k + 1 on; where that is more than half, of 1 less the sum of the others."""
+    """The logarithm of the sum from k + 1 on; if that exceeds 1/2, of 1 minus the sum of the others."""
     below = beta_binomial_log_sum(0.0, k, N, alpha, beta)
     small = below < -LOG_2
     return select(small, log1m_exp(select(small, below, -1.0)), beta_binomial_log_sum(k + 1.0, N, N, alpha, beta))
@@ -91,7 +91,7 @@ def _polynomial(order):
 def _beta_binomial(n, m, low, high, N, a, b, value):
     """The logarithm of the sum, or a derivative of the sum over it.
 
-    A mass is C(N, k) (a)_k (b)_(N - k) / (a + b)_N, of which (a)_k changes by a polynomial in the change of a.
+    A mass is C(N, k) (a)_k (b)_(N - k) / (a + b)_N, in which (a)_k changes by a polynomial in the change of a.
     """
     if not (0.0 < a < math.inf and 0.0 < b < math.inf and 0.0 <= low <= high <= N < MOST_TERMS):
         return math.nan
@@ -101,10 +101,10 @@ def _beta_binomial(n, m, low, high, N, a, b, value):
     second = _polynomial(m)
     for i in range(int(N - low)):
         _multiply(second, b + i)
-    both = _polynomial(n + m)  # of 1 / (a + b)_N, in the sum of both changes
+    both = _polynomial(n + m)  # polynomial of 1 / (a + b)_N in the sum of both changes
     for i in range(int(N)):
         _divide(both, a + b + i)
-    # terms relative to the first one, whose size is kept apart
+    # terms relative to the first one, whose size is stored separately
     term, scale, total = 1.0, 0.0, 0.0
     sums = [0.0] * ((n + 1) * (m + 1))
     k = low
@@ -146,10 +146,10 @@ def _beta_binomial(n, m, low, high, N, a, b, value):
 # ---- beta negative binomial ------------------------------------------------------------------------------------------
 @unlisted_rule(points=[(0.0, 3.0, 2.4, 1.3, 4.4, 0.7), (1.0, 2.0, 1.3, 0.4, 3.8, 2.1)])
 def beta_neg_binomial_log_sum(upper, n, r, b, s, a):
-    """log of the sum of (r)_k (b)_k / ((s)_k k!) over k <= n, or over k > n where `upper` is 1; there s = r + a + b.
+    """log of the sum of (r)_k (b)_k / ((s)_k k!) over k <= n, or over k > n if `upper` is 1, with s = r + a + b.
 
-    The sum above is written out up to some K, from where it is the term at K + 1 times
-    (K + s) / a 3F2(1, 1 - r, 1 - b; K + 2, 1 + a; 1), by Thomae's transformation (DLMF 16.4.11).
+    The sum above n is computed term by term up to some K; the rest is the term at K + 1 times (K + s) / a 3F2(1, 1 - r,
+    1 - b; K + 2, 1 + a; 1), by Thomae's transformation (DLMF 16.4.11).
     """
     return _beta_neg_binomial(0, 0, 0, 0, upper, n, r, b, s, a)
 
@@ -198,14 +198,15 @@ def beta_neg_binomial_ratio_partials(z, i, j, k, m, upper, n, r, b, s, a):
 
 @formula(whole=["upper", "k"], points=[(0.0, 3.0, 2.4, 0.7, 1.3)])
 def beta_neg_binomial_log_part(upper, k, r, alpha, beta):
-    """The logarithm of the sum of the masses up to k, or of those above where `upper` is 1."""
+    """The logarithm of the sum of the masses up to k, or of those above if `upper` is 1."""
     total = beta_neg_binomial_log_sum(upper, k, r, beta, r + alpha + beta, alpha)
     return betaln(alpha + r, beta) - betaln(alpha, beta) + total
 
 
 @formula(whole=["wanted", "k"], points=[(1.0, 3.0, 2.4, 0.7, 1.3)])
 def beta_neg_binomial_log_above(wanted, k, r, alpha, beta):
-    """The logarithm of the sum of the masses above k where it is wanted, else of another: that one may be too long."""
+    """The logarithm of the sum of the masses above k if it is needed, otherwise of a short sum, because this one may be
+    too long."""
     is_wanted = wanted > 0.5
     return beta_neg_binomial_log_part(
         1.0, k, select(is_wanted, r, 1.0), select(is_wanted, alpha, 1.0), select(is_wanted, beta, 1.0)
@@ -214,7 +215,7 @@ def beta_neg_binomial_log_above(wanted, k, r, alpha, beta):
 
 @formula(whole=["k"], points=[(3.0, 2.4, 0.7, 1.3)])
 def beta_neg_binomial_log_cdf(k, r, alpha, beta):
-    """The logarithm of the sum up to k; where that is more than half, of 1 less the sum of the others."""
+    """The logarithm of the sum up to k; if that exceeds 1/2, of 1 minus the sum of the others."""
     below = beta_neg_binomial_log_part(0.0, k, r, alpha, beta)
     large = below > -LOG_2
     above = beta_neg_binomial_log_above(select(large, 1.0, 0.0), k, r, alpha, beta)
@@ -223,7 +224,7 @@ def beta_neg_binomial_log_cdf(k, r, alpha, beta):
 
 @formula(whole=["k"], points=[(3.0, 2.4, 0.7, 1.3)])
 def beta_neg_binomial_log_ccdf(k, r, alpha, beta):
-    """The logarithm of the sum from k + 1 on; where that is more than half, of 1 less the sum of the others."""
+    """The logarithm of the sum from k + 1 on; if that exceeds 1/2, of 1 minus the sum of the others."""
     below = beta_neg_binomial_log_part(0.0, k, r, alpha, beta)
     small = below < -LOG_2
     above = beta_neg_binomial_log_above(select(small, 0.0, 1.0), k, r, alpha, beta)
@@ -231,7 +232,7 @@ def beta_neg_binomial_log_ccdf(k, r, alpha, beta):
 
 
 def _beta_neg_binomial(i, j, k, m, upper, n, r, b, s, a):
-    """The logarithm of the sum for orders of 0, else the derivative of the sum over it."""
+    """The logarithm of the sum for orders of 0, otherwise the derivative of the sum over the sum."""
     if not (0.0 < r < math.inf and 0.0 < b < math.inf and 0.0 < s < math.inf and 0.0 < a < math.inf and n >= 0.0):
         return math.nan
     last = n
@@ -240,7 +241,7 @@ def _beta_neg_binomial(i, j, k, m, upper, n, r, b, s, a):
     if not last < 0.2 * MOST_TERMS:
         return math.nan
     of_r, of_b, of_s, of_a = _polynomial(i), _polynomial(j), _polynomial(k), _polynomial(m)
-    logarithm = 0.0  # of the size of the terms
+    logarithm = 0.0  # logarithm of the size of the terms
     term, total, found = 1.0, 0.0, 0.0
     for at in range(int(last) + 1):
         if upper < 0.5 or at > n:
@@ -255,7 +256,7 @@ def _beta_neg_binomial(i, j, k, m, upper, n, r, b, s, a):
             logarithm += math.log(term)
             total, found, term = total / term, found / term, 1.0
     if upper > 0.5:
-        count = math.floor(last)  # term is that of count + 1
+        count = math.floor(last)  # the term at count + 1
         term *= (count + s) / a
         _multiply(of_s, count + s)
         _divide(of_a, a)
@@ -276,7 +277,7 @@ def _beta_neg_binomial(i, j, k, m, upper, n, r, b, s, a):
 
 
 def _multiply_by(series, x):
-    """Multiply a polynomial in e by (x - e) over what is returned: x where it is large enough, else 1."""
+    """Multiply a polynomial in e by (x - e) / s, and return s: x if it is large enough, otherwise 1."""
     size = x if abs(x) > 0.1 else 1.0
     for q in range(len(series) - 1, -1, -1):
         series[q] = (x * series[q] - (series[q - 1] if q else 0.0)) / size

@@ -1,9 +1,9 @@
-"""The noncentral t distribution: of (Z + delta) / sqrt(V / nu), with Z normal and V of chi squared.
+"""The noncentral t distribution of (Z + delta) / sqrt(V / nu), with normal Z and chi-squared V.
 
-With S = sqrt(V), which has a chi distribution, and y = x / sqrt(nu), the distribution function is the mean of
-Phi(y S - delta), and the density that of S phi(y S - delta). Both are integrals of positive terms, so that neither tail
-cancels: over the logarithm of S, by the trapezoidal rule, which converges exponentially. The derivatives are cumulants
-of S and log S under the integrand, which are closed under differentiation.
+With S = sqrt(V), which has a chi distribution, and y = x / sqrt(nu), the distribution function is the mean of Phi(y S -
+delta), and the density is that of S phi(y S - delta). Both are integrals of positive terms, so neither tail cancels.
+They are taken over the logarithm of S by the trapezoidal rule, which converges exponentially. The derivatives are
+cumulants of S and log S under the integrand, which are closed under differentiation.
 """
 
 import math
@@ -22,13 +22,14 @@ from contad.ops.rounding import rint
 
 LEAST_SHAPE = 0.01  # below it the integrals are too long
 MOST_CENTRE = 1000.0  # above it their steps are too short
-NEGLIGIBLE = 1e-19  # a term beside the sum
+NEGLIGIBLE = 1e-19  # of a term compared with the sum
 
 
 # ---- the moments of a chi number -------------------------------------------------------------------------------------
 @unlisted_rule(points=[(0.0, 0.0, 2.3, 0.7), (1.0, 0.0, 1.3, -2.6), (0.0, 1.0, 4.1, 1.2), (1.0, 1.0, 0.7, -0.4)])
 def chi_cumulant(n, m, a, w):
-    """The derivative, of order n in w and m in a, of log E(exp(w S)), where S has a chi distribution of a degrees."""
+    """The derivative, of order n in w and m in a, of log E(exp(w S)), where S has a chi distribution with a degrees of
+    freedom."""
     if not (LEAST_SHAPE <= a < math.inf and abs(w) < math.inf and -0.5 <= n <= 8.5 and -0.5 <= m <= 8.5):
         return math.nan
     n, m = round(n), round(m)
@@ -39,7 +40,7 @@ def chi_cumulant(n, m, a, w):
     for direction in (1.0, -1.0):
         k = 0 if direction > 0.0 else 1
         while True:
-            t = direction * step * k  # the logarithm of s, from the mode on
+            t = direction * step * k  # the logarithm of s relative to the mode
             d = math.expm1(t)
             weight = math.exp(w * mode * _excess(t) - 0.5 * mode * mode * _excess(2.0 * t))
             for i in range(n + 1):
@@ -64,7 +65,7 @@ def chi_cumulant_partials(z, n, m, a, w):
 
 
 def _log_chi_peak(a):
-    """log of s^a exp(-s^2 / 2) at s = sqrt(a), over its integral by log s."""
+    """log of s^a exp(-s^2 / 2) at s = sqrt(a), over its integral in log s."""
     if a < 20.0:
         return 0.5 * a * (math.log(a) - 1.0) - (0.5 * a - 1.0) * LOG_2 - math.lgamma(0.5 * a)
     return 0.5 * (math.log(a) - LOG_PI) - stirling_series(0.5 * a)
@@ -78,9 +79,9 @@ def _log_chi_cumulant(m, a):
 
 
 def _joint_cumulant(n, m, sums):
-    """The cumulant of order n and m, from the sums of the moments up to it: by the recurrence of the last one.
+    """The cumulant of order n and m, from the sums of the moments up to it, by recurrence.
 
-    With one factor set apart, a moment is the sum over what of the others is in a cumulant with it.
+    With one factor singled out, a moment is the sum over the subsets of the others that share a cumulant with it.
     """
     cumulants = [0.0] * len(sums)
     for i in range(n + 1):
@@ -134,7 +135,7 @@ def log_mean_normal(y, nu, delta):
     points=[(0.7, 3.2, 0.6, -0.3, 1.4), (-3.1, 0.7, -1.2, 0.4, 0.6)],
 )
 def noncentral_t_log_density(y, nu, delta, mu, sigma):
-    """log E(S phi(r S / sqrt(nu) - delta)) - log(nu) / 2 - log sigma, with r = (y - mu) / sigma and S of chi.
+    """log E(S phi(r S / sqrt(nu) - delta)) - log(nu) / 2 - log sigma, with r = (y - mu) / sigma and S chi-distributed.
 
     Ref: Johnson, Kotz & Balakrishnan (1995), chapter 31.
     """
@@ -189,7 +190,7 @@ def cumulant_below_partials(z, n, y, nu, delta):
 
 @formula(points=[(0.7, 2.3, 0.4), (-2.6, 1.3, 1.2)])
 def noncentral_t_log_cdf(r, nu, delta):
-    """The logarithm of the mean; where that is more than half, of 1 less the mean of the complement."""
+    """The logarithm of the mean; if that exceeds 1/2, of 1 minus the mean of the complement."""
     y = r / sqrt(nu)
     above = log_mean_below(-y, nu, -delta)
     small = above < -LOG_2
@@ -212,7 +213,7 @@ def _mean_below(n, y, nu, delta):
         while True:
             t = direction * step * k
             d = math.expm1(t)
-            # the terms of the first order are those of the normal logarithm
+            # the first-order terms are those of the normal logarithm
             exponent = (nu - square) * t - 0.5 * square * _excess(2.0 * t) + log_ndtr.function(z + y * mode * d) - top
             weight = math.exp(exponent)
             for i in range(n + 1):

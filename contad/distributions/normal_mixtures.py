@@ -1,4 +1,5 @@
-"""Distribution functions of sums and skewings of normal numbers: by integrals of positive terms, where terms cancel."""
+"""Distribution functions of sums and skewed versions of normal numbers: by integrals of positive terms where terms
+cancel."""
 
 import math
 
@@ -11,14 +12,15 @@ from contad.ops.logistic import log1m_exp
 from contad.ops.quadrature import NODES, WEIGHTS
 from contad.ops.rounding import rint
 
-NEGLIGIBLE = 45.0  # an exponent below which a term is none
-HUGE = 1e150  # whose square is nearly infinite
+NEGLIGIBLE = 45.0  # terms with exponents below minus this are 0
+HUGE = 1e150  # its square is nearly infinite
 
 
 def _panels(mode, slope, reach):
-    """(where six panels begin, half of the width of one), from the mode on: to where the integrand is negligible.
+    """(the beginnings of six panels, half of their width), from the mode to the point where the integrand is
+    negligible.
 
-    It falls as exp(-slope s - s^2 / 2), by `reach`.
+    It falls like exp(-slope s - s^2 / 2), by `reach`.
     """
     length = 2.0 * reach / (slope + math.hypot(slope, math.sqrt(2.0 * reach)))
     low = max(-length, -mode)
@@ -28,7 +30,7 @@ def _panels(mode, slope, reach):
 # ---- Mills's ratio and its derivatives -------------------------------------------------------------------------------
 @unlisted_rule(points=[(0.0, 0.7), (1.0, -2.6), (2.0, 3.1)])
 def log_mills_moment(n, x):
-    """log int_0^inf s^n exp(x s - s^2 / 2) ds: for n = 0 of Phi(x) / phi(x), for others of its n-th derivative.
+    """log int_0^inf s^n exp(x s - s^2 / 2) ds, the logarithm of the n-th derivative of Phi(x) / phi(x).
 
     n = 0, 1, ... at most 20.
     """
@@ -60,7 +62,7 @@ def log_mills_moment_partials(z, n, x):
 
 @formula(points=[(0.7,), (-2.6,)])
 def mean_above_zero(x):
-    """The mean of s > 0 by the density exp(x s - s^2 / 2): of a normal number around x that is positive."""
+    """The mean of s > 0 with the density exp(x s - s^2 / 2), a positive normal number around x."""
     above = x > 0.0
     near = select(above, 0.0, x)
     far = select(above, x, 1.0)
@@ -71,7 +73,7 @@ def mean_above_zero(x):
 # ---- a normal and an exponential number ------------------------------------------------------------------------------
 @unlisted_rule(points=[(0.7, 1.3), (-2.6, 0.4), (3.1, 0.05)])
 def log_exp_mod_normal(u, v):
-    """log(Phi(u) - exp(v^2 / 2 - u v) Phi(u - v)): of a standard normal number plus an exponential one of rate v."""
+    """log(Phi(u) - exp(v^2 / 2 - u v) Phi(u - v)): for a standard normal number plus an exponential one with rate v."""
     if u != u or not 0.0 < v < math.inf:
         return math.nan
     if abs(u) == math.inf:
@@ -99,7 +101,7 @@ def log_exp_mod_normal_partials(z, u, v):
 
 @unlisted_rule(points=[(-0.7, 1.3), (-2.6, 0.4), (-31.0, 0.05)])
 def log_exp_mod_mills(u, v):
-    """log_exp_mod_normal less the logarithm of the normal density, for u < 0."""
+    """log_exp_mod_normal minus the logarithm of the normal density, for u < 0."""
     if not (-math.inf < u < 0.0 and 0.0 < v < math.inf):
         return math.nan
     whole = log_mills_moment.function(0.0, u)
@@ -150,9 +152,9 @@ def log_upper_exp_mod_normal(u, v):
 # ---- a skewed normal number ------------------------------------------------------------------------------------------
 @unlisted_rule(points=[(0.7, 1.3), (-2.6, 0.4), (-1.1, -2.3)])
 def log_skew_normal(u, alpha):
-    """log(Phi(u) - 2 T(u, alpha)), with Owen's T: of a standard skew normal number.
+    """log(Phi(u) - 2 T(u, alpha)), with Owen's T: for a standard skew normal number.
 
-    Where the two are near each other it is the integral of the density, 2 phi(t) Phi(alpha t).
+    If the two terms are nearly equal, it is the integral of the density, 2 phi(t) Phi(alpha t).
     """
     if u != u or alpha != alpha:
         return math.nan
@@ -191,7 +193,7 @@ def normal_hazard(x):
 
 @unlisted_rule(points=[(-0.7, 1.3), (-6.6, 0.4), (-7.1, -2.3)])
 def log_skew_mills(u, alpha):
-    """log_skew_normal less the logarithm of the density, for u < 0."""
+    """log_skew_normal minus the logarithm of the density, for u < 0."""
     if not (-math.inf < u < 0.0 and abs(alpha) < math.inf):
         return math.nan
     if u < -HUGE:
@@ -211,7 +213,7 @@ def log_skew_mills(u, alpha):
         for node, weight in zip(NODES, WEIGHTS, strict=True):
             for sign in (-1.0, 1.0):
                 v = half * (2.0 * panel + 1.0 + sign * node)
-                if alpha > 0.0:  # whose exponential is in that of x v
+                if alpha > 0.0:  # its exponential is part of that of x v
                     ratio = erfcx.function(-0.7071067811865476 * (at - beta * v)) / whole
                 else:
                     ratio = math.exp(log_ndtr.function(at - beta * v)) / whole

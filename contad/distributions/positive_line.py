@@ -1,6 +1,7 @@
-"""Distributions on the positive half of the line, with Stan's parameters; or SciPy's, of what Stan does not have.
+"""Distributions on the positive half line, with Stan's parameters, or SciPy's if Stan does not have the distribution.
 
-Each function says its formula; outside the domain of a parameter the value is nan, and outside the support -inf.
+Each docstring begins with the formula; outside the domain of a parameter the value is nan, and outside the support
+-inf.
 """
 
 from contad.distributions.formula import LOG_2, LOG_PI, LOG_SQRT_TWO_PI, formula, where
@@ -15,7 +16,7 @@ from contad.ops.logic import select
 from contad.ops.logistic import log1p_exp
 
 OUTSIDE = "y < 0.0 or y == _inf"
-BELOW = "y <= 0.0 or y == _inf"  # where the density vanishes at 0, too
+BELOW = "y <= 0.0 or y == _inf"  # for densities that also vanish at 0
 
 
 @formula(where("beta", outside=OUTSIDE), points=[(0.7, 1.4), (9.3, 0.6)])
@@ -147,7 +148,7 @@ def inverse_gaussian_log_density(y, mu, lambda_):
 
     Ref: Johnson, Kotz & Balakrishnan (1994), chapter 15.
     """
-    r = select(y < 0.5 * mu, y / mu - 1.0, (y - mu) / mu)  # whose derivative by mu is of the size of y
+    r = select(y < 0.5 * mu, y / mu - 1.0, (y - mu) / mu)  # the derivative in mu is of the size of y
     return -0.5 * lambda_ * r * (r / y) - 1.5 * log(y) + 0.5 * log(lambda_) - LOG_SQRT_TWO_PI
 
 
@@ -245,6 +246,6 @@ def rice_log_density(y, b, sigma):
     """
     r = y / sigma
     d = r - b
-    even = b == 0.0  # where i0e, which is of |x|, has no derivative
+    even = b == 0.0  # i0e depends on |x| and has no derivative there
     near = (0.25 * r * r - 0.5) * b * b - 0.5 * r * r
     return log(r) + select(even, near, log(i0e(select(even, 1.0, b * r))) - 0.5 * d * d) - log(sigma)

@@ -1,7 +1,7 @@
-"""Sums of powers j^-s of whole numbers, of which the distribution functions of Zipf's distribution are made.
+"""Sums of powers j^-s of whole numbers, for the distribution functions of Zipf's distribution.
 
-The first terms are added; the others are an integral over the logarithm of j, and Euler's and Maclaurin's corrections
-at its two ends (DLMF 2.10.1). All are positive and relative to the first: neither tail cancels or underflows.
+The first terms are added; the others are an integral over the logarithm of j, with Euler-Maclaurin corrections at both
+ends (DLMF 2.10.1). All are positive and relative to the first, so neither tail cancels or underflows.
 """
 
 import math
@@ -19,7 +19,7 @@ PANELS = 4
 
 @unlisted_rule(points=[(1.0, 40.0, 1.3), (7.0, 1e9, 2.4), (3.0, math.inf, 300.0)])
 def log_power_sum(low, high, s):
-    """log of the sum of j^-s, j = low, ..., high; s > 1, where `high` may be infinite."""
+    """log of the sum of j^-s, j = low, ..., high; for s > 1, `high` may be infinite."""
     if not (1.0 <= low <= high and 1.0 < s < math.inf):
         return math.nan
     more, unit = _add_powers(0, low, high, s)
@@ -53,7 +53,7 @@ def power_sum_ratio_partials(z, n, low, high, s):
 
 
 def _add_powers(n, low, high, s):
-    """(the sum of log(j)^n (j / low)^-s over a unit, the unit): without its first term where the unit is 1, or low."""
+    """(the sum of log(j)^n (j / low)^-s over a unit, the unit), without its first term if the unit is 1, or low."""
     unit, total, t = low, 0.0, low
     if low < 16.0 + s + 20.0:
         unit = 1.0
@@ -68,7 +68,7 @@ def _add_powers(n, low, high, s):
                 return total, unit
     if t > high:
         return total, unit
-    last = high + 1.0  # the sum is that from t on, less that from here on
+    last = high + 1.0  # the sum from t on, minus the sum from here on
     begin = math.log(t / low)
     end = min(math.log(last / low) if last < math.inf else math.inf, begin + (60.0 + 8.0 * n) / (s - 1.0))
     half = 0.5 * (end - begin) / PANELS
@@ -87,7 +87,7 @@ def _add_powers(n, low, high, s):
 
 @formula(whole=["k"], points=[(3.0, 2.4), (40.0, 1.0001)])
 def zipf_log_cdf(k, a):
-    """The logarithm of the sum up to k over zeta(a); where that is more than half, of 1 less that of the others."""
+    """The logarithm of the sum up to k over zeta(a); if that exceeds 1/2, of 1 minus that of the others."""
     whole = log1p(zeta(a, 2.0))
     above = log_power_sum(k + 1.0, math.inf, a) - whole
     small = above < -LOG_2
@@ -97,7 +97,7 @@ def zipf_log_cdf(k, a):
 
 @formula(whole=["k"], points=[(3.0, 2.4), (40.0, 1.0001)])
 def zipf_log_ccdf(k, a):
-    """The logarithm of the sum from k + 1 on over zeta(a); where that is more than half, of 1 less the other."""
+    """The logarithm of the sum from k + 1 on over zeta(a); if that exceeds 1/2, of 1 minus the other."""
     whole = log1p(zeta(a, 2.0))
     below = log_power_sum(1.0, k, a) - whole
     small = below < -LOG_2

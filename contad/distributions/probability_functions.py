@@ -1,7 +1,7 @@
-"""The functions of a distribution, made of expressions that determine them.
+"""The functions of a distribution, made from expressions that determine them.
 
-A distribution is written by what determines its four functions without loss: the logarithm of the complement, as for
-the exponential and its relatives, that of the function itself, both functions, or all four.
+A distribution is defined by expressions that determine its four functions without loss of digits: the logarithm of the
+complement (for the exponential and similar distributions), the logarithm of the function, both functions, or all four.
 """
 
 import math
@@ -93,7 +93,7 @@ NAMES = {
 
 
 class Cumulative(NamedTuple):
-    """The functions of one distribution; those of probabilities are None where there is no inverse."""
+    """The functions of one distribution; quantile functions are None if there is no inverse."""
 
     cdf: Formula
     ccdf: Formula
@@ -116,13 +116,15 @@ def distribution(
     lower: str = "", survival: tuple[str, str] = ("", ""), attained: tuple[str, str] = ("", ""),
     inverse: tuple[str, str] | None = None, whole: Sequence[str] = (),
 ) -> Cumulative:  # fmt: skip
-    """The functions of y (n of whole numbers) and the parameters.
+    """The functions of y (n for whole numbers) and the parameters.
 
     lines     assignments before the expressions, separated by ;
-    upper     the logarithm of the complement, which determines all; lower that of the function
-    survival  t and log t, where the complement is exp(-t); attained the same, where the function is
+    upper     the logarithm of the complement, which determines all
+    lower     the logarithm of the function
+    survival  t and log t, if the complement is exp(-t)
+    attained  t and log t, if the function is exp(-t)
     both      the function and its complement; with `logs`, the logarithms of both
-    inverse   y as an expression of the probability p, and of the complement's probability q; after assignments
+    inverse   y as an expression of the probability p, and one of the complement's probability q, after assignments
     """
     variate = "n" if "n" in whole else "y"
     invalid = [f"not {x} > 0.0" for x in positive.split()] + ([f"not ({valid})"] if valid else [])
@@ -148,7 +150,7 @@ def distribution(
     made = []
     ends = ((0.0, 1.0), (1.0, 0.0), (-math.inf, 0.0), (0.0, -math.inf))
     for suffix, text, (first, last) in zip(("cdf", "ccdf", "lcdf", "lccdf"), (*both, *logs), ends, strict=True):
-        # where the complement's logarithm is given, its slope goes up to the end; only log 0 has no slope there
+        # if the complement's logarithm is given, its slope is valid up to the end; only log 0 has no slope there
         start = low if suffix == "lcdf" or not upper or survival[0] else low.replace("<=", "<")
         cases = [*((test, math.nan) for test in invalid), (start, first), (high, last)]
         own = "" if text == exact else flat
@@ -199,9 +201,9 @@ def upper_gamma(a: str, t: str) -> Four:
 
 
 def lower_beta(a: str, b: str, x: str, y: str, part: str = "", rest: str = "") -> Four:
-    """The functions that are I_q(a, b) at q = x / (x + y), and its complement: `part`, `rest`, and the logarithms.
+    """The functions that are I_q(a, b) at q = x / (x + y) and its complement: `part`, `rest`, and the logarithms.
 
-    Without `part` and `rest` they are those of q, or of 1 - q, the smaller one of both.
+    Without `part` and `rest` they are computed from q or 1 - q, whichever is smaller.
     """
     if not part:
         near = f"{x} < {y}"

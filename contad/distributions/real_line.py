@@ -1,6 +1,7 @@
 """Distributions on the whole line, with Stan's parameters.
 
-Each function says its formula; outside the domain of a parameter the value is nan, and at infinite y it is -inf.
+Each docstring begins with the formula; outside the domain of a parameter the value is nan, and at infinite y it is
+-inf.
 """
 
 import math
@@ -19,7 +20,7 @@ from contad.ops.incomplete_beta import beta_density, betainc, betainc_derivative
 from contad.ops.logic import select
 
 SQRT_HALF = 0.7071067811865476
-MIDDLE = 1e-50  # of Student's t over the square root of its degrees of freedom, below which its probability is linear
+MIDDLE = 1e-50  # t over the square root of its degrees of freedom; below it Student's probability is linear
 NORMAL = 1e30  # degrees of freedom beyond which Student's t distribution is the normal one, to rounding
 INFINITE = "y == _inf or y == -_inf"
 
@@ -47,8 +48,8 @@ def std_normal_log_density(y):
 def log_one_plus_square(r, distance, scale):
     """log(1 + r^2), with r = distance / e^scale.
 
-    Beyond r = 1 that is the logarithm of r, and a small rest; far beyond it, of the distance, less the scale:
-    derivatives of the quotient underflow there.
+    Beyond r = 1 it is 2 log r plus a small rest; far beyond, log r is log distance minus the scale, because derivatives
+    of the quotient underflow there.
     """
     near = absolute(r) < 1.0
     far = absolute(r) > 1e100
@@ -116,7 +117,7 @@ def gumbel_log_density(y, mu, beta):
 def exp_mod_normal_log_density(y, mu, sigma, rate):
     """log rate + (rate sigma)^2 / 2 - rate (y - mu) + log Phi(r - rate sigma), with r = (y - mu) / sigma.
 
-    Below the point r = rate sigma, Phi is written by erfcx, and its exponential cancels.
+    Below the point r = rate sigma, Phi is written with erfcx, and its exponential cancels.
 
     Ref: Grushka (1972).
     """
@@ -150,9 +151,9 @@ def skew_double_exponential_log_density(y, mu, sigma, tau):
 
 @unlisted_rule(points=[(3.2, 0.7), (1.4, -2.6), (40.0, 0.01)])
 def student_cdf(nu, r):
-    """The distribution function of Student's t, by the incomplete beta function of the smaller of two arguments.
+    """The distribution function of Student's t, by the incomplete beta function at the smaller of two arguments.
 
-    Its derivative by r is the density; by nu, above and below the middle, that of the incomplete beta function.
+    Its derivative in r is the density; in nu, above and below the middle, it is that of the incomplete beta function.
     """
     if not nu > 0.0 or r != r:
         return math.nan
@@ -176,7 +177,8 @@ def student_cdf_partials(z, nu, r):
 
 @formula(points=[(3.2, 0.7), (1.4, -2.6)])
 def student_cdf_by_freedom(nu, r):
-    """The derivative of student_cdf by nu; of huge nu that of the first term of the difference from a normal one."""
+    """The derivative of student_cdf in nu; for huge nu that of the first term of the difference from the normal
+    distribution."""
     huge = nu > 1e12
     normal = huge and absolute(r) < 40.0
     x = select(normal, r, 0.0)
@@ -186,7 +188,7 @@ def student_cdf_by_freedom(nu, r):
 
 @formula(points=[(3.2, 0.7), (1.4, -2.6)])
 def moderate_student_cdf_by_freedom(nu, r):
-    """The derivative of student_cdf by nu, up to 1e12."""
+    """The derivative of student_cdf in nu, up to 1e12."""
     root = sqrt(nu)
     beyond = absolute(r) > FAR * root
     middle = absolute(r) < MIDDLE * root
@@ -197,10 +199,10 @@ def moderate_student_cdf_by_freedom(nu, r):
     far = w < 0.5
     x = select(far, 0.5, s * w)
     u = select(far, w, 0.25)
-    slope = s * w * w / nu  # of w by nu
+    slope = s * w * w / nu  # dw/dnu
     outer = 0.5 * betainc_derivative(1.0, 0.0, 0.5 * nu, 0.5, u) + beta_density(0.0, 0.0, 0.5 * nu, 0.5, u) * slope
     inner = 0.5 * betainc_derivative(0.0, 1.0, 0.5, 0.5 * nu, x) - beta_density(0.0, 0.0, 0.5, 0.5 * nu, x) * slope
-    below = 0.5 * select(far, outer, -inner)  # of the tail
+    below = 0.5 * select(far, outer, -inner)  # derivative of the tail
     vanishing = exp(log_far_student(nu, distant)) * log_far_student_by_freedom(nu, distant)
     tail = select(beyond, vanishing, below)
     return select(middle, -r / near * tail, select(r < 0.0, tail, -tail))
@@ -208,7 +210,7 @@ def moderate_student_cdf_by_freedom(nu, r):
 
 @unlisted_rule(points=[(3.2, 0.7), (1.4, 0.02)])
 def student_quantile(nu, p):
-    """The number that one of Student's t is at most with probability p: by the smaller of two tails."""
+    """The quantile of Student's t at the probability p, by the smaller of two tails."""
     if not (nu > 0.0 and 0.0 <= p <= 1.0):
         return math.nan
     if p * (1.0 - p) == 0.0:

@@ -1,7 +1,7 @@
-"""Logarithms of the quantiles behind the gamma and beta distributions, which are tiny or huge where shapes are small.
+"""Logarithms of the quantiles of the gamma and beta distributions, which are tiny or huge for small shape parameters.
 
-The derivatives are those of the inverse function; the probability is divided out of both of its parts, so that neither
-underflows.
+The derivatives are those of the inverse function, with numerator and denominator divided by the probability, so that
+neither underflows.
 """
 
 import math
@@ -15,7 +15,7 @@ from contad.ops.incomplete_beta import betainccinv, betaincinv
 from contad.ops.incomplete_gamma import gammainccinv, gammaincinv
 from contad.ops.logic import select
 
-EXTREME = 600.0  # of a logarithm, beyond which the first term of the series at 0 is all
+EXTREME = 600.0  # of a logarithm; beyond it the first term of the series at 0 suffices
 
 
 @unlisted_rule(points=[(2.2, 1.9, 0.3), (0.6, 3.1, 0.8), (0.04, 0.03, 1e-30)])
@@ -53,7 +53,7 @@ def log_beta_odds_partials(z, a, b, p):
 
 @unlisted_rule(points=[(0.0, 2.2, 0.3), (1.0, 0.6, 0.8), (0.0, 0.04, 1e-30)])
 def log_gamma_quantile(upper, a, p):
-    """log x where P(a, x) = p, or Q(a, x) where `upper` is 1."""
+    """log x where P(a, x) = p, or Q(a, x) = p if `upper` is 1."""
     if not (0.0 < a < math.inf and 0.0 <= p <= 1.0):
         return math.nan
     above = upper > 0.5

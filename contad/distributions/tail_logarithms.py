@@ -1,7 +1,7 @@
-"""Logarithms of probabilities in the tails of distributions whose functions are elementary, or nearly.
+"""Logarithms of probabilities in the tails of distributions with (nearly) elementary functions.
 
-A small probability is a power or an exponential there, whose logarithm is written first: the number itself, or a
-square on the way to it, would underflow.
+A small probability is a power or an exponential there. Its logarithm is written directly, because the number itself, or
+a square on the way to it, would underflow.
 """
 
 from contad.distributions.formula import LOG_PI, formula
@@ -14,12 +14,12 @@ from contad.ops.logistic import log1m_exp, log1p_exp
 from contad.ops.power_transforms import exprel
 from contad.ops.trigonometric import arctan
 
-FAR = 1e100  # of Student's t over the square root of its degrees of freedom, whose square is negligible beside 1
+FAR = 1e100  # t over the square root of its degrees of freedom; beyond it, 1 is negligible compared with the square
 
 
 @formula(points=[(0.3, -1.2), (2.6, 0.9)])
 def log_complement(t, logarithm):
-    """log(1 - e^-t), of t and its logarithm, which is also given where t underflows."""
+    """log(1 - e^-t) from t and its logarithm, which is needed if t underflows."""
     near = t < 0.5
     small = logarithm + log(exprel(-select(near, t, 0.5)))
     return select(near, small, log1m_exp(-select(near, 0.5, t)))
@@ -34,7 +34,8 @@ def log_log1p_exp(x):
 
 @formula(points=[(0.7,), (-3.1,), (31.0,)])
 def log_upper_cauchy(r):
-    """log(arctan(1 / r) / pi) above 1, and what follows from it elsewhere: of a standard Cauchy number's upper tail."""
+    """log(arctan(1 / r) / pi) for r above 1, and its continuation elsewhere: the upper tail of a standard Cauchy
+    number."""
     far = absolute(r) > 1.0
     tail = log(arctan(1.0 / select(far, absolute(r), 1.0))) - LOG_PI
     middle = log(0.5 - arctan(select(far, 0.0, r)) / 3.141592653589793)
@@ -59,11 +60,11 @@ def log_upper_half_cauchy(r):
 
 @formula(points=[(3.2, 1e120), (0.7, 1e150)])
 def log_far_student(nu, r):
-    """The logarithm of the upper tail of Student's t where r^2 is larger than nu beyond measure."""
+    """The logarithm of the upper tail of Student's t if r^2 is vastly larger than nu."""
     return nu * (0.5 * log(nu) - log(r)) - log(nu) - betaln(0.5 * nu, 0.5)
 
 
 @formula(points=[(3.2, 1e120), (0.7, 1e150)])
 def log_far_student_by_freedom(nu, r):
-    """The derivative of log_far_student by nu."""
+    """The derivative of log_far_student in nu."""
     return 0.5 * log(nu) - log(r) + 0.5 - 1.0 / nu + 0.5 * polygamma_difference(0.0, 0.5 * nu, 0.5)

@@ -2,8 +2,8 @@
 
 from contad.distributions.docstrings import describe, example_of
 
-# by the name: what it is of, the formula, shapes, domain, cost, source, and the arguments of an example and the result;
-# of SciPy's the logarithm, and the density or mass itself
+# by the name: title, formula, shapes, domain, cost, source, and the arguments of an example and its result (for
+# SciPy's, the logarithm, and the density or mass itself)
 DESCRIBED: dict[str, tuple[str, ...]] = {
     "multi_normal_cholesky_lpdf": (
         "normal vectors of mean mu and covariance L L^T",
@@ -259,12 +259,12 @@ DESCRIBED: dict[str, tuple[str, ...]] = {
 
 
 def describe_vectors(name: str, method: str = "") -> str:
-    """The docstring of a density or mass by its row; of SciPy's that of one of its methods, as `logpdf` or `pmf`."""
+    """The docstring of a density or mass from its row; for SciPy's, that of one method, such as `logpdf` or `pmf`."""
     title, formula, shapes, domain, cost, source, arguments, *results = DESCRIBED[name]
     kind = "mass" if (method or name).endswith("pmf") else "density"
     fields = {"Shapes": f"{shapes}.", "Domain": f"{domain}."}
     if not method:
-        fields["Raises"] = "ValueError outside of the domain, or where shapes do not fit."
+        fields["Raises"] = "ValueError outside the domain, or if shapes do not fit."
     if cost:
         fields["Cost"] = f"{cost}."
     fields["Ref"] = f"{source}."

@@ -1,8 +1,8 @@
 """Functions of arrays whose bodies in compiled code are expressions, by the axes of their arguments.
 
-A way is a pattern of axes and an expression. A part of a pattern is for one argument: the numbers of axes that it may
-have, 0 of a number, as in "12 1 0"; or a letter for each axis, where axes of one letter have one length, as in "nn n",
-or "nn n/nk", which is a vector or a matrix; or a text, as in "'economic'".
+A way is a pattern of axes and an expression. Each part of a pattern is for one argument. It lists the possible numbers
+of axes (0 for a number), as in "12 1 0". Or it has a letter for each axis, where equal letters mean equal lengths, as
+in "nn n", or "nn n/nk" for a vector or a matrix. Or it is a string, as in "'economic'".
 """
 
 import inspect
@@ -17,14 +17,14 @@ from contad.distributions.faces import function_of_text
 from contad.rules.compilable import Compilable
 
 Pattern = str
-Demands = Sequence[tuple[str, str]]  # conditions of the arguments, and what they ask, in words
+Demands = Sequence[tuple[str, str]]  # conditions on the arguments, and their descriptions
 
 
 class InExpressions(Compilable):
-    """A function of Python, with an expression for arguments of each pattern of axes.
+    """A Python function, with an expression for each pattern of axes of the arguments.
 
-    names     the arguments, where the function of Python takes any number
-    inside    what compiled code checks, where the function of Python checks its arguments itself
+    names     the arguments, if the Python function takes any number of them
+    inside    checks only for compiled code, because the Python function checks its arguments itself
     """
 
     __name__: str
@@ -35,15 +35,15 @@ class InExpressions(Compilable):
     ) -> None:  # fmt: skip
         super().__init__(function)
         form = inspect.signature(eval(f"lambda {names}: None") if names else function)
-        kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL)  # options that no pattern has
+        kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL)  # options, which are not in patterns
         plain = [x.replace(annotation=x.empty) for x in form.parameters.values() if x.kind not in kinds]
-        self.signature = inspect.Signature(plain)  # as text it is that of functions which engines write
+        self.signature = inspect.Signature(plain)  # the form that functions written by engines have
         self.ways, self.inside, self.has_bodies = ways, inside, bool(ways)
         self.known = {"np": np, "cholesky": cholesky, **known}
         self._bodies: dict[Any, Any] = {}
 
     def body(self, given: tuple[Any, ...]) -> Any:
-        """The body of the first pattern that fits; behind those of a pattern `propto` may follow."""
+        """The body of the first pattern that fits; `propto` may follow the arguments of a pattern."""
         for pattern in self.ways:
             allowed = axes_in(pattern)
             more = given[len(allowed) :]
@@ -59,14 +59,14 @@ class InExpressions(Compilable):
         lines = [f"def {self.__name__}({', '.join(names)}):", *write_lengths(self.__name__, names, pattern, given)]
         left_out = set(list(self.signature.parameters)[len(given) :])
         for test, message in self.inside:
-            if not left_out.isdisjoint(re.findall(r"\w+", test)):  # nothing is demanded of them
+            if not left_out.isdisjoint(re.findall(r"\w+", test)):  # no demands on missing arguments
                 continue
             lines += [f"    if not ({test}):", f"        raise ValueError({f'{self.__name__}: {message}'!r})"]
         lines.append(f"    return {self.ways[pattern]}")
         return function_of_text("\n".join(lines) + "\n", self.__name__, self.known)
 
     def refuse(self) -> str:
-        """What a call with other arguments is told."""
+        """The message for other arguments."""
         names = [name for name in self.signature.parameters if name != "propto"]
         ways = " or ".join(
             ", ".join(
@@ -79,18 +79,18 @@ class InExpressions(Compilable):
 
 
 def in_expressions(ways: Mapping[Pattern, str], **known: Any) -> Callable[[Callable[..., Any]], InExpressions]:
-    """Let Numba functions, and bodies, call a function, too: by expressions of its arguments and of what is known."""
+    """Let Numba functions and bodies call a function, by expressions of its arguments and of known names."""
     return lambda function: InExpressions(function, ways, known)
 
 
 def axes_in(pattern: Pattern) -> list[str]:
-    """Of each argument the numbers of axes that it may have, or a text."""
+    """For each argument, the numbers of axes that it may have, or a string."""
     parts = [part.split("/") for part in pattern.split()]
     return ["".join(str(len(x)) for x in part) if part[0].isalpha() else part[0] for part in parts]
 
 
 def write_lengths(function: str, names: Sequence[str], pattern: Pattern, given: Sequence[Any]) -> list[str]:
-    """The lines that raise what Python's functions do unless axes of one letter have one length."""
+    """The lines that raise the error of the Python function unless axes with equal letters have equal lengths."""
     lines: list[str] = []
     first: dict[str, tuple[str, str]] = {}
     for name, part, axes in zip(names, pattern.split(), given, strict=False):

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.variables.array import Array, as_array
+from contad.variables.array import Array, as_array, as_objects
 from contad.variables.array_methods import Flat
 from contad.variables.boxes import box_up
-from contad.variables.creation import array as array_of, assignable, full as full_of, makes_arrays_of_variables
+from contad.variables.creation import array, assignable, full as full_of, makes_arrays_of_variables
 from contad.variables.dtypes import FLOAT, require_float64
 from contad.variables.number import Carrier, Number, map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
 from contad.variables.overlaps import forbid_writing
-from contad.variables.trees import holds_carriers
+from contad.variables.trees import holds_carriers, holds_number
 
 
 def _with_room(a: ArrayValue) -> ArrayValue:
@@ -119,7 +119,7 @@ def _of_variables(x: Nested, copy: bool, order: Option) -> ArrayValue:
         return as_array(x)
     if isinstance(x, np.ndarray) and (x.ndim == 0 or not makes_arrays_of_variables()):
         return box_up(x.copy(order) if copy else x)
-    return array_of(x)
+    return array(x)
 
 
 @functools.wraps(np.fromiter)
@@ -129,7 +129,7 @@ def fromiter(iterable: Any, dtype: Option, *args: Option, **options: Option) -> 
     if not holds_carriers(items):
         return np.fromiter(items, dtype, *args, **options)
     require_float64("np.fromiter", dtype)
-    return array_of(items)
+    return array(items)
 
 
 CONVERSIONS: dict[str, Function] = {
@@ -141,3 +141,39 @@ CREATIONS: dict[str, Function] = {name: _making(name, of) for name, of in CONVER
     for name in ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "eye", "identity", "arange",
                  "linspace", "logspace", "geomspace", "copy")
 }  # fmt: skip
+
+
+# ---- np.vectorize ----------------------------------------------------------------------------------------------------
+class Vectorized:
+    """np.vectorize(f), with f called for each element of arrays of variables."""
+
+    def __init__(self, pyfunc: Function, *args: Any, **options: Any) -> None:
+        self.of_numbers = np.vectorize(pyfunc, *args, **options)
+        self.of_objects = np.vectorize(pyfunc, *args, **options)
+        types = self.of_numbers.otypes
+        self.of_objects.otypes = types and "O" * len(types)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.of_numbers, name)
+
+    def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
+        if not holds_number((args, kwargs)):
+            return self.of_numbers(*args, **kwargs)
+        boxes = {name: _as_objects(x) for name, x in kwargs.items()}
+        result = self.of_objects(*map(_as_objects, args), **boxes)
+        return tuple(map(_as_array, result)) if isinstance(result, tuple) else _as_array(result)
+
+
+def stand_for_vectorized(x: np.vectorize, pyfunc: Function) -> Vectorized:
+    """What stands for an object that np.vectorize has made, with another function."""
+    new = Vectorized(pyfunc, x.otypes, None, x.excluded, x.cache, x.signature)
+    new.of_numbers.__doc__ = x.__doc__
+    return new
+
+
+def _as_objects(x: Nested) -> Nested:
+    return as_objects(x) if isinstance(x, (Array, Number)) else x
+
+
+def _as_array(z: Nested) -> Nested:
+    return array(z) if isinstance(z, np.ndarray) and z.dtype == object else z

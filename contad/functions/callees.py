@@ -18,6 +18,7 @@ import numpy as np
 from contad.compile.dispatchers import is_dispatcher
 from contad.errors import LostDerivativeError
 from contad.functions import reached
+from contad.functions.array_making import stand_for_vectorized
 from contad.functions.bound_names import CAN_BIND, bind_names
 from contad.functions.live_reads import LiveGlobals, LiveModule, Standing, is_of_module, weakly
 from contad.functions.memo import memo_for, memo_of
@@ -49,7 +50,6 @@ from contad.functions.stand_in_containers import (
 )
 from contad.functions.stand_in_objects import CALL, ObjectView, stand_for_namespace, user_of
 from contad.functions.user_call import AtVariables, OnNumbers
-from contad.functions.vectorized import stand_for_vectorized
 from contad.rules.function_names import looked_up
 from contad.variables.array import Array
 from contad.variables.creation import makes_arrays_of_variables

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from contad.functions.array_making import CONVERSIONS, CREATIONS
+from contad.functions.array_making import CONVERSIONS, CREATIONS, Vectorized
 from contad.functions.math_functions import OF_MATH
 from contad.functions.methods_of_arrays import shuffling
 from contad.functions.object_arrays import OF_LINALG, OF_OBJECTS
-from contad.functions.vectorized import Vectorized
 from contad.variables.open_types import Function
 
 

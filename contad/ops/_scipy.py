@@ -48,13 +48,13 @@ def lapack() -> ModuleType:
 
 @functools.cache
 def blas_function(name: str, *dtypes: np.dtype) -> Any:
-    """The function of BLAS of that name, which lacks its first letter, for arrays of these dtypes."""
+    """The BLAS function of that name without its first letter, for arrays of these dtypes."""
     return getattr(blas(), _letter_of(dtypes) + name)
 
 
 @functools.cache
 def lapack_function(name: str, *dtypes: np.dtype) -> Any:
-    """The function of LAPACK of that name, which lacks its first letter, for arrays of these dtypes."""
+    """The LAPACK function of that name without its first letter, for arrays of these dtypes."""
     return getattr(lapack(), _letter_of(dtypes) + name)
 
 
@@ -63,9 +63,9 @@ def _letter_of(dtypes: tuple[np.dtype, ...]) -> str:
 
 
 def _import_part(name: str) -> ModuleType:
-    """A part of scipy.linalg: itself, or the extension module that it takes its functions from.
+    """A part of scipy.linalg: the module, or the extension module that provides its functions.
 
-    That imports in a few milliseconds. The package around it takes a hundred, which a first gradient does not wait for.
+    The extension module imports in a few milliseconds. The package takes a hundred, which would delay a first gradient.
     """
     if "scipy.linalg" not in sys.modules:
         import scipy

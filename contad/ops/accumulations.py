@@ -13,7 +13,7 @@ _ZEROS = [[1.3, 0.0, 2.1], [0.0, 1.9, -1.1], [0.6, 0.0, 0.0]]  # one and several
 
 
 def along(a, axis):
-    """(a, axis) as NumPy accumulates it: flattened where no axis is given, and scalars with one axis.
+    """(a, axis) in the form that NumPy accumulates: flattened if no axis is given, and scalars with one axis.
 
     >>> along(np.ones((2, 3)), None)[0].shape
     (6,)
@@ -51,7 +51,7 @@ def cumsum(a, *, axis=None):
 @cumsum.structure("a")
 def cumsum_structure_a(a, *, axis=None):
     rows, k = along(np.arange(np.size(a)).reshape(np.shape(a)), axis)
-    lines = np.moveaxis(rows, k, -1).reshape(-1, rows.shape[k])  # the results lie as the elements do
+    lines = np.moveaxis(rows, k, -1).reshape(-1, rows.shape[k])  # results in the memory order of the elements
     if lines.shape[1] * lines.size > 20_000_000:
         return None
     later, earlier = np.tril_indices(rows.shape[k])
@@ -97,7 +97,7 @@ def linear_recurrence(a, b, *, axis=-1):
     array([ 1.,  3., 10.])
     """
     rows, z = np.moveaxis(a, axis, 0), np.moveaxis(np.array(b, dtype_beside(a, b)), axis, 0)
-    if z.ndim == 1:  # Python's floats are faster than NumPy's, one at a time
+    if z.ndim == 1:  # one at a time, Python's floats are faster than NumPy's
         last, found = 0.0, []
         for p, q in zip(rows.tolist(), z.tolist(), strict=True):
             last = p * last + q if last != 0.0 else q
@@ -154,7 +154,7 @@ def cumprod(a, *, axis=None):
 
     Shapes:  a (...) -> z (...); (n,) with axis=None.
     Domain:  every a, with zeros too.
-    Cost:    O(n) forward and reverse; by a cumulative sum, or a recurrence where a product is zero, tiny or infinite.
+    Cost:    O(n) forward and reverse; by a cumulative sum, or by a recurrence if a product is zero, tiny or infinite.
 
     >>> cumprod(np.array([1.5, 2.0, 3.0]))
     array([1.5, 3. , 9. ])
@@ -175,7 +175,7 @@ def cumprod_jvp(z, a_dot, a, *, axis=None):
 def cumprod_cotangent(z, z_bar, a, axis):
     """The cotangent of a in z = cumprod(a, axis)."""
     rows, k = along(a, axis)
-    if is_plain(a) and in_range(z):  # the derivative of a quotient is lost in the difference of large numbers
+    if is_plain(a) and in_range(z):  # on variables, the derivative of a quotient would cancel
         found = reverse_cumsum(z_bar * z, k) / rows
     else:
         found = scale(reverse_recurrence(rows, z_bar, k), previous(z, 1.0, k))

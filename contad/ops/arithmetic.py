@@ -101,7 +101,7 @@ def floor_divide_partials(z, x, y):
 
 @scalar_rule(ufunc=np.remainder, operator="mod", core=True, points=[(7.3, -1.7), (-3.1, 0.8)])
 def remainder(x, y):
-    """Remainder with the sign of the divisor, as the operator % of Python.
+    """Remainder with the sign of the divisor, like Python's operator %.
 
         z = x - y floor(x / y),     dz/dx = 1,     dz/dy = -floor(x / y)
 
@@ -131,9 +131,9 @@ def power(x, y):
         z = x^y,     dz/dx = y x^(y-1),     dz/dy = z log x
 
     Domain:  x > 0, or x <= 0 and y an integer; z is nan for x < 0 and any other y. For x < 0 there is no derivative in
-             y: dz/dy is nan (a constant exponent never asks for it). At x = 0, dz/dy = 0 for y >= 0; and dz/dx = 0 at
-             x = y = 0, where z = 1.
-    Ref:     DLMF 4.2(iv), 4.7. dz/dx is y z / x where y - 1 would lose digits of y.
+             y: dz/dy is nan (a constant exponent does not need it). At x = 0, dz/dy = 0 for y >= 0; and dz/dx = 0 at x
+             = y = 0, where z = 1.
+    Ref:     DLMF 4.2(iv), 4.7. dz/dx is computed as y z / x if y - 1 would lose digits of y.
 
     >>> power(2.0, 3.0)
     8.0

@@ -1,4 +1,4 @@
-"""NumPy functions that make arrays to assign to, like a given one, and functions that assign to arrays."""
+"""NumPy functions that create an array like a given one, and functions that assign to arrays."""
 
 
 import numpy as np
@@ -13,12 +13,12 @@ from contad.variables.open_types import Function, Option, Value
 
 # ---- arrays like a given one -----------------------------------------------------------------------------------------
 def like(function: Function, x: Value, dtype: Option, order: Option, shape: Option, fill: Value) -> Value:
-    """An array of the level of x, or of `fill` if that is higher, to assign to; a plain one for another dtype."""
+    """An assignable array of the level of x, or of `fill` if that is higher; a plain array for other dtypes."""
     plain = None if isinstance(x, Carrier) or numbers_in(x) else np.asarray(x).dtype
     if dtype is None and plain is not None and plain.kind in "iub":
         dtype = plain
     if dtype is not None and np.dtype(dtype) != np.float64:
-        cut = map_numbers(primal, fill) if np.dtype(dtype).kind in "iub" else fill  # a constant, as of astype(int)
+        cut = map_numbers(primal, fill) if np.dtype(dtype).kind in "iub" else fill  # a constant, like astype(int)
         return np.full_like(peek(x), cut, dtype, order, shape=shape)
     zeros = np.zeros_like(peek(x), dtype=np.float64, order=order, shape=shape)
     z = owner_of(find_exported_name(function), numbers_in([x, fill])).writable(zeros)
@@ -28,7 +28,7 @@ def like(function: Function, x: Value, dtype: Option, order: Option, shape: Opti
 
 
 def constant_like(function: Function, fill: float) -> None:
-    """Declare np.zeros_like and its kin."""
+    """Declare np.zeros_like and similar functions."""
 
     def implementation(
         a: Value, dtype: Option = None, order: Option = "K", subok: Option = True, shape: Option = None, *,
@@ -55,7 +55,7 @@ def full_like(
 
 # ---- assignment ------------------------------------------------------------------------------------------------------
 def store(function: Function, destination: Value, write: Write, y: Value) -> None:
-    """Write y into the destination by NumPy's own function, which an array of floats refuses."""
+    """Write y into the destination by NumPy's own function; refuse arrays of floats."""
     if isinstance(destination, Array):
         destination._write(write, y)
     elif isinstance(destination, np.ndarray) and destination.dtype == object:
@@ -71,7 +71,7 @@ def store(function: Function, destination: Value, write: Write, y: Value) -> Non
 def copyto(dst: Value, src: Value, casting: Option = "same_kind", where: Option = True) -> None:
     """Assign src, broadcast, to the destination where a mask holds."""
     mask = map_numbers(primal, where)
-    if casting == "unsafe" and isinstance(dst, np.ndarray) and dst.dtype.kind in "iub":  # as np.full_like calls it
+    if casting == "unsafe" and isinstance(dst, np.ndarray) and dst.dtype.kind in "iub":  # as from np.full_like
         np.copyto(dst, map_numbers(primal, src), casting, mask)
         return
     store(np.copyto, dst, lambda a, y: np.copyto(a, y, casting=casting, where=mask), src)
@@ -81,7 +81,7 @@ def copyto(dst: Value, src: Value, casting: Option = "same_kind", where: Option 
 def put(a: Value, ind: Value, v: Value, mode: Option = "raise") -> None:
     """Assign v, repeated as needed, at flat positions."""
     if not np.size(v) and np.size(a):
-        return  # NumPy does not look at the positions then
+        return  # NumPy ignores the positions then
     places = map_numbers(primal, ind)
     store(np.put, a, lambda a, y: np.put(a, places, y, mode), v)
 

@@ -29,8 +29,8 @@ def banded_solution(ab, b, *, lower, upper):
 
         z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     ab_bar: -b_bar z^T in the band
 
-    Shapes:  ab (lower + upper + 1, n), b (n,) or (n, k) -> z like b. What ab holds outside the matrix is not read.
-    Domain:  a that is not singular.
+    Shapes:  ab (lower + upper + 1, n), b (n,) or (n, k) -> z like b. Elements of ab outside the matrix are not read.
+    Domain:  nonsingular a.
     Raises:  LinAlgError if a is singular, ValueError if the shapes do not fit.
     Cost:    O(n (lower + upper)^2) forward, O(n k (lower + upper)) in reverse from the saved factors.
     Ref:     Giles (2008), section 2.3.1, on the elements of the band.
@@ -81,14 +81,14 @@ def banded_solution_jvp(z, ab_dot, b_dot, ab, b, saved, *, lower, upper):
     ]
 )
 def positive_banded_solution(ab, b, *, lower):
-    """The solution of a z = b for a positive definite banded matrix, of which ab holds one half of the band.
+    """The solution of a z = b for a positive definite banded matrix; ab holds one half of the band.
 
         z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-1 z_bar,
-        ab_bar: -b_bar z^T, with what it has in the other half added, in the half of the band
+        ab_bar: -b_bar z^T in the half of the band, with the other half added
 
-    Shapes:  ab (width + 1, n), the lower half of the band (lower) or the upper one, b (n,) or (n, k) -> z like b. What
-             ab holds outside the matrix is not read.
-    Domain:  a that is positive definite.
+    Shapes:  ab (width + 1, n), the lower half of the band (lower) or the upper one, b (n,) or (n, k) -> z like b.
+             Elements of ab outside the matrix are not read.
+    Domain:  positive definite a.
     Raises:  LinAlgError if a is not positive definite, ValueError if the shapes do not fit.
     Cost:    O(n width^2) forward, O(n k width) in reverse from the saved factor.
     Ref:     Giles (2008), section 2.3.1, on the elements of the band.
@@ -116,7 +116,7 @@ def positive_banded_solution_common(z, z_bar, ab, b, saved, *, lower):
 
 
 def positive_banded_back(ab, z_bar, factor, lower):
-    """The cotangent of b, by the factor of the value where it is one of numbers."""
+    """The cotangent of b, from the saved factor if it consists of numbers."""
     if factor is not None and are_numbers(ab, z_bar):
         found = factor.solve(z_bar)
         if all_finite(found):
@@ -142,7 +142,7 @@ def positive_banded_solution_jvp(z, ab_dot, b_dot, ab, b, saved, *, lower):
 
 
 def whole_band(half, lower):
-    """The band of a symmetric matrix, of one half of it."""
+    """The band of a symmetric matrix, from one half of it."""
     width = len(half) - 1
     if lower:  # row d: the diagonal -d
         return np.stack([*(move_rows(half[d], -d) for d in range(width, 0, -1)), *(half[d] for d in range(width + 1))])
@@ -151,7 +151,7 @@ def whole_band(half, lower):
 
 
 def half_of_band(band, lower):
-    """One half of a band, to which the other half is added: the transpose of `whole_band`."""
+    """One half of a band with the other half added: the transpose of `whole_band`."""
     width = len(band) // 2
     if lower:
         return np.stack([band[width], *(band[width + d] + move_rows(band[width - d], d) for d in range(1, width + 1))])
@@ -177,7 +177,7 @@ def banded_back(ab, z_bar, factor, lower, upper):
 
 
 def move_rows(x, k):
-    """x with its rows moved up by k (down by -k), zeros where none is left.
+    """x with its rows moved up by k (down by -k), filled with zeros.
 
     >>> move_rows(np.array([1.0, 2.0, 3.0]), 1), move_rows(np.array([1.0, 2.0, 3.0]), -2)
     (array([2., 3., 0.]), array([0., 0., 1.]))
@@ -211,7 +211,7 @@ def band_of_product(x, y, lower, upper):
 
 
 def _band_of_numbers(x, y, lower, upper):
-    """The same of two vectors of numbers, each row where it lies."""
+    """The same for two vectors of numbers, row by row in place."""
     n = len(x)
     band = np.zeros((lower + upper + 1, n))
     for d in range(lower + upper + 1):

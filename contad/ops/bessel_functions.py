@@ -1,4 +1,4 @@
-"""Bessel functions, with derivatives in the order too."""
+"""Bessel functions, with derivatives in the order as well."""
 
 import math
 

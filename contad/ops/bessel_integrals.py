@@ -1,4 +1,4 @@
-"""Bessel functions' derivatives in the order, to any number, by Schlaefli's integrals through a saddle point."""
+"""Derivatives of any order of Bessel functions in their order, by Schlaefli's integrals through a saddle point."""
 
 import math
 
@@ -15,7 +15,7 @@ FALL = 42.0  # integrands are followed down to e^-42 of their largest value
 
 # ---- values on arrays ------------------------------------------------------------------------------------------------
 def _ive_derivative(n, m, v, x):
-    """The main part alone, which is all for whole orders that are not differentiated."""
+    """Only the main part, which suffices for integer orders that are not differentiated."""
     v, x = np.asarray(v), np.asarray(x)
     if np.ndim(n) or np.ndim(m) or n > 0.5 or (v != np.rint(v)).any() or not (x > 0.0).all():
         return _each_ive(n, m, v, x)
@@ -74,7 +74,7 @@ def _kve_derivative(n, m, v, x):
 
 
 def _reach_below(n, x):
-    """No less than the distance of the peak to where the integrand of K has fallen; it curves by x or more."""
+    """An upper bound of the distance over which the integrand of K falls from its peak; its curvature is at least x."""
     return 2.0 * n / x + (2.0 * FALL / x) ** 0.5
 
 
@@ -87,7 +87,7 @@ def _each_kve(n, m, v, x):
 
 
 def _gauss(panels):
-    """Gauss's rule in so many panels of (0, 1): the nodes and their weights."""
+    """Gauss's rule on (0, 1), divided into `panels` panels: the nodes and their weights."""
     for p in range(panels):
         for node, weight in zip(NODES, WEIGHTS, strict=True):
             for s in (-node, node):
@@ -298,7 +298,7 @@ def yv_derivative_partials(z, n, v, x):
 
 
 def _at_zero(n, m, v):
-    """What a function of the first kind, or the m-th derivative of the scaled one, tends to at 0."""
+    """The limit at 0 of a function of the first kind, or of the m-th derivative of the scaled one."""
     if v > m:
         return 0.0
     if n > 0 or v != math.floor(v):
@@ -344,14 +344,14 @@ def _cut(n, m, v, x, a, modified):
             for s in (-node, node):
                 u = start + half * (2.0 * p + 1.0 + s)
                 fall = _cosh(u) + 1.0 if modified else _sinh(u)
-                # the imaginary part, as the real part of -i times it
+                # the imaginary part, as the real part of its product with -i
                 part = _real_part(n, -u, -math.pi, m, -_cosh(u) - 1.0, 0.0, -math.pi * (order + 0.5))
                 total += weight * part * _exp(-x * fall - v * u)
     return half * total
 
 
 def _reach(v, x, a, modified):
-    """Where in (a, inf) v u - x cosh u, or v u - x sinh u, is at most 42 below its largest value."""
+    """The part of (a, inf) where v u - x cosh u, or v u - x sinh u, is at most 42 below its largest value."""
     peak = a
     if v > 0.0:
         peak = max(a, math.asinh(v / x) if modified else math.acosh(max(v / x, 1.0)))
@@ -378,7 +378,7 @@ def _reach(v, x, a, modified):
     return start, high
 
 
-# ---- what overflows to inf -------------------------------------------------------------------------------------------
+# ---- overflow to inf -------------------------------------------------------------------------------------------------
 def _exp(x):
     return math.exp(x) if x < 709.7 else math.inf
 

@@ -55,13 +55,13 @@ def beta(a, b):
 
 @beta.partials
 def beta_partials(z, a, b):
-    # psi(b) - psi(a + b) underflows where z is large, for |a| << |b|: there it is -a trigamma(b)
+    # psi(b) - psi(a + b) underflows where z is large, for |a| << |b|; there it equals -a trigamma(b)
     p = -z * polygamma_difference(0.0, a, b)
     q = -z * polygamma_difference(0.0, b, a)
     r = select(absolute(b) < 1e-150 * absolute(a), -(z * b) * trigamma(a), p)
     s = select(absolute(a) < 1e-150 * absolute(b), -(z * a) * trigamma(b), q)
-    # where a + b is a pole, z = 0 times an infinite psi: there Gamma(a + b) is reflected, 1 / Gamma(c) being
-    # sin(pi c) Gamma(1 - c) / pi, and with it Gamma(a) Gamma(b) Gamma(1 - c) = pi beta(a, 1 - c) / sin(pi b)
+    # where a + b is a pole, z = 0 meets an infinite psi: Gamma(a + b) is reflected there, 1 / Gamma(c) being sin(pi c)
+    # Gamma(1 - c) / pi, and with it Gamma(a) Gamma(b) Gamma(1 - c) = pi beta(a, 1 - c) / sin(pi b)
     c = a + b
     pole = z == 0.0 and c <= 0.0
     d = select(pole, 1.0 - c, 1.0)
@@ -107,15 +107,15 @@ def betaln_partials(z, a, b):
 
 
 # ---- positive arguments, and a slightly negative one -----------------------------------------------------------------
-# Three ranges: gamma functions where both are below 10, Stirling's series for the ratio of two of them where one is,
-# and for all of them where none is. Large powers are divided before they are taken.
+# Three ranges: gamma functions if both arguments are below 10; Stirling's series for the ratio of two gamma functions
+# if one is, and for all three if none is. Bases are divided before large powers are taken.
 def _regular(a, b):
     """Whether a and b are finite and neither is a pole."""
     return abs(a) + abs(b) < math.inf and (a > 0.0 or a != math.floor(a)) and (b > 0.0 or b != math.floor(b))
 
 
 def _direct(a, b):
-    """Whether one of the ranges holds a and b: beside a large one, the other may be negative."""
+    """Whether one of the ranges covers a and b: if one is large, the other may be negative."""
     low, c = min(a, b), a + b
     return low > 0.0 or (low > -10.0 and max(a, b) >= 10.0 and c >= 10.0 and -low * math.log(c) < MAX_LOG - 1.0)
 
@@ -147,12 +147,12 @@ def _betaln(a, b):
 
 
 def shape_shift(a):
-    """Gamma(a) is Gamma(a + 1) / a where a is small, as the derivatives of 1 / a would cancel."""
+    """The shift for small a, Gamma(a) = Gamma(a + 1) / a, because the derivatives of 1 / a would cancel."""
     return 1.0 if a < 2.0 else 0.0
 
 
 def log1pmx_of_ratio(u, ratio):
-    """log(1 + u) - u, given 1 + u as well, which u loses where it is small."""
+    """log(1 + u) - u, given 1 + u as well, which loses digits of a small u."""
     if 0.1 < ratio < 1e10:
         return log1pmx.function(u)
     return math.log(ratio) - u if ratio > 0.0 else -math.inf

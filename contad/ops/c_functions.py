@@ -1,4 +1,4 @@
-"""Functions that C's math.h and NumPy have beside the elementary ones: fmod, fdim, fma, ldexp."""
+"""Further functions of C's math.h and NumPy: fmod, fdim, fma, ldexp."""
 
 import math
 
@@ -71,7 +71,7 @@ def ldexp(x, n):
     if math.isnan(n):
         return n
     n = round(min(max(n, -5000.0), 5000.0))
-    for step in (-1000, 1000):  # at most five times: a power of two at once may not be a number
+    for step in (-1000, 1000):  # at most five times, because 2^n itself may overflow
         while n * step > 0 and abs(n) > 1000:
             x *= 2.0**step
             n -= step
@@ -90,7 +90,7 @@ def fma(x, y, a):
         z = x y + a,     dz/dx = y,     dz/dy = x,     dz/da = 1
 
     Domain:  every x, y and z.
-    Ref:     Dekker's product without error, where no part of it overflows or underflows; else rounded twice.
+    Ref:     Dekker's exact product, if no part of it overflows or underflows; otherwise rounded twice.
 
     >>> fma(0.1, 10.0, -1.0)
     5.551115123125783e-17

@@ -24,7 +24,7 @@ def cut(a, axis, start, stop=None):
 # ---- differences -----------------------------------------------------------------------------------------------------
 @implements(np.diff, layout="own")
 def diff(a, n=1, axis=-1, prepend=NO_VALUE, append=NO_VALUE):
-    """Differences of neighbours along an axis, n times, between two given pieces."""
+    """Differences of neighbours along an axis, n times, with optional elements before and after."""
     if n < 0:
         raise ValueError(f"np.diff: n must be at least 0, got {n}")
     a = as_array(a)
@@ -79,7 +79,7 @@ def _along(f, spacing, axis, edge_order):
     if uniform:
         inner = (cut(f, axis, 2) - cut(f, axis, 0, -2)) / (2.0 * h[0])
     else:
-        # from the elements, as NumPy: of the two slopes at an infinite element one would be inf, one -inf
+        # from the elements, like NumPy: of the two slopes at an infinite element, one would be inf and one -inf
         left, right = h[:-1], h[1:]
         inner = _times(cut(f, axis, 0, -2), -right / (left * (left + right)), axis)
         middle, weight = cut(f, axis, 1, -1), _column((right - left) / (left * right), f, axis)
@@ -106,7 +106,7 @@ def _times(a, h, axis):
 
 @implements(np.unwrap, layout="own")
 def unwrap(p, discont=None, axis=-1, *, period=2.0 * np.pi):
-    """Angles without jumps: to each a multiple of the period is added, which is a constant."""
+    """Angles without jumps: each gets a multiple of the period added, which is a constant."""
     p = as_array(p)
     if isinstance(period, Carrier) or isinstance(discont, Carrier):
         raise UnsupportedError("np.unwrap: discont and period must be constants; contad.value_of gives their values")
@@ -127,7 +127,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
         x = as_array(x)
         h = diff(x, axis=axis if x.ndim > 1 else -1)
         h = _column(h, y, k) if x.ndim == 1 else h
-    return np.sum(h * (cut(y, k, 1) + cut(y, k, 0, -1)) / 2.0, axis=axis)  # of x there may be more axes than of y
+    return np.sum(h * (cut(y, k, 1) + cut(y, k, 0, -1)) / 2.0, axis=axis)  # x may have more axes than y
 
 
 # ---- sums by position ------------------------------------------------------------------------------------------------
@@ -175,9 +175,9 @@ def interp(x, fp, *, xp, left=None, right=None):
         z_dot = s_j x_dot + interp(x, fp_dot),     x_bar = s_j z_bar,     fp_bar is z_bar shared between both ends
 
     Shapes:  x (...), fp (n,), xp (n,) increasing constants -> z (...).
-    Domain:  outside of xp, z is fp_0 or fp_{n-1}, or the constant left or right, and x_bar = 0. At a point of xp the
-             derivative is that of the piece on its right; at the last one, of the piece on its left. np.interp takes
-             variables as xp, left and right as well: see `interp_of_points`.
+    Domain:  outside xp, z is fp_0 or fp_{n-1}, or the constant left or right, and x_bar = 0. At a point of xp the
+             derivative is that of the piece on its right, and at the last point that of the piece on its left.
+             np.interp also accepts variables as xp, left and right: see `interp_of_points`.
     Cost:    O(log n) for each x, and O(n) in reverse; saves nothing.
 
     >>> interp(np.array([1.5]), np.array([0.0, 10.0, 30.0]), xp=np.array([0.0, 1.0, 2.0]))
@@ -202,12 +202,12 @@ def interp_jvp(z, x_dot, fp_dot, x, fp, *, xp, left=None, right=None):
 
 
 def at_end(value):
-    """The tangent of the value beyond one end: 0.0 where it is a constant, and None where it follows fp."""
+    """The tangent of the value beyond one end: 0.0 for a constant, and None if the value follows fp."""
     return None if value is None else 0.0
 
 
 def _piece(x, xp):
-    """For each x, the piece j of the table that it falls in, and whether it lies in the table."""
+    """For each x, the piece j of the table that contains it, and whether x is inside the table."""
     v, table = np.asarray(plain(x)), np.asarray(xp, dtype_beside(x))
     j = np.clip(np.searchsorted(table, v, side="right") - 1, 0, max(len(table) - 2, 0))
     return j, (v >= table[0]) & (v <= table[-1]) & (len(table) > 1), table
@@ -227,7 +227,7 @@ def slope(x, fp, xp):
 
 
 def interp_cotangent(z_bar, x, shape, xp, left, right):
-    """The cotangent of fp: z_bar in shares by the distance to both ends of the piece."""
+    """The cotangent of fp: z_bar shared between both ends of the piece by distance."""
     j, inside, table = _piece(x, xp)
     v = np.asarray(plain(x))
     n = len(table)
@@ -244,7 +244,7 @@ def interp_cotangent(z_bar, x, shape, xp, left, right):
 
 
 def _in_one_period(x, xp, fp, period):
-    """The arguments of np.interp in one period, with a point more on both sides; the period is a constant."""
+    """The arguments of np.interp in one period, with an extra point on both sides; the period is a constant."""
     if isinstance(lower_constants(period), Carrier):
         raise UnsupportedError("np.interp: period must be a constant; contad.value_of gives its value")
     if period == 0:
@@ -262,7 +262,7 @@ def _in_one_period(x, xp, fp, period):
 
 @implements(np.interp)
 def interp_of_points(x, xp, fp, left=None, right=None, period=None):
-    """np.interp: the rule, or operations on the pieces where the points or the ends are variables."""
+    """np.interp: the rule, or operations on the pieces if the points or the ends are variables."""
     if period is not None:
         x, xp, fp = _in_one_period(x, xp, fp, period)
         left = right = None
@@ -286,7 +286,7 @@ def interp_of_points(x, xp, fp, left=None, right=None, period=None):
     steps = 0.0 if n == 1 else (fp[k] - fp[j]) / (xp[k] - xp[j])
     z = fp[j] + steps * (x - xp[j])
     lost = observe(np.isnan, z) & ~observe(np.isnan, x)
-    if np.any(lost):  # at equal points, and beside an infinite one, where NumPy tries from the other end of the piece
+    if np.any(lost):  # at equal points and next to infinite ones, NumPy tries the other end of the piece
         other = fp[k] + steps * (x - xp[k])
         z = np.where(lost, np.where(observe(np.equal, x, xp[at]), fp[at], other), z)
     z = np.where(observe(np.less, x, xp[0]), fp[0] if left is None else left, z)

@@ -1,4 +1,4 @@
-"""The factor of a positive definite matrix as LAPACK leaves it, and systems with the matrix that has the factor."""
+"""Cholesky factors in LAPACK's storage, and systems with the factored matrix."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from contad.ops.triangular_factors import (
 from contad.rules.array_rule import array_rule
 from contad.variables.dtypes import dtype_beside
 
-# what is above the diagonal is not read of a lower factor, nor what is below it of an upper one
+# of a factor only its own triangle is read
 _S, _T = [[4.3, 0.2, 0.7], [0.6, 3.9, -0.8], [-0.8, 0.5, 2.6]], [[2.2, 0.5, 0.6], [-0.7, 3.1, 0.7], [0.3, 0.4, 1.8]]
 _C, _D = [[1.3, 9.0, 0.7], [0.4, 1.9, 8.0], [-1.1, 0.7, 2.2]], [[0.9, 0.3, -0.2], [0.8, -1.4, 0.6], [0.5, 1.2, 1.7]]
 _E, _B = [[1.3, 0.4, -1.1], [9.0, 1.9, 0.7], [0.7, 8.0, 2.2]], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
@@ -34,10 +34,10 @@ _E, _B = [[1.3, 0.4, -1.1], [9.0, 1.9, 0.7], [0.7, 8.0, 2.2]], [[0.6, 1.7], [-0.
     points=[(_S, {"lower": True}), (_S, {"lower": False}), ([_S, _T], {"lower": True}), ([[2.3]], {"lower": False})]
 )
 def filled_cholesky_factor(a, *, lower):
-    """The Cholesky factor of a in the triangle that is read, a in the other; contad.scipy.linalg.cho_factor calls it.
+    """The Cholesky factor of a in one triangle, and a in the other; contad.scipy.linalg.cho_factor calls it.
 
-        z: c, a = c c^T, and above it a where c is to be `lower`, else c, a = c^T c, and below it a
-        z_dot, a_bar: those of cholesky_factor in the triangle that is read, in the other one a_dot and z_bar
+        z: if `lower`, c with a = c c^T, and above it a; otherwise c with a = c^T c, and below it a
+        z_dot, a_bar: those of cholesky_factor in the triangle of c, and a_dot and z_bar in the other
 
     Shapes:  a (..., n, n) -> z (..., n, n).
     Domain:  positive definite a.
@@ -51,7 +51,7 @@ def filled_cholesky_factor(a, *, lower):
     """
     check_square("cho_factor", a)
     if are_matrices(a) and a.size:
-        z, minor = lapack().dpotrf(a.T, lower=not lower, clean=0)  # rows are columns to LAPACK
+        z, minor = lapack().dpotrf(a.T, lower=not lower, clean=0)  # LAPACK sees rows as columns
         if minor > 0:
             raise np.linalg.LinAlgError(f"{minor}-th leading minor of the array is not positive definite")
         return z.T
@@ -65,7 +65,7 @@ def filled_cholesky_factor_vjp_a(z, z_bar, a, *, lower):
 
 
 def pull_filled(z, z_bar, lower):
-    """The cotangent of the matrix; an upper factor is turned."""
+    """The cotangent of the matrix; an upper factor is transposed first."""
     z, z_bar = turn(z, not lower), turn(z_bar, not lower)
     if are_matrices(z, z_bar) and 0 < len(z) <= BLOCK:
         found = pull_numbers(z, z_bar)
@@ -81,7 +81,7 @@ def filled_cholesky_factor_jvp(z, a_dot, a, *, lower):
 
 
 def push_filled(z, a_dot, lower):
-    """The tangent of the factor; an upper one is turned."""
+    """The tangent of the factor; an upper one is transposed first."""
     z, a_dot = turn(z, not lower), turn(a_dot, not lower)
     return turn(cholesky_tangent(lower_part(z), a_dot) + upper_part(a_dot, 1), not lower)
 
@@ -98,10 +98,10 @@ def cholesky_solution(c, b, *, lower):
     """The solution of a z = b for a = c c^T, c `lower`, or a = c^T c; contad.scipy.linalg.cho_solve calls it.
 
         c h = b, c^T z = h,     z_dot = a^-1 (b_dot - a_dot z),     u = c^-1 z_bar,     b_bar = c^-T u,
-        c_bar = -(z u^T + b_bar h^T) in the triangle that is read, for a lower c; the transposed of it for an upper one
+        c_bar = -(z u^T + b_bar h^T) in the triangle of a lower c, and its transpose for an upper one
 
     Shapes:  c (..., n, n), b (n,) or (..., n, k) -> z like b; the stacks broadcast.
-    Domain:  a c without a zero on its diagonal.
+    Domain:  c with a nonzero diagonal.
     Raises:  LinAlgError if c is singular or not square, ValueError if the lengths differ.
     Cost:    O(n^2 k) forward, twice that in reverse; saves h.
     Ref:     Giles (2008), section 2.3.1, for each of the two systems.
@@ -153,7 +153,7 @@ def pull_solved(z, common, c, b, lower):
     half, half_bar, b_bar = common
     ndim = np.ndim(b)
     is_one = ndim == 1 and half.__class__ is z.__class__ is np.ndarray and are_matrices(c, half_bar, b_bar)
-    if is_one and len(c) <= MASKED:  # in few calls
+    if is_one and len(c) <= MASKED:  # small: use few calls
         total = z[:, None] * half_bar.T + b_bar * half
         total *= subtracted_triangle(len(c), True, False)
         if all_finite(total):

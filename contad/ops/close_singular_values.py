@@ -1,8 +1,8 @@
-"""Singular vectors as eigenvectors of ((0, a), (a^T, 0)), so that `close_values` decides for both.
+"""Singular vectors as eigenvectors of ((0, a), (a^T, 0)), so that `close_values` handles both.
 
-Its eigenvalues are s, -s, and 0 for what is outside of the shorter side; its eigenvectors (u, v), (u, -v) and (e, 0),
-the first two over the root of 2. Only those of s have a cotangent: the gaps are s_j - s_i, s_j + s_i and s_j, and no
-square of a singular value is taken.
+Its eigenvalues are s, -s, and 0 for the excess of the longer side. Its eigenvectors are (u, v), (u, -v) and (e, 0), the
+first two divided by the square root of 2. Only those of s have a cotangent: the gaps are s_j - s_i, s_j + s_i and s_j,
+and no singular value is squared.
 """
 
 import numpy as np
@@ -23,11 +23,11 @@ from contad.ops.close_values import (
 
 ROOT = np.sqrt(2.0)
 _ROUNDING = 2.0**-52
-UNSIGNED = 4.0 * _ROUNDING  # for each of k: a singular value of this share of the largest one is 0 up to rounding
+UNSIGNED = 4.0 * _ROUNDING  # times k: a singular value below this fraction of the largest is 0 up to rounding
 
 
 def double_values(s, outside):
-    """The eigenvalues, with so many of 0."""
+    """The eigenvalues, including `outside` zeros."""
     return np.concatenate((s, -s, np.zeros(outside)))
 
 
@@ -52,16 +52,16 @@ def double_rates(c, outside):
 
 
 def double_sizes(u_bar, v_bar, n):
-    """The sizes of the columns of y_bar, of which all but the first are 0."""
+    """The sizes of the columns of y_bar; only the first ones are not 0."""
     found = np.zeros(n)
     found[: u_bar.shape[1]] = ROOT * np.maximum(column_sizes(u_bar), column_sizes(v_bar))
     return found
 
 
 def first_of_doubles(w, p, d, sizes, k):
-    """`first_of_pairs`, where a pair (u, v) and (u, -v) of one singular value does not matter.
+    """`first_of_pairs`, ignoring the pair (u, v) and (u, -v) of one singular value.
 
-    The sign of a singular value that is 0 up to rounding is unknown, so its own derivative is.
+    The sign of a singular value that is 0 up to rounding is unknown, and so is its derivative.
     """
     x, error = first_of_pairs(w, p, d, sizes)
     for j in range(k):
@@ -72,11 +72,11 @@ def first_of_doubles(w, p, d, sizes, k):
 
 
 def is_singular_right(s, left, right, outside, u_bar, s_bar, v_bar, again):
-    """Whether six digits are left of the cotangent of a matrix, or where it is differentiated `again` of that."""
+    """Whether six digits are left of the cotangent of a matrix, or with `again` of its derivative."""
     k = s.size
     w, p = double_values(s, outside.shape[0]), double_cotangents(left, right, outside)
     d, sizes = np.zeros(w.size), double_sizes(u_bar, v_bar, w.size)
-    d[:k], d[k : 2 * k] = 0.5 * s_bar, -0.5 * s_bar  # half of it for each of s and -s
+    d[:k], d[k : 2 * k] = 0.5 * s_bar, -0.5 * s_bar  # half for s and half for -s
     x, error = first_of_doubles(w, p, d, sizes, k)
     if again:
         if np.any(free_zeros(s, outside.shape[0] > 0)):
@@ -127,26 +127,26 @@ def along_matrix(factors, first, second, a_dot):
 
 
 def free_zeros(s, has_outside):
-    """The values that are 0, unless there is one only, and no vector outside of its own: it passes 0 smoothly."""
+    """The values that are 0; none if there is only one and no excess, because it then passes through 0 smoothly."""
     zero = s == 0.0
     return zero & (has_outside | (np.sum(zero, axis=-1, keepdims=True) > 1))
 
 
 def block_of_zeros(u, zero, v, a_dot):
-    """The part of a_dot between left and right vectors of values that are 0, those outside of u and v among them."""
+    """The block of a_dot between left and right vectors of zero singular values, including those outside u and v."""
     u, v = (np.where(zero[..., None, :], 0.0, x) for x in (u, v))
     block = a_dot - u @ (np.swapaxes(u, -1, -2) @ a_dot)
     return block - (block @ v) @ np.swapaxes(v, -1, -2)
 
 
 def are_moved(u, zero, v, a_dot):
-    """Whether that part is more than rounding, for each matrix of a stack."""
+    """Whether that block is larger than rounding, for each matrix of a stack."""
     moving, size = (np.max(np.abs(x), axis=(-2, -1), initial=0.0) for x in (block_of_zeros(u, zero, v, a_dot), a_dot))
     return moving > NEAR * size
 
 
 def rates_of_zeros(u, zero, v, a_dot):
-    """How values of 0 move away from it along a_dot: by the singular values of that block of it; 0 up to rounding."""
+    """The rates at which zero singular values grow along a_dot: the singular values of that block; 0 up to rounding."""
     block, count = block_of_zeros(u, zero, v, a_dot), np.sum(zero)
     if not np.all(np.isfinite(block)):
         return np.full(count, np.nan)
@@ -155,7 +155,7 @@ def rates_of_zeros(u, zero, v, a_dot):
 
 
 def move_zeros(z_dot, z, a_dot):
-    """The tangents of singular vectors and values, of which those that are 0 move to the side to which a_dot points."""
+    """The tangents of singular vectors and values; zero values move to the side to which a_dot points."""
     (m, n), moved = a_dot.shape[-2:], z_dot.copy()
     for k in np.ndindex(z.shape[:-2]):
         zero = free_zeros(z[k][m], m != n)
@@ -165,11 +165,12 @@ def move_zeros(z_dot, z, a_dot):
 
 
 def part_zero(u, s, v, first, second, a_dot):
-    """(the change of the cotangent among vectors of singular values 0, `second` without it).
+    """(the change of the cotangent among vectors of zero singular values, `second` without it).
 
-    These vectors are any: u and v turn by themselves, and values move away from 0 by the singular values of the block
-    b of a_dot. The cotangents of a function that has a second derivative are 0 and grow by one multiple of these, and
-    that of a by this multiple of b. It is nan where a rate is too small to tell it, and where there is more than one.
+    These vectors are arbitrary: u and v may rotate, and the values grow at the rates of the singular values of the
+    block b of a_dot. If a function has a second derivative, its cotangents there are 0 and grow by a common multiple of
+    these rates, and the cotangent of a grows by this multiple of b. The result is nan if a rate is too small to
+    determine the multiple, or if the multiples differ.
     """
     zero, block = free_zeros(s, len(u) > len(v)), np.zeros(a_dot.shape)
     if not np.any(zero):

@@ -1,12 +1,12 @@
-"""Spectra whose values are close: every derivative is right to six digits, or nan.
+"""Spectra with close values: every derivative is right to six digits, or nan.
 
-Two vectors turn into each other at the rate c_ij / (w_j - w_i). A function that does not depend on the choice of
-vectors multiplies this rate by a difference that is as small as the gap, of which rounding leaves few digits. What
-rounding may change is estimated here, beside the size that a derivative has where all gaps are as large as the values.
+Two vectors rotate into each other at the rate c_ij / (w_j - w_i). A function that does not depend on the choice of
+vectors multiplies this rate by a difference as small as the gap, which has few digits left after rounding. This module
+estimates the rounding error, relative to the size that a derivative would have if all gaps were as large as the values.
 
-These functions take one matrix of numbers each; `contad.kernels.close_spectra` has them for compiled code. In
-f_ij = 1 / (w_j - w_i) the column j is that of the vector whose cotangent takes part. No gap between two other vectors
-is divided by, however small it is.
+Each function takes one matrix of numbers; `contad.kernels.close_spectra` has the same for compiled code. In f_ij = 1 /
+(w_j - w_i), column j belongs to the vector with the cotangent. Gaps between vectors without cotangents are never used
+as divisors.
 """
 
 import ctypes
@@ -16,20 +16,20 @@ import numpy as np
 
 from contad.variables.dtypes import float64_only
 
-LEAST = 4.0 * 2.0**-52 / 1e-6  # a gap of this share of the largest value leaves six digits of what is divided by it
-CLOSE = 1e-4  # gaps of this share leave digits enough of what is divided by their squares
-NEAR = 1e-13  # values that differ by less than this share of the largest one count as equal
-UNEVEN = 1e-8  # cotangents that differ by less than this share of the largest one count as equal
-DOUBLE = float64_only("what counts as equal, and what leaves six digits, is told in units of double precision")
+LEAST = 4.0 * 2.0**-52 / 1e-6  # a gap of this fraction of the largest value leaves six digits after division
+CLOSE = 1e-4  # gaps of this fraction leave enough digits after division by their squares
+NEAR = 1e-13  # values that differ by less than this fraction of the largest count as equal
+UNEVEN = 1e-8  # cotangents that differ by less than this fraction of the largest count as equal
+DOUBLE = float64_only("equality and the digits that are left are measured in units of double precision")
 LOST: set[int] = set()  # threads whose reverse sweep met a cotangent without six digits
-BARRED: set[int] = set()  # those that met one of which forward mode knows no more
-LOSSES = (ctypes.c_int64 * 1)()  # how often that was: machine code that Python calls looks at this word
+BARRED: set[int] = set()  # threads that met one for which forward mode has no more digits
+LOSSES = (ctypes.c_int64 * 1)()  # the number of losses, a word that machine code reads
 
 
 def note_lost(barred: bool = False) -> None:
-    """Tell the gradient whose sweep this is that its cotangent of a spectrum is nan because digits were lost.
+    """Note for the gradient in progress that its cotangent of a spectrum is nan because digits were lost.
 
-    One that forward mode has no digits of either is not to be filled from there, nor is what else the sweep finds.
+    With `barred`, forward mode has no more digits either, so the gradient is not completed from there.
     """
     LOST.add(get_ident())
     if barred:
@@ -38,7 +38,7 @@ def note_lost(barred: bool = False) -> None:
 
 
 def was_lost() -> bool:
-    """Whether this thread noted it since it asked last, and forward mode may know more."""
+    """Whether this thread has noted a loss since the last call, and forward mode may have more digits."""
     found = get_ident() in LOST and get_ident() not in BARRED
     LOST.discard(get_ident())
     BARRED.discard(get_ident())
@@ -46,7 +46,7 @@ def was_lost() -> bool:
 
 
 def has_close(w, share, least=0.0):
-    """Whether values differ by less than that share of the largest magnitude, or of `least`, in any row of w.
+    """Whether values differ by less than that fraction of the largest magnitude, or of `least`, in any row of w.
 
     >>> has_close(np.array([[1.0, 2.0], [3.0, 3.0]]), 1e-3)
     True
@@ -66,23 +66,24 @@ def column_sizes(x):
 
 
 def largest_of(x):
-    """The largest magnitude in an array; 0 where it is empty."""
+    """The largest magnitude in an array; 0 if it is empty."""
     return np.max(np.abs(x)) if x.size > 0 else 0.0
 
 
 def gaps_of(w):
-    """w_j - w_i at row i and column j; nan instead of 0."""
+    """w_j - w_i in row i and column j; nan instead of 0."""
     gaps = np.reshape(w, (1, w.size)) - np.reshape(w, (w.size, 1))
     return np.where(gaps == 0.0, np.nan, gaps)
 
 
 def first_of_pairs(w, p, d, sizes):
-    """(x, error): the cotangent of a symmetric matrix in its eigenvectors, and what rounding may change, over 2^-52.
+    """(x, error): the cotangent of a symmetric matrix in the basis of its eigenvectors, and its rounding error over
+    2^-52.
 
         x_ij = f_ij (p_ij - p_ji) / 2,     x_ii = d_i,     p = v^T v_bar,     d = w_bar
 
-    `sizes` are those of the columns of v_bar. Values that are near count as equal: where no vector of them takes part,
-    their cotangents are those in the basis that there is, whatever they are.
+    `sizes` are those of the columns of v_bar. Near values count as equal: if none of their vectors has a cotangent, the
+    cotangents of the values are those in the present basis.
     """
     n, most = w.size, largest_of(w)
     gaps, same = gaps_of(w), np.eye(n) == 1.0
@@ -91,12 +92,12 @@ def first_of_pairs(w, p, d, sizes):
     x = np.where(same | (pairs == 0.0), 0.0, 0.5 * (p - p.T) / gaps)
     noise = pairs + np.abs(x) * most + np.where(np.isnan(gaps), 0.0, uneven * most)
     error = np.where(same | (noise == 0.0), 0.0, noise / np.abs(gaps))
-    tied = (np.isnan(gaps) | (np.abs(gaps) <= NEAR * most)) & (pairs == 0.0)  # they have the basis that there is
+    tied = (np.isnan(gaps) | (np.abs(gaps) <= NEAR * most)) & (pairs == 0.0)  # they keep the present basis
     return x + np.diag(d), np.where(tied, 0.0, error)
 
 
 def second_of_pairs(w, c, p, d, sizes):
-    """(g, error): how the cotangent of a symmetric matrix changes along a direction, p and d being constants.
+    """(g, error): the change of the cotangent of a symmetric matrix along a direction, with p and d constant.
 
         g = (m + m^T) / 2 + n,     n_ij = c_ij f_ij (d_j - d_i),     c = v^T a_dot v,     z = f p,     o = f c
         m_ij = f_ij ((c z)_ij - z_ij c_jj - o_ij p_jj) + (o z^T)_ij,     m_ii = (o z^T)_ii - sum_k o_ki z_ki
@@ -122,21 +123,21 @@ def second_of_pairs(w, c, p, d, sizes):
 
 
 def differences_of(x):
-    """The magnitude of x_j - x_i at row i and column j."""
+    """The magnitude of x_j - x_i in row i and column j."""
     return np.abs(np.reshape(x, (1, x.size)) - np.reshape(x, (x.size, 1)))
 
 
 def are_uneven(w, d, d_dot):
-    """Whether near values have cotangents d that differ: any basis has their vectors, and each has another cotangent.
+    """Whether near values have different cotangents d; their vectors are an arbitrary basis, and d depends on it.
 
-    There the cotangent of the matrix is a choice, which has no derivative.
+    The cotangent of the matrix is then a choice, which has no derivative.
     """
     steps = differences_of(d) > UNEVEN * (largest_of(d) + largest_of(d_dot))
     return bool(np.any(steps & (differences_of(w) <= NEAR * largest_of(w))))
 
 
 def lose_uneven(a_bar, w, d, *d_dots):
-    """The cotangents of a stack of matrices; nan of those that are a choice: what they meet along v would be one."""
+    """The cotangents of a stack of matrices, with nan for those that are a choice."""
     for k in np.ndindex(w.shape[:-1]):
         if all(are_uneven(w[k], d[k], x[k]) for x in d_dots):
             a_bar[k] = np.nan
@@ -144,10 +145,10 @@ def lose_uneven(a_bar, w, d, *d_dots):
 
 
 def are_chosen(w, c, d, d_dot):
-    """Whether the change of that cotangent along a direction is a choice: cotangents differ, or begin to.
+    """Whether the change of that cotangent along a direction is a choice: the cotangents differ, or begin to differ.
 
-    Where they only begin to, the direction tells the vectors, if it moves the values apart. c is diagonal among equal
-    values. Where it is 0 nothing moves, and the choice stays.
+    If they only begin to differ, the direction determines the vectors, provided it separates the values. c is diagonal
+    among equal values; where it is 0 they do not separate, and the choice remains.
     """
     most = largest_of(c)
     together = (w[:, None] == w) & (differences_of(np.diag(c)) <= LEAST * most)
@@ -156,21 +157,21 @@ def are_chosen(w, c, d, d_dot):
 
 
 def is_right(error, size):
-    """Whether six digits of a number of that size are left beside an error in units of rounding."""
+    """Whether an error, in units of rounding, leaves six digits of a number of that size."""
     return bool(np.all(4.0 * 2.0**-52 * error <= 1e-6 * size)) if error.size > 0 else True
 
 
 def first_size(w, d, sizes, least):
-    """The size of a cotangent where all gaps are as large as the values, or as `least`."""
+    """The size that a cotangent would have if all gaps were as large as the values, or as `least`."""
     most = max(largest_of(w), least)
     return largest_of(d) + (largest_of(sizes) / most if most > 0.0 else 0.0)
 
 
 def is_cotangent_right(error, w, d, sizes, x):
-    """Whether six digits are left of a cotangent x; that they are not is noted, for forward mode may have them.
+    """Whether six digits are left of a cotangent x; if not, note it, because forward mode may have them.
 
-    It does not where the function varies over a length that is much larger than the values: rates of turns are
-    large there, and what a function makes of them cancels.
+    Forward mode does not have them if the function varies over a length much larger than the values: the rates of
+    rotation are then large, and their contributions cancel.
     """
     usual = first_size(w, d, sizes, 1.0)
     right = is_right(error, usual + largest_of(x))
@@ -180,7 +181,7 @@ def is_cotangent_right(error, w, d, sizes, x):
 
 
 def is_first_right(w, p, d, sizes, again):
-    """Whether six digits are left of what `first_of_pairs` gives, or where it is differentiated `again` of that."""
+    """Whether six digits are left of the result of `first_of_pairs`, or with `again` of its derivative."""
     x, error = first_of_pairs(w, p, d, sizes)
     most = largest_of(w)
     if again:
@@ -193,25 +194,25 @@ def is_first_right(w, p, d, sizes, again):
 
 
 def is_right_again(error, w, c, p, d):
-    """Whether six digits are left of the change of a cotangent, of which rounding may change so much, along any c."""
+    """Whether six digits are left of the change of a cotangent with this rounding error, along any c."""
     error = error + np.abs(np.reshape(d, (1, w.size))) + np.abs(np.reshape(d, (w.size, 1)))
     return is_right(np.where((c == 0.0) | (error == 0.0), 0.0, error / np.abs(gaps_of(w))), size_along(w, c, p, d))
 
 
 def size_along(w, c, p, d):
-    """The usual size of the change of a cotangent, of a function that varies over a length of 1 or of the values.
+    """The usual size of the change of a cotangent, for a function that varies over a length of 1 or of the values.
 
-    p - p^T is what a turn of all vectors leaves. Of values that are smaller than 1, the parts of the change may be
-    much larger, and cancel: those of exp(a) where a is small.
+    p - p^T is what a rotation of all vectors leaves. For values smaller than 1 the terms of the change may be much
+    larger and cancel, as for exp(a) with small a.
     """
     most = largest_of(w)
     return largest_of(c) / max(most, 1.0) * (largest_of(d) + largest_of(p - p.T) / most) if most > 0.0 else 0.0
 
 
 def are_lost(w, c, again=False):
-    """The pairs whose turn c_ij / (w_j - w_i) is so fast that it leaves less than six digits of anything else.
+    """The pairs whose rotation c_ij / (w_j - w_i) is so fast that it leaves less than six digits of other terms.
 
-    Where c is differentiated `again`, vectors turn into each other that c does not turn.
+    If c is differentiated `again`, other vectors rotate as well.
     """
     n, most, size = w.size, max(largest_of(w), float(again)), largest_of(c)
     lost = np.zeros((n, n)) == 1.0
@@ -224,10 +225,10 @@ def are_lost(w, c, again=False):
 
 
 def part_equal(w, c, order):
-    """(w, r): near values made equal, and what makes the symmetric c diagonal among them: r^T c r.
+    """(w, r): w with near values made equal, and the r that makes the symmetric c diagonal among them: r^T c r.
 
-    w rises where `order` is 1, and falls where it is -1. Equal values move apart by the diagonal of r^T c r, in that
-    order. Where no two are near, r is the identity.
+    w increases if `order` is 1 and decreases if it is -1. Equal values separate by the diagonal of r^T c r, in that
+    order. If no two are near, r is the identity.
     """
     n, most = w.size, largest_of(w)
     equal, r, start = w.copy(), np.eye(n), 0
@@ -243,10 +244,10 @@ def part_equal(w, c, order):
 
 
 def along_direction(z, z_bar, bar, a_dot):
-    """How the cotangent of a symmetric matrix changes along a_dot, where that of its spectrum changes by `bar`; or nan.
+    """The change of the cotangent of a symmetric matrix along a_dot, if that of its spectrum changes by `bar`; or nan.
 
-    Of equal eigenvalues any basis has eigenvectors. This is the change in the basis in which v^T a_dot v is diagonal
-    among them, where they move apart by its diagonal.
+    The eigenvectors of equal eigenvalues are an arbitrary basis. This is the change in the basis in which v^T a_dot v
+    is diagonal among them; they separate by its diagonal.
     """
     w, v = z[0], z[1:]
     c = v.T @ a_dot @ v

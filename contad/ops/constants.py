@@ -62,7 +62,7 @@ def imag(val: Value) -> Value:
 def histogram(
     a: Value, bins: Option = 10, range: Option = None, density: Option = None, weights: Value | None = None
 ) -> Any:
-    """Counts in given bins. The bins must be constants: edges that are found from the elements depend on them."""
+    """Counts in given bins. The bins must be constants, because edges derived from the elements depend on them."""
     if weights is not None:
         raise UnsupportedError("np.histogram: weights= is not supported on variables")
     if (np.ndim(bins) == 0 and range is None) or isinstance(bins, Carrier):

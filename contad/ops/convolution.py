@@ -47,7 +47,7 @@ def convolve_structure_v(a, v, *, mode="full"):
 
 
 def _structure(n, m, mode):
-    """Results and elements of a factor of n elements that meet where the other one has m."""
+    """Which results depend on which elements of a factor with n elements, if the other has m."""
     first = {"full": 0, "same": (min(n, m) - 1) // 2, "valid": min(n, m) - 1}[mode]
     count = {"full": n + m - 1, "same": max(n, m), "valid": max(n, m) - min(n, m) + 1}[mode]
     elements = np.repeat(np.arange(n), m)
@@ -71,7 +71,7 @@ def convolve_cotangent(z_bar, p, shape):
     p = np.reshape(p, (-1,))
     n, m = int(np.prod(shape)), p.shape[0]
     missing = n + m - 1 - z_bar.shape[0]
-    # "same" and "valid" are parts of the full result: the rest has no cotangent
+    # "same" and "valid" are parts of the full result; the rest has no cotangent
     start = missing // 2 if z_bar.shape[0] == max(n, m) else min(n, m) - 1 if missing else 0
     d = z_bar
     if missing:

@@ -1,4 +1,4 @@
-"""Shapes and masks of cotangents: what reductions, products and accumulations have in common.
+"""Shapes and masks of cotangents, shared by reductions, products and accumulations.
 
 These functions run on plain arrays, on object arrays of scalar variables and on array variables of outer levels.
 """
@@ -11,7 +11,7 @@ from contad.variables.dtypes import FLOAT, dtype_beside
 from contad.variables.number import map_numbers, observe, read_primal, trace
 
 _MANY = 2000  # numbers
-TINY = 2.0**-900  # below it, a product has lost digits, or will lose them where it is divided
+TINY = 2.0**-900  # below it, a product has lost digits, or will lose them in a division
 _TINY = {"d": TINY, "D": TINY, "f": 2.0**-110, "F": 2.0**-110}  # the same by dtypes
 
 
@@ -29,17 +29,17 @@ def all_finite(x):
     if x.__class__ is not np.ndarray:
         x = trace(x)
     if x.__class__ is np.ndarray and x.dtype == FLOAT:
-        if x.size > _MANY and x.flags.forc:  # the sum of squares is one pass of BLAS, without an array of booleans
+        if x.size > _MANY and x.flags.forc:  # the sum of squares is one BLAS call without an array of booleans
             flat = x.ravel("K")
             with np.errstate(over="ignore"):
                 if math.isfinite(flat.dot(flat)):
                     return True
-        return 0 not in np.isfinite(x).tobytes("A")  # of few numbers in half of the time that counting takes
+        return 0 not in np.isfinite(x).tobytes("A")  # for few numbers this takes half the time of counting
     return bool(np.all(observe(np.isfinite, x)))
 
 
 def in_range(z):
-    """Whether every primal of z is finite and so far from zero that it may be divided without loss."""
+    """Whether every primal of z is finite, and far enough from zero to be divided without loss."""
     if z.__class__ is float or z.__class__ is np.float64:
         return math.isfinite(z) and abs(z) >= TINY
     tiny = _TINY[dtype_beside(z).char]
@@ -48,7 +48,7 @@ def in_range(z):
 
 
 def scale(d, p):
-    """d p, in which a zero d masks a non-finite partial p: dead code never makes a nan.
+    """d p, where a zero d masks a non-finite partial p, so that dead code never makes a nan.
 
     Only the partial is masked, so that the derivative of d is kept on outer levels.
 
@@ -64,7 +64,7 @@ def scale(d, p):
 
 def reduced_axes(ndim, axis):
     """The axes that a reduction removes, as a tuple of positions."""
-    if axis is None or (ndim == 0 and axis in (0, -1)):  # which NumPy takes of a number
+    if axis is None or (ndim == 0 and axis in (0, -1)):  # NumPy accepts these for a number
         return tuple(range(ndim))
     return np.lib.array_utils.normalize_axis_tuple(axis, ndim)
 
@@ -125,7 +125,7 @@ def from_lanes(rows, shape, axis):
 
 
 def previous(x, first, axis=-1):
-    """x moved by one place along an axis; `first` fills the first place.
+    """x shifted by one position along an axis; `first` fills the first position.
 
     >>> previous(np.array([2.0, 3.0, 4.0]), 1.0)
     array([1., 2., 3.])
@@ -139,7 +139,7 @@ def previous(x, first, axis=-1):
 
 
 def reduction_structure(shape, axis):
-    """Which element of a reduction each element of an array goes to: (numbers of results, numbers of elements).
+    """The element of a reduction to which each element contributes: (indices of results, indices of elements).
 
     >>> reduction_structure((2, 2), 0)
     (array([0, 1, 0, 1]), array([0, 1, 2, 3]))

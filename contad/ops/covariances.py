@@ -1,7 +1,7 @@
 """Covariances of Gaussian processes that depend on the distance of two points.
 
-The rules take points, scaled by lengths along their axes where these differ. They need the distances once, and their
-derivatives are products with the value, so that no exponential is evaluated again.
+The rules take points, divided by length scales where these differ between axes. They compute the distances once.
+Derivatives are products with the value, so no exponential is evaluated again.
 """
 
 import numpy as np
@@ -64,7 +64,7 @@ def squared_distances_jvp(z, x_dot, y_dot, x, y):
 
 
 def displacements(weights, x, y):
-    """sum_j weights_ij (x_i - y_j), by one product; distances do not see the point that both are taken from."""
+    """sum_j weights_ij (x_i - y_j), by one product; distances do not depend on the common origin."""
     centre = centre_of(x)
     return scale(np.sum(weights, axis=1, keepdims=True), x - centre) - masked_product(weights, y - centre)
 
@@ -75,7 +75,7 @@ def centre_of(x):
 
 
 def distances_along(x, x_dot, y, y_dot):
-    """The tangents of squared distances: by differences, which lose no digits where the points are far from 0."""
+    """The tangents of squared distances, by differences, which lose no digits for points far from 0."""
     still = is_plain(x_dot) and is_plain(y_dot) and not (np.any(x_dot) or np.any(y_dot))
     total = np.zeros((np.shape(x)[0], np.shape(y)[0]), dtype_beside(x))
     for k in range(0 if still else np.shape(x)[1]):
@@ -85,7 +85,7 @@ def distances_along(x, x_dot, y, y_dot):
 
 
 def known_distances(x, y, saved):
-    """The squared distances, the saved ones where the points have no derivative here."""
+    """The squared distances; the saved ones if the points carry no derivative here."""
     return saved if saved is not None and is_plain(x) and is_plain(y) else squared_distances(x, y)
 
 
@@ -111,7 +111,7 @@ def covariance_at(q, sigma, width, profile):
 
 
 def slopes(z, q, width, profile):
-    """The derivatives of the covariances z by the squared distances q; 0 at a kink."""
+    """The derivatives of the covariances z with respect to the squared distances q; 0 at a kink."""
     if profile == "exponentiated quadratic":
         return z * (-0.5 / width**2)
     r = root_of_squares(q)
@@ -136,7 +136,8 @@ def root_of_squares(q):
 
 
 def width_slopes(z, q, width, profile, by_distance):
-    """The derivatives of the covariances z by the width, from those by the squared distances q."""
+    """The derivatives of the covariances z with respect to the width, from those with respect to the squared distances
+    q."""
     if profile == "periodic":
         angle = np.pi * root_of_squares(q)
         return z * (np.sin(angle) if is_plain(angle) else sin(angle)) ** 2 * (4.0 / width**3)

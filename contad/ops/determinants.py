@@ -16,24 +16,24 @@ from contad.variables.number import observe
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 
-# the condition from which on an inverse has lost half of the digits of its dtype
+# the condition number from which an inverse has lost half of the digits of its dtype
 _LOSES_HALF = {"d": 1e8, "D": 1e8, "f": 3e3, "F": 3e3}
-_LOSES_A_QUARTER = 1e4  # beyond which the derivatives of an inverse lose them: each one squares the condition
+_LOSES_A_QUARTER = 1e4  # the same for the derivatives of an inverse, each of which squares the condition number
 _FOUR = [[2.3, -0.7, 0.4, 0.9], [0.5, 1.9, -1.1, 0.2], [-0.8, 0.3, 2.6, -0.4], [0.6, -1.3, 0.7, 1.4]]
 _DEFICIENT = [[2.3, -0.7, 0.4, 0.9], [0.5, 1.9, -1.1, 0.2], [2.8, 1.2, -0.7, 1.1], [0.6, -1.3, 0.7, 1.4]]
 
 
 @array_rule(dtypes=COMPLEX, numpy=np.linalg.det, points=[(_A,), ([_A, _C],)])
 def det(a):
-    """The determinant of a matrix, or of each in a stack.
+    """The determinant of a matrix, or of each matrix in a stack.
 
         z = |a|,     z_dot = <c, a_dot>,     a_bar = z_bar c,     c = |a| a^-T, the matrix of cofactors
 
     Shapes:  a (..., n, n) -> z (...).
-    Domain:  every a; where a is singular, c is made without its inverse.
+    Domain:  every a; for a singular a, c is computed without an inverse.
     Raises:  LinAlgError if a is not square.
-    Cost:    O(n^3) forward and reverse, O(n^5) for third derivatives where a is nearly singular; saves nothing. For
-             large matrices take slogdet: det overflows.
+    Cost:    O(n^3) forward and reverse, O(n^5) for third derivatives if a is nearly singular; saves nothing. For large
+             matrices use slogdet, because det overflows.
     Ref:     Giles (2008), section 2.2.4.
 
     >>> det(np.array([[2.0, 1.0], [1.0, 4.0]]))
@@ -68,7 +68,7 @@ def cofactors(z, a):
 
 
 def cofactors_beside_infinite(z, a):
-    """Likewise, where some of the matrices are not finite; nan for those of which there is no inverse."""
+    """The same if some of the matrices are not finite; nan for those without an inverse."""
     try:
         return by_matrix(z) * transposed_of(inv(a))
     except np.linalg.LinAlgError:
@@ -78,7 +78,7 @@ def cofactors_beside_infinite(z, a):
 
 
 def well_conditioned_inverse(a):
-    """The inverse of a; None where it, or its derivatives, would lose many digits, by the condition in the 1-norm."""
+    """The inverse of a; None if it or its derivatives would lose many digits, by the condition number in the 1-norm."""
     is_one = are_matrices(a)
     try:
         inverse = np.linalg.inv(a) if is_one else inv(a)
@@ -93,22 +93,22 @@ def well_conditioned_inverse(a):
 
 
 def _norm_of_columns(a):
-    """The 1-norm of one matrix of float64, by LAPACK, to which rows are columns."""
+    """The 1-norm of one float64 matrix, by LAPACK, which sees rows as columns."""
     return lapack().dlange("I", a.T)
 
 
 def _column_norm(a):
-    """The 1-norm of a matrix that has elements, or of each in a stack."""
+    """The 1-norm of a nonempty matrix, or of each matrix in a stack."""
     return np.maximum.reduce(np.add.reduce(np.abs(a), -2), -1)
 
 
 def _beside_matrix(x):
-    """The number of one matrix, or those of a stack with two axes more."""
+    """The number of one matrix, or those of a stack with two more axes."""
     return x if x.__class__ is float else by_matrix(x)
 
 
 def cofactor_matrix(a):
-    """The matrix of cofactors without division: of up to three rows by products, which have all derivatives."""
+    """The matrix of cofactors without division; for up to three rows by products, which have all derivatives."""
     n = np.shape(a)[-1]
     if n == 1:
         return a * 0.0 + 1.0
@@ -121,13 +121,13 @@ def cofactor_matrix(a):
 
 @array_rule(points=[(_FOUR,), ([_FOUR, _DEFICIENT],)])
 def singular_cofactors(a):
-    """The matrix of cofactors by singular values, a = u diag(s) v^T, which divides by none of them.
+    """The matrix of cofactors by singular values, a = u diag(s) v^T, without dividing by them.
 
         z = +-u diag(p_i) v^T,     p_i: the product of all singular values but s_i,     +-1 = |u| |v|
         z_dot = +-u m v^T,     m_ij = -e_ji p_ij,     m_ii = sum_k e_kk p_ik,     e = u^T a_dot v
         p_ij: the product of all but two
 
-    It is the gradient of the determinant, so that its Jacobian is symmetric: a_bar is z_dot with z_bar for a_dot.
+    It is the gradient of the determinant, so its Jacobian is symmetric: a_bar is z_dot with z_bar for a_dot.
 
     Shapes:  a (..., n, n) -> z (..., n, n).
     Domain:  every a.
@@ -156,7 +156,7 @@ def singular_cofactors_jvp(z, a_dot, a):
 
 def mixed_cofactors(d, a):
     """The change of the cofactors of a along d."""
-    if not is_plain(a):  # derivatives of singular vectors are lost where values are equal, or differ by rounding alone
+    if not is_plain(a):  # singular vectors of (nearly) equal values have no derivatives
         return mixed_by_minors(d, a)
     u, s, v, sign = signed_spectrum(a)
     e = matmul(matmul(transposed_of(u), d), v)
@@ -168,7 +168,7 @@ def mixed_cofactors(d, a):
 
 
 def mixed_by_minors(d, a):
-    """The same by the determinants of what is left of a without a row and a column; O(n^5), with every derivative."""
+    """The same by the minors of a; O(n^5), with every derivative."""
     n = np.shape(a)[-1]
     rest = np.array([[k for k in range(n) if k != i] for i in range(n)])
     rows, columns = rest[:, None, :, None], rest[None, :, None, :]
@@ -186,7 +186,7 @@ def signed_spectrum(a):
 
 
 def others(s, count):
-    """In the last axis the singular values, 1 in place of one of them, or of two: p[..., i, :], p[..., i, j, :]."""
+    """The singular values in the last axis, with one or two replaced by 1: p[..., i, :], p[..., i, j, :]."""
     is_self = np.eye(np.shape(s)[-1], dtype=bool)
     if count == 1:
         return np.where(is_self, 1.0, np.expand_dims(s, -2))
@@ -201,14 +201,14 @@ def cross_rows(x, y):
 
 @array_rule(points=[(_A,), ([_A, _C],), ([[-1.3]],)])
 def log_determinant(a):
-    """The logarithm of the magnitude of the determinant; Stan's name for what np.linalg.slogdet gives second.
+    """The logarithm of the magnitude of the determinant, Stan's name for the second result of np.linalg.slogdet.
 
         z = log |det a|,     z_dot = <a^-T, a_dot>,     a_bar = z_bar a^-T
 
     Shapes:  a (..., n, n) -> z (...).
-    Domain:  every a; -inf where a is singular, with the derivative nan.
+    Domain:  every a; for a singular a, z = -inf and the derivative is nan.
     Raises:  LinAlgError if a is not square.
-    Cost:    O(n^3) forward and reverse; saves the factors, which solve and inv of the same a share.
+    Cost:    O(n^3) forward and reverse; saves the factors and shares them with solve and inv of the same a.
     Ref:     Giles (2008), section 2.2.4.
 
     >>> log_determinant(np.array([[2.0, 0.0], [1.0, -4.0]]))
@@ -234,7 +234,7 @@ def log_determinant_vjp_a(z, z_bar, a, saved):
 
 
 def pull_log_determinant(z, z_bar, a, factor):
-    """The cotangent of the matrix; of one that is regular by its factor, without a look at stacks."""
+    """The cotangent of the matrix; for a regular matrix by its factor, without handling stacks."""
     if factor is not None and are_matrices(a) and not factor.singular:
         return scale(z_bar, factor.solve(np.eye(len(a)), True))
     return scale(by_matrix(z_bar), inverse_transposed(z, a))
@@ -246,7 +246,7 @@ def log_determinant_jvp(z, a_dot, a, saved):
 
 
 def inverse_transposed(z, a):
-    """a^-T, from the factors of a where they are known; nan where a is singular, so that z is -inf."""
+    """a^-T, from the factors of a if they are known; nan for a singular a, where z is -inf."""
     singular = by_matrix(plain(z) == -np.inf)
     if np.any(singular):
         return np.where(singular, np.nan, transposed_of(inv(np.where(singular, identity_beside(a), a))))
@@ -265,6 +265,6 @@ def slogdet(a):
 
 
 def sign_of_determinant(a):
-    """The sign of the determinant of a plain matrix, or of each in a stack."""
+    """The sign of the determinant of a plain matrix, or of each matrix in a stack."""
     factor = known_factor(a)
     return np.linalg.slogdet(a)[0] if factor is None else factor.sign()

@@ -60,7 +60,7 @@ def einsum_cotangent(z_bar, p, subscripts, k):
     over = f"{result},{pair[1 - k]}->{pair[k]}"
     z_bar = as_array(z_bar)
     lengths = dict(zip(result + pair[1 - k], (*np.shape(z_bar), *np.shape(p)), strict=True))
-    # to find out how BLAS would do it takes longer than a small product
+    # finding a way to use BLAS takes longer than a small product
     found = einsum_pair(z_bar, p, subscripts=over, optimize=math.prod(lengths.values()) > SMALL)
     if all_finite(found) or np.isfinite(plain(p)).all() or np.all(plain(z_bar) != 0.0):
         return found
@@ -71,7 +71,7 @@ def einsum_cotangent(z_bar, p, subscripts, k):
 
 
 def _align(x, term, labels):
-    """x with its axes in the order of the labels, and of length 1 where it lacks one."""
+    """x with its axes in the order of the labels, and axes of length 1 for missing labels."""
     order = sorted(range(len(term)), key=lambda i: labels.index(term[i]))
     lengths = dict(zip(term, np.shape(x), strict=True))
     return np.reshape(np.transpose(x, order), [lengths.get(label, 1) for label in labels])
@@ -84,12 +84,12 @@ def einsum(*operands, optimize=False, **options):
     refuse_given(np.einsum, **options)
     terms, result, arrays = _parse(operands)
     if len(arrays) == 1 and set(terms[0]) == set(result) and isinstance(arrays[0], Array):
-        _without_repeats(arrays[0], terms[0], [], result)  # which checks the lengths
+        _without_repeats(arrays[0], terms[0], [], result)  # checks the lengths
         return arrays[0]._move(lambda a: np.einsum(f"{terms[0]}->{result}", a))  # a view
     for simpler in (_without_repeats, _without_ones, _without_own):
         for k, x in enumerate(arrays):
             arrays[k], terms[k] = simpler(x, terms[k], terms[:k] + terms[k + 1 :], result)
-    several = len(arrays) > 2  # then NumPy says nothing of the order in which products are added
+    several = len(arrays) > 2  # NumPy does not define the order of addition then
     for group in _path(arrays, terms, result, optimize):
         chosen = [(arrays[k], terms[k]) for k in group]
         for k in sorted(group, reverse=True):
@@ -104,7 +104,7 @@ def einsum(*operands, optimize=False, **options):
 
 
 def _path(arrays, terms, result, optimize):
-    """Which operands to multiply, in order: groups of positions, whose product joins the end."""
+    """The operands to multiply, in order: groups of positions; each product is appended at the end."""
     if len(arrays) <= 2:
         return [tuple(range(len(arrays)))]
     labels = "".join(label for label in result if label in "".join(terms))
@@ -117,13 +117,13 @@ def _path(arrays, terms, result, optimize):
 
 @functools.lru_cache(maxsize=1024)
 def _path_of(subscripts, shapes, optimize):
-    """np.einsum_path for arrays of these shapes, which takes longer than small products."""
+    """np.einsum_path for arrays of these shapes, cached because it takes longer than small products."""
     arrays = [np.broadcast_to(0.0, shape) for shape in shapes]
     return np.einsum_path(subscripts, *arrays, optimize=optimize)[0][1:]
 
 
 def _multiply(x, term, y, other, wanted, optimize, several):
-    """The product of two operands, summed over the labels that nothing else wants, and its term."""
+    """The product of two operands, summed over the labels that no other term needs, and its term."""
     if not term or not other:
         return x * y, term + other
     kept = "".join(label for label in wanted if label in term or label in other)
@@ -186,7 +186,7 @@ def _spelt(labels):
 
 
 def _without_repeats(x, term, others, result):
-    """Diagonals, where a label is repeated."""
+    """The diagonal, if a label is repeated."""
     while len(set(term)) < len(term):
         first = next(k for k, label in enumerate(term) if label in term[k + 1 :])
         label, second = term[first], term.index(term[first], first + 1)
@@ -206,7 +206,7 @@ def _without_ones(x, term, others, result):
 
 
 def _without_own(x, term, others, result):
-    """Sums over the labels that no other term and not the result has."""
+    """Sums over the labels that occur neither in another term nor in the result."""
     own = tuple(k for k, label in enumerate(term) if label not in result and not any(label in t for t in others))
     if not own:
         return x, term

@@ -1,4 +1,4 @@
-"""Squares, roots, lengths, and the larger and smaller of two."""
+"""Squares, roots, lengths, maxima and minima."""
 
 import math
 
@@ -7,7 +7,7 @@ import numpy as np
 from contad.ops.logic import select
 from contad.rules.scalar_rule import scalar_rule
 
-SUBNORMAL_LENGTH = 2.0**-960  # below it, hypot is scaled up before it is used as a divisor
+SUBNORMAL_LENGTH = 2.0**-960  # below it, hypot is scaled up before it serves as a divisor
 SCALE_UP = 2.0**600
 
 
@@ -57,8 +57,8 @@ def sqrt(x):
 
         z = sqrt x,     dz/dx = 1 / (2 z)
 
-    Domain:  x >= 0; dz/dx = inf at 0, and z is nan below. Where x is 0 and does not move (an exp that underflowed), the
-             tangent of z is 0; reverse mode, which does not know that, gives nan: inf times 0. See `contad.stan.sqrt`.
+    Domain:  x >= 0; dz/dx = inf at 0, and z is nan below. If x is 0 with a tangent of 0 (an exp that underflowed), the
+             tangent of z is 0; reverse mode cannot know that and gives inf times 0, nan. See `contad.stan.sqrt`.
     Ref:     C99, 7.12.7.5.
 
     >>> sqrt(2.25)
@@ -74,12 +74,12 @@ def sqrt_partials(z, x):
 
 @scalar_rule(array=np.sqrt, points=[(2.3,), (0.4,)])
 def sqrt_at_rest(x):
-    """Square root with a derivative of 0 at 0, as that of Stan.
+    """Square root with a derivative of 0 at 0, like Stan's.
 
         z = sqrt x,     dz/dx = 1 / (2 z), and 0 where z = 0
 
-    A root of what has underflowed, as a spectral density of a Gaussian process, so has the derivative 0. That of
-    `sqrt` is inf times 0 there: nan in reverse mode.
+    So the root of a value that has underflowed, such as a spectral density of a Gaussian process, has the derivative 0.
+    That of `sqrt` is inf times 0 there, nan in reverse mode.
 
     Domain:  x >= 0; z is nan below.
     Ref:     Stan Math, rev/fun/sqrt.
@@ -183,11 +183,11 @@ def minimum_partials(z, x, y):
 
 @scalar_rule(ufunc=np.fmax, points=[(1.3, -0.7), (0.4, 1.9)])
 def fmax(x, y):
-    """The larger argument; the other one where one is nan.
+    """The larger argument; if one is nan, the other one.
 
         z = fmax(x, y),     dz/dx = 1 if x > y or y is nan else 0,     dz/dy = 1 if y > x or x is nan else 0
 
-    Domain:  every (x, y); at a tie both partials are 1/2, as those of `maximum`; nan where z is.
+    Domain:  every (x, y); at a tie both partials are 1/2, like those of `maximum`; nan where z is.
     Ref:     C99, 7.12.12.2.
 
     >>> fmax(1.5, float("nan"))
@@ -205,11 +205,11 @@ def fmax_partials(z, x, y):
 
 @scalar_rule(ufunc=np.fmin, points=[(1.3, -0.7), (0.4, 1.9)])
 def fmin(x, y):
-    """The smaller argument; the other one where one is nan.
+    """The smaller argument; if one is nan, the other one.
 
         z = fmin(x, y),     dz/dx = 1 if x < y or y is nan else 0,     dz/dy = 1 if y < x or x is nan else 0
 
-    Domain:  every (x, y); at a tie both partials are 1/2, as those of `minimum`; nan where z is.
+    Domain:  every (x, y); at a tie both partials are 1/2, like those of `minimum`; nan where z is.
     Ref:     C99, 7.12.12.3.
 
     >>> fmin(1.5, float("nan"))

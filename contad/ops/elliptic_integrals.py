@@ -76,13 +76,13 @@ def ellipe_partials(z, k2):
 
 @scalar_rule(points=[(1.0, 1.0, 0.7), (2.0, 1.0, 2.6), (1.0, 0.0, 1e-3)])
 def elliptic_moment(n, m, p):
-    """An integral to which those of derivatives of complete elliptic integrals belong.
+    """A family of integrals that contains all derivatives of the complete elliptic integrals.
 
         z = int_0^(pi/2) sin^(2 n) t (cos^2 t + p sin^2 t)^(-1/2 - m) dt,     dz/dn = 0,     dz/dm = 0,
         dz/dp = -(m + 1/2) elliptic_moment(n + 1, m + 1, p)
 
     Domain:  n, m = 0, 1, ..., rounded to integers, at most 20; 1e-250 < p < 1e250, z = inf at 0. Elsewhere nan.
-    Ref:     the trapezoidal rule in log tan t, of an integrand that is positive, and analytic up to pi / 2 i.
+    Ref:     the trapezoidal rule in log tan t; the integrand is positive, and analytic up to pi / 2 i.
 
     >>> round(elliptic_moment(0.0, 0.0, 0.5), 12)
     1.854074677301
@@ -165,14 +165,14 @@ def ellipeinc_partials(z, phi, k2):
 
 @scalar_rule(points=[(1.0, 1.0, 0.7, 0.4), (2.0, 1.0, -1.2, -1.6), (1.0, 0.0, 4.3, 0.6)])
 def elliptic_part(n, m, phi, k2):
-    """An integral to which those of derivatives of incomplete elliptic integrals belong.
+    """A family of integrals that contains all derivatives of the incomplete elliptic integrals.
 
         z = int_0^phi sin^(2 n) t (1 - k2 sin^2 t)^(-1/2 - m) dt,     dz/dn = 0,     dz/dm = 0,
         dz/dphi = sin^(2 n) phi (1 - k2 sin^2 phi)^(-1/2 - m),
         dz/dk2 = (m + 1/2) elliptic_part(n + 1, m + 1, phi, k2)
 
     Domain:  n, m = 0, 1, ..., rounded to integers, at most 20; k2 < 1, and k2 = 1 where |phi| < pi / 2. Elsewhere nan.
-    Ref:     Gauss's rule in log tan t, of an integrand that is positive.
+    Ref:     Gauss's rule in log tan t; the integrand is positive.
 
     >>> round(elliptic_part(0.0, 0.0, 1.0, 0.5), 12)
     1.083216772845

@@ -1,4 +1,4 @@
-"""Products with logarithms that are 0 where a factor is 0, and the entropies that are written with them."""
+"""Products with logarithms that are 0 where a factor is 0, and entropies built from them."""
 
 import math
 
@@ -113,7 +113,7 @@ def kl_div(x, y):
         z = x log(x / y) - x + y,     dz/dx = log(x / y),     dz/dy = 1 - x / y
 
     Domain:  x, y > 0; z = y at x = 0 and y >= 0, where dz/dx = -inf; z = inf elsewhere, where the partials are nan.
-    Ref:     near x = y as (z + x) d - z' with d = (y - x) / x and log(1 + d) - d, which lose nothing to one another.
+    Ref:     near x = y as (z + x) d - z' with d = (y - x) / x and log(1 + d) - d, which do not cancel.
 
     >>> round(kl_div(0.5, 0.25), 12)
     0.09657359028

@@ -110,7 +110,7 @@ def erfcx_partials(z, x):
 
 @scalar_rule(points=[(1.0, 0.7), (2.0, -1.6), (3.0, 4.3)])
 def erfcx_integral(n, x):
-    """Scaled n-fold integral of the complementary error function, with which every derivative of erfcx is written.
+    """Scaled n-fold integral of the complementary error function; every derivative of erfcx is a sum of these.
 
         z = e^(x^2) i^n erfc(x),     dz/dx = -2 (n + 1) erfcx_integral(n + 1, x)
 
@@ -124,12 +124,12 @@ def erfcx_integral(n, x):
         return math.nan
     n = round(n)
     if x * math.sqrt(2.0 * n) < 1.0:
-        # The terms of the forward recurrence are positive below 0, and lose little to one another up to here.
+        # The terms of the forward recurrence are positive below 0, and cancel little up to here.
         before, z = TWO_OVER_SQRT_PI, erfcx.function(x)
         for k in range(1, n + 1):
             before, z = z, (before - 2.0 * x * z) / (2.0 * k)
         return z
-    # Backward, the ratio of neighbours forgets a wrong start like exp(-2 x (sqrt(2 k) - sqrt(2 n))).
+    # Backward, the error of the start in the ratio of neighbours decays like exp(-2 x (sqrt(2 k) - sqrt(2 n))).
     k = n + math.ceil(16.0 / x * (2.0 * math.sqrt(n) + 16.0 / x)) + 10
     ratio = 1.0 / (x + math.sqrt(x * x + 2.0 * k))
     z = TWO_OVER_SQRT_PI
@@ -174,7 +174,8 @@ def ndtri(p):
         z = ndtr^-1(p),     dz/dp = sqrt(2 pi) e^(z^2/2)
 
     Domain:  0 < p < 1; z = -inf at 0, inf at 1, dz/dp = inf at both, and nan outside.
-    Ref:     e^(z^2/2) is written as sqrt(pi/2) erfcx(|z| / sqrt(2)) / min(p, 1 - p), which forgives an error in z.
+    Ref:     e^(z^2/2) is written as sqrt(pi/2) erfcx(|z| / sqrt(2)) / min(p, 1 - p), which is insensitive to an error
+             in z.
 
     >>> round(ndtri(0.3), 12)
     -0.524400512708
@@ -208,7 +209,7 @@ def log_ndtr(x):
 
 @log_ndtr.partials
 def log_ndtr_partials(z, x):
-    # above 0 as density over ndtr, because erfcx overflows
+    # above 0 it is density over ndtr, because erfcx overflows
     density = ONE_OVER_SQRT_TWO_PI * exp(-0.5 * x * x)
     return select(x > 0.0, density / ndtr(x), SQRT_TWO_OVER_PI / erfcx(-x * SQRT_HALF))
 
@@ -226,7 +227,7 @@ def erfinv(y):
         z = erf^-1(y),     dz/dy = sqrt(pi)/2 e^(z^2)
 
     Domain:  |y| < 1; z = +-inf and dz/dy = inf at +-1, and nan outside.
-    Ref:     e^(z^2) is erfcx(|z|) / (1 - |y|) for |y| > 1/2, which forgives an error in z.
+    Ref:     e^(z^2) is erfcx(|z|) / (1 - |y|) for |y| > 1/2, which is insensitive to an error in z.
 
     >>> round(erfinv(0.5), 12)
     0.476936276204
@@ -251,12 +252,13 @@ def erfcinv(y):
         z = erfc^-1(y),     dz/dy = -sqrt(pi)/2 e^(z^2)
 
     Domain:  0 < y < 2; z = inf at 0, -inf at 2, dz/dy = -inf at both, and nan outside.
-    Ref:     e^(z^2) is erfcx(|z|) / min(y, 2 - y) where that is below 1/2, which forgives an error in z.
+    Ref:     e^(z^2) is erfcx(|z|) / min(y, 2 - y) where that minimum is below 1/2, which is insensitive to an error in
+             z.
 
     >>> round(erfcinv(1e-20), 12)
     6.601580622355
     """
-    if 0.0 < y < 1e-290:  # SciPy ends where y is subnormal
+    if 0.0 < y < 1e-290:  # SciPy stops at subnormal y
         z = 25.0
         for _ in range(6):
             scaled = erfcx.function(z)
@@ -291,5 +293,5 @@ def Phi_approx(x):
 
 @Phi_approx.partials
 def Phi_approx_partials(z, x):
-    y = select(x > 30.0, 30.0, select(x < -30.0, -30.0, x))  # where the slope is 0, and its factors overflow
+    y = select(x > 30.0, 30.0, select(x < -30.0, -30.0, x))  # the slope is 0 beyond, and its factors overflow
     return expit_slope(y * (0.07056 * y * y + 1.5976)) * (0.21168 * y * y + 1.5976)

@@ -1,4 +1,4 @@
-"""Integrals of Gaussians that are no distribution functions: Dawson's, Fresnel's and Owen's; ndtri of a logarithm."""
+"""Other integrals of Gaussians: Dawson's, Fresnel's and Owen's; ndtri of a logarithm."""
 
 import math
 
@@ -63,8 +63,8 @@ def dawsn_derivative(n, x):
         z = F^(n)(x),     dz/dn = 0,     dz/dx = dawsn_derivative(n + 1, x)
 
     Domain:  n = 0, 1, ..., rounded to an integer, at most 20; nan for other n. Every x.
-    Ref:     DLMF 7.12.1 differentiated for large x; else F and F' by one continued fraction, so that F' loses nothing,
-             and F'' = -2 (x F' + F) and so on, which lose two digits each where x is about 6.
+    Ref:     DLMF 7.12.1 differentiated for large x. Otherwise F and F' by one continued fraction, so that F' loses no
+             digits, and F'' = -2 (x F' + F) and so on, each of which loses two digits for x about 6.
 
     >>> round(dawsn_derivative(1.0, 1.0), 12)
     -0.076159013826
@@ -190,7 +190,7 @@ def owens_t_partials(z, h, a):
 
 @scalar_rule(ufunc="scipy.special.ndtri_exp", points=[(-0.7,), (-30.3,)])
 def ndtri_exp(y):
-    """The quantile of the standard normal at a probability of which the logarithm is given, the inverse of log_ndtr.
+    """The quantile of the standard normal from the logarithm of a probability, the inverse of log_ndtr.
 
         z = x where log ndtr(x) = y,     dz/dy = sqrt(pi / 2) erfcx(-z / sqrt(2))
 

@@ -186,7 +186,7 @@ def chi_partials(z, x):
 
 @stands_for("sici")
 def sici(x):
-    """Sine and cosine integral.
+    """Sine and cosine integrals.
 
         z = int_0^x sin(t) / t dt, -int_x^inf cos(t) / t dt
 
@@ -201,7 +201,7 @@ def sici(x):
 
 @stands_for("shichi")
 def shichi(x):
-    """Hyperbolic sine and cosine integral.
+    """Hyperbolic sine and cosine integrals.
 
         z = int_0^x sinh(t) / t dt, gamma + log x + int_0^x (cosh(t) - 1) / t dt
 

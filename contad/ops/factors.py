@@ -1,7 +1,7 @@
-"""Factors of square matrices, found again while a recording keeps them: one factorisation serves solve, det and inv.
+"""Factors of square matrices, shared while a recording keeps them: one factorisation serves solve, det and inv.
 
-A factor lives as long as a record holds it in `saved`. A matrix with the same elements finds it: to compare them costs
-n^2, to factorise n^3, so that nobody has to hand factors on, and derivatives of every order share them.
+A factor lives as long as a record holds it in `saved`. Operations on a matrix with the same elements find it: comparing
+costs n^2, and factorising n^3. So nobody has to pass factors on, and derivatives of every order share them.
 """
 
 import functools
@@ -13,7 +13,7 @@ from contad.ops._scipy import blas, blas_function, lapack_function
 from contad.ops.cotangents import all_finite, plain
 from contad.variables.dtypes import FLOAT, dtype_beside
 
-KEPT = 8  # the newest factors that are compared with a matrix
+KEPT = 8  # how many of the newest factors are compared with a matrix
 
 
 @functools.cache
@@ -22,17 +22,17 @@ def _dtrsm():
 
 
 def triangular_solution(t, b, lower, transposed, unit_diagonal=False, right=False, overwrite=False):
-    """t^-1 b, or t^-T b, for one triangle of a matrix t in Fortran's order and the columns of b, without a check of t.
+    """t^-1 b, or t^-T b, for one triangle of a matrix t in Fortran order and the columns of b, without checking t.
 
-    From the right it is b t^-1, or b t^-T. A b in Fortran's order may be overwritten.
-    BLAS's trsm and not LAPACK's trtrs, whose threads cost milliseconds on matrices of three rows.
+    With `right` it is b t^-1, or b t^-T. A b in Fortran order may be overwritten. It uses BLAS's trsm, because the
+    threads of LAPACK's trtrs cost milliseconds even for three rows.
     """
     solve = _dtrsm() if t.dtype is b.dtype is FLOAT else blas_function("trsm", t.dtype, b.dtype)
     return solve(1.0, t, b, right, lower, transposed, unit_diagonal, overwrite)
 
 
 def triangular_product(t, b):
-    """t b, for the upper triangle of a matrix t in Fortran's order, without a look at the other one."""
+    """t b, for the upper triangle of a matrix t in Fortran order; the other triangle is not read."""
     return blas_function("trmm", t.dtype, b.dtype)(1.0, t, b)
 
 
@@ -50,7 +50,7 @@ def order_of(pivots):
 
 
 def is_same(x, y):
-    """Whether two plain arrays have one dtype, one shape and equal elements."""
+    """Whether two plain arrays have the same dtype, shape and elements."""
     return x.shape == y.shape and x.dtype == y.dtype and bool((x == y).all())
 
 
@@ -61,10 +61,10 @@ class Factor:
 
     def __init__(self, matrix):
         self._matrix = matrix.copy()
-        # LAPACK's matrices are in Fortran's order: the transposed of one in C's order is there without a copy
+        # LAPACK's matrices are in Fortran order: the transpose of a matrix in C order needs no copy
         self._lu, self._pivots, info = lapack_function("getrf", matrix.dtype)(self._matrix.T)
         self.singular = info > 0
-        self._order = order_of(self._pivots)  # of the rows of the transposed, in which it is l u
+        self._order = order_of(self._pivots)  # the order of the rows of the transpose, in which it is l u
 
     def of(self, matrix):
         """Whether this is the factor of that matrix."""
@@ -90,17 +90,17 @@ class Factor:
         return np.prod(np.sign(self._lu.diagonal())) * (-1.0) ** swaps
 
     def log_magnitude(self):
-        """The logarithm of the magnitude of the determinant; -inf where that is 0."""
+        """The logarithm of the magnitude of the determinant; -inf if it is 0."""
         return -self._lu.dtype.type(np.inf) if self.singular else np.add.reduce(np.log(np.abs(self._lu.diagonal())))
 
 
 class CholeskyFactor:
-    """The Cholesky factor of one symmetric positive definite matrix, of which the lower triangle is read."""
+    """The Cholesky factor of one symmetric positive definite matrix, whose lower triangle is read."""
 
     __slots__ = ("__weakref__", "_matrix", "_upper")
 
     def __init__(self, matrix):
-        self._upper = np.linalg.cholesky(matrix).T  # in Fortran's order without a copy
+        self._upper = np.linalg.cholesky(matrix).T  # in Fortran order without a copy
         self._matrix = matrix.copy()
 
     def of(self, matrix):
@@ -160,9 +160,9 @@ class BandedFactor:
 
 
 class PositiveBandFactor:
-    """The Cholesky factor of one positive definite banded matrix, of which one half of the band is given.
+    """The Cholesky factor of one positive definite banded matrix, given by one half of its band.
 
-    Of two diagonals it is l d l^T, as scipy.linalg.solveh_banded has it.
+    For two diagonals it is l d l^T, as in scipy.linalg.solveh_banded.
     """
 
     __slots__ = ("__weakref__", "_band", "_lower", "_parts")
@@ -200,7 +200,7 @@ _factors: list["weakref.ref[Factor | CholeskyFactor | BandedFactor | PositiveBan
 def known_factor(a, symmetric=False):
     """The factor of the primals of a that some record keeps; None if there is none, or if a is a stack of matrices.
 
-    `symmetric` asks for a Cholesky factor, else it is one of the whole matrix.
+    With `symmetric` it is a Cholesky factor, otherwise one of the whole matrix.
     """
     if not _factors or np.ndim(a) != 2:
         return None
@@ -222,9 +222,9 @@ def _keep(factor):
 
 
 def factorise(a, symmetric=False):
-    """The factor of a matrix, which is known from now on while the caller keeps it.
+    """The factor of a matrix, which other operations find while the caller keeps it.
 
-    None for stacks of matrices and for what is not finite, on which NumPy's own functions have to be called.
+    None for stacks of matrices and values that are not finite; call NumPy's functions for these.
     """
     shape = a.shape if a.__class__ is np.ndarray else np.shape(a)
     if len(shape) != 2 or shape[0] == 0 or not all_finite(a):
@@ -241,7 +241,7 @@ def known_band(ab, lower, upper):
 
 
 def factorise_band(ab, lower, upper):
-    """The factor of a banded matrix, which is known from now on while the caller keeps it; None for another shape."""
+    """The factor of a banded matrix, which other operations find while the caller keeps it; None for other shapes."""
     if np.ndim(ab) != 2 or np.shape(ab)[0] != lower + upper + 1 or not np.size(ab):
         return None
     return known_band(ab, lower, upper) or _keep(BandedFactor(plain(ab), lower, upper))
@@ -253,7 +253,7 @@ def known_positive_band(ab, lower):
 
 
 def factorise_positive_band(ab, lower):
-    """The factor of a positive definite banded matrix, known while the caller keeps it; None for another shape."""
+    """The factor of a positive definite banded matrix, shared while the caller keeps it; None for other shapes."""
     if np.ndim(ab) != 2 or not np.size(ab):
         return None
     return known_positive_band(ab, lower) or _keep(PositiveBandFactor(plain(ab), lower))

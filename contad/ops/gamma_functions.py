@@ -1,4 +1,4 @@
-"""The gamma function, its logarithm, and the derivatives of that to every order."""
+"""The gamma function, its logarithm, and the derivatives of the logarithm to every order."""
 
 import math
 
@@ -37,7 +37,7 @@ def _polygamma(n, x):
     order = np.rint(n)
     inside = (order >= 1.0) & (order <= 30.0) & (x > 0.0)
     order = np.where(inside, order, 1.0)
-    zeta = special().zeta(order + 1.0, np.where(inside, x, 1.0))  # never below 0, where SciPy's takes |x| steps
+    zeta = special().zeta(order + 1.0, np.where(inside, x, 1.0))  # never below 0, where SciPy takes |x| steps
     z = np.where(order % 2.0, 1.0, -1.0) * special().gamma(order + 1.0) * zeta
     return mend(z, ~(inside & (zeta > 1e-250) & (zeta < 1e250)), polygamma.function, n, x)
 
@@ -83,7 +83,7 @@ def gammaln(x):
     if 0.0 < abs(x) < 1e-100:
         return -math.log(abs(x))  # SciPy overflows
     if 0.8 < x < 1.2 or 1.8 < x < 2.2:
-        return float(special().loggamma(complex(x)).real)  # accurate at the roots, as SciPy's gammaln is not
+        return float(special().loggamma(complex(x)).real)  # accurate at the roots, unlike SciPy's gammaln
     return float(special().gammaln(x))
 
 
@@ -140,7 +140,7 @@ def polygamma(n, x):
 
     Domain:  n = 0, 1, ..., rounded to an integer, hence dz/dn = 0; nan for other n. x other than 0, -1, ...;
              for n > 0, z = (-1)^(n+1) inf there, nan at -inf, and 0 at inf.
-    Ref:     DLMF 5.15; as the series 5.15.1 over all k, so that an x below 0 takes no reflection.
+    Ref:     DLMF 5.15; as the series 5.15.1 over all k, so that an x below 0 needs no reflection.
 
     >>> round(polygamma(2.0, 3.5), 12)
     -0.108204051642
@@ -169,7 +169,7 @@ def polygamma_partials(z, n, x):
 
 @scalar_rule(points=[(0.0, 1.7, 0.6), (1.0, 21.3, -4.2), (2.0, -1.4, 0.3)])
 def polygamma_difference(n, x, y):
-    """psi^(n)(x + y) - psi^(n)(x) without cancellation, with which the derivatives of beta and betaln are written.
+    """psi^(n)(x + y) - psi^(n)(x) without cancellation, for the derivatives of beta and betaln.
 
         z = psi^(n)(x + y) - psi^(n)(x),     dz/dx = psi^(n+1)(x + y) - psi^(n+1)(x),     dz/dy = psi^(n+1)(x + y)
 
@@ -184,7 +184,7 @@ def polygamma_difference(n, x, y):
         return math.nan
     n = round(n)
     if x > 0.0 and total > 0.0:
-        if n == 0:  # the difference itself, where it loses little
+        if n == 0:  # the difference itself, if it cancels little
             first, last = digamma.function(x), digamma.function(total)
             if abs(last - first) > max(0.5, 0.25 * (abs(first) + abs(last))) and math.isfinite(last - first):
                 return last - first
@@ -232,7 +232,7 @@ def _between(n, x, t, d):
 
 
 def _over_power(n, m, x):
-    """n! / x^m for m = n or n + 1, through the m-th root of n!, so that neither overflows alone."""
+    """n! / x^m for m = n or n + 1, through the m-th root of n!, so that neither factor overflows."""
     try:
         return math.pow(math.exp(math.lgamma(n + 1.0) / m) / x, m) if n > 1 else math.pow(x, -m)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""One over the gamma function, quotients of gamma functions, and its generalisation to matrices."""
+"""The reciprocal gamma function, quotients of gamma functions, and the multivariate gamma function."""
 
 import math
 
@@ -60,7 +60,7 @@ def gammasgn(x):
 
         z = sgn Gamma(x),     dz/dx = 0
 
-    Domain:  x other than 0, -1, ..., where SciPy says what z is.
+    Domain:  x other than 0, -1, ..., where z is SciPy's value.
     Ref:     DLMF 5.2(i).
 
     >>> gammasgn(-0.5)
@@ -103,8 +103,8 @@ def binom(n, k):
         z = Gamma(n + 1) / (Gamma(k + 1) Gamma(n - k + 1)),     dz/dn = z (psi(n + 1) - psi(n - k + 1)),
         dz/dk = z (psi(n - k + 1) - psi(k + 1))
 
-    Domain:  n > -1 and -1 < k < n + 1; elsewhere a partial is right, or nan or infinite where psi has a pole.
-    Ref:     DLMF 1.2.6, 5.2, 5.12.1; by the beta function where k is no integer.
+    Domain:  n > -1 and -1 < k < n + 1; elsewhere a partial is right, or nan or infinite at a pole of psi.
+    Ref:     DLMF 1.2.6, 5.2, 5.12.1; by the beta function if k is not an integer.
 
     >>> binom(5.0, 2.0)
     10.0

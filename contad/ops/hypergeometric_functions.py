@@ -1,7 +1,7 @@
 """Hypergeometric functions 0F1, 1F1 and 2F1, with derivatives of every order in their parameters.
 
-Their series are evaluated for parameters that carry a small change, as polynomials in the changes. Where the series at
-0 loses digits, Taylor series of the differential equation continue it along the line to x, of such polynomials as well:
+The series are evaluated with parameters that carry small changes, as polynomials in these changes. Where the series at
+0 loses digits, Taylor series of the differential equation, also with such polynomials, continue it along the line to x:
 x (1 - x) w'' + (c - (a + b + 1) x) w' = a b w for 2F1, x w'' + (c - x) w' = a w for 1F1, x w'' + c w' = w for 0F1.
 """
 
@@ -15,7 +15,7 @@ from contad.rules.vectorised import mend
 BESSEL_OVERFLOWS = 1.27e5
 MOST_STEPS = 600
 MOST_TERMS = 2000
-LOST = 1e-8  # of the largest term: a sum below it has lost eight digits
+LOST = 1e-8  # a sum below this fraction of the largest term has lost eight digits
 
 
 def _hyp0f1_of_arrays(v, x):
@@ -232,7 +232,7 @@ def _derivative(kind, n, m, k, d, a, b, c, x):
     if abs(product) * reach > 1.5 * abs(c):
         reach = max(1.5 * abs(c) / abs(product), 1e-3 * reach)
     direct = kind < 2 and x > 0.0 and c > 0.0 and (kind == 0 or a > 0.0)  # all terms are positive
-    direct = direct or c <= -1.0  # another solution, x^(1 - c), drowns this one on the line
+    direct = direct or c <= -1.0  # another solution, x^(1 - c), dominates this one along the line
     if direct or abs(x) <= reach:
         return factor * _sum_at_0(kind, n, m, k, d, a, b, c, x)[size - 1]
     at = math.copysign(reach, x)
@@ -303,7 +303,7 @@ def _continue(kind, n, m, k, d, a, b, c, at, step, w, slope):
     now, then = [0.0] * size, [0.0] * size
     total = [0.0] * size
     for i in range(size):
-        now[i], then[i] = w[i], step * slope[i]  # coefficients times powers of the step, which do not overflow
+        now[i], then[i] = w[i], step * slope[i]  # coefficients times powers of the step do not overflow
     small = 0
     scale = 1.0  # j (j - 1) ... (j - d + 1) / step^d
     for j in range(MOST_TERMS):

@@ -18,7 +18,7 @@ from contad.rules.vectorised import mend
 
 # logarithms of x and of 1 - x below which I_x(a, b), or its complement, is the first term of its series
 FIRST_TERM, LAST_TERM = -46.0, -36.0
-TWO_TERMS = -20.0  # below which the third term is less than an ulp
+TWO_TERMS = -20.0  # below it, the third term is less than an ulp
 
 
 @scalar_rule(ufunc="scipy.special.betainc", points=[(2.3, 1.7, 0.4), (0.6, 3.2, 0.3), (3.1, 0.8, 0.7)])
@@ -74,7 +74,7 @@ def betaincc_partials(z, a, b, x):
 
 # ---- the inverses: SciPy has none at some tiny probabilities --------------------------------------------------
 def _tiny_inverse(a, b, log_p, log_q):
-    """The quantile by two terms of the series at 0, or at 1, where those are all; else nan."""
+    """The quantile by two terms of the series at 0 or at 1, if these suffice; otherwise nan."""
     size = betaln.function(a, b)
     at_zero = (log_p + math.log(a) + size) / a
     at_one = (log_q + math.log(b) + size) / b
@@ -108,7 +108,7 @@ def betaincinv(a, b, p):
         dz/db = -betainc_derivative(0, 1, a, b, z) / g(a, b, z),     dz/dp = 1 / g(a, b, z),
         where g(a, b, x) = x^(a-1) (1 - x)^(b-1) / B(a, b)
 
-    Domain:  a, b > 0, 0 < p < 1. Where 1 - z has few digits, so have the partials; where it has none, they have all.
+    Domain:  a, b > 0, 0 < p < 1. If 1 - z has few digits, so have the partials; if it has none, they have all.
     Ref:     DLMF 8.17.2.
     Accuracy: partials 1000 ulp + 4 ulp x condition number, from the error of SciPy's z
 
@@ -153,7 +153,7 @@ def betainccinv(a, b, q):
         dz/db = -betainc_derivative(0, 1, a, b, z) / g(a, b, z),     dz/dq = -1 / g(a, b, z),
         where g(a, b, x) = x^(a-1) (1 - x)^(b-1) / B(a, b)
 
-    Domain:  a, b > 0, 0 < q < 1. Where 1 - z has few digits, so have the partials; where it has none, they have all.
+    Domain:  a, b > 0, 0 < q < 1. If 1 - z has few digits, so have the partials; if it has none, they have all.
     Ref:     DLMF 8.17.2.
     Accuracy: partials 1000 ulp + 4 ulp x condition number, from the error of SciPy's z
 
@@ -197,8 +197,7 @@ def beta_density(n, m, a, b, x):
 
     Domain:  n, m = 0, 1, ..., rounded to integers, at most 20; a, b > 0, 0 < x < 1. Elsewhere nan. At
              x = 0 it is the limit: 0 for a > 1, and for n = m = 0 it is b at a = 1 and inf for a < 1; likewise at 1.
-             So are its partials there, or nan.
-    Accuracy: partials 200 ulp + 4 ulp x condition number
+             Its partials there are limits as well, or nan. Accuracy: partials 200 ulp + 4 ulp x condition number
     Ref:     a complete Bell polynomial in the derivatives of log g, times g.
 
     >>> round(beta_density(0.0, 0.0, 2.0, 3.0, 0.5), 12)
@@ -225,7 +224,7 @@ def beta_density_partials(z, n, m, a, b, x):
     m_below = (m_above + absolute(m_above - 1.0) - 1.0) / 2.0
     left = ((a - 1.0) * z + n_above * beta_density(n_below, m_above, a, b, x)) / select(x > 0.0, x, 1.0)
     right = ((b - 1.0) * z + m_above * beta_density(n_above, m_below, a, b, x)) / select(x < 1.0, 1.0 - x, 1.0)
-    # at the ends by the density of one shape less, where there is one
+    # at the ends by the density with a shape smaller by one, if there is one
     low = a > 1.0
     high = b > 1.0
     first = (a + b - 1.0) * beta_density(n_above, m_above, select(low, a - 1.0, a), b, select(x > 0.0, 0.0, x))
@@ -244,10 +243,10 @@ def betainc_derivative(n, m, a, b, x):
 
     Domain:  n, m = 0, 1, ..., rounded to integers, at most 20; a, b > 0, a + b < 1e12, 0 <= x <= 1; elsewhere nan.
              z = 0 at x = 0 and 1, for n + m > 0.
-    Ref:     DLMF 8.17.2, 8.17.20. The integrand of dI/da has one change of sign, at log t = psi(a) - psi(a + b), so
-             that the integral on the side of x where there is none loses nothing; so has that of dI/db. A quadrature
-             in log(t / (1 - t)), after recurrence to a shape above 5.
-    Accuracy: partials 1000 ulp + 4 ulp x condition number: those of higher orders are sums of terms that cancel
+    Ref:     DLMF 8.17.2, 8.17.20. The integrand of dI/da has one change of sign, at log t = psi(a) - psi(a + b), so the
+             integral on the side of x without a change does not cancel; so has that of dI/db. A quadrature in log(t /
+             (1 - t)), after recurrence to a shape above 5. Accuracy: partials 1000 ulp + 4 ulp x condition number:
+             those of higher orders are sums of terms that cancel
 
     >>> round(betainc_derivative(1.0, 0.0, 2.0, 1.0, 0.5), 12)
     -0.173286795140
@@ -317,7 +316,7 @@ def beta_density_slope(a, b, x, y):
 
 
 def beta_cumulants(n, m, a, b, c):
-    """The derivatives of log(Gamma(c) / (Gamma(a) Gamma(b))), c = a + b: n in a and m in b, but those of one order."""
+    """The derivatives of log(Gamma(c) / (Gamma(a) Gamma(b))), c = a + b: n in a and m in b, except first ones."""
     found = {}
     for i in range(n + 1):
         for j in range(m + 1):
@@ -333,7 +332,7 @@ def beta_cumulants(n, m, a, b, c):
 
 
 def shifted_beta_cumulants(n, m, a, b):
-    """Those that `beta_density_weight` takes, which are the same at each x."""
+    """The derivatives that `beta_density_weight` takes, which are the same at each x."""
     return beta_cumulants(n, m, a + shape_shift(a), b + shape_shift(b), a + b)
 
 
@@ -359,7 +358,7 @@ def bell_polynomial(n, m, first, other, cumulants):
         for j in range(m + 1):
             if i + j == 0:
                 continue
-            along = i > 0  # the last derivative is one in a, else in b
+            along = i > 0  # the last derivative is in a, otherwise in b
             p, q = (i - 1, j) if along else (i, j - 1)
             total, left = 0.0, 1.0
             for k in range(p + 1):
@@ -404,7 +403,8 @@ def _integral(n, m, a, b, x, y):
 def relative_beta_integral(n, m, a, b, x, y):
     """Derivatives of I_x(a, b) over x^a y^b / B(a, b).
 
-    The integral over t / (1 - t) = x / y e^-v, up to where the integrand is negligible, found by Newton's method.
+    The integral over t / (1 - t) = x / y e^-v, up to the point where the integrand is negligible, found by Newton's
+    method.
     """
     c = a + b
     length = (NEGLIGIBLE - c * log_of_part(y, x)) / a

@@ -12,8 +12,8 @@ from contad.ops.quadrature import NODES, WEIGHTS
 from contad.ops.rounding import rint
 from contad.rules.scalar_rule import scalar_rule
 
-NEGLIGIBLE = 44.0  # e^-44 is nothing beside 1
-FIRST_TERM = 1e-20  # of an x below which P(a, x) is x^a / Gamma(a + 1), and partials over x would overflow
+NEGLIGIBLE = 44.0  # e^-44 is negligible compared with 1
+FIRST_TERM = 1e-20  # below it, P(a, x) is x^a / Gamma(a + 1), and partials over x would overflow
 
 
 @scalar_rule(ufunc="scipy.special.gammainc", points=[(2.3, 1.7), (0.6, 1.2), (3.1, 4.8)])
@@ -121,7 +121,7 @@ def gamma_density(n, a, x):
 
     Domain:  n = 0, 1, ..., rounded to an integer, at most 20; a > 0, x > 0. Elsewhere nan, and 0 at x = inf. At x = 0
              it is the limit: 0 for a > 1, and for n = 0 it is 1 at a = 1 and inf for a < 1.
-             So are its partials there, or nan.
+             Its partials there are limits as well, or nan.
     Ref:     DLMF 5.2.2; a complete Bell polynomial in the derivatives of log g, times g.
 
     >>> round(gamma_density(0.0, 2.0, 1.0), 12)
@@ -161,10 +161,10 @@ def gammainc_derivative(n, a, x):
         dz/dx = gamma_density(n, a, x)
 
     Domain:  n = 0, 1, ..., rounded to an integer, at most 20; a > 0, x >= 0. z = 0 at x = 0 and inf, for n > 0.
-    Ref:     DLMF 8.2.4, 8.7.1. The integrand of dP/da has one change of sign, at log t = psi(a), so that the integral
-             on the side of x where there is none loses nothing: as a series for x < a + 1/2 and a < 5, as a
-             quadrature elsewhere.
-    Accuracy: partials 1000 ulp + 4 ulp x condition number: those of higher orders are sums of terms that cancel
+    Ref:     DLMF 8.2.4, 8.7.1. The integrand of dP/da has one change of sign, at log t = psi(a), so the integral on the
+             side of x without a change does not cancel: as a series for x < a + 1/2 and a < 5, as a quadrature
+             elsewhere. Accuracy: partials 1000 ulp + 4 ulp x condition number: those of higher orders are sums of terms
+             that cancel
 
     >>> round(gammainc_derivative(1.0, 2.0, 1.0), 12)
     -0.276196045703
@@ -222,7 +222,7 @@ def log_less_digamma(a, x):
 
 
 def gamma_cumulants(n, a):
-    """The derivatives of -log Gamma(a) from the second to the n-th, at their places."""
+    """The derivatives of -log Gamma(a) from the second to the n-th, indexed by order."""
     cumulants = [0.0] * (n + 1)
     for k in range(2, n + 1):
         cumulants[k] = -polygamma.function(k - 1.0, a)
@@ -252,7 +252,7 @@ def gamma_density_weight(n, a, first, cumulants):
 
 # ---- the integral ----------------------------------------------------------------------------------------------------
 def _lower_series(n, a, x):
-    """P(a, x) is the sum of the densities of a + 1, a + 2, ... at x; and so are its derivatives."""
+    """The derivatives of P(a, x) as the sum of the densities of a + 1, a + 2, ... at x."""
     total, size, b = 0.0, 0.0, a + 1.0
     while True:
         term = _density(b, x)
@@ -280,7 +280,7 @@ def _upper_integral(n, a, x):
 def relative_lower_integral(n, a, x):
     """The n-th derivative of P(a, x) over x^a e^-x / Gamma(a).
 
-    The integral over t = x e^-v up to where the integrand is negligible: a zero of a convex function, by Newton.
+    The integral over t = x e^-v up to the point where the integrand is negligible, found by Newton's method.
     """
     d = a - x
     root = math.hypot(d, math.sqrt(4.0 * NEGLIGIBLE / 3.0 * x))

@@ -1,20 +1,21 @@
 """Rules at their kinks, where a gradient is itself differentiated.
 
-At a kink a first derivative is a subgradient, which contad chooses. A choice has no derivative. So a rule has a twin
-that takes its place where its arguments carry an outer derivative and are at the kink. The partial of the twin is nan,
-and only an adjoint or a tangent that is exactly 0 masks it.
+At a kink a first derivative is a subgradient, which contad chooses. A choice has no derivative. So a rule has a twin,
+which replaces it if its arguments carry an outer derivative and are at the kink. The partial of the twin is nan, and
+only an adjoint or a tangent that is exactly 0 masks it.
 
-On a line through the kink more is known. A norm is homogeneous, f(t v) = t f(v) for t > 0: along v it is its own
-derivative, and its gradient on the line is its gradient at v. Forward mode knows v. So second derivatives of even
-functions of a norm, such as its square, are exact where forward mode is the outer level:
+On a line through the kink more is known. A norm is homogeneous, f(t v) = t f(v) for t > 0: along v its derivative is
+f(v), and its gradient on the line is its gradient at v. Forward mode knows v. So second derivatives of even functions
+of a norm, such as its square, are exact where forward mode is the outer level:
 
     z = f(x),     z_dot = f(x_dot),     x_bar = 0,     x_bar_dot = z_bar_dot grad f(x_dot)     where z_bar = 0
 
-Near a pole, as that of the root at 0, a partial has no bound. There a zero tangent of x tells nothing about that of z,
-and a factor that is 0 with a tangent of 0 does not mask it.
+Near a pole, such as that of the root at 0, a partial is unbounded. There a zero tangent of x says nothing about the
+tangent of z, and a factor that is 0 with a tangent of 0 does not mask it.
 
-Where two numbers tie, their extreme is, on the line along v, the one with the extreme tangent. Its adjoint belongs to
-that number alone, until the gradient is complete: it has halves again, as in first derivatives.
+If two numbers tie, their maximum (minimum) on the line along v is the one with the larger (smaller) tangent. The
+adjoint goes to that number alone until the gradient is complete; the gradient then has halves again, as in first
+derivatives.
 """
 
 import functools
@@ -49,12 +50,13 @@ Tangents = Sequence[Value | None]
 
 
 def cross(d: Value, p: Value) -> Value:
-    """d p, where p is nan at a kink: nan, but 0 for a d of 0, which passes its own derivative on to `edge`."""
+    """d p, where p is nan at a kink: nan, except for d = 0, which gives 0 and passes its own derivative on to
+    `edge`."""
     return _multiply(d, p, lose)
 
 
 def cross_pole(d: Value, p: Value) -> Value:
-    """Likewise at a pole; but a d of 0 gives nan in reverse mode, which cannot tell whether it is 0 for good."""
+    """The same at a pole, but d = 0 gives nan in reverse mode, which cannot know whether d stays 0."""
     if isinstance(d, Carrier) and not isinstance(d, (Dual, ArrayDual)):
         return times(d, p)
     return _multiply(d, p, at_pole)
@@ -67,16 +69,16 @@ def times(d: Value, p: Value) -> Value:
 
 
 def lose(d: Value, p: Value) -> Value:
-    """nan, but a slope of a pole as it is."""
+    """nan, except for an infinite slope, which is unchanged."""
     pole = is_at_pole(d) if isinstance(d, Carrier) else False
     return _where(pole, d, times(d, math.nan)) if np.any(pole) else times(d, math.nan)
 
 
 def at_pole(d: Value, p: Value) -> Value:
-    """d p at a pole; where its tangent is not known inf, which no factor masks, and of no sign, so that none cancel."""
+    """d p at a pole; if its tangent is unknown, an unmasked inf without sign, so that infinities do not cancel."""
     tangent = getattr(p, "tangent", None)
     unknown = False if tangent is None else observe(np.isnan, tangent)
-    if np.ndim(unknown) > np.ndim(p):  # of several directions
+    if np.ndim(unknown) > np.ndim(p):  # several directions
         unknown = np.any(unknown, axis=0)
     return _where(unknown, unbounded(d, p), times(d, p)) if np.any(unknown) else times(d, p)
 
@@ -95,11 +97,11 @@ def _multiply(d: Value, p: Value, at_kink: Function) -> Value:
 
 # ---- operations on numbers -------------------------------------------------------------------------------------------
 class Twin(ScalarRule):
-    """Takes the place of a rule of numbers; `tangent(values, tangents)` gives its tangents in forward mode."""
+    """Replaces a scalar rule; `tangent(values, tangents)` returns its tangents in forward mode."""
 
-    has_pole = False  # whether the partial has no bound near the kink
-    loses_slope = False  # whether the slope there is nan where the outer level is one of reverse mode
-    find_share: Function | None = None  # of an extreme: what takes the place of partial k, of (k, z, *arguments)
+    has_pole = False  # whether the partial is unbounded near the kink
+    loses_slope = False  # whether the slope there is nan if the outer level is in reverse mode
+    find_share: Function | None = None  # for an extreme: replaces partial k, called as (k, z, *arguments)
 
     def __init__(self, function: Function, array: Function, body: Function, tangent: Function | None = None) -> None:
         super().__init__(function, None, None, False, (), array)
@@ -107,7 +109,7 @@ class Twin(ScalarRule):
         self.partials(body)
 
     def has_twin(self) -> bool:
-        """No, it is one."""
+        """False: this is a twin itself."""
         return False
 
     def partial(self, k: int) -> Function:
@@ -126,17 +128,17 @@ class Twin(ScalarRule):
         return scale if self is edge else cross_pole if self.has_pole else cross
 
     def push_product(self, k: int) -> Callable[[Value, Value], Value]:
-        """How a tangent is multiplied: a tangent of 0 does not mask a pole."""
+        """The product with a tangent: a tangent of 0 does not mask a pole."""
         if self.find_share is not None:
             return share_tangent
         return times if self.has_pole else self.product(k)
 
     def _implement(self, args: tuple[Value, ...]) -> None:
-        """No level makes methods of a twin."""
+        """Do nothing: levels make no methods for a twin."""
 
 
 def lose_slope(partial: Function) -> Function:
-    """The partial, but nan for a plain one that is infinite: what meets it may tend to 0, as a root does."""
+    """The partial, but nan if it is plain and infinite, because its factor may tend to 0, as a root does."""
 
     def partial_or_nan(*args: Value) -> Value:
         p = partial(*args)
@@ -154,7 +156,7 @@ def _edge_partials(z, d, p):
 
 
 def _tangent_of_edge(values: Sequence[Value], tangents: Tangents) -> Value:
-    """The tangent of p is the gradient on the line: see `side`. At a pole it is infinite, and tells nothing."""
+    """The tangent of p is the gradient on the line: see `side`. At a pole it is infinite and carries no information."""
     d_dot, p_dot = tangents
     return 0.0 if d_dot is None else scale(d_dot, math.nan if p_dot is None else times(0.0, p_dot) + p_dot)
 
@@ -232,7 +234,7 @@ def twin(
 
 
 def _number(x: np.ndarray) -> Value:
-    """An array as it is, or a number of one that has no axes."""
+    """x, with an array without axes turned into a number."""
     return x[()]
 
 
@@ -308,7 +310,7 @@ def _is_root_of_zero(args: Sequence[Value]) -> bool:
 twin(power, _power_partials, False, _is_root_of_zero)
 
 
-# the inverse functions whose slope is infinite at an end, where the argument is 1 or -1
+# inverse functions with an infinite slope at an end, at the arguments 1 or -1
 def _is_one(z, x):
     return x * x == 1.0
 
@@ -341,18 +343,18 @@ twin(arccosh, _arccosh_partials, False, _meets_one, _is_one)
 
 # ---- ties of extremes ------------------------------------------------------------------------------------------------
 class Share(NamedTuple):
-    """What an operand of a maximum or minimum has of it: `first` in first derivatives, half of it at a tie."""
+    """The share of an operand in a maximum or minimum: `first` in first derivatives, half at a tie."""
 
     first: Value
     tie: Value
-    sides: Sequence[Value] | None  # 1 at a tie that the operand leaves on the side of the extreme, for each direction
+    sides: Sequence[Value] | None  # for each direction, 1 at a tie if the operand leaves it on the side of the extreme
     level: Any  # the forward level that knows the directions
 
 
 def twin_of_extreme(rule: ScalarRule) -> None:
     """Give a twin to a maximum or minimum, for ties: forward mode knows which operand the extreme follows.
 
-    z_dot = max(x_dot, y_dot), and adjoints that change along v are those of the operand with that tangent.
+    z_dot = max(x_dot, y_dot), and the adjoints' changes along v belong to the operand with that tangent.
     """
 
     def tangent(values: Sequence[Value], tangents: Tangents) -> Value:
@@ -380,7 +382,7 @@ def twin_of_extreme(rule: ScalarRule) -> None:
 
 
 def tangents_of(x: Value) -> list[Value] | None:
-    """The plain tangents of an operand, of a constant 0; None where a level has no plain ones."""
+    """The plain tangents of an operand, 0 for a constant; None if a level has no plain tangents."""
     if not isinstance(x, Carrier):
         return [0.0]
     tangent = getattr(x, "tangent", None)
@@ -390,9 +392,9 @@ def tangents_of(x: Value) -> list[Value] | None:
 
 
 def share(d: Value, s: Share | float) -> Value:
-    """The part of an adjoint d that an operand has.
+    """The operand's share of an adjoint d.
 
-    Where no direction is known, or it does not leave the tie, that is nan, but for a d of 0.
+    If no direction is known, or it does not leave the tie, this is nan, except for d = 0.
     """
     if not isinstance(s, Share):
         return route(d, s)
@@ -409,7 +411,7 @@ def share(d: Value, s: Share | float) -> Value:
 
 
 def one_side(s: Share) -> Any:
-    """The side of all directions, nan where they are on several; the level then knows to take one at a time."""
+    """The side of all directions; nan if they differ, which tells the level to take one at a time."""
     assert s.sides is not None
     s.level.meets_ties = True
     one: Value = s.sides[0]
@@ -417,7 +419,7 @@ def one_side(s: Share) -> Any:
 
 
 def share_tangent(d: Value, s: Share | float) -> Value:
-    """The part of a tangent d, on the side of all directions."""
+    """The share of a tangent d, on the side of all directions."""
     if not isinstance(s, Share):
         return route(d, s)
     if s.sides is None:
@@ -440,7 +442,7 @@ for _rule in (maximum, minimum, fmax, fmin):
 
 # ---- functions of those that have twins ------------------------------------------------------------------------------
 class WrittenTwin(NamedTuple):
-    """Takes the place of a rule of numbers that is a formula of others, which know their kinks."""
+    """Replaces a scalar rule by a formula of rules that handle their own kinks."""
 
     write: Function
 
@@ -467,7 +469,7 @@ _choose = Twin(_take_first, lambda g, first, out=None: np.asarray(first), _take_
 
 
 def choose_first(gradient: Nested, owner: Any, find: Callable[[], Nested]) -> Nested:
-    """A gradient that carries a derivative, at kinks with the values of the first derivative, `find`."""
+    """A gradient that carries a derivative; at kinks it gets the values of the first derivative, `find`."""
     if getattr(owner, "loses", False):
         count = owner.several or 1
         return map_leaves(lambda g: owner.wrap(g, [np.full(np.shape(g), math.nan)] * count), find())
@@ -520,7 +522,7 @@ def twin_of_norm(rule: ArrayRule, slopes: Function) -> None:
 
 
 def _declare(rule: ArrayRule, function: Function, pull: Function, push: Function) -> ArrayRule:
-    """A rule of one argument, with the names of another one; by its own, engines would take their kernels for it."""
+    """A one-argument rule under its own name; under the original name, engines would use their kernels for it."""
     made = ArrayRule(function, None, "", (), ())
     made.argument_names, made.option_names = rule.argument_names, rule.option_names
     (name,) = rule.argument_names
@@ -537,14 +539,15 @@ twin_of_norm(std, lambda z, a, axis=None, ddof=0, keepdims=False: direction(z, a
 
 # ---- singular values -------------------------------------------------------------------------------------------------
 def twin_of_singular_values() -> None:
-    """Give a twin to singular values, whose kink is 0: on the line along v they are those of v between the kernels."""
+    """Give a twin to singular values, whose kink is at 0: on the line along v they are those of v between the
+    kernels."""
 
     def push(z: Value, a_dot: Value, a: Value) -> Value:
         z_dot = singular_spectrum.push(z, [a_dot], [a], {})
         return move_zeros(z_dot, z, a_dot) if is_plain(a) and is_plain(a_dot) else z_dot
 
     def is_at_kink(args: Sequence[Value], options: Options) -> bool:
-        """Whether values are 0; those of a matrix that carries derivatives may be."""
+        """Whether values are 0; for a matrix that carries derivatives, they may be."""
         if not is_plain(args[0]):
             return True
         m, n = np.shape(args[0])[-2:]

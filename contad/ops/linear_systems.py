@@ -28,12 +28,12 @@ def turn(a, transposed):
 
 
 def in_c_order(x):
-    """x, or a copy in C order: NumPy gives the parts of a decomposition as arrays of their own."""
+    """x, or a copy in C order, because NumPy returns the parts of a decomposition as separate arrays."""
     return x if peek(x).flags.c_contiguous else x.copy()
 
 
 def identity_beside(a):
-    """The identity that meets the matrices of a."""
+    """The identity of the size of the matrices of a."""
     return np.eye(np.shape(a)[-1], dtype=dtype_beside(a))
 
 
@@ -60,12 +60,12 @@ def check_lengths(name, a, b):
     points=[(_A, [0.6, 1.7, -0.2]), (_A, _B), ([_A, _C], _B), (_A, [_B, [[0.3, 1.1], [-0.8, 2.4], [0.5, 1.6]]])],
 )
 def solve(a, b, *, transposed=False):
-    """The solution of a z = b, for matrices and stacks of them; b is one vector where it has one axis.
+    """The solution of a z = b, for matrices and stacks of them; a b with one axis is one vector.
 
         z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     a_bar = -b_bar z^T
 
     Shapes:  a (..., n, n), b (n,) or (..., n, k) -> z like b; the stacks broadcast. transposed: a^T z = b is solved.
-    Domain:  a that is not singular.
+    Domain:  nonsingular a.
     Raises:  LinAlgError if a is singular or not square, ValueError if the lengths differ.
     Cost:    O(n^3 + n^2 k) forward, O(n^2 k) in reverse from the saved factors; stacks are factorised again.
     Ref:     Giles (2008), section 2.3.1.
@@ -113,7 +113,7 @@ def solve_jvp(z, a_dot, b_dot, a, b, saved, *, transposed=False):
 
 
 def as_columns(x, ndim):
-    """x, which belongs to a system with a right-hand side of ndim axes, as matrices: a vector is one column."""
+    """x as matrices, for a system whose right-hand side has ndim axes: a vector is one column."""
     if ndim != 1:
         return x
     return x[..., None] if x.__class__ is np.ndarray else np.expand_dims(x, -1)
@@ -125,12 +125,12 @@ def column_shape(shape):
 
 
 def by_matrix(x):
-    """x with two axes more, so that its elements meet the matrices of a stack."""
+    """x with two more axes, so that its elements broadcast with the matrices of a stack."""
     return np.reshape(x, (*np.shape(x), 1, 1))
 
 
 def solve_back(a, z_bar, ndim, transposed, factor):
-    """The cotangent of the columns of b, before the stacks are summed; by the factor of a, where there is one."""
+    """The cotangent of the columns of b, before the stacks are summed; by the factor of a, if there is one."""
     columns = as_columns(z_bar, ndim)
     if factor is not None and are_matrices(a, columns) and columns.size:
         found = factor.solve(columns, not transposed)
@@ -149,12 +149,12 @@ def mask(z_bar, c):
 # ---- inverses --------------------------------------------------------------------------------------------------------
 @array_rule(dtypes=COMPLEX, numpy=np.linalg.inv, points=[(_A,), ([_A, _C],)])
 def inv(a):
-    """The inverse of a matrix, or of each in a stack.
+    """The inverse of a matrix, or of each matrix in a stack.
 
         z = a^-1,     z_dot = -z a_dot z,     a_bar = -z^T z_bar z^T
 
     Shapes:  a (..., n, n) -> z (..., n, n).
-    Domain:  a that is not singular.
+    Domain:  nonsingular a.
     Raises:  LinAlgError if a is singular or not square.
     Cost:    O(n^3) forward, twice that in reverse; saves nothing. To solve a system, call solve.
     Ref:     Giles (2008), section 2.2.3.
@@ -183,7 +183,7 @@ def pull_inverse(z, z_bar):
 
 
 def are_matrices(*arrays):
-    """Whether these are plain matrices of float64: what takes calls of NumPy's without a look at anything else."""
+    """Whether these are plain float64 matrices, for which NumPy's functions can be called directly."""
     for x in arrays:  # noqa: SIM110  # all(...) takes three times as long
         if x.__class__ is not np.ndarray or x.dtype != FLOAT or x.ndim != 2:
             return False
@@ -229,7 +229,7 @@ def tensorinv(a, ind=2):
 # ---- powers and chains -----------------------------------------------------------------------------------------------
 @implements(np.linalg.matrix_power, layout="own")
 def matrix_power(a, n):
-    """The n-th power of a square matrix, by repeated squaring; of its inverse for a negative n."""
+    """The n-th power of a square matrix, or of its inverse for a negative n, by repeated squaring."""
     a = as_array(a)
     check_square("matrix_power", a)
     n = operator.index(n)
@@ -271,7 +271,7 @@ def multi_dot(arrays, *, out=None):
 
 
 def _cheapest_splits(lengths):
-    """For each part (i, j) of a chain of matrices of lengths[k] x lengths[k + 1], where it is cheapest to divide it."""
+    """The cheapest place to split each part (i, j) of a chain of matrices of lengths[k] x lengths[k + 1]."""
     cost, splits = {}, {}
     n = len(lengths) - 1
     for size in range(1, n + 1):

@@ -22,14 +22,14 @@ _POINTS = [(_VECTOR,), (_MATRIX,), (_MATRIX, {"axis": 0}), (_MATRIX, {"axis": -1
     ]
 )
 def logsumexp(a, *, axis=None, b=None, keepdims=False):
-    """log(sum(exp(a))) over some axes, or all, without overflow; as scipy.special.logsumexp.
+    """log(sum(exp(a))) over some axes, or all, without overflow; like scipy.special.logsumexp.
 
         z = log sum_i b_i e^(a_i),     z_dot = sum_i w_i a_dot_i,     a_bar_i = w_i z_bar,     w_i = b_i e^(a_i - z)
 
     Shapes:  a (...) -> z without the axes, or with length 1 in them (keepdims); b, weights that broadcast with a to the
              shape of a, are constants, and 1 if not given.
-    Domain:  every a; infinite elements that tie for the largest have equal w, as in logaddexp. Where the weighted sum
-             is negative, z is nan.
+    Domain:  every a; infinite elements that tie for the largest have equal w, as in logaddexp. If the weighted sum is
+             negative, z is nan.
     Cost:    O(n) forward and reverse; saves nothing.
     Ref:     Blanchard, Higham & Higham (2021).
 
@@ -43,7 +43,7 @@ def logsumexp(a, *, axis=None, b=None, keepdims=False):
     top = largest(a, w, axis)
     at_top = a == top
     with np.errstate(all="ignore"):
-        terms = np.where(at_top, 0.0, np.exp(a - top))  # the largest apart: the others may be less than its rounding
+        terms = np.where(at_top, 0.0, np.exp(a - top))  # without the largest, which may round them away
         if b is not None:
             terms, at_top = np.where(w == 0.0, 0.0, w * terms), np.where(at_top, w, 0.0)
         k = np.sum(at_top, axis, dtype_beside(a), keepdims=keepdims)
@@ -64,7 +64,7 @@ def logsumexp_jvp(z, a_dot, a, *, axis=None, b=None, keepdims=False):
 
 
 def largest(a, w, axis):
-    """The largest element with a weight other than zero, with length 1 in the axes; -inf where there is none."""
+    """The largest element with a nonzero weight, with length 1 in the axes; -inf if there is none."""
     if w.__class__ is float:
         return np.max(a, axis, keepdims=True)
     return np.max(a, axis, keepdims=True, where=(w != 0.0) | np.isnan(a), initial=-np.inf)
@@ -97,7 +97,7 @@ def shares(z, a, b, axis):
     points=[(_VECTOR,), (_MATRIX,), (_MATRIX, {"axis": 0}), (_MATRIX, {"axis": -1}), (_MATRIX, {"axis": (0, 1)})]
 )
 def softmax(x, *, axis=None):
-    """e^x over its sum along some axes, or all; as scipy.special.softmax.
+    """e^x over its sum along some axes, or all; like scipy.special.softmax.
 
         z_i = e^(x_i) / sum_k e^(x_k)
         z_dot = z (x_dot - sum_k z_k x_dot_k),     x_bar = z (z_bar - sum_k z_k z_bar_k)

@@ -128,7 +128,7 @@ def wrightomega_partials(z, x):
 
 @stands_for("_lambertw")
 def lambertw(x, k=0, tol=1e-8):
-    """A real branch of Lambert's W, 0 or -1, on variables a real number where SciPy's is complex.
+    """A real branch of Lambert's W, 0 or -1; on variables it is a real number, where SciPy's is complex.
 
     >>> round(lambertw(-0.1, -1), 12)
     -3.577152063957

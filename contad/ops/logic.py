@@ -1,4 +1,4 @@
-"""Choice between two numbers, and numbers that pass on no derivative."""
+"""Choice between two numbers, and constants."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ from contad.variables.open_types import Function, Value
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
-    """x if the condition holds, else y: the conditional expression of rule bodies.
+    """x if the condition holds, otherwise y: the conditional expression of rule bodies.
 
-    Both branches are evaluated; the derivative is that of the chosen one. Lists, tuples and dicts of one structure are
-    mapped, and NumPy arrays chosen from element by element.
+    Both branches are evaluated; the derivative is that of the chosen one. It maps over lists, tuples and dicts of equal
+    structure, and chooses between NumPy arrays element by element.
 
     >>> select(1.0 < 2.0, 10.0, 20.0)
     10.0
@@ -43,9 +43,9 @@ def _select(condition: Any, x: Any, y: Any) -> Any:
 
 
 def holds(condition: Function, *args: Value) -> Any:
-    """Whether a condition, a function of NumPy's arrays and numbers, holds at the values of arguments.
+    """Whether a condition, a function of NumPy arrays and numbers, holds at the values of arguments.
 
-    It has the common shape of the arguments, of those too that the condition does not ask.
+    The result has the common shape of all arguments, including those that the condition ignores.
 
     >>> holds(np.less, 1.0, 2.0)
     True
@@ -62,7 +62,7 @@ def stop_gradient(x: Any) -> Any:
 
         z = x,     dz/dx = 0
 
-    Of an array it is a copy, of a plain one too: what is written to one of them later does not show in the other.
+    Arrays are copied, plain ones too, so that later writes to one do not show in the other.
 
     >>> stop_gradient({"a": [1.0, 2.0]})
     {'a': [1.0, 2.0]}

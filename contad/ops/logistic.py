@@ -62,7 +62,7 @@ def _expit_slope(x):
 
 @scalar_rule(array=_expit_slope, points=[(0.7,), (-1.6,)])
 def expit_slope(x):
-    """The derivative of expit, with one of its own that loses no digits near 0, as that of a product would.
+    """The derivative of expit; its own derivative loses no digits near 0, unlike that of a product.
 
         z = expit(x) expit(-x),     dz/dx = -z tanh(x / 2)
 

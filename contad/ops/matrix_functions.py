@@ -22,13 +22,13 @@ _S, _Q = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]], [[0.6, 1.7, 0.3]
 # ---- equations -------------------------------------------------------------------------------------------------------
 @array_rule(dtypes=COMPLEX, points=[(_S, _C, _Q), (_S, [[1.7]], [[0.6], [-0.2], [1.3]])])
 def solve_sylvester(a, b, q):
-    """The solution of a z + z b = q; as scipy.linalg.solve_sylvester.
+    """The solution of a z + z b = q; like scipy.linalg.solve_sylvester.
 
         z_dot:  a z_dot + z_dot b = q_dot - a_dot z - z b_dot
         q_bar:  a^T q_bar + q_bar b^T = z_bar,     a_bar = -q_bar z^T,     b_bar = -z^T q_bar
 
     Shapes:  a (m, m), b (n, n), q (m, n) -> z (m, n).
-    Domain:  no eigenvalue of a is one of -b.
+    Domain:  a and -b have no eigenvalue in common.
     Raises:  LinAlgError if the equation is singular.
     Cost:    O(m^3 + n^3), by Schur decompositions, forward and again in reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.1, for the linear map z -> a z + z b.
@@ -44,7 +44,7 @@ def solve_sylvester(a, b, q):
     r, u = linalg().schur(a)
     s, v = linalg().schur(b.T.conj())
     y, scale, info = lapack_function("trsyl", r.dtype, s.dtype, q.dtype)(r, s, u.T.conj() @ q @ v, tranb="C")
-    if info:  # LAPACK has changed the equation
+    if info:  # LAPACK has perturbed the equation
         raise np.linalg.LinAlgError("solve_sylvester: singular equation: a and -b have an eigenvalue in common")
     return u @ (scale * y) @ v.T.conj()
 
@@ -81,7 +81,8 @@ def sylvester_back(a, b, z_bar):
 
 # ---- functions -------------------------------------------------------------------------------------------------------
 def with_direction(a, e):
-    """The matrix [[a, e], [0, a]], whose function f has f(a) on its diagonal and the derivative of f along e above."""
+    """The matrix [[a, e], [0, a]]; a matrix function f of it has f(a) on its diagonal and the derivative of f along e
+    above."""
     upper = np.concatenate([a, e], axis=-1)
     return np.concatenate([upper, np.concatenate([np.zeros(np.shape(a), dtype_beside(a)), a], axis=-1)], axis=-2)
 
@@ -94,7 +95,7 @@ def upper_corner(z):
 
 @array_rule(dtypes=COMPLEX, points=[(_A,), ([_A, _C],), ([[0.7]],)])
 def expm(a):
-    """The exponential of a square matrix, 1 + a + a a / 2 + ...; as scipy.linalg.expm. Stan's matrix_exp.
+    """The exponential of a square matrix, 1 + a + a a / 2 + ...; like scipy.linalg.expm and Stan's matrix_exp.
 
         z_dot = L(a, a_dot),     a_bar = L(a^T, z_bar),     L(a, e) = int_0^1 exp(s a) e exp((1 - s) a) ds
 
@@ -132,12 +133,12 @@ def exponential_along(a, e):
 
 @array_rule(dtypes=COMPLEX, points=[(_S,), ([[2.3]],)])
 def sqrtm(a):
-    """The principal square root of a square matrix, z z = a; as scipy.linalg.sqrtm.
+    """The principal square root of a square matrix, z z = a; like scipy.linalg.sqrtm.
 
         z_dot:  z z_dot + z_dot z = a_dot,     a_bar:  z^T a_bar + a_bar z^T = z_bar
 
     Shapes:  a (n, n) -> z (n, n).
-    Domain:  a without negative eigenvalues; where one is zero the derivative is nan.
+    Domain:  a without negative eigenvalues; if one is zero the derivative is nan.
     Raises:  LinAlgError if a is not a square matrix, UnsupportedError if the root is complex.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Higham (2008), section 6.1.
@@ -172,12 +173,12 @@ def root_along(z, e):
     points=[([[2.3, 0.6], [-0.4, 1.9]],), ([[2.3]],)],
 )
 def logm(a):
-    """The principal logarithm of a square matrix, expm(z) = a; as scipy.linalg.logm.
+    """The principal logarithm of a square matrix, expm(z) = a; like scipy.linalg.logm.
 
         z_dot = L(a, a_dot),     a_bar = L(a^T, z_bar),     L(a, e): the upper right block of logm([[a, e], [0, a]])
 
     Shapes:  a (n, n) -> z (n, n).
-    Domain:  a without negative eigenvalues; nan where one is zero.
+    Domain:  a without negative eigenvalues; nan if one is zero.
     Raises:  LinAlgError if a is not a square matrix, UnsupportedError if the logarithm is complex.
     Cost:    O(n^3) forward, about eight times that in reverse; saves nothing.
     Ref:     Higham (2008), theorem 3.6.
@@ -202,7 +203,7 @@ def logm_jvp(z, a_dot, a):
 
 
 def _real(name, a):
-    """SciPy's function of that name at a plain matrix; a complex result of a real one is refused."""
+    """SciPy's function of that name at a plain matrix; a complex result of a real matrix is refused."""
     check_square(name, a)
     if a.ndim != 2:
         raise np.linalg.LinAlgError(f"{name}: a must be one matrix, got shape {a.shape}")
@@ -219,16 +220,17 @@ def _real(name, a):
 # ---- LU factors ------------------------------------------------------------------------------------------------------
 @array_rule(dtypes=COMPLEX, points=[(_S,), (_A,), ([[2.3]],), (_S[:2],), ([row[:2] for row in _A],)])
 def lu_factors(a):
-    """The triangular factors of a matrix in one, l below the diagonal and u above, and a column with the pivoting.
+    """The triangular factors of a matrix, l below the diagonal and u above, and a column with the row order.
 
         a[order] = l u,     z_dot = l low(f) + up(f) u,     f = l^-1 a_dot[order] u^-1
         a_bar[order] = l^-T (low(l^T l_bar) + up(u_bar u^T)) u^-T,     low: the strict lower triangle, up: the rest
 
-    That is of a square matrix. The rows of l below a square u are a u^-1, the columns of u beside a square l l^-1 a.
+    The formulas are for a square matrix. The rows of l below a square u are a u^-1; the columns of u next to a square l
+    are l^-1 a.
 
     Shapes:  a (m, n) -> z (m, n + 1), order in the last column.
-    Domain:  every a, order is a constant; where the square part is singular the derivative is nan.
-    Raises:  LinAlgError if a is no matrix.
+    Domain:  every a; order is a constant; if the square part is singular the derivative is nan.
+    Raises:  LinAlgError if a is not a matrix.
     Cost:    O(m n min(m, n)) forward, three times that in reverse; saves nothing.
     Ref:     de Hoog, Anderssen & Lukas (2011), theorem 1.
 
@@ -246,12 +248,12 @@ def lu_factors(a):
 
 
 def as_positions(x):
-    """Whole numbers as integers: discrete, and guarded where a program is recorded."""
+    """Whole numbers as integers; a recorded program guards them."""
     return np.real(x).astype(np.intp)
 
 
 def order_in(z):
-    """The order of the rows in what lu_factors gives."""
+    """The order of the rows in the result of lu_factors."""
     return observe(as_positions, z[:, -1])
 
 
@@ -279,7 +281,7 @@ def lu_cotangent(z, z_bar):
 
 
 def with_columns(below, like):
-    """Rows, with zeros behind them, as many columns as `like` has."""
+    """Rows padded with zeros to as many columns as `like` has."""
     rest = np.shape(below)[0], np.shape(like)[1] - np.shape(below)[1]
     return np.concatenate([below, np.zeros(rest, dtype_beside(below))], axis=1)
 

@@ -99,7 +99,7 @@ def power_shares(z, x, p, axis):
 
 # ---- NumPy's functions -----------------------------------------------------------------------------------------------
 def check_order(ord):
-    """Refuse an order that carries a derivative, or is text that NumPy does not know for vectors."""
+    """Refuse an order that carries a derivative, or is a string that NumPy does not accept for vectors."""
     if isinstance(ord, Carrier):
         raise UnsupportedError(
             "np.linalg.norm: ord must be a constant; write np.sum(np.abs(x) ** ord) ** (1 / ord) for an order that is "
@@ -111,7 +111,7 @@ def check_order(ord):
 
 @implements(np.linalg.vector_norm)
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """The norm of vectors along axes; over all elements where no axis is given."""
+    """The norm of vectors along axes; over all elements if no axis is given."""
     x = as_array(x)
     check_order(ord)
     axes = reduced_axes(np.ndim(x), axis)
@@ -137,10 +137,10 @@ def norm_of_matrices(x, ord, axes, keepdims):
         raise ValueError("Duplicate axes given.")
     if ord is None or ord in ("fro", "f"):
         return euclidean_norm(x, axis=axes, keepdims=keepdims)
-    if np.size(x) == 0:  # 0 or an error, as NumPy's version has it; there is nothing to differentiate
+    if np.size(x) == 0:  # 0 or an error, depending on the NumPy version; there is nothing to differentiate
         return observe(np.linalg.norm, x, ord, axes, keepdims)
     if ord in (2, -2, "nuc"):
-        s = np.abs(svdvals(np.moveaxis(x, axes, (-2, -1))))  # whose derivative is 0 at 0, a kink of every norm
+        s = np.abs(svdvals(np.moveaxis(x, axes, (-2, -1))))  # their derivative is 0 at 0, a kink of every norm
         z = np.sum(s, axis=-1) if ord == "nuc" else np.take(s, 0 if ord == 2 else -1, axis=-1)
     elif ord in (1, -1, np.inf, -np.inf):
         summed, left = (rows, columns) if abs(ord) == 1 else (columns, rows)

@@ -18,7 +18,7 @@ from contad.variables.number import Carrier, observe, peek
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 _TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
 _WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
-DEPENDENT = 4.0 * 2.0**-52  # for each row: what rounding leaves of 0 on the diagonal of r, beside its column
+DEPENDENT = 4.0 * 2.0**-52  # times the rows: the rounding error of a 0 on the diagonal of r, relative to its column
 
 
 # ---- QR --------------------------------------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def orthogonal_cotangent(z, z_bar, m):
 
 
 def _pull_numbers(q, q_bar, r, r_bar):
-    """The same of one matrix of numbers, in few calls."""
+    """The same for one matrix of numbers, in few calls."""
     t = r.dot(upper_part(r_bar).T) - q_bar.T.dot(q)
     low = t * strict_triangle(len(r), True)
     low += low.T
@@ -131,10 +131,10 @@ def qr(a, mode="reduced"):
 
 
 def reflect_columns(a):
-    """What LAPACK gives instead of q and r: the reflections 1 - tau v v^T that make a triangular, and r.
+    """LAPACK's results instead of q and r: the reflections 1 - tau v v^T that make a triangular, and r.
 
-    They are computed again, one column after the other, by operations on arrays. Where a column is zero below the
-    diagonal LAPACK reflects nothing: what it gives jumps there, and has the derivative of a column that stays.
+    They are computed again, column by column, by operations on arrays. If a column is zero below the diagonal, LAPACK
+    reflects nothing; its result jumps there, and has the derivative of the unreflected column.
     """
     m, n = np.shape(a)[-2:]
     k = min(m, n)
@@ -180,8 +180,8 @@ def pseudoinverse(a, *, rcond=None, hermitian=False):
         a_bar = -z^T z_bar z^T + (1 - a z) z_bar^T z z^T + z^T z z_bar^T (1 - z a)
 
     Shapes:  a (..., m, n) -> z (..., n, m).
-    Domain:  where the rank does not change; rcond, the bound of small singular values, is a constant. Where it drops
-             one that is not 0, z is that of `truncated_matrix`, through which the derivative passes.
+    Domain:  where the rank does not change; rcond, the bound of small singular values, is a constant. If it drops a
+             nonzero one, z is the pseudoinverse of `truncated_matrix`, and the derivative passes through that.
     Raises:  LinAlgError if a is not finite.
     Cost:    O(m n min(m, n)) forward and reverse; saves nothing.
     Ref:     Golub & Pereyra (1973), equation 4.12.
@@ -208,7 +208,7 @@ def pseudoinverse_cotangent(z, z_bar, a, rcond):
 
 
 def beyond(a, z, x):
-    """(1 - a z) x: 0 where a has the rank of its rows; by QR factors, which keep digits, where that of its columns."""
+    """(1 - a z) x: 0 if a has full row rank; by QR factors, which keep digits, if it has full column rank."""
     m, n = np.shape(a)[-2:]
     rank = np.min(np.sum(plain(a) * np.swapaxes(plain(z), -1, -2), axis=(-2, -1)), initial=m)
     if rank > m - 0.5:
@@ -235,7 +235,7 @@ def pseudoinverse_tangent(z, a_dot, a, rcond):
 
 @implements(np.linalg.pinv, layout="own")
 def pinv(a, rcond=None, hermitian=False, *, rtol=None):
-    """The pseudoinverse; singular values below a share of the largest are taken for 0."""
+    """The pseudoinverse; singular values below a fraction of the largest count as 0."""
     if rcond is None and rtol is not None:
         rcond = rtol
     return pseudoinverse(symmetrise(a) if hermitian else a, rcond=peek(rcond))
@@ -244,10 +244,11 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=None):
 # ---- least squares ---------------------------------------------------------------------------------------------------
 @implements(np.linalg.lstsq, layout="own")
 def lstsq(a, b, rcond=None):
-    """Solution of least squares, residuals, rank and singular values, as NumPy gives them.
+    """Solution of least squares, residuals, rank and singular values, as NumPy returns them.
 
-    With full rank the solution is made of QR factors, else of the pseudoinverse: then of all solutions it is the
-    shortest, and its derivative holds where the rank does not change. What rcond drops belongs to the derivative, too.
+    With full rank the solution comes from QR factors. Otherwise it comes from the pseudoinverse: it is the shortest of
+    all solutions, and its derivative holds where the rank does not change. Directions that rcond drops take part in the
+    derivative, too.
     """
     a, b = as_array(a), as_array(b)
     if np.ndim(a) != 2 or np.ndim(b) not in (1, 2):

@@ -1,6 +1,6 @@
 """Values of the classical orthogonal polynomials of whole degree, by their recurrences in the degree.
 
-They differentiate in x and in the parameters. The degree is a plain whole number.
+They can be differentiated with respect to x and the parameters. The degree is a plain whole number.
 
 Ref:  DLMF 18.9.1, table 18.9.1.
 """

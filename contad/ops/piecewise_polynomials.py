@@ -1,6 +1,6 @@
 """Piecewise polynomials through points: the slopes that kinds of cubic interpolation choose, coefficients, values.
 
-All are of n points x (n,), which increase, and values y (n, ...) there; both may be variables. Cost: O(n).
+The functions take n increasing points x (n,) and values y (n, ...) there; both may be variables. Cost: O(n).
 """
 
 import math
@@ -14,7 +14,7 @@ from contad.variables.number import observe
 
 
 def as_column(h, y):
-    """A vector so that it is multiplied with rows of y."""
+    """A vector reshaped to multiply the rows of y."""
     return np.reshape(h, (-1,) + (1,) * (np.ndim(y) - 1))
 
 
@@ -70,7 +70,7 @@ def _one(x):
 
 
 def _end_row(x, y, h, w, line, condition, side):
-    """The row of the system at one end: diagonal, beside it, and the right-hand side."""
+    """The row of the system at one end: diagonal, its neighbour, and the right-hand side."""
     k, m = (0, 1) if side == 1 else (-1, -2)
     if condition == "not-a-knot":
         d = side * (x[2 * side if side == 1 else -3] - x[k])
@@ -91,7 +91,7 @@ def _parabola_slopes(x, line):
 
 
 def _periodic_slopes(h, w, line, inner):
-    """The slopes of the periodic spline: the last unknown by itself, for the others a tridiagonal system."""
+    """The slopes of the periodic spline: a tridiagonal system for all unknowns but the last, and then the last."""
     b = np.concatenate([(3.0 * (w[0] * line[-1] + w[-1] * line[0]))[None], inner], axis=0)
     diagonal = 2.0 * np.concatenate([_one(h[-1] + h[0]), h[:-1] + h[1:]])
     n = np.shape(diagonal)[0]
@@ -136,7 +136,7 @@ def monotone_slopes(x, y):
 
 
 def _end_slope(h, after, line, next_line):
-    """The slope at an end by the parabola through three points, cut so that the cubic is monotone."""
+    """The slope at an end by the parabola through three points, limited so that the cubic is monotone."""
     d = ((2.0 * h + after) * line - h * next_line) / (h + after)
     here, there = observe(np.sign, line), observe(np.sign, next_line)
     turned = observe(np.sign, d) != here
@@ -145,7 +145,7 @@ def _end_slope(h, after, line, next_line):
 
 
 def akima_slopes(x, y, modified):
-    """The slopes of Akima (1970), weighted by how the lines turn, or of the modified rule, which overshoots less."""
+    """The slopes of Akima (1970), weighted by changes of slope, or of the modified rule, which overshoots less."""
     line = divided_differences(x, y)
     if np.shape(x)[0] == 2:
         return np.concatenate([line, line], axis=0)
@@ -166,19 +166,19 @@ def akima_slopes(x, y, modified):
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 def find_pieces(x, at):
-    """For each place the piece that begins at or before it; the first or last one where it lies outside."""
+    """For each place the piece that begins at or before it; for places outside, the first or last piece."""
     table = np.asarray(plain(x))
     return np.clip(np.searchsorted(table, np.asarray(plain(at)), side="right") - 1, 0, len(table) - 2)
 
 
 def wrap_period(x, at):
-    """Places moved by whole periods into the interval of x."""
+    """Places shifted by whole periods into the interval of x."""
     period = x[-1] - x[0]
     return at - np.floor(observe(np.asarray, (at - x[0]) / period)) * period
 
 
 def polynomial_values(c, x, at, order=0):
-    """The values at places of any shape of the pieces with coefficients c (k, n - 1, ...), or their derivatives."""
+    """The values of the pieces with coefficients c (k, n - 1, ...) at places of any shape, or their derivatives."""
     j = find_pieces(x, at)
     t = at - x[j]
     t = np.reshape(t, np.shape(t) + (1,) * (np.ndim(c) - 2))

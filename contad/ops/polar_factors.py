@@ -90,7 +90,7 @@ def over(e, p):
 
 
 def of_full_rank(p):
-    """p, or nan where it has an eigenvalue that is 0 up to rounding: there the factors have no derivative."""
+    """p, or nan if it has an eigenvalue that is 0 up to rounding; the factors then have no derivative."""
     n = np.shape(p)[-1]
     lost = n and np.linalg.matrix_rank(plain(p), hermitian=True) < n
     return np.full((n, n), np.nan, dtype_beside(p)) if lost else p

@@ -1,10 +1,10 @@
 """Rules at their poles, where a gradient is itself differentiated: see `contad.ops.kinks`.
 
-At a pole a partial is infinite. Where an operand rests there, as x x at 0, its tangent of 0 tells nothing about that of
-the result: what follows may bend it back, as in exp(log(x x)) and 1 / (1 / (x x)). So the tangents of the result and of
-the partial are nan. An adjoint that is 0 and stays 0 masks them, as that of a branch that is not taken.
+At a pole a partial is infinite. If an operand is stationary there, like x x at 0, its tangent of 0 says nothing about
+that of the result: later operations may undo the pole, as in exp(log(x x)) and 1 / (1 / (x x)). So the tangents of the
+result and of the partial are nan. An adjoint that is 0 and stays 0 masks them, like that of a branch that is not taken.
 
-An overflow, as exp(1000), is no pole: the partial is infinite on both sides, too, and a tangent of 0 masks it.
+An overflow such as exp(1000) is not a pole: the partial is infinite on both sides, and a tangent of 0 masks it.
 """
 
 import functools
@@ -24,14 +24,14 @@ from contad.variables.array import is_plain
 from contad.variables.number import Carrier, peek, scale
 from contad.variables.open_types import Function, Value
 
-ASIDE = 1e-3  # beside a pole a partial is finite, or nan
+ASIDE = 1e-3  # near a pole a partial is finite, or nan
 
 
 def find_poles(rule: ScalarRule, k: int, z: Value, args: Sequence[Value]) -> Any:
-    """Where the partial of operand k is infinite, and finite or nan on one side."""
+    """The elements where the partial of operand k is infinite at the operands, but finite or nan on one side."""
     found = np.isinf(rule.array_partial(k)(z, *args))
     if np.any(found):
-        # operands that are equal part aside
+        # shift equal operands differently
         sides = ([x + step * (1.0 + j) for j, x in enumerate(args)] for step in (-ASIDE, ASIDE))
         below, above = (np.isinf(rule.array_partial(k)(rule.array_value(*side), *side)) for side in sides)
         found = found & ~(below & above)
@@ -41,7 +41,7 @@ def find_poles(rule: ScalarRule, k: int, z: Value, args: Sequence[Value]) -> Any
 def is_at_pole(rule: ScalarRule, args: Sequence[Value]) -> bool:
     """Whether an operand is at a pole, in some element.
 
-    A program that is recorded needs no guard of it: its products have one of each partial, whether it is finite.
+    A recorded program needs no guard for it, because its products guard whether each partial is finite.
     """
     if rule in _POLES_AT_0:
         return not np.all(peek(args[-1]))
@@ -56,11 +56,11 @@ def is_at_pole(rule: ScalarRule, args: Sequence[Value]) -> bool:
     return any(np.any(find_poles(rule, k, z, arrays)) for k in active)
 
 
-_POLES_AT_0 = frozenset((divide, reciprocal, log, log2, log10))  # of their last operand
+_POLES_AT_0 = frozenset((divide, reciprocal, log, log2, log10))  # for their last operand
 
 
 class PoleTwin(ScalarRule):
-    """Takes the place of a rule at its poles."""
+    """Replaces a rule at its poles."""
 
     def __init__(self, rule: ScalarRule) -> None:
         super().__init__(rule.function, rule.ufuncs, None, False, (), rule.array_value)
@@ -69,11 +69,11 @@ class PoleTwin(ScalarRule):
         self.rule, self.body, self.along = rule, rule.body, self._tangent
 
     def evaluate(self, *args: Value) -> Value:
-        """The value of the rule at plain numbers; on others, the operation."""
+        """The value of the rule at plain numbers; for other arguments, the operation."""
         return self.rule.evaluate(*args) if all(x.__class__ is float for x in args) else self.general(args)
 
     def has_twin(self) -> bool:
-        """No, it is one."""
+        """False: this is a twin itself."""
         return False
 
     def product(self, k: int) -> Function:
@@ -83,7 +83,7 @@ class PoleTwin(ScalarRule):
         return times
 
     def _implement(self, args: tuple[Value, ...]) -> None:
-        """No level makes methods of a twin."""
+        """Do nothing: levels make no methods for a twin."""
 
     def partial(self, k: int) -> Function:
         return _without_slope(self.rule.partial(k))
@@ -92,8 +92,8 @@ class PoleTwin(ScalarRule):
         return _without_slope(self.rule.array_partial(k, warns))
 
     def _tangent(self, values: Sequence[Value], tangents: Tangents) -> Value:
-        """The sum of the partials times the tangents; nan where an operand rests at a pole, and the value is no number
-        or all of them rest.
+        """The sum of the partials times the tangents; nan if an operand is stationary at a pole, and the value is nan
+        or all operands are stationary.
         """
         values = list(map(np.asarray, values))
         z, total = self.rule.array_value(*values), np.zeros(())
@@ -107,7 +107,7 @@ class PoleTwin(ScalarRule):
 
 
 def _without_slope(partial: Function) -> Function:
-    """The partial, whose own derivatives are nan where it is infinite, unless it has an infinite one."""
+    """The partial; where it is infinite its own derivatives are nan, unless one of them is infinite."""
     plain = lose_slope(partial)
 
     def partial_at_pole(z: Value, *args: Value) -> Value:
@@ -136,7 +136,7 @@ _lose.has_pole = True
 
 
 def find_pole_twin(rule: ScalarRule, args: Sequence[Value]) -> PoleTwin | None:
-    """What takes the place of a rule of these operands, if they are at a pole."""
+    """The twin of a rule for these operands, if they are at a pole."""
     if not is_at_pole(rule, args):
         return None
     if rule.pole_twin is None or rule.pole_twin.body is not rule.body:

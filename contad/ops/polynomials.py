@@ -1,4 +1,4 @@
-"""Polynomials by their coefficients, their matrices, and spaced numbers."""
+"""Polynomials by their coefficients, Vandermonde matrices, and evenly spaced numbers."""
 
 import operator
 
@@ -58,7 +58,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 # ---- arithmetic of coefficients, the highest power first -------------------------------------------------------------
 def coefficients(function, a):
-    """A vector of coefficients; a number is one."""
+    """A vector of coefficients; a number counts as one coefficient."""
     a = np.atleast_1d(as_array(a))
     if np.ndim(a) != 1:
         raise UnsupportedError(f"{function}: on variables it takes vectors of coefficients, got shape {np.shape(a)}")
@@ -66,7 +66,7 @@ def coefficients(function, a):
 
 
 def _in_order(function, *polynomials):
-    """Coefficients with zeros for the powers above."""
+    """Coefficients padded with zeros for higher powers."""
     found = [coefficients(function, a) for a in polynomials]
     n = max(map(np.size, found))
     return [np.concatenate([np.zeros(n - np.size(a)), a]) if np.size(a) < n else a for a in found]
@@ -88,7 +88,8 @@ def polysub(a1, a2):
 
 @implements(np.polymul)
 def polymul(a1, a2):
-    """The product of two polynomials. First coefficients that are variables stay where they are 0, for derivatives."""
+    """The product of two polynomials. Leading coefficients that are variables are kept even if they are 0, for
+    derivatives."""
     a1, a2 = (coefficients("np.polymul", a) for a in (a1, a2))
     a1, a2 = (a if isinstance(a, Carrier) else np.trim_zeros(a, "f") for a in (a1, a2))
     return np.convolve(*(a if np.size(a) else np.zeros(1) for a in (a1, a2)))
@@ -111,7 +112,7 @@ def polydiv(u, v):
 
 
 def _without_first_zeros(a):
-    """Coefficients without the first ones that are as good as 0; the last one stays."""
+    """Coefficients without leading ones that are practically 0; the last one stays."""
     while np.size(a) > 1 and -1e-8 <= a[0] <= 1e-8:
         a = a[1:]
     return a
@@ -154,7 +155,7 @@ def polyint(p, m=1, k=None):
 
 @implements(np.trim_zeros)
 def trim_zeros(filt, trim="fb", axis=None):
-    """A vector without the zeros at its beginning and end; a zero with a derivative is one."""
+    """A vector without the zeros at its beginning and end, including zeros that carry derivatives."""
     filt = as_array(filt)
     if np.ndim(filt) != 1 or axis not in (None, 0, -1):
         raise UnsupportedError("np.trim_zeros: on variables it takes vectors; assign a slice where there are more axes")
@@ -167,7 +168,7 @@ def trim_zeros(filt, trim="fb", axis=None):
 
 @implements(np.polyfit)
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
-    """The polynomial of least squares through points, weighted or not."""
+    """The least-squares polynomial through points, optionally weighted."""
     if full or cov:
         raise UnsupportedError(f"np.polyfit: {'full' if full else 'cov'}= is not supported on variables")
     x, y, order = as_array(x), as_array(y), operator.index(deg) + 1

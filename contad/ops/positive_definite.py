@@ -1,6 +1,6 @@
 """Systems with symmetric positive definite matrices, their inverses and determinants, by Cholesky factors.
 
-Of such a matrix the lower triangle is read. Its cotangent has there the sum of both triangles, and zeros above.
+Only the lower triangle of such a matrix is read. Its cotangent has the sum of both triangles there, and zeros above.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from contad.ops.triangular_factors import onto_triangle, symmetrise
 from contad.rules.array_rule import array_rule
 from contad.variables.dtypes import dtype_beside
 
-# what is above the diagonal is not read
+# elements above the diagonal are not read
 _S, _T = [[4.3, 9.0, 7.0], [0.6, 3.9, 8.0], [-0.8, 0.5, 2.6]], [[2.2, 5.0, 6.0], [-0.7, 3.1, 7.0], [0.3, 0.4, 1.8]]
 _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
 
@@ -44,7 +44,7 @@ def each_matrix(function, a, shape):
     ]
 )
 def solve_spd(a, b):
-    """The solution of a z = b for a symmetric positive definite a, of which the lower triangle is read.
+    """The solution of a z = b for a symmetric positive definite a, whose lower triangle is read.
 
         z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-1 z_bar,     a_bar = -b_bar z^T
 
@@ -108,7 +108,7 @@ def symmetric_back(a, columns):
 # ---- inverses and determinants ---------------------------------------------------------------------------------------
 @array_rule(points=[(_S,), ([_S, _T],), ([[2.3]],)])
 def inverse_spd(a):
-    """The inverse of a symmetric positive definite matrix, of which the lower triangle is read; Stan's inverse_spd.
+    """The inverse of a symmetric positive definite matrix, whose lower triangle is read; Stan's inverse_spd.
 
         z = a^-1,     z_dot = -z a_dot z,     a_bar = -z z_bar z
 
@@ -142,7 +142,7 @@ def inverse_spd_jvp(z, a_dot, a):
 
 @array_rule(points=[(_S,), ([_S, _T],), ([[2.3]],)])
 def log_determinant_spd(a):
-    """log det a of a symmetric positive definite matrix, of which the lower triangle is read; Stan's name.
+    """log det a of a symmetric positive definite matrix, whose lower triangle is read; Stan's name.
 
         z = log det a,     z_dot = <a^-1, a_dot>,     a_bar = z_bar a^-1
 
@@ -151,7 +151,7 @@ def log_determinant_spd(a):
     Shapes:  a (..., n, n) -> z (...);  n = 0 gives 0.0.
     Domain:  positive definite a.
     Raises:  LinAlgError if a is not positive definite or not square.
-    Cost:    O(n^3 / 3) forward, O(n^3) in reverse; saves the factor, which mdivide_left_spd of the same a shares.
+    Cost:    O(n^3 / 3) forward, O(n^3) in reverse; saves the factor and shares it with mdivide_left_spd of the same a.
     Ref:     Giles (2008), section 2.2.4.
 
     >>> log_determinant_spd(np.array([[2.0, 0.0], [0.0, 4.0]]))

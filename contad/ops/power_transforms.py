@@ -1,4 +1,4 @@
-"""Box and Cox's transformations and their inverses, and the quotients (e^x - 1) / x and log(1 + x) / x behind them."""
+"""Box-Cox transformations and their inverses, and the quotients (e^x - 1) / x and log(1 + x) / x behind them."""
 
 import math
 
@@ -20,7 +20,7 @@ def _cosm1(x):
 
 @scalar_rule(ufunc="scipy.special.cosm1", array=_cosm1, points=[(0.7,), (-1.6,)])
 def cosm1(x):
-    """cos(x) - 1, accurate for small x and near each multiple of 2 pi, where SciPy's loses digits.
+    """cos(x) - 1, accurate for small x, and near multiples of 2 pi, where SciPy loses digits.
 
         z = cos(x) - 1 = -2 sin(x / 2)^2,     dz/dx = -sin x
 
@@ -146,7 +146,7 @@ def log1prel_derivative_partials(z, n, x):
 
 @scalar_rule(ufunc="scipy.special.boxcox", points=[(1.7, 0.6), (0.4, -1.3), (2.2, 1e-3)])
 def boxcox(x, lmbda):
-    """Box and Cox's transformation.
+    """Box-Cox transformation.
 
         z = (x^lmbda - 1) / lmbda, log x at lmbda = 0,     dz/dx = x^(lmbda - 1),
         dz/dlmbda = log(x)^2 exprel'(lmbda log x)
@@ -178,7 +178,7 @@ def boxcox_partials(z, x, lmbda):
 
 @scalar_rule(ufunc="scipy.special.boxcox1p", points=[(1.7, 0.6), (-0.4, -1.3), (2.2, 1e-3)])
 def boxcox1p(x, lmbda):
-    """Box and Cox's transformation of 1 + x, accurate for small x.
+    """Box-Cox transformation of 1 + x, accurate for small x.
 
         z = ((1 + x)^lmbda - 1) / lmbda, log(1 + x) at lmbda = 0,     dz/dx = (1 + x)^(lmbda - 1),
         dz/dlmbda = log(1 + x)^2 exprel'(lmbda log(1 + x))
@@ -211,7 +211,7 @@ def boxcox1p_partials(z, x, lmbda):
 
 @scalar_rule(ufunc="scipy.special.inv_boxcox", points=[(0.7, 0.6), (-0.4, 1.3), (1.2, -1e-3)])
 def inv_boxcox(x, lmbda):
-    """The inverse of Box and Cox's transformation.
+    """The inverse of the Box-Cox transformation.
 
         z = (1 + lmbda x)^(1/lmbda), e^x at lmbda = 0,     dz/dx = z / (1 + lmbda x),
         dz/dlmbda = z x^2 l'(lmbda x) with l(u) = log(1 + u) / u

@@ -1,9 +1,9 @@
-"""Powers by an exponent that is written as a number: their partials need no general power.
+"""Powers with a literal exponent, whose partials need no general power.
 
     z = x^c,     dz/dx = c x^(c-1)
 
-The last factor is a product for whole c > 0, a root and a product for half-integers c > 0, and z / x for every c < 0,
-where z and the derivative overflow and underflow together.
+The last factor is a product for whole c > 0, a root times a product for half-integers c > 0, and z / x for c < 0, where
+z and the derivative overflow and underflow together.
 """
 
 import functools
@@ -16,9 +16,9 @@ from contad.ops.elementary import sqrt
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.number import peek
 
-# exponents that compiled code looks for where they are not written, the most frequent first; negative ones need no list
+# exponents that compiled code checks if they are not literals, the most frequent first; negative ones need no list
 COMMON = (2.0, 3.0, 0.5, 1.5, 4.0, 6.0, 5.0, 2.5, 8.0, 7.0, 12.0)
-MOST = 64  # of a whole exponent; beyond it the error of repeated products shows
+MOST = 64  # largest whole exponent; beyond it the error of repeated products is noticeable
 _SOURCE = """\
 def {name}(x):
     return x ** ({exponent!r})
@@ -31,7 +31,7 @@ def {name}_partials(z, x):
 
 @functools.cache
 def literal_power(exponent: float) -> ScalarRule | None:
-    """The rule of x ** exponent, by that number; None where it has no shorter derivative than the general power.
+    """The rule of x ** exponent for that number; None if its derivative is not shorter than that of the general power.
 
     >>> literal_power(6).partial(0)(64.0, 2.0)
     192.0
@@ -51,7 +51,7 @@ def literal_power(exponent: float) -> ScalarRule | None:
 
 
 def partial_of_power(c: float) -> str | None:
-    """The partial of x ** c in (z, x) as a text; None where it is the general power."""
+    """The partial of x ** c in (z, x) as text; None if it is the general power."""
     if c < 0.0:
         return f"{float(c)!r} * z / x"
     whole, half = divmod(c, 1.0)
@@ -64,7 +64,8 @@ def partial_of_power(c: float) -> str | None:
 
 
 def partial_of_rule(rule: ScalarRule, k: int, active: str) -> Callable[..., Any]:
-    """The partial of a rule by operand k, for Python; of a power by a constant ("vc") by the shorter ones first."""
+    """The partial of a rule with respect to operand k, for Python; for a power with a constant exponent ("vc"), the
+    shorter ones first."""
     general = rule.partial(k)
     if rule.name != "power" or active != "vc":
         return general

@@ -1,8 +1,8 @@
 """SciPy's distribution functions and their inverses, written with incomplete gamma and beta functions.
 
-Counts are cut to whole numbers, as SciPy does, and carry no derivative; those that SciPy takes as C integers are nan
-from 2^31 on. Outside the domain a value is nan, and so are its derivatives: a factor that is 1 inside and nan outside
-sees to both. What is said of the accuracy of `betainc` and `gammainc` holds for these too.
+Counts are truncated to whole numbers, as in SciPy, and carry no derivative. Counts that SciPy takes as C integers give
+nan from 2^31 on. Outside the domain the value and its derivatives are nan, through a factor that is 1 inside and nan
+outside. The remarks on the accuracy of `betainc` and `gammainc` apply here too.
 """
 
 import math
@@ -24,7 +24,7 @@ from contad.variables.array import numbers_in
 from contad.variables.number import observe
 
 INF, NAN = math.inf, math.nan
-COUNT_END = 2147483648.0  # of C's int
+COUNT_END = 2147483648.0  # the end of C's int
 NORMAL = 1e12  # degrees of freedom from which Student's t distribution is the normal one to 12 digits
 
 
@@ -42,7 +42,7 @@ def bdtr(k, n, p):
     """
     m = floor(k)
     whole = trunc(n)
-    full = select(m == whole, 1.0, 0.0)  # where every number of successes counts
+    full = select(m == whole, 1.0, 0.0)  # every number of successes counts
     valid = select(m < 0.0, NAN, select(whole < m, NAN, select(whole < COUNT_END, 1.0, NAN)))
     z = betaincc(m + 1.0, whole - m + full, p)
     return (full + (1.0 - full) * z) * valid
@@ -62,7 +62,7 @@ def bdtrc(k, n, p):
     """
     m = floor(k)
     whole = trunc(n)
-    below = select(m < 0.0, 1.0, 0.0)  # where every number of successes counts
+    below = select(m < 0.0, 1.0, 0.0)  # every number of successes counts
     full = select(m == whole, 1.0, 0.0)
     valid = select(whole < m, NAN, select(whole < COUNT_END, 1.0, NAN))
     z = betainc(select(m < 0.0, 1.0, m + 1.0), select(m < 0.0, 1.0, whole - m + full), p)
@@ -362,8 +362,8 @@ def stdtr(df, t):
 
         z = betainc(df / 2, 1/2, df / (df + t^2)) / 2 for t < 0, and one minus that for t > 0
 
-    Near 0 it is 1/2 plus t times a series in t^2 / df, so that it is smooth there. Its derivative in df loses digits
-    as df grows, for it is a difference of terms that are df times as large.
+    Near 0 it is 1/2 plus t times a series in t^2 / df, so it is smooth there. Its derivative in df loses digits as df
+    grows, because it is a difference of terms that are df times as large.
 
     Domain:  df > 0, every t; z = 0 at -inf and 1 at inf.
     Ref:     DLMF 8.17, 15.2.1.
@@ -382,7 +382,7 @@ def stdtr(df, t):
     tail = 0.5 * select(
         is_far, betainc(0.5 * df, 0.5, 1.0 / (1.0 + far)), betaincc(0.5, 0.5 * df, middle / (1.0 + middle))
     )
-    is_distant = holds(lambda x, t: np.greater(x, 1e30) & np.isfinite(t), r, t)  # the first term is all
+    is_distant = holds(lambda x, t: np.greater(x, 1e30) & np.isfinite(t), r, t)  # the first term suffices
     distant = log(select(is_distant, absolute(t), 1.0)) - 0.5 * log(df)
     first = exp(-df * distant - log(0.5 * df) - betaln(0.5 * df, 0.5))
     tail = select(is_distant, 0.5 * first, tail)
@@ -402,7 +402,7 @@ def stdtrit(df, p):
 
         z = t where stdtr(df, t) = p
 
-    SciPy's value, with the derivatives of two steps of Newton's method from there: those to the third order.
+    SciPy's value, with derivatives from two Newton steps from there, which are right up to third order.
 
     Domain:  df > 0, 0 < p < 1.
     Ref:     Johnson, Kotz & Balakrishnan (1995), chapter 28.
@@ -415,11 +415,11 @@ def stdtrit(df, p):
         return z if np.ndim(z) else float(z)
     is_normal = holds(lambda df, p: np.greater(df, NORMAL), df, p)
     freedom = select(holds(lambda df, p: np.greater(df, 0.0) & ~np.greater(df, NORMAL), df, p), df, 1.0)
-    edge = sqrt(0.0 * p)  # 0, whose derivative is nan
+    edge = sqrt(0.0 * p)  # 0, with the derivative nan
     for _ in range(2):
         density = _t_scale(freedom) * exp(-0.5 * (freedom + 1.0) * log1p(z * z / freedom))
         density = select(is_normal, exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi), density)
         is_positive = holds(lambda d, z: np.greater(d, 0.0) & np.isfinite(z), density, z)
         step = (stdtr(df, select(is_positive, z, 0.0)) - p) / select(is_positive, density, 1.0)
-        z = z - select(is_positive, step - stop_gradient(step), edge)  # of which the value stays SciPy's
+        z = z - select(is_positive, step - stop_gradient(step), edge)  # the value stays SciPy's
     return z

@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and stacks of matrices: one primitive, `matmul`, and the products made of it."""
+"""Products of vectors, matrices and stacks of matrices: one primitive, `matmul`, and products built from it."""
 
 import math
 
@@ -30,7 +30,7 @@ _A, _B = [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 
     ],
 )
 def matmul(a, b):
-    """Matrix product, of stacks too; vectors are rows on the left and columns on the right.
+    """Matrix product, also of stacks; vectors are rows on the left and columns on the right.
 
         z = a b,     z_dot = a_dot b + a b_dot,     a_bar = z_bar b^T,     b_bar = a^T z_bar
 
@@ -59,7 +59,7 @@ def matmul_structure_b(a, b):
 
 
 def _terms(a, b):
-    """The numbers of a_ik, b_kj and z_ij for each product of two elements."""
+    """The indices of a_ik, b_kj and z_ij for each product of two elements."""
     x, y = (np.arange(np.size(p)).reshape(np.shape(p)) for p in (a, b))
     x, y = x[None, :] if x.ndim == 1 else x, y[:, None] if y.ndim == 1 else y
     lead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
@@ -80,7 +80,7 @@ def matmul_vjp_b(z, z_bar, a, b):
 
 
 def masked_product(d, p):
-    """d @ p, in which zeros of d mask non-finite elements of p; p has two or more dimensions.
+    """d @ p, where zeros of d mask non-finite elements of p; p has two or more dimensions.
 
     >>> with np.errstate(invalid="ignore"):
     ...     masked_product(np.array([[0.0, 2.0]]), np.array([[np.inf], [3.0]]))
@@ -89,7 +89,7 @@ def masked_product(d, p):
     if d.__class__ is p.__class__ is np.ndarray and d.dtype is p.dtype is FLOAT:
         z = d.dot(p) if d.ndim == p.ndim == 2 else np.matmul(d, p)  # the ufunc takes longer than a small product
     else:
-        with np.errstate(invalid="ignore"):  # of an adjoint that has come from a pole
+        with np.errstate(invalid="ignore"):  # for an adjoint from a pole
             z = matmul(d, p)
     if all_finite(z):
         return z
@@ -110,7 +110,7 @@ def left_cotangent(z_bar, shape, b):
     """The cotangent of a in z = a @ b, where a has the given shape."""
     if b.ndim == 1:
         return scale(z_bar, b) if len(shape) == 1 else scale(np.expand_dims(z_bar, -1), b)
-    if len(shape) <= 2 < b.ndim:  # one matrix meets a stack: its cotangent is one product, with the stack in the sum
+    if len(shape) <= 2 < b.ndim:  # one matrix times a stack: its cotangent is one product that also sums over the stack
         row = np.expand_dims(z_bar, -2) if len(shape) == 1 else z_bar
         wide = np.reshape(np.moveaxis(row, -2, 0), (row.shape[-2], -1))
         tall = np.swapaxes(np.reshape(np.moveaxis(b, -2, 0), (b.shape[-2], -1)), 0, 1)
@@ -133,12 +133,12 @@ def right_cotangent(z_bar, a, shape):
 
 # ---- products of vectors and of many dimensions ----------------------------------------------------------------------
 def as_array(x):
-    """x itself if it is an array of some level or of NumPy, else NumPy's array of it; numbers of levels as they are."""
+    """x itself if it is an array of some level or of NumPy, or a number of a level; otherwise a NumPy array of it."""
     return x if isinstance(x, (Carrier, np.ndarray)) else np.asarray(x)
 
 
 def multiple(a, b):
-    """a b, of which one is a number; a matrix in C order, as NumPy's products give it, but not other arrays."""
+    """a b, where one of them is a number; matrices are in C order, like NumPy's products, other arrays need not be."""
     z = a * b
     return z if np.ndim(z) != 2 or peek(z).flags.c_contiguous else z.copy()
 
@@ -211,7 +211,7 @@ def tensordot(a, b, axes=2):
     a, b = as_array(a), as_array(b)
     if np.ndim(a) == 0 or np.ndim(b) == 0:  # a number, which has no axes
         if np.ndim(axes) == 0 and axes == 0:
-            return np.reshape(np.reshape(a * b, -1), a.shape or b.shape)  # an array where both are numbers, too
+            return np.reshape(np.reshape(a * b, -1), a.shape or b.shape)  # an array even if both are numbers
         raise ValueError(
             f"np.tensordot: a and b must have the axes that are summed over, {axes!r}, got shapes {np.shape(a)} and "
             f"{np.shape(b)}; write a * b for the product with a number"
@@ -236,7 +236,7 @@ def tensordot(a, b, axes=2):
 
 
 def _reorder(a, order, shape):
-    """a with its axes in another order and then another shape; itself where neither changes."""
+    """a with its axes in another order and then another shape; a itself if neither changes."""
     if order != tuple(range(len(order))):
         a = np.transpose(a, order)
     return a if a.shape == shape else np.reshape(a, shape)
@@ -276,7 +276,7 @@ def cross(a, b, *, axisa=-1, axisb=-1, axisc=-1, axis=None):
         z = a x b,     z_dot = a_dot x b + a x b_dot,     a_bar = b x z_bar,     b_bar = z_bar x a
 
     Shapes:  a, b with 3 elements along their axes and other axes that broadcast -> z.
-    Raises:  ValueError if there are other than 3 elements along an axis.
+    Raises:  ValueError if the length along an axis is not 3.
     Cost:    O(n) forward and reverse; saves nothing.
 
     >>> cross(np.array([1.0, 0.0, 0.0]), np.array([0.0, 2.0, 0.0]))
@@ -306,7 +306,7 @@ _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 
 def cross_cotangent(z_bar, p, shape, axis_z, axis_p, axis_out, axis):
-    """z_bar x p, in which a zero of z_bar masks, summed to the shape of the argument that it belongs to."""
+    """z_bar x p, where zeros of z_bar mask p, summed to the shape of the argument."""
     if axis is not None:
         axis_z = axis_p = axis_out = axis
     d, q = np.moveaxis(z_bar, axis_z, -1), np.moveaxis(p, axis_p, -1)

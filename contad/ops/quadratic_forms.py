@@ -22,7 +22,7 @@ def tcrossprod(a):
         z = a a^T,     z_dot = a_dot a^T + a a_dot^T,     a_bar = (z_bar + z_bar^T) a
 
     Shapes:  a (..., m, n) -> z (..., m, m), exactly symmetric.
-    Raises:  ValueError if a is no matrix.
+    Raises:  ValueError if a is not a matrix.
     Cost:    O(m^2 n) forward, half that of a product; O(m^2 n), one product, in reverse; saves nothing.
     Ref:     Giles (2008), section 2.2.2.
 
@@ -48,7 +48,7 @@ def tcrossprod_jvp(z, a_dot, a):
 
 @array_rule(dtypes=COMPLEX, points=[(_S, _B), (_S, _V), ([_S, _T], _B), ([_S, _T], _V)])
 def quad_form_sym(a, b):
-    """b^T a b for a symmetric a, of which the lower triangle is read; Stan's name.
+    """b^T a b for a symmetric a, whose lower triangle is read; Stan's name.
 
         z = b^T a b,     z_dot = b^T a_dot b + m + m^T,  m = b_dot^T a b
         b_bar = a b (z_bar + z_bar^T),     a_bar = b (z_bar + z_bar^T) b^T / 2
@@ -68,14 +68,15 @@ def quad_form_sym(a, b):
 
 
 def symmetric_product(a, b, saved=None):
-    """a b in columns, for the symmetric matrix in the lower triangle of a; the saved one where it has no derivative."""
+    """a b in columns, for the symmetric matrix in the lower triangle of a; the saved product if it carries no
+    derivative."""
     if saved is not None and is_plain(a) and is_plain(b):
         return saved
     return matmul(symmetrise(a), as_columns(b, np.ndim(b)))
 
 
 def form_of(product, b):
-    """b^T (a b) from the plain product a b, exactly symmetric; a number of each matrix where b is a vector."""
+    """b^T (a b) from the plain product a b, exactly symmetric; a number for each matrix if b is a vector."""
     z = np.matmul(np.swapaxes(as_columns(b, np.ndim(b)), -1, -2), product)
     return z[..., 0, 0][()] if np.ndim(b) == 1 else 0.5 * (z + np.swapaxes(z, -1, -2))
 
@@ -116,7 +117,7 @@ def quad_form_sym_jvp(z, a_dot, b_dot, a, b, saved):
 
 
 def as_matrix(z, ndim):
-    """A quadratic form as matrices; ndim is that of b, whose form is a number where it is a vector."""
+    """A quadratic form as matrices; ndim is that of b (the form of a vector b is a number)."""
     return by_matrix(z) if ndim == 1 else z
 
 

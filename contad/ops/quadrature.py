@@ -1,6 +1,6 @@
 """Gauss's rule for the integrals behind derivatives of special functions."""
 
-# Gauss's rule of 40 points on (-1, 1): those above 0, and their weights
+# Gauss's rule with 40 points on (-1, 1): the points above 0, and their weights
 NODES = (
     0.03877241750605082, 0.11608407067525521, 0.1926975807013711, 0.2681521850072537, 0.3419940908257585,
     0.413779204371605, 0.4830758016861787, 0.5494671250951282, 0.6125538896679802, 0.6719566846141796,

@@ -1,4 +1,4 @@
-"""Quantiles of samples by all of NumPy's methods, with weights, and leaving nan out; moments that leave nan out."""
+"""Quantiles of samples by all of NumPy's methods, with weights and without nan; moments without nan."""
 
 import math
 
@@ -14,7 +14,7 @@ from contad.variables.array import numbers_in
 from contad.variables.number import observe, peek
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
-# what the place of a quantile among n sorted elements grows by, for q from 0 to 1, is n plus this
+# from q = 0 to 1, the place of a quantile among n sorted elements grows by n plus this
 _GROWTH = {"linear": -1.0, "interpolated_inverted_cdf": 0.0, "hazen": 0.0, "weibull": 1.0,
            "median_unbiased": 1.0 / 3.0, "normal_unbiased": 0.25}  # fmt: skip
 
@@ -23,8 +23,8 @@ def interpolate(rows: Value, position: ArrayValue, last: ArrayValue | None = Non
     """The sorted elements of each row, interpolated at places that may lie between two of them.
 
     position  (m,), or (..., m) for places of each row
-    last      the place of the last one in each row, (..., 1), where nan behind it is left out
-    varies    whether there is a derivative by the place
+    last      the place of the last one in each row, (..., 1), if nan after it are left out
+    varies    whether there is a derivative with respect to the place
     """
     n = rows.shape[-1]
     end = n - 1 if last is None else np.maximum(last, 0)
@@ -36,12 +36,12 @@ def interpolate(rows: Value, position: ArrayValue, last: ArrayValue | None = Non
     if not varies and not np.any(place != below) and not observe(np.isinf, rows).any():
         return x  # a read
     y = _at_ranks(rows, np.minimum(below + 1, end), last is not None)
-    near = place - below < 0.5  # from the nearer end, as NumPy does, with its nan at infinite elements
+    near = place - below < 0.5  # from the nearer end, like NumPy, including its nan at infinite elements
     return np.where(near, x, y) + (y - x) * np.where(near, t, t - 1.0)
 
 
 def _at_ranks(rows: Value, rank: np.ndarray, leaves_nan: bool) -> Value:
-    """The elements with these ranks in each row; nan are the last ones, or make all of their row nan."""
+    """The elements with these ranks in each row; nan sort last, or make their whole row nan."""
     if not leaves_nan and rank.ndim == 1:
         return select_ranks(rows, rank)
     order = observe(np.argsort, rows, axis=-1, kind="stable")
@@ -50,9 +50,9 @@ def _at_ranks(rows: Value, rank: np.ndarray, leaves_nan: bool) -> Value:
 
 
 def _find_places(function: Function, rows: Value, q: np.ndarray, options: dict[str, Option]) -> np.ndarray:
-    """The places of quantiles among the sorted elements of each row, nan left out or not: (..., m).
+    """The places of quantiles among the sorted elements of each row, with or without nan: (..., m).
 
-    They are what NumPy's function gives of the ranks in the place of the elements.
+    They are the results of NumPy's function for the ranks instead of the elements.
     """
     values = observe(np.asarray, rows)
     order = np.argsort(np.argsort(values, -1, kind="stable"), -1, kind="stable")
@@ -61,7 +61,7 @@ def _find_places(function: Function, rows: Value, q: np.ndarray, options: dict[s
 
 
 def _quantiles(function: Function, scale: float) -> None:
-    """Declare np.quantile and its kin, whose q is `scale` at the largest element."""
+    """Declare np.quantile or a similar function, whose q is `scale` at the largest element."""
     leaves_nan = function.__name__.startswith("nan")
 
     def implementation(
@@ -129,7 +129,7 @@ def nanmedian(
     a: Value, axis: Option = None, out: ArrayValue | None = None, overwrite_input: bool = False,
     keepdims: Option = False,
 ) -> Value:  # fmt: skip
-    """The middle one of the elements that are not nan, or the mean of the two middle ones; nan where there are none."""
+    """The middle one of the elements that are not nan, or the mean of the two middle ones; nan if there are none."""
     refuse_out(np.nanmedian, {"out": out})
     rows, reduced = rows_of(np.nanmedian, a, axis)
     if not np.size(rows):  # no rows
@@ -148,7 +148,7 @@ def _squares(
     function: Function, a: Value, axis: Option, dtype: Option, out: ArrayValue | None, ddof: float, keepdims: Option,
     options: dict[str, Option],
 ) -> tuple[Value, np.ndarray]:  # fmt: skip
-    """The sums of squares about the means, and what NumPy divides them by, nan where nothing is left."""
+    """The sums of squares about the means, and NumPy's divisors for them, nan if nothing is left."""
     refuse_out(function, {"out": out})
     mean = options.pop("mean", NO_VALUE)
     correction = options.pop("correction", NO_VALUE)
@@ -170,7 +170,7 @@ def nanvar(
     a: Value, axis: Option = None, dtype: Option = None, out: ArrayValue | None = None, ddof: float = 0,
     keepdims: Option = False, **options: Option,
 ) -> Value:  # fmt: skip
-    """The variance of the elements that are not nan; nan where there are too few."""
+    """The variance of the elements that are not nan; nan if there are too few."""
     squares, freedom = _squares(np.nanvar, a, axis, dtype, out, ddof, keepdims, options)
     return squares / freedom
 
@@ -180,7 +180,7 @@ def nanstd(
     a: Value, axis: Option = None, dtype: Option = None, out: ArrayValue | None = None, ddof: float = 0,
     keepdims: Option = False, **options: Option,
 ) -> Value:  # fmt: skip
-    """The standard deviation of the elements that are not nan; of equal ones it is 0, with derivative 0."""
+    """The standard deviation of the elements that are not nan; 0 with derivative 0 if they are equal."""
     squares, freedom = _squares(np.nanstd, a, axis, dtype, out, ddof, keepdims, options)
     variance = squares / freedom
     kink = observe(np.equal, variance, 0.0)

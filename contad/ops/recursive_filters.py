@@ -1,4 +1,4 @@
-"""Filters of signals: by recursion (`scipy.signal.lfilter`), and convolutions of arrays of any number of axes."""
+"""Recursive filters of signals (`scipy.signal.lfilter`), and convolutions of arrays with any number of axes."""
 
 import numpy as np
 
@@ -94,14 +94,14 @@ def lagged_products(w, x, m):
 
 
 def of_state(w, zi, m):
-    """What the state adds to the cotangent of the denominator: <w, zi> for its first coefficient."""
+    """The contribution of the state to the cotangent of the denominator: <w, zi> for its first coefficient."""
     n = min(np.shape(w)[-1], np.shape(zi)[-1])
     first = np.reshape(np.sum(w[..., :n] * zi[..., :n]), (1,))
     return np.concatenate([first, np.zeros(m - 1, dtype_beside(first))])
 
 
 def beginning(w, n):
-    """The first n elements of signals, with zeros where they are shorter."""
+    """The first n elements of signals, padded with zeros."""
     short = n - np.shape(w)[-1]
     if short <= 0:
         return w[..., :n]
@@ -109,7 +109,7 @@ def beginning(w, n):
 
 
 def final_state(b, a, x, z, zi):
-    """The state of the filter b / a after x, of which z came out: scipy.signal.lfilter's zf."""
+    """The state of the filter b / a after x with the output z: scipy.signal.lfilter's zf."""
     k = np.shape(zi)[-1]
     if k == 0:
         return zi
@@ -120,7 +120,7 @@ def final_state(b, a, x, z, zi):
 
 
 def _beyond(b, x, k):
-    """What of the convolution of x with b lies beyond the end of x, k elements: sum_{i > j} b_i x_{n+j-i}."""
+    """The k elements of the convolution of x with b beyond the end of x: sum_{i > j} b_i x_{n+j-i}."""
     n = np.shape(x)[-1]
     b = beginning(b, k + 1)
     last = x[..., max(n - k, 0) :]
@@ -133,7 +133,7 @@ def _beyond(b, x, k):
 
 
 def steady_state(b, a):
-    """The state in which the filter answers a step by a step: scipy.signal.lfilter_zi."""
+    """The state in which the filter responds to a step with a step: scipy.signal.lfilter_zi."""
     b, a = as_array(b), as_array(a)
     n = max(np.shape(a)[0], np.shape(b)[0])
     b, a = beginning(b / a[0], n), beginning(a / a[0], n)
@@ -165,9 +165,9 @@ def convolve_arrays(a, v, *, mode="full", method="direct"):
         z_k = sum_i a_i v_{k-i},     z_dot = a_dot * v + a * v_dot
         a_bar_i = sum_k z_bar_k v_{k-i},     v_bar_i = sum_k z_bar_k a_{k-i}
 
-    Shapes:  a (n...), v (m...) -> z (n + m - 1 ...); "same": its middle (n...), "valid": |n - m| + 1 ... of it.
+    Shapes:  a (n...), v (m...) -> z (n + m - 1 ...); "same": its middle (n...), "valid": its middle |n - m| + 1 ....
     Domain:  "valid" needs one array to be as long as the other along each axis; infinite elements give nan.
-    Cost:    that of scipy.signal.convolve by this method forward, and for each cotangent; saves nothing.
+    Cost:    that of scipy.signal.convolve by the same method, forward and for each cotangent; saves nothing.
 
     >>> convolve_arrays(np.array([[1.0, 2.0]]), np.array([[1.0, 0.5]]))
     array([[1. , 2.5, 1. ]])
@@ -186,7 +186,7 @@ def convolve_arrays_vjp_v(z, z_bar, a, v, *, mode="full", method="direct"):
 
 
 def convolution_cotangent(z_bar, other, shape, first, mode, method):
-    """The cotangent of the factor of that shape: z_bar, as long as the whole is, with the other one reversed."""
+    """The cotangent of the factor of that shape: the full z_bar convolved with the other factor reversed."""
     axes = tuple(range(len(shape)))
     whole = [n + m - 1 for n, m in zip(shape, np.shape(other), strict=True)]
     cut = [n - k for n, k in zip(whole, np.shape(z_bar), strict=True)]

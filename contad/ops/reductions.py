@@ -77,7 +77,7 @@ def mean_vjp_a(z, z_bar, a, *, axis=None, keepdims=False):
 
 
 def count(a, axis):
-    """How many elements of a meet in one element of a reduction, as a float; at least 1.
+    """The number of elements of a in one element of a reduction, as a float; at least 1.
 
     >>> count(np.ones((2, 3, 4)), (0, 2))
     8.0
@@ -120,14 +120,14 @@ def _place(w, shape, axis):
 
 @implements(np.trace, layout="own")
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
-    """Sum of a diagonal: of the matrices in two axes, one number each."""
+    """Sum of a diagonal, one number for each matrix in two axes."""
     refuse_given(np.trace, dtype=dtype, out=out)
     return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1)
 
 
 @implements(np.linalg.trace, layout="own")
 def matrix_trace(x, /, *, offset=0, dtype=None):
-    """Sum of a diagonal of the matrices in the last two axes."""
+    """Sum of a diagonal, for the matrices in the last two axes."""
     return trace(x, offset, -2, -1, dtype)
 
 
@@ -208,7 +208,7 @@ def deviation(a, axis):
 def direction(z, a, axis, ddof):
     """The gradient of the standard deviation z: (a - mean a) / (m z), and 0 where z = 0.
 
-    Without the rounding of the mean, which of equal elements may be all that a - mean a is, and z too.
+    It removes the rounding error of the mean, which for equal elements may be all of a - mean a, and of z.
     """
     length = spread(z, np.shape(a), axis)
     kink = observe(np.equal, length, 0.0)
@@ -260,7 +260,7 @@ def others(z, a, axis):
     >>> others(0.0, np.array([2.0, 0.0, 3.0]), None)
     array([0., 6., 0.])
     """
-    if is_plain(a) and in_range(z):  # the derivative of a quotient is lost in the difference of large numbers
+    if is_plain(a) and in_range(z):  # on variables, the derivative of a quotient would cancel
         return spread(z, np.shape(a), axis) / a
     rows = lanes(a, axis)
     before = previous(cumprod(rows, axis=-1), 1.0)

@@ -1,4 +1,4 @@
-"""Rotations of space as unit quaternions (x, y, z, w), (4,) or (n, 4), and the forms that they are given in."""
+"""Rotations of space as unit quaternions (x, y, z, w), (4,) or (n, 4), and conversions from and to other forms."""
 
 import numpy as np
 
@@ -49,7 +49,8 @@ def matrices_of(q):
 
 
 def from_matrices(m):
-    """Quaternions of matrices, by the largest of the four squares, as Markley (2008): no difference is small there."""
+    """Quaternions of matrices by the largest of the four squares, like Markley (2008), which avoids small
+    differences."""
     m = as_array(m)
     d = [m[..., k, k] for k in range(3)]
     trace = d[0] + d[1] + d[2]
@@ -72,7 +73,7 @@ def from_matrices(m):
 
 
 # ---- vectors ---------------------------------------------------------------------------------------------------------
-_SMALL = 1e-3  # below, a series of the ratio of a sine and its angle
+_SMALL = 1e-3  # below it, the ratio of a sine and its angle is a series
 
 
 def from_vectors(v):
@@ -99,7 +100,7 @@ def vectors_of(q):
 
 
 def canonical(q):
-    """Of the two quaternions of each rotation that with w >= 0; where w is 0, that whose first part is positive."""
+    """The quaternion of each rotation with w >= 0; if w is 0, the one whose first nonzero part is positive."""
     value = observe(np.asarray, q)
     x, y, z, w = (value[..., k] for k in range(4))
     turned = (w < 0.0) | ((w == 0.0) & ((x < 0.0) | ((x == 0.0) & ((y < 0.0) | ((y == 0.0) & (z < 0.0))))))
@@ -137,7 +138,7 @@ def about_axis(k, angle):
 
 
 def from_angles(axes, angles, extrinsic):
-    """Quaternions of successive rotations about axes, (..., len(axes)): fixed ones, or ones that turn as well."""
+    """Quaternions of successive rotations about axes, (..., len(axes)), which are fixed or rotate with the body."""
     q = about_axis(axes[0], angles[..., 0])
     for n in range(1, len(axes)):
         turn = about_axis(axes[n], angles[..., n])
@@ -146,7 +147,7 @@ def from_angles(axes, angles, extrinsic):
 
 
 def angles_about(q, axes, extrinsic):
-    """The three angles of successive rotations about axes, (..., 3), and where they are not determined.
+    """The three angles of successive rotations about axes, (..., 3), and a mask where they are not determined.
 
     Ref: Bernardes and Viollet, Quaternion to Euler angles conversion, PLoS ONE 17(11), 2022.
     """
@@ -164,7 +165,7 @@ def angles_about(q, axes, extrinsic):
     middle = 2.0 * np.arctan2(_length(c, d), _length(a, b))
     value = observe(np.asarray, middle)
     none, half = np.abs(value) <= 1e-7, np.abs(value - np.pi) <= 1e-7
-    locked = none | half  # the sum or the difference of the outer angles is all that there is
+    locked = none | half  # only the sum or the difference of the outer angles is determined
     plus, minus = _angle(b, a, half), _angle(d, c, none)
     alone = np.where(none, 2.0 * plus, (-2.0 if extrinsic else 2.0) * minus)
     outer = (plus - minus, plus + minus) if extrinsic else (plus + minus, plus - minus)
@@ -182,7 +183,7 @@ def _length(a, b):
 
 
 def _angle(y, x, lost):
-    """arctan2(y, x), and 0 without a derivative where both are lost."""
+    """arctan2(y, x), and 0 without a derivative where both have lost their digits."""
     return np.where(lost, 0.0, np.arctan2(np.where(lost, 0.0, y), np.where(lost, 1.0, x)))
 
 

@@ -15,7 +15,7 @@ PAD_MODES = {"reflect": "symmetric", "grid-mirror": "symmetric", "mirror": "refl
 
 # ---- splines ---------------------------------------------------------------------------------------------------------
 def cubic_coefficients(x, axis, mode):
-    """The coefficients of the cubic spline of unit knots through x along an axis, mirrored about or behind its ends.
+    """The coefficients of the cubic spline with unit knots through x along an axis, mirrored at or beyond its ends.
 
     Solves (c_{i-1} + 4 c_i + c_{i+1}) / 6 = x_i, O(n) along the axis.
     """
@@ -33,7 +33,7 @@ def cubic_coefficients(x, axis, mode):
 
 
 def fold(at, n, mode):
-    """Places moved into an axis of n elements as a mode of scipy.ndimage says; "constant" leaves them."""
+    """Places moved into an axis of n elements according to a mode of scipy.ndimage; "constant" leaves them."""
     place = np.asarray(plain(at))
     if mode == "constant" or n == 1:
         return at if mode == "constant" else 0.0 * at
@@ -95,7 +95,8 @@ def outside_of(shape, coordinates):
 
 # ---- filters ---------------------------------------------------------------------------------------------------------
 def correlate_padded(x, weights, mode, cval, origins):
-    """The correlation of an image with weights of as many axes, beyond its edges continued as a mode says."""
+    """The correlation of an image with weights of as many axes; the mode says how the image continues beyond its
+    edges."""
     widths = []
     for n, origin in zip(np.shape(weights), origins, strict=True):
         before = n // 2 + origin

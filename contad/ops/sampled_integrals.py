@@ -7,7 +7,7 @@ from contad.ops.products import as_array
 
 
 def spacings(y, x, dx, axis):
-    """The widths between samples along the last axis, to be multiplied with y, or one number."""
+    """The distances of samples along the last axis, shaped to multiply y, or one number."""
     if x is None:
         return dx
     x = as_array(x)
@@ -18,7 +18,7 @@ def spacings(y, x, dx, axis):
 
 
 def check_samples(name, y, x, axis):
-    """y with its axis last; ValueError where the points do not fit."""
+    """y with its axis last; ValueError if the points do not fit."""
     y = as_array(y)
     if np.ndim(y) == 0 or np.shape(y)[axis] == 0:
         raise ValueError(f"{name}: at least one point is required along axis {axis}, got shape {np.shape(y)}")
@@ -32,7 +32,7 @@ def check_samples(name, y, x, axis):
 
 
 def simpson_integral(y, h):
-    """The integral of samples along the last axis by parabolas; of an even number, with Cartwright's correction.
+    """The integral of samples along the last axis by parabolas, with Cartwright's correction for an even number.
 
     Ref: Cartwright (2017), Simpson's rule cumulative integration with MS Excel and irregularly-spaced data.
     """

@@ -22,8 +22,8 @@ def triangular_eigenvectors(t):
         z_dot = z (f up(z^-1 t_dot z)),     t_bar = z^-T up(f (z^T z_bar)) z^T,     up: the part above the diagonal
         f_ij = 1 / (t_jj - t_ii)
 
-    Shapes:  t (n, n), of which the upper triangle is read -> z (n, n).
-    Domain:  t whose diagonal has no two equal elements; else nan.
+    Shapes:  t (n, n), whose upper triangle is read -> z (n, n).
+    Domain:  t whose diagonal has no two equal elements; otherwise nan.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Golub & Van Loan (2013), section 7.6.4.
 
@@ -62,7 +62,7 @@ def unit_solution(y, c, transposed=False):
 
 @array_rule(points=[(_A,), ([[1.7]],), ([[2.3, 0.6], [0.4, 1.9]],)])
 def schur_factors(a):
-    """t and below it q, of the Schur form a = q t q^T of a matrix with real eigenvalues; scipy.linalg.schur.
+    """t, and below it q, in the Schur form a = q t q^T of a matrix with real eigenvalues; scipy.linalg.schur.
 
         z = (t, q),  z_dot:  t_dot = up(c - x t + t x),     q_dot = q x,     c = q^T a_dot q,     x = l - l^T
         l: the strictly lower solution of low(l t - t l) = low(c);    a_bar = q (up(t_bar) + s) q^T
@@ -72,7 +72,7 @@ def schur_factors(a):
     g_ij = (y^-1 low(c) y)_ij / (t_jj - t_ii) below the diagonal.
 
     Shapes:  a (n, n) -> z (2 n, n).
-    Domain:  real eigenvalues, no two of them equal: else the derivative is nan, of t too.
+    Domain:  distinct real eigenvalues; otherwise the derivatives, also those of t, are nan.
     Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not a square matrix.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Golub & Van Loan (2013), section 7.6.3; the derivative by their Sylvester equation.

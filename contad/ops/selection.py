@@ -1,7 +1,7 @@
 """NumPy functions that select elements by their values: extremes, order statistics, clipping, choice by condition.
 
-The positions are found on the primals and the elements are moved from there, without a record; where elements tie, the
-derivative is that of one of them, and second derivatives are those of `contad.ops.tied_elements`.
+The positions are found on the primals, and the elements are moved from there without a record. If elements tie, the
+derivative is that of one of them; `contad.ops.tied_elements` handles second derivatives.
 """
 
 import math
@@ -21,7 +21,7 @@ from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 def rows_of(function: Function, x: Value, axis: Option) -> tuple[ArrayValue, tuple[int, ...]]:
     """x with the axes of a reduction merged into one, the last; and the shape of the result with keepdims=True."""
-    if x.ndim == 0 and axis in (0, -1) and function in REDUCTIONS:  # which ufuncs let pass
+    if x.ndim == 0 and axis in (0, -1) and function in REDUCTIONS:  # ufuncs allow this
         axis = None
     axes = tuple(range(x.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
     others = tuple(k for k in range(x.ndim) if k not in axes)
@@ -44,7 +44,7 @@ def number_or_array(z: Value) -> Value:
 
 # ---- extremes --------------------------------------------------------------------------------------------------------
 def extreme(functions: tuple[Function, ...], argument: Function, is_largest: bool) -> None:
-    """Declare a reduction that picks one element of each row: the one at the position `argument(primals)`."""
+    """Declare a reduction that picks one element of each row, at the position `argument(primals)`."""
     function = functions[0]
 
     def implementation(
@@ -58,7 +58,7 @@ def extreme(functions: tuple[Function, ...], argument: Function, is_largest: boo
         if may_tie(rows, positions[..., None]):
             z = take_picked(rows, positions[..., None], rank_of_extreme(rows, positions, is_largest))
         elif rows.ndim == 1 and keepdims is not True:
-            return rows[int(positions)]  # a read: no index arrays
+            return rows[int(positions)]  # a plain read, without index arrays
         else:
             z = np.take_along_axis(rows, positions[..., None], -1)
         z = z.reshape(reduced) if keepdims is True else z[..., 0]
@@ -68,7 +68,7 @@ def extreme(functions: tuple[Function, ...], argument: Function, is_largest: boo
 
 
 def argmax_of_numbers(p: np.ndarray) -> np.ndarray:
-    """Positions of the largest numbers along the last axis, of a nan where a row has nothing else."""
+    """Positions of the largest numbers along the last axis; of a nan if a row has nothing else."""
     isnan = np.isnan(p)
     found = np.argmax(np.where(isnan, -np.inf, p), -1)
     of_nan = np.take_along_axis(isnan, np.expand_dims(found, -1), -1)[..., 0]
@@ -76,12 +76,12 @@ def argmax_of_numbers(p: np.ndarray) -> np.ndarray:
 
 
 def argmax_of_rows(p: np.ndarray) -> np.ndarray:
-    """Positions of the largest numbers along the last axis, of a nan where a row has one."""
+    """Positions of the largest numbers along the last axis; of a nan if a row has one."""
     return np.argmax(p, -1)
 
 
 def argmin_of_rows(p: np.ndarray) -> np.ndarray:
-    """Positions of the smallest numbers along the last axis, of a nan where a row has one."""
+    """Positions of the smallest numbers along the last axis; of a nan if a row has one."""
     return np.argmin(p, -1)
 
 
@@ -99,7 +99,7 @@ def peak_to_peak(a: Value, axis: Option = None, out: ArrayValue | None = None, k
 
 
 def without_nan(function: Function, plain: Function, neutral: float) -> None:
-    """Declare a function that treats nan as a constant, the neutral element of the function without it."""
+    """Declare a nan-ignoring function, which replaces nan by the neutral element of the ordinary function."""
 
     def implementation(a: Value, *args: Option, **options: Option) -> Value:
         return plain(np.where(observe(np.isnan, a), neutral, a), *args, **options)
@@ -122,7 +122,7 @@ def nanmean(
     a: Value, axis: Option = None, dtype: Option = None, out: ArrayValue | None = None, keepdims: Option = False, *,
     where: Option = None,
 ) -> Value:  # fmt: skip
-    """The mean of the elements that are not nan; nan where there are none."""
+    """The mean of the elements that are not nan; nan if there are none."""
     refuse_out(np.nanmean, {"out": out})
     refuse_given(np.nanmean, dtype=dtype, where=None if where is True else where)
     keepdims = keepdims is True
@@ -158,7 +158,7 @@ def partition(a: Value, kth: Option, axis: Option = -1, kind: Option = "introsel
 
 
 def select_ranks(rows: Value, rank: np.ndarray) -> Value:
-    """The elements of each row that have the given ranks among the sorted ones; nan for a row that holds one."""
+    """The elements of each row with the given ranks in sorted order; nan for a row that contains one."""
     order = observe(np.argsort, rows, axis=-1, kind="stable")  # nan is last
     positions = np.where(observe(np.isnan, rows).any(-1, keepdims=True), order[..., -1:], order[..., rank])
     return take_picked(rows, positions, rank) if may_tie(rows, positions) else np.take_along_axis(rows, positions, -1)
@@ -180,7 +180,7 @@ def median(
 
 for _function in (np.unique, np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d,
                   np.intersect1d, np.setdiff1d, np.setxor1d):  # fmt: skip
-    refuse(_function, "of equal elements it keeps any one; sort and pick by index, x[k]")
+    refuse(_function, "it keeps an arbitrary one of equal elements; sort and pick by index, x[k]")
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------
@@ -197,12 +197,13 @@ def clip(
     a: Value, a_min: Value | None = None, a_max: Value | None = None, out: ArrayValue | None = None, *,
     min: Value | None = None, max: Value | None = None, **options: Option,
 ) -> Value:  # fmt: skip
-    """Elements below a bound replaced by it; at a bound the element and the bound have half the derivative each."""
+    """Elements outside the bounds replaced by the bounds; at a bound, element and bound each have half the
+    derivative."""
     refuse_out(np.clip, {"out": out})
     refuse_given(np.clip, **options)
     absent = (None, NO_VALUE)
     low, high = (next((x for x in xs if not any(x is y for y in absent)), None) for xs in ((a_min, min), (a_max, max)))
-    # numbers on engines without array variables, which NumPy's loops over objects would compare
+    # numbers on engines without array variables; NumPy's loops over objects would compare them
     if isinstance(a, np.ndarray) and a.dtype == object:
         a, low, high = (x[()] if isinstance(x, np.ndarray) else x for x in (a, low, high))
     if low is not None:
@@ -249,7 +250,7 @@ def nan_to_num(
 
 @implements(np.select)
 def select(condlist: Value, choicelist: Value, default: Value = 0.0) -> Value:
-    """The element of the first choice whose condition holds there, else of the default."""
+    """The element of the first choice whose condition holds there, otherwise of the default."""
     if len(condlist) != len(choicelist):
         raise ValueError(f"np.select: expected as many choices as conditions, {len(condlist)}, got {len(choicelist)}")
     z = default
@@ -266,7 +267,7 @@ def select(condlist: Value, choicelist: Value, default: Value = 0.0) -> Value:
 def piecewise(
     x: Value, condlist: Value, funclist: Sequence[Function | Value], *args: Option, **options: Option
 ) -> Value:
-    """Functions, or constants, of the elements where conditions hold; of two conditions the later one counts."""
+    """Functions of the elements, or constants, where conditions hold; if two conditions hold, the later one counts."""
     given = map_numbers(primal, condlist)
     if not isinstance(x, Array):
         return np.piecewise(x, given, funclist, *args, **options)
@@ -284,7 +285,7 @@ def piecewise(
         if not callable(f):
             y[condition] = f
             continue
-        chosen = x[condition]  # of fewer axes, a condition selects rows
+        chosen = x[condition]  # a condition with fewer axes selects rows
         if chosen.size:
             y[condition] = f(chosen, *args, **options)
     return y

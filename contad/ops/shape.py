@@ -1,6 +1,6 @@
 """NumPy functions that move elements: reshaping, joining, splitting, padding, repeating, picking by position.
 
-None has a record or a rule: the cells (or the tangents) of the elements are moved as their values are.
+They push no records and have no rules: the cells (or tangents) of the elements move like their values.
 """
 
 from collections.abc import Callable
@@ -94,7 +94,7 @@ def ravel(a: Value, order: str = "C") -> Value:
 
 
 def at_least(function: Function, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]]) -> None:
-    """Declare np.atleast_1d and its like: every array is given more axes of length one, as a view."""
+    """Declare np.atleast_1d or a similar function: every array gets more axes of length one, as a view."""
 
     def implementation(*arrays: Value) -> Value:
         raised = [np.reshape(x, shape_of(x.shape)) if isinstance(x, Array) else function(x) for x in arrays]
@@ -160,13 +160,13 @@ def insert(arr: Value, obj: Option, values: Value, axis: Option = None) -> Value
     """Values, or variables, inserted before given positions along an axis."""
     if not isinstance(arr, Array):
         arr = np.asarray(arr)
-        if arr.dtype.kind in "iub":  # to which NumPy converts the values: they are constants
+        if arr.dtype.kind in "iub":  # NumPy converts the values to it, so they are constants
             return np.insert(arr, obj, map_numbers(primal, values), axis)
         arr = arr if arr.dtype == object else arr.astype(np.float64)
 
     def move(given: Sources) -> Value:
         arr = given["arr"]
-        of_objects = isinstance(arr, np.ndarray) and arr.dtype == object  # to which NumPy assigns numbers of any level
+        of_objects = isinstance(arr, np.ndarray) and arr.dtype == object  # NumPy can assign numbers of any level to it
         place = insert if holds_numbers(given) and not of_objects else np.insert
         return place(arr, obj, given["values"], axis)
 
@@ -174,13 +174,13 @@ def insert(arr: Value, obj: Option, values: Value, axis: Option = None) -> Value
 
 
 def holds_numbers(given: Sources) -> bool:
-    """Whether numbers of outer levels are still in what is moved, which NumPy would assign to an array of floats."""
+    """Whether the moved data contain numbers of outer levels, which NumPy would assign to an array of floats."""
     return bool(numbers_in(list(given.values())))
 
 
 @implements(np.ediff1d, layout="own")
 def ediff1d(ary: Value, to_end: Value | None = None, to_begin: Value | None = None) -> Value:
-    """Differences of consecutive elements, between two given pieces."""
+    """Differences of consecutive elements, with optional elements before and after."""
     if not numbers_in(ary):
         kind = np.asarray(ary).dtype
         for name, piece in (("to_begin", to_begin), ("to_end", to_end)):
@@ -220,7 +220,7 @@ def pad(array: Value, pad_width: Option, mode: Option = "constant", **options: O
 # ---- splitting -------------------------------------------------------------------------------------------------------
 @implements(np.array_split, layout="own")
 def array_split(ary: Value, indices_or_sections: Option, axis: int = 0) -> list[ArrayValue]:
-    """Consecutive pieces along an axis, which are views; sections need not be of one length."""
+    """Consecutive pieces along an axis, as views; sections may differ in length."""
     a = ary if isinstance(ary, Array) else np.asarray(ary)
     n = a.shape[axis]
     if np.ndim(indices_or_sections):
@@ -236,7 +236,7 @@ def array_split(ary: Value, indices_or_sections: Option, axis: int = 0) -> list[
 
 @implements(np.split, layout="own")
 def split(ary: Value, indices_or_sections: Option, axis: int = 0) -> list[ArrayValue]:
-    """Consecutive pieces along an axis, which are views; a number of sections must divide the length."""
+    """Consecutive pieces along an axis, as views; a number of sections must divide the length."""
     if not np.ndim(indices_or_sections) and np.shape(ary)[axis] % indices_or_sections:
         raise ValueError(
             f"np.split: array split does not result in an equal division: {np.shape(ary)[axis]} elements in "
@@ -275,7 +275,7 @@ def unstack(x: Value, /, *, axis: int = 0) -> tuple[ArrayValue, ...]:
 
 
 def astype(x: Value, dtype: Option, /, *, copy: bool = True, device: Option = None) -> Value:
-    """As the method of x."""
+    """Call the method of x."""
     return x.astype(dtype, copy=copy)
 
 

@@ -1,4 +1,5 @@
-"""Where the elements of a sparse matrix stand: what is constant of it while its values may be variables."""
+"""Patterns of sparse matrices: the positions of their elements, which are constant while the values may be
+variables."""
 
 import copy
 import sys
@@ -11,15 +12,15 @@ from contad.ops._scipy import sparse
 from contad.variables.dtypes import dtype_beside
 from contad.variables.layout import same_bits
 
-KEPT = 8  # the newest patterns that are compared with those of a constant
+KEPT = 8  # how many of the newest patterns are compared with that of a constant
 CLASSES = {"csr": "csr_array", "csc": "csc_array", "coo": "coo_array"}
 
 
 class Pattern:
-    """The shape of a sparse matrix and the places of its elements, in SciPy's storage: csr, csc or coo.
+    """The shape of a sparse matrix and the positions of its elements, in SciPy's storage: csr, csc or coo.
 
-    Its arrays are its own, for SciPy's solvers may sort or merge those of the user's matrix. Elements that stand in
-    one place are added up.
+    It has its own copies of the index arrays, because SciPy's solvers may sort or merge those of the user's matrix.
+    Elements with the same position are added up.
 
     >>> pattern = Pattern("csr", (np.array([2, 0]), np.array([0, 1, 2])), (2, 3))
     >>> pattern.matrix(np.array([5.0, 7.0])).toarray()
@@ -31,13 +32,13 @@ class Pattern:
 
     def __init__(self, format, parts, shape, found=None):
         self.format = format
-        self.parts = parts  # (indices, indptr), for coo (rows, columns)
+        self.parts = parts  # (indices, indptr); for coo (rows, columns)
         self.shape = shape
-        self._found = {} if found is None else found  # what is made on first use, shared with the transposed
+        self._found = {} if found is None else found  # made on first use, and shared with the transpose
 
     @property
     def T(self):
-        """The pattern of the transposed matrix, whose values are in the same order."""
+        """The pattern of the transpose, whose values are in the same order."""
         shape = self.shape[::-1]
         if self.format == "coo":
             return Pattern("coo", self.parts[::-1], shape)
@@ -72,14 +73,14 @@ class Pattern:
         return made
 
     def frozen(self, values):
-        """The values of a constant with this pattern, or a copy, that nobody writes: recordings keep it as it is."""
+        """The values of a constant with this pattern, or a copy, as read-only data that recordings may keep."""
         kept = self._found.get("values")
         if kept is None or not same_bits(kept, values):
             kept = self._found["values"] = np.frombuffer(values.tobytes(), np.float64)
         return kept
 
     def matches(self, other):
-        """Whether both are the pattern of one matrix."""
+        """Whether both patterns are equal."""
         return (
             self.format == other.format
             and self.shape == other.shape
@@ -115,7 +116,7 @@ def split(name, s):
 
 
 def known_pattern(pattern):
-    """A pattern in use with the same places, or else a copy of this one, in use while somebody keeps it."""
+    """A pattern in use with the same positions, or a copy of this one, which stays in use while somebody keeps it."""
     for reference in reversed(_patterns.copy()):
         kept = reference()
         if kept is not None and kept.matches(pattern):
@@ -130,7 +131,8 @@ def known_pattern(pattern):
 
 
 class SparseFactor:
-    """The LU factors of one sparse matrix, for it and its transposed; of a singular one every solution is nan."""
+    """The LU factors of one sparse matrix, for systems with it and its transpose; if it is singular, every solution is
+    nan."""
 
     __slots__ = ("_lu", "_pattern", "_values")
 
@@ -138,8 +140,8 @@ class SparseFactor:
         m, n = pattern.shape
         if m != n:
             raise ValueError(f"spsolve: matrix must be square (has shape {pattern.shape})")
-        # SuperLU takes matrices by columns; one by rows is the transposed of such a matrix, and SciPy's spsolve, but
-        # not splu, takes it for that
+        # SuperLU takes matrices by columns. A matrix by rows is the transpose of one by columns; SciPy's spsolve uses
+        # that, but splu does not.
         self._pattern = pattern.T if by_rows and pattern.format == "csr" else pattern
         self._values = np.array(values)
         self._lu = lu or self._factorise()
@@ -153,14 +155,14 @@ class SparseFactor:
         from scipy.sparse.linalg import splu
 
         try:
-            return splu(self._pattern.matrix(self._values).tocsc(copy=True))  # which adds up what is in one place
+            return splu(self._pattern.matrix(self._values).tocsc(copy=True))  # adds up duplicates
         except RuntimeError as error:
             if "singular" not in str(error):
                 raise
             return None
 
     def solve(self, values, pattern, b):
-        """The solution of a z = b for the matrix with these values; None where this is not its factor."""
+        """The solution of a z = b for the matrix with these values; None if this is not its factor."""
         straight = self._pattern.matches(pattern)
         if not (straight or self._pattern.matches(pattern.T)) or not same_bits(self._values, values):
             return None

@@ -9,7 +9,7 @@ from contad.ops.sparse_patterns import Pattern, split
 from contad.rules.array_rule import array_rule
 from contad.variables.dtypes import COMPLEX, dtype_beside
 
-# [[1.3, 0, -0.7, 0], [0, 0, 0.4, 2.1 + 0.6], [0.9, -1.1, 0, 0]]: a row with two values in one place
+# [[1.3, 0, -0.7, 0], [0, 0, 0.4, 2.1 + 0.6], [0.9, -1.1, 0, 0]]: a row with two values in one position
 _CSR = Pattern("csr", (np.array([0, 2, 2, 3, 3, 0, 1]), np.array([0, 2, 5, 7])), (3, 4))
 _CSC = Pattern("csc", (np.array([0, 2, 2, 0, 1, 1]), np.array([0, 2, 3, 5, 6])), (3, 4))
 _COO = Pattern("coo", (np.array([2, 0, 1, 0, 2, 1]), np.array([1, 0, 3, 2, 0, 2])), (3, 4))
@@ -30,14 +30,15 @@ _YS = [[1.2, 0.4], [-0.5, 0.9], [0.7, -0.6]]
     ],
 )
 def sparse_product(values, x, *, pattern):
-    """The product of a sparse matrix with a vector or a matrix: what S @ x is for SciPy's sparse arrays.
+    """The product of a sparse matrix with a vector or a matrix, like S @ x for SciPy's sparse arrays.
 
         z = S x,     z_dot = S_dot x + S x_dot,     x_bar = S^T z_bar,     values_bar_k = <z_bar[row_k], x[column_k]>
 
-    Shapes:  S (m, n) of nnz values in the places of `pattern`, values (nnz,), x (n,) or (n, k) -> z (m,) or (m, k).
-    Domain:  every S and x; what a zero cotangent meets is masked.
+    Shapes:  S (m, n) with nnz values at the positions of `pattern`, values (nnz,), x (n,) or (n, k) -> z (m,) or (m,
+             k).
+    Domain:  every S and x; a zero cotangent masks its factor.
     Raises:  ValueError if the lengths differ.
-    Cost:    O(nnz k) forward, as much for each cotangent; saves nothing.
+    Cost:    O(nnz k) forward and for each cotangent; saves nothing.
     Ref:     Giles (2008), section 2.2.2, on the elements that are stored.
 
     >>> from contad.ops.sparse_patterns import Pattern
@@ -81,7 +82,7 @@ def sparse_product_vjp_x(z, z_bar, values, x, *, pattern):
     points=[(_Y, _X, {"pattern": _CSR}), (_YS, _XS, {"pattern": _CSC}), (_Y, _X, {"pattern": _COO})],
 )
 def sampled_product(x, y, *, pattern):
-    """The elements of x y^T at the places of a sparse matrix.
+    """The elements of x y^T at the positions of a sparse matrix.
 
         z_k = <x[row_k], y[column_k]>,  z_dot = its value at x_dot, y and at x, y_dot
         x_bar = S y,     y_bar = S^T x,     with z_bar for the values of S
@@ -98,7 +99,7 @@ def sampled_product(x, y, *, pattern):
     if x.ndim == 1:
         return x[rows] * y[columns]
     z = np.zeros(pattern.nnz, dtype_beside(x, y))
-    for k in range(x.shape[1]):  # by columns: all of them at once would take nnz times their number
+    for k in range(x.shape[1]):  # by columns: all at once would take nnz numbers for each
         z += x[rows, k] * y[columns, k]
     return z
 
@@ -114,7 +115,7 @@ def sampled_product_vjp_y(z, z_bar, x, y, *, pattern):
 
 
 def sampled_masked(z_bar, x, pattern):
-    """The cotangent of the values, in which zeros of z_bar mask elements of x that are not finite."""
+    """The cotangent of the values, where zeros of z_bar mask elements of x that are not finite."""
     z = sampled_product(z_bar, x, pattern=pattern)
     if all_finite(z):
         return z
@@ -123,7 +124,7 @@ def sampled_masked(z_bar, x, pattern):
 
 
 def product_masked(values, z_bar, pattern):
-    """The cotangent of x, in which zeros of z_bar mask values that are not finite."""
+    """The cotangent of x, where zeros of z_bar mask values that are not finite."""
     z = sparse_product(values, z_bar, pattern=pattern.T)
     if all_finite(z):
         return z
@@ -147,7 +148,7 @@ def product_before_constant(x, s):
 
 
 def transposed_product(values, x, pattern):
-    """x S, for a sparse matrix of a pattern."""
+    """x S, for a sparse matrix with a pattern."""
     if np.ndim(x) not in (1, 2) or np.shape(x)[-1] != pattern.shape[0]:
         raise ValueError(
             f"x @ a sparse matrix: x must be a vector or a matrix of {pattern.shape[0]} columns, got shape "

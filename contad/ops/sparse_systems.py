@@ -13,7 +13,7 @@ from contad.ops.sparse_products import sampled_product, sparse_product
 from contad.rules.array_rule import array_rule
 from contad.variables.dtypes import COMPLEX, float64_only
 
-# [[2.3, -0.7, 0], [0, 1.9, -1.1], [0.8, 0, 2.0 + 0.6]]: one place has two values
+# [[2.3, -0.7, 0], [0, 1.9, -1.1], [0.8, 0, 2.0 + 0.6]]: one position has two values
 _CSC = Pattern("csc", (np.array([0, 2, 0, 1, 1, 2, 2]), np.array([0, 2, 4, 7])), (3, 3))
 _COO = Pattern("coo", (np.array([2, 0, 1, 0, 2, 1]), np.array([2, 0, 1, 1, 0, 2])), (3, 3))
 _V, _W = [2.3, 0.8, -0.7, 1.9, -1.1, 2.0, 0.6], [2.6, 2.3, 1.9, -0.7, 0.8, -1.1]
@@ -37,9 +37,9 @@ def sparse_solution(values, b, *, pattern, factor=None):
         z = S^-1 b,     z_dot = S^-1 (b_dot - S_dot z),     b_bar = S^-T z_bar
         values_bar_k = -<b_bar[row_k], z[column_k]>
 
-    Shapes:  S (n, n) of nnz values in the places of `pattern`, values (nnz,), b (n,) or (n, k) -> z like b.
-    Domain:  S that is not singular.
-    Raises:  ValueError if S is not square or the lengths differ; warns, and is nan, if S is exactly singular.
+    Shapes:  S (n, n) with nnz values at the positions of `pattern`, values (nnz,), b (n,) or (n, k) -> z like b.
+    Domain:  nonsingular S.
+    Raises:  ValueError if S is not square or the lengths differ. If S is exactly singular it warns and returns nan.
     Cost:    one sparse LU factorisation; each derivative is a solution with the saved factors and O(nnz k).
     Ref:     Giles (2008), section 2.3.1, on the elements that are stored; Li (2005), SuperLU.
 
@@ -78,7 +78,7 @@ def sparse_solution_jvp(z, values_dot, b_dot, values, b, saved, *, pattern, fact
 
 
 def made_factor(values, pattern):
-    """The factors of a matrix; SciPy's warning where it is singular."""
+    """The factors of a matrix; warns like SciPy if it is singular."""
     made = SparseFactor(values, pattern, by_rows=True)
     if made.singular:
         from scipy.sparse.linalg import MatrixRankWarning
@@ -97,7 +97,7 @@ def sparse_back(values, z_bar, *, pattern, factor):
 
 
 def check_lengths(name, shape, b):
-    """Refuse a system whose matrix is not square or whose right-hand side is of another length."""
+    """Refuse a system whose matrix is not square or whose right-hand side has another length."""
     if shape[0] != shape[1]:
         raise ValueError(f"{name}: matrix must be square (has shape {tuple(shape)})")
     if np.ndim(b) not in (1, 2) or np.shape(b)[0] != shape[0]:
@@ -106,7 +106,7 @@ def check_lengths(name, shape, b):
 
 # ---- by iterations ---------------------------------------------------------------------------------------------------
 class Dense:
-    """A dense matrix, whose values are itself."""
+    """A dense matrix, which is its own array of values."""
 
     def __init__(self, transposed=False):
         self._transposed = transposed
@@ -117,7 +117,7 @@ class Dense:
         return Dense(not self._transposed)
 
     def matrix(self, values):
-        """What SciPy's solvers take."""
+        """The form for SciPy's solvers."""
         return values.T if self._transposed else values
 
     def product(self, values, x):
@@ -146,7 +146,7 @@ class Sparse:
         return Sparse(self._pattern.T)
 
     def matrix(self, values):
-        """What SciPy's solvers take."""
+        """The form for SciPy's solvers."""
         return self._pattern.matrix(values)
 
     def product(self, values, x):
@@ -163,7 +163,7 @@ class Sparse:
 
 
 class Operator:
-    """A constant LinearOperator of SciPy's, which has no values."""
+    """A constant SciPy LinearOperator, which has no values."""
 
     def __init__(self, operator):
         self._operator = operator
@@ -174,11 +174,11 @@ class Operator:
         return Operator(self._operator.T)
 
     def matrix(self, values):
-        """What SciPy's solvers take."""
+        """The form for SciPy's solvers."""
         return self._operator
 
     def product(self, values, x):
-        """The derivative of the product with x along values, of which there are none."""
+        """The derivative of the product with x along the values, which is zero because there are none."""
         return np.zeros(np.shape(x))
 
     def sample(self, x, y):
@@ -186,14 +186,14 @@ class Operator:
         return np.zeros(0)
 
     def is_zero(self, values):
-        """False: only products would tell."""
+        """False, because only products could show it."""
         return False
 
 
 def aside(a, b, k):
-    """A step in no special direction, as large in its residual as b.
+    """A step in no special direction, whose residual is as large as b.
 
-    A residual r with r^T a r = 0 breaks bicgstab down at once, so that going on from there would not help.
+    A residual r with r^T a r = 0 makes bicgstab break down at once, so continuing from there would not help.
     """
     from scipy.sparse.linalg import aslinearoperator
 
@@ -203,19 +203,19 @@ def aside(a, b, k):
 
 
 class KrylovSolver:
-    """A solver of scipy.sparse.linalg, with its options; `T` is what solves the transposed system as accurately."""
+    """A solver of scipy.sparse.linalg with its options; `T` solves the transposed system as accurately."""
 
     SYMMETRIC = ("cg", "minres")
     RESTARTS = 10
 
     def __init__(self, name, options, start=None, restarts=0):
         self.name = name
-        self.options = options  # of SciPy's function, M and tolerances among them
-        self.start = start  # options of the first solution only: x0, callback
-        self.restarts = restarts  # so many times the iteration goes on from where it broke down
+        self.options = options  # options of SciPy's function, including M and tolerances
+        self.start = start  # options for the first solution only: x0, callback
+        self.restarts = restarts  # how often the iteration continues after a breakdown
 
     def run(self, a, b):
-        """(z, info) as SciPy gives them."""
+        """(z, info), like SciPy."""
         import scipy.sparse.linalg
 
         solve = getattr(scipy.sparse.linalg, self.name)
@@ -227,10 +227,10 @@ class KrylovSolver:
         return z, info
 
     def of_derivatives(self, b, transposed):
-        """The iteration for tangents or cotangents: atol belongs to the size of b, and becomes relative to it.
+        """The iteration for tangents or cotangents: atol refers to the size of b, so it becomes relative to it.
 
-        It goes on beside a breakdown, which the solution itself need not have met: bicgstab often breaks down where one
-        element of the right-hand side is not zero, as for a row of a Jacobian.
+        It continues after a breakdown, even if the solution itself did not break down: bicgstab often breaks down if
+        only one element of the right-hand side is nonzero, as for a row of a Jacobian.
         """
         options = dict(self.options)
         size = float(np.linalg.norm(plain(b)))
@@ -253,17 +253,17 @@ class KrylovSolver:
     ]
 )
 def iterative_solution(values, b, *, form, iteration):
-    """The solution of A z = b by a solver of scipy.sparse.linalg, and below it what the solver says of its end.
+    """The solution of A z = b by a solver of scipy.sparse.linalg, and below it the solver's `info`.
 
         z = (A^-1 b, info),  z_dot = A^-1 (b_dot - A_dot z),     b_bar = A^-T z_bar,     values_bar = -b_bar z^T
-        in the places of the values; the derivatives are solutions by the same solver, with its relative tolerance
+        at the positions of the values; the derivatives are solutions by the same solver, with its relative tolerance
 
     Shapes:  A (n, n), of `form`, b (n,) -> z (n + 1,).
-    Domain:  matrices for which the solver converges, else (info is not 0) the derivative is nan; so it is at A = 0,
-             which solvers take for solved where b = 0. cg and minres take A for symmetric.
-    Raises:  LinAlgError if the solution converges, but not that for a derivative; UnsupportedError if an operator has
-             no rmatvec.
-    Cost:    one more solution for each derivative; saves nothing. The matrix is met in products only.
+    Domain:  matrices for which the solver converges; otherwise (info is not 0) the derivative is nan. So it is at A =
+             0, which solvers consider solved if b = 0. cg and minres assume that A is symmetric.
+    Raises:  LinAlgError if the solution converges but the solution for a derivative does not; UnsupportedError if an
+             operator has no rmatvec.
+    Cost:    one more solution for each derivative; saves nothing. The matrix is used only in products.
     Ref:     Christianson (1994), on adjoints of iterations by the equation that is solved.
 
     >>> from contad.ops.sparse_systems import Dense, KrylovSolver
@@ -296,12 +296,12 @@ def form_product(form, values, x):
 
 
 def form_sampled(form, x, y):
-    """The elements of x y^T in the places of the values of a matrix of a form."""
+    """The elements of x y^T at the positions of the values of a matrix of a form."""
     return form.sample(x, y)
 
 
 def iterate(z, values, right, b, form, iteration, *, transposed):
-    """The solution for a tangent or cotangent, which must have converged; nan where z itself has not."""
+    """The solution for a tangent or cotangent, which must converge; nan if z itself has not converged."""
     if float(plain(z[-1])) != 0.0 or form.is_zero(values):
         return np.where(np.all(plain(right) == 0.0), 0.0, np.full(np.shape(right), np.nan))
     solver = iteration.of_derivatives(b, transposed)

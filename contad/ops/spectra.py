@@ -1,11 +1,10 @@
 """Eigenvalues and eigenvectors, singular values and vectors.
 
-A decomposition is one rule whose value is one matrix: the values are its first row (or the row below u), the vectors
-the others. What NumPy's functions give are views of it.
+A decomposition is one rule whose value is one matrix: the eigenvalues or singular values are its first row (or the row
+below u), and the vectors its other rows. The results of NumPy's functions are views of it.
 
-Where gaps of values leave less than six digits of a derivative, beside the size of the whole derivative, it is nan.
-A tangent has these digits where the matrix does not turn the close vectors into each other; a cotangent has to hold for
-every direction.
+A derivative is nan if gaps of values leave less than six digits of it, relative to the size of the whole derivative.
+A tangent has these digits if it does not rotate close vectors into each other; a cotangent holds for every direction.
 """
 
 import numpy as np
@@ -35,14 +34,14 @@ from contad.rules.numpy_functions import implements
 from contad.variables.dual import ArrayDual, array_dual
 from contad.variables.number import Carrier
 
-_quiet = np.errstate(all="ignore")  # what divides by 0 or leaves the range is nan by decision
+_quiet = np.errstate(all="ignore")  # results of division by 0 or overflow are set to nan on purpose
 _S, _T = [[4.3, 0.6, -0.8], [0.6, 1.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.9, 0.4], [0.3, 0.4, 1.1]]
 _A, _C = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]], [[2.2, -0.7, 0.3], [-0.2, 3.9, 0.4], [0.5, 0.1, 1.1]]
 _TALL, _THIN = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]], [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]
 _WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
 
 
-# ---- what eigenvectors and singular vectors have in common -----------------------------------------------------------
+# ---- common parts of eigenvectors and singular vectors ---------------------------------------------------------------
 def row(x):
     """x (..., n) as matrices of one row."""
     return np.expand_dims(x, -2)
@@ -59,9 +58,9 @@ def diagonal_of(a):
 
 
 def reciprocal_gaps(w, live=True):
-    """1 / (w_j - w_i) at row i and column j, and 0 where i = j.
+    """1 / (w_j - w_i) in row i and column j, and 0 where i = j.
 
-    Where the gap is 0, vectors have no derivative: nan, or 0 where no derivative of either vector is `live`.
+    If the gap is 0, the vectors have no derivative: nan, or 0 if no derivative of either vector is `live`.
 
     >>> reciprocal_gaps(np.array([1.0, 3.0, 3.0]), np.array([True, False, False]))
     array([[ 0. ,  0.5,  0.5],
@@ -72,10 +71,10 @@ def reciprocal_gaps(w, live=True):
 
 
 def reciprocals(x, w, live):
-    """1 / x and a zero diagonal, for what is made of all pairs of w; of 0 as `reciprocal_gaps` has it."""
+    """1 / x with a zero diagonal, for x of all pairs of w; zeros as in `reciprocal_gaps`."""
     same = np.eye(np.shape(w)[-1], dtype=bool)
     zero = (plain(x) == 0.0) & ~same
-    if isinstance(x, Carrier):  # whose derivatives have squares, which must not leave the range
+    if isinstance(x, Carrier):  # its derivatives contain squares, which must not overflow
         most = np.max(np.abs(plain(w)), axis=-1, initial=0.0)[..., None, None]
         unit = np.exp2(np.round(np.log2(np.where(most > 0.0, most, 1.0))))
         found = 1.0 / np.where(same | zero, 1.0, x / unit) / unit
@@ -88,7 +87,7 @@ def reciprocals(x, w, live):
 
 
 def taken_apart(w, c, z):
-    """The near pairs of values that c moves apart: their vectors turn too fast for six digits of anything else."""
+    """The near pairs of values that c separates: their vectors rotate too fast to leave six digits of other terms."""
     w, c, again = plain(w), plain(c), isinstance(z, Carrier)
     lost = np.zeros(c.shape, dtype=bool)
     if has_close(w, 2.0 * LEAST, 1.0 if again else 0.0):
@@ -98,7 +97,7 @@ def taken_apart(w, c, z):
 
 
 def once_or_nan(rates, x, w, z):
-    """What is divided by x, of values or pairs; nan of small x where z is differentiated again: x^2 divides that."""
+    """The divisor x, for values or pairs; nan for small x if z is differentiated again, because that divides by x^2."""
     if not isinstance(z, Carrier):
         return rates
     most, of_pairs = np.max(np.abs(plain(w)), axis=-1, keepdims=True, initial=0.0), np.ndim(x) > np.ndim(w)
@@ -107,14 +106,14 @@ def once_or_nan(rates, x, w, z):
 
 
 def once_differentiable(w_dot, apart, z):
-    """w_dot; where z is differentiated again, nan of values that are taken apart: their vectors change by leaps."""
+    """w_dot; if z is differentiated again, nan for values that are separated, because their vectors jump."""
     if isinstance(z, Carrier) and np.any(apart):
         return w_dot * np.where(np.any(apart, axis=-1), np.nan, 1.0)
     return w_dot
 
 
 def live_columns(v_bar):
-    """For each column whether its cotangent takes part: it is not zero, or carries a derivative of an outer level."""
+    """For each column whether its cotangent matters: it is not zero, or carries a derivative of an outer level."""
     if isinstance(v_bar, ArrayDual) and not any(isinstance(x, Carrier) for x in dual_parts(v_bar)):
         return np.any([live_columns(x) for x in dual_parts(v_bar)], axis=0)
     if isinstance(v_bar, Carrier) or v_bar.dtype == object:
@@ -142,7 +141,7 @@ def leading_signs(v):
 # ---- symmetric matrices ----------------------------------------------------------------------------------------------
 @array_rule(dtypes=DOUBLE, points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
 def symmetric_spectrum(a, *, upper=False):
-    """Eigenvalues (in the first row) and eigenvectors (below, as columns) of a symmetric matrix; as np.linalg.eigh.
+    """Eigenvalues (in the first row) and eigenvectors (below, as columns) of a symmetric matrix; like np.linalg.eigh.
 
         z = (w, v),  z_dot:  w_dot = diag(c),     v_dot = v (f c),     c = v^T a_dot v
         a_bar = v (diag(w_bar) + f (v^T v_bar)) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
@@ -150,10 +149,10 @@ def symmetric_spectrum(a, *, upper=False):
     a_bar belongs to the symmetric a; one triangle is read, and gets the sum of both (zeros in the other).
 
     Shapes:  a (..., n, n) -> z (..., n + 1, n).
-    Domain:  every symmetric a; eigenvectors of equal eigenvalues have the derivative nan. Functions of eigenvalues
-             that treat equal ones alike have one, and second ones: of plain functions by hvp, hessian and the jvp of a
-             gradient, else nan. There those that differ by less than 1e-13 of the largest one count as equal. Tangents
-             are those in the basis in which c is diagonal among equal eigenvalues.
+    Domain:  every symmetric a; eigenvectors of equal eigenvalues have the derivative nan. Functions that treat equal
+             eigenvalues (within 1e-13 of the largest) alike have first derivatives; for plain functions also second
+             ones by hvp, hessian and the jvp of a gradient, otherwise nan. Tangents are those in the basis in which c
+             is diagonal among equal eigenvalues.
     Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.3 (the symmetric case).
@@ -174,7 +173,7 @@ def symmetric_spectrum_vjp_a(z, z_bar, a, *, upper=False):
 
 @_quiet
 def symmetric_cotangent(z, z_bar, a, upper):
-    """The cotangent of a symmetric matrix, of which one triangle is read."""
+    """The cotangent of a symmetric matrix, of which only one triangle is read."""
     w, v, v_bar = z[..., 0, :], z[..., 1:, :], z_bar[..., 1:, :]
     if isinstance(z, ArrayDual) and has_close(plain(w), CLOSE, 1.0) and of_plain_parts(z, z_bar, a):
         return cotangent_of_close(z, z_bar, a, upper)
@@ -187,7 +186,7 @@ def symmetric_cotangent(z, z_bar, a, upper):
 
 
 def right_or_nan(inner, w, v, w_bar, v_bar):
-    """The cotangent in vectors, or nan where gaps of w leave less than six digits of it, or of its derivative."""
+    """The cotangent in the basis of vectors; nan if gaps of w leave less than six digits of it or its derivative."""
     again = isinstance(w, Carrier)
     if not has_close(plain(w), CLOSE if again else 2.0 * LEAST, 1.0):
         return inner
@@ -199,10 +198,10 @@ def right_or_nan(inner, w, v, w_bar, v_bar):
 
 
 def cotangent_of_close(z, z_bar, a, upper):
-    """symmetric_cotangent in duals of numbers, where values are close: by formulas without gaps that do not matter.
+    """symmetric_cotangent for duals of numbers with close values: by formulas without the gaps that do not matter.
 
-    Of equal eigenvalues any basis has eigenvectors, and the derivative of the cotangent along a_dot is that in the
-    basis in which v^T a_dot v is diagonal among them: there they change by its diagonal.
+    The eigenvectors of equal eigenvalues are an arbitrary basis. The derivative of the cotangent along a_dot is that in
+    the basis in which v^T a_dot v is diagonal among them; they change by its diagonal.
     """
     value, *tangents = dual_parts(z)
     bars = dual_parts(z_bar) if isinstance(z_bar, ArrayDual) else [z_bar] + [0.0 * z_bar for _ in tangents]
@@ -234,7 +233,7 @@ def symmetric_tangent(z, a_dot, upper):
     """The tangents of eigenvalues and eigenvectors of a symmetric matrix."""
     w, v = z[..., 0, :], z[..., 1:, :]
     c = matmul(matmul(transposed_of(v), symmetrise(a_dot, upper)), v)
-    c = 0.5 * (c + transposed_of(c))  # to the last digit, so that turns among near eigenvalues cancel where they must
+    c = 0.5 * (c + transposed_of(c))  # exactly symmetric, so that rotations of near ones cancel
     apart = taken_apart(w, c, z)
     turned = np.where(apart, np.nan, once_or_nan(reciprocal_gaps(w), row(w) - column(w), w, z) * c)
     return np.concatenate([row(parted_values(z, w, c, apart, 1.0)), matmul(v, turned)], axis=-2)
@@ -243,7 +242,7 @@ def symmetric_tangent(z, a_dot, upper):
 def parted_values(z, w, c, apart, order):
     """The tangents of ordered values, diag(c) in the basis in which c is diagonal among equal ones.
 
-    Of those that are close, and taken apart, nan; so are those of equal ones where z is to be differentiated again.
+    Those of close values that are separated are nan, and so are those of equal values if z is differentiated again.
     """
     w_dot = diagonal_of(c)
     if isinstance(z, Carrier) or isinstance(c, Carrier) or c.dtype == object:
@@ -261,16 +260,16 @@ def parted_values(z, w, c, apart, order):
 
 @array_rule(dtypes=DOUBLE, points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
 def robust_spectrum(a, *, upper=False, own_signs=False):
-    """What symmetric_spectrum gives, by the algorithm of scipy.linalg.eigh.
+    """The same as symmetric_spectrum, by the algorithm of scipy.linalg.eigh.
 
-    The largest element of each vector is positive, unless `own_signs` leaves LAPACK's signs, which may jump where a
-    changes a little.
+    The largest element of each vector is positive, unless `own_signs` keeps LAPACK's signs, which may jump if a changes
+    slightly.
 
         z = (w, v),  z_dot:  w_dot = diag(c),     v_dot = v (f c),     c = v^T a_dot v
         a_bar = v (diag(w_bar) + f (v^T v_bar)) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
 
     Shapes:  a (..., n, n) -> z (..., n + 1, n).
-    Domain:  as symmetric_spectrum; nan where the triangle that is read is not finite.
+    Domain:  like symmetric_spectrum; nan if the triangle that is read is not finite.
     Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.3; Dhillon & Parlett (2004), on the algorithm.
@@ -332,15 +331,15 @@ def eigvalsh(a, UPLO="L"):
 # ---- general matrices ------------------------------------------------------------------------------------------------
 @array_rule(dtypes=DOUBLE, points=[(_A,), ([_A, _C],), ([[2.3]],)])
 def real_spectrum(a):
-    """Eigenvalues (in the first row) and eigenvectors (below) of a matrix whose eigenvalues are real; as np.linalg.eig.
+    """Eigenvalues (in the first row) and eigenvectors (below) of a matrix with real eigenvalues; like np.linalg.eig.
 
         z = (w, v),  z_dot:  w_dot = diag(c),     v_dot = v (f c) - v diag(v^T v (f c)),     c = v^-1 a_dot v
         a_bar = v^-T (diag(w_bar) + f (v^T (v_bar - v diag(v^T v_bar)))) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
 
     Shapes:  a (..., n, n) -> z (..., n + 1, n).
-    Domain:  matrices with n eigenvectors and real eigenvalues; eigenvectors have length 1, and those of equal
-             eigenvalues the derivative nan. So have second derivatives where eigenvalues are equal, within 1e-13 of the
-             largest one, and move apart.
+    Domain:  matrices with n eigenvectors and real eigenvalues. Eigenvectors have length 1; those of equal eigenvalues
+             have the derivative nan. Second derivatives are nan if eigenvalues are equal, within 1e-13 of the largest,
+             and separate.
     Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.3.
@@ -413,7 +412,7 @@ def eigvals(a):
 # ---- singular values -------------------------------------------------------------------------------------------------
 @array_rule(dtypes=DOUBLE, points=[(_A,), ([_A, _C],), (_TALL,), (_WIDE,), ([_TALL, _THIN],)])
 def singular_spectrum(a):
-    """u, then s as a row, then v, below each other, of a = u diag(s) v^T; as np.linalg.svd without full matrices.
+    """u, then s as a row, then v, stacked, with a = u diag(s) v^T; like np.linalg.svd without full matrices.
 
         z = (u, s, v),  z_dot:  s_dot = diag(c),     c = u^T a_dot v,     f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j
         u_dot = u (f (c s + s c^T)) + (1 - u u^T) a_dot v s^-1,   v_dot likewise
@@ -421,8 +420,8 @@ def singular_spectrum(a):
                 + (1 - u u^T) u_bar s^-1 v^T + u s^-1 v_bar^T (1 - v v^T)
 
     Shapes:  a (..., m, n) -> z (..., m + 1 + n, k) with k = min(m, n).
-    Domain:  every a; vectors of equal singular values, and where m and n differ those of 0, have the derivative nan.
-             So have second derivatives of what treats equal values, within 1e-13 of the largest one, unlike.
+    Domain:  every a. Vectors of equal singular values, and those of 0 if m and n differ, have the derivative nan. So
+             have second derivatives of functions that treat equal values, within 1e-13 of the largest, differently.
     Raises:  LinAlgError if the iteration fails, or if a is not finite.
     Cost:    O(m n k) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.4; Townsend (2016).
@@ -442,7 +441,7 @@ def singular_spectrum_vjp_a(z, z_bar, a):
 
 @_quiet
 def pull_singular(z, z_bar, a):
-    """The cotangent of a matrix; forward mode over it has a way of its own where values are close."""
+    """The cotangent of a matrix; forward mode over it has its own path for close values."""
     if isinstance(z, ArrayDual) and is_close(z, np.shape(a), least=1.0) and of_plain_parts(z, z_bar, a):
         return singular_cotangent_of_close(z, z_bar, a)
     return singular_cotangent(z, z_bar, np.shape(a))
@@ -484,13 +483,14 @@ def singular_or_nan(inner, z, z_bar, shape):
 
 
 def is_close(z, shape, share=CLOSE, least=0.0):
-    """Whether gaps of singular values, or these themselves, are less than that share of the largest one or `least`."""
+    """Whether gaps of singular values, or the values themselves, are below that fraction of the largest one or
+    `least`."""
     s = plain(z)[..., shape[-2], :]
     return has_close(np.concatenate([s, -s], axis=-1), 2.0 * share, least)
 
 
 def singular_cotangent_of_close(z, z_bar, a):
-    """singular_cotangent in duals of numbers, where values are close, as `cotangent_of_close`."""
+    """singular_cotangent for duals of numbers with close values, like `cotangent_of_close`."""
     shape = np.shape(a)
     m = shape[-2]
     value, *tangents = dual_parts(z)
@@ -542,12 +542,12 @@ def singular_tangent(z, a_dot, shape):
 
 
 def reciprocal_sums(s, live=True):
-    """1 / (s_j + s_i), and 0 where i = j; where it is infinite nan, or 0 where no derivative of either is `live`."""
+    """1 / (s_j + s_i), and 0 where i = j; infinite ones become nan, or 0 if no derivative of either is `live`."""
     return reciprocals(row(s) + column(s), s, live)
 
 
 def singular_rates(s, odd):
-    """odd_ij / (s_j + s_i), nan of small values that it turns fast, as `are_lost` has it of gaps."""
+    """odd_ij / (s_j + s_i), nan for small values that it rotates fast, as in `are_lost` for gaps."""
     values, rates = plain(s), np.abs(plain(odd))
     share = LEAST * np.max(values, axis=-1, initial=0.0)[..., None, None]
     lost = rates * share > (row(values) + column(values)) * np.max(rates, axis=(-2, -1), keepdims=True, initial=0.0)
@@ -555,7 +555,7 @@ def singular_rates(s, odd):
 
 
 def rates_of_values(s, moved):
-    """1 / s for what is outside of the shorter side; nan of small ones that move fast."""
+    """1 / s for the excess of the longer side; nan for small values that change fast."""
     values, rates = plain(s), np.max(np.abs(plain(moved)), axis=-2, initial=0.0)
     most, fastest = (np.max(x, axis=-1, keepdims=True, initial=0.0) for x in (values, rates))
     lost = rates * LEAST * most > values * fastest
@@ -563,7 +563,7 @@ def rates_of_values(s, moved):
 
 
 def reciprocal_values(s, live=True):
-    """1 / s; where s is 0, nan, or 0 where no derivative of its vectors is `live`."""
+    """1 / s; for s = 0 it is nan, or 0 if no derivative of its vectors is `live`."""
     zero = plain(s) == 0.0
     if not np.any(zero):
         return 1.0 / s

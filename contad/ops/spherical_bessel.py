@@ -86,12 +86,12 @@ def _sinc(x):
 
 @scalar_rule(array=_sinc, points=[(0.7,), (-1.6,)])
 def sinc(x):
-    """Sine cardinal, as numpy.sinc.
+    """Sine cardinal, like numpy.sinc.
 
         z = sin(pi x) / (pi x), 1 at 0,     dz/dx = (cos(pi x) - z) / x
 
-    Ref:     below 1 the derivative is -pi j_1(pi x), which does not cancel. z is 0 at integers, where NumPy's is what
-             the rounding of pi x makes, and nan where pi x is infinite, as NumPy's.
+    Ref:     below 1 the derivative is -pi j_1(pi x), which does not cancel. z is 0 at integers, where NumPy's has the
+             rounding error of pi x, and nan where pi x is infinite, like NumPy's.
 
     >>> sinc(0.5)
     0.6366197723675814

@@ -1,7 +1,8 @@
 """Splines by their bases: B-splines of any degree with variable knots, and sums over the corners of grids.
 
-A value is a sum of the few coefficients whose basis functions reach the place, weighted by them: nothing of the size of
-all coefficients times all places is made, and derivatives by places, knots and coefficients are those of the sum.
+A value is the weighted sum of the few coefficients whose basis functions reach the place. So no array has the size of
+all coefficients times all places, and the derivatives with respect to places, knots and coefficients are those of the
+sum.
 """
 
 import numpy as np
@@ -14,11 +15,11 @@ from contad.variables.number import observe
 
 
 def find_intervals(t, k, at):
-    """For each place the interval j, t_j <= at < t_{j+1}, of those that k + 1 functions of degree k reach."""
+    """For each place the interval j, t_j <= at < t_{j+1}, among those that k + 1 functions of degree k reach."""
     knots = np.asarray(plain(t))
     n = len(knots) - k - 1
     j = np.searchsorted(knots, np.asarray(plain(at)), side="right") - 1
-    last = np.searchsorted(knots, knots[n], side="left") - 1  # at repeated knots at the end, an interval with a length
+    last = np.searchsorted(knots, knots[n], side="left") - 1  # the last interval of nonzero length
     return np.clip(j, k, max(last, k))
 
 
@@ -106,12 +107,12 @@ def sum_corners(c, places, weights):
 
 
 def linear_weights(t):
-    """Of both neighbours, at a fraction t of the way from the first."""
+    """The weights of both neighbours, at a fraction t of the way from the first."""
     return np.stack([1.0 - t, t], axis=-1)
 
 
 def cubic_weights(t):
-    """The cubic B-splines of unit knots that reach a place, at a fraction t behind its second one."""
+    """The cubic B-splines with unit knots that reach a place, at a fraction t after the second of them."""
     u = 1.0 - t
     near, far = (4.0 - 6.0 * t * t + 3.0 * t * t * t) / 6.0, (4.0 - 6.0 * u * u + 3.0 * u * u * u) / 6.0
     return np.stack([u * u * u / 6.0, near, far, t * t * t / 6.0], axis=-1)

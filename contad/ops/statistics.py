@@ -39,9 +39,9 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         ddof = 0 if bias else 1
     x = observations(m, y, rowvar)
     if not np.shape(x)[0]:
-        fweights = aweights = None  # which NumPy does not look at either
+        fweights = aweights = None  # NumPy ignores them too
     elif fweights is not None or aweights is not None:
-        np.cov(np.zeros((1, np.shape(x)[1])), ddof=0, fweights=fweights, aweights=aweights)  # it refuses what is amiss
+        np.cov(np.zeros((1, np.shape(x)[1])), ddof=0, fweights=fweights, aweights=aweights)  # refuses wrong weights
     w = None
     for given in (fweights, aweights):
         if given is not None:
@@ -51,7 +51,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         freedom = total - ddof
     else:
         freedom = total - ddof * np.sum(w * aweights) / total
-    if freedom <= 0:  # as NumPy does
+    if freedom <= 0:  # like NumPy
         warnings.warn("np.cov: degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
         freedom = 0.0
     mean = np.mean(x, axis=1, keepdims=True) if w is None else np.sum(x * w, axis=1, keepdims=True) / total

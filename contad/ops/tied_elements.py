@@ -1,8 +1,8 @@
-"""Which of equal elements an extreme or an order statistic picks, where a gradient is itself differentiated.
+"""The choice among equal elements in extremes and order statistics, if a gradient is itself differentiated.
 
-First derivatives are those of the first one. A second derivative along v is that of the one which is picked on the line
-along v: of equal elements the order is that of their tangents. Where these are equal, too, or not known, all of the
-elements have their part, and what second derivatives of them an adjoint meets is nan: see `contad.ops.kinks`.
+First derivatives are those of the first of equal elements. A second derivative along v is that of the element picked on
+the line along v, where the tangents decide the order. If these are also equal, or unknown, all of the elements share
+the derivative, and second derivatives that an adjoint meets are nan: see `contad.ops.kinks`.
 """
 
 import math
@@ -17,9 +17,9 @@ from contad.variables.open_types import Value
 
 
 def may_tie(rows: Value, positions: np.ndarray, axis: int = -1) -> bool:
-    """Whether there are ties that matter: to derivatives of derivatives, and to what is differentiated twice later.
+    """Whether there are ties that matter, for derivatives of derivatives or for later ones.
 
-    A recorded program has its guards instead.
+    A recorded program has guards instead.
     """
     if not isinstance(rows, Array) or isinstance(trace(rows), Carrier):
         return False
@@ -33,10 +33,10 @@ def may_tie(rows: Value, positions: np.ndarray, axis: int = -1) -> bool:
 
 
 def take_picked(rows: Value, positions: np.ndarray, rank: np.ndarray) -> Value:
-    """np.take_along_axis(rows, positions, -1), of the elements that along v have these ranks in the sorted row."""
+    """np.take_along_axis(rows, positions, -1), for the elements that have these ranks along v in the sorted row."""
     values = observe(np.asarray, rows)
     picked = np.take_along_axis(values, positions, -1)
-    usual = ~np.isfinite(picked)  # there positions are those of nan
+    usual = ~np.isfinite(picked)  # the others are positions of nan
     rank = np.where(usual, 0, np.broadcast_to(rank, positions.shape))
     order = np.argsort(values, -1, kind="stable")
     group = _groups(values, order)
@@ -66,7 +66,7 @@ def take_picked(rows: Value, positions: np.ndarray, rank: np.ndarray) -> Value:
 
 
 def rank_of_extreme(rows: Value, positions: np.ndarray, is_largest: bool) -> np.ndarray:
-    """The ranks of the largest, or smallest, elements of rows, which stand at these positions; nan is passed by."""
+    """The ranks of the largest, or smallest, elements of rows, which are at these positions; nan is skipped."""
     values = observe(np.asarray, rows)
     picked = np.take_along_axis(values, positions[..., None], -1)
     below = values <= picked if is_largest else values < picked
@@ -80,7 +80,7 @@ def ranks_of_all(rows: Value, positions: np.ndarray) -> np.ndarray:
 
 
 def _groups(values: np.ndarray, order: np.ndarray, *dots: np.ndarray) -> np.ndarray:
-    """The number of the group of equal elements that the sorted ones belong to."""
+    """The index of the group of equal elements for each sorted element."""
     group = np.zeros(order.shape, int)
     ordered = [np.take_along_axis(x, order, -1) for x in (values, *dots)]
     differ = np.any([x[..., 1:] != x[..., :-1] for x in ordered], axis=0)
@@ -89,7 +89,7 @@ def _groups(values: np.ndarray, order: np.ndarray, *dots: np.ndarray) -> np.ndar
 
 
 def _has_others(group: np.ndarray, rank: np.ndarray) -> np.ndarray:
-    """Whether the groups of elements with these ranks have other elements."""
+    """Whether the groups of elements with these ranks have further elements."""
     own, last = np.take_along_axis(group, rank, -1), group.shape[-1] - 1
     below = np.take_along_axis(group, np.maximum(rank - 1, 0), -1)
     above = np.take_along_axis(group, np.minimum(rank + 1, last), -1)
@@ -97,7 +97,7 @@ def _has_others(group: np.ndarray, rank: np.ndarray) -> np.ndarray:
 
 
 def _directions(rows: Value) -> list[np.ndarray]:
-    """The tangents of the rows, for each direction; none where they are not known."""
+    """The tangents of the rows for each direction; none if they are unknown."""
     value = rows._sync_parts()._value
     dots = tangents_of(value) if isinstance(value, Carrier) and is_plain(value._value) else None
     shape = np.shape(value)
@@ -107,7 +107,7 @@ def _directions(rows: Value) -> list[np.ndarray]:
 def _mean_of_groups(
     rule: ScalarRule, rows: Value, members: np.ndarray, own: np.ndarray, tied: np.ndarray, picked: np.ndarray
 ) -> Value:
-    """The means of the groups that the tied ones of what is picked belong to."""
+    """The means of the groups of the tied picked elements."""
     n = rows.shape[-1]
     row = np.nonzero(tied.reshape(-1, tied.shape[-1]))[0]
     is_member = members.reshape(-1, n)[row] == own[tied][:, None]
@@ -117,7 +117,7 @@ def _mean_of_groups(
     return level + np.sum(rule.general((rest,)) * weight, axis=-1)
 
 
-# ---- what stands in the place of an element --------------------------------------------------------------------------
+# ---- replacements of elements ----------------------------------------------------------------------------------------
 def _element(x):
     return x
 
@@ -127,7 +127,7 @@ def _element_partials(z, x):
 
 
 def _rule_at_tie(is_known: bool) -> ScalarRule:
-    """The identity; where it is differentiated twice its adjoint is nan, and with directions what changes of it."""
+    """The identity; if it is differentiated twice its adjoint is nan, or with directions the change of its adjoint."""
 
     def find_share(k: int, z: Value, x: Value) -> Share | float:
         if not isinstance(x, Carrier):

@@ -1,4 +1,4 @@
-"""Products and systems with Toeplitz and circulant matrices, of which a column and a row are given."""
+"""Products and systems with Toeplitz and circulant matrices, given by a column and a row."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from contad.ops.linear_systems import as_columns, mask
 from contad.rules.array_rule import array_rule
 from contad.variables.dtypes import COMPLEX, dtype_beside
 
-_C, _R = [2.3, -0.7, 0.4, 0.9], [9.0, 0.5, -0.8, 0.3]  # 9: what is not read
+_C, _R = [2.3, -0.7, 0.4, 0.9], [9.0, 0.5, -0.8, 0.3]  # the 9 is not read
 _B, _BS = [0.6, 1.7, -0.2, 0.8], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9], [0.8, 0.3]]
 
 
@@ -22,7 +22,7 @@ _B, _BS = [0.6, 1.7, -0.2, 0.8], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9], [0.8, 0.
     ]
 )
 def toeplitz_product(c, r, x):
-    """The product of the matrix t_ij = c_{i-j}, r_{j-i} above the diagonal, with x; as scipy.linalg.matmul_toeplitz.
+    """The product of the matrix t_ij = c_{i-j}, r_{j-i} above the diagonal, with x; like scipy.linalg.matmul_toeplitz.
 
         z = t x,     z_dot = t_dot x + t x_dot,     x_bar = t^T z_bar
         c_bar_k = sum_i <z_bar_{i+k}, x_i>,     r_bar_k = sum_i <z_bar_i, x_{i+k}> for k > 0, r_bar_0 = 0
@@ -87,7 +87,7 @@ def _lags(x, y, n):
 
 
 def fit(x, n):
-    """The first n elements of a vector, zeros where there are fewer."""
+    """The first n elements of a vector, padded with zeros."""
     m = np.shape(x)[0]
     return x[:n] if m >= n else np.concatenate([x, np.zeros(n - m, dtype_beside(x))])
 
@@ -105,21 +105,21 @@ def row_cotangent(z_bar, x):
 
 @array_rule(dtypes=COMPLEX, points=[(_C, _R, _B), (_C, _R, _BS), ([1.7, 0.4], [9.0, -0.5], [0.6, 1.3])])
 def toeplitz_solution(c, r, b):
-    """The solution of t z = b for the Toeplitz matrix with first column c and first row r; as scipy's solve_toeplitz.
+    """The solution of t z = b for the Toeplitz matrix with first column c and first row r; like SciPy's solve_toeplitz.
 
         z = t^-1 b,     z_dot = t^-1 (b_dot - t_dot z),     b_bar = t^-T z_bar
         c_bar_k = -sum_i <b_bar_{i+k}, z_i>,     r_bar_k = -sum_i <b_bar_i, z_{i+k}> for k > 0, r_bar_0 = 0
 
     Shapes:  c (n,), r (n,), b (n,) or (n, k) -> z like b; r_0 is not read.
-    Domain:  t whose leading square parts are not singular.
-    Raises:  LinAlgError if a leading part of t is singular, ValueError if the lengths differ.
+    Domain:  t whose leading square submatrices are nonsingular.
+    Raises:  LinAlgError if a leading submatrix of t is singular, ValueError if the lengths differ.
     Cost:    O(n^2 k) by Levinson's recursion, forward and for b_bar, and O(n log n k); O(n k) of memory.
     Ref:     Giles (2008), section 2.3.1; Golub & Van Loan (2013), section 4.7.
 
     >>> toeplitz_solution(np.array([1.0, 2.0]), np.array([0.0, 3.0]), np.array([26.0, 17.0]))
     array([5., 7.])
     """
-    # a copy, for before SciPy 1.15 it takes no vector that is read-only
+    # a copy, because SciPy before 1.15 refuses read-only vectors
     return linalg().solve_toeplitz((c, r), np.array(b), check_finite=False).astype(dtype_beside(b, c), copy=False)
 
 
@@ -155,7 +155,7 @@ def _mask(z_bar, c):
 
 @array_rule(dtypes=COMPLEX, points=[(_C, _B), (_C, _BS), ([1.7], [0.6])])
 def circulant_solution(c, b):
-    """The solution of a z = b for the circulant matrix a_ij = c_{(i-j) mod n}; as scipy.linalg.solve_circulant.
+    """The solution of a z = b for the circulant matrix a_ij = c_{(i-j) mod n}; like scipy.linalg.solve_circulant.
 
         z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     c_bar_k = -sum_i <b_bar_i, z_{i-k}>
 
@@ -187,7 +187,7 @@ def circulant_solution_jvp(z, c_dot, b_dot, c, b):
 
 
 def reversed_circle(c):
-    """c_{-k mod n}: the first row of the circulant matrix with first column c, and the other way round."""
+    """c_{-k mod n}: the first row of the circulant matrix with first column c, and vice versa."""
     return np.concatenate([c[:1], c[1:][::-1]])
 
 

@@ -23,16 +23,16 @@ from contad.rules.numpy_functions import implements
 from contad.variables.dtypes import COMPLEX, FLOAT, dtype_beside, is_float64
 
 _L = [[1.3, 0.0, 0.0], [0.4, 1.9, 0.0], [-1.1, 0.7, 2.2]]
-_M = [[0.9, 0.3, -0.2], [0.8, -1.4, 0.6], [0.5, 1.2, 1.7]]  # both triangles hold something: one is not read
+_M = [[0.9, 0.3, -0.2], [0.8, -1.4, 0.6], [0.5, 1.2, 1.7]]  # both triangles are nonzero, although one is not read
 _S, _T = [[4.3, 0.6, -0.8], [0.6, 3.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.1, 0.4], [0.3, 0.4, 1.8]]
 _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
-BLOCK = 64  # rows of a factor that are reversed together
-MASKED = 128  # rows up to which masks of triangles are kept
+BLOCK = 64  # rows of a factor in one block of the reverse
+MASKED = 128  # rows up to which masks of triangles are cached
 
 
 # ---- triangles -------------------------------------------------------------------------------------------------------
 def lower_part(a, k=0):
-    """The elements of a on diagonal k and below it, and zeros: np.tril, whose masks are kept for small matrices."""
+    """The elements of a on diagonal k and below it, and zeros: np.tril with cached masks for small matrices."""
     if is_float64(a) and a.ndim == 2 and len(a) == a.shape[1] <= MASKED:
         return np.where(_lower_mask(len(a), k), a, 0.0)
     return np.tril(a, k)
@@ -64,24 +64,24 @@ def _kept_triangle(n, lower, dtype):
 
 @functools.lru_cache(BLOCK)
 def places_above(n):
-    """The places of the elements above the diagonal, among all of a matrix of n rows."""
+    """The flat positions of the elements above the diagonal of a matrix with n rows."""
     return np.flatnonzero(np.triu(np.ones((n, n)), 1))
 
 
 @functools.lru_cache(BLOCK)
 def _lower_mask(n, k):
-    """Where the elements on diagonal k and below it are in a matrix of n rows."""
+    """The mask of the elements on diagonal k and below it in a matrix with n rows."""
     return np.tri(n, k=k, dtype=bool)
 
 
 @functools.lru_cache(BLOCK)
 def subtracted_triangle(n, lower, unit_diagonal):
-    """-1 where solve_triangular reads a matrix of n rows, and zeros."""
+    """-1 where solve_triangular reads a matrix with n rows, and zeros elsewhere."""
     return -triangle_of(np.ones((n, n)), lower, unit_diagonal)
 
 
 def half_triangle(a):
-    """The lower triangle of a, with half of its diagonal: of a symmetric a, what it is the sum of with its transposed.
+    """The lower triangle of a with half of its diagonal; a symmetric a is the sum of this and its transpose.
 
     >>> half_triangle(np.array([[2.0, 3.0], [3.0, 4.0]]))
     array([[1., 0.],
@@ -101,7 +101,7 @@ def _diagonal_halved(n, dtype):
 
 
 def symmetrise(a, upper=False):
-    """The symmetric matrix of which a function reads one triangle in a."""
+    """The symmetric matrix with the triangle of a that a function reads."""
     lower = lower_part(transposed_of(a) if upper else a)
     return lower + transposed_of(lower_part(lower, -1))
 
@@ -126,12 +126,12 @@ def onto_triangle(c, upper=False):
     ]
 )
 def solve_triangular(a, b, *, transposed=False, lower=False, unit_diagonal=False):
-    """The solution of a z = b, where one triangle of a is read; as scipy.linalg.solve_triangular.
+    """The solution of a z = b, where one triangle of a is read; like scipy.linalg.solve_triangular.
 
         z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     a_bar = -b_bar z^T in the triangle
 
     Shapes:  a (..., n, n), b (n,) or (..., n, k) -> z like b. transposed: a^T z = b is solved.
-    Domain:  a without a zero on its diagonal; with unit_diagonal the diagonal is taken for 1 and not read.
+    Domain:  a with a nonzero diagonal; with unit_diagonal the diagonal counts as 1 and is not read.
     Raises:  LinAlgError if a is singular or not square, ValueError if the lengths differ.
     Cost:    O(n^2 k) forward, twice that in reverse, one solution for both arguments; saves nothing.
     Ref:     Giles (2008), section 2.3.1.
@@ -165,8 +165,8 @@ def _solve_one(a, b, flags):
 
 
 def solve_regular(a, b, transposed, lower, unit_diagonal):
-    """The solution of a z = b for a matrix without a zero on its diagonal, and the columns of b."""
-    if a.flags.c_contiguous:  # the transposed is in the order of BLAS, without a copy
+    """The solution of a z = b for a matrix with a nonzero diagonal, and the columns of b."""
+    if a.flags.c_contiguous:  # the transpose is in BLAS's order without a copy
         return triangular_solution(a.T, b, not lower, not transposed, unit_diagonal)
     return triangular_solution(a, b, lower, transposed, unit_diagonal)
 
@@ -199,7 +199,7 @@ def solve_triangular_vjp_b(z, z_bar, a, b, common, *, transposed=False, lower=Fa
 
 
 def of_right_side(columns, b):
-    """Columns in the shape of b, with the stacks that b does not have summed."""
+    """Columns in the shape of b, summed over stacks that b does not have."""
     if columns.__class__ is b.__class__ is np.ndarray and columns.size == b.size:
         return columns.reshape(b.shape)
     return np.reshape(fold(columns, column_shape(b.shape)), b.shape)
@@ -218,7 +218,7 @@ def solve_triangular_jvp(z, a_dot, b_dot, a, b, *, transposed=False, lower=False
 def triangular_back(a, z_bar, ndim, transposed, lower, unit_diagonal):
     """The cotangent of the columns of b, before the stacks are summed."""
     columns = as_columns(z_bar, ndim)
-    if are_matrices(a, columns) and columns.size:  # what has been solved forward is regular
+    if are_matrices(a, columns) and columns.size:  # the forward solution shows that it is regular
         solution = solve_regular(a, columns, not transposed, lower, unit_diagonal)
         if all_finite(solution):
             return solution
@@ -227,7 +227,7 @@ def triangular_back(a, z_bar, ndim, transposed, lower, unit_diagonal):
 
 
 def triangle_of(a, lower, unit_diagonal):
-    """What solve_triangular reads of a: a triangle, with the diagonal or without."""
+    """The part of a that solve_triangular reads: a triangle, with or without the diagonal."""
     k = int(unit_diagonal)
     return lower_part(a, -k) if lower else upper_part(a, k)
 
@@ -239,8 +239,8 @@ def cholesky_factor(a):
 
         z_dot = z P(z^-1 a_dot z^-T),     a_bar = z^-T P(z^T z_bar) z^-1,     P: the lower triangle, diagonal halved
 
-    a_bar belongs to the symmetric a. The lower triangle is what is read: a_bar has there the sum of both triangles,
-    and zeros above.
+    a_bar belongs to the symmetric a. Only the lower triangle is read; a_bar has the sum of both triangles there, and
+    zeros above.
 
     Shapes:  a (..., n, n) -> z (..., n, n).
     Domain:  positive definite a.
@@ -262,9 +262,9 @@ def cholesky_factor_vjp_a(z, z_bar, a):
 
 
 def pull_factor(z, z_bar):
-    """The cotangent of the matrix that has the factor z: by blocks where all are numbers and there are many.
+    """The cotangent of the matrix with the factor z; by blocks for a large matrix of numbers.
 
-    Of z_bar the lower triangle counts.
+    Only the lower triangle of z_bar matters.
     """
     are_numbers = are_matrices(z, z_bar)
     if are_numbers and 0 < len(z) <= BLOCK:
@@ -279,9 +279,10 @@ def pull_factor(z, z_bar):
 
 
 def pull_numbers(z, z_bar):
-    """The same in few calls: of the symmetric matrix one triangle is made, and the other is that.
+    """The same in few calls, computing one triangle of the symmetric matrix and mirroring it.
 
-    Of z one triangle is read. What is above the diagonal of z_bar takes no part in the lower triangle of the product.
+    Only one triangle of z is read. Elements of z_bar above the diagonal do not affect the lower triangle of the
+    product.
     """
     half = _lower_halved(len(z))
     low = half * triangular_product(z.T, z_bar)
@@ -296,7 +297,7 @@ def _lower_halved(n):
 
 
 def pull_blocks(z, bar):
-    """The same in two thirds of n^3 multiplications, in the memory of the cotangent: blocks of rows, the last first."""
+    """The same with 2/3 n^3 multiplications, in place in the cotangent: blocks of rows, the last first."""
     for start in range((len(z) - 1) // BLOCK * BLOCK, -1, -BLOCK):
         end = start + BLOCK
         corner, before = z[start:end, start:end], z[start:end, :start]
@@ -316,7 +317,7 @@ def cholesky_factor_jvp(z, a_dot, a):
 
 
 def cholesky_tangent(z, a_dot):
-    """The tangent of the factor z of a matrix, of whose tangent the lower triangle is read."""
+    """The tangent of the factor z of a matrix; the lower triangle of the matrix's tangent is read."""
     half = solve_triangular(z, symmetrise(a_dot), lower=True)
     return matmul(z, half_triangle(solve_triangular(z, transposed_of(half), lower=True)))
 
@@ -334,6 +335,6 @@ def upper_cholesky_factor(a):
 
 @implements(np.linalg.cholesky, layout="own")
 def cholesky(a, /, *, upper=False):
-    """The Cholesky factor of a symmetric matrix, of which the lower triangle is read, or the upper one."""
+    """The Cholesky factor of a symmetric matrix, whose lower (or upper) triangle is read."""
     a = as_array(a)
     return in_c_order(upper_cholesky_factor(a)) if upper else cholesky_factor(a)

@@ -10,7 +10,7 @@ from contad.ops.gamma_functions import polygamma
 from contad.ops.rounding import rint
 from contad.rules.scalar_rule import scalar_rule
 
-NODES = 240  # of the trapezoidal rule, over the interval where the integrand is not negligible
+NODES = 240  # nodes of the trapezoidal rule on the interval where the integrand is not negligible
 NEGLIGIBLE = 42.0
 
 
@@ -28,15 +28,15 @@ def hyperu(a, b, x):
         dz/da = hyperu_derivative(1, 0, a, b, x),     dz/db = hyperu_derivative(0, 1, a, b, x),
         dz/dx = -a hyperu_derivative(0, 0, a + 1, b + 1, x)
 
-    Domain:  its own value, and partials: 0 < a <= 100 and |b| <= 100, or -10 <= a <= 0 and -10 <= b <= 2; and
-             1e-3 <= x <= 1e4. Elsewhere the value is SciPy's, and partials are nan.
-    Accuracy: partials 10000 ulp + 4 ulp x condition number
+    Domain:  contad's own value, and partials: 0 < a <= 100 and |b| <= 100, or -10 <= a <= 0 and -10 <= b <= 2; and 1e-3
+             <= x <= 1e4. Elsewhere the value is SciPy's, and partials are nan. Accuracy: partials 10000 ulp + 4 ulp x
+             condition number
     Ref:     DLMF 13.4.4.
 
     >>> round(hyperu(1.0, 2.0, 4.0), 12)
     0.25
     """
-    z = hyperu_derivative.function(0.0, 0.0, a, b, x)  # as SciPy's has lost all digits at some places
+    z = hyperu_derivative.function(0.0, 0.0, a, b, x)  # SciPy's has lost all digits at some points
     return float(special().hyperu(a, b, x)) if z != z else z
 
 

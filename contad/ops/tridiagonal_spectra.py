@@ -14,17 +14,17 @@ from contad.variables.dtypes import dtype_beside
 def tridiagonal_spectrum(d, e, *, own_signs=False):
     """Eigenvalues (the first row) and eigenvectors (below) of a symmetric tridiagonal matrix a.
 
-    They are those of eigh_tridiagonal, but that the largest element of each vector is positive: LAPACK's own signs,
-    which `own_signs` leaves, may jump where a changes a little.
+    They are those of eigh_tridiagonal, except that the largest element of each vector is positive. LAPACK's own signs,
+    which `own_signs` keeps, may jump if a changes slightly.
 
         z = (w, v),  z_dot:  w_dot = diag(c),     v_dot = v (f c),     c = v^T a_dot v
         d_bar = diag(g v^T),     e_bar_j = (g v^T)_{j,j+1} + (g v^T)_{j+1,j},     g = v (diag(w_bar) + f (v^T v_bar))
         f_ij = 1 / (w_j - w_i), 0 for i = j
 
-    Shapes:  d (n,) the diagonal, e (n - 1,) beside it -> z (n + 1, n).
+    Shapes:  d (n,) the diagonal, e (n - 1,) next to it -> z (n + 1, n).
     Domain:  every d and e; vectors of equal eigenvalues, which need a zero in e, have the derivative nan.
     Raises:  ValueError if the lengths do not fit.
-    Cost:    O(n^2) forward; in reverse O(n^2) for eigenvalues alone, O(n^3) where vectors take part; saves nothing.
+    Cost:    O(n^2) forward; in reverse O(n^2) for eigenvalues alone, O(n^3) with vectors; saves nothing.
     Ref:     Giles (2008), section 2.3.3 (the symmetric case), on the elements of the diagonals.
 
     >>> tridiagonal_spectrum(np.array([3.0, 2.0]), np.array([0.0]))[0]
@@ -47,7 +47,7 @@ def tridiagonal_spectrum_vjp_e(z, z_bar, d, e, *, own_signs=False):
 
 
 def tridiagonal_cotangent(z, z_bar):
-    """g of which the cotangent of the dense matrix is g v^T."""
+    """The g for which the cotangent of the dense matrix is g v^T."""
     w, v, v_bar = z[0], z[1:], z_bar[1:]
     g = v * row(z_bar[0])
     live = live_columns(v_bar)

@@ -204,7 +204,7 @@ _SERIES = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(10))  # o
 
 @implements(np.sinc, layout="own")
 def sinc(x: Value) -> Value:
-    """sin(pi x) / (pi x), 1 at 0; near 0 its series, of which all derivatives are as accurate as the value."""
+    """sin(pi x) / (pi x), 1 at 0; near 0 its series, whose derivatives are all as accurate as the value."""
     y = np.pi * x
     near = observe(np.less, abs(y), 0.8)
     t = np.where(near, y * y, 0.0)

@@ -1,4 +1,4 @@
-"""A matrix without its smallest singular values, which pseudoinverses with a bound invert in its place."""
+"""A matrix without its smallest singular values, which pseudoinverses with a bound invert instead."""
 
 import numpy as np
 
@@ -27,12 +27,12 @@ def truncated_matrix(a, *, bound):
     """The matrix a = u s v^T without the singular values that are at most `bound` times the largest; pinv calls it.
 
         z = u_k s_k v_k^T, k: what is kept,     z_dot = l(a_dot),     a_bar = l(z_bar)
-        l(e) = p e + (1 - p) e q + u x v^T,     p = u_k u_k^T,     q = v_k v_k^T,     c = u^T e v
-        x_ij = (d^2 c_ij + s_i s_j c_ji) / (k^2 - d^2) where one of s_i, s_j is kept (k) and one is not (d), else 0
+        l(e) = p e + (1 - p) e q + u x v^T,     p = u_k u_k^T,     q = v_k v_k^T,     c = u^T e v x_ij = (d^2 c_ij + s_i
+        s_j c_ji) / (k^2 - d^2) where one of s_i, s_j is kept (k) and one is not (d), else 0
 
     Shapes:  a (..., m, n) -> z (..., m, n).
-    Domain:  every a of which no singular value is at the bound. Equal ones that are all kept, or all dropped, have a
-             first derivative; the second is nan there.
+    Domain:  every a with no singular value at the bound. Equal values that are all kept, or all dropped, have a first
+             derivative; the second is nan.
     Raises:  LinAlgError if a is not finite.
     Cost:    O(m n min(m, n)) forward and reverse; saves nothing.
     Ref:     Noferini (2017), theorem 4.2, on generalized functions of matrices.
@@ -57,7 +57,7 @@ def truncated_matrix_jvp(z, a_dot, a, *, bound):
 
 
 def are_kept(s, bound):
-    """Which singular values are more than the bound times the largest, as NumPy decides it."""
+    """Which singular values exceed the bound times the largest, as in NumPy."""
     values = plain(s)
     return values > np.asarray(bound)[..., None] * np.max(values, axis=-1, keepdims=True, initial=0.0)
 

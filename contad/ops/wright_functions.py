@@ -17,7 +17,7 @@ def wright_bessel(a, b, x):
         z = sum_k x^k / (k! Gamma(a k + b)),     dz/da = wright_bessel_derivative(1, 0, 0, a, b, x),
         dz/db = wright_bessel_derivative(0, 1, 0, a, b, x),     dz/dx = wright_bessel_derivative(0, 0, 1, a, b, x)
 
-    Domain:  a, b, x >= 0, as SciPy has it; partials where the largest term is before the 1000th; elsewhere nan.
+    Domain:  a, b, x >= 0, as in SciPy; partials if the largest term comes before the 1000th; elsewhere nan.
     Ref:     DLMF 10.46.1.
 
     >>> round(wright_bessel(0.0, 1.0, 1.0), 12)
@@ -83,7 +83,8 @@ def wright_bessel_derivative_partials(z, n, m, d, a, b, x):
 
 
 def _reciprocal_gamma(order, y, logarithm):
-    """The derivative of 1 / Gamma at y >= 0, times exp(logarithm): below 2 of y (y + 1) / Gamma(y + 2) as a product."""
+    """The derivative of 1 / Gamma at y >= 0, times exp(logarithm); below 2 as that of the product y (y + 1) / Gamma(y +
+    2)."""
     at = y + 2.0 if y < 2.0 else y
     series = [0.0] * (order + 1)
     series[0] = 1.0

@@ -1,4 +1,4 @@
-"""Functions of SciPy and NumPy that are one line of rules: of degrees, losses, counts, means."""
+"""Functions of SciPy and NumPy that are one line of rules: degrees, losses, counts, means."""
 
 import math
 
@@ -37,7 +37,7 @@ def sindg(x):
     >>> sindg(180.0)
     0.0
     """
-    k = rint(x / 180.0)  # whose derivative is 0
+    k = rint(x / 180.0)  # has derivative 0
     odd = k - 2.0 * rint(0.5 * k)
     return (1.0 - 2.0 * odd * odd) * sin(DEGREE * (x - 180.0 * k))
 
@@ -68,7 +68,7 @@ def tandg(x):
 
         z = tan(pi x / 180)
 
-    Domain:  every finite x that is no odd multiple of 90.
+    Domain:  every finite x except odd multiples of 90.
     Ref:     Moshier (1989), Cephes.
 
     >>> round(tandg(45.0), 12)
@@ -86,7 +86,7 @@ def cotdg(x):
 
         z = cot(pi x / 180)
 
-    Domain:  every finite x that is no multiple of 180.
+    Domain:  every finite x except multiples of 180.
     Ref:     Moshier (1989), Cephes.
 
     >>> round(cotdg(45.0), 12)
@@ -173,7 +173,7 @@ def huber(delta, r):
 
 @stands_for("pseudo_huber")
 def pseudo_huber(delta, r):
-    """A smooth relative of Huber's loss, without cancellation.
+    """The pseudo-Huber loss, smooth and without cancellation.
 
         z = delta^2 (sqrt(1 + (r / delta)^2) - 1) = delta r^2 / (delta + sqrt(delta^2 + r^2))
 
@@ -196,16 +196,16 @@ def agm(a, b):
 
         z = pi / 2 m / K((a - m)^2 / m^2),     m = (a + b) / 2
 
-    Of numbers whose ratio underflows K(1 - p) is log(4 / sqrt(p)), the first term of its series.
+    If the ratio of the numbers underflows, K(1 - p) is log(4 / sqrt(p)), the first term of its series.
 
-    Domain:  a, b >= 0 or a, b <= 0; 0 where one is 0, and infinite where one is infinite and the other one is not 0.
+    Domain:  a, b >= 0 or a, b <= 0; 0 if one is 0, and infinite if one is infinite and the other one is not 0.
     Ref:     DLMF 19.8.5, 19.12.1.
 
     >>> round(agm(1.0, 2.0), 12)
     1.456791031047
     """
     sign = select(a + b < 0.0, -1.0, 1.0)
-    zero = select(a == 0.0, 1.0, select(b == 0.0, 1.0, 0.0))  # where the slope is infinite, as that of the roots is
+    zero = select(a == 0.0, 1.0, select(b == 0.0, 1.0, 0.0))  # the slope is infinite there, like that of the roots
     x = sign * select(zero > 0.0, 1.0, a)
     y = sign * select(zero > 0.0, 1.0, b)
     mean = 0.5 * x + 0.5 * y
@@ -216,7 +216,7 @@ def agm(a, b):
     z = sign * mean / select(tiny > 0.0, series, ellipkm1(select(tiny > 0.0, 1.0, p)))
     finite = select(mean < INF, 1.0, 0.0)
     found = select(finite > 0.0, 0.5 * math.pi * z, sign * mean * sqrt(select(finite > 0.0, 1.0, x * y)))
-    # 0.0 is added as the slope of the root of -0.0 is -inf
+    # 0.0 is added because the slope of the root of -0.0 is -inf
     roots = sqrt(select(zero > 0.0, sign * a + 0.0, 1.0)) * sqrt(select(zero > 0.0, sign * b + 0.0, 1.0))
     return select(zero > 0.0, sign * roots, found)
 
@@ -256,7 +256,7 @@ def factorial(n):
 # ---- Bessel functions of whole order ---------------------------------------------------------------------------------
 @stands_for("kn")
 def kn(n, x):
-    """The modified Bessel function kv, of an order that is cut to a whole number and has no derivative.
+    """The modified Bessel function kv, with an order that is truncated to a whole number and has no derivative.
 
         z = K_n(x)
 
@@ -271,7 +271,7 @@ def kn(n, x):
 
 @stands_for("yn")
 def yn(n, x):
-    """The Bessel function yv, of an order that is cut to a whole number and has no derivative.
+    """The Bessel function yv, with an order that is truncated to a whole number and has no derivative.
 
         z = Y_n(x)
 
@@ -287,7 +287,7 @@ def yn(n, x):
 # ---- zeta ------------------------------------------------------------------------------------------------------------
 @stands_for("_zeta")
 def hurwitz_zeta(s, q):
-    """What scipy.special.zeta(s, q) calls.
+    """The replacement of scipy.special.zeta(s, q).
 
     >>> round(hurwitz_zeta(2.0, 1.0), 12)
     1.644934066848
@@ -297,7 +297,7 @@ def hurwitz_zeta(s, q):
 
 @stands_for("_riemann_zeta")
 def riemann_zeta(s):
-    """What scipy.special.zeta(s) calls; on variables s > 1.
+    """The replacement of scipy.special.zeta(s); on variables s > 1.
 
     >>> round(riemann_zeta(2.0), 12)
     1.644934066848

@@ -61,7 +61,7 @@ def zeta_derivative(n, s, q):
     if _power(t, s, 1.0, 0) == 0.0:
         return sign * total
     logarithm = math.log(t)
-    tail, part = 0.0, 1.0 / (s - 1.0)  # the integral from t on, by parts, over t^(1 - s)
+    tail, part = 0.0, 1.0 / (s - 1.0)  # the integral from t on, divided by t^(1 - s), by parts
     for j in range(n + 1):
         tail += part * logarithm ** (n - j)
         part *= (n - j) / (s - 1.0)
@@ -89,7 +89,7 @@ def _power(t, s, logarithm, n):
 
 
 def correct_integral(n, s, t):
-    """What the sum of log(t)^n t^-s from t on is more than its integral from t on, over t^(1 - s); t > s."""
+    """The excess of the sum of log(t)^n t^-s from t on over its integral, divided by t^(1 - s); t > s."""
     logarithm = math.log(t)
     coefficients = [0.0] * (n + 2)  # of the m-th derivative, times t^(s + m)
     coefficients[n] = 1.0

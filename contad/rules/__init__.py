@@ -1,1 +1,2 @@
-"""Derivative rules: a rule's value and partials, their source as a tree, and the registries. No operation is here."""
+"""Derivative rules: a rule's value and partials, their source as a tree, and the registries. Operations are
+elsewhere."""

@@ -1,7 +1,7 @@
-"""The lint of vjp and jvp bodies of array rules: straight-line, and calling only what contad differentiates.
+"""Checks of vjp and jvp bodies of array rules: they must be straight-line and call only differentiable functions.
 
-Such a body runs on plain arrays and on array variables of outer levels, so that the derivative of a derivative needs no
-rule of its own. A branch, or a function without a rule, would freeze what it computes there without a word.
+Such a body runs on plain arrays and on array variables of outer levels, so higher derivatives need no rule of their
+own. A branch, or a function without a rule, would silently freeze its result there.
 """
 
 import ast
@@ -24,20 +24,21 @@ _EXPRESSIONS = (
 _ATTRIBUTES = ("shape", "ndim", "size", "T")
 _METHODS = ("sum", "reshape", "copy")
 _CONSTANTS = (int, float, str, type(None), type(Ellipsis))
-# where these functions take positions of elements: by position and by name
+# the arguments in which these functions take positions of elements: by position and by name
 _POSITIONS: dict[Any, tuple[int, str]] = {
     np.take: (1, "indices"),
     np.take_along_axis: (1, "indices"),
     np.bincount: (0, "x"),
 }
-# what of `saved` is no function of the arguments' values
+# attributes of `saved` that do not depend on the arguments' values
 _GEOMETRY = ("shape", "ndim", "size")
 
 
 def check_body(function: Function) -> None:
-    """Refuse a vjp or jvp body that is not straight-line or calls what has no rule: RuleError, with file and line.
+    """Refuse a vjp or jvp body that is not straight-line or calls a function without a rule: RuleError, with file and
+    line.
 
-    A function typed at a prompt has no source to read, and passes.
+    A function typed at a prompt has no source, and is accepted.
     """
     try:
         definition, _ = definition_of(function)
@@ -53,9 +54,9 @@ class _Lint:
         code = function.__code__
         self.local = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
         positional = code.co_varnames[: code.co_argcount]
-        self.saved = {"saved"} & self.local  # the names that hold what depends on `saved`
+        self.saved = {"saved"} & self.local  # the names whose values depend on `saved`
         tangents = tuple(name for name in positional if name.endswith("_dot"))
-        # the differentiable arguments, and the names made of them
+        # the differentiable arguments, and the names that depend on them
         self.arguments = set(positional) - {"z", "z_bar", *tangents, *self.saved}
 
     # ---- the form ----------------------------------------------------------------------------------------------------
@@ -87,7 +88,8 @@ class _Lint:
 
     # ---- expressions -------------------------------------------------------------------------------------------------
     def _check(self, node: ast.expr) -> None:
-        """Refuse what is not allowed in an expression, and names that stand for nothing or for no constant."""
+        """Refuse constructs that are not allowed in an expression, unknown names, and names of values that are not
+        constants."""
         if not isinstance(node, _EXPRESSIONS):
             raise self._error(
                 node,
@@ -155,9 +157,9 @@ class _Lint:
             return getattr(builtins, node.id, None)
         return find_named(self.function, node, self._error, "; use the function of contad.ops or of NumPy")
 
-    # ---- what the forward saved --------------------------------------------------------------------------------------
+    # ---- saved values ------------------------------------------------------------------------------------------------
     def _follow(self, name: str, value: ast.expr) -> None:
-        """Note what an assigned name holds: a part of `saved`, or a value made of the arguments."""
+        """Note what an assigned name holds: a part of `saved`, or a value that depends on the arguments."""
         part = value
         while isinstance(part, ast.Subscript):
             part = part.value
@@ -169,7 +171,8 @@ class _Lint:
             self.arguments.add(name)
 
     def _require_free_of_saved(self, node: ast.expr) -> None:
-        """`saved` carries no derivative: it enters a result as an index, or beside the argument that it was made of."""
+        """Refuse uses of `saved`, which carries no derivative, other than as an index or next to the argument it was
+        made of."""
         if isinstance(node, ast.Name) and node.id in self.saved:
             raise self._error(
                 node,
@@ -179,7 +182,7 @@ class _Lint:
         if isinstance(node, ast.Attribute) and node.attr in _GEOMETRY:
             return
         if isinstance(node, ast.Subscript):
-            self._require_free_of_saved(node.value)  # what selects elements has no derivative
+            self._require_free_of_saved(node.value)  # an index has no derivative
             return
         free: Iterator[ast.AST] = ast.iter_child_nodes(node)
         if isinstance(node, ast.Call):
@@ -216,7 +219,7 @@ class _Lint:
         return isinstance(node, ast.Name) and node.id in self.saved
 
     def _reads(self, node: ast.expr, names: set[str]) -> bool:
-        """Whether an expression reads the value, not the shape alone, of one of the names."""
+        """Whether an expression reads the value, and not only the shape, of one of the names."""
         if isinstance(node, ast.Attribute) and node.attr in _GEOMETRY:
             return False
         if isinstance(node, ast.Name):

@@ -1,7 +1,7 @@
 """Derivative rules of array operations: a value function, a vjp per differentiable argument, and a jvp.
 
-Bodies are pure and straight-line, as those of scalar rules; they run on plain arrays, and on array variables of outer
-levels, so that the same body serves every order.
+Bodies are pure and straight-line, like those of scalar rules. They run on plain arrays and on array variables of outer
+levels, so the same body serves every order.
 """
 
 import dis
@@ -28,13 +28,13 @@ from contad.variables.overlaps import forbid_writing_shared, share_memory
 
 ARRAYS = Array, np.ndarray
 _array_rules: dict[str, "ArrayRule"] = {}
-_by_ufunc: dict[np.ufunc, "ArrayRule"] = {}  # those that stand for ufuncs: np.matmul
+_by_ufunc: dict[np.ufunc, "ArrayRule"] = {}  # rules for ufuncs, such as np.matmul
 
 
 class ArrayRule(Capturing, WithParts):
     """One array operation. Calling it accepts plain arrays, variables, duals, and object arrays of scalar variables."""
 
-    twin: Any = None  # takes its place at a kink where a gradient is differentiated: see `contad.ops.kinks`
+    twin: Any = None  # replaces it at a kink if a gradient is differentiated: see `contad.ops.kinks`
     is_at_kink: Any = None  # whether arguments (and options) are there
 
     def __init__(
@@ -59,10 +59,10 @@ class ArrayRule(Capturing, WithParts):
         self.jvp_body: Function | None = None
         self.forward_body: Function | None = None
         self.common_body: Function | None = None
-        # class of the first (second) argument -> an engine's fast implementation, called as (x, ...) (as (y, x))
+        # class of the first (second) argument -> an engine's fast implementation, called as (x, ...), or as (y, x)
         self.methods: dict[type, Function] = {}
         self.reflected: dict[type, Function] = {}
-        # the result where an engine's compiled code gives it, and finds all arguments finite; else None
+        # returns the result if an engine's compiled code computes it and all arguments are finite; otherwise None
         self.attempt: Function = _leave
         self._checked: set[Function] = set()
         self._needs: dict[str, frozenset[str]] = {}
@@ -71,7 +71,7 @@ class ArrayRule(Capturing, WithParts):
             raise RuleError(f"array_rule: {self.name}: options are keyword-only; write a * before those with a default")
         for name in self.linear:
             if name not in self.argument_names:
-                raise RuleError(f"array_rule: {self.name}: linear={name!r} is no argument of it")
+                raise RuleError(f"array_rule: {self.name}: linear={name!r} is not one of its arguments")
         if not self.__module__.startswith("contad."):
             self.__dict__ |= _guard(self)
 
@@ -105,9 +105,9 @@ class ArrayRule(Capturing, WithParts):
         return declare
 
     def common(self, body: Function) -> Function:
-        """Declare what the cotangents have in common: `body(z, z_bar, *arguments, [saved], **options)`.
+        """Declare the common part of the cotangents: `body(z, z_bar, *arguments, [saved], **options)`.
 
-        It is computed once for all arguments, and every vjp takes it after `saved`.
+        It is computed once for all arguments, and every vjp receives it after `saved`.
         """
         self._check_parameters(body, ("z", "z_bar"))
         self.common_body = body
@@ -117,16 +117,16 @@ class ArrayRule(Capturing, WithParts):
     def jvp(self, body: Function) -> Function:
         """Declare the tangent of z: `body(z, *tangents, *arguments, [saved], **options)`; constants have tangent 0."""
         if self.linear:
-            raise RuleError(f"{self.name}: linear= already says what the jvp is")
+            raise RuleError(f"{self.name}: linear= already defines the jvp")
         self._check_parameters(body, ("z", *(f"{name}_dot" for name in self.argument_names)))
         self.jvp_body = body
         return body
 
     def structure(self, name: str) -> Callable[[Function], Function]:
-        """Declare which elements of z depend on which of one argument; without it, each is taken to depend on all.
+        """Declare which elements of z depend on which elements of one argument; by default each depends on all.
 
-        `body(*arguments, **options)` gives two arrays of their flat numbers, (of z, of the argument), or None where
-        they are too many.
+        `body(*arguments, **options)` returns two arrays of flat positions, (in z, in the argument), or None if they are
+        too many.
         """
 
         def declare(body: Function) -> Function:
@@ -155,7 +155,7 @@ class ArrayRule(Capturing, WithParts):
         return self(*values, **options), None
 
     def needs(self, name: str) -> frozenset[str]:
-        """What the vjp of an argument reads: "z" and names of arguments."""
+        """The values that the vjp of an argument reads: "z" and names of arguments."""
         found = self._needs.get(name)
         if found is None:
             bodies = [self._body(name), *([self.common_body] if self.common_body else [])]
@@ -196,7 +196,7 @@ class ArrayRule(Capturing, WithParts):
         options: Options,
         saved: Saved = None,
     ) -> Iterator[Value]:
-        """The cotangents of some arguments, each when it is asked for; what they have in common is computed once."""
+        """The cotangents of some arguments, each computed on demand; their common part is computed once."""
         more = () if self.forward_body is None else (saved,)
         if self.common_body is not None:
             more = (*more, self._pass(self.common_body)(z, z_bar, *values, *more, **options))
@@ -245,7 +245,7 @@ class ArrayRule(Capturing, WithParts):
         return self.function, self.forward_body, self.common_body, self.jvp_body, *self.vjps.values()
 
     def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
-        """For calls inside njit: the rule's bodies, of which each takes what forward and common give."""
+        """The parts for calls inside njit: the rule's bodies, which receive the results of forward and common."""
         if self.__module__.startswith("contad.ops."):
             raise UnsupportedError(
                 f"contad.{self.name} cannot be called inside njit; call NumPy's function, or write a loop"
@@ -304,12 +304,12 @@ def _is_plain(x: Value) -> bool:
 
 
 def _guard(rule: ArrayRule) -> dict[str, Function]:
-    """The methods that engines call of a rule of the user's: it sees no object arrays, and gives no complex numbers.
+    """The methods of a user's rule that engines call: they pass it no object arrays and refuse complex results.
 
-    A result may be an argument, or a view of one: then neither is written to.
+    A result may be an argument, or a view of one; then neither may be written to.
     """
     evaluate, push, pull, pull_each = rule.evaluate, rule.push, rule.pull, rule.pull_each
-    thread = threading.local()  # its `shared` are places of results and of the arguments that they share memory with
+    thread = threading.local()  # its `shared`: positions of results, and of arguments that share their memory
 
     def perform(args: Sequence[Value], options: Options) -> Value:
         before, thread.shared = getattr(thread, "shared", None), []
@@ -364,15 +364,15 @@ def _guard(rule: ArrayRule) -> dict[str, Function]:
 
 
 def _leave(*args: Value, **options: Option) -> None:
-    """What a rule attempts that no engine has taken up."""
+    """The `attempt` of a rule without a compiled implementation."""
 
 
 def parts_of(
     rule: ArrayRule, common: Function | None, bodies: Sequence[Function | None], push: Function | None
 ) -> Parts:
-    """What compiled code calls of a rule: backward gives the cotangents of which there is a body here.
+    """The functions of a rule for compiled code; backward returns the cotangents for the bodies given here.
 
-    Options come by position there, behind the arguments.
+    Options are positional there, after the arguments.
     """
     options = rule.option_names
     given, dots = [f"x_{n}" for n in range(len(bodies))], [f"d_{n}" for n in range(len(bodies))]
@@ -418,7 +418,7 @@ def parts_of(
 
 
 def _array(rule: ArrayRule, name: str, x: Nested) -> np.ndarray:
-    """A plain array of a dtype that the rule takes and variables have, or an object array with scalar variables."""
+    """A plain array of a dtype that the rule accepts and variables have, or an object array with scalar variables."""
     function = rule.name
     if isinstance(x, (list, tuple)) and any(isinstance(v, Array) for v in x):
         x = np.stack(x)
@@ -431,7 +431,7 @@ def _array(rule: ArrayRule, name: str, x: Nested) -> np.ndarray:
         return a.astype(dtype, copy=False)
     if a.dtype == object and any(isinstance(v, Number) for v in a.flat):
         return a
-    if a.dtype == object and all(map(is_real, a.flat)):  # as Python copies of Numba functions hold their constants
+    if a.dtype == object and all(map(is_real, a.flat)):  # as in Python copies of Numba functions
         return a.astype(np.float64)
     fail(function, name, "be an array of real numbers", dtype_of(a), UnsupportedError)
 
@@ -458,14 +458,14 @@ def array_rule(
 ) -> Any:
     """Register an array operation; declare its derivatives with `.vjp(name)` and `.jvp`.
 
-    Positional arguments of the function are differentiable, keyword-only ones are options. `.forward` saves something
-    for the derivatives, and `.common` computes once what several vjps need.
+    Positional arguments of the function are differentiable, keyword-only arguments are options. `.forward` saves values
+    for the derivatives, and `.common` computes the common part of several vjps once.
 
     numpy       the NumPy function or ufunc (or a tuple of them) that dispatches here
-    parameters  the parameter names of the NumPy function, in order, where they are more than the arguments and options
-    linear      the arguments in each of which the operation is linear: then no jvp is written
+    parameters  the parameter names of the NumPy function, in order, if it has more than the arguments and options
+    linear      the arguments in each of which the operation is linear; then it needs no jvp
     points      argument tuples at which generic tests exercise the rule; a dict at the end holds options
-    dtypes      the dtypes that its functions take and keep (`Dtypes`); variables are float64 all the same
+    dtypes      the dtypes that its functions accept and keep (`Dtypes`); variables are always float64
 
     Raises RuleError if the name is taken.
 
@@ -497,7 +497,7 @@ def array_rule(
 
 
 def _binder(rule: ArrayRule) -> Function:
-    """The rule with the signature of its NumPy function; what has no derivative there is refused by name."""
+    """The rule with the signature of its NumPy function; unsupported parameters are refused by name."""
     first = rule.argument_names
     positional = rule.parameters
 
@@ -508,7 +508,7 @@ def _binder(rule: ArrayRule) -> Function:
         arguments = [given.pop(name) for name in first if name in given]
         options = {}
         for name, x in given.items():
-            if x is NO_VALUE:  # as if it were not given
+            if x is NO_VALUE:  # a missing argument
                 continue
             if name in rule.option_names:
                 options[name] = x

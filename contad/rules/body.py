@@ -1,7 +1,7 @@
 """The body of a derivative rule as a syntax tree: checked, and sliced per argument.
 
 A body is straight-line: assignments to names and one return, calling only operators, rules and `select`. So it can be
-cut down to what one partial needs, run on any kind of number, and pasted into generated code.
+reduced to the lines that one partial needs, run on any kind of number, and pasted into generated code.
 """
 
 import ast
@@ -54,7 +54,7 @@ _EXPRESSIONS = (
 ARITHMETIC_ERRORS = (ZeroDivisionError, OverflowError, ValueError)
 
 
-# rules, by name, that are finite at finite arguments, but for an overflow
+# names of rules that are finite at finite arguments, except for overflow
 WITHOUT_POLES = frozenset(
     (
         *("select", "hold", "isnan", "absolute", "sign", "copysign", "floor", "square", "hypot", "maximum", "minimum"),
@@ -63,7 +63,7 @@ WITHOUT_POLES = frozenset(
     )
 )
 
-PARTIALS = "<contad partial: "  # how the files of compiled partials are called
+PARTIALS = "<contad partial: "  # the prefix of the file names of compiled partials
 
 
 class RuleBody:
@@ -82,7 +82,7 @@ class RuleBody:
         self._parsed: tuple[list[tuple[str, ast.expr]], list[ast.expr]] | None = None
         self._partials: list[Function | None] = [None] * arity
         self._routes: list[bool | None] = [None] * arity
-        # by the partial, and whether it warns
+        # keyed by the partial, and whether it warns
         self._on_arrays: dict[tuple[Function, bool], Function] = {}
 
     @property
@@ -97,7 +97,8 @@ class RuleBody:
 
     @property
     def may_have_pole(self) -> bool:
-        """Whether a partial may be infinite at finite arguments, or where the value is, but for an overflow."""
+        """Whether a partial may be infinite at finite arguments, or where the value is infinite, except for
+        overflow."""
         if self._may_have_pole is None:
             try:
                 expressions = [*(value for _, value in self.assignments), *self.returned]
@@ -161,19 +162,19 @@ class RuleBody:
         return RuleError(f"{self.function.__code__.co_filename}:{line}: {self.function.__name__}: {message}")
 
     def _check(self, expression: ast.expr, local: set[str]) -> None:
-        called: set[ast.AST] = set()  # a call is walked before the name that it calls
+        called: set[ast.AST] = set()  # the walk reaches a call before the name that it calls
         for node in ast.walk(expression):
             if not isinstance(node, _EXPRESSIONS):
                 raise self._error(
                     node, f"{type(node).__name__} is not allowed in a rule body; use operators and contad.ops"
                 )
             if isinstance(node, ast.Constant) and isinstance(node.value, complex):
-                raise self._error(node, f"{ast.unparse(node)} is no real number")
+                raise self._error(node, f"{ast.unparse(node)} is not a real number")
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
                 if not (isinstance(node.right, ast.Constant) and isinstance(node.right.value, int)):
                     raise self._error(node, "a power in a body needs an integer literal; use power(x, y)")
             if isinstance(node, ast.Name) and node.id not in local and isinstance(self.resolve(node), complex):
-                raise self._error(node, f"{node.id} is no real number")
+                raise self._error(node, f"{node.id} is not a real number")
             if isinstance(node, ast.Attribute) and node not in called and not isinstance(self.resolve(node), float):
                 raise self._error(node, f"{ast.unparse(node)} is not a number")
             if isinstance(node, ast.Call):
@@ -186,7 +187,7 @@ class RuleBody:
         called = ast.unparse(node.func)
         if node.keywords and hasattr(target, "partial"):
             return f"{called} takes no arguments by name in a body"
-        # contad.ops is above this module, and complete by the time that a body is read
+        # contad.ops is above this module, and completely imported before any body is read
         name = getattr(target, "__name__", "")
         if hasattr(getattr(sys.modules["contad.ops"], name, None), "partial"):
             return f"{called} is not a rule; write contad.ops.{name}"
@@ -214,7 +215,7 @@ class RuleBody:
         return _names(result).union(*(_names(value) for _, value in assignments)) & {*self.parameters}
 
     def partial(self, k: int) -> Function:
-        """Partial k as a function of (z, *arguments) that follows NumPy where Python's floats would raise."""
+        """Partial k as a function of (z, *arguments); it returns NumPy's results where Python's floats would raise."""
         made = self._partials[k]
         if made is None:
             made = self._partials[k] = self._slice(k)
@@ -236,8 +237,8 @@ class RuleBody:
         return self._compile(name, source, own, (False,))
 
     def _compile(self, name: str, source: str, own: dict[str, Any], defaults: tuple[float, ...] = ()) -> Any:
-        """The function of that name in a source that uses the body's names, and `own` ones beside."""
-        # its names are looked up where the body's are, so that both see a constant or a rule that is defined again
+        """The function of that name in a source that uses the body's names and the names in `own`."""
+        # it looks up names where the body does, so both see a constant or a rule that is redefined
         cells = dict(zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True))
         cells |= {key: CellType(value) for key, value in own.items()} | {name: CellType()}
         factory = f"def factory({', '.join(cells)}):\n{textwrap.indent(source, '    ')}\n    return {name}"
@@ -251,7 +252,7 @@ class RuleBody:
     def array_partial(self, k: int, warns: bool = False) -> Function:
         """Partial k as a function of (z, *arguments) that are arrays or floats; it never raises.
 
-        It warns under the caller's np.errstate only where it is asked for one that `warns`, which costs less.
+        With `warns` it follows the caller's np.errstate, which costs less; otherwise it never warns.
         """
         key = (self.partial(k), warns)
         made = self._on_arrays.get(key)
@@ -268,7 +269,7 @@ class RuleBody:
         lines = [form.write_assignment(name, value) for name, value in assignments]
         lines.append(f"return {ast.unparse(form.number(result))}")
         used = set().union(*map(_names, (result, *(value for _, value in assignments))))
-        # as NumPy's number, a float divides by zero without raising
+        # converted to NumPy's number, a float divides by zero without raising
         lines[:0] = [_AS_NUMPY.format(x=x) for x in self.parameters if x in used]
         if not warns:
             lines = ["with _numpy.errstate(all='ignore'):", *(f"    {line}" for line in lines)]
@@ -277,14 +278,14 @@ class RuleBody:
         return self._compile(name, source, REWRITTEN | {"_numpy": np})
 
     def literal(self, k: int) -> float | None:
-        """The value of partial k if it is a number written in the body (zero or one, say), else None."""
+        """The value of partial k if the body has a literal for it (zero or one, say), otherwise None."""
         return _literal(self.returned[k])
 
     def routes(self, k: int) -> bool:
-        """Whether partial k is constant but for jumps, as that of a selection is.
+        """Whether partial k is piecewise constant, like that of a selection.
 
-        Where such a partial is 0, the operation does not depend on the argument at all: an adjoint passes nothing on,
-        even where it is infinite.
+        Where such a partial is 0, the operation does not depend on the argument at all, so even an infinite adjoint
+        passes nothing on.
         """
         if self._routes[k] is None:
             self._routes[k] = self._read_routes(k)
@@ -304,7 +305,7 @@ class RuleBody:
         return jumps and self._is_step(result, steps)
 
     def _is_step(self, node: ast.expr, steps: set[str]) -> bool:
-        """Whether an expression is constant but for jumps; `steps` are names of such expressions."""
+        """Whether an expression is piecewise constant; `steps` are names of such expressions."""
         if isinstance(node, (ast.Constant, ast.Attribute)):
             return True
         if isinstance(node, ast.Name):
@@ -334,7 +335,7 @@ def _names(expression: ast.expr) -> set[str]:
     return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
 
 
-# In one function, because the call of an inner one would cost as much as most partials.
+# One function, because calling an inner one would cost as much as most partials.
 _PARTIAL = """\
 def {name}({parameters}, _again=False):
     try:

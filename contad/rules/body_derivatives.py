@@ -1,8 +1,8 @@
 """The derivatives of a partial derivative: a body differentiated as source, once, at the speed of NumPy.
 
-A body is straight-line and calls only operators, rules and `select`, so its derivative by one of its parameters is one
-more straight-line program, in which the partials of the called rules stand. It has no masks: where a zero meets what is
-not finite the result is nan, and whoever called falls back to duals.
+A body is straight-line and calls only operators, rules and `select`, so its derivative with respect to a parameter is
+another straight-line program, which uses the partials of the called rules. It does not mask zeros: where a zero meets a
+value that is not finite the result is nan, and the caller falls back to duals.
 """
 
 import ast
@@ -19,15 +19,15 @@ from contad.rules.vectorised import REWRITTEN, Vectoriser
 from contad.variables.open_types import ArrayValue, Function, Rule
 
 Derivatives = Callable[..., tuple[ArrayValue, ...]]
-Dots = dict[str, str]  # by parameter: the source of the derivative of an expression; none where it is zero
-_made: dict[tuple[Function, str], Derivatives] = {}  # by the partial on arrays, and the activity
+Dots = dict[str, str]  # parameter -> source of an expression's derivative; absent if it is zero
+_made: dict[tuple[Function, str], Derivatives] = {}  # keyed by the partial on arrays, and the activity
 
 
 def derivatives_of_partial(rule: Rule, k: int, active: str) -> Derivatives:
-    """A function of (z, *arguments), arrays or floats, that gives partial k of a rule and its derivatives.
+    """A function of (z, *arguments), arrays or floats, that returns partial k of a rule and its derivatives.
 
-    These are by z, and by each active argument, those that are "v" in `active`; None where one is zero. Raises
-    LookupError where the body has no such form.
+    The derivatives are with respect to z and to each active argument (a "v" in `active`), and None if zero. Raises
+    LookupError if the body has no such form.
     """
     partial = rule.array_partial(k)
     found = _made.get((partial, active))
@@ -68,7 +68,7 @@ class _Differentiated:
         return function
 
     def _name(self, source: str) -> str:
-        """A value under a name of its own."""
+        """Assign a value to a new name."""
         name = f"_v{len(self.lines)}"
         self.lines.append(f"{name} = {source}")
         return name

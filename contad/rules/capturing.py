@@ -1,7 +1,7 @@
-"""Users' rules whose functions capture data: arrays and numbers that must stay the same while a sweep needs them.
+"""Users' rules whose functions capture data, which must not change until a sweep has used them.
 
-Engines evaluate derivatives when an operation is recorded, or in the sweep, as suits them. So each level notes what a
-rule captures when it is first used there, and compares at every further use and before each sweep.
+An engine may evaluate derivatives when it records an operation, or in the sweep. So each level notes what a rule
+captures at its first use there, and compares at every further use and before each sweep.
 """
 
 from abc import ABC, abstractmethod
@@ -13,25 +13,25 @@ import numpy as np
 from contad.variables.level import HeldData, Level
 from contad.variables.open_types import Function, Value
 
-# from the name of a rule, its functions, and how arrays are kept: the data that they capture; None where there are none
+# (name of a rule, its functions, how to keep arrays) -> the data that they capture, or None
 FindCaptured = Callable[[str, Sequence[Function | None], Callable[[np.ndarray], np.ndarray]], HeldData | None]
 
 _data_of: FindCaptured
 
 
 def set_data_of(find: FindCaptured) -> None:
-    """What finds the data that functions capture: (name, functions, how arrays are kept); None without any."""
+    """Set the function that finds captured data: (name, functions, how to keep arrays) -> data, or None."""
     global _data_of
     _data_of = find
 
 
 class Capturing(ABC):
-    """A rule, whose functions may capture data."""
+    """A rule whose functions may capture data."""
 
     name: str
     methods: dict[type, Function]
     reflected: dict[type, Function]
-    _without_data: tuple[Function | None, ...] = ()  # functions that have been found to capture none
+    _without_data: tuple[Function | None, ...] = ()  # functions that are known to capture none
     _found: tuple[tuple[Function | None, ...], HeldData] | None = None  # functions, and the data of the last walk
 
     @abstractmethod
@@ -39,11 +39,11 @@ class Capturing(ABC):
         """All functions of the rule."""
 
     def has_no_data(self) -> bool:
-        """Whether the functions capture no data, as far as they have been looked at."""
+        """Whether the functions are known to capture no data."""
         return self.__module__.startswith("contad.ops.") or self.functions() == self._without_data
 
     def read_captured(self, keep: Callable[[np.ndarray], np.ndarray]) -> HeldData | None:
-        """The data with their present contents; None where there are none, as in rules of contad's own."""
+        """The data with their present contents; None if there are none, as in contad's own rules."""
         if self.has_no_data():
             return None
         functions = self.functions()
@@ -70,7 +70,7 @@ class Capturing(ABC):
             return apply(self, *args)
         try:
             z = apply(self, *args)
-        finally:  # every use is to come this way, and not by what levels have made for speed
+        finally:  # every use must come through here, and not through a level's fast implementation
             self.methods = {kind: method for kind, method in self.methods.items() if kind is float}
             self.reflected = {}
         data.forget_changed()

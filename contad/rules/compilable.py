@@ -1,4 +1,4 @@
-"""Functions of contad that Numba functions may call too, by the name that Python calls them by."""
+"""Functions of contad that Numba functions may also call, by the same names as Python."""
 
 import functools
 import inspect
@@ -19,14 +19,14 @@ R = TypeVar("R")
 
 
 class Compilable(Generic[P, R]):
-    """A function that compiled code finds as an object, whose type tells Numba what to compile in its place.
+    """A function that compiled code sees as an object; its type tells Numba what to compile instead.
 
-    `import contad` imports no Numba: what is compiled is found when Numba asks, by `contad.front.inside_njit`. Where a
-    function `has_bodies`, that is the body for the axes of the arguments, which engines differentiate in its place.
+    `import contad` does not import Numba: `contad.front.inside_njit` finds the code to compile when Numba asks. If a
+    function `has_bodies`, that code is the body for the axes of the arguments, and engines differentiate the body.
     """
 
     has_bodies = False
-    instead = "call it outside, and pass what it gives"  # where compiled code has nothing
+    instead = "call it outside, and pass its result"  # if there is no compiled form
     signature: inspect.Signature
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -38,7 +38,8 @@ class Compilable(Generic[P, R]):
         return found
 
     def __get__(self, instance: object, owner: type | None = None) -> "Compilable[P, R]":
-        """Itself, as an attribute of a class too; which makes it a routine, so `help` shows that of its function."""
+        """Return the function itself, also from a class; this makes it a routine, so `help` shows its function's
+        text."""
         return self
 
     def __repr__(self) -> str:
@@ -48,33 +49,33 @@ class Compilable(Generic[P, R]):
         return str(self.function.__qualname__)
 
     def body(self, given: tuple[Any, ...]) -> Any:
-        """A function of Python for arguments with these numbers of axes, where a text is itself; None if there is none.
+        """A Python function for arguments with these numbers of axes (strings stand for themselves), or None.
 
-        It ends with the last argument that is given.
+        Its parameters end with the last given argument.
         """
         return None
 
     def rules(self) -> Sequence[Any]:
-        """The rules that bodies call beside those that are found in them."""
+        """The rules that bodies call, except those found in their source."""
         return ()
 
     def refuse(self) -> str:
-        """What a call with arguments that there is no body for is told; "" leaves it to Numba."""
+        """The message for arguments without a body; "" leaves the error to Numba."""
         return ""
 
     @property
     def stands_for(self) -> Any:
-        """What compiled code calls in its place; None where that is this function."""
+        """The function that compiled code calls instead; None if it calls this one."""
         return None
 
     @property
     def numpy(self) -> "Compilable[P, R]":
-        """The function that the bodies compute, as `contad.kernels.array_loops` has it."""
+        """The function that the bodies compute, in the form of `contad.kernels.array_loops`."""
         return self
 
 
 def name_in_njit(module: ModuleType, instead: str = Compilable.instead) -> None:
-    """Let a Numba function that calls what runs in Python alone be told so: of the public names of a module."""
+    """Make calls of a module's public functions inside njit raise an error that says what to do instead."""
     home = module.__name__
     for name in module.__all__:
         function = vars(module).get(name)
@@ -85,38 +86,38 @@ def name_in_njit(module: ModuleType, instead: str = Compilable.instead) -> None:
             setattr(sys.modules[function.__module__], name, found)
 
 
-# modules of what bodies call, which Python runs, too
+# modules of functions that bodies call and Python also runs
 LOOPS = "contad.distributions.loops"  # the module of the functions that `contad.distributions.faces` writes
 BODIES = "contad.scipy.", "contad.stan.bodies", "contad.stan.constraint_bodies"
 
 
 def is_in_bodies(x: Any) -> TypeGuard[Compilable[Any, Any]]:
-    """Whether it is a function that compiled code has as a body."""
+    """Whether x is a function with bodies for compiled code."""
     return isinstance(x, Compilable) and x.has_bodies
 
 
 class Parts(NamedTuple):
-    """What compiled code calls of an operation whose reverse rule a user has written.
+    """The functions of an operation with a user's reverse rule, for compiled code.
 
-    forward(*arguments) gives (value, saved); backward(*options, saved, z_bar) a tuple with a cotangent for each other
-    argument, None where it is zero. Parts are compared to know whether they have been declared again.
+    forward(*arguments) returns (value, saved); backward(*options, saved, z_bar) returns a tuple with a cotangent for
+    each other argument, None if it is zero. Comparing parts shows whether a rule has been declared again.
     """
 
-    value: Any  # functions, Numba's or plain ones
+    value: Any  # functions, of Numba or plain
     forward: Any
-    backward: Any  # None where it is the transpose of `tangent`, which is linear in the tangents
+    backward: Any  # None for the transpose of `tangent`, which is linear in the tangents
     options: tuple[int, ...]  # positions of arguments that are not differentiated
-    # (*options, saved, a tangent for each other argument) -> the tangent of the value, where the rule has a forward
-    # mode; saved is then (the value, *those arguments, more), of which `more` carries no derivative
+    # (*options, saved, a tangent for each other argument) -> the tangent of the value, if the rule has a forward mode;
+    # saved is then (the value, *those arguments, more), where `more` carries no derivative
     tangent: Any = None
 
 
-PART = "<contad rule "  # how the names of the files begin that texts of parts stand in
+PART = "<contad rule "  # prefix of the file names of generated parts
 _numbers = itertools.count()
 
 
 def functions_of_text(text: str, known: dict[str, Any]) -> dict[str, Any]:
-    """The functions that a text defines, which names what is known; their source can be read."""
+    """The functions that a text defines, with `known` as its globals; their source can be read."""
     name = f"{PART}{next(_numbers)}>"
     linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
     exec(compile(text, name, "exec"), known)
@@ -124,9 +125,10 @@ def functions_of_text(text: str, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def make_positional(name: str, function: Function) -> Function:
-    """A function that takes by position what another one takes as keywords, as Numba has it; itself if there is none.
+    """A function that takes the keyword-only arguments of another one by position, as Numba requires; itself if it has
+    none.
 
-    UnsupportedError where an option without a default follows one with a default.
+    Raises UnsupportedError if an option without a default follows one with a default.
     """
     code = function.__code__
     count = code.co_kwonlyargcount
@@ -145,7 +147,7 @@ def make_positional(name: str, function: Function) -> Function:
 
 
 class WithParts:
-    """The base of operations with a rule of the user's that Numba functions may call."""
+    """The base of operations with a user's rule that Numba functions may call."""
 
     name: str
 
@@ -155,23 +157,22 @@ class WithParts:
 
     @abstractmethod
     def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
-        """The parts, of which backward need give the cotangents of the arguments at `wanted` only.
+        """The parts; backward needs to return only the cotangents of the arguments at `wanted`.
 
-        Raises UnsupportedError, with what to do, where there is something that Numba cannot be given.
+        Raises UnsupportedError, with a remedy, if Numba does not support something.
         """
 
 
 class MakesRules:
-    """The base of functions that make an operation of functions where they are called: contad.function_gradients."""
+    """The base of functions whose call makes an operation from functions: contad.function_gradients."""
 
     __name__: str
     signature: inspect.Signature
 
     @abstractmethod
     def rule_of(self, count: int, functions: Sequence[Any]) -> WithParts:
-        """The operation on `count` arguments that functions make, which stand behind the arguments in the signature.
-
-        It is the same one for the same functions.
+        """The operation on `count` arguments that functions define, which follow the arguments in the signature. The
+        same functions give the same operation.
         """
 
 
@@ -180,7 +181,7 @@ class MakesDerivatives:
 
     @abstractmethod
     def derivative_for(self, f: Any, options: list[Any], named: dict[str, Any]) -> tuple[Any, bool]:
-        """The derivative of a Numba function, and whether it is called at once, with the arguments after f."""
+        """The derivative of a Numba function, and whether the same call passes the arguments after f."""
 
 
 class WrittenOut:
@@ -192,5 +193,5 @@ class WrittenOut:
     def write_out(self, given: tuple[Any, ...]) -> Any:
         """A Numba function for arguments of these types that does the same.
 
-        It calls derivatives of numbers and arrays alone, `contad.numba_functions.asked_derivatives.AskedDerivative`.
+        It calls only derivatives of numbers and arrays, `contad.numba_functions.asked_derivatives.AskedDerivative`.
         """

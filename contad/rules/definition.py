@@ -1,4 +1,4 @@
-"""The definition of a function as a syntax tree, read from its file and held against the code that was imported."""
+"""The definition of a function as a syntax tree, read from its file and compared with the imported code."""
 
 import ast
 import builtins
@@ -19,16 +19,16 @@ from contad.variables.open_types import Function
 
 _DEFINITION = re.compile(r"\s*(async\s+)?def\b")
 _NOTHING = bytes((dis.opmap["NOP"], 0))
-WRITTEN = "__contad_written__"  # the attribute of a function that is another one with other flags: the one in the file
+WRITTEN = "__contad_written__"  # the attribute of a copy with other flags: the function in the file
 
 
 def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, int]:
     """The statement that defines a function, without decorators, and the line it starts on.
 
-    With `lambdas` that of a lambda is a function that returns its expression; else it is none.
+    With `lambdas`, the definition of a lambda is a function that returns its expression; otherwise lambdas are refused.
 
-    Raises OSError where there is no source, and StaleSourceError where the file has changed since it was imported: the
-    lines read now would be another function than the one that runs.
+    Raises OSError if there is no source, and StaleSourceError if the file has changed since it was imported, because
+    the lines read now would not be those of the running function.
     """
     function = function.__dict__.get(WRITTEN, function)
     code = function.__code__
@@ -36,15 +36,13 @@ def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, 
     try:
         lines, before = _find_lines(function)
         start = before + 1
-        # the lines of a lambda may be a part of a statement only
-        definition = _parse(["..."]) if code.co_name == "<lambda>" else _parse_block(lines[before:])
-        ast.increment_lineno(definition, before)
+        # the lines of a lambda may be only a part of a statement
+        definition = _parse(["..."], before) if code.co_name == "<lambda>" else _parse_block(lines, before)
         compiled = _compile_alone(definition, function) or _compile("".join(lines), code.co_filename)
-    except (SyntaxError, tokenize.TokenError, IndexError):  # the file is no Python now, or defines nothing there
+    except (SyntaxError, tokenize.TokenError, IndexError):  # the file is not valid Python now, or defines nothing there
         compiled = None
     # pytest rewrites assert statements, so code with them differs from its source
-    asserts = compiled is not None and any(isinstance(node, ast.Assert) for node in ast.walk(definition))
-    if compiled is None or not (asserts or any(_same(found, code) for found in codes_of(compiled))):
+    if compiled is None or not (any(_same(found, code) for found in codes_of(compiled)) or _asserts(definition)):
         if code.co_filename.startswith("<"):  # no file: from Python 3.13 on `<string>` has the source of `python -c`
             raise OSError(f"the source of {function.__name__} is not known")
         raise StaleSourceError(
@@ -60,9 +58,9 @@ def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, 
 
 
 def _find_lines(function: Function) -> tuple[list[str], int]:
-    """(the lines of the file, how many come before the function); OSError where the file cannot be read."""
+    """(the lines of the file, how many come before the function); OSError if the file cannot be read."""
     code = function.__code__
-    if not code.co_filename.startswith("<"):  # a file, which `inspect` looks for among all modules
+    if not code.co_filename.startswith("<"):  # for a file `inspect` searches all modules
         linecache.checkcache(code.co_filename)
         lines = linecache.getlines(code.co_filename, function.__globals__)
         if code.co_firstlineno <= len(lines):
@@ -70,19 +68,23 @@ def _find_lines(function: Function) -> tuple[list[str], int]:
     return inspect.findsource(function)
 
 
-def _parse_block(lines: list[str]) -> ast.stmt:
-    """The definition at the start of these lines.
+def _asserts(definition: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Assert) for node in ast.walk(definition))
 
-    It ends before the next line that is not indented deeper. If a string or an expression goes on in that line, the
-    lines before it are no Python, and `inspect` finds the end: word by word, which takes ten times as long.
+
+def _parse_block(lines: list[str], before: int = 0) -> ast.stmt:
+    """The definition behind so many lines.
+
+    It ends before the next line that is not indented deeper. If a string or an expression continues in that line, the
+    lines before it do not parse, and `inspect` finds the end token by token, which takes ten times as long.
     """
-    first = next((n for n, line in enumerate(lines) if _DEFINITION.match(line)), 0)
+    first = next((n for n in range(before, len(lines)) if _DEFINITION.match(lines[n])), before)
     depth = len(lines[first]) - len(lines[first].lstrip())
     end = next((n for n in range(first + 1, len(lines)) if _begins_another(lines[n], depth)), len(lines))
     try:
-        return _parse(lines[:end])
+        return _parse(lines[before:end], before)
     except SyntaxError:
-        return _parse(inspect.getblock(lines))
+        return _parse(inspect.getblock(lines[before:]), before)
 
 
 def _begins_another(line: str, depth: int) -> bool:
@@ -91,8 +93,9 @@ def _begins_another(line: str, depth: int) -> bool:
     return bool(text) and len(line) - len(text) <= depth and text[0] not in "#)]}"
 
 
-def _parse(lines: list[str]) -> ast.stmt:
-    return ast.parse(textwrap.dedent("".join(lines))).body[0]
+def _parse(lines: list[str], before: int) -> ast.stmt:
+    """The first statement of lines, of which so many others come before."""
+    return ast.parse("\n" * before + textwrap.dedent("".join(lines))).body[0]
 
 
 def has_source(function: Function) -> bool:
@@ -116,7 +119,7 @@ def _find_lambda(text: str, code: CodeType) -> ast.FunctionDef | None:
             x = node.body
             end = x.end_lineno or 0, x.end_col_offset or 0
             if all((x.lineno, x.col_offset) <= place < end for place in places):
-                found = node  # those inside come later
+                found = node  # inner ones come later
     if found is None:
         return None
     made = ast.parse("def lambda_(): return 0").body[0]
@@ -126,7 +129,7 @@ def _find_lambda(text: str, code: CodeType) -> ast.FunctionDef | None:
 
 
 def without_annotations(definition: ast.FunctionDef) -> ast.FunctionDef:
-    """The definition without annotations, whose names need not be known, and with None for its defaults."""
+    """The definition without annotations, whose names may be undefined, and with None for its defaults."""
     definition.returns = None
     for argument in ast.walk(definition.args):
         if isinstance(argument, ast.arg):
@@ -137,27 +140,28 @@ def without_annotations(definition: ast.FunctionDef) -> ast.FunctionDef:
 
 
 def factory_of(definition: ast.FunctionDef, name: str, captured: Sequence[str]) -> ast.Module:
-    """A module with a function, of that name, of the captured values that returns the function of a definition."""
+    """A module with a function of that name, which takes the captured values and returns the defined function."""
     factory = ast.parse(f"def {name}({', '.join(captured)}):\n    return {definition.name}")
     factory.body[0].body.insert(0, definition)  # type: ignore[attr-defined]
     return ast.fix_missing_locations(factory)
 
 
 def _compile_alone(definition: ast.stmt, function: Function) -> CodeType | None:
-    """The code of a definition, behind imports of the modules that it names, where it is the code of the function."""
+    """The code of a definition, compiled after imports of the modules that it names, if it equals the function's
+    code."""
     code, names = function.__code__, function.__globals__
     modules = [ast.alias(name) for name in code.co_names if isinstance(names.get(name), ModuleType)]
     imports = [ast.fix_missing_locations(ast.Import(modules))] if modules else []
     try:
         module = compile(ast.Module([*imports, definition], []), code.co_filename, "exec", dont_inherit=True)
-    except (SyntaxError, RecursionError):  # `nonlocal`, of a function inside another one; a sum of thousands of terms
+    except (SyntaxError, RecursionError):  # `nonlocal` in an inner function; a sum of thousands of terms
         return None
     return module if any(_same(found, code) for found in codes_of(module)) else None
 
 
 @functools.lru_cache(maxsize=32)
 def _compile(text: str, filename: str) -> CodeType:
-    """The whole file: how a function is compiled may depend on what is around it."""
+    """Compile the whole file, because the code of a function may depend on its surroundings."""
     return compile(text, filename, "exec", dont_inherit=True)
 
 
@@ -169,7 +173,7 @@ def _same(a: CodeType, b: CodeType) -> bool:
 def _essence(code: CodeType) -> tuple[Any, ...]:
     constants = tuple(_essence(x) if isinstance(x, CodeType) else repr(x) for x in code.co_consts)
     written = code.co_code
-    while written.endswith(_NOTHING):  # line_profiler adds them, to tell functions of the same code apart
+    while written.endswith(_NOTHING):  # line_profiler adds them, to distinguish functions with the same code
         written = written.removesuffix(_NOTHING)
     return code.co_name, written, code.co_names, code.co_varnames, code.co_freevars, constants
 
@@ -177,7 +181,7 @@ def _essence(code: CodeType) -> tuple[Any, ...]:
 def find_named(function: Any, node: ast.expr, refuse: Callable[[ast.expr, str], Exception], hint: str) -> Any:
     """The object that a global name, a captured name or a module attribute in a function stands for.
 
-    `refuse(node, message)` makes the error where there is none; the hint says what to use for a builtin.
+    `refuse(node, message)` makes the error if there is no such object; the hint says what to use for a builtin.
     """
     if isinstance(node, ast.Attribute):
         base = find_named(function, node.value, refuse, hint)
@@ -195,7 +199,7 @@ def find_named(function: Any, node: ast.expr, refuse: Callable[[ast.expr, str], 
 
 
 def describe_statement(statement: ast.stmt) -> str:
-    """What a straight-line body holds, and what to write in place of a statement that it does not."""
+    """A message that says what a straight-line body may contain, and what to write instead of a statement."""
     base = "a body holds assignments to one name each, and one return"
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
         target, binary = statement.target.id, ast.BinOp(statement.target, statement.op, statement.value)

@@ -1,9 +1,9 @@
-"""Formulas of a few elements: Python functions of floats and lists, which go through the elements once.
+"""Formulas on few elements: Python functions of floats and lists that loop over the elements once.
 
-NumPy takes about a microsecond for each operation of a formula, on one element as on a hundred. Python's floats take a
-tenth of that for each element. A function is written for the arguments that are arrays, and for those whose partials
-are wanted. It also checks what elements have to be: the usual case is one comparison, and None says that something is
-unusual, so that the caller takes the general way, which knows what to raise.
+NumPy takes about a microsecond for each operation of a formula, for one element or a hundred. Python's floats take a
+tenth of that for each element. Each function is specialised for the arguments that are arrays and for the partials that
+are needed. It also checks conditions on elements with one comparison in the usual case. None means that something is
+unusual; the caller then takes the general path, which knows what to raise.
 """
 
 import ast
@@ -21,25 +21,25 @@ from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import Function, Value
 
 FEW = 128  # elements up to which Python's floats are faster than NumPy's arrays
-KEPT = 1024  # values of a function of data that are remembered
+KEPT = 1024  # cached values of functions of data
 
 
 class LoopKey(NamedTuple):
-    """What a function is written for."""
+    """The specialisation of a function."""
 
     rule: ScalarRule
     arrays: tuple[bool, ...]  # which arguments are lists of the elements of arrays
-    active: tuple[bool, ...]  # whose partials are wanted
-    conditions: tuple[str, ...]  # of the arguments p_0, p_1, ..., which have to hold
-    sums: bool  # whether the result is the sum of the elements, or the list of them
+    active: tuple[bool, ...]  # which partials are needed
+    conditions: tuple[str, ...]  # on the arguments p_0, p_1, ...; all must hold
+    sums: bool  # whether the result is the sum of the elements or their list
 
 
 @functools.cache
 def float_loop(key: LoopKey) -> Callable[..., Any]:
     """The function of the arguments: floats, and lists of floats of one length.
 
-    It gives the value; behind it the partials in a tuple, if some are wanted: lists, and their sums by the numbers of a
-    sum. Or it gives None, where a condition does not hold, or where Python's arithmetic would raise.
+    It returns the value, followed by a tuple of partials if some are needed: lists, or their sums for number arguments
+    of a sum. It returns None if a condition does not hold or Python's arithmetic raises.
 
     >>> from contad.distributions.real_line import normal_log_density
     >>> arrays, active = (True, False, False), (False, True, False)
@@ -52,7 +52,7 @@ def float_loop(key: LoopKey) -> Callable[..., Any]:
 
 @functools.cache
 def _on_floats(rule: ScalarRule) -> Callable[..., float]:
-    """The value of a rule, where it may raise: of a formula, its own lines rather than calls that look at arguments."""
+    """The value of a rule, which may raise; for a formula, its own lines instead of calls that inspect arguments."""
     if not hasattr(rule, "formula"):
         return _QUICKER.get(rule.name, rule.function)
     numbers = (False,) * rule.arity
@@ -63,11 +63,11 @@ def _floor(x: float) -> float:
     return x // 1.0 if x - x == 0.0 else x
 
 
-_QUICKER: dict[str, Callable[..., float]] = {"floor": _floor, "absolute": math.fabs}  # than what rules have
+_QUICKER: dict[str, Callable[..., float]] = {"floor": _floor, "absolute": math.fabs}  # than the rules
 
 
 def evaluate_few(rule: ScalarRule, args: Sequence[Value], active: Sequence[int]) -> Any:
-    """What `float_loop` gives for the elements of plain arrays of one length and floats; None where it has nothing."""
+    """The result of `float_loop` for plain arrays of equal length and floats; None if it does not apply."""
     given = [as_list(x) if x.__class__ is np.ndarray else x for x in args]
     n = 0
     for x in given:
@@ -81,7 +81,7 @@ def evaluate_few(rule: ScalarRule, args: Sequence[Value], active: Sequence[int])
 
 
 def as_list(x: np.ndarray) -> list[float] | None:
-    """The elements of an array of one axis, if they are a few real numbers."""
+    """The elements of a one-dimensional array, if they are few real numbers."""
     if x.ndim != 1 or not 0 < len(x) <= FEW:
         return None
     if x.dtype is not FLOAT:
@@ -93,15 +93,15 @@ def as_list(x: np.ndarray) -> list[float] | None:
 
 
 class FormulaWriter(ast.NodeTransformer):
-    """Writes the source of a function, with what it names in `scope`."""
+    """Writes the source of a function; `scope` holds its global names."""
 
     def __init__(self, key: LoopKey, can_raise: bool = False) -> None:
         assert key.rule.body is not None
         self.key, self.can_raise = key, can_raise
-        self.body: Any = key.rule.body  # that is being read
+        self.body: Any = key.rule.body  # the body being read
         self.parameters = self.body.parameters[1:]
-        self.names = {name: name for name in self.body.parameters}  # by the names of that body, those that are written
-        self.counts = {*getattr(self.body, "whole", ())}  # names that depend on whole numbers alone
+        self.names = {name: name for name in self.body.parameters}  # names in the body -> written names
+        self.counts = {*getattr(self.body, "whole", ())}  # names that depend only on integers
         self.scope: dict[str, Any] = {"_ERRORS": ARITHMETIC_ERRORS}
         self.lines: list[tuple[str, ast.expr]] = []
         self.inlined = 0  # formulas
@@ -144,7 +144,7 @@ class FormulaWriter(ast.NodeTransformer):
         return ["    try:", *(f"        {line}" for line in lines), "    except _ERRORS:", "        return None"]
 
     def _tests(self) -> list[ast.expr]:
-        """What has to hold: the conditions, and that no case of a sum does."""
+        """The tests: the conditions hold, and no special case of a sum does."""
         found = {ast.unparse(test): test for test in map(self._condition, self.key.conditions)}
         for text in self._cases():
             case = self._rewrite(ast.parse(text, mode="eval").body)
@@ -154,7 +154,8 @@ class FormulaWriter(ast.NodeTransformer):
         return [*found.values()]
 
     def _cases(self) -> list[str]:
-        """The conditions of the cases of a sum, which are left to the general way; a value for others has its cases."""
+        """The conditions of special cases of a sum, which the general path handles; a list of values includes its
+        cases."""
         cases = getattr(self.key.rule.body, "cases", ()) if self.key.sums and not self.can_raise else ()
         return [*dict(cases)]
 
@@ -165,7 +166,7 @@ class FormulaWriter(ast.NodeTransformer):
 
     # ---- bodies, as they are on floats -------------------------------------------------------------------------------
     def _read(self) -> tuple[str, dict[int, str]]:
-        """Read the lines that are needed; returns the texts of the value and of the partials that are wanted."""
+        """Read the lines that are needed; returns the texts of the value and of the needed partials."""
         rule, value = self.key.rule, len(self.parameters)
         wanted = [k for k, is_active in enumerate(self.key.active) if is_active]
         if hasattr(rule, "formula"):
@@ -177,17 +178,17 @@ class FormulaWriter(ast.NodeTransformer):
         return z, self._expand(wanted, "")
 
     def value_of(self, rule: ScalarRule) -> Callable[..., Any]:
-        """What gives the value of a rule."""
+        """The function for the value of a rule."""
         return _on_floats(rule)
 
     def add_line(self, name: str, expression: ast.expr) -> None:
-        """A line behind the others."""
+        """Append a line."""
         if names_in(expression) & self.varying:
             self.varying.add(name)
         self.lines.append((name, expression))
 
     def _expand(self, results: Sequence[int], prefix: str, cases: int = 0) -> dict[int, str]:
-        """Write the lines that results of the body need; returns the texts of these, without so many cases."""
+        """Write the lines that results of the body need; returns their texts, without `cases` special cases."""
         slices = {}
         for k in results:
             assignments, result = self.body.slice(k)
@@ -208,7 +209,8 @@ class FormulaWriter(ast.NodeTransformer):
         return ast.fix_missing_locations(self.visit(copy.deepcopy(expression)))
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """A selection is a conditional expression, a formula its lines; rules do not look at their arguments."""
+        """Turn a selection into a conditional expression, inline a formula, and call rules without inspecting
+        arguments."""
         called = self.body.resolve(node.func)
         args = [self.visit(x) for x in node.args]
         if getattr(called, "is_select", False):
@@ -225,7 +227,8 @@ class FormulaWriter(ast.NodeTransformer):
         return ast.IfExp(*args)
 
     def name_function(self, rule: ScalarRule, args: Sequence[ast.expr], is_of_counts: bool) -> tuple[str, Function]:
-        """What evaluates a rule, and its name; values of data are remembered, which are the same in the next call."""
+        """The name of the function that evaluates a rule, and the function; values of data are cached for the next
+        call."""
         function = _on_floats(rule)
         if is_of_counts:
             return f"_call_{rule.name}_of_counts", functools.lru_cache(KEPT)(function)
@@ -249,7 +252,7 @@ class FormulaWriter(ast.NodeTransformer):
         return ast.parse(text, mode="eval").body
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """As it is written; a constant is looked up once."""
+        """Use the written name; constants are looked up once."""
         if node.id in self.names:
             return ast.Name(self.names[node.id], ast.Load())
         return self._constant(node)
@@ -272,7 +275,7 @@ class _Renamed(ast.NodeTransformer):
         self.names = names
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """By its name in the body."""
+        """Use the name in the body."""
         return ast.Name(self.names.get(node.id, node.id), ast.Load())
 
 

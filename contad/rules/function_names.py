@@ -1,4 +1,4 @@
-"""What a function names: globals, captured values and attributes; and a copy of it with other ones."""
+"""The names in a function: globals, captured values and attributes; and copies of it with other values."""
 
 import dis
 from collections.abc import Callable, Mapping
@@ -20,13 +20,13 @@ def global_names(code: CodeType) -> set[str]:
 
 @weak_cache
 def looked_up(code: CodeType) -> frozenset[str]:
-    """Those of them that are looked up among globals and builtins: `math` of math.exp, and no `exp`."""
+    """The names among these that are looked up in globals and builtins: `math` in math.exp, but not `exp`."""
     steps = (step for inner in codes_of(code) for step in dis.get_instructions(inner))
     return frozenset(step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
 
 
 def captured_values(f: FunctionType) -> dict[str, Any]:
-    """What the captured names of a function stand for now; those that are not bound yet are left out."""
+    """The current values of the captured names of a function; unbound ones are left out."""
     found = {}
     for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
         try:
@@ -37,7 +37,7 @@ def captured_values(f: FunctionType) -> dict[str, Any]:
 
 
 def named_values(f: FunctionType) -> dict[str, Any]:
-    """What the global and captured names of a function stand for now."""
+    """The current values of the global and captured names of a function."""
     own = f.__globals__
     return {name: own[name] for name in sorted(looked_up(f.__code__) & own.keys())} | captured_values(f)
 
@@ -52,7 +52,7 @@ def copy_under(f: FunctionType, names: dict[str, Any], code: CodeType | None = N
 
 
 def bind_captured(copy: FunctionType, values: Mapping[str, Any], translate: Callable[[Any], Any]) -> None:
-    """Bind the captured names of a copy to what `translate` makes of the values."""
+    """Bind the captured names of a copy to the translated values."""
     for name, cell in zip(copy.__code__.co_freevars, copy.__closure__ or (), strict=True):
         if name in values:
             cell.cell_contents = translate(values[name])

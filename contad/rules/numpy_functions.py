@@ -77,7 +77,7 @@ def moves(function: Function, *data: int | str, parameters: str = "") -> None:
 
     def implementation(*args: Nested, **kwargs: Option) -> Value:
         if is_first and not kwargs and isinstance(args[0], Array) and _COUNTS.issuperset(map(type, args[1:])):
-            first, *rest = args  # of which nobody can change the rest
+            first, *rest = args  # nobody can change the rest
             first._owner.check_usable(name)
             return first._move((lambda a: function(a, *rest)) if rest else function)
         refuse_out(function, kwargs)
@@ -95,7 +95,7 @@ def moves(function: Function, *data: int | str, parameters: str = "") -> None:
             merged = {key: values.get(key, others.get(key)) for key in given}
             by_position = [x for key, x in merged.items() if isinstance(key, int)]
             by_name = {key: x for key, x in merged.items() if isinstance(key, str)}
-            if names:  # positionally where they were, because NumPy calls some of them by position only
+            if names:  # keep positional arguments positional, because NumPy has some positional-only ones
                 by_position = [by_name.pop(name) for name in names[: len(args)]]
             return function(*by_position, **by_name)
 
@@ -136,10 +136,10 @@ def constant(*functions: Function) -> None:
 def implements(*functions: Function, layout: str = "asked") -> Callable[[Function], Function]:
     """Declare a function with NumPy's signature, written with other entries, to stand for NumPy functions.
 
-    On the memory order of a result it depends what later views of it share. `layout` tells how the function gets
-    NumPy's where an operand is not in C order: "asked", NumPy's function is called on the primals and the result laid
-    out as what it gives; "asked on corners", the same on two elements along each axis (where a function needs no
-    more); "own", the function has it by itself. A test holds every function to it.
+    The memory order of a result decides what later views of it share. `layout` says how the function gets NumPy's order
+    if an operand is not in C order. "asked": call NumPy's function on the primals and copy the order of its result.
+    "asked on corners": the same with two elements along each axis, if that suffices. "own": the function produces that
+    order by itself. A test checks every function.
     """
 
     def declare(implementation: Function) -> Function:
@@ -175,9 +175,9 @@ def _arrays_in(args: tuple[Nested, ...]) -> list[ArrayValue]:
 
 
 def _evaluate(function: Function, args: Sequence[Nested], options: Options, on_corners: bool) -> Value:
-    """What NumPy's function gives; None where it refuses what was taken here."""
+    """The result of NumPy's function; None if NumPy refuses arguments that contad accepts."""
     if on_corners:
-        with contextlib.suppress(ValueError, IndexError):  # of an array that is no operand, but says what to do
+        with contextlib.suppress(ValueError, IndexError):  # an array that is not an operand, but controls the operation
             return function(*map_leaves(_corner, args), **options)
     with contextlib.suppress(ValueError, IndexError, TypeError):
         return function(*map_numbers(peek, args), **map_numbers(peek, options))
@@ -190,15 +190,15 @@ def _corner(x: Value) -> Nested:
 
 
 def _laid_out(z: Value, expected: Value, arguments: set[int]) -> Value:
-    """z, or the arrays in it, in the memory order of what NumPy gives; views of arguments stay what they are."""
+    """z, or the arrays in it, in the memory order of NumPy's result; views of arguments are left unchanged."""
     tree, wanted = flatten(z), flatten(expected).leaves
-    if len(wanted) != len(tree.leaves):  # NumPy refuses what was taken here
+    if len(wanted) != len(tree.leaves):  # NumPy refuses arguments that contad accepts
         return z
     return tree.unflatten([_in_order(x, y, arguments) for x, y in zip(tree.leaves, wanted, strict=True)])
 
 
 def _in_order(z: Value, expected: Value, arguments: set[int]) -> Value:
-    """A leaf of it."""
+    """The same for one leaf."""
     if not isinstance(z, (np.ndarray, Array)) or z.ndim < 2 or id(root_of(z)) in arguments:
         return z
     if not isinstance(expected, np.ndarray) or expected.ndim != z.ndim:
@@ -210,7 +210,7 @@ def _in_order(z: Value, expected: Value, arguments: set[int]) -> Value:
 
 
 def refuse(function: Function, remedy: str | Callable[..., str]) -> None:
-    """Declare that a function is not supported on variables, and what to do instead, which may depend on arguments."""
+    """Declare that a function is not supported on variables, with a remedy, which may depend on the arguments."""
 
     def implementation(*args: Nested, **kwargs: Option) -> Value:
         advice = remedy if isinstance(remedy, str) else remedy(*args, **kwargs)
@@ -220,7 +220,7 @@ def refuse(function: Function, remedy: str | Callable[..., str]) -> None:
 
 
 def refuse_out(function: Function, options: Options) -> None:
-    """Refuse out=, and drop it where it is None."""
+    """Refuse out=, and drop it if it is None."""
     if options.pop("out", None) is not None:
         raise UnsupportedError(
             f"{find_exported_name(function)}: out= is not supported on variables; assign the result: x[...] = ..."
@@ -263,7 +263,7 @@ def array_function(
         name = find_exported_name(function)
         rule = f"write one with @contad.array_rule(numpy={name})"
         if _gives_complex(function, args, kwargs):
-            rule = f"its result is complex: write a rule for what is made of it, if that is real, as np.abs({name}(x))"
+            rule = f"its result is complex: write a rule for a real function of it, such as np.abs({name}(x))"
         raise UnsupportedError(
             f"{name}: contad has no derivative rule for this function; {rule}, or use contad.value_of(x) where a "
             "constant is meant"

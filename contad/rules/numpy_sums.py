@@ -1,7 +1,7 @@
 """Sums of formulas over arrays by NumPy: Python functions that evaluate each line of value and partials once.
 
-They are for more elements than `contad.rules.float_loops` goes through in the time of a few calls of NumPy. Lines that
-depend on numbers alone are arithmetic of floats here, too, and None says that something is unusual.
+They are for arrays with too many elements for `contad.rules.float_loops`. Lines that depend only on numbers use float
+arithmetic here, too, and None means that something is unusual.
 """
 
 import ast
@@ -24,7 +24,7 @@ _SELECT = "_select"
 def numpy_sum(key: LoopKey) -> Callable[..., Any]:
     """The function of the arguments: floats, and arrays of one axis and length.
 
-    It gives the sum; behind it the partials in a tuple: arrays, and their sums by the numbers.
+    It returns the sum, followed by a tuple of partials: arrays, or their sums for number arguments.
 
     >>> from contad.distributions.real_line import normal_log_density
     >>> key = LoopKey(normal_log_density, (True, False, False), (False, True, False), ("p_2 > 0.0",), True)
@@ -41,7 +41,7 @@ def _on_arrays(rule: ScalarRule) -> Function:
 
 
 def _remember_values(rule: ScalarRule) -> Function:
-    """A rule of data: the numbers are the same in the next call."""
+    """A rule applied to data, with cached values, since the numbers are the same in the next call."""
     if isinstance(_on_arrays(rule), np.ufunc):
         return _on_arrays(rule)
     known = functools.lru_cache(KEPT)(rule.function)
@@ -56,7 +56,7 @@ def _remember_values(rule: ScalarRule) -> Function:
 
 
 class _ArrayWriter(FormulaWriter):
-    """Writes lines that depend on arrays for NumPy, and all others as they are on floats."""
+    """Writes lines that depend on arrays for NumPy, and all others for floats."""
 
     def _write(self) -> list[str]:
         self.scope |= {
@@ -93,15 +93,15 @@ class _ArrayWriter(FormulaWriter):
         return self._guard([*once, head, *(f"    {line}" for line in each), f"return _total, ({slopes})"])
 
     def value_of(self, rule: ScalarRule) -> Function:
-        """What gives the value of a rule."""
+        """The function for the value of a rule."""
         return _on_arrays(rule)
 
     def select(self, args: Sequence[ast.expr]) -> ast.expr:
-        """Elements of both, where they are arrays."""
+        """A selection of elements if the operands are arrays."""
         return ast.Call(ast.Name(_SELECT, ast.Load()), [*args], []) if self._vary(args) else super().select(args)
 
     def name_function(self, rule: ScalarRule, args: Sequence[ast.expr], is_of_counts: bool) -> tuple[str, Function]:
-        """What evaluates a rule on arrays, if one of its arguments is one."""
+        """The name and the function that evaluates a rule on arrays, if one of its arguments is an array."""
         if not self._vary(args):
             return super().name_function(rule, args, is_of_counts)
         if is_of_counts:

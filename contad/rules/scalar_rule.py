@@ -1,7 +1,7 @@
 """Derivative rules and their registry.
 
-A rule is a value function and a pure, straight-line body that gives its partial derivatives. It is written once; every
-engine, the NumPy dispatch, forward mode and the documentation table read it from here.
+A rule is a value function and a pure, straight-line body that returns its partial derivatives. It is written once;
+every engine, the NumPy dispatch, forward mode and the documentation table use it.
 """
 
 import inspect
@@ -25,27 +25,27 @@ from contad.variables.dtypes import FLOAT
 from contad.variables.number import Carrier, Number, as_float, is_real, peek, route, scale, stands_for_float
 from contad.variables.open_types import ArrayValue, Function, Owner, Real, Value
 
-_MISSING: Any = object()  # an argument that is not given
+_MISSING: Any = object()  # a missing argument
 SEQUENCES = (list, tuple, str, bytes)
 
 _rules: dict[str, "ScalarRule"] = {}
-_unlisted: dict[str, "ScalarRule"] = {}  # those that `rules` does not give, and `rule` does
+_unlisted: dict[str, "ScalarRule"] = {}  # rules that `rule` finds and `rules` does not list
 _by_ufunc: dict[Any, "ScalarRule"] = {}
 _by_scipy_name: dict[str, "ScalarRule"] = {}
 
 
 class ScalarRule(Capturing):
-    """One scalar operation: its value, its partials, and the implementations that engines have made of it.
+    """One scalar operation: its value, its partials, and the implementations that engines have made from it.
 
     Calling it accepts floats, variables, duals, NumPy arrays (elementwise), and nested lists, tuples and dicts of
     these.
     """
 
-    twin: Any = None  # takes its place at a kink where a gradient is differentiated: see `contad.ops.kinks`
+    twin: Any = None  # replaces it at a kink if a gradient is differentiated: see `contad.ops.kinks`
     is_at_kink: Any = None  # whether arguments (and options) are there
-    pole_twin: Any = None  # takes its place at a pole: see `contad.ops.poles`, which makes it
-    find_pole_twin: Any = None  # by arguments; None where they are at no pole
-    along: Function | None = None  # of a twin: its tangent from (values, tangents), without partials
+    pole_twin: Any = None  # replaces it at a pole; made by `contad.ops.poles`
+    find_pole_twin: Any = None  # arguments -> twin, or None if they are not at a pole
+    along: Function | None = None  # for a twin: its tangent from (values, tangents), without partials
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class ScalarRule(Capturing):
         self.array = array
         self._array_form: ArrayFunction | None = None
         self.body: RuleBody | None = None
-        # class of the first (second) argument -> implementation that is called as (x, y) (as (y, x) when reflected)
+        # class of the first (second) argument -> implementation, called as (x, y), reflected as (y, x)
         self.methods: dict[type, Function] = {float: self.evaluate}
         self.reflected: dict[type, Function] = {}
 
@@ -87,7 +87,7 @@ class ScalarRule(Capturing):
     def partials(self, body: Function) -> Function:
         """Declare the partial derivatives: `body(z, x, ...)` returns one number per argument (no tuple for one)."""
         self.body = RuleBody(body, self.arity)
-        self.methods, self.reflected = {float: self.evaluate}, {}  # engines have compiled an earlier body into theirs
+        self.methods, self.reflected = {float: self.evaluate}, {}  # earlier fast implementations go
         return body
 
     def partial(self, k: int) -> Function:
@@ -99,28 +99,28 @@ class ScalarRule(Capturing):
     def array_partial(self, k: int, warns: bool = False) -> Function:
         """The partial with respect to argument k as a function of (z, *arguments) on arrays and floats.
 
-        The result is a float where the partial is one number. One that `warns` is evaluated under the caller's
-        np.errstate.
+        The result is a float if the partial is one number. With `warns` it is evaluated under the caller's np.errstate.
         """
         self.partial(k)
         assert self.body is not None
         return self.body.array_partial(k, warns)
 
     def partials_of_few(self, args: Sequence[Value], active: Sequence[int]) -> Sequence[Sequence[float]] | None:
-        """The partials by some arguments at a few elements of arrays, and floats, where that is quicker; else None."""
+        """The partials for some arguments, at few array elements and floats, if that is quicker; otherwise None."""
         return None
 
     def product(self, k: int) -> Callable[[Value, Value], Value]:
-        """How an adjoint or a tangent, a number or an array, is multiplied by the partial of argument k."""
+        """The function that multiplies an adjoint or a tangent, a number or an array, by the partial of argument k."""
         return route if self.body is not None and self.body.routes(k) else scale
 
     def push_product(self, k: int) -> Callable[[Value, Value], Value]:
-        """How a tangent is multiplied by it, where that is another way."""
+        """The same for a tangent, which may differ."""
         return self.product(k)
 
     # ---- evaluation --------------------------------------------------------------------------------------------------
     def evaluate(self, *args: Value) -> Real:
-        """The value at plain numbers, with NumPy's results where Python would raise; on others, the operation."""
+        """The value at plain numbers, with NumPy's results where Python would raise; for other arguments, the
+        operation."""
         for x in args:
             if x.__class__ is not float:
                 return self.general(args)
@@ -134,25 +134,25 @@ class ScalarRule(Capturing):
         return value if value.__class__ is float else operand(self.name, "its value", value)
 
     def raise_as_numpy(self, args: Sequence[Value]) -> None:
-        """Raise FloatingPointError at plain numbers where np.errstate asks for that; Python's errors are no others."""
+        """Raise FloatingPointError at plain numbers if np.errstate asks for it, and turn Python's errors into it."""
         ufunc = self.ufuncs[0] if self.ufuncs and not isinstance(self.ufuncs[0], str) else None
         if ufunc is not None and "raise" in np.geterr().values() and all(x.__class__ is float for x in args):
             ufunc(*args)
 
     def _raise_if_it_failed(self, args: Sequence[Value]) -> None:
-        """As `raise_as_numpy`, where Python's function gives an error: as the methods do that levels make for speed."""
+        """Like `raise_as_numpy`, but only if Python's function raises, like the fast methods that levels make."""
         try:
             self.function(*args)
         except ARITHMETIC_ERRORS:
             self.raise_as_numpy(args)
 
     def array_value(self, *args: Value, out: ArrayValue | None = None) -> ArrayValue:
-        """The value at float64 arrays and floats, elementwise, as a float64 array: `out`, where it is given."""
+        """The value at float64 arrays and floats, elementwise, as a float64 array (`out`, if given)."""
         with np.errstate(all="ignore"):
             return self.array_values(*args, out=out)
 
     def array_values(self, *args: Value, out: ArrayValue | None = None) -> ArrayValue:
-        """As `array_value`, under the caller's np.errstate."""
+        """Like `array_value`, under the caller's np.errstate."""
         if self._array_form is None:
             self._array_form = array_form(self.evaluate, self.arity, self.array, self.ufuncs)
         return self._array_form(*args, out=out)
@@ -207,15 +207,15 @@ class ScalarRule(Capturing):
         return self.evaluate(*(operand(self.name, n, x) for x, n in zip(args, self.argument_names, strict=True)))
 
     def has_twin(self) -> bool:
-        """Whether something takes its place at some arguments, where a gradient is differentiated."""
+        """Whether a twin replaces it at some arguments if a gradient is differentiated."""
         return self.twin is not None or self.may_have_pole()
 
     def may_have_pole(self) -> bool:
-        """Whether a partial may be infinite at finite arguments, but for an overflow."""
+        """Whether a partial may be infinite at finite arguments, except for overflow."""
         return self.body is not None and self.body.may_have_pole and self.name not in WITHOUT_POLES
 
     def find_twin(self, args: Sequence[Value]) -> Any:
-        """What takes its place at these arguments, if they carry an outer derivative and are at a kink or a pole."""
+        """The twin for these arguments, if they carry an outer derivative and are at a kink or a pole."""
         if not any(map(is_nested, args)):
             return None
         if self.twin is not None and self.is_at_kink(args):
@@ -231,7 +231,7 @@ class ScalarRule(Capturing):
         return self.general(args)
 
     def operate(self, x: Value, y: Value) -> Value:
-        """The operation for operator methods of numbers: by the method of an array on the other side, if any."""
+        """The operation for operator methods of numbers; an array on the other side handles it if there is one."""
         if isinstance(y, Array):
             method = self.reflected.get(y.__class__)
             if method is not None:
@@ -246,24 +246,25 @@ class ScalarRule(Capturing):
         """`general` for operator methods: leaves operands that are not numbers or arrays to the other operand."""
         if isinstance(x, Array) or isinstance(y, Array):
             x, y = list_operands((x, y))
-        operands = (Carrier, np.ndarray, complex, np.complexfloating)  # complex ones are refused by name
+        operands = (Carrier, np.ndarray, complex, np.complexfloating)  # complex numbers are refused by name
         if all(isinstance(a, operands) or is_real(a) for a in (x, y)):
             return self.general((x, y))
         if any(isinstance(a, SEQUENCES) for a in (x, y)):
             return self._operate_on_sequence(x, y)
-        if isinstance(x, Rational) or isinstance(y, Rational):  # a fraction, which becomes a float beside one
+        if isinstance(x, Rational) or isinstance(y, Rational):  # a fraction becomes a float next to a float
             return self.operate_slowly(*(float(a) if isinstance(a, Rational) else a for a in (x, y)))
-        # of SciPy, which leaves the operation too; sparse matrices of variables know what to do
+        # SciPy's also decline; sparse matrices of variables handle it
         if any(hasattr(a, "tocsr") and getattr(a, "__array_ufunc__", a) is not None for a in (x, y)):
             raise UnsupportedError(
-                f"{self.name}: a sparse matrix beside a variable is not supported; write S @ x for a product, "
+                f"{self.name}: an operation of a sparse matrix and a variable is not supported; write S @ x for a "
+                "product, "
                 "c * (S @ x) for a multiple of it, and contad.scipy.sparse.csr_array((c * S.data, S.indices, "
                 "S.indptr), shape=S.shape) for a matrix of variables"
             )
         return NotImplemented
 
     def _operate_on_sequence(self, x: Value, y: Value) -> Value:
-        """A list or tuple beside a number of NumPy's is an array; Python would repeat it, and ask for a count."""
+        """Treat a list or tuple next to a NumPy number as an array; Python would try to repeat it."""
         number, sequence = (y, x) if isinstance(x, SEQUENCES) else (x, y)
         if isinstance(number, Carrier):
             if isinstance(sequence, (list, tuple)) and not number.is_float and self.operator != "mul":
@@ -282,7 +283,7 @@ class ScalarRule(Capturing):
                     self.reflected[cls] = reflected
 
     def _elementwise(self, args: tuple[Value, ...]) -> ArrayValue:
-        # object arrays among arrays of variables are taken over by the level of the latter
+        # the level of an array of variables handles object arrays among its operands
         owner = owner_of(self.name, numbers_in(args))
         if owner is not None:
             for name, x in zip(self.argument_names, args, strict=True):
@@ -351,10 +352,10 @@ def scalar_rule(
     ufunc     the NumPy ufunc (or a tuple of them, or a name such as "scipy.special.expit") that dispatches here
     math      the function of the module math that means the same in Numba functions
     operator  the operator method it implements: "add" for `__add__` and `__radd__`
-    core      for contad.ops: its body uses operators and core rules only, so it is compiled into the reverse sweep
+    core      for contad.ops: its body uses only operators and core rules, so it is compiled into the reverse sweep
     points    interior points, neither zero nor symmetric, at which generic tests exercise the rule
-    array     the value on float64 arrays and floats, where it is not that of the first ufunc; without either, arrays
-              are evaluated element by element
+    array     the value on float64 arrays and floats, if it is not that of the first ufunc; without either, arrays are
+              evaluated element by element
 
     Raises RuleError if the name or the ufunc is taken by another rule.
 
@@ -371,7 +372,7 @@ def scalar_rule(
     def declare(function: Function) -> ScalarRule:
         if not hasattr(function, "__code__"):
             raise RuleError(f"scalar_rule: expected a Python function, got {type(function).__name__}")
-        # the sweep is compiled from contad's own rules; the value of any other may be anything that Python makes
+        # the sweep is compiled from contad's own rules; the value of another rule may be any Python object
         own = function.__module__.startswith("contad.ops.")
         rule = ScalarRule(function, ufunc, operator, core and own, points, array, math)
         if rule.arity == 0 or function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
@@ -394,7 +395,7 @@ def scalar_rule(
             if taken is not None and taken is not old:
                 raise RuleError(f"scalar_rule: {rule.name}: the ufunc {u} already dispatches to {taken.name}")
             places.append((table, key))
-        for table in (_by_ufunc, _by_scipy_name):  # a cell that is run again may name other ufuncs than before
+        for table in (_by_ufunc, _by_scipy_name):  # a notebook cell that runs again may name other ufuncs than before
             for key in [key for key, found in table.items() if found is old]:
                 del table[key]
         for table, key in places:
@@ -428,12 +429,12 @@ def rule(name: str) -> ScalarRule:
 
 
 def list_unlisted() -> Iterator[ScalarRule]:
-    """The rules that are found by their names alone."""
+    """The rules that are found only by name."""
     return iter(tuple(_unlisted.values()))
 
 
 def add_unlisted(rule: ScalarRule) -> None:
-    """Let a rule be found by its name alone; RuleError if a rule of another module has it."""
+    """Let a rule be found only by name; RuleError if a rule of another module has that name."""
     old = _unlisted.get(rule.name, _rules.get(rule.name))
     if old is not None and old.__module__ != rule.__module__:
         raise RuleError(f"scalar_rule: the name {rule.name!r} is taken by {old.__module__}.{old.name}")
@@ -445,7 +446,7 @@ def rule_of_ufunc(ufunc: np.ufunc) -> ScalarRule | None:
     found = _by_ufunc.get(ufunc)
     if found is None:
         special: ModuleType | None = sys.modules.get("scipy.special")
-        # by export, because a SciPy ufunc may carry another name than the one it is exported under
+        # by exported name, because a SciPy ufunc may carry another name
         for name, candidate in _by_scipy_name.items():
             if getattr(special, name, None) is ufunc:
                 found = _by_ufunc[ufunc] = candidate

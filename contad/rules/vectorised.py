@@ -1,7 +1,7 @@
 """Rules on arrays: bodies rewritten for arrays, and values element by element.
 
-A body is written for one number at a time. Its syntax tree becomes one for arrays by rewriting what Python asks a
-single truth value for (`and`, `or`, `not`, chained comparisons), and conditions that stand where numbers are meant.
+A body is written for one number at a time. To run it on arrays, its syntax tree is rewritten where Python needs a
+single truth value (`and`, `or`, `not`, chained comparisons), and where conditions are used as numbers.
 """
 
 import ast
@@ -16,7 +16,8 @@ ArrayFunction = Callable[..., ArrayValue]
 
 # ---- bodies ----------------------------------------------------------------------------------------------------------
 def number(condition: Value) -> Value:
-    """Conditions as the numbers 1.0 and 0.0, because sums and differences of booleans are no numbers in NumPy."""
+    """Conditions as the numbers 1.0 and 0.0, because NumPy does not treat sums and differences of booleans as
+    numbers."""
     return np.where(condition, 1.0, 0.0)
 
 
@@ -30,7 +31,7 @@ def either(x: Value, y: Value) -> Value:
     return np.where(x, x, y)
 
 
-# what the rewritten source calls, by the names it uses
+# the global names of the rewritten source
 REWRITTEN = {
     "_number": number,
     "_both": both,
@@ -55,7 +56,7 @@ class Vectoriser:
         return f"{name} = {ast.unparse(self.rewritten(value))}"
 
     def number(self, expression: ast.expr) -> ast.expr:
-        """The expression for arrays, where a number is meant."""
+        """The expression for arrays, used as a number."""
         rewritten = self.rewritten(expression)
         return _call("_number", rewritten) if self.is_condition(expression) else rewritten
 
@@ -74,7 +75,7 @@ class Vectoriser:
         return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
     def rewritten(self, node: ast.expr) -> ast.expr:
-        """The expression for arrays: a condition stays one."""
+        """The expression for arrays; conditions stay conditions."""
         if isinstance(node, ast.BoolOp):
             conditions = self.is_condition(node)
             words = ("_and", "_both") if isinstance(node.op, ast.And) else ("_or", "_either")
@@ -111,7 +112,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 def by_element(function: Function, arity: int) -> ArrayFunction:
-    """A function of floats as one of arrays, with float64 results."""
+    """Turn a function of floats into one of arrays, with float64 results."""
     each = np.frompyfunc(function, arity, 1)
 
     def form(*args: Value) -> ArrayValue:
@@ -122,7 +123,7 @@ def by_element(function: Function, arity: int) -> ArrayFunction:
 
 
 def mend(z: Value, wrong: np.ndarray, function: Callable[..., float], *args: Value) -> ArrayValue:
-    """z with its elements where `wrong` holds replaced by a function of floats at the elements of args there."""
+    """z with the elements where `wrong` holds replaced by a function of floats of the same elements of args."""
     z = np.asarray(z)
     if wrong.any():
         z = z.copy()

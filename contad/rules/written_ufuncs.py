@@ -1,4 +1,4 @@
-"""SciPy's ufuncs that are written with rules: functions of variables that stand for them, by SciPy's names."""
+"""Replacements of SciPy's ufuncs for variables, written with rules, under SciPy's names."""
 
 import sys
 from collections.abc import Callable
@@ -12,10 +12,9 @@ _by_ufunc: dict[np.ufunc, Function | None] = {}
 
 
 def stands_for(*ufuncs: str | np.ufunc) -> Callable[[Function], Function]:
-    """Declare a function of numbers and arrays, with a ufunc's arguments, to stand for ufuncs.
+    """Declare that a function of numbers and arrays, with a ufunc's arguments, replaces ufuncs on variables.
 
-    Those of scipy.special go by name; a name that begins with an underscore is that of a ufunc that a function of
-    SciPy's calls.
+    Ufuncs of scipy.special are given by name; a name with a leading underscore is a ufunc that a SciPy function calls.
     """
 
     def declare(function: Function) -> Function:
@@ -35,7 +34,7 @@ def written_functions() -> dict[str, Function]:
 
 
 def written_for(ufunc: np.ufunc) -> Function | None:
-    """The function that stands for a ufunc of SciPy, if any; SciPy is not imported for the look-up."""
+    """The replacement of a SciPy ufunc, if any; SciPy is not imported for the look-up."""
     if ufunc not in _by_ufunc:
         modules = [sys.modules.get("scipy.special"), sys.modules.get("scipy.special._ufuncs")]
         names = (n for n in _by_name if any(getattr(module, n, None) is ufunc for module in modules))

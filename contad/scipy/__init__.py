@@ -1,16 +1,16 @@
-"""Mirrors of SciPy's modules, for the functions that cannot be intercepted: SciPy's names, on variables too.
+"""Mirrors of SciPy's modules, because contad cannot intercept SciPy's functions: the same names, also on variables.
 
 On floats each returns what SciPy returns. There are `contad.scipy.interpolate`, `contad.scipy.linalg`,
 `contad.scipy.ndimage`, `contad.scipy.signal`, `contad.scipy.sparse`, `contad.scipy.spatial`, `contad.scipy.special` and
-`contad.scipy.stats`, and `contad.scipy.integrate` and `contad.scipy.optimize`, which call SciPy and differentiate what
-it finds.
+`contad.scipy.stats`, and `contad.scipy.integrate` and `contad.scipy.optimize`, which call SciPy and differentiate its
+results.
 """
 
 from types import ModuleType
 
 
 def __getattr__(name: str) -> ModuleType:
-    """A module is imported, and SciPy's with it, when it is first used."""
+    """Import a module, and SciPy's with it, on first use."""
     if name == "integrate":
         import contad.scipy.integrate
 

@@ -20,8 +20,8 @@ _OUTSIDE = {"logpdf": "-inf", "logpmf": "-inf", "pdf": "0", "pmf": "0"}
 ORDER = ("cdf", "sf", "logcdf", "logsf", "ppf", "isf")
 QUANTILE = 0.3
 
-# by the name: the support, the parameters, the arguments of an example, and the results: of the logarithm of the
-# density or mass, of the density or mass, and of what there is in ORDER, the last two at QUANTILE in the place of x
+# by name: the support, the parameters, the arguments of an example, and its results: the logarithm of the density or
+# mass, the density or mass, and the functions in ORDER, the last two at QUANTILE instead of x
 SHOWN: dict[str, tuple[str, ...]] = {
     "norm": (
         "every x", "scale > 0", "0.3, 0.5, 2.0",
@@ -224,7 +224,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
 
 
 class Described:
-    """A distribution, its log density a formula of arguments that are expressions of SciPy's."""
+    """A distribution whose log density is a formula of arguments that are expressions in SciPy's."""
 
     def __init__(self, name: str, density: Formula, at: str, scaled: bool = False) -> None:
         """`scaled` says that the logarithm of the scale is subtracted."""

@@ -29,17 +29,17 @@ def eigh(
     """Eigenvalues and eigenvectors of a symmetric matrix, or of a v = w b v with a positive definite b.
 
         a v = v diag(w),     a_bar = v (diag(w_bar) + f (v^T v_bar)) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j;
-        the triangle that is read has the sum of both, and the other zeros; so has b_bar
+        the triangle that is read has the sum of both, and the other zeros; so does b_bar
 
-    Of type 2 they are those of a b v = w v, of type 3 those of b a v = w v. With b = l l^T and eigenvectors y of
-    l^-1 a l^-T (of l^T a l for types 2 and 3) v = l^-T y (l y for type 3). Vectors of equal eigenvalues have the
-    derivative nan. subset_by_index keeps those from a first to a last position; on variables all are found, and a
-    vector may have the other sign than SciPy gives it.
+    Type 2 is a b v = w v, and type 3 is b a v = w v. With b = l l^T and eigenvectors y of l^-1 a l^-T (of l^T a l for
+    types 2 and 3), v = l^-T y (l y for type 3). Vectors of equal eigenvalues have the derivative nan. subset_by_index
+    keeps those from a first to a last position. On variables all are computed, and a vector may have the opposite sign
+    of SciPy's.
 
     Shapes:  a, b (..., n, n) -> w (..., n), v (..., n, n).
     Domain:  every symmetric a, every positive definite b.
-    Raises:  LinAlgError if b is not positive definite, ValueError for shapes and what is not finite, UnsupportedError
-             for subset_by_value.
+    Raises:  LinAlgError if b is not positive definite, ValueError for wrong shapes and values that are not finite,
+             UnsupportedError for subset_by_value.
     Cost:    O(n^3), and so is the sweep.
     Ref:     Giles (2008), section 2.3.3 (the symmetric case).
 
@@ -67,7 +67,7 @@ def _solve_generalised(a: ArrayValue, b: ArrayValue, lower: bool, type: int) -> 
     """All eigenvalues and eigenvectors of a v = w b v, of a b v = w v or of b a v = w v."""
     c = cholesky_factor(b if lower else in_c_order(transposed_of(b)))
     solved, whole = triangular_factors.solve_triangular, symmetrise(a, not lower)
-    triangle = "L" if lower else "U"  # vectors have LAPACK's signs
+    triangle = "L" if lower else "U"  # keep LAPACK's signs of vectors
     if type == 1:
         half = solved(c, whole, lower=True)
         w, y = spectra.eigh(solved(c, transposed_of(half), lower=True), triangle)
@@ -98,15 +98,15 @@ def eigvalsh(
     overwrite_b: bool = False, type: int = 1, check_finite: bool = True, subset_by_index: Option = None,
     subset_by_value: Option = None, driver: Option = None,
 ) -> ArrayValue:  # fmt: skip
-    """The eigenvalues that `eigh` gives.
+    """The eigenvalues of `eigh`.
 
         a v = v diag(w),     a_bar = v diag(w_bar) v^T, in the triangle that is read; right for symmetric functions
-        of equal eigenvalues, whose second derivatives by hvp, hessian and the jvp of a gradient are, too, of plain
-        functions; by other ways they are nan
+        of equal eigenvalues; for plain functions so are their second derivatives by hvp, hessian and the jvp of
+        a gradient; otherwise those are nan
 
     Shapes:  a, b (..., n, n) -> (..., n).
     Domain:  every symmetric a, every positive definite b.
-    Raises:  as `eigh`.
+    Raises:  like `eigh`.
     Cost:    O(n^3), and so is the sweep.
     Ref:     Giles (2008), section 2.3.3.
 
@@ -129,11 +129,11 @@ def svd(
     a: ArrayValue, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
     check_finite: bool = True, lapack_driver: str = "gesdd",
 ) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
-    """Singular values and vectors, as `numpy.linalg.svd`.
+    """Singular values and vectors, like `numpy.linalg.svd`.
 
         a = u diag(s) v^T,
         a_bar = u ((f (u^T u_bar - u_bar^T u)) s + s (f (v^T v_bar - v_bar^T v)) + diag(s_bar)) v^T + ...,
-        f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j; what stands for the dots is in `contad.ops.spectra.singular_spectrum`
+        f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j; `contad.ops.spectra.singular_spectrum` has the omitted terms
 
     Shapes:  a (..., m, n) -> u (..., m, k), s (..., k), v^T (..., k, n) with k = min(m, n).
     Domain:  every finite a; vectors of equal singular values have the derivative nan.
@@ -184,7 +184,7 @@ def polar(a: ArrayValue, side: str = "right") -> tuple[ArrayValue, ArrayValue]:
         a_bar = u (s + y) + (1 - u u^T) u_bar p^-1; s and y: see `contad.ops.polar_factors.polar_factors`
 
     Shapes:  a (m, n) -> (m, n), (n, n), or (m, m) on the side "left".
-    Domain:  every a; where its rank is less than its rows and columns permit, the derivative is nan.
+    Domain:  every a; if it does not have full rank, the derivative is nan.
     Raises:  ValueError for the side and the shape, LinAlgError if a is not finite.
     Cost:    O(m n^2), and so is the sweep.
     Ref:     Higham (2008), sections 8.1 and 8.2.
@@ -214,17 +214,17 @@ def eigh_tridiagonal(
     d: ArrayValue, e: ArrayValue, eigvals_only: bool = False, select: str = "a", select_range: Option = None,
     check_finite: bool = True, tol: float = 0.0, lapack_driver: str = "auto",
 ) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
-    """Eigenvalues and eigenvectors of the symmetric tridiagonal matrix with diagonal d and e beside it.
+    """Eigenvalues and eigenvectors of the symmetric tridiagonal matrix with diagonal d and off-diagonal e.
 
         d_bar_k = sum_i w_bar_i v_ki^2,     e_bar_k = sum_i 2 w_bar_i v_ki v_(k+1)i, where vectors have no cotangent
 
-    select "i" keeps those at positions min to max of select_range, "v" those in (min, max]; which they are is constant.
-    On variables all vectors are found, and one that is selected may have the other sign than SciPy gives it.
+    select "i" keeps those at positions min to max of select_range, and "v" those in (min, max]; the selection is
+    constant. On variables all vectors are computed, and a selected one may have the opposite sign of SciPy's.
 
     Shapes:  d (n,), e (n - 1,) -> w (k,), v (n, k).
     Domain:  every finite d and e; vectors of equal eigenvalues have the derivative nan.
     Raises:  ValueError for a selection that is not valid, UnsupportedError for tol=.
-    Cost:    O(n^2), and so is the sweep where vectors have no cotangent, else O(n^3).
+    Cost:    O(n^2); the sweep is O(n^2) if vectors have no cotangent, otherwise O(n^3).
     Ref:     Giles (2008), section 2.3.3, on the diagonals.
 
     >>> eigh_tridiagonal(np.array([3.0, 2.0]), np.array([0.5]), eigvals_only=True).round(6)
@@ -256,13 +256,13 @@ def eigvalsh_tridiagonal(
     d: ArrayValue, e: ArrayValue, select: str = "a", select_range: Option = None, check_finite: bool = True,
     tol: float = 0.0, lapack_driver: str = "auto",
 ) -> ArrayValue:  # fmt: skip
-    """The eigenvalues that `eigh_tridiagonal` gives.
+    """The eigenvalues of `eigh_tridiagonal`.
 
         d_bar_k = sum_i w_bar_i v_ki^2,     e_bar_k = sum_i 2 w_bar_i v_ki v_(k+1)i
 
     Shapes:  d (n,), e (n - 1,) -> (k,).
     Domain:  every finite d and e.
-    Raises:  as `eigh_tridiagonal`.
+    Raises:  like `eigh_tridiagonal`.
     Cost:    O(n^2), and so is the sweep.
     Ref:     Giles (2008), section 2.3.3, on the diagonals.
 
@@ -280,14 +280,14 @@ def schur(
     a: ArrayValue, output: str = "real", lwork: Option = None, overwrite_a: bool = False, sort: Option = None,
     check_finite: bool = True,
 ) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
-    """The Schur form t and z of a matrix; one with complex eigenvalues is refused.
+    """The Schur form t and z of a matrix; complex eigenvalues are refused.
 
         a = z t z^T, z orthogonal, t upper triangular
 
     The rule is `contad.ops.schur_forms.schur_factors`.
 
     Shapes:  a (..., n, n) -> (..., n, n), (..., n, n).
-    Domain:  a with real eigenvalues; where two are equal the derivative is nan.
+    Domain:  a with real eigenvalues; if two are equal the derivative is nan.
     Raises:  UnsupportedError for complex eigenvalues, sort= and output="complex"; ValueError if a is not finite.
     Cost:    O(n^3), and so is the sweep.
     Ref:     Golub & Van Loan (2013), section 7.6.3.
@@ -307,21 +307,21 @@ def schur(
 
 # ---- subspaces -------------------------------------------------------------------------------------------------------
 def _rank(s: ArrayValue, shape: tuple[int, ...], rcond: Option) -> int:
-    """How many singular values count as not zero, which is a constant."""
+    """The number of singular values that count as nonzero, a constant."""
     values = plain(s)
     bound = np.finfo(float).eps * max(shape) if rcond is None else float(rcond)
     return int(np.sum(values > bound * np.max(values, initial=0.0)))
 
 
 def rank_above(a: ArrayValue, bound: float) -> int:
-    """How many singular values of a plain matrix are more than the bound times the largest."""
+    """The number of singular values of a plain matrix above the bound times the largest."""
     return _rank(np.linalg.svd(a, compute_uv=False), np.shape(a), bound)
 
 
 @mirror
 @over_stacks(A=2)
 def orth(A: ArrayValue, rcond: Option = None) -> ArrayValue:
-    """An orthonormal basis of the range of a matrix: the left singular vectors of singular values that are not zero.
+    """An orthonormal basis of the range of a matrix: the left singular vectors of nonzero singular values.
 
         A = u diag(s) v^T,     z = the columns of u where s is not zero: z^T z = 1, z z^T projects onto the range of A
 
@@ -348,11 +348,11 @@ def null_space(
     A: ArrayValue, rcond: Option = None, *, overwrite_a: bool = False, check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> ArrayValue:  # fmt: skip
-    """The unit vector, as a column, that a matrix maps to zero; no column where there is none.
+    """The unit vector, as a column, that a matrix maps to zero; no column if there is none.
 
         A z = 0,     |z| = 1
 
-    Of two or more dimensions no basis is distinguished, so there is no derivative: use the projector onto the space,
+    With two or more dimensions the basis is arbitrary and has no derivative: use the projector onto the space,
     `np.eye(n) - pinv(A) @ A`. The rank is a constant.
 
     Shapes:  A (m, n) -> (n, 1) or (n, 0).
@@ -374,7 +374,7 @@ def null_space(
         )
     if given.shape[1] == 0:
         return given
-    # the projection of that vector onto the space, which it spans, at every order
+    # the projection of that vector onto the space that it spans, at every order
     bound = max(np.shape(a)) * np.finfo(float).eps if rcond is None else float(rcond)
     q = given - matmul(orthogonal_factors.pseudoinverse(a, rcond=bound), matmul(a, given))
     return q / np.sqrt(np.sum(q * q))
@@ -387,12 +387,12 @@ def subspace_angles(A: ArrayValue, B: ArrayValue) -> ArrayValue:
 
         cos and sin of the angles are singular values of q_a^T q_b and of (1 - q_a q_a^T) q_b; each where it is exact
 
-    An angle of 0 has a kink, where the derivative is that of one side, as of a norm at zero. Where a matrix has full
-    rank its range is that of its QR factor, so that equal singular values of it do no harm.
+    An angle of 0 is a kink, where the derivative is one-sided, like that of a norm at zero. If a matrix has full rank,
+    its range comes from its QR factor, so that equal singular values do no harm.
 
     Shapes:  A (m, n), B (m, k) -> (min(n, k),).
     Domain:  every finite A and B.
-    Raises:  ValueError for shapes that do not fit and for what is not finite.
+    Raises:  ValueError for shapes that do not fit, and for values that are not finite.
     Cost:    O(m n^2), and so is the sweep.
     Ref:     Knyazev & Argentati (2002).
 
@@ -416,7 +416,7 @@ def subspace_angles(A: ArrayValue, B: ArrayValue) -> ArrayValue:
         rest = left - matmul(right, transposed_of(across))
     small = plain(cosines) ** 2 >= 0.5
     sines = spectra.svdvals(rest)
-    # each element by the function that is exact there; the other one is given 0
+    # each element by the function that is exact there; the other one gets 0
     by_sine = np.arcsin(np.clip(np.where(small, sines, 0.0), -1.0, 1.0))
     by_cosine = np.arccos(np.clip(np.where(small, 0.0, cosines[::-1]), -1.0, 1.0))
     return np.where(small, by_sine, by_cosine)

@@ -12,7 +12,7 @@ from contad.variables.open_types import ArrayValue, Option
 # ---- functions of matrices -------------------------------------------------------------------------------------------
 @mirror
 def expm(A: ArrayValue) -> ArrayValue:
-    """The exponential of a square matrix, or of each in a stack.
+    """The exponential of a square matrix, or of each matrix in a stack.
 
         z = sum_k a^k / k!,     a_bar = L(a^T, z_bar),     L(a, e) = int_0^1 exp(s a) e exp((1 - s) a) ds
 
@@ -40,7 +40,7 @@ def expm_frechet(
 
     Shapes:  a, e (n, n) -> (n, n) and (n, n), or the second alone.
     Domain:  every finite a and e.
-    Raises:  ValueError for shapes that differ and for what is not finite.
+    Raises:  ValueError for different shapes and values that are not finite.
     Cost:    O(n^3), about three times `expm`, for each of value and sweep.
     Ref:     Al-Mohy & Higham (2009); Mathias (1996) for what a gets.
 
@@ -54,18 +54,18 @@ def expm_frechet(
 
 
 def _refuse_estimate(name: str, disp: Option) -> None:
-    """Refuse disp=False, by which SciPy gives an estimate of the error, too, and whatever is no flag."""
+    """Refuse disp=False, with which SciPy also returns an error estimate, and values that are not flags."""
     if disp is not None and not (isinstance(disp, (bool, np.bool_)) and disp):
         raise UnsupportedError(
-            f"contad.scipy.linalg.{name}: disp must be True or left out on variables, for there is no estimate of the "
-            f"error beside the matrix; got {disp!r}"
+            f"contad.scipy.linalg.{name}: disp must be True or omitted on variables, because there is no error "
+            f"estimate; got {disp!r}"
         )
 
 
 @mirror
 @over_stacks(A=2)
 def logm(A: ArrayValue, disp: Option = None) -> ArrayValue:
-    """The principal logarithm of a square matrix; one that is complex is refused.
+    """The principal logarithm of a square matrix; complex results are refused.
 
         exp(z) = a,     a_bar = L(a^T, z_bar),     L(a, e): the upper right block of logm([[a, e], [0, a]])
 
@@ -87,7 +87,7 @@ def logm(A: ArrayValue, disp: Option = None) -> ArrayValue:
 @mirror
 @over_stacks(A=2)
 def sqrtm(A: ArrayValue, disp: Option = None, blocksize: Option = None) -> ArrayValue:
-    """The principal square root of a square matrix; one that is complex is refused.
+    """The principal square root of a square matrix; complex results are refused.
 
         z z = a,     z^T a_bar + a_bar z^T = z_bar
 
@@ -114,9 +114,9 @@ def solve_sylvester(a: ArrayValue, b: ArrayValue, q: ArrayValue) -> ArrayValue:
         a z + z b = q,
         a^T q_bar + q_bar b^T = z_bar,     a_bar = -q_bar z^T,     b_bar = -z^T q_bar
 
-    Shapes:  a (..., m, m), b (..., n, n), q (..., m, n) -> as q.
-    Domain:  no eigenvalue of a may be one of -b.
-    Raises:  LinAlgError if the equation is singular, ValueError for shapes and what is not finite.
+    Shapes:  a (..., m, m), b (..., n, n), q (..., m, n) -> like q.
+    Domain:  a and -b have no eigenvalue in common.
+    Raises:  LinAlgError if the equation is singular, ValueError for wrong shapes and values that are not finite.
     Cost:    O(m^3 + n^3) by Schur decompositions, and again in the sweep.
     Ref:     Giles (2008), section 2.3.1, for the linear map z -> a z + z b.
 
@@ -138,9 +138,9 @@ def solve_continuous_lyapunov(a: ArrayValue, q: ArrayValue) -> ArrayValue:
         a^T q_bar + q_bar a = z_bar,     a_bar = -q_bar z^T - q_bar^T z
 
     Shapes:  a, q (..., n, n) -> (..., n, n).
-    Domain:  no eigenvalue of a may be one of -a.
-    Raises:  LinAlgError if the equation is singular, ValueError for shapes and what is not finite.
-    Cost:    O(n^3), as `solve_sylvester`, whose derivative it has.
+    Domain:  a and -a have no eigenvalue in common.
+    Raises:  LinAlgError if the equation is singular, ValueError for wrong shapes and values that are not finite.
+    Cost:    O(n^3), like `solve_sylvester`, which also gives the derivative.
     Ref:     Giles (2008), section 2.3.1.
 
     >>> solve_continuous_lyapunov(np.array([[-1.0, 0.5], [0.0, -2.0]]), -np.eye(2)).round(6)
@@ -154,14 +154,14 @@ def solve_continuous_lyapunov(a: ArrayValue, q: ArrayValue) -> ArrayValue:
 @mirror
 @over_stacks(a=2, q=2)
 def solve_discrete_lyapunov(a: ArrayValue, q: ArrayValue, method: str | None = None) -> ArrayValue:
-    """The solution of Lyapunov's equation in discrete time, by that in continuous time of the bilinear map.
+    """The solution of Lyapunov's equation in discrete time, by a bilinear map to continuous time.
 
         a z a^T - z + q = 0,
         q_bar = a^T q_bar a + z_bar,     a_bar = q_bar a z^T + q_bar^T a z
 
     Shapes:  a, q (..., n, n) -> (..., n, n).
-    Domain:  no product of two eigenvalues of a, or of one with itself, may be 1.
-    Raises:  LinAlgError if the equation is singular, ValueError for shapes and what is not finite.
+    Domain:  no product of two eigenvalues of a, which may be the same one, is 1.
+    Raises:  LinAlgError if the equation is singular, ValueError for wrong shapes and values that are not finite.
     Cost:    O(n^3): three systems and `solve_sylvester`, and again in the sweep.
     Ref:     Giles (2008), section 2.3.1, for the linear map z -> z - a z a^T.
 

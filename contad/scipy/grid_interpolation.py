@@ -18,18 +18,20 @@ _DEGREES = {"slinear": 1, "cubic": 3, "quintic": 5}
 
 
 class RegularGridInterpolator:
-    """A function of points in some dimensions, of its values on a grid; values and points may be variables.
+    """A function of points in any number of dimensions, given by its values on a grid; values and points may be
+    variables.
 
         f(x) = sum over corners j of values_j prod_i w_(i, j_i)(x_i),
         w = 1 - t and t between two points where it is linear
 
-    method is "linear", "nearest", or "slinear", "cubic", "quintic", which on variables are tensor products of splines,
-    whose coefficients are exact where SciPy's are found by iteration.
+    method is "linear", "nearest", "slinear", "cubic" or "quintic". On variables the last three are tensor products of
+    splines with exact coefficients, whereas SciPy finds them by iteration.
 
     Shapes:  d points (n_i,), values (n_1, ..., n_d, ...) -> at points (..., d): (..., ...).
     Domain:  points that increase or decrease in each dimension; outside by `bounds_error` and `fill_value`.
-    Raises:  ValueError for what does not fit and points outside; UnsupportedError for variables with another method.
-    Cost:    2^d corners for each point in d dimensions where it is linear, (k + 1)^d for degree k.
+    Raises:  ValueError for shapes that do not fit and points outside; UnsupportedError for variables with another
+             method.
+    Cost:    2^d corners for each point in d dimensions if linear, (k + 1)^d for degree k.
     Ref:     scipy.interpolate.RegularGridInterpolator.
 
     >>> f = RegularGridInterpolator(([0.0, 1.0], [0.0, 2.0]), np.array([[1.0, 3.0], [2.0, 8.0]]))
@@ -155,12 +157,12 @@ def interpn(
 ) -> ArrayValue:  # fmt: skip
     """The values at xi of a RegularGridInterpolator.
 
-        f(xi), f of `RegularGridInterpolator(points, values)`
+        f(xi) with f = `RegularGridInterpolator(points, values)`
 
     Shapes:  d points (n_i,), values (n_1, ..., n_d, ...), xi (..., d) -> (..., ...).
-    Domain:  as there.
-    Raises:  as there.
-    Cost:    as there.
+    Domain:  that of `RegularGridInterpolator`.
+    Raises:  like `RegularGridInterpolator`.
+    Cost:    that of `RegularGridInterpolator`.
     Ref:     scipy.interpolate.interpn.
 
     >>> interpn(([0.0, 1.0], [0.0, 2.0]), np.array([[1.0, 3.0], [2.0, 8.0]]), [[0.25, 1.5]])

@@ -1,7 +1,7 @@
-"""`scipy.interpolate` on variables: interpolating functions, made of variables and evaluated at variables.
+"""`scipy.interpolate` on variables: interpolants made from variables and evaluated at variables.
 
-Places, values and the points of the data may be variables. An object of this module does as SciPy's of that name does,
-and its values at numbers, where it is made of numbers, are those of SciPy's. What is not here has no derivative.
+Places, data values and data points may be variables. Objects behave like SciPy's of the same names, and if made from
+numbers they have SciPy's values at numbers. Functions that are not here have no derivative.
 
 >>> import contad
 >>> x, y = np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0, 5.0])
@@ -30,21 +30,21 @@ __all__ = ["Akima1DInterpolator", "BSpline", "CubicHermiteSpline", "CubicSpline"
 
 
 class Interpolator(abc.ABC):
-    """A function of numbers through data in axis `axis`: where it is made of numbers there is SciPy's, too."""
+    """A function of numbers through data in axis `axis`; if made from numbers, it also holds SciPy's object."""
 
     _plain: Any = None
     axis: int
     extrapolate: Any
 
     def __getattr__(self, name: str) -> Any:
-        """What only SciPy's own object has, where there is one."""
+        """Other attributes come from SciPy's object, if there is one."""
         if name[:2] == "__" or self._plain is None:
             kind = f"contad.scipy.interpolate.{type(self).__name__}"
             raise AttributeError(f"{kind} has no attribute {name!r} that is differentiated")
         return getattr(self._plain, name)
 
     def __call__(self, x: ArrayValue, nu: int = 0, extrapolate: Any = None) -> ArrayValue:
-        """The values at places, or the derivatives of order nu there."""
+        """The values at places, or the derivatives of order nu."""
         if self._plain is not None and not numbers_in(x):
             return self._plain(x, nu, extrapolate)
         return self._at(as_one(x), nu, self.extrapolate if extrapolate is None else extrapolate)
@@ -60,11 +60,11 @@ class Interpolator(abc.ABC):
 
     @abc.abstractmethod
     def _integral(self, a: ArrayValue, b: ArrayValue, how: Any) -> ArrayValue:
-        """The integral of variables, not periodic; `how` is whether it is extrapolated."""
+        """The integral for variables, not periodic; `how` says whether to extrapolate."""
 
     @abc.abstractmethod
     def _ends(self) -> tuple[ArrayValue, ArrayValue]:
-        """Between which places it is defined."""
+        """The interval on which it is defined."""
 
     @abc.abstractmethod
     def _values(self, at: ArrayValue, nu: int) -> ArrayValue:
@@ -84,7 +84,7 @@ class Interpolator(abc.ABC):
         return self._in_place(z, np.ndim(at))
 
     def _in_place(self, z: ArrayValue, axes: int) -> ArrayValue:
-        """The values with the axes of the places where the axis of the data was."""
+        """The values, with the axes of the places in the position of the data axis."""
         if self.axis:
             order = list(range(np.ndim(z)))
             z = np.transpose(z, order[axes : axes + self.axis] + order[:axes] + order[axes + self.axis :])
@@ -98,9 +98,9 @@ class PPoly(Interpolator):
         f(t) = sum_(m <= k) c[m, i] (t - x_i)^(k - m) for x_i <= t < x_(i+1)
 
     Shapes:  c (k + 1, n - 1, ...), x (n,) -> at places (m,): (m, ...).
-    Domain:  x that increases; beyond its ends by `extrapolate`, else nan.
+    Domain:  increasing x; beyond its ends by `extrapolate`, otherwise nan.
     Raises:  ValueError if c and x do not fit.
-    Cost:    O(log n + k) for each place; a sweep as many.
+    Cost:    O(log n + k) for each place, and so is a sweep.
     Ref:     de Boor (2001), A Practical Guide to Splines, chapter VII; scipy.interpolate.PPoly.
 
     >>> p = PPoly(np.array([[2.0, 3.0], [0.0, 2.0]]), np.array([0.0, 1.0, 2.0]))
@@ -128,7 +128,7 @@ class PPoly(Interpolator):
         return pieces.polynomial_values(self.c, self.x, at, nu)
 
     def derivative(self, nu: int = 1) -> "PPoly":
-        """The derivative of order nu, of which a negative one is an integral."""
+        """The derivative of order nu; a negative order is an integral."""
         if nu < 0:
             return self.antiderivative(-nu)
         return PPoly(pieces.derivative_coefficients(self.c, nu), self.x, self.extrapolate, self.axis)
@@ -171,9 +171,9 @@ class CubicHermiteSpline(PPoly):
         f(x_i) = y_i,     f'(x_i) = dydx_i,     f of degree 3 between two points
 
     Shapes:  x (n,), y, dydx (..., n, ...) with n in `axis` -> at places (k,): (..., k, ...).
-    Domain:  x that increases, finite y and dydx.
-    Raises:  ValueError for points that do not increase, lengths that differ and what is not finite.
-    Cost:    O(n), and O(log n) for each place; a sweep as many.
+    Domain:  increasing x, finite y and dydx.
+    Raises:  ValueError for points that do not increase, different lengths and values that are not finite.
+    Cost:    O(n), and O(log n) for each place; so is a sweep.
     Ref:     de Boor (2001), A Practical Guide to Splines, chapter IV; scipy.interpolate.CubicHermiteSpline.
 
     >>> round(float(CubicHermiteSpline([0.0, 1.0], [0.0, 1.0], [0.5, -0.2])(0.4)), 6)
@@ -192,13 +192,14 @@ class CubicHermiteSpline(PPoly):
 
 
 class CubicSpline(PPoly):
-    """The cubics whose second derivative is continuous: with bc_type at the ends, as in SciPy.
+    """The cubics with a continuous second derivative, and bc_type at the ends as in SciPy.
 
         f(x_i) = y_i,     f' and f'' continuous,     f of degree 3 between two points
 
     Shapes:  x (n,), y (..., n, ...) with n in `axis` -> at places (k,): (..., k, ...).
-    Domain:  x that increases, finite y.
-    Raises:  ValueError for points that do not increase, lengths that differ, what is not finite and an unknown bc_type.
+    Domain:  increasing x, finite y.
+    Raises:  ValueError for points that do not increase, different lengths, values that are not finite and an unknown
+             bc_type.
     Cost:    a tridiagonal system, O(n), and another one in reverse.
     Ref:     de Boor (2001), A Practical Guide to Splines, chapter IV; scipy.interpolate.CubicSpline.
 
@@ -227,7 +228,7 @@ _NAMED = {"clamped": (1, 0.0), "natural": (2, 0.0)}
 
 
 def _conditions(bc_type: Any) -> tuple[Any, Any]:
-    """What holds at both ends: "not-a-knot", "periodic", or (order, value)."""
+    """The conditions at both ends: "not-a-knot", "periodic", or (order, value)."""
     both = (bc_type, bc_type) if isinstance(bc_type, str) else tuple(bc_type)
     found = [_NAMED.get(one, one) if isinstance(one, str) else one for one in both]
     for one in found:
@@ -251,9 +252,9 @@ class PchipInterpolator(PPoly):
         0 where two slopes differ in sign or one is 0;     u = 2 h_i + h_(i-1), v = h_i + 2 h_(i-1), h_i = x_(i+1) - x_i
 
     Shapes:  x (n,), y (..., n, ...) with n in `axis` -> at places (k,): (..., k, ...).
-    Domain:  x that increases, finite y; where the slope of a line is 0 there is a kink in y.
-    Raises:  ValueError for points that do not increase, lengths that differ and what is not finite.
-    Cost:    O(n), and O(log n) for each place; a sweep as many.
+    Domain:  increasing x, finite y; a kink in y where the slope of a line is 0.
+    Raises:  ValueError for points that do not increase, different lengths and values that are not finite.
+    Cost:    O(n), and O(log n) for each place; so is a sweep.
     Ref:     Fritsch & Butland (1984), SIAM Journal on Scientific and Statistical Computing 5.
 
     >>> round(float(PchipInterpolator([0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 3.0, 4.0])(1.5)), 6)
@@ -271,11 +272,11 @@ def pchip_interpolate(
 ) -> ArrayValue:
     """The values of a PchipInterpolator through (xi, yi) at x, or its derivatives.
 
-        f of `PchipInterpolator(xi, yi)` at x, or its derivative of order `der`
+        f(x) with f = `PchipInterpolator(xi, yi)`, or its derivative of order `der`
 
     Shapes:  xi (n,), yi (..., n, ...) with n in `axis`, x (k,) -> (..., k, ...); a list for a list of orders.
-    Domain:  xi that increases, finite yi.
-    Raises:  ValueError for points that do not increase, lengths that differ and what is not finite.
+    Domain:  increasing xi, finite yi.
+    Raises:  ValueError for points that do not increase, different lengths and values that are not finite.
     Cost:    that of `PchipInterpolator`.
     Ref:     Fritsch & Butland (1984), SIAM Journal on Scientific and Statistical Computing 5.
 
@@ -287,17 +288,17 @@ def pchip_interpolate(
 
 
 class Akima1DInterpolator(PPoly):
-    """The cubics whose slopes are means of those of lines, weighted by how these turn.
+    """The cubics whose slopes are means of the slopes of lines, weighted by their changes.
 
         f'(x_i) = (w s_(i-1) + v s_i) / (w + v),     w = |s_(i+1) - s_i|, v = |s_(i-1) - s_(i-2)|, s_i slopes of lines
 
     "makima" adds |s_(i+1) + s_i| / 2 and |s_(i-1) + s_(i-2)| / 2 to the weights.
 
     Shapes:  x (n,), y (..., n, ...) with n in `axis` -> at places (k,): (..., k, ...).
-    Domain:  x that increases, finite y; where neighbouring lines do not turn there is a kink in y.
-    Raises:  ValueError for points that do not increase, lengths that differ and what is not finite; UnsupportedError
-             for another method.
-    Cost:    O(n), and O(log n) for each place; a sweep as many.
+    Domain:  increasing x, finite y; a kink in y where neighbouring lines have equal slopes.
+    Raises:  ValueError for points that do not increase, different lengths and values that are not finite;
+             UnsupportedError for another method.
+    Cost:    O(n), and O(log n) for each place; so is a sweep.
     Ref:     Akima (1970), Journal of the ACM 17; scipy.interpolate.Akima1DInterpolator.
 
     >>> round(float(Akima1DInterpolator([0.0, 1.0, 2.0, 4.0, 5.0], [0.0, 1.0, 3.0, 4.0, 2.0])(1.5)), 6)
@@ -326,7 +327,7 @@ class BSpline(Interpolator):
     Shapes:  t (n + k + 1,), c (..., n, ...) with n in `axis` -> at places (m,): (..., m, ...).
     Domain:  t that does not decrease, n > k.
     Raises:  ValueError if t decreases, or if t and c do not fit.
-    Cost:    O(k^2) for each place; a sweep as many.
+    Cost:    O(k^2) for each place, and so is a sweep.
     Ref:     de Boor (2001), A Practical Guide to Splines, chapter X, (14) and (15); scipy.interpolate.BSpline.
 
     >>> t = [0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 2.0]
@@ -402,10 +403,10 @@ def make_interp_spline(
 
         f(x_i) = y_i,     f = sum_j c_j B_(j,k) of `BSpline`, with derivatives at the ends where bc_type has them
 
-    Shapes:  x (n,), y (..., n, ...) with n in `axis` -> a `BSpline` of such values.
-    Domain:  x that increases, finite y; knots among which x is, so that the system is regular.
-    Raises:  ValueError for points that do not increase, lengths that differ and what is not finite; UnsupportedError
-             for variables and "periodic".
+    Shapes:  x (n,), y (..., n, ...) with n in `axis` -> a `BSpline` with such values.
+    Domain:  increasing x, finite y; knots interlaced with x such that the system is regular.
+    Raises:  ValueError for points that do not increase, different lengths and values that are not finite;
+             UnsupportedError for variables and "periodic".
     Cost:    a banded system, O(n k^2), and another one in reverse.
     Ref:     de Boor (2001), A Practical Guide to Splines, chapter XIII; scipy.interpolate.make_interp_spline.
 

@@ -1,10 +1,10 @@
-"""`scipy.linalg` on variables: the names and arguments of SciPy, and SciPy's own functions where nothing is a variable.
+"""`scipy.linalg` on variables: SciPy's names and arguments, and SciPy's own functions if nothing is a variable.
 
-NumPy's functions find the rules of contad by themselves, SciPy's cannot: so a function that is differentiated calls
-these, by name or by position. Matrices are real. Arguments that permit SciPy something (`overwrite_a`,
-`lapack_driver`) do nothing on variables, and `check_finite` does what it does there. Stacks of matrices, in leading
-axes, are taken on variables with every version of SciPy, but for `block_diag` and matrices that are given by vectors.
-What has no derivative is refused by name.
+NumPy's functions dispatch to contad's rules, but SciPy's cannot, so call these functions in code to differentiate.
+Arguments may be passed by name or by position. Matrices are real. Arguments that permit SciPy something (`overwrite_a`,
+`lapack_driver`) have no effect on variables, and `check_finite` works as in SciPy. Stacks of matrices, in leading axes,
+are accepted on variables with every version of SciPy, except by `block_diag` and for matrices given by vectors.
+Functions without a derivative are refused by name.
 
 >>> import contad
 >>> S = np.array([[4.0, 2.0], [2.0, 10.0]])
@@ -109,7 +109,7 @@ __all__ = [
 
 
 def _is_transposed(trans: Option) -> bool:
-    """Whether SciPy's `trans` asks for the transposed matrix: 1 or "T"; 2 or "C", which is the same for real ones."""
+    """Whether SciPy's `trans` means the transpose: 1 or "T", and 2 or "C", which is the same for real matrices."""
     return trans in (1, "T", 2, "C")
 
 
@@ -125,16 +125,16 @@ def solve(
     a: ArrayValue, b: ArrayValue, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
     check_finite: bool = True, assume_a: str | None = None, transposed: bool = False,
 ) -> ArrayValue:  # fmt: skip
-    """The solution of a z = b (of a^T z = b where `transposed`), with the derivative of `numpy.linalg.solve`.
+    """The solution of a z = b (of a^T z = b if `transposed`), with the derivative of `numpy.linalg.solve`.
 
         z = a^-1 b,     b_bar = a^-T z_bar,     a_bar = -b_bar z^T
 
-    Of a matrix that is assumed to be symmetric or positive definite one triangle is read, the lower one if `lower`, and
-    all of the derivative is in that triangle. A triangular, tridiagonal or diagonal one has it in what is read of it.
+    If a matrix is assumed to be symmetric or positive definite, one triangle is read (the lower one if `lower`) and
+    holds the whole derivative. For triangular, tridiagonal and diagonal matrices, the elements that are read hold it.
 
-    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b.
-    Domain:  every nonsingular a, every b; of the kind that is assumed.
-    Raises:  LinAlgError if a is singular, ValueError for shapes that do not fit and for what is not finite.
+    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> like b.
+    Domain:  every nonsingular a of the assumed kind, every b.
+    Raises:  LinAlgError if a is singular, ValueError for shapes that do not fit and values that are not finite.
     Cost:    O(n^3 + n^2 k) for k columns of b; the sweep uses the factors again, O(n^2 k), and so does slogdet(a).
     Ref:     Giles (2008), section 2.3.1.
 
@@ -169,9 +169,9 @@ def solve_triangular(
 
         z = a^-1 b,     b_bar = a^-T z_bar,     a_bar = -b_bar z^T in the triangle that is read, 0 in the other
 
-    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b.
+    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> like b.
     Domain:  every a without zeros on the diagonal, every b.
-    Raises:  LinAlgError if a is singular, ValueError for shapes that do not fit and for what is not finite.
+    Raises:  LinAlgError if a is singular, ValueError for shapes that do not fit and values that are not finite.
     Cost:    O(n^2 k) for k columns of b, twice that in the sweep.
     Ref:     Giles (2008), section 2.3.1.
 
@@ -201,7 +201,7 @@ def cholesky(a: ArrayValue, lower: bool = False, overwrite_a: bool = False, chec
     """The Cholesky factor of a positive definite matrix, the upper one unless `lower`: SciPy's default, not NumPy's.
 
         a = z z^T for the lower one,     a_bar = z^-T P(z^T z_bar) z^-1,     P: the lower triangle, diagonal halved;
-        the triangle that is read has the sum of both, the other one zeros
+        the triangle that is read has the sum of both, the other has zeros
 
     Shapes:  a (..., n, n) -> (..., n, n).
     Domain:  every positive definite a.
@@ -221,11 +221,11 @@ def cholesky(a: ArrayValue, lower: bool = False, overwrite_a: bool = False, chec
 
 
 class _Filled:
-    """SciPy's function for plain numbers, whose other triangle is 0 from SciPy 1.18 on, if nothing is overwritten."""
+    """SciPy's function for plain numbers; from SciPy 1.18 on, its other triangle is 0 if nothing is overwritten."""
 
     @staticmethod
     def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-        """With the other triangle of a."""
+        """Fill in the other triangle of a."""
         c, flags = _scipy.linalg().cho_factor(a, lower, False, check_finite)
         is_lower = np.tri(c.shape[-1], dtype=bool)
         return np.where(is_lower if lower else is_lower.T, c, a), flags if np.ndim(flags) else lower
@@ -235,14 +235,14 @@ class _Filled:
 def cho_factor(
     a: ArrayValue, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[ArrayValue, bool]:
-    """The Cholesky factor for `cho_solve`; the other triangle holds that of a, as SciPy's does before 1.18.
+    """The Cholesky factor for `cho_solve`; the other triangle holds that of a, as in SciPy before 1.18.
 
         a = c c^T for a lower factor c, a = c^T c for an upper one
 
     Shapes:  a (..., n, n) -> (..., n, n), and `lower`.
     Domain:  every positive definite a.
     Raises:  LinAlgError if a is not positive definite, ValueError if it is not square or not finite.
-    Cost:    as `cholesky`, whose derivative it has; what is in the other triangle is passed on.
+    Cost:    that of `cholesky`, whose derivative it has; the other triangle is passed through.
     Ref:     Giles (2008), section 2.3.2.
 
     >>> cho_factor(np.array([[4.0, 2.0], [2.0, 10.0]]), lower=True)
@@ -266,9 +266,9 @@ def cho_solve(
         c h = b, c^T z = h,     u = c^-1 z_bar,     b_bar = c^-T u,     c_bar = -(z u^T + b_bar h^T) in the triangle,
         for a lower factor c
 
-    Shapes:  c (..., n, n), b (n,) or (..., n, k) -> as b.
+    Shapes:  c (..., n, n), b (n,) or (..., n, k) -> like b.
     Domain:  every c without zeros on the diagonal, every b.
-    Raises:  ValueError for shapes that do not fit and for what is not finite.
+    Raises:  ValueError for shapes that do not fit and values that are not finite.
     Cost:    O(n^2 k) for k columns of b, twice that in the sweep; nothing is factorised.
     Ref:     Giles (2008), section 2.3.1.
 
@@ -286,7 +286,7 @@ def cho_solve(
 
 
 def _flag_of_stack(lower: np.ndarray) -> bool:
-    """The flag of all factors of a stack, of which SciPy's cho_factor gives one for each."""
+    """The flag for all factors of a stack; SciPy's cho_factor returns one for each."""
     if lower.any() and not lower.all():
         raise UnsupportedError("contad.scipy.linalg.cho_solve: on variables factors of a stack must have one `lower`")
     return bool(lower.any())
@@ -295,13 +295,14 @@ def _flag_of_stack(lower: np.ndarray) -> bool:
 @mirror
 @over_stacks(a=2)
 def lu_factor(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> tuple[ArrayValue, ArrayValue]:
-    """The triangular factors of a matrix in one, and the exchanges of rows; those of a square one are for `lu_solve`.
+    """The triangular factors of a matrix in one array, and the row exchanges; for a square matrix, use them in
+    `lu_solve`.
 
         a[order] = l u, l with ones on the diagonal; u and what is below the diagonal of l are one matrix
 
     Shapes:  a (..., m, n) -> (..., m, n), and exchanges (..., min(m, n)).
-    Domain:  a whose leading min(m, n) rows and columns of l u are regular; else the derivative is nan.
-    Raises:  LinAlgError if a is no matrix, ValueError if it is not finite.
+    Domain:  a whose leading min(m, n) rows and columns of l u are nonsingular; otherwise the derivative is nan.
+    Raises:  LinAlgError if a is not a matrix, ValueError if it is not finite.
     Cost:    O(m n min(m, n)), three times that in the sweep. The exchanges are a constant.
     Ref:     de Hoog, Anderssen & Lukas (2011), theorem 1; `contad.ops.matrix_functions.lu_factors`.
 
@@ -315,7 +316,7 @@ def lu_factor(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = Tru
 
 
 def _exchanges(order: Any) -> np.ndarray:
-    """The exchanges of rows, as LAPACK reports them, that bring rows into an order."""
+    """The row exchanges, in LAPACK's form, that produce an order of rows."""
     now, found = list(range(len(order))), []
     for k, wanted in enumerate(order.tolist()):
         other = now.index(wanted)
@@ -329,14 +330,14 @@ def lu_solve(
     lu_and_piv: tuple[ArrayValue, np.ndarray], b: ArrayValue, trans: Option = 0, overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> ArrayValue:  # fmt: skip
-    """The solution of a z = b (of a^T z = b where trans is 1 or "T") from the factors of a.
+    """The solution of a z = b (of a^T z = b if trans is 1 or "T") from the factors of a.
 
         z = a^-1 b from a[order] = l u,     b_bar = a^-T z_bar;
-        the factors get theirs as triangular matrices, and a what `lu_factor` makes of it
+        the factors get cotangents as triangular matrices, and `lu_factor` passes them on to a
 
-    Shapes:  l u (..., n, n), exchanges (..., n), b (n,) or (..., n, k) -> as b.
+    Shapes:  l u (..., n, n), exchanges (..., n), b (n,) or (..., n, k) -> like b.
     Domain:  every regular u, every b.
-    Raises:  ValueError for shapes that do not fit and for what is not finite.
+    Raises:  ValueError for shapes that do not fit and values that are not finite.
     Cost:    O(n^2 k) for k columns of b, twice that in the sweep; nothing is factorised.
     Ref:     Giles (2008), section 2.3.1.
 
@@ -368,14 +369,14 @@ def lu(
     a: ArrayValue, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True,
     p_indices: bool = False,
 ) -> tuple[ArrayValue, ...]:  # fmt: skip
-    """The factors p, l and u of a matrix, or of each in a stack; the permutation is a constant.
+    """The factors p, l and u of a matrix, or of each matrix in a stack; the permutation is a constant.
 
         a = p l u, l with ones on the diagonal
 
     The rule is `contad.ops.matrix_functions.lu_factors`.
 
     Shapes:  a (..., m, n) -> (..., m, m), (..., m, k), (..., k, n) with k = min(m, n).
-    Domain:  every a; where the square part of l u is singular the derivative is nan.
+    Domain:  every a; if the square part of l u is singular the derivative is nan.
     Raises:  ValueError if a has less than two axes or is not finite.
     Cost:    O(m n min(m, n)), three times that in the sweep.
     Ref:     de Hoog, Anderssen & Lukas (2011), theorem 1.
@@ -418,7 +419,7 @@ def qr(
         l the strict one
 
     Shapes:  a (..., m, n) -> (..., m, k), (..., k, n) with k = min(m, n), or m in mode "full".
-    Domain:  a of rank min(m, n); else the derivative is nan.
+    Domain:  a of rank min(m, n); otherwise the derivative is nan.
     Raises:  UnsupportedError for pivoting and for the additional columns of mode "full"; ValueError for shapes.
     Cost:    O(m n^2), and so is the sweep.
     Ref:     Walter & Lehmann (2013), section 3.
@@ -445,7 +446,7 @@ def qr(
         return tuple(orthogonal_factors.qr(a, modes[mode]))
     r = orthogonal_factors.qr(a, "r")
     r = np.concatenate([r, np.zeros((*a.shape[:-2], m - n, n))], axis=-2) if m > n else r
-    return (r,) if a.ndim == 2 or _scipy.is_from("1.18.0") else r  # before, SciPy made no tuple of a stack
+    return (r,) if a.ndim == 2 or _scipy.is_from("1.18.0") else r  # earlier versions return no tuple for a stack
 
 
 # ---- inverses, determinants and norms --------------------------------------------------------------------------------
@@ -480,7 +481,7 @@ def inv(
 def pinv(
     a: ArrayValue, *, atol: Option = None, rtol: Option = None, return_rank: bool = False, check_finite: bool = True
 ) -> ArrayValue | tuple[ArrayValue, int]:
-    """The pseudoinverse of Moore and Penrose, and the rank, a constant, where `return_rank`.
+    """The Moore-Penrose pseudoinverse, and with `return_rank` also the rank, a constant.
 
         a z a = a,     z a z = z,     a z and z a symmetric,
         a_bar = -z^T z_bar z^T + (1 - a z) z_bar^T z z^T + z^T z z_bar^T (1 - z a)
@@ -488,7 +489,7 @@ def pinv(
     Shapes:  a (..., m, n) -> (..., n, m).
     Domain:  where the rank does not change.
     Raises:  UnsupportedError for atol=; ValueError if a is not finite.
-    Cost:    O(m n min(m, n)), and so is the sweep. The rank is taken for a constant.
+    Cost:    O(m n min(m, n)), and so is the sweep, which treats the rank as constant.
     Ref:     Golub & Pereyra (1973), equation 4.12.
 
     >>> pinv(np.array([[2.0], [1.0]]))
@@ -526,7 +527,7 @@ def det(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> 
 def norm(
     a: ArrayValue, ord: Option = None, axis: Option = None, keepdims: bool = False, check_finite: bool = True
 ) -> Value:
-    """The norm of a vector or a matrix, as `numpy.linalg.norm`.
+    """The norm of a vector or a matrix, like `numpy.linalg.norm`.
 
         z = (sum_i |x_i|^p)^(1 / p) of a vector of order p, |.|_F, or of singular values, of a matrix,
         x_bar = (x / z) z_bar for the 2-norm of a vector and the Frobenius norm,
@@ -535,8 +536,8 @@ def norm(
 
     Shapes:  a (..., n) or (..., m, n) -> without the axes of the norm.
     Domain:  every a.
-    Raises:  ValueError for an order that does not exist and for what is not finite.
-    Cost:    O(n); the norms by singular values of a matrix (2, -2, "nuc") O(m n min(m, n)).
+    Raises:  ValueError for an unknown order and values that are not finite.
+    Cost:    O(n); matrix norms by singular values (2, -2, "nuc") take O(m n min(m, n)).
     Ref:     `contad.ops.norms`, for each order.
 
     >>> float(norm(np.array([[3.0, 4.0], [0.0, 12.0]])))

@@ -1,4 +1,4 @@
-"""What the bodies of functions of `contad.scipy.linalg` in compiled code are made of, which Python runs, too."""
+"""Building blocks of the compiled bodies of `contad.scipy.linalg`, which Python also runs."""
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def circulant_of(c):
 
 
 def tridiagonal_of(d, e):
-    """The symmetric tridiagonal matrix of a diagonal and of what is beside it."""
+    """The symmetric tridiagonal matrix of a diagonal and an off-diagonal."""
     made = np.zeros((len(d), len(d)))
     for i in range(len(d)):
         made[i, i] = d[i]
@@ -44,13 +44,13 @@ def tridiagonal_of(d, e):
 
 
 def polar_of(a):
-    """The polar factors on the right side."""
+    """The right polar factors."""
     u, s, vh = np.linalg.svd(a, False)
     return u @ vh, (vh.T * s) @ vh
 
 
 def blocks_of(a, e):
-    """The matrix whose exponential has that of a, and its derivative along e, as blocks."""
+    """The block matrix whose exponential contains exp(a) and its derivative along e."""
     n = a.shape[0]
     blocks = np.zeros((2 * n, 2 * n))
     blocks[:n, :n] = a

@@ -1,4 +1,5 @@
-"""What mirrors of SciPy's modules have in common: SciPy's own function for plain numbers, and the look at arguments."""
+"""The common part of the mirrors of SciPy's modules: calls of SciPy's function for plain numbers, and checks of
+arguments."""
 
 import functools
 import inspect
@@ -25,17 +26,17 @@ NO_WAYS: dict[str, Any] = {}
 
 
 def mirror(implementation: Function) -> Any:
-    """`scipy.linalg`'s function of that name where no argument holds a variable; Numba functions may call some."""
+    """`scipy.linalg`'s function of that name if no argument holds a variable; Numba functions may call some of them."""
     return mirror_of(linalg)(implementation)
 
 
 def mirror_of(module: Callable[[], Any]) -> Callable[[Function], Any]:
-    """The function of that name of a module of SciPy's where no argument holds a variable."""
+    """The function of that name in a SciPy module, if no argument holds a variable."""
     return lambda implementation: _call_scipy(module, implementation)
 
 
 def refuse_plain_functions(solver: NumbaFunction, argument: str, instead: str) -> None:
-    """Have a Numba function of Numba functions tell what to do where its first argument is a function of Python's."""
+    """Make a Numba function that takes Numba functions refuse a Python function as first argument, with advice."""
 
     def see(*args: Any, **named: Any) -> None:
         f = named.get(argument, args[0] if args else None)
@@ -46,11 +47,11 @@ def refuse_plain_functions(solver: NumbaFunction, argument: str, instead: str) -
 
 
 def refuse_missing(mirror: str, module: Callable[[], ModuleType], name: str) -> NoReturn:
-    """Raise AttributeError for a name that the mirror of a module of SciPy's does not have, though SciPy's may."""
+    """Raise AttributeError for a name that the mirror of a SciPy module lacks, even if SciPy has it."""
     if name.startswith("_") or not hasattr(module(), name):
         raise AttributeError(f"module '{mirror}' has no attribute {name!r}")
     raise AttributeError(
-        f"{mirror} has no {name}, for there is no derivative of it here; "
+        f"{mirror} has no {name}, because it has no derivative here; "
         f"{mirror.removeprefix('contad.')}.{name} takes constants"
     )
 
@@ -58,9 +59,9 @@ def refuse_missing(mirror: str, module: Callable[[], ModuleType], name: str) -> 
 def inside_njit(
     ways: Mapping[Pattern, str], names: str = "", inside: Demands = (), **known: Any
 ) -> Callable[[Any], Any]:
-    """Let Numba functions call a mirror, too, by expressions: see `contad.distributions.ways_by_axes`.
+    """Let Numba functions also call a mirror, by expressions: see `contad.distributions.ways_by_axes`.
 
-    What the expressions name is `known`, or in `contad.scipy.matrix_bodies`.
+    Names in the expressions come from `known` or from `contad.scipy.matrix_bodies`.
     """
     return lambda found: Mirror(found.function, found.implementation, ways, names, inside, known)
 
@@ -82,7 +83,7 @@ def _call_scipy(module: Callable[[], Any], implementation: Function) -> Any:
 
 
 class Mirror(InExpressions):
-    """A function of the name of one of SciPy's, and what it does where an argument is an array of variables."""
+    """A function with a SciPy name, and its implementation for arrays of variables."""
 
     def __init__(
         self, function: Function, implementation: Function, ways: Mapping[Pattern, str] = NO_WAYS, names: str = "",
@@ -104,7 +105,7 @@ def as_one(x: Nested) -> ArrayValue:
 
 
 def matrices(name: str, check_finite: Option, *arrays: ArrayValue) -> list[ArrayValue]:
-    """The arguments as arrays, looked through for what is not finite unless the caller says that there is none."""
+    """The arguments as arrays, checked to be finite unless the caller turns that off."""
     found = [x if isinstance(x, (np.ndarray, Array)) else as_one(x) for x in arrays]
     if check_finite:
         for x in found:
@@ -114,22 +115,23 @@ def matrices(name: str, check_finite: Option, *arrays: ArrayValue) -> list[Array
 
 
 def check_one(name: str, *arrays: ArrayValue) -> None:
-    """Refuse stacks of matrices, which SciPy takes since 1.16, for functions that have a derivative of one matrix."""
+    """Refuse stacks of matrices, which SciPy accepts since 1.16, for functions with a derivative only for one
+    matrix."""
     for x in arrays:
         if len(getattr(x, "shape", ())) > 2:
             raise UnsupportedError(
                 f"contad.scipy.linalg.{name}: on variables it takes one matrix, got shape {x.shape}; use np.stack of "
-                "what each of the matrices gives"
+                "the results for each matrix"
             )
 
 
-VECTORS = "1|2"  # one vector or a matrix of columns; more axes make a stack of matrices
+VECTORS = "1|2"  # one vector or a matrix of columns; more axes mean a stack of matrices
 
 
 def over_stacks(**axes: int | str) -> Any:
-    """Take stacks as SciPy does since 1.16, for a function with a rule of one matrix: one call for each of a stack.
+    """Accept stacks, as SciPy does since 1.16, for a function with a rule for one matrix: one call for each.
 
-    `axes` are those of one matrix or vector in each of the arguments that may be stacks, which are broadcast.
+    `axes` are the numbers of axes of one matrix or vector, for each argument that may be a stack; stacks broadcast.
     """
 
     def decorate(implementation: Function) -> Any:
@@ -171,7 +173,7 @@ def over_stacks(**axes: int | str) -> Any:
     return decorate
 
 
-_ABSENT = np.empty(0)  # stands for an argument that is not given
+_ABSENT = np.empty(0)  # stands for a missing argument
 
 
 def _has_axes(x: Value, n: int) -> bool:
@@ -189,7 +191,7 @@ def _join(stack: tuple[int, ...], parts: Sequence[ArrayValue]) -> ArrayValue:
 
 
 def refuse_options(name: str, **options: Option) -> None:
-    """Refuse what only SciPy's own function knows, where it is given."""
+    """Refuse options that only SciPy's own function supports, if they are given."""
     for key, value in options.items():
         if value is not None and value is not False:
             raise UnsupportedError(f"contad.scipy.linalg.{name}: {key}= is not supported on variables")

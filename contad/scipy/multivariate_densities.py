@@ -1,8 +1,8 @@
-"""Densities of vectors and matrices, of `scipy.stats`: functions of the arguments, by SciPy's names, on variables.
+"""Densities of vectors and matrices from `scipy.stats`, with SciPy's names and arguments, on variables.
 
-Each has `logpdf` and `pdf`, or `logpmf` and `pmf`, which differentiate in every argument that is no count. Covariances
-and scale matrices are symmetric: of variables the lower triangle is read, whose derivative is the sum of both.
-Where nothing is a variable SciPy's own functions answer; `categorical` and `lkj`, which SciPy has not, are Stan's.
+Each has `logpdf` and `pdf`, or `logpmf` and `pmf`, differentiable in every argument that is not a count. Covariances
+and scale matrices are symmetric: for variables the lower triangle is read, and its derivative is the sum of both. If
+nothing is a variable, SciPy's own functions are called; `categorical` and `lkj`, which SciPy lacks, are Stan's.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 
 class MultivariateDistribution:
-    """The functions of one distribution, `log` that of the logarithm of its density or mass."""
+    """The functions of one distribution; `log` is the logarithm of its density or mass."""
 
     def __init__(self, name: str, log: Function, kind: str = "pdf", in_scipy: bool = True) -> None:
         self.name, self.__doc__ = name, describe_vectors(name, f"log{kind}")
@@ -65,7 +65,7 @@ def _factor(name: str, argument: str, a: ArrayValue) -> ArrayValue:
     try:
         return cholesky_factor(a)
     except np.linalg.LinAlgError:
-        raise _fail(name, f"{argument} must be positive definite where there are variables") from None
+        raise _fail(name, f"{argument} must be positive definite on variables") from None
 
 
 def _rows(name: str, x: ArrayValue, size: int) -> tuple[ArrayValue, tuple[int, ...]]:
@@ -83,7 +83,7 @@ def _in_shape(z: ArrayValue, shape: tuple[int, ...]) -> Value:
 
 
 def _size_of(name: str, mean: ArrayValue, cov: ArrayValue, x: ArrayValue) -> int:
-    """The number of dimensions, of the first of these that tells."""
+    """The number of dimensions, from the first argument that determines it."""
     if mean is not None and np.ndim(mean):
         return int(np.shape(mean)[0])
     if cov is not None and np.ndim(cov):
@@ -139,7 +139,7 @@ def _dirichlet(x: ArrayValue, alpha: ArrayValue) -> Value:
 
 
 def _counts(name: str, x: ArrayValue, n: ArrayValue) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Counts and their sums, and which are none."""
+    """Counts and their sums, and a mask of invalid ones."""
     if numbers_in(x) or numbers_in(n):
         raise UnsupportedError(f"contad.scipy.stats.{name}: x and n must be constants; contad.value_of gives values")
     x, n = np.asarray(x, dtype=np.float64), np.asarray(n, dtype=np.float64)
@@ -252,7 +252,7 @@ class gaussian_kde:
 
         f(x) = sum_i w_i normal(x | x_i, h^2 C), with C the covariance of the data x_i
 
-    The factor h is that of bw_method: "scott", "silverman", a number, or a function of the object.
+    bw_method sets the factor h: "scott", "silverman", a number, or a function of the object.
 
     Shapes:  data (n,) or (d, n), weights (n,), points (m,) or (d, m).
     Domain:  data that span d dimensions, weights >= 0.

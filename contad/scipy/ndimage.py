@@ -1,7 +1,7 @@
 """`scipy.ndimage` on variables: values of images at coordinates, and linear filters.
 
-Images, coordinates and weights may be variables. Where nothing is one SciPy's own functions answer. What is not here
-has no derivative.
+Images, coordinates and weights may be variables. If nothing is a variable, SciPy's own functions are called. Functions
+that are not here have no derivative.
 
 >>> import contad
 >>> image = np.array([[0.0, 1.0, 2.0], [3.0, 5.0, 4.0]])
@@ -27,7 +27,7 @@ __all__ = ["convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filte
 
 _mirror = mirror_of(ndimage)
 _MODES = ("constant", "nearest", "mirror", "reflect", "grid-mirror", "wrap", "grid-wrap")
-_PAD = 12  # elements that SciPy adds before it finds the spline of an image that goes on as its edges are
+_PAD = 12  # elements that SciPy adds before it computes the spline of an image continued by its edges
 
 
 def _refuse(name: str, **options: Option) -> None:
@@ -46,9 +46,9 @@ def map_coordinates(
 
         z = sum_j c_j prod_i B(x_i - j_i),     B the B-spline; c the image, for order 3 `spline_filter` of it
 
-    Splines of order 3 with mode "reflect" are exact, where those of SciPy are off: by 1e-6 along
-    axes of ten elements, and by 3e-4 along axes of two.
-    At the places where pieces of order 1 meet, the derivative by a coordinate is that of the piece above.
+    Splines of order 3 with mode "reflect" are exact, whereas SciPy's have errors of 1e-6 along axes of ten elements,
+    and of 3e-4 along axes of two. Where pieces of order 1 meet, the derivative in a coordinate is that of the upper
+    piece.
 
     Shapes:  input (n_1, ..., n_d), coordinates (d, ...) -> (...).
     Domain:  every image; outside by `mode`.
@@ -97,9 +97,9 @@ def spline_filter1d(
 
         x_i = (c_(i-1) + 4 c_i + c_(i+1)) / 6, with c beyond the ends by `mode`
 
-    Shapes:  input (..., n, ...) -> as input.
+    Shapes:  input (..., n, ...) -> like input.
     Domain:  every image.
-    Raises:  UnsupportedError on variables for orders but 3, and modes but "mirror" and "reflect".
+    Raises:  UnsupportedError on variables for orders other than 3, and modes other than "mirror" and "reflect".
     Cost:    a tridiagonal system, O(n), and another one in reverse.
     Ref:     Unser (1999), IEEE Signal Processing Magazine 16; scipy.ndimage.spline_filter1d.
 
@@ -120,9 +120,9 @@ def spline_filter(input: ArrayValue, order: int = 3, output: Any = np.float64, m
 
         z = S_d ... S_1 x,     S_i: `spline_filter1d` along axis i
 
-    Shapes:  input (n_1, ..., n_d) -> as input.
+    Shapes:  input (n_1, ..., n_d) -> like input.
     Domain:  every image.
-    Raises:  as `spline_filter1d`.
+    Raises:  like `spline_filter1d`.
     Cost:    that of `spline_filter1d` along each axis.
     Ref:     Unser (1999), IEEE Signal Processing Magazine 16; scipy.ndimage.spline_filter.
 
@@ -157,7 +157,7 @@ def _along(weights: ArrayValue, ndim: int, axis: int) -> ArrayValue:
 
 
 def _reverse(weights: ArrayValue, origins: Sequence[int]) -> tuple[ArrayValue, list[int]]:
-    """The weights and origins of the correlation that a convolution is."""
+    """The weights and origins of the correlation that equals a convolution."""
     w = as_one(weights)
     return np.flip(w, None), [-o - (n % 2 == 0) for n, o in zip(np.shape(w), origins, strict=True)]
 
@@ -171,7 +171,7 @@ def correlate1d(
 
         z_i = sum_j w_j x_(i + j - c), c = n // 2 + origin; x beyond its ends by `mode`
 
-    Shapes:  input (..., m, ...), weights (n,) -> as input.
+    Shapes:  input (..., m, ...), weights (n,) -> like input.
     Domain:  every image and weights.
     Raises:  RuntimeError for weights that do not fit and an unknown mode, ValueError for an origin beyond them.
     Cost:    O(m n); a sweep twice that.
@@ -195,7 +195,7 @@ def convolve1d(
 
         z_i = sum_j w_j x_(i - j + c), c = n // 2 + origin; x beyond its ends by `mode`
 
-    Shapes:  input (..., m, ...), weights (n,) -> as input.
+    Shapes:  input (..., m, ...), weights (n,) -> like input.
     Domain:  every image and weights.
     Raises:  RuntimeError for weights that do not fit and an unknown mode, ValueError for an origin beyond them.
     Cost:    O(m n); a sweep twice that.
@@ -218,7 +218,7 @@ def correlate(
 
         z_i = sum_j w_j x_(i + j - c), c = n // 2 + origin in each axis; x beyond its ends by `mode`
 
-    Shapes:  input (m_1, ..., m_d), weights (n_1, ..., n_d) -> as input.
+    Shapes:  input (m_1, ..., m_d), weights (n_1, ..., n_d) -> like input.
     Domain:  every image and weights.
     Raises:  RuntimeError for weights that do not fit and an unknown mode, ValueError for an origin beyond them.
     Cost:    the product of both numbers of elements; a sweep twice that.
@@ -242,7 +242,7 @@ def convolve(
 
         z_i = sum_j w_j x_(i - j + c), c = n // 2 + origin in each axis; x beyond its ends by `mode`
 
-    Shapes:  input (m_1, ..., m_d), weights (n_1, ..., n_d) -> as input.
+    Shapes:  input (m_1, ..., m_d), weights (n_1, ..., n_d) -> like input.
     Domain:  every image and weights.
     Raises:  RuntimeError for weights that do not fit and an unknown mode, ValueError for an origin beyond them.
     Cost:    the product of both numbers of elements; a sweep twice that.
@@ -259,7 +259,7 @@ def convolve(
 
 
 def _impulse_response(name: str, reach: int, /, **options: Any) -> np.ndarray:
-    """The weights by which a filter of SciPy's correlates: what it makes of an impulse, reversed."""
+    """The correlation weights of a SciPy filter: its reversed impulse response."""
     impulse = np.zeros(2 * reach + 1)
     impulse[reach] = 1.0
     return getattr(ndimage(), name)(impulse, mode="constant", **options)[::-1]
@@ -274,12 +274,12 @@ def gaussian_filter1d(
 
         z_i = sum_(|j| <= r) w_j x_(i+j),     w_j = e^(-j^2 / (2 sigma^2)) / sum_k e^(-k^2 / (2 sigma^2))
 
-    r is truncate sigma, rounded, or `radius`. Derivatives have the weights of those of the Gaussian.
+    r is truncate sigma, rounded, or `radius`. Derivatives use the derivatives of the Gaussian as weights.
 
-    Shapes:  input (..., m, ...) -> as input.
+    Shapes:  input (..., m, ...) -> like input.
     Domain:  every image, sigma > 0.
     Raises:  UnsupportedError if sigma is a variable; RuntimeError for an unknown mode.
-    Cost:    O(m r); a sweep as many.
+    Cost:    O(m r), and so is a sweep.
     Ref:     scipy.ndimage.gaussian_filter1d.
 
     >>> gaussian_filter1d(np.array([0.0, 1.0, 0.0]), 0.5).round(6)
@@ -304,9 +304,9 @@ def gaussian_filter(
 
         z = G_d ... G_1 x,     G_i: `gaussian_filter1d` along axis i
 
-    Shapes:  input (m_1, ..., m_d) -> as input.
+    Shapes:  input (m_1, ..., m_d) -> like input.
     Domain:  every image, sigma >= 0.
-    Raises:  as `gaussian_filter1d`.
+    Raises:  like `gaussian_filter1d`.
     Cost:    that of `gaussian_filter1d` along each axis.
     Ref:     scipy.ndimage.gaussian_filter.
 
@@ -325,7 +325,7 @@ def gaussian_filter(
 
 
 def _for_each(x: Any, n: int) -> list[Any]:
-    """An option of each axis, given once or for each."""
+    """An option for each axis, given once for all or for each."""
     return [x] * n if isinstance(x, str) or np.ndim(x) == 0 else list(x)
 
 
@@ -338,10 +338,10 @@ def uniform_filter1d(
 
         z_i = sum_(j < size) x_(i + j - c) / size,     c = size // 2 + origin; x beyond its ends by `mode`
 
-    Shapes:  input (..., m, ...) -> as input.
+    Shapes:  input (..., m, ...) -> like input.
     Domain:  every image.
     Raises:  RuntimeError for a size below 1 and an unknown mode, ValueError for an origin beyond the window.
-    Cost:    O(m size); a sweep as many.
+    Cost:    O(m size), and so is a sweep.
     Ref:     scipy.ndimage.uniform_filter1d.
 
     >>> uniform_filter1d(np.array([1.0, 2.0, 6.0]), 3).round(6)
@@ -362,9 +362,9 @@ def uniform_filter(
 
         z = U_d ... U_1 x,     U_i: `uniform_filter1d` along axis i
 
-    Shapes:  input (m_1, ..., m_d) -> as input.
+    Shapes:  input (m_1, ..., m_d) -> like input.
     Domain:  every image.
-    Raises:  as `uniform_filter1d`.
+    Raises:  like `uniform_filter1d`.
     Cost:    that of `uniform_filter1d` along each axis.
     Ref:     scipy.ndimage.uniform_filter.
 

@@ -1,6 +1,6 @@
-"""Riccati's equation in continuous time, and Lyapunov's, which its derivative solves.
+"""Riccati's equation in continuous time, and Lyapunov's, which its derivative requires.
 
-Both are solved by the sign of a matrix, x -> (x + x^-1) / 2, of what Numba compiles.
+Both are solved by the matrix sign function, x -> (x + x^-1) / 2, with operations that Numba compiles.
 """
 
 # bodies are untyped by design: one runs on every kind of number
@@ -30,7 +30,7 @@ def stable_lyapunov(a, q):
     Shapes:  a, q (n, n) -> z (n, n).
     Domain:  every stable a, every q.
     Raises:  LinAlgError if a is not stable.
-    Cost:    O(n^3): some ten inverses, forward and again in reverse; saves nothing.
+    Cost:    O(n^3): about ten inverses, forward and again in reverse; saves nothing.
     Ref:     Roberts (1980), section 3, for the sign; Giles (2008), section 2.3.1, for the derivative.
 
     >>> stable_lyapunov(np.array([[-2.0]]), np.array([[8.0]]))
@@ -46,7 +46,7 @@ def stable_lyapunov(a, q):
         p = 0.5 * (c * p + y @ p @ y.T / c)
         change = np.max(np.abs(after - x))
         x = after
-        if change <= 1e-9:  # the iteration doubles digits, and a stable matrix has the sign -1
+        if change <= 1e-9:  # each step doubles the digits, and the sign of a stable matrix is -1
             break
     if not np.max(np.abs(x + np.eye(len(x)))) <= 1e-6:
         raise np.linalg.LinAlgError("an equation of Lyapunov or Riccati has no stable solution")
@@ -75,18 +75,18 @@ def stable_lyapunov_jvp(z, a_dot, q_dot, a, q):
 
 @array_rule(dtypes=_DOUBLE, points=[(_A, _G, _Q), ([[0.6]], [[1.3]], [[0.7]])])
 def continuous_riccati(a, g, q):
-    """The stabilising solution of a^T z + z a - z g z + q = 0, where of g and q the symmetric part counts.
+    """The stabilising solution of a^T z + z a - z g z + q = 0; only the symmetric parts of g and q matter.
 
         c = a - g z
         z_dot:  c^T z_dot + z_dot c = -(e + e^T),     e = z a_dot + (q_dot - z g_dot z) / 2
         z_bar:  c s + s c^T = z_bar,     a_bar = -2 z s,     g_bar = z s z,     q_bar = -s
 
-    Of z_bar, too, the symmetric part counts.
+    Only the symmetric part of z_bar matters.
 
     Shapes:  a, g, q (n, n) -> z (n, n).
-    Domain:  no eigenvalue of [[a, -g], [-q, -a^T]] on the imaginary axis, and a z that stabilises.
-    Raises:  LinAlgError where there is no such solution.
-    Cost:    O(n^3): some ten inverses of 2 n rows and two equations of Lyapunov; one more in reverse; saves nothing.
+    Domain:  no eigenvalue of [[a, -g], [-q, -a^T]] on the imaginary axis, and a stabilising z exists.
+    Raises:  LinAlgError if there is no such solution.
+    Cost:    O(n^3): about ten inverses of 2 n rows and two Lyapunov equations; one more in reverse; saves nothing.
     Ref:     Roberts (1980), section 4; Kleinman (1968) for the steps behind it.
 
     >>> continuous_riccati(np.array([[0.0]]), np.array([[1.0]]), np.array([[4.0]]))
@@ -105,7 +105,7 @@ def continuous_riccati(a, g, q):
             break
     one = np.eye(n)
     z = np.linalg.lstsq(np.concatenate((h[:n, n:], h[n:, n:] + one)), -np.concatenate((h[:n, :n] + one, h[n:, :n])))[0]
-    for _ in range(2):  # Newton's steps; the first finds a z that does not stabilise
+    for _ in range(2):  # Newton steps; the first detects a z that does not stabilise
         z = 0.5 * (z + z.T)
         c = a - g @ z
         z = z - stable_lyapunov(c.T, a.T @ z + z @ c + q)
@@ -139,7 +139,7 @@ def continuous_riccati_jvp(z, a_dot, g_dot, q_dot, a, g, q):
 
 
 def is_symmetric(x):
-    """Whether it is, but for roundings."""
+    """Whether a matrix is symmetric up to rounding."""
     return np.max(np.abs(x - x.T)) <= 1e-13 * np.max(np.abs(x))
 
 
@@ -159,13 +159,14 @@ def solve_continuous_are(
         a^T z + z a - z b r^-1 b^T z + q = 0,     k = r^-1 b^T z,     c = a - b k,
         c t + t c^T = z_bar,     a_bar = -2 z t,     b_bar = 2 z t k^T,     q_bar = -t,     r_bar = -k t k^T
 
-    With e and s it is e^T z a + a^T z e - (e^T z b + s) r^-1 (b^T z e + s^T) + q = 0.
+    With e and s the equation is e^T z a + a^T z e - (e^T z b + s) r^-1 (b^T z e + s^T) + q = 0.
 
-    Shapes:  a, q, e (..., n, n), b, s (..., n, k), r (..., k, k) -> (..., n, n); inside njit without stacks, e and s.
-    Domain:  (a, b) stabilisable, q and r symmetric, r and e regular.
-    Raises:  LinAlgError where there is no such solution, ValueError for shapes, for q or r that are not symmetric, and
-             for what is not finite.
-    Cost:    O(n^3), about that of twenty inverses of 2 n rows; the sweep solves an equation of Lyapunov.
+    Shapes:  a, q, e (..., n, n), b, s (..., n, k), r (..., k, k) -> (..., n, n); inside njit, stacks, e and s are not
+             supported.
+    Domain:  (a, b) stabilisable, q and r symmetric, r and e nonsingular.
+    Raises:  LinAlgError if there is no such solution, ValueError for wrong shapes, for q or r that are not symmetric,
+             and for values that are not finite.
+    Cost:    O(n^3), about twenty inverses of 2 n rows; the sweep solves a Lyapunov equation.
     Ref:     Roberts (1980), section 4; Kao & Hennequin (2020), section 3, for the derivative.
 
     >>> solve_continuous_are(np.array([[0.0]]), np.array([[1.0]]), np.array([[4.0]]), np.array([[1.0]]))

@@ -1,7 +1,8 @@
-"""`scipy.signal` on variables: convolutions and digital filters, by SciPy's names and arguments.
+"""`scipy.signal` on variables: convolutions and digital filters, with SciPy's names and arguments.
 
-Signals, coefficients of filters and states may be variables. Where nothing is one SciPy's own functions answer. The
-reverse of a filter is the filter in reversed time, at the same cost. What is not here has no derivative.
+Signals, filter coefficients and states may be variables. If nothing is a variable, SciPy's own functions are called.
+The reverse of a filter is the filter in reversed time, at the same cost. Functions that are not here have no
+derivative.
 
 >>> import contad
 >>> contad.grad(lambda a: lfilter([1.0], np.stack([1.0, a]), np.array([1.0, 0.0, 0.0]))[2])(-0.5)
@@ -34,7 +35,7 @@ def convolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", method: str =
 
         z_k = sum_i x_i y_(k-i),     x_bar_i = sum_k z_bar_k y_(k-i)
 
-    Shapes:  in1 (n, ...), in2 (m, ...) -> (n + m - 1, ...), less at the ends for the modes "same" and "valid".
+    Shapes:  in1 (n, ...), in2 (m, ...) -> (n + m - 1, ...), shorter for the modes "same" and "valid".
     Domain:  every in1 and in2.
     Raises:  ValueError if the numbers of axes differ.
     Cost:    O(n m) directly, O((n + m) log (n + m)) by Fourier transforms; a sweep twice that.
@@ -59,7 +60,7 @@ def correlate(in1: ArrayValue, in2: ArrayValue, mode: str = "full", method: str 
 
         z_k = sum_i x_i y_(i-k), k from 1 - m on,     x_bar_i = sum_k z_bar_k y_(i-k)
 
-    Shapes:  in1 (n, ...), in2 (m, ...) -> (n + m - 1, ...), less at the ends for the modes "same" and "valid".
+    Shapes:  in1 (n, ...), in2 (m, ...) -> (n + m - 1, ...), shorter for the modes "same" and "valid".
     Domain:  every in1 and in2.
     Raises:  ValueError if the numbers of axes differ.
     Cost:    O(n m) directly, O((n + m) log (n + m)) by Fourier transforms; a sweep twice that.
@@ -78,7 +79,7 @@ def fftconvolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", axes: Opti
 
         z_k = sum_i x_i y_(k-i),     x_bar_i = sum_k z_bar_k y_(k-i)
 
-    Shapes:  in1 (n, ...), in2 (m, ...) -> (n + m - 1, ...), less at the ends for the modes "same" and "valid".
+    Shapes:  in1 (n, ...), in2 (m, ...) -> (n + m - 1, ...), shorter for the modes "same" and "valid".
     Domain:  every in1 and in2.
     Raises:  ValueError if the numbers of axes differ; UnsupportedError for variables and `axes`.
     Cost:    O((n + m) log (n + m)); a sweep twice that.
@@ -101,8 +102,8 @@ def lfilter(b: ArrayValue, a: ArrayValue, x: ArrayValue, axis: int = -1, zi: Arr
 
     Shapes:  b (m,), a (k,), x (..., n, ...), zi (..., max(m, k) - 1, ...) -> (..., n, ...).
     Domain:  a_0 other than 0.
-    Raises:  ValueError if b or a is no vector, or zi does not fit.
-    Cost:    that of SciPy's forward, three times that in reverse; see `contad.ops.recursive_filters.filter_signal`.
+    Raises:  ValueError if b or a is not a vector, or zi does not fit.
+    Cost:    SciPy's forward, three times that in reverse; see `contad.ops.recursive_filters.filter_signal`.
     Ref:     Oppenheim & Schafer, Discrete-Time Signal Processing, section 6.3.
 
     >>> lfilter([1.0, 0.5], [1.0, -0.5], [1.0, 0.0, 0.0, 2.0])
@@ -130,13 +131,13 @@ def _coefficients(name: str, b: ArrayValue) -> ArrayValue:
 
 @_mirror
 def lfilter_zi(b: ArrayValue, a: ArrayValue) -> ArrayValue:
-    """The state from which the filter b / a answers a step by a step.
+    """The state in which the filter b / a responds to a step with a step.
 
         z with lfilter(b, a, ones(n), zi=z)[0] = sum b / sum a for every n
 
     Shapes:  b (m,), a (k,) -> (max(m, k) - 1,).
     Domain:  sum a other than 0.
-    Raises:  ValueError if b or a is no vector.
+    Raises:  ValueError if b or a is not a vector.
     Cost:    O(m + k).
     Ref:     scipy.signal.lfilter_zi.
 
@@ -185,7 +186,7 @@ def _sections(name: str, sos: ArrayValue) -> ArrayValue:
 
 @_mirror
 def sosfilt_zi(sos: ArrayValue) -> ArrayValue:
-    """The states from which sections answer a step by a step: (sections, 2).
+    """The states in which sections respond to a step with a step: (sections, 2).
 
         z with sosfilt(sos, ones(n), zi=z)[0] = prod_i sum b_i / sum a_i for every n
 
@@ -216,11 +217,11 @@ def filtfilt(
     b: ArrayValue, a: ArrayValue, x: ArrayValue, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None,
     method: str = "pad", irlen: int | None = None,
 ) -> ArrayValue:  # fmt: skip
-    """A signal filtered forwards and backwards, so that nothing is delayed; `method` is "pad" on variables.
+    """A signal filtered forwards and backwards, without delay; `method` must be "pad" on variables.
 
         z = R H R H x, H: `lfilter` by b / a from its state of a step, R reversed time; x extended by padlen at its ends
 
-    Shapes:  b (m,), a (k,), x (..., n, ...) -> as x.
+    Shapes:  b (m,), a (k,), x (..., n, ...) -> like x.
     Domain:  a_0 and sum a other than 0, n > padlen.
     Raises:  ValueError if x is too short, or for another padtype; UnsupportedError for variables and another method.
     Cost:    that of two filters.
@@ -249,7 +250,7 @@ def sosfiltfilt(
 
         z = R H R H x, H: `sosfilt` from its states of a step, R reversed time; x extended by padlen at its ends
 
-    Shapes:  sos (s, 6), x (..., n, ...) -> as x.
+    Shapes:  sos (s, 6), x (..., n, ...) -> like x.
     Domain:  sections whose sum of a is other than 0, n > padlen.
     Raises:  ValueError if x is too short, or for another padtype.
     Cost:    that of two filters.
@@ -273,7 +274,7 @@ def sosfiltfilt(
 
 
 def _both_ways(name: str, run: Function, x: ArrayValue, axis: int, padtype: str | None, width: int) -> ArrayValue:
-    """A signal, extended at both ends, through a filter that starts at rest for its first element, and back."""
+    """A signal extended at both ends, filtered forwards and backwards from a steady state for its first element."""
     x = np.moveaxis(as_one(x), axis, -1)
     n = np.shape(x)[-1]
     if padtype is None:
@@ -298,7 +299,7 @@ def _both_ways(name: str, run: Function, x: ArrayValue, axis: int, padtype: str 
 # ---- smoothing -------------------------------------------------------------------------------------------------------
 @functools.lru_cache(64)
 def _weights(window_length: int, polyorder: int, deriv: int, delta: float, pos: int | None) -> np.ndarray:
-    """The weights by which a window gives the polynomial of least squares, or a derivative, at a place in it."""
+    """The weights of a window that give the least-squares polynomial, or a derivative, at a position in it."""
     return signal().savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta, pos=pos, use="dot")
 
 
@@ -307,15 +308,15 @@ def savgol_filter(
     x: ArrayValue, window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0, axis: int = -1,
     mode: str = "interp", cval: float = 0.0,
 ) -> ArrayValue:  # fmt: skip
-    """The polynomial of least squares in a window around each element, or a derivative of it, at that element.
+    """The least-squares polynomial in a window around each element, or its derivative, at that element.
 
         z_i = p_i^(deriv)(0) / delta^deriv,
         p_i, of degree polyorder, minimises sum_j (x_(i+j) - p_i(j))^2 over the window
 
-    Shapes:  x (..., n, ...) -> as x.
+    Shapes:  x (..., n, ...) -> like x.
     Domain:  every finite x; window_length > polyorder.
-    Raises:  ValueError for a mode that is none, and a window longer than x in mode "interp".
-    Cost:    O(n window_length); a sweep as many.
+    Raises:  ValueError for an unknown mode, and a window longer than x in mode "interp".
+    Cost:    O(n window_length), and so is a sweep.
     Ref:     Savitzky & Golay (1964), Analytical Chemistry 36; scipy.signal.savgol_filter.
 
     >>> savgol_filter(np.array([1.0, 4.0, 9.0, 16.0, 26.0]), 3, 1).round(12)
@@ -348,14 +349,14 @@ def savgol_filter(
 def detrend(
     data: ArrayValue, axis: int = -1, type: str = "linear", bp: Option = 0, overwrite_data: bool = False
 ) -> ArrayValue:
-    """A signal less its line of least squares, or its mean; between break points bp each piece by itself.
+    """A signal minus its least-squares line, or its mean; separately for each piece between break points bp.
 
         z = x - q q^T x,     q an orthonormal basis of lines, or of constants, over a piece
 
-    Shapes:  data (..., n, ...) -> as data.
+    Shapes:  data (..., n, ...) -> like data.
     Domain:  every finite signal.
     Raises:  ValueError for another type, and break points beyond the end.
-    Cost:    O(n); a sweep as many.
+    Cost:    O(n), and so is a sweep.
     Ref:     scipy.signal.detrend.
 
     >>> detrend(np.array([1.0, 2.0, 4.0, 5.0])).round(6)

@@ -1,9 +1,9 @@
-"""`scipy.special` on variables: SciPy's names and arguments, and SciPy's own functions where nothing is a variable.
+"""`scipy.special` on variables: SciPy's names and arguments, and SciPy's own functions if nothing is a variable.
 
-SciPy's ufuncs find the rules of contad by themselves, on arrays of variables too; its functions of Python cannot:
-so a function that is differentiated calls these. They take object arrays as well. Which there are is `__all__`; a name
-of SciPy's that is not there has no derivative here, and AttributeError says so. Numba functions may call all but
-orthogonal polynomials.
+SciPy's ufuncs dispatch to contad's rules, also on arrays of variables. Its Python functions cannot, so call these
+functions in code to differentiate. They accept object arrays as well. `__all__` lists them; a SciPy name that is not
+there has no derivative here, and an AttributeError says so. Numba functions may call all of them except orthogonal
+polynomials.
 
 >>> import contad, numpy as np
 >>> contad.grad(lambda x: logsumexp(x))(np.array([0.0, np.log(3.0)])).round(12)
@@ -42,14 +42,14 @@ _NUMBER = re.compile(r">>> (.*)\n(-?(?:\d|inf|nan).*)")
 
 
 def _docstring_of(function: Function, name: str) -> str:
-    """A function's docstring under SciPy's name, whose results are NumPy's floats."""
+    """A function's docstring under SciPy's name, with results as NumPy floats."""
     text, mark, example = inspect.cleandoc(function.__doc__ or "").partition(">>>")
     example = (mark + example).replace(f"{getattr(function, '__name__', name)}(", f"{name}(")
     return text + _NUMBER.sub(r">>> float(\1)\n\2", example).replace("round(z, ", "round(float(z), ")
 
 
 class SpecialFunction(Compilable[..., Any]):
-    """SciPy's function of that name where no argument holds a variable, and else one of contad's."""
+    """SciPy's function of that name if no argument holds a variable, otherwise contad's."""
 
     def __init__(self, name: str, function: Function) -> None:
         super().__init__(function)
@@ -71,7 +71,7 @@ class SpecialFunction(Compilable[..., Any]):
 
     @property
     def stands_for(self) -> Any:
-        """A rule, or what there is of arrays."""
+        """A rule, or a function of arrays."""
         return self.function if isinstance(self.function, ScalarRule) else _OF_ARRAYS.get(self.__name__)
 
 
@@ -123,7 +123,7 @@ def log_softmax(x: ArrayValue, axis: Option = None) -> ArrayValue:
 
 
 def softplus(x: Value) -> Value:
-    """Logarithm of one more than an exponential.
+    """Logarithm of 1 plus an exponential.
 
         z = log(1 + e^x),     dz/dx = expit(x)
 
@@ -165,7 +165,7 @@ def polygamma(n: Option, x: Value) -> Value:
 
 
 def sinc(x: Value) -> Value:
-    """Sine of pi x over pi x, and 1 at 0.
+    """Sine of pi x divided by pi x, and 1 at 0.
 
         z = sin(pi x) / (pi x),     dz/dx = -pi j_1(pi x)
 
@@ -179,7 +179,7 @@ def sinc(x: Value) -> Value:
 
 
 def zeta(x: Value, q: Value = None, out: None = None) -> Value:
-    """Riemann's zeta function, or Hurwitz's where q is given.
+    """Riemann's zeta function, or Hurwitz's if q is given.
 
         z = sum_(k >= 0) (k + q)^-x, q = 1 by default,     dz/dq = -x zeta(x + 1, q)
 
@@ -193,7 +193,7 @@ def zeta(x: Value, q: Value = None, out: None = None) -> Value:
 
 
 def lambertw(z: Value, k: Option = 0, tol: float = 1e-8) -> Value:
-    """The real branches 0 and -1 of Lambert's W; real on variables, complex as SciPy's where nothing is one.
+    """The real branches 0 and -1 of Lambert's W; real on variables, and complex like SciPy's if nothing is a variable.
 
         z = w where w e^w = z_0, z_0 the argument,     dz/dz_0 = w / (z_0 (1 + w))
 
@@ -264,7 +264,7 @@ _OF_ARRAYS = {
     "logsumexp": log_sums.logsumexp,
     "softmax": log_sums.softmax,
     "log_softmax": InExpressions(log_softmax, {"12": "x - rule(x)"}, {"rule": log_sums.logsumexp}),
-}  # what compiled code calls
+}  # functions for compiled code
 
 
 # ---- derivatives of Bessel functions ---------------------------------------------------------------------------------
@@ -406,7 +406,7 @@ _PYTHON = (
 
 
 def _find_functions() -> dict[str, Function]:
-    """The function of each of SciPy's names."""
+    """The functions by SciPy's names."""
     of_rules = {
         str(ufunc).rpartition(".")[2]: rule
         for rule in rules()
@@ -427,8 +427,8 @@ del _name, _function, _outside
 
 
 def __getattr__(name: str) -> Any:
-    """What there is not."""
+    """Refuse missing names."""
     if name.startswith("__"):
         raise AttributeError(f"module 'contad.scipy.special' has no attribute {name!r}")
-    what = "has no derivative in contad" if hasattr(special(), name) else "is no function of scipy.special"
+    what = "has no derivative in contad" if hasattr(special(), name) else "is not a function of scipy.special"
     raise AttributeError(f"contad.scipy.special.{name}: {name} {what}; there are {', '.join(__all__)}")

@@ -1,7 +1,7 @@
-"""What Numba functions call where they name a function of `contad.scipy.special` that is no rule: formulas of numbers.
+"""Formulas of numbers that Numba functions use for those functions of `contad.scipy.special` that are not rules.
 
-Most are the functions that stand for SciPy's ufuncs as they are; those that ask for the kind of their arguments, or
-that SciPy writes in Python, are a line each. Arguments that are whole numbers in SciPy carry no derivative.
+Most are the replacements of SciPy's ufuncs, unchanged. Functions that inspect the kinds of their arguments, or that
+SciPy writes in Python, are one line each. Arguments that are whole numbers in SciPy carry no derivative.
 """
 
 import math
@@ -41,7 +41,7 @@ KNOWN: dict[str, Any] = {
     )
 }  # fmt: skip
 
-# functions of the files of operations that are formulas as they stand, with their arguments that are whole numbers
+# functions in contad.ops that are already formulas, with their whole-number arguments
 AS_THEY_ARE = {
     "bdtr": "k n", "bdtrc": "k n", "bdtri": "k n", "nbdtr": "k n", "nbdtrc": "k n", "nbdtri": "k n", "pdtr": "k",
     "pdtrc": "k", "pdtri": "k", "chdtr": "", "chdtrc": "", "chdtri": "", "gdtr": "", "gdtrc": "", "gdtrix": "",
@@ -55,12 +55,12 @@ _LAMBERT = (
     "select(k == -1.0, lambert_wm1(select(k == -1.0, z, -0.1)), nan))"
 )
 _HALF_ORDER = "1.2533141373155003 / sqrt(z) * {f}(n + 0.5, z)"
-_BY_SERIES = (  # of orders up to 100, as `contad.ops.spherical_bessel.spherical_in`
+_BY_SERIES = (  # for orders up to 100, like `contad.ops.spherical_bessel.spherical_in`
     "high = n > 100.0; order = select(high, 1.0, n); x = select(high, z, 1.0); y = select(high, 1.0, z); "
     "series = 0.886226925452758 * rgamma(order + 1.5) * power(0.5 * y, order) * hyp0f1(order + 1.5, 0.25 * y * y); "
     "select(high, 1.2533141373155003 / sqrt(x) * iv(n + 0.5, x), series)"
 )
-# (arguments, formula, arguments that are whole numbers, defaults)
+# (arguments, formula, whole-number arguments, defaults)
 WRITTEN: dict[str, tuple[str, str, str, dict[str, float]]] = {
     "comb": ("N k", f"select({_COUNTED.format(n='N')}, binom(N, k), 0.0)", "", {}),
     "perm": ("N k", f"select({_COUNTED.format(n='N')}, poch(N - k + 1.0, k), 0.0)", "", {}),
@@ -100,7 +100,7 @@ TUPLES = {
 
 
 class SpecialFace(Face):
-    """A function that Numba functions call as a formula, and Python as it is."""
+    """A function that Numba functions call as a formula, and Python calls directly."""
 
     def __init__(
         self, module: str, name: str, outside: Callable[..., Any], formula: Formula, defaults: dict[str, float],
@@ -114,7 +114,7 @@ class SpecialFace(Face):
         return self.outside(*args, **options)
 
     def body(self, ndims: tuple[int | None, ...]) -> Any:
-        """As of other faces; of several results, of a number only."""
+        """Like that of other faces; with several results, only for a number."""
         if not self.results:
             return super().body(ndims)
         if ndims != (0,):
@@ -126,7 +126,7 @@ class SpecialFace(Face):
 
 
 def face_of(module: str, name: str, outside: Function) -> SpecialFace | None:
-    """The face of one of SciPy's names; None where Numba functions cannot call it."""
+    """The face for one of SciPy's names; None if Numba functions cannot call it."""
     if name in AS_THEY_ARE:
         function = getattr(probabilities, name, None) or getattr(written_functions, name)
         copy = FunctionType(function.__code__, function.__globals__, f"special_{name}")

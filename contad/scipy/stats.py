@@ -1,12 +1,12 @@
-"""Distributions of `scipy.stats`, whose functions differentiate in every argument, in Python and in Numba functions.
+"""Distributions of `scipy.stats`, differentiable in every argument, in Python and in Numba functions.
 
-`norm.logpdf(x, loc, scale)` takes SciPy's arguments, by its names and with its defaults, broadcasts, and is -inf
-outside of the support and nan where a parameter is not allowed. Each distribution has `logpdf` and `pdf`, or `logpmf`
-and `pmf` of whole numbers; most have `cdf`, `sf`, `logcdf` and `logsf`, and many `ppf` and `isf`.
+`norm.logpdf(x, loc, scale)` takes SciPy's arguments, with SciPy's names and defaults, and broadcasts. It is -inf
+outside the support and nan for invalid parameters. Each distribution has `logpdf` and `pdf`, or `logpmf` and `pmf` of
+whole numbers; most have `cdf`, `sf`, `logcdf` and `logsf`, and many `ppf` and `isf`.
 
-Some are nan rather than wrong: those of betanbinom beyond sums of 2e5 terms, the slopes by n of nbinom's where k + n is
-above 1e12, and slopes by shapes above 1e12 of what incomplete beta functions give (beta, f, binom). Those of nct are
-for df of at least 0.01 and, but for the density, |nc| of at most 1000.
+Some return nan rather than wrong numbers: betanbinom beyond sums of 2e5 terms, derivatives of nbinom in n if k + n
+exceeds 1e12, and derivatives in shape parameters above 1e12 of distributions with incomplete beta functions (beta, f,
+binom). nct needs df of at least 0.01 and, except for the density, |nc| of at most 1000.
 
 >>> round(norm.logpdf(1.5, 0.5, 2.0), 12)
 -1.737085713765
@@ -28,7 +28,7 @@ _SCALED = ("not scale > 0.0", math.nan)
 
 
 class Distribution(ModuleType):
-    """The functions of one distribution; a module, so that Numba functions find them as attributes."""
+    """The functions of one distribution; it is a module, so that Numba functions find them as attributes."""
 
     def __init__(self, name: str, shapes: str, described: Described) -> None:
         super().__init__(f"{__name__}.{name}")
@@ -42,7 +42,8 @@ class Distribution(ModuleType):
         return str(self.distribution)
 
     def __call__(self, *args: Value, **options: Value) -> "FrozenDistribution":
-        """The distribution with these parameters, as SciPy has it; Numba functions give them to each method."""
+        """The frozen distribution with these parameters, as in SciPy; Numba functions pass them to each method
+        instead."""
         return FrozenDistribution(self, args, options)
 
     def add(self, method: str, formula: Formula, names: list[str], defaults: dict[str, float]) -> None:
@@ -53,7 +54,7 @@ class Distribution(ModuleType):
 
 
 class FrozenDistribution:
-    """A distribution with its parameters, which may be variables: its methods take what is left.
+    """A distribution with fixed parameters, which may be variables; its methods take the remaining arguments.
 
     >>> round(norm(0.5, 2.0).logpdf(1.5), 12)
     -1.737085713765
@@ -86,9 +87,9 @@ def _continuous(
 ) -> Any:  # fmt: skip
     """A distribution of numbers. `at` are the arguments of the log density, in terms of x, the shapes, loc and scale.
 
-    `cumulative` is the name of the functions of the same arguments in `contad.distributions.cumulative`; `scaled` says
-    that they are of (x - loc) / scale, and `flip` that they are of a decreasing function of x. `edge` is the condition
-    of an end of the support where the density may be 0, and its slope is not.
+    `cumulative` is the name of the functions with the same arguments in `contad.distributions.cumulative`. `scaled`
+    says that they take (x - loc) / scale, and `flip` that they take a decreasing function of x. `edge` is the condition
+    for an end of the support where the density may be 0 although its slope is not.
     """
     names = ["x", *shapes.split(), "loc", "scale"]
     made = Distribution(name, shapes, Described(name, density, at, scaled))
@@ -107,7 +108,7 @@ def _continuous(
 
 
 def _flat_under(edge: str) -> str:
-    """Where a density has underflowed, so that it is constant: not at an end, where it is 0 itself."""
+    """The condition for a density that has underflowed and is constant, which excludes ends where it is exactly 0."""
     return f"height < -1e5 and (height > -_inf or not ({edge}))"
 
 
@@ -115,7 +116,7 @@ def _add_cumulative(
     made: Any, cumulative: str, names: list[str], at: str, flip: bool, whole: tuple[str, ...] = ()
 ) -> None:
     name = made.distribution
-    at = at.replace(", 0.0, kappa", ", kappa")  # whose distribution function is around 0
+    at = at.replace(", 0.0, kappa", ", kappa")  # the distribution function is centred at 0
     for method, (kind, opposite) in _METHODS.items():
         known = getattr(CUMULATIVE[cumulative], opposite if flip else kind)
         cases = [_SCALED] if "scale" in names else []
@@ -125,7 +126,7 @@ def _add_cumulative(
         made.add(method, found, names, defaults)
 
 
-# the quantile of a distribution in terms of that of its formula, whose parameters follow
+# the quantile of a distribution in terms of its formula's quantile, with the parameters
 _INVERSES = {
     "normal": "f({p}, loc, scale)",
     "cauchy": "f({p}, loc, scale)",
@@ -336,7 +337,7 @@ MULTIVARIATE = ("categorical", "dirichlet", "dirichlet_multinomial", "gaussian_k
 
 
 def __getattr__(name: str) -> Any:
-    """Densities of vectors and matrices are imported when they are first used."""
+    """Import densities of vectors and matrices on first use."""
     if name in MULTIVARIATE:
         import contad.scipy.multivariate_densities as module
 

@@ -1,6 +1,6 @@
-"""Functions of `scipy.linalg` for matrices of a form: banded, Toeplitz, Hankel, circulant, of blocks.
+"""Functions of `scipy.linalg` for structured matrices: banded, Toeplitz, Hankel, circulant, block-diagonal.
 
-Systems are solved in the form, and so are those of the derivatives.
+Systems, and those for derivatives, are solved within the structure.
 """
 
 
@@ -14,12 +14,12 @@ from contad.variables.open_types import ArrayValue, Option
 
 
 def _vector(name: str, x: ArrayValue) -> ArrayValue:
-    """An argument that must be a vector: of more axes SciPy makes one vector or many, as its version has it."""
+    """An argument that must be a vector; with more axes, SciPy makes one vector or many, depending on the version."""
     found = as_one(x)
     if np.ndim(found) != 1:
         raise UnsupportedError(
             f"contad.scipy.linalg.{name}: on variables it takes vectors, got shape {np.shape(found)}; use np.ravel, or "
-            "np.stack of what each of them gives"
+            "np.stack of the results for each vector"
         )
     return found
 
@@ -30,14 +30,14 @@ def solve_banded(
     l_and_u: Option, ab: ArrayValue, b: ArrayValue, overwrite_ab: bool = False, overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> ArrayValue:  # fmt: skip
-    """The solution of a z = b for a banded matrix with that many diagonals below and above the main one.
+    """The solution of a z = b for a banded matrix with l diagonals below and u above the main one.
 
         a z = b, ab_(u + i - j, j) = a_ij for u diagonals above the main one,
         b_bar = a^-T z_bar,     ab_bar: -b_bar z^T in the band, 0 outside the matrix
 
-    Shapes:  ab (..., l + u + 1, n), b (n,) or (..., n, k) -> as b.
+    Shapes:  ab (..., l + u + 1, n), b (n,) or (..., n, k) -> like b.
     Domain:  every nonsingular a, every b.
-    Raises:  LinAlgError if a is singular, ValueError for shapes that do not fit and for what is not finite.
+    Raises:  LinAlgError if a is singular, ValueError for shapes that do not fit and values that are not finite.
     Cost:    O(n) for a band of fixed width, and so is the sweep.
     Ref:     Giles (2008), section 2.3.1, on the elements of the band.
 
@@ -61,13 +61,13 @@ def solveh_banded(
     ab: ArrayValue, b: ArrayValue, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False,
     check_finite: bool = True,
 ) -> ArrayValue:  # fmt: skip
-    """The solution of a z = b for a positive definite banded matrix, of which one half of the band is given.
+    """The solution of a z = b for a positive definite banded matrix, given by one half of its band.
 
         a z = b,     b_bar = a^-1 z_bar,     ab_bar: -b_bar z^T in the half of the band, the other half added
 
-    Shapes:  ab (..., w, n), b (n,) or (..., n, k) -> as b.
+    Shapes:  ab (..., w, n), b (n,) or (..., n, k) -> like b.
     Domain:  every positive definite a, every b.
-    Raises:  LinAlgError if a is not positive definite, ValueError for shapes and for what is not finite.
+    Raises:  LinAlgError if a is not positive definite, ValueError for wrong shapes and values that are not finite.
     Cost:    O(n w^2) for w diagonals, O(n k w) in the sweep from the saved factor.
     Ref:     Giles (2008), section 2.3.1, on the elements of the band.
 
@@ -107,9 +107,9 @@ def solve_toeplitz(
         t z = b, t_ij = c_(i-j), or r_(j-i) above the diagonal,
         b_bar = t^-T z_bar,     c_bar_k = -sum_i <b_bar_{i+k}, z_i>,     r_bar_k = -sum_i <b_bar_i, z_{i+k}> for k > 0
 
-    Shapes:  c (n,), r (n,), b (n,) or (n, k) -> as b.
+    Shapes:  c (n,), r (n,), b (n,) or (n, k) -> like b.
     Domain:  every t whose leading parts are regular, every b.
-    Raises:  LinAlgError if a leading part of t is singular, ValueError for shapes that do not fit.
+    Raises:  LinAlgError if a leading submatrix of t is singular, ValueError for shapes that do not fit.
     Cost:    O(n^2) by Levinson's recursion, and so is the sweep; no matrix is made.
     Ref:     Giles (2008), section 2.3.1; Golub & Van Loan (2013), section 4.7.
 
@@ -161,7 +161,7 @@ def solve_circulant(
 
     On variables c is a vector, and the axes are SciPy's defaults.
 
-    Shapes:  c (n,), b (n,) or (n, k) -> as b.
+    Shapes:  c (n,), b (n,) or (n, k) -> like b.
     Domain:  every c whose discrete Fourier transform has no zeros, every b.
     Raises:  LinAlgError if the matrix is nearly singular, ValueError for shapes, UnsupportedError for other axes.
     Cost:    O(n log n k) by Fourier transforms, and for each cotangent.
@@ -187,7 +187,7 @@ def circulant(c: ArrayValue) -> ArrayValue:
 
     Shapes:  c (n,) -> (n, n).
     Domain:  every c.
-    Raises:  UnsupportedError if c, on variables, is no vector.
+    Raises:  UnsupportedError if c, on variables, is not a vector.
     Cost:    O(n^2), and so is the sweep.
     Ref:     Golub & Van Loan (2013), section 4.8.2; scipy.linalg.circulant.
 
@@ -208,11 +208,11 @@ def hankel(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
 
         z_ij = c_{i+j}, or r_{i+j-m+1} where that is beyond c;     c_bar_k: the sum of z_bar on its antidiagonal
 
-    Of r the first element is not read.
+    The first element of r is not read.
 
     Shapes:  c (m,), r (n,) -> (m, n).
     Domain:  every c and r.
-    Raises:  UnsupportedError if c or r, on variables, is no vector.
+    Raises:  UnsupportedError if c or r, on variables, is not a vector.
     Cost:    O(m n), and so is the sweep.
     Ref:     scipy.linalg.hankel.
 
@@ -234,7 +234,7 @@ def block_diag(*arrs: ArrayValue) -> ArrayValue:
     Shapes:  a (m, n), b (k, l), ... -> (m + k + ..., n + l + ...).
     Domain:  every matrix.
     Raises:  UnsupportedError if a block, on variables, is a stack.
-    Cost:    O(n^2), the zeros included.
+    Cost:    O(n^2), including the zeros.
     Ref:     scipy.linalg.block_diag.
 
     >>> block_diag(np.eye(1), np.array([2.0, 3.0]))
@@ -261,7 +261,7 @@ def toeplitz(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
 
     Shapes:  c (m,), r (n,) -> (m, n).
     Domain:  every c and r.
-    Raises:  UnsupportedError if c or r, on variables, is no vector.
+    Raises:  UnsupportedError if c or r, on variables, is not a vector.
     Cost:    O(m n), and so is the sweep.
     Ref:     Golub & Van Loan (2013), section 4.7; scipy.linalg.toeplitz.
 

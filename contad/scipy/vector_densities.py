@@ -1,7 +1,7 @@
-"""Log densities of vectors and matrices, of what was made ready: rows less the mean, Cholesky factors.
+"""Log densities of vectors and matrices from prepared arguments: rows minus the mean, Cholesky factors.
 
-They are without checks; the names of SciPy's and Stan's call them. What is written of numbers, sums and one vector or
-matrix is called by Numba functions, too.
+They do no checks; SciPy's and Stan's functions call them. Numba functions also call those that use numbers, sums and a
+single vector or matrix.
 """
 
 import math
@@ -43,7 +43,7 @@ def solve_lower(a, b):
 
 
 def log_diagonal(factor):
-    """log of the product of the diagonal of a factor: half of log|L L^T|."""
+    """log of the product of a factor's diagonal, half of log|L L^T|."""
     return sum_of_logs(np.diag(factor))
 
 
@@ -54,7 +54,7 @@ def squared_lengths(rows, factor):
 
 
 def normal_of_squares(squares, logs, size, count=1.0, propto=False):
-    """-|L^-1 x|^2 / 2 - log|L| - k / 2 log(2 pi), from the squares and log|L|; or the sum over so many x."""
+    """-|L^-1 x|^2 / 2 - log|L| - k / 2 log(2 pi), from the squares and log|L|; or the sum over `count` vectors x."""
     constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
     return -0.5 * squares - count * logs - constant
 
@@ -62,8 +62,8 @@ def normal_of_squares(squares, logs, size, count=1.0, propto=False):
 def student_of_logs(terms, logs, df, size, count=1.0, propto=False):
     """c - k / 2 log(df) - k / 2 log(pi) - log|L| - (df + k) / 2 log(1 + |L^-1 x|^2 / df); or the sum over so many x.
 
-    It is of log(1 + |L^-1 x|^2 / df), or their sum, and of log|L|. c = log Gamma((df + k) / 2) - log Gamma(df / 2), a
-    difference of large numbers, by the beta function of k / 2.
+    It takes log(1 + |L^-1 x|^2 / df), or their sum, and log|L|. c = log Gamma((df + k) / 2) - log Gamma(df / 2), a
+    difference of large numbers, is computed by the beta function at k / 2.
     """
     constant = 0.0 if propto else 0.5 * size * LOG_PI
     growth = gammaln(0.5 * size) - betaln(0.5 * size, 0.5 * df) - 0.5 * size * log(df)
@@ -121,7 +121,7 @@ def constant_of_wishart(df, size):
 
 
 def log_constant_of_lkj(eta, size):
-    """Minus the logarithm of what the LKJ densities are divided by.
+    """Minus the logarithm of the normalising constant of the LKJ densities.
 
     It is the sum over k of log Gamma(b + k / 2) - log Gamma(b) - k / 2 log(pi), with b = eta + (size - 1 - k) / 2.
     """
@@ -131,7 +131,7 @@ def log_constant_of_lkj(eta, size):
 
 
 def lkj_of_determinant(logs, eta, size):
-    """(eta - 1) log|X| and the constant, from log|X|."""
+    """(eta - 1) log|X| plus the constant, from log|X|."""
     return (eta - 1.0) * logs + log_constant_of_lkj(eta, size)
 
 
@@ -141,7 +141,7 @@ def categorical_of_rows(k, p):
 
 
 def matrix_normal_of_matrix(x, row_factor, column_factor):
-    """-|L^-1 x M^-T|^2 / 2 - k log|L| - m log|M| - m k / 2 log(2 pi), of x (m, k) less its mean."""
+    """-|L^-1 x M^-T|^2 / 2 - k log|L| - m log|M| - m k / 2 log(2 pi), with x (m, k) minus its mean."""
     m, k = np.shape(x)
     whole = solve_lower(column_factor, transposed_of(solve_lower(row_factor, x)))
     logs = k * log_diagonal(row_factor) + m * log_diagonal(column_factor)
@@ -161,7 +161,7 @@ def kernel_log_densities(points, data, weights, factor):
 
 
 def effective_size(weights):
-    """(sum w)^2 / sum w^2, of weights that sum to 1."""
+    """(sum w)^2 / sum w^2 for weights that sum to 1."""
     return 1.0 / np.sum(weights * weights)
 
 

@@ -1,12 +1,13 @@
-"""Stan's names: functions of vectors and matrices under the names and with the arguments that Stan gives them.
+"""Stan's names: functions of vectors and matrices with Stan's names and arguments.
 
-A function is here where NumPy has none of that meaning, or where a name that is longer than one call says more; the
-rules are in `contad.ops`. What NumPy or SciPy spells itself, and what is missing, says `python -m contad.table --stan`.
+A function is here if NumPy has no equivalent, or if Stan's name says more than a longer expression. The rules are in
+`contad.ops`. `python -m contad.table --stan` lists functions that NumPy or SciPy already provide, and functions that
+are missing.
 
 The functions take arrays, nested lists and variables, in Python code on every eager engine, at every order. They never
-broadcast lengths that differ. What arguments may be is what Stan Math takes, by name. A matrix that is symmetric by its
-meaning must be so up to 1e-8, and its lower triangle is read. Its cotangent has there the sum of both triangles, and
-zeros above; so it is the derivative of what was read.
+broadcast lengths that differ. The domains of arguments are those of Stan Math, function by function. A matrix that is
+supposed to be symmetric must be so up to 1e-8, and its lower triangle is read. Its cotangent has the sum of both
+triangles there, and zeros above, so it is the derivative with respect to the elements that were read.
 
 >>> import contad, numpy as np
 >>> def log_density(y, x, sigma, length_scale):
@@ -50,7 +51,7 @@ from contad.stan.transforms import (  # isort: skip
     upper_bound,
 )  # fmt: skip
 
-# functions of functions, which stand above the transforms, and are imported when they are first used
+# functions of functions, which need the transforms, and are imported on first use
 _FUNCTIONALS = (
     "algebra_solver", "algebra_solver_newton", "dae", "dae_tol", "finite_diff_grad_hessian",
     "finite_diff_grad_hessian_auto", "finite_diff_gradient", "finite_diff_gradient_auto", "finite_diff_hessian",

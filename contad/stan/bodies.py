@@ -1,6 +1,6 @@
-"""What densities of vectors are made of, as Python runs it on arrays of variables, and compiled code on its own.
+"""Building blocks of densities of vectors, which Python runs on arrays of variables, and Numba compiles.
 
-So it is written in what all engines have: NumPy, rules of numbers, and densities of one formula.
+They use only what all engines support: NumPy, scalar rules, and densities of one formula.
 """
 
 import math
@@ -45,7 +45,7 @@ log_of_each = Face(__name__, "log_of_each", log, "log x of each element.")
 sum_of_log1p = Face(__name__, "sum_of_log1p", log1p, "The sum of log(1 + x).", reduce="sum")
 
 
-# ---- what is checked -------------------------------------------------------------------------------------------------
+# ---- checks ----------------------------------------------------------------------------------------------------------
 def is_simplex(a):
     """Whether elements are nonnegative and sum to 1."""
     return np.all(a >= 0.0) and abs(np.sum(a) - 1.0) <= 1e-8
@@ -62,7 +62,7 @@ def is_square(a):
 
 
 def is_symmetric(a):
-    """Whether a matrix is, up to 1e-8."""
+    """Whether a matrix is symmetric up to 1e-8."""
     good = a.shape[0] == a.shape[1]
     for i in range(a.shape[0]):
         for j in range(min(i, a.shape[1])):
@@ -75,7 +75,7 @@ def is_finite_symmetric(a):
     good = a.shape[0] == a.shape[1]
     for i in range(a.shape[0]):
         for j in range(min(i + 1, a.shape[1])):
-            good = good and abs(a[i, j] - a[j, i]) <= 1e-8  # nan where one of them is not finite
+            good = good and abs(a[i, j] - a[j, i]) <= 1e-8  # nan if one of them is not finite
     return good
 
 
@@ -89,7 +89,7 @@ def is_lower_triangular(a):
 
 
 def is_cholesky_factor(a):
-    """Whether a matrix is lower triangular with a positive diagonal, and no wider than high."""
+    """Whether a matrix is lower triangular with a positive diagonal, and no wider than it is high."""
     good = a.shape[0] >= a.shape[1] > 0
     for i in range(a.shape[1] if good else 0):
         good = good and a[i, i] > 0.0
@@ -160,7 +160,7 @@ def normal_of_weighted_rows(rows, factor, weights, propto=False):
 
 
 def student_of_rows(rows, nu, factor, propto=False):
-    """The sum over rows of Student's t density."""
+    """The sum over rows of the log density of Student's t."""
     terms = sum_of_log1p(squared_lengths(rows, factor) / nu)
     count, size = float(rows.shape[0]), float(rows.shape[1])
     return student_of_logs(terms, log_diagonal(factor), nu, size, count, propto)
@@ -174,7 +174,7 @@ def log_determinant_spd(a):
 
 
 def log_jacobian_of_factor(factor, propto=False):
-    """k log 2 + sum_i (k - i + 1) log L_ii: of L L^T by L."""
+    """k log 2 + sum_i (k - i + 1) log L_ii: the log-Jacobian of L -> L L^T."""
     size = factor.shape[0]
     logs = sum_of_products(size - np.arange(size) * 1.0, np.diag(factor))
     return logs + (0.0 if propto else size * math.log(2.0))
@@ -188,7 +188,7 @@ def lkj_of_factor(factor, eta):
 
 
 def lkj_of_covariance(y, mu, sigma, eta, propto=False):
-    """The lognormal density of the scales, and that of the correlations."""
+    """The lognormal density of the scales plus the density of the correlations."""
     scales = np.sqrt(np.diag(y))
     logs = log_of_each(scales)
     r = (logs - mu) / sigma
@@ -199,7 +199,7 @@ def lkj_of_covariance(y, mu, sigma, eta, propto=False):
 
 # ---- counts ----------------------------------------------------------------------------------------------------------
 def log_multinomial_coefficient(n):
-    """log N! - sum log n!, of N = sum n."""
+    """log N! - sum log n!, where N = sum n."""
     return gammaln(np.sum(n) + 1.0) - sum_of_log_gammas(n + 1.0)
 
 
@@ -217,13 +217,13 @@ def dirichlet_multinomial_of_counts(n, alpha, propto=False):
 
 
 def multinomial_of_shares(n, theta, propto=False):
-    """sum n log theta and the coefficient."""
+    """sum n log theta plus the coefficient."""
     constant = 0.0 if propto else log_multinomial_coefficient(n)
     return sum_of_products(n, theta) + constant
 
 
 def multinomial_of_odds(n, odds, propto=False):
-    """sum n log softmax(odds) and the coefficient."""
+    """sum n log softmax(odds) plus the coefficient."""
     constant = 0.0 if propto else log_multinomial_coefficient(n)
     return np.sum(n * (odds - logsumexp(odds))) + constant
 
@@ -290,7 +290,7 @@ def log_expit_interval(low, high, width):
 def ordered_logistic(y, eta, cuts):
     """log(expit(eta - c_(y-1)) - expit(eta - c_y)) of one outcome."""
     place = int(y) - 1
-    if len(cuts) == 0:  # one category alone
+    if len(cuts) == 0:  # only one category
         found = 0.0
     elif place == 0:
         found = log_expit(cuts[0] - eta)
@@ -375,32 +375,32 @@ def inverse_of_factor(factor):
 
 
 def with_positive_diagonal(factors):
-    """The factors of QR with signs such that the diagonal of r is not negative."""
+    """The QR factors, with signs such that the diagonal of r is not negative."""
     q, r = factors
     signs = np.where(stop_gradient(np.diag(r)) < 0.0, -1.0, 1.0)
     return q * np.expand_dims(signs, 0), np.expand_dims(signs, 1) * r
 
 
 def with_rows_of_zeros(r, count):
-    """A matrix with as many rows."""
+    """The same vector or matrix as a matrix."""
     made = np.zeros((count, r.shape[1]))
     made[: r.shape[0]] = r
     return made
 
 
 def with_vectors_in_columns(factors):
-    """The factors of a singular value decomposition, whose last one is transposed."""
+    """The factors of a singular value decomposition, the last one transposed."""
     u, s, vh = factors
     return u, s, vh.T
 
 
 def eigenvalues_of(a):
-    """Those of a symmetric matrix; nan where it is not finite."""
+    """The eigenvalues of a symmetric matrix; nan if it is not finite."""
     return np.linalg.eigvalsh(a) if np.all(a - a == 0.0) else np.full(a.shape[0], np.nan)
 
 
 def spectrum_of(a):
-    """Eigenvectors and eigenvalues of a symmetric matrix; nan where it is not finite."""
+    """Eigenvectors and eigenvalues of a symmetric matrix; nan if it is not finite."""
     if np.all(a - a == 0.0):
         w, v = np.linalg.eigh(a)
     else:
@@ -416,23 +416,23 @@ def vectors_first(spectrum):
 
 # ---- series ----------------------------------------------------------------------------------------------------------
 def is_end(x):
-    """Whether a number is 0, -1, ..., where a series ends."""
+    """Whether a number is 0, -1, ..., which ends a series."""
     return x <= 0.0 and x == np.floor(x)
 
 
 def converges(a1, a2, b1, z):
-    """Whether 2F1 does, or is continued; where it has a pole it has to end before."""
+    """Whether 2F1 converges or can be continued; at a pole, its series has to end before."""
     ends = is_end(a1) or is_end(a2)
-    first = max(a1 if is_end(a1) else -np.inf, a2 if is_end(a2) else -np.inf)  # at which it ends
+    first = max(a1 if is_end(a1) else -np.inf, a2 if is_end(a2) else -np.inf)  # where it ends
     good = ends or z < 1.0 or (z == 1.0 and b1 > a1 + a2)
     return good and not (is_end(b1) and first < b1)
 
 
 # ---- sparse matrices -------------------------------------------------------------------------------------------------
 def require_rows(m, n, w, v, u):
-    """Raise ValueError unless rows begin where they may, and columns are from 0 to n - 1."""
+    """Raise ValueError unless the beginnings of rows are valid, and columns are from 0 to n - 1."""
     if len(u) != m + 1 or u[0] != 0 or u[m] != len(w) or not np.all(u[1:] >= u[:-1]):
-        raise ValueError("u must rise from 0 to the number of values, with an element more than there are rows")
+        raise ValueError("u must rise from 0 to the number of values, with one element more than rows")
     if not (np.all(v >= 0) and np.all(v < n)):
         raise ValueError("v must have columns from 0 to n - 1")
 
@@ -480,14 +480,14 @@ def squares_between(x, y):
 
 
 def variance_of(sigma):
-    """sigma^2, of a positive number."""
+    """sigma^2 for a positive number."""
     if not sigma > 0.0:
         raise ValueError("gp covariance: sigma must be positive")
     return sigma * sigma
 
 
 def _profile(name: str, text: str) -> Face:
-    """Correlations at squared distances q; where q is 0 a polynomial of q, which has the derivatives that there are."""
+    """Correlations at squared distances q; at q = 0 a polynomial of q, which has the existing derivatives."""
     scaled = "root = sqrt(select(zero, 1.0, q)); r = root / length_scale; s = q / (length_scale * length_scale)"
     lines = f"zero = q == 0.0; {scaled}; {text}"
     known = {"sqrt": sqrt, "exp": exp, "select": select, "sin": sin, "pi": math.pi, "r3": ROOT3, "r5": ROOT5}

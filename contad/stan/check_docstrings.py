@@ -1,8 +1,9 @@
-"""The docstrings of Stan's checks: what has to hold, as a formula, and a call that is refused."""
+"""The docstrings of Stan's checks: the condition as a formula, and a call that is refused."""
 
 from contad.distributions.docstrings import describe
 
-# by the name without "check_": what has to hold; arguments after the name of the function, and what their refusal says
+# by the name without "check_": the condition; arguments after the name of the function, and the message of their
+# refusal
 EXAMPLES: dict[str, tuple[str, str, str]] = {
     "finite": ("|y_i| < inf", '"y", [1.0, np.inf]', "y must be finite, got inf at index 1"),
     "not_nan": ("y_i = y_i", '"y", [np.inf, np.nan]', "y must be a number, not nan, got nan at index 1"),
@@ -96,7 +97,7 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
 
 
 def describe_check(name: str, what: str, arguments: str) -> str:
-    """The docstring of a check of `what`, with the names of its arguments in one text."""
+    """The docstring of a check of `what`; the names of its arguments are in one string."""
     formula, call, message = EXAMPLES[name.removeprefix("check_")]
     of_place = name.endswith(("_index", "_range"))
     error, what_is = ("IndexError", "how many there are") if of_place else ("ValueError", "what it is")

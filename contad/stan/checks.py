@@ -1,9 +1,9 @@
-"""Stan's checks of arguments: each returns None, or raises and says function, argument, expected and got.
+"""Stan's checks of arguments: each returns None, or raises an error with function, argument, expected and got.
 
-There are four families, and a table of each: what every element has to be, also beside bounds; what an array has to be;
-how two things fit; and what a place has to be. Values are numbers, arrays, lists and variables, which are judged by
-their primal. Where Stan has domain_error and invalid_argument it is ValueError here, where it has out_of_range
-IndexError. Places count from 0. Tolerances are Stan's, 1e-8.
+There are four families, with a table for each: conditions on every element, also with bounds; conditions on an array;
+conditions on two values; and conditions on an index. Values are numbers, arrays, lists and variables, which are judged
+by their primals. Stan's domain_error and invalid_argument are ValueError here, and out_of_range is IndexError. Indices
+count from 0. Tolerances are Stan's, 1e-8.
 
 >>> check_positive("normal_lpdf", "sigma", [1.0, 2.0])
 >>> check_bounded("beta_lpdf", "theta", [0.2, 1.3], 0.0, 1.0)
@@ -40,9 +40,8 @@ TOLERANCE = 1e-8
 
 
 class ArgumentCheck(Compilable):
-    """One check, under Stan's name, with the names of its arguments; `words` are of what has to be, with such names.
-
-    `what` has to hold, for the docstring.
+    """One check under Stan's name, with the names of its arguments; `words` describe the condition with these names.
+    `what` is the condition in the docstring.
     """
 
     has_bodies = True
@@ -70,14 +69,15 @@ class ArgumentCheck(Compilable):
         return self.__name__
 
     def body(self, given: tuple[Any, ...]) -> Any:
-        """The check of values with these numbers of axes, which takes the names of functions and arguments as texts."""
+        """The check of values with these numbers of axes, which takes the names of functions and arguments as
+        strings."""
         return write_check(self.__name__, list(self.signature.parameters), given, self.words)
 
     def refuse(self) -> str:
-        """What a call with other arguments is told."""
+        """The message for other arguments."""
         return (
-            f"{self.__name__}: inside njit it takes the names of function and argument as texts in the call, and "
-            "float64 arrays of one or two axes or numbers, as the check is of; call it outside of njit"
+            f"{self.__name__}: inside njit the names of function and argument must be literal strings, and the values "
+            "numbers or float64 arrays of one or two axes, as the check requires; call it outside njit"
         )
 
 
@@ -214,7 +214,7 @@ def _unit_vector(a: np.ndarray) -> str:
     return "" if abs(size - 1.0) <= TOLERANCE else f"squares that sum to {size}"
 
 
-# (what the array must be; what is wrong with one, or "")
+# (the condition on the array; the fault of an array, or "")
 ARRAYS: dict[str, tuple[str, Callable[[np.ndarray], str]]] = {
     "cholesky_factor": ("be lower triangular with a positive diagonal, no wider than high", _cholesky_factor),
     "cholesky_factor_corr": ("be the Cholesky factor of a correlation matrix", _cholesky_factor_corr),
@@ -255,7 +255,7 @@ def _size_match(function: str, name_i: str, i: Real, name_j: str, j: Real) -> No
         arguments.fail(function, name_i, f"be {name_j} = {_number(j)}", _number(i))
 
 
-# (what the first must do, beside the name of the second; whether the shapes do)
+# (the condition on the first, with the name of the second; whether the shapes fulfil it)
 PAIRS: dict[str, tuple[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]]] = {
     "matching_dims": ("have the shape of", lambda s, t: s == t),
     "matching_sizes": ("have as many elements as", lambda s, t: np.prod(s) == np.prod(t)),
@@ -283,12 +283,12 @@ def _consistent_size(function: str, name: str, x: Nested, expected_size: int) ->
 
 @Compilable
 def check_consistent_sizes(function: str, *names_and_values: Nested) -> None:
-    """Raise unless all of name1, x1, name2, x2, ... that are no numbers have one size.
+    """Raise unless all of name1, x1, name2, x2, ... that are not numbers have the same size.
 
-        size(x1) = size(x2) = ..., of those that are no numbers
+        size(x1) = size(x2) = ..., for those that are not numbers
 
     Arguments: function, name1, x1, name2, x2, ...
-    Raises:    ValueError that names function and argument, what it must be and what it is.
+    Raises:    ValueError with function, argument, expected and got.
     Ref:       Stan Math's check_consistent_sizes.
 
     >>> check_consistent_sizes("f", "x", [1.0, 2.0], "y", 3.0, "z", [1.0, 2.0, 3.0])
@@ -300,12 +300,12 @@ def check_consistent_sizes(function: str, *names_and_values: Nested) -> None:
 
 @Compilable
 def check_consistent_sizes_mvt(function: str, *names_and_values: Nested) -> None:
-    """Raise unless all of name1, x1, name2, x2, ... are one vector, or as many vectors as the others.
+    """Raise unless each of name1, x1, name2, x2, ... is one vector, or as many vectors as the others.
 
-        rows(x1) = rows(x2) = ..., of those that are no vectors
+        rows(x1) = rows(x2) = ..., for those that are not vectors
 
     Arguments: function, name1, x1, name2, x2, ...
-    Raises:    ValueError that names function and argument, what it must be and what it is.
+    Raises:    ValueError with function, argument, expected and got.
     Ref:       Stan Math's check_consistent_sizes_mvt.
 
     >>> check_consistent_sizes_mvt("f", "y", [[1.0, 2.0], [3.0, 4.0]], "mu", [0.0, 0.0], "nu", [[1.0, 2.0]])
@@ -329,7 +329,7 @@ def _consistent(function: str, names_and_values: Sequence[Nested], least_axes: i
 
 
 # ---- places ----------------------------------------------------------------------------------------------------------
-# by check: its last two arguments, what the second one counts from 0, how many the first one has, and what has to hold
+# by check: its last two arguments, what the second counts from 0, how many the first has, and the condition
 PLACES: dict[str, tuple[str, str, Callable[[Any], int], str]] = {
     "range": ("max index", "a place", int, "`index` is one of `max` places, counted from 0"),
     "column_index": ("y i", "a column", lambda a: a.shape[-1], "the matrix y has a column i, counted from 0"),
@@ -356,7 +356,7 @@ def check_2F1_converges(function: str, a1: Real, a2: Real, b1: Real, z: Real) ->
 
         |z| < 1,     or |z| = 1 and b1 > a1 + a2,     or a1 or a2 = 0, -1, ..., where it ends
 
-    Where b1 = 0, -1, ... it has to end before.
+    If b1 = 0, -1, ..., the series has to end before.
 
     Arguments: function, a1, a2, b1, z.
     Raises:    ValueError that names the function, z and the parameters.
@@ -375,7 +375,7 @@ def check_3F2_converges(function: str, a1: Real, a2: Real, a3: Real, b1: Real, b
 
         |z| < 1,     or |z| = 1 and b1 + b2 > a1 + a2 + a3,     or a1, a2 or a3 = 0, -1, ..., where it ends
 
-    Where b1 or b2 = 0, -1, ... it has to end before.
+    If b1 or b2 = 0, -1, ..., the series has to end before.
 
     Arguments: function, a1, a2, a3, b1, b2, z.
     Raises:    ValueError that names the function, z and the parameters.

@@ -1,8 +1,8 @@
-"""Functions of arrays that compiled code may call too: their bodies there, by the axes of the arguments.
+"""Functions of arrays that compiled code may also call: their bodies, by the axes of the arguments.
 
-A body is written from the expression of its value and from what is demanded of the arguments; what these call is in
-`contad.stan.bodies`, or a density of one formula. So the formula is one, for Python and for compiled code, and so are
-the demands. A density of vectors has nothing but these: Python evaluates the expression as well.
+A body is generated from an expression for its value and from demands on the arguments; these call `contad.stan.bodies`
+or densities of one formula. So Python and compiled code share one formula and one set of demands. A density of vectors
+has nothing else: Python also evaluates the expression.
 """
 
 import inspect
@@ -25,10 +25,10 @@ _LISTS = frozenset((list, tuple))
 
 
 class WithBodies(InExpressions):
-    """A function of Python, with an expression for arguments of each pattern of axes.
+    """A Python function, with an expression for each pattern of axes of the arguments.
 
-    Python checks what is demanded before it calls the function, whose arguments are then numbers and arrays. A density
-    that `is_evaluated` has nothing but its expressions, which Python evaluates in the place of the function.
+    Python checks the demands before it calls the function with numbers and arrays. A density that `is_evaluated` has
+    only its expressions, which Python evaluates instead of the function.
     """
 
     def __init__(
@@ -80,7 +80,8 @@ class WithBodies(InExpressions):
         return [name for name in self.names if name in self.empty and axes[name] == self.most_axes[name]]
 
     def _function_for(self, axes: tuple[int, ...]) -> Callable[..., Any]:
-        """What Python calls for arguments with these numbers of axes: the last expression where no pattern fits."""
+        """The function that Python calls for arguments with these numbers of axes: the last expression if no pattern
+        fits."""
         if not self.is_evaluated:
             return self.function
         fits = (way for way in self.ways if all(str(n) in x for n, x in zip(axes, axes_in(way), strict=True)))
@@ -98,7 +99,7 @@ class WithBodies(InExpressions):
         return run
 
     def _find_indefinite(self, way: str, args: Sequence[Any]) -> str:
-        """The name of the argument that has no Cholesky factor; the first where the matrix is made of several."""
+        """The name of the argument without a Cholesky factor; the first one if the matrix combines several."""
         for name in re.findall(r"(?:cholesky|log_determinant_spd)\((\w+)\)", way):
             try:
                 cholesky_factor(args[self.names.index(name)])
@@ -127,16 +128,16 @@ def with_bodies(
     ways: Mapping[Pattern, str] | None = None, demands: Demands = (), after: Demands = (), empty: str = "",
     far: bool = False, inside: Demands = (), names: str = "", **known: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Let Numba functions call a function, too; and check its arguments.
+    """Let Numba functions call a function as well, and check its arguments.
 
     ways      an expression of the arguments for each pattern of axes; PROPTO in it is the argument propto, if given
-    demands   what arguments have to be, of `contad.stan.domains`
-    after     what they have to be besides, and are where the value is finite: checked only where it is not
-    empty     arguments of as many axes as they may have, without which Python gives 0 before it checks anything
-    far       whether the value is -inf where infinite numbers, or overflow, make it nan
-    inside    demands that compiled code checks, where the function of Python checks its arguments itself
-    names     the arguments, where the function of Python takes any number
-    known     what the expressions name beside `contad.stan.bodies`
+    demands   conditions on arguments, from `contad.stan.domains`
+    after     further conditions, which hold if the value is finite, and are checked only if it is not
+    empty     arguments without elements for which Python returns 0 before any check
+    far       whether the value is -inf if infinite numbers or overflow would make it nan
+    inside    demands that only compiled code checks, because the Python function checks its arguments itself
+    names     the arguments, if the Python function takes any number of them
+    known     names in the expressions besides those of `contad.stan.bodies`
     """
     return lambda function: WithBodies(function, ways or {}, demands, after, empty, far, inside, names, known)
 
@@ -145,7 +146,7 @@ def density_of_vectors(
     module: str, name: str, names: str, ways: Mapping[Pattern, str], demands: Demands, after: Demands = (),
     empty: str = "", far: bool = False, **known: Any,
 ) -> WithBodies:  # fmt: skip
-    """A density of a module by expressions of its arguments, with the docstring that the table has of it."""
+    """A density of a module by expressions of its arguments, with its docstring from the table."""
     text = f"def {name}({', '.join(names.split())}, propto=False):\n    pass\n"
     form = function_of_text(text, name, {})
     form.__module__, form.__doc__ = module, describe_vectors(name)
@@ -153,7 +154,7 @@ def density_of_vectors(
 
 
 class AsWritten(Compilable):
-    """A composition of rules and of NumPy's functions, whose own Python text is compiled."""
+    """A composition of rules and NumPy functions whose Python source is compiled."""
 
     has_bodies = True
 
@@ -163,5 +164,5 @@ class AsWritten(Compilable):
         self.signature = inspect.Signature(plain)
 
     def body(self, given: tuple[Any, ...]) -> Any:
-        """The function itself, whatever the axes."""
+        """The function itself, for all axes."""
         return self.function

@@ -1,7 +1,7 @@
-"""Stan's checks of arguments inside njit: the conditions that hold, by the name of the check and the axes of values.
+"""Stan's checks of arguments inside njit: their conditions, by the name of the check and the axes of values.
 
-Messages are those of Python without what was got, which compiled code cannot tell. The name of the function and of its
-argument are texts in the call.
+Messages are those of Python without the value received, which compiled code cannot format. The names of the function
+and of its argument are literal strings in the call.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from contad.stan import bodies
 # numbers of axes of the values of checks of elements
 _NUMBERS = "0", "0 0", "0 0 0"
 _ARRAYS = "1", "2", "1 0", "2 0", "1 1", "2 2", "1 0 0", "2 0 0", "1 1 1", "2 2 2"
-# by the kind: what each element has to be, in words, and the condition; the names of bounds are in both
+# by kind: the condition on each element in words and as an expression; both contain the names of bounds
 ELEMENTS = {
     "finite": DOMAINS["finite"],
     "not_nan": DOMAINS["real"],
@@ -29,7 +29,7 @@ ELEMENTS = {
     "less": ("be less than {high}", "{x} < high"),
     "less_or_equal": ("be at most {high}", "{x} <= high"),
 }
-# by the check: what has to hold, by the numbers of axes of its values
+# by check: the condition, by the numbers of axes of its values
 ARRAYS = {
     "check_cholesky_factor": {"2": "is_cholesky_factor(y)"},
     "check_cholesky_factor_corr": {"2": "is_square(y) and is_cholesky_factor(y) and has_unit_rows(y)"},
@@ -63,7 +63,7 @@ ARRAYS = {
 
 
 def condition_of(check: str, axes: Sequence[int]) -> str | None:
-    """What has to hold of values with these numbers of axes; None where compiled code has no such check."""
+    """The condition on values with these numbers of axes; None if compiled code has no such check."""
     pattern = " ".join(map(str, axes))
     kind = check.removeprefix("check_")
     if kind in ELEMENTS:
@@ -74,9 +74,9 @@ def condition_of(check: str, axes: Sequence[int]) -> str | None:
 
 
 def write_check(check: str, names: Sequence[str], given: Sequence[Any], what: str) -> Any:
-    """The body of a check; None where there is none.
+    """The body of a check; None if there is none.
 
-    what     what has to be, in words, with the names of arguments in braces
+    what     the condition in words, with the names of arguments in braces
     """
     texts = {name: x for name, x in zip(names, given, strict=False) if isinstance(x, str)}
     condition = condition_of(check, [x for x in given if not isinstance(x, str)])

@@ -1,4 +1,4 @@
-"""The functions of a constraint, which Numba functions may call, too."""
+"""The functions of a constraint, which Numba functions may also call."""
 
 import inspect
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from contad.stan import bodies, constraint_bodies
 from contad.stan.recorded_checks import is_cholesky_factor, is_symmetric
 from contad.variables.open_types import ArrayValue
 
-# what to write where compiled code has no function: of arguments that are arrays or variables
+# the remedy if compiled code has no function: for arguments that are arrays or variables
 WRITTEN_OUT = {
     "lower_bound": ("lower", "lower + np.exp(u)"),
     "upper_bound": ("upper", "upper - np.exp(u)"),
@@ -24,7 +24,7 @@ WRITTEN_OUT = {
 
 
 def as_shape(value: str, shape: tuple[int, ...]) -> str:
-    """An expression of a vector as one of the shape that a value has; those of matrices have theirs."""
+    """An expression of a vector, reshaped to the shape of the value; expressions of matrices already have it."""
     if not shape:
         return f"({value})[0]" if value else ""
     of_vector = value.startswith("bounded_of(") or "_of(" not in value
@@ -38,13 +38,13 @@ _IN_PYTHON = _KNOWN | {
 
 
 def evaluate(argument: str, expression: str) -> Callable[[ArrayValue], Any]:
-    """The function of Python that an expression is."""
+    """The Python function of an expression."""
     found: Callable[[ArrayValue], Any] = eval(f"lambda {argument}: {expression}", _IN_PYTHON)
     return found
 
 
 class Constrained(Protocol):
-    """What the functions of a constraint read of it: see `Constraint`."""
+    """The attributes that the functions of a constraint use: see `Constraint`."""
 
     __name__: str
     name: str
@@ -54,7 +54,7 @@ class Constrained(Protocol):
 
 
 class ConstraintFunction(Compilable):
-    """One of them: a function of Python, and the expression that compiled code has, of one argument."""
+    """One of these functions: a Python function of one argument, and the expression for compiled code."""
 
     has_bodies = True
 
@@ -76,7 +76,7 @@ class ConstraintFunction(Compilable):
         raise TypeError(f"{self!r} cannot be pickled: make the constraint where it is used")
 
     def body(self, given: tuple[Any, ...]) -> Any:
-        """The function of a vector u, or of a value y of the shape of the constraint; None of other arguments."""
+        """The function for a vector u, or for a value y of the shape of the constraint; None for other arguments."""
         shape = self.constraint.shape
         if not self.loops or given != (1 if self.argument == "u" else len(shape),):
             return None
@@ -110,10 +110,10 @@ class ConstraintFunction(Compilable):
         return [f"    return {self.loops}"]
 
     def refuse(self) -> str:
-        """What a call with other arguments is told."""
+        """The message for other arguments."""
         name, size, shape = self.constraint.name, self.constraint.size, self.constraint.shape
         if not self.loops:
             names, formula = WRITTEN_OUT.get(name, ("its arguments", "the formula of its docstring"))
-            return f"{name}: inside njit, {names} must be finite numbers that are no variables; write {formula}"
+            return f"{name}: inside njit, {names} must be finite numbers, not variables; write {formula}"
         what = f"u, a vector of {size} float64 numbers" if self.argument == "u" else f"y of shape {shape}"
         return f"{name}: inside njit {self.__name__} takes {what}"

@@ -1,7 +1,7 @@
 """Constraining transforms from and to vectors, and their log-Jacobians.
 
-What Python runs, too, is written with arrays. The rest are loops for compiled code, where an array for each step of a
-short vector costs twice the time; the same formulas on arrays are in `contad.stan.transforms`.
+Functions that Python also runs are written with arrays. The rest are loops for compiled code, where an array for each
+step of a short vector would double the time; `contad.stan.transforms` has the same formulas on arrays.
 """
 
 import math
@@ -17,7 +17,7 @@ from contad.variables import creation
 
 @in_expressions({"12 0": "np.zeros(m)", "12 0 0": "np.zeros((m, n))"})
 def zeros(like, m, n=None):
-    """Zeros, to which elements of an array, which may be variables, can be assigned."""
+    """Zeros to which elements of an array, possibly variables, can be assigned."""
     return creation.zeros(m if n is None else (m, n))
 
 
@@ -47,7 +47,7 @@ def ordered_of(u):
 
 
 def unordered_of(y):
-    """What `ordered_of` makes y of."""
+    """The inverse of `ordered_of`."""
     return np.concatenate((y[:1], log_of_each(y[1:] - y[:-1])))
 
 
@@ -62,12 +62,12 @@ def positive_ordered_of(u):
 
 
 def positive_unordered_of(y):
-    """What `positive_ordered_of` makes y of."""
+    """The inverse of `positive_ordered_of`."""
     return log_of_each(np.concatenate((y[:1], y[1:] - y[:-1])))
 
 
 def simplex_of(u):
-    """Shares expit(u_i - log(k - i)) of what is left of 1."""
+    """Shares expit(u_i - log(k - i)) of the remaining part of 1."""
     count = len(u)
     y = np.zeros(count + 1)
     left = 0.0
@@ -80,7 +80,7 @@ def simplex_of(u):
 
 
 def sticks_of(y):
-    """What `simplex_of` makes y of."""
+    """The inverse of `simplex_of`."""
     left = np.cumsum(y[::-1])[::-1]
     return log_of_each(y[:-1]) - log_of_each(left[1:]) + np.log(np.arange(y.shape[0] - 1, 0, -1.0))
 
@@ -94,9 +94,10 @@ def columns_of(u, m, n):
 
 
 def log_jacobian_of_simplices(u, size):
-    """The sum over simplices of this size: of the logarithms of the shares, of what they leave, and of what was left.
+    """The sum over simplices of this size: of the logarithms of the shares, of the complements, and of the rests
+    before.
 
-    The rest that a share leaves is a factor of all later shares, so its logarithm counts for each of them, too.
+    The rest after a share is a factor of all later shares, so its logarithm counts for each of them, too.
     """
     counts = size - 1.0 - np.arange(len(u)) % (size - 1)
     shifted = u - np.log(counts)
@@ -104,7 +105,7 @@ def log_jacobian_of_simplices(u, size):
 
 
 def sticks_of_columns(y):
-    """What `columns_of` makes y of."""
+    """The inverse of `columns_of`."""
     m, n = y.shape
     u = zeros(y, (m - 1) * n)
     for j in range(n):
@@ -118,7 +119,7 @@ def zero_sum_of(u):
     y = np.zeros(count)
     after = 0.0
     for i in range(count):
-        j = count - 1 - i  # place j has -j s_j, and s of all later ones
+        j = count - 1 - i  # element j has -j s_j, and s of all later ones
         if j > 0:
             scaled = u[j - 1] / math.sqrt(j * (j + 1.0))
             y[j] = after - j * scaled
@@ -129,7 +130,7 @@ def zero_sum_of(u):
 
 
 def free_of_zero_sum(y):
-    """What `zero_sum_of` makes y of."""
+    """The inverse of `zero_sum_of`."""
     places = np.arange(1.0, y.shape[0])
     return (np.cumsum(y)[:-1] - places * y[1:]) / np.sqrt(places * (places + 1.0))
 
@@ -145,7 +146,7 @@ def zero_sums_of(u, m, n):
 
 
 def free_of_zero_sums(y):
-    """What `zero_sums_of` makes them of."""
+    """The inverse of `zero_sums_of`."""
     m, n = y.shape
     rows, u = zeros(y, m, n - 1), zeros(y, (m - 1) * (n - 1))
     for i in range(m):
@@ -157,7 +158,7 @@ def free_of_zero_sums(y):
 
 # ---- matrices --------------------------------------------------------------------------------------------------------
 def place_of(i, j, k, by_columns):
-    """Where the partial correlation of row i and column j stands in the vector of a k x k matrix."""
+    """The index of the partial correlation of row i and column j in the vector of a k x k matrix."""
     return j * (k - 1) - j * (j - 1) // 2 + i - j - 1 if by_columns else i * (i - 1) // 2 + j
 
 
@@ -201,7 +202,7 @@ def log_jacobian_of_correlations(u, k, by_columns):
 
 
 def partial_correlations_of(factor, by_columns):
-    """What `correlation_factor_of` makes a factor of."""
+    """The inverse of `correlation_factor_of`."""
     k = factor.shape[0]
     u = zeros(factor, k * (k - 1) // 2)
     for i in range(1, k):
@@ -228,7 +229,7 @@ def factor_of(u, m, n):
 
 
 def log_jacobian_of_factor(u, m, n):
-    """The sum of what the diagonal is the exponential of."""
+    """The sum of the logarithms of the diagonal."""
     total = 0.0
     start = 0
     for i in range(n):
@@ -244,7 +245,7 @@ def covariance_of(u, k):
 
 
 def log_jacobian_of_covariance(u, k):
-    """k log 2 + sum_i (k - i + 2) u_i, of the diagonal."""
+    """k log 2 + sum_i (k - i + 2) u_i, for the diagonal elements."""
     total = k * math.log(2.0)
     start = 0
     for i in range(k):
@@ -254,7 +255,7 @@ def log_jacobian_of_covariance(u, k):
 
 
 def free_of_factor(y):
-    """What `factor_of` makes y of."""
+    """The inverse of `factor_of`."""
     m, n = y.shape
     u = zeros(y, n * (n + 1) // 2 + (m - n) * n)
     start = 0

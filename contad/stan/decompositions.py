@@ -1,6 +1,6 @@
 """Stan's decompositions of matrices.
 
-Of factors whose sign is free, those of QR have a diagonal of r that is not negative, as in Stan.
+The signs of QR factors are chosen such that the diagonal of r is not negative, as in Stan.
 """
 
 import math
@@ -32,12 +32,12 @@ WIDE = (("a.shape[0] <= a.shape[1]", "a must have no more rows than columns insi
 
 @with_bodies({"nn": "cholesky(a)"}, inside=(*SYMMETRIC, ("a", "real")))
 def cholesky_decompose(a: ArrayValue) -> ArrayValue:
-    """The Cholesky factor of a symmetric positive definite matrix, as `numpy.linalg.cholesky`.
+    """The Cholesky factor of a symmetric positive definite matrix, like `numpy.linalg.cholesky`.
 
         a = l l^T, l lower triangular,     l_dot = l P(l^-1 a_dot l^-T),     a_bar = l^-T P(l^T l_bar) l^-1,
         P the lower triangle, with the diagonal halved
 
-    The lower triangle of a is read. Its cotangent has there the sum of both triangles, and zeros above.
+    The lower triangle of a is read. Its cotangent has the sum of both triangles there, and zeros above.
 
     Shapes:  a (..., n, n) -> (..., n, n).
     Domain:  every symmetric positive definite a.
@@ -54,7 +54,7 @@ def cholesky_decompose(a: ArrayValue) -> ArrayValue:
     if not equals_its_transposed(a):
         require_symmetric("cholesky_decompose", "a", a, "real")
     z = cholesky_factor(a)
-    if z.__class__ is np.ndarray and z.size and not z[-1, -1] < math.inf:  # the last pivot, which nan reaches
+    if z.__class__ is np.ndarray and z.size and not z[-1, -1] < math.inf:  # any nan reaches the last pivot
         require_symmetric("cholesky_decompose", "a", a, "real")
     return z
 
@@ -64,9 +64,9 @@ def _part_of(
     whole: WithBodies, function: Callable[[str, ArrayValue], Sequence[ArrayValue]], place: int, name: str, title: str,
     shapes: str, example: str, ways: Mapping[str, str] | None = None,
 ) -> WithBodies:  # fmt: skip
-    """The function that gives one part of a decomposition, which a function of a name and a matrix computes.
+    """The function for one part of a decomposition, which `compute(name, matrix)` returns.
 
-    ways    what compiled code has, where the part alone costs less than the whole
+    ways    the compiled forms, if the part alone costs less than the whole
     """
 
     def part(a: ArrayValue) -> ArrayValue:
@@ -82,14 +82,14 @@ def _part_of(
 # ---- QR --------------------------------------------------------------------------------------------------------------
 @with_bodies({"mn": "with_positive_diagonal(np.linalg.qr(a))"})
 def qr_thin(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
-    """The QR decomposition with as few columns as there can be; the diagonal of r is not negative.
+    """The QR decomposition with the smallest number of columns; the diagonal of r is not negative.
 
         a = q r, q^T q = 1,     q_dot = x - q (c - w),     r_dot = (c - w) r,     x = a_dot r^-1, c = q^T x,
         w = l - l^T, l the strict lower triangle of c
 
     Shapes:  a (..., m, n) -> (..., m, k), (..., k, n) with k = min(m, n).
-    Domain:  a whose first k columns are independent; else the derivative is nan.
-    Raises:  ValueError if a is no matrix.
+    Domain:  a whose first k columns are independent; otherwise the derivative is nan.
+    Raises:  ValueError if a is not a matrix.
     Cost:    O(m n k) forward and reverse.
     Ref:     Walter & Lehmann (2013), section 3; Stan Functions Reference, QR decomposition.
 
@@ -128,10 +128,10 @@ def qr(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
 
         a = q r, q^T q = q q^T = 1, r_ii >= 0; derivatives as of `qr_thin`
 
-    Where a has more rows than columns, the additional columns of q have no derivative: there `qr_thin` is to be called.
+    If a has more rows than columns, the additional columns of q have no derivative; call `qr_thin` instead.
 
     Shapes:  a (m, n) -> (m, m), (m, n).
-    Domain:  a with at most as many rows as columns, of which the first are independent; a constant may be any.
+    Domain:  a with at most as many rows as columns and independent first columns; a constant may be any matrix.
     Raises:  UnsupportedError for a variable with more rows than columns.
     Cost:    O(m^2 n) forward and reverse.
     Ref:     Walter & Lehmann (2013), section 3; Stan Functions Reference, QR decomposition.
@@ -163,9 +163,9 @@ def qr_Q(a: ArrayValue) -> ArrayValue:
 @with_bodies({"mn": "with_rows_of_zeros(with_positive_diagonal(np.linalg.qr(a))[1], a.shape[0])"})
 @with_rest_of(qr_thin)
 def qr_R(a: ArrayValue) -> ArrayValue:
-    """The r of `qr`: that of `qr_thin`, over rows of zeros where a has more rows than columns.
+    """The r of `qr`: that of `qr_thin`, followed by rows of zeros if a has more rows than columns.
 
-    Shapes:  a (m, n) -> (m, n), of which the first k = min(m, n) rows are those of `qr_thin`.
+    Shapes:  a (m, n) -> (m, n), whose first k = min(m, n) rows are those of `qr_thin`.
 
     >>> qr_R([[3.0, 1.0], [4.0, 2.0], [0.0, 2.0]]).round(6) + 0.0
     array([[5.      , 2.2     ],
@@ -215,12 +215,12 @@ svd_V = _part_of(
 
 @with_bodies({"mn": "np.linalg.svd(a, False)[1]"})
 def singular_values(a: ArrayValue) -> ArrayValue:
-    """The singular values of a matrix, from the largest, as `numpy.linalg.svdvals`.
+    """The singular values of a matrix, from the largest, like `numpy.linalg.svdvals`.
 
         a = u diag(s) v^T,     s_dot = diag(u^T a_dot v),     a_bar = u diag(s_bar) v^T
 
     Shapes:  a (..., m, n) -> (..., min(m, n)).
-    Domain:  every a; where values are equal or 0, the derivative is that by the vectors of LAPACK.
+    Domain:  every a; if values are equal or 0, the derivative is that for LAPACK's vectors.
     Raises:  LinAlgError if a is not finite.
     Cost:    O(m n min(m, n)) forward and reverse.
     Ref:     Giles (2008), section 2.3.4; Stan Functions Reference, singular value decomposition.
@@ -240,7 +240,7 @@ def eigendecompose_sym(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
         a v = v diag(w), v^T v = 1,     w_dot = diag(c),     v_dot = v (f c),
         c = v^T a_dot v, f_ij = 1 / (w_j - w_i), 0 for i = j
 
-    The lower triangle of a is read. Its cotangent has there the sum of both triangles, and zeros above.
+    The lower triangle of a is read. Its cotangent has the sum of both triangles there, and zeros above.
 
     Shapes:  a (..., n, n) -> (..., n, n), (..., n).
     Domain:  every symmetric a; vectors of equal eigenvalues have the derivative nan, and their signs are LAPACK's.
@@ -262,7 +262,7 @@ def _spectrum(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     require_symmetric(name, "a", a)
     w, v = spectra.eigh(a)
     seen = values_of(name, "a", a)
-    return (v, w) if np.all(np.abs(seen) < np.inf) else (v * math.nan, w * math.nan)  # LAPACK's are any numbers then
+    return (v, w) if np.all(np.abs(seen) < np.inf) else (v * math.nan, w * math.nan)  # LAPACK gives any then
 
 
 eigenvalues_sym = _part_of(
@@ -278,12 +278,12 @@ eigenvectors_sym = _part_of(
 
 @with_bodies({"nn": "vectors_first(np.linalg.eig(a))"})
 def eigendecompose(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
-    """Eigenvectors of length 1, in columns, and eigenvalues of a matrix whose eigenvalues are real.
+    """Eigenvectors of length 1, in columns, and eigenvalues of a matrix with real eigenvalues.
 
         a v = v diag(w),     w_dot = diag(c),     v_dot = v (f c) - v diag(v^T v (f c)),
         c = v^-1 a_dot v, f_ij = 1 / (w_j - w_i), 0 for i = j
 
-    In Stan these are complex. Here complex ones are refused, and real ones stay real.
+    In Stan these are complex. Here complex eigenvalues are refused, and real ones stay real.
 
     Shapes:  a (..., n, n) -> (..., n, n), (..., n).
     Domain:  matrices with n eigenvectors; those of equal eigenvalues have the derivative nan.

@@ -1,11 +1,11 @@
-"""Stan's log densities and log masses: sums over data, by the names of Stan, for Python and for Numba functions.
+"""Stan's log densities and log masses: sums over data, under Stan's names, for Python and for Numba functions.
 
-Each takes numbers, arrays and lists of the data and of the parameters, and returns the sum of the elements. Arrays must
-have one shape; numbers go with each of their elements. `propto=True` drops the terms in which no
-argument occurs that a derivative could be taken of, as Stan does: log n! of Poisson counts and log (N over n) of
-binomial and beta-binomial ones as well. Of negative binomial counts log n! stays, where it is part of
-log Gamma(n + phi) - log Gamma(phi) - log n!. Arguments outside of their domains raise ValueError, which
-names them; the domains are Stan's, name by name, so that some of them end at the support and others give -inf there.
+Data and parameters are numbers, arrays and lists; the result is the sum of the elements. Arrays must have one shape;
+numbers are used with each element. `propto=True` drops the terms without differentiable arguments, as Stan does,
+including log n! of Poisson counts and log (N over n) of binomial and beta-binomial ones. For negative binomial counts
+log n! stays, where it is part of log Gamma(n + phi) - log Gamma(phi) - log n!. Arguments outside their domains raise a
+ValueError that names them. The domains are Stan's, function by function, so some functions raise outside the support
+and others return -inf there.
 """
 
 from contad.distributions import circular, counts, intervals, positive_line, real_line

@@ -1,6 +1,6 @@
 """Stan's distribution functions: `_cdf` multiplies over the data, `_lcdf` and `_lccdf` sum the logarithms.
 
-The arguments, and what they may be, are those of the log density of the same name.
+The arguments and their domains are those of the log density of the same name.
 """
 
 from contad.distributions.cumulative import CUMULATIVE
@@ -38,18 +38,18 @@ _KINDS = {
 }
 
 
-# whose distribution functions check their parameters also beside no data, though the density does not
+# their distribution functions check parameters even without data, although the density does not
 CHECKED_FIRST = "cauchy", "double_exponential", "skew_double_exponential"
 
 
 def _functions(
     name: str, variate: str = "real", orders: dict[str, str] | None = None, **own: str
 ) -> tuple[Face, Face, Face]:
-    """The distribution function, its logarithm, and that of its complement.
+    """The distribution function, its logarithm, and the logarithm of its complement.
 
-    variate   what the first argument is, a key of DOMAINS
+    variate   the kind of the first argument, a key of DOMAINS
     orders    how arguments are ordered
-    own       what other arguments are, where it is not as for the density
+    own       the kinds of other arguments, if they differ from those of the density
     """
     density: Face = getattr(densities, f"{name}_lpdf", None) or getattr(densities, f"{name}_lpmf")
     y = density.names[0]

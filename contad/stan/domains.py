@@ -1,6 +1,7 @@
-"""What arguments of densities of vectors and matrices have to be: declared once, for Python and for compiled code.
+"""Conditions on the arguments of densities of vectors and matrices: declared once, for Python and for compiled code.
 
-A demand is the name of an argument and a kind of KINDS, or a condition of several arguments and what it asks, in words.
+A demand is the name of an argument with a kind of KINDS, or a condition on several arguments with its description in
+words.
 """
 
 import re
@@ -34,12 +35,12 @@ Require = Callable[[str, str, Value], None]
 
 
 class ArgumentKind(NamedTuple):
-    """What one argument has to be: in words, how Python requires it, and the condition in compiled code."""
+    """A condition on one argument: in words, as a check in Python, and as an expression in compiled code."""
 
     words: str
-    require: Require  # of a function and an argument, by their names, and a value
+    require: Require  # called with the names of a function and an argument, and a value
     condition: str
-    is_surely: Callable[[Any], bool]  # whether plain numbers are so, by few calls; False where that is not known
+    is_surely: Callable[[Any], bool]  # a fast test of plain numbers; False if it cannot decide
 
 
 def _elements(name: str) -> ArgumentKind:
@@ -93,8 +94,8 @@ def _is_surely_correlation(a: Any) -> bool:
     return equals_its_transposed(a) and are_finite(a) and has_surely_units(a)
 
 
-# Whether a covariance is positive definite, its Cholesky factor shows, which is computed anyway; whether it is finite,
-# the value of the density does.
+# The Cholesky factor, which is computed anyway, shows whether a covariance is positive definite; the value of the
+# density shows whether it is finite.
 KINDS: dict[str, ArgumentKind] = {
     **{name: _elements(name) for name in DOMAINS},
     "binary": _elements("binary")._replace(condition="({x} * {x} == {x}) and ({x} < np.inf)"),
@@ -110,17 +111,17 @@ KINDS: dict[str, ArgumentKind] = {
 }  # fmt: skip
 
 
-# what Python has no loops for
+# conditions without a loop in Python
 _KNOWN = vars(bodies) | {"np": np, "is_cholesky_factor": is_cholesky_factor, "is_symmetric": is_symmetric}
 
 
 def _is_of_numbers(demand: tuple[str, str], axes: Mapping[str, int]) -> bool:
-    """Whether a condition asks for the length of what is a number here, and so nothing."""
+    """Whether a condition is void because it is about the length of an argument that is a number."""
     return any(axes.get(name) == 0 for name in re.findall(r"len\((\w+)\)", demand[0]))
 
 
 def write_demands(function: str, demands: Demands, axes: Mapping[str, int]) -> list[str]:
-    """The lines by which a body of compiled code checks arguments with these numbers of axes."""
+    """The lines of a compiled body that check arguments with these numbers of axes."""
     lines: list[str] = []
     for subject, what in demands:
         if what in KINDS:
@@ -137,18 +138,18 @@ def write_demands(function: str, demands: Demands, axes: Mapping[str, int]) -> l
 
 
 class Requirements(NamedTuple):
-    """What arguments with some numbers of axes have to be."""
+    """The conditions on arguments with some numbers of axes."""
 
     names: Sequence[str]
-    holds: Callable[..., Any]  # whether all conditions do, of several arguments or of one that is a number
-    kinds: Sequence[tuple[int, Callable[[Any], bool], Callable[[Value], None]]]  # of arguments, by their places
-    each: Sequence[Callable[[Mapping[str, Value]], None]]  # of each condition; raises ValueError
+    holds: Callable[..., Any]  # whether all conditions on several arguments, or on one number, hold
+    kinds: Sequence[tuple[int, Callable[[Any], bool], Callable[[Value], None]]]  # of arguments, by position
+    each: Sequence[Callable[[Mapping[str, Value]], None]]  # for each condition; raises ValueError
 
     def require(self, given: Sequence[Value]) -> None:
-        """Raise ValueError where a demand is not met."""
+        """Raise ValueError if a demand is not met."""
         try:
             good = self.holds(*given)
-        except (AttributeError, IndexError, TypeError):  # of shapes that are not what a condition is of
+        except (AttributeError, IndexError, TypeError):  # shapes that do not suit a condition
             good = False
         if not good:
             named = dict(zip(self.names, given, strict=True))
@@ -162,7 +163,7 @@ class Requirements(NamedTuple):
 def list_requirements(
     function: str, demands: Demands, names: Sequence[str], axes: Mapping[str, int]
 ) -> Requirements:  # fmt: skip
-    """What Python requires of arguments with these numbers of axes."""
+    """The conditions in Python on arguments with these numbers of axes."""
     conditions, kinds, each = ["True"], [], []
     for subject, what in demands:
         if what in KINDS:
@@ -172,7 +173,7 @@ def list_requirements(
                 continue
             conditions.append(kind.condition.format(x=subject))
             each.append(partial(_require_kind, kind.require, function, subject))
-        elif "are_categories" in subject:  # which `places` checks, and names the element
+        elif "are_categories" in subject:  # `places` checks this and names the element
             continue
         elif not _is_of_numbers((subject, what), axes):
             shown = [name for name in names if re.search(rf"\b{name}\b", f"{subject} {what}")]
@@ -198,7 +199,7 @@ def _require_condition(
 ) -> None:
     try:
         good = bool(holds(**given))
-    except (AttributeError, IndexError):  # of shapes that are not what the condition is of
+    except (AttributeError, IndexError):  # shapes that do not suit the condition
         good = False
     if not good:
         raise ValueError(f"{message}, got {', '.join(_show(name, given[name]) for name in shown)}")

@@ -1,11 +1,11 @@
-"""The docstrings of Stan's densities and distribution functions: the fields of all, and an example of each."""
+"""The docstrings of Stan's densities and distribution functions: common fields, and an example for each."""
 
 from collections.abc import Mapping, Sequence
 
 from contad.distributions.docstrings import describe, example_of, source_of
 from contad.distributions.formula import Formula
 
-# by the family: the arguments, and the results of lpdf or lpmf, cdf, lcdf and lccdf
+# by family: the arguments, and the results of lpdf or lpmf, cdf, lcdf and lccdf
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "normal": ("0.3, 0.5, 2.0", "-1.617086", "0.460172", "-0.776155", "-0.616505"),
     "std_normal": ("0.3", "-0.963939", "0.617911", "-0.48141", "-0.962103"),
@@ -54,18 +54,18 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 def describe_face(
     name: str, title: str, written: str, density: Formula, names: Sequence[str], domains: Mapping[str, str]
 ) -> str:
-    """The docstring of a function of a distribution with that density, from its title and its formula as written."""
+    """The docstring of a function of the distribution with that density, from its title and formula."""
     family = name.rpartition("_")[0].replace("_", " ")
     fields = {
         "Arguments": ", ".join(f"{x} ({domains[x]})" if x in domains else x for x in names) + ".",
-        "Raises": "ValueError where an argument is outside of its domain.",
+        "Raises": "ValueError if an argument is outside its domain.",
         "Ref": f"{source_of(density)}; Stan Functions Reference, {family} distribution.",
     }
     return describe(title, written, fields, _example_for(name))
 
 
 def _example_for(name: str) -> str:
-    """The example of a function; "" where Stan has none of that name."""
+    """The example of a function; "" if Stan has no function of that name."""
     family, _, kind = name.rpartition("_")
     arguments, *results = EXAMPLES[family]
     result = results[("cdf", "lcdf", "lccdf").index(kind) + 1 if kind.endswith("cdf") else 0]

@@ -1,7 +1,7 @@
-"""Stan's distribution of first passage times, `wiener`, with a drift, a start and a delay that may vary by trial.
+"""Stan's distribution of first passage times, `wiener`; drift, start and delay may vary from trial to trial.
 
-The density is a formula. What varies uniformly, and the time of a distribution function, is integrated by Gauss's rule
-over positive densities, so that logarithms are accurate in both tails.
+The density is a formula. Uniformly varying parameters, and the time in distribution functions, are integrated by
+Gauss's rule over positive densities, so logarithms are accurate in both tails.
 """
 
 import inspect
@@ -33,7 +33,7 @@ def _rule(panels: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _graded_rule(panels: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """As `_rule`, with panels that are halved towards 1, where densities of short times vary most."""
+    """Like `_rule`, with panels that halve towards 1, where densities of short times vary most."""
     x, weights = np.polynomial.legendre.leggauss(nodes)
     ends = np.append(1.0 - 2.0 ** -np.arange(panels), 1.0)
     lengths = np.diff(ends)[:, None]
@@ -41,7 +41,7 @@ def _graded_rule(panels: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class WienerDensity(Face):
-    """The log density; with a start or a delay that vary, an average of densities, which is not for compiled code."""
+    """The log density; if start or delay vary, an average of densities, which compiled code does not support."""
 
     def __init__(self, name: str, doc: str) -> None:
         super().__init__(
@@ -75,7 +75,7 @@ wiener_lpdf = WienerDensity(
 
     Arguments: y (> tau), alpha (> 0), tau (>= 0), beta (in (0, 1)), delta, var_delta, var_beta, var_tau (>= 0, or left
                out); numbers, or arrays that broadcast. With the last two, not inside njit.
-    Raises:    ValueError where an argument is outside of its domain.
+    Raises:    ValueError if an argument is outside its domain.
     Ref:       Navarro & Fuss (2009); Gondan, Blurton & Kesselmeier (2014).
 
     >>> round(wiener_lpdf(0.7, 1.4, 0.1, 0.5, 0.3), 12)
@@ -88,13 +88,13 @@ def wiener_lcdf_unnorm(
     y: Value, alpha: Value, tau: Value, beta: Value, delta: Value, var_delta: Value = 0.0, var_beta: Value = 0.0,
     var_tau: Value = 0.0,
 ) -> Real:  # fmt: skip
-    """log of the probability that the upper end is reached by y; not of the time, given that it is reached.
+    """log of the probability that the upper end is reached by time y (not conditional on reaching it).
 
         log P = log int_tau^y f(t) dt, f the density of wiener_lpdf
 
-    Arguments and errors as of wiener_lpdf; a sum over the data. Not inside njit.
+    Arguments and errors like wiener_lpdf; a sum over the data. Not inside njit.
 
-    Domain:  as of wiener_lpdf.
+    Domain:  as for wiener_lpdf.
     Ref:     Blurton, Kesselmeier & Gondan (2012); Stan Functions Reference, Wiener first passage time distribution.
 
     >>> round(float(wiener_lcdf_unnorm(0.7, 1.4, 0.1, 0.5, 0.3)), 6)
@@ -107,13 +107,13 @@ def wiener_lccdf_unnorm(
     y: Value, alpha: Value, tau: Value, beta: Value, delta: Value, var_delta: Value = 0.0, var_beta: Value = 0.0,
     var_tau: Value = 0.0,
 ) -> Real:  # fmt: skip
-    """log of the probability that the upper end is reached, and after y.
+    """log of the probability that the upper end is reached after time y.
 
         log Q = log int_y^inf f(t) dt, f the density of wiener_lpdf
 
-    Arguments and errors as of wiener_lpdf, and y - tau is at least var_tau; a sum over the data. Not inside njit.
+    Arguments and errors like wiener_lpdf, and y - tau is at least var_tau; a sum over the data. Not inside njit.
 
-    Domain:  as of wiener_lpdf, and y - tau >= var_tau.
+    Domain:  as for wiener_lpdf, and y - tau >= var_tau.
     Ref:     Blurton, Kesselmeier & Gondan (2012); Stan Functions Reference, Wiener first passage time distribution.
 
     >>> round(float(wiener_lccdf_unnorm(0.7, 1.4, 0.1, 0.5, 0.3)), 6)
@@ -168,5 +168,5 @@ def _average(name: str, above: bool | None, *args: Value) -> Real:
 
 
 def _with_axes(x: Value, shape: tuple[int, ...]) -> ArrayValue:
-    """An argument in the shape of all, with three axes after it."""
+    """An argument broadcast to the common shape, followed by three axes."""
     return (as_array(x) * np.ones(shape))[..., None, None, None]

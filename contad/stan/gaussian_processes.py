@@ -1,7 +1,7 @@
 """Stan's covariances of Gaussian processes.
 
-Each takes the points of one set, or of two sets; points are numbers (n,) or rows of coordinates (n, d). The covariances
-of one set are exactly symmetric, and their cotangent is taken as it is, of every element.
+Each takes the points of one or two sets; points are numbers (n,) or rows of coordinates (n, d). The covariances of one
+set are exactly symmetric; their cotangent may be any matrix, and all of its elements count.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def _ways(expression: str, count: int, has_lengths: bool = False) -> dict[Pattern, str]:
-    """The ways of compiled code: X and Y in the expression are the points as matrices, p1, p2 ... the parameters."""
+    """The compiled forms: X and Y in the expression are the points as matrices, and p1, p2, ... the parameters."""
     found = {}
     for first, lengths in (("1", ""), ("2", ""), *([("2", "1")] if has_lengths else [])):
         for sets in (1, 2):
@@ -44,7 +44,7 @@ def _sets(
 ) -> tuple[list[ArrayValue], list[Value]]:
     """The one or two sets of points among the arguments, as matrices, and the `count` parameters after them.
 
-    kind    what coordinates have to be, of DOMAINS
+    kind    the kind of coordinates, a key of DOMAINS
     """
     if len(args) not in (count + 1, count + 2):
         raise TypeError(f"{name}: expected one or two sets of points and {count} parameters, got {len(args)} arguments")
@@ -91,7 +91,8 @@ def _scale(name: str, args: tuple[Value, ...], profile: str) -> ArrayValue:
 
 
 def _make_kernel(name: str, profile: str, kernel: str, correlation: str, lengths: str, result: str) -> Any:
-    """The covariance by a kernel, from what its docstring says of it; `profile` is that of `contad.ops.covariances`."""
+    """The covariance function of a kernel, with parts of its docstring; `profile` is that of
+    `contad.ops.covariances`."""
 
     def covariance(*args: Value) -> ArrayValue:
         return _scale(name, args, profile)
@@ -101,7 +102,7 @@ def _make_kernel(name: str, profile: str, kernel: str, correlation: str, lengths
         "Calls": "(x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.",
         "Shapes": "x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).",
         "Domain": f"sigma and length_scale {lengths} points without nan.",
-        "Raises": "ValueError outside of the domain, or if shapes do not fit.",
+        "Raises": "ValueError outside the domain, or if shapes do not fit.",
         "Cost": "O(n m d) forward and reverse, one exponential an element; saves the squared distances.",
         "Ref": "Rasmussen & Williams (2006), section 4.2.1.",
     }
@@ -115,7 +116,7 @@ def _make_kernel(name: str, profile: str, kernel: str, correlation: str, lengths
 FINITE = "positive and finite,"
 gp_exp_quad_cov = _make_kernel(
     "gp_exp_quad_cov", "exponentiated quadratic", "the exponentiated quadratic kernel",
-    "exp(-|x_i - y_j|^2 / (2 length_scale^2))", "positive, and finite beside lengths for each coordinate;",
+    "exp(-|x_i - y_j|^2 / (2 length_scale^2))", "positive, and finite if there is a length for each coordinate;",
     "array([[4.        , 2.42612264],\n       [2.42612264, 4.        ]])",
 )  # fmt: skip
 gp_exponential_cov = _make_kernel(
@@ -146,7 +147,7 @@ def gp_periodic_cov(*args: Value) -> ArrayValue:
     Calls:   (x, sigma, length_scale, period), or (x, y, sigma, length_scale, period) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale (), period () -> (n, n) or (n, m).
     Domain:  sigma, length_scale and period positive, points without nan.
-    Raises:  ValueError outside of the domain, or if shapes do not fit.
+    Raises:  ValueError outside the domain, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
     Ref:     Rasmussen & Williams (2006), section 4.2.3.
 
@@ -170,7 +171,7 @@ def gp_dot_prod_cov(*args: Value) -> ArrayValue:
     Calls:   (x, sigma), or (x, y, sigma) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma () -> (n, n) or (n, m).
     Domain:  sigma >= 0 and finite, finite points.
-    Raises:  ValueError outside of the domain, or if shapes do not fit.
+    Raises:  ValueError outside the domain, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse.
     Ref:     Rasmussen & Williams (2006), section 4.2.2.
 

@@ -1,8 +1,8 @@
-"""Stan's generalised linear models: the log density of outcomes by predictors in rows of a matrix.
+"""Stan's generalised linear models: log densities of outcomes, given predictors in the rows of a matrix.
 
 The matrix is read twice, once for the linear predictors and once for their cotangents. `x` is (n, k) or one row (k,),
-`alpha` an intercept or one for each row, and `beta` the coefficients; the other parameters are those of the density,
-whose terms `propto=True` drops.
+`alpha` one intercept or one for each row, and `beta` the coefficients. The other parameters are those of the density,
+and `propto=True` works as in the density.
 """
 
 import numpy as np
@@ -35,7 +35,8 @@ def _predict(x: ArrayValue, alpha: Value, beta: ArrayValue) -> Value:
 
 
 def _outcomes(variable: str, name: str, density: Face, names: str, **domains: str) -> Face:
-    """A density under the name of the model, so that messages are of the model's arguments; `variable` is its own."""
+    """A density under the name of the model, so that messages name the model's arguments; `variable` is the density's
+    own."""
     called = names.split()
     orders = {"n": "up to N"} if "N" in called else None
     doc = f"The outcomes of {name} by their predictors."
@@ -99,13 +100,13 @@ neg_binomial_2_log_glm_lpmf = density_of_vectors(
     after=[(name, "finite") for name in ("beta", "alpha", "x")],
 )  # fmt: skip
 def categorical_logit_glm_lpmf(y: Nested, x: Nested, alpha: Nested, beta: Nested, propto: bool = False) -> Real:
-    """Log mass of categories y = 1, ..., c by log odds x beta + alpha.
+    """Log mass of categories y = 1, ..., c with the log odds x beta + alpha.
 
         log p = sum_i (r_(i, y_i) - log sum_k e^(r_ik)), with r_ik = alpha_k + x_i beta_k
 
     Shapes:  y (n,) or (), x (n, k), alpha (c,), beta (k, c).
     Domain:  y = 1, ..., c, the rest finite.
-    Raises:  ValueError where y is no category, or shapes do not fit.
+    Raises:  ValueError if y is not a category, or shapes do not fit.
     Cost:    O(n k c) forward and reverse.
     Ref:     McCullagh & Nelder (1989), chapter 5; Stan Functions Reference, categorical-logit generalized linear model.
 
@@ -123,13 +124,13 @@ def categorical_logit_glm_lpmf(y: Nested, x: Nested, alpha: Nested, beta: Nested
     {"1 2 1 1": "ordered_logistic_of_predictors(y, x @ beta, cuts)"}, (FITS[0], COLUMNS, *ordered_outcomes.ORDERED)
 )
 def ordered_logistic_glm_lpmf(y: Nested, x: Nested, beta: Nested, cuts: Nested, propto: bool = False) -> Real:
-    """Log mass of ordered categories y = 1, ..., c by the location x beta and c - 1 cut points.
+    """Log mass of ordered categories y = 1, ..., c with the location x beta and c - 1 cut points.
 
         log p = sum_i log(expit(x_i beta - c_(y_i - 1)) - expit(x_i beta - c_(y_i))), c_0 = -inf, c_K = inf
 
     Shapes:  y (n,) or (), x (n, k), beta (k,), cuts (c - 1,).
     Domain:  y = 1, ..., c, cuts that increase, the rest finite.
-    Raises:  ValueError where y is no category, the cut points do not increase, or shapes do not fit.
+    Raises:  ValueError if y is not a category, the cut points do not increase, or shapes do not fit.
     Cost:    O(n k) forward and reverse.
     Ref:     McCullagh & Nelder (1989), chapter 5; Stan Functions Reference, ordered-logistic generalized linear model.
 

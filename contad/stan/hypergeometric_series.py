@@ -1,7 +1,7 @@
-"""Stan's hypergeometric functions: Gauss's by the rule of SciPy's name, others by their series.
+"""Stan's hypergeometric functions: Gauss's by the rule for SciPy's function, others by their series.
 
-The derivative of the series by parameters and by z is a sum of the same kind, so that there are derivatives of every
-order: its terms are the products of (a_i + e)_k and 1 / (b_j + f)_k as polynomials in the changes e and f.
+Derivatives of the series in its parameters and z are sums of the same kind, so derivatives of every order exist: the
+terms are products of (a_i + e)_k and 1 / (b_j + f)_k as polynomials in the changes e and f.
 """
 
 import functools
@@ -24,7 +24,7 @@ from contad.variables.open_types import Nested, Real
 __all__ = ["hypergeometric_2F1", "hypergeometric_3F2", "hypergeometric_pFq"]
 
 MOST_TERMS = 20000
-LOST = 1e-9  # the share of the largest terms that the rounding of the sum may be
+LOST = 1e-9  # the largest allowed rounding error of the sum, relative to the largest terms
 
 
 @with_bodies(
@@ -33,13 +33,13 @@ LOST = 1e-9  # the share of the largest terms that the rounding of the sum may b
     rule=hyp2f1,
 )
 def hypergeometric_2F1(a1: Real, a2: Real, b1: Real, z: Real) -> Real:
-    """Gauss's hypergeometric function, `hyp2f1` of SciPy.
+    """Gauss's hypergeometric function, SciPy's `hyp2f1`.
 
         2F1(a1, a2; b1; z) = sum_k (a1)_k (a2)_k / (b1)_k z^k / k!
 
-    Domain:  z < 1, z = 1 where b1 > a1 + a2, and every z where the series ends; b1 = 0, -1, ... only if it ends
-             before; finite parameters.
-    Raises:  ValueError outside of the domain, as Stan does.
+    Domain:  z < 1; z = 1 if b1 > a1 + a2; every z if the series ends; b1 = 0, -1, ... only if it ends before; finite
+             parameters.
+    Raises:  ValueError outside the domain, like Stan.
     Ref:     DLMF 15.2.1.
 
     >>> round(hypergeometric_2F1(1.5, 0.7, 2.2, 0.5), 12)
@@ -48,7 +48,7 @@ def hypergeometric_2F1(a1: Real, a2: Real, b1: Real, z: Real) -> Real:
     name = "hypergeometric_2F1"
     for argument, x in (("a1", a1), ("a2", a2), ("b1", b1)):
         check_domain(name, argument, x, "finite")
-    check_2F1_converges(name, a1, a2, b1, -0.5 if z < -1.0 else z)  # below -1 it is continued
+    check_2F1_converges(name, a1, a2, b1, -0.5 if z < -1.0 else z)  # below -1 it is continued analytically
     return hyp2f1(a1, a2, b1, z)
 
 
@@ -58,9 +58,9 @@ def hypergeometric_3F2(a: Nested, b: Nested, z: Real) -> Real:
         3F2(a; b; z) = sum_k (a1)_k (a2)_k (a3)_k / ((b1)_k (b2)_k) z^k / k!
 
     Shapes:  a (3,), b (2,), z ().
-    Domain:  |z| < 1, |z| = 1 where b1 + b2 > a1 + a2 + a3, and every z where the series ends; b = 0, -1, ... only if it
-             ends before.
-    Raises:  ValueError where the series does not converge, takes more than 20,000 terms, or loses more than 7 digits.
+    Domain:  |z| < 1; |z| = 1 if b1 + b2 > a1 + a2 + a3; every z if the series ends; b = 0, -1, ... only if it ends
+             before.
+    Raises:  ValueError if the series does not converge, takes more than 20,000 terms, or loses more than 7 digits.
     Ref:     DLMF 16.2.1.
 
     >>> float(round(hypergeometric_3F2([1.0, 1.0, 1.0], [2.0, 2.0], 0.5), 12))
@@ -80,9 +80,9 @@ def hypergeometric_pFq(a: Nested, b: Nested, z: Real) -> Real:
         pFq(a; b; z) = sum_k prod_i (a_i)_k / prod_j (b_j)_k z^k / k!
 
     Shapes:  a (p,), b (q,), z (); p at most q + 1.
-    Domain:  every z where p <= q or the series ends; |z| < 1, or |z| = 1 and sum b > sum a, where p = q + 1;
-             b = 0, -1, ... only if it ends before.
-    Raises:  ValueError where the series does not converge, takes more than 20,000 terms, or loses more than 7 digits.
+    Domain:  every z if p <= q or the series ends; if p = q + 1, |z| < 1, or |z| = 1 and sum b > sum a; b = 0, -1, ...
+             only if it ends before.
+    Raises:  ValueError if the series does not converge, takes more than 20,000 terms, or loses more than 7 digits.
     Ref:     DLMF 16.2.1.
 
     >>> float(round(hypergeometric_pFq([1.0, 0.5], [2.0, 1.5], -1.2), 12))
@@ -115,7 +115,7 @@ def _evaluate(name: str, above: Nested, below: Nested, z: Real) -> Real:
 
 @functools.cache
 def _series(p: int, q: int) -> ScalarRule:
-    """The rule of the derivatives of pFq, of given orders in all parameters and z: the orders come first."""
+    """The rule for derivatives of pFq of given orders in all parameters and z; the orders come first."""
     count = p + q + 1
     orders, names = [f"n{k}" for k in range(count)], [f"x{k}" for k in range(count)]
     name, args = f"hypergeometric_series_{p}_{q}", ", ".join([*orders, *names])
@@ -140,10 +140,10 @@ _SUMS = 4097
 
 
 def _extrapolate(sums: Sequence[float], z: float, excess: float, logs: int) -> float:
-    """The sum of the series at z = 1 or -1; nan where it diverges.
+    """The sum of the series at z = 1 or -1; nan if it diverges.
 
-    At 1 the first n terms miss n^-excess (c_0 + c_1 / n + ...), where a derivative in a parameter makes c_j a
-    polynomial of log n; at -1 they alternate.
+    At 1 the sum of the first n terms misses n^-excess (c_0 + c_1 / n + ...), where derivatives in a parameter make c_j
+    a polynomial in log n; at -1 the terms alternate.
     """
     if z < 0.0:
         found = list(sums[-40:])
@@ -160,14 +160,14 @@ def _extrapolate(sums: Sequence[float], z: float, excess: float, logs: int) -> f
 
 
 def _sum(orders: Sequence[float], numbers: Sequence[float], p: int) -> float:
-    """The sum, nan where it takes too many terms or where they cancel."""
+    """The sum; nan if it takes too many terms or they cancel."""
     counts = [round(n) for n in orders]
     z, last = numbers[-1], counts[-1]
     series = [[1.0] + [0.0] * n for n in counts[:-1]]
     scale = math.prod(math.factorial(n) for n in counts[:-1])
     total = largest = 0.0
     power, small = 1.0, 0
-    sums: list[float] = []  # where the terms are as powers of k
+    sums: list[float] = []  # sums at points where the terms behave like powers of k
     on_circle = abs(z) == 1.0 and 2 * p == len(numbers)
     for k in range(MOST_TERMS):
         if on_circle and len(sums) == _SUMS:
@@ -183,7 +183,7 @@ def _sum(orders: Sequence[float], numbers: Sequence[float], p: int) -> float:
             if not math.isfinite(total):
                 return math.nan
             sums.append(total)
-        # z^(k - d) / (k - d)! for the derivative of order d in z, and what keeps the polynomials small
+        # z^(k - d) / (k - d)! for the derivative of order d in z, with a scale that keeps the polynomials small
         power *= (z if k >= last else 1.0) / (k + 1.0 - last if k >= last else 1.0)
         for i, s in enumerate(series):
             x = numbers[i] + k

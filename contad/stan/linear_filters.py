@@ -22,19 +22,21 @@ _LOG_TWO_PI = math.log(2.0 * math.pi)
 def gaussian_dlm_obs_lpdf(
     y: Nested, F: Nested, G: Nested, V: Nested, W: Nested, m0: Nested, C0: Nested, propto: bool = False
 ) -> Real:
-    """Log density of a normal dynamic linear model: a column of y for each time, r numbers seen of n hidden ones.
+    """Log density of a normal dynamic linear model; y has a column of r observed numbers for each time, with n hidden
+    states.
 
         theta_0 ~ normal(m0, C0),   theta_t ~ normal(G theta_t-1, W),   y_t ~ normal(F^T theta_t, V)
 
-    V is a matrix, or a vector: the diagonal of one. Elements of y that are nan are missing, and contribute nothing. The
-    hidden states are integrated out by the Kalman filter; all arguments may be variables, y too where it is there.
+    V is a matrix, or a vector for a diagonal matrix. Elements of y that are nan are missing and contribute nothing. The
+    Kalman filter integrates out the hidden states. All arguments may be variables, including the observed elements of
+    y.
 
     Shapes:  y (r, T), F (n, r), G and W (n, n), V (r, r) or (r,), m0 (n,), C0 (n, n) -> a number.
-    Domain:  covariances positive semidefinite; that of each y_t given those before must be positive definite.
-    Raises:  ValueError for other shapes, covariances that are not positive semidefinite, what is infinite, and where
-             the covariance of an observation is not positive definite: the time is named.
-    Cost:    O(T (n^3 + n^2 r + r^3)) and some 20 array operations for each time; recorded, a multiple of the value's.
-             Memory grows with T: `contad.checkpoint` around pieces of a series keeps less.
+    Domain:  positive semidefinite covariances; that of each y_t given earlier observations must be positive definite.
+    Raises:  ValueError for other shapes, covariances that are not positive semidefinite, and infinite values; also if
+             the covariance of an observation is not positive definite, with the time.
+    Cost:    O(T (n^3 + n^2 r + r^3)) and about 20 array operations for each time; if recorded, a multiple of that.
+             Memory grows with T; `contad.checkpoint` around pieces of a series reduces it.
     Ref:     West & Harrison (1997), chapter 4; Stan's gaussian_dlm_obs_lpdf.
 
     >>> import contad
@@ -62,7 +64,7 @@ def gaussian_dlm_obs_lpdf(
         try:
             factor = cholesky_decompose(across @ design + noise)
         except np.linalg.LinAlgError:
-            expected = "leave the covariance of y positive definite given what came before"
+            expected = "leave the covariance of y positive definite given earlier observations"
             fail(name, "V", expected, f"another at time {t}")
         error = mdivide_left_tri_low(factor, observed - np.transpose(design) @ m)
         gain = mdivide_left_tri_low(factor, across)
@@ -75,7 +77,7 @@ def gaussian_dlm_obs_lpdf(
 def _require_model(
     name: str, y: ArrayValue, F: ArrayValue, G: ArrayValue, V: ArrayValue, W: ArrayValue, m0: ArrayValue, C0: ArrayValue
 ) -> np.ndarray:
-    """Look at shapes and values; gives where y is missing."""
+    """Check shapes and values; returns the mask of missing elements of y."""
     if np.ndim(y) != 2:
         fail(name, "y", "be a matrix with a column for each time", f"shape {np.shape(y)}")
     r = np.shape(y)[0]

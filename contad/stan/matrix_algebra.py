@@ -30,7 +30,7 @@ def elt_multiply(x: ArrayValue, y: ArrayValue) -> ArrayValue:
 
         z = x * y,     z_dot = x_dot * y + x * y_dot
 
-    Shapes:  x, y (...) -> (...); nothing is broadcast.
+    Shapes:  x, y (...) -> (...), without broadcasting.
     Domain:  every x and y.
     Raises:  ValueError if the shapes differ.
     Cost:    O(n) forward and reverse.
@@ -111,7 +111,7 @@ def columns_dot_self(x: ArrayValue) -> ArrayValue:
 
     Shapes:  x (..., m, n) -> (..., n).
     Domain:  every x.
-    Raises:  ValueError if x is no matrix.
+    Raises:  ValueError if x is not a matrix.
     Cost:    O(m n) forward and reverse.
     Ref:     Stan Functions Reference, dot products and specialized products.
 
@@ -141,7 +141,7 @@ def rows_dot_self(x: ArrayValue) -> ArrayValue:
 # ---- diagonals -------------------------------------------------------------------------------------------------------
 @with_bodies({"k kn": "np.expand_dims(v, 1) * m"})
 def diag_pre_multiply(v: ArrayValue, m: ArrayValue) -> ArrayValue:
-    """The rows of a matrix times the elements of a vector.
+    """The rows of a matrix, each times an element of a vector.
 
         z = diag(v) m,     v_bar_i = sum_j z_bar_ij m_ij,     m_bar = diag(v) z_bar
 
@@ -163,7 +163,7 @@ def diag_pre_multiply(v: ArrayValue, m: ArrayValue) -> ArrayValue:
 @with_bodies({"kn n": "m * np.expand_dims(v, 0)"})
 @with_rest_of(diag_pre_multiply)
 def diag_post_multiply(m: ArrayValue, v: ArrayValue) -> ArrayValue:
-    """The columns of a matrix times the elements of a vector.
+    """The columns of a matrix, each times an element of a vector.
 
         z = m diag(v),     v_bar_j = sum_i z_bar_ij m_ij,     m_bar = z_bar diag(v)
 
@@ -181,7 +181,7 @@ def diag_post_multiply(m: ArrayValue, v: ArrayValue) -> ArrayValue:
 
 @with_bodies({"nn n": "m * (np.expand_dims(v, 1) * np.expand_dims(v, 0))"})
 def quad_form_diag(m: ArrayValue, v: ArrayValue) -> ArrayValue:
-    """A square matrix between two diagonal ones, which scales a correlation matrix to a covariance.
+    """A square matrix between two equal diagonal matrices, which scales a correlation matrix to a covariance matrix.
 
         z = diag(v) m diag(v), z_ij = v_i m_ij v_j,     m_bar_ij = v_i z_bar_ij v_j
 
@@ -233,13 +233,13 @@ def add_diag(m: ArrayValue, d: Value) -> ArrayValue:
 # ---- products with the transposed ------------------------------------------------------------------------------------
 @with_bodies({"mn": "a.T @ a"})
 def crossprod(a: ArrayValue) -> ArrayValue:
-    """The product of the transposed of a matrix with the matrix, by the rule of `tcrossprod`.
+    """The product of the transpose of a matrix with the matrix, by the rule of `tcrossprod`.
 
         z = a^T a,     z_dot = a_dot^T a + a^T a_dot,     a_bar = a (z_bar + z_bar^T)
 
     Shapes:  a (..., m, n) -> (..., n, n), exactly symmetric.
     Domain:  every a.
-    Raises:  ValueError if a is no matrix.
+    Raises:  ValueError if a is not a matrix.
     Cost:    O(m n^2) forward, half that of a product; one product in reverse.
     Ref:     Giles (2008), section 2.2.2; Stan Functions Reference, dot products and specialized products.
 
@@ -254,7 +254,7 @@ def crossprod(a: ArrayValue) -> ArrayValue:
 @with_bodies({"mn": "a @ a.T"})
 @with_rest_of(crossprod)
 def tcrossprod(a: ArrayValue) -> ArrayValue:
-    """The product of a matrix with its transposed; the rule is `contad.ops.quadratic_forms.tcrossprod`.
+    """The product of a matrix with its transpose; the rule is `contad.ops.quadratic_forms.tcrossprod`.
 
         z = a a^T,     z_dot = a_dot a^T + a a_dot^T,     a_bar = (z_bar + z_bar^T) a
 
@@ -271,16 +271,16 @@ def tcrossprod(a: ArrayValue) -> ArrayValue:
 
 @with_bodies({"mn": "np.tril(l) @ np.tril(l).T"})
 def multiply_lower_tri_self_transpose(l: ArrayValue) -> ArrayValue:  # noqa: E741  (Stan's name)
-    """The product of the lower triangle of a matrix with its transposed.
+    """The product of the lower triangle of a matrix with its transpose.
 
         z = l l^T,     l_bar = tril((z_bar + z_bar^T) l)
 
-    What is above the diagonal is not read, and its cotangent is 0.
+    Elements above the diagonal are not read, and their cotangents are 0.
 
     Shapes:  l (..., m, n) -> (..., m, m), exactly symmetric.
     Domain:  every l.
-    Raises:  ValueError if l is no matrix.
-    Cost:    as `tcrossprod`.
+    Raises:  ValueError if l is not a matrix.
+    Cost:    that of `tcrossprod`.
     Ref:     Giles (2008), section 2.2.2; Stan Functions Reference, dot products and specialized products.
 
     >>> multiply_lower_tri_self_transpose([[1.0, 9.0], [3.0, 4.0]])
@@ -301,7 +301,7 @@ def quad_form(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     Shapes:  a (..., n, n), b (..., n, k) -> (..., k, k); b (n,) -> (...).
     Domain:  every a and b.
     Raises:  LinAlgError if a is not square, ValueError if the lengths differ.
-    Cost:    O(n^2 k) forward, twice that in reverse. Of a symmetric a `quad_form_sym` needs half.
+    Cost:    O(n^2 k) forward, twice that in reverse. For a symmetric a, `quad_form_sym` needs half of that.
     Ref:     Giles (2008), section 2.2.2; Stan Functions Reference, dot products and specialized products.
 
     >>> quad_form(np.array([[2.0, 1.0], [0.0, 3.0]]), np.array([1.0, 2.0]))
@@ -312,7 +312,7 @@ def quad_form(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
 
 def _of_form(name: str, a: ArrayValue, b: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
-    """A square matrix, and a vector or matrix whose rows are as many."""
+    """A square matrix, and a vector or matrix with as many rows."""
     a, b = map(as_array, (a, b))
     check_square(name, a)
     require_length(name, "b", b, -1 if np.ndim(b) == 1 else -2, np.shape(a)[-1], "a has columns")
@@ -325,7 +325,7 @@ def quad_form_sym(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
         z = b^T a b,     b_bar = a b (z_bar + z_bar^T),     a_bar = b (z_bar + z_bar^T) b^T / 2
 
-    The lower triangle of a is read. Its cotangent has there the sum of both triangles, and zeros above.
+    The lower triangle of a is read. Its cotangent has the sum of both triangles there, and zeros above.
 
     Shapes:  a (..., n, n), b (..., n, k) -> (..., k, k), exactly symmetric; b (n,) -> (...).
     Domain:  every symmetric a, every b.
@@ -344,7 +344,7 @@ def quad_form_sym(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 @with_bodies({"nn n/nk": "np.sum(b * (a @ b))"})
 @with_rest_of(quad_form)
 def trace_quad_form(a: ArrayValue, b: ArrayValue) -> Value:
-    """The trace of a quadratic form, without that product.
+    """The trace of a quadratic form, without forming the product.
 
         z = tr(b^T a b) = sum_ij b_ij (a b)_ij,     a_bar = z_bar b b^T,     b_bar = z_bar (a + a^T) b
 
@@ -389,7 +389,7 @@ def trace_gen_quad_form(d: Value, a: ArrayValue, b: ArrayValue) -> Value:
     inside=[("n >= 0", "n must not be negative; np.linalg.matrix_power inverts")],
 )
 def matrix_power(a: ArrayValue, n: int) -> ArrayValue:
-    """The n-th power of a square matrix for a whole n >= 0, as `numpy.linalg.matrix_power`.
+    """The n-th power of a square matrix for a whole n >= 0, like `numpy.linalg.matrix_power`.
 
         z = a^n,     z_dot = sum_(k < n) a^k a_dot a^(n - 1 - k)
 
@@ -411,7 +411,7 @@ def matrix_power(a: ArrayValue, n: int) -> ArrayValue:
 
 @with_bodies({"nn": "expm(a)"}, expm=expm)
 def matrix_exp(a: ArrayValue) -> ArrayValue:
-    """The exponential of a square matrix, as `contad.scipy.linalg.expm`.
+    """The exponential of a square matrix, like `contad.scipy.linalg.expm`.
 
         z = sum_k a^k / k!,     z_dot = L(a, a_dot),     L(a, e) = int_0^1 exp(s a) e exp((1 - s) a) ds
 
@@ -435,10 +435,10 @@ def matrix_exp_multiply(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
         z = exp(a) b,     z_dot = L(a, a_dot) b + exp(a) b_dot, L as of `matrix_exp`
 
-    Shapes:  a (n, n), b (n, k) or (n,) -> as b.
+    Shapes:  a (n, n), b (n, k) or (n,) -> like b.
     Domain:  every finite a, every b.
     Raises:  LinAlgError if a is not square, ValueError if the lengths differ.
-    Cost:    O(n^3) forward and about three times that in reverse for a; only a product where a is a constant.
+    Cost:    O(n^3) forward and about three times that in reverse for a; only a product if a is a constant.
     Ref:     Al-Mohy & Higham (2009), section 2; Stan Functions Reference, matrix exponential.
 
     >>> matrix_exp_multiply([[0.0, 0.5], [-0.5, 0.0]], [1.0, 3.0]).round(6)
@@ -454,10 +454,10 @@ def scale_matrix_exp_multiply(t: Real, a: ArrayValue, b: ArrayValue) -> ArrayVal
 
         z = exp(t a) b,     dz/dt = a z
 
-    Shapes:  t (), a (n, n), b (n, k) or (n,) -> as b.
+    Shapes:  t (), a (n, n), b (n, k) or (n,) -> like b.
     Domain:  every finite t and a, every b.
-    Raises:  LinAlgError if a is not square, ValueError if the lengths differ or t is no number.
-    Cost:    as `matrix_exp_multiply`.
+    Raises:  LinAlgError if a is not square, ValueError if the lengths differ or t is not a number.
+    Cost:    that of `matrix_exp_multiply`.
     Ref:     Al-Mohy & Higham (2009), section 2; Stan Functions Reference, matrix exponential.
 
     >>> scale_matrix_exp_multiply(0.4, [[0.0, 0.5], [-0.5, 0.0]], [1.0, 3.0]).round(6)

@@ -1,9 +1,8 @@
 """Stan's log densities of vectors and matrices.
 
-Vectors y are one vector (k,), or a row for each of n observations (n, k), over which the result is summed; so may mu.
+y is one vector (k,), or a row for each of n observations (n, k), over which the result is summed; so may be mu.
 Symmetric matrices must be so up to 1e-8; their lower triangle is read. Domains are Stan's. `propto=True` drops the
-terms in which no argument occurs that has a derivative; in those of the Dirichlet, Wishart and LKJ densities there is
-one in each.
+terms without differentiable arguments; the Dirichlet, Wishart and LKJ densities have no such terms.
 """
 
 import functools
@@ -21,8 +20,8 @@ __all__ = [
 ROWS = (
     ("y.ndim == 1 or mu.ndim == 1 or len(y) == len(mu)", "y and mu must have as many rows, or one of them be a vector"),
 )
-REAL = (("y", "real"), ("mu", "finite"))  # which shows in a value that is not finite
-# as Stan, which looks at one vector's factor less closely
+REAL = (("y", "real"), ("mu", "finite"))  # violations make the value not finite
+# like Stan, which checks the factor for one vector less strictly
 LOWER = (
     "is_cholesky_factor(L) or (y.ndim == 1 and mu.ndim == 1 and is_factor(L))",
     "L must be lower triangular with a positive diagonal",
@@ -34,7 +33,8 @@ _density = functools.partial(density_of_vectors, __name__)
 
 
 def _of_rows(body: str, more: str, between: str = "") -> dict[str, str]:
-    """The ways of a density of y less mu, one vector or rows of them; `between` are the axes of what stands between."""
+    """The compiled forms of a density of y - mu, for one vector or rows of them; `between` are the axes of the
+    arguments in between."""
     return {
         f"1 {between}1 2": f"{body}(as_row(y - mu), {more}PROPTO)",
         f"12 {between}12 2": f"{body}(y - mu, {more}PROPTO)",
@@ -46,7 +46,7 @@ def _finite(*names: str) -> Demands:
 
 
 def _vectors(matrix: str, kind: tuple[str, str]) -> Demands:
-    """The demands of a density of vectors y and mu beside a matrix."""
+    """The demands of a density of vectors y and mu and a matrix."""
     square = f"len({matrix}) == {matrix}.shape[1]" + (f" and len({matrix}) > 0" if kind[1] == "symmetric" else "")
     fit = f"{square} and y.shape[-1] == len({matrix}) and mu.shape[-1] == len({matrix})"
     return ((fit, f"y and mu must have the length of {matrix}, a square matrix"), *ROWS, kind)
@@ -62,7 +62,7 @@ def _processes(matrix: str, kind: str) -> Demands:
 
 
 def _matrices(first: str, second: str, kind: str) -> Demands:
-    """The demands of a density of a matrix, degrees of freedom nu and the matrix of a scale."""
+    """The demands of a density of a matrix, degrees of freedom nu and a scale matrix."""
     return (
         (f"len({first}) == len({second})", f"{first} and {second} must have the same size"),
         (f"nu > len({first}) - 1.0", "nu must be greater than the size of the matrix less 1"),

@@ -1,4 +1,4 @@
-"""Stan's log masses of categories: by probabilities, by log odds, and of ordered ones between cut points."""
+"""Stan's log masses of categories: by probabilities, by log odds, and of ordered categories between cut points."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -29,7 +29,7 @@ ORDERED = (
 
 
 def places(name: str, argument: str, y: Nested, count: int) -> np.ndarray:
-    """Categories 1, ..., count as places from 0; ValueError for other numbers."""
+    """Categories 1, ..., count as indices from 0; ValueError for other numbers."""
     a = arguments.array(name, argument, y)
     good = (a >= 1) & (a <= count) & (a == np.floor(a))
     if not np.all(good):
@@ -50,7 +50,7 @@ def categorical_lpmf(y: Nested, theta: Nested, propto: bool = False) -> Real:
 
     Shapes:  y () or (n,), theta (c,).
     Domain:  y = 1, ..., c, theta a simplex.
-    Raises:  ValueError where y is no category, or theta is no simplex.
+    Raises:  ValueError if y is not a category, or theta is not a simplex.
     Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35; Stan Functions Reference, categorical distribution.
 
     >>> float(round(categorical_lpmf([1, 3], [0.2, 0.3, 0.5]), 12))
@@ -70,7 +70,7 @@ def categorical_logit_lpmf(y: Nested, beta: Nested, propto: bool = False) -> Rea
 
     Shapes:  y () or (n,), beta (c,).
     Domain:  y = 1, ..., c, every finite beta.
-    Raises:  ValueError where y is no category.
+    Raises:  ValueError if y is not a category.
     Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35; Stan Functions Reference, categorical-logit distribution.
 
     >>> float(round(categorical_logit_lpmf(2, [0.0, 1.0]), 12))
@@ -95,7 +95,7 @@ def ordered_logistic_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = Fa
 
     Shapes:  y () or (n,), eta () or (n,), cuts (c - 1,).
     Domain:  y = 1, ..., c, every finite eta, cuts that increase.
-    Raises:  ValueError where y is no category, or the cut points do not increase.
+    Raises:  ValueError if y is not a category, or the cut points do not increase.
     Ref:     McCullagh & Nelder (1989), chapter 5; Stan Functions Reference, ordered logistic distribution.
 
     >>> float(round(ordered_logistic_lpmf(2, 0.3, [-0.5, 1.2]), 12))
@@ -127,10 +127,10 @@ def ordered_probit_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = Fals
 
 
 def ordered_lpmf(name: str, link: "Link", y: Nested, eta: Value, cuts: Nested) -> Real:
-    """The sum over the data, of those in the first category, in the last, and between two cut points."""
+    """The sum over the data: those in the first category, in the last, and between two cut points."""
     points, location = as_array(cuts), as_array(eta)
     at = places(name, "y", y, len(points) + 1)
-    if not len(points):  # one category alone
+    if not len(points):  # only one category
         return 0.0
     at, _ = np.broadcast_arrays(at, np.empty(np.shape(location)))
     shape = np.shape(at)
@@ -150,7 +150,7 @@ def ordered_lpmf(name: str, link: "Link", y: Nested, eta: Value, cuts: Nested) -
 
 
 class Link(NamedTuple):
-    """A distribution function F on the line: log F(x), and log(F(high) - F(low)), of which high - low is given, too."""
+    """A distribution function F on the line: log F(x), and log(F(high) - F(low)), given high - low as well."""
 
     log_cdf: Callable[[ArrayValue], ArrayValue]
     log_difference: Callable[[ArrayValue, ArrayValue, ArrayValue], ArrayValue]

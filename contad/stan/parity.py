@@ -1,10 +1,10 @@
-"""Stan's names, section by section, and what NumPy, SciPy or contad calls what has no function in `contad.stan`.
+"""Stan's names, section by section, and the equivalents in NumPy, SciPy or contad of those not in `contad.stan`.
 
 `NAMES` are the functions of the Stan language (August 2026) and the checks of Stan Math 4.9. `SPELLINGS` are Python
-expressions of one line, `CONSTANTS` those whose value carries no derivative. Their variables are numbers x, y, z and p,
-vectors v and w, square matrices a and b, whole numbers k and n, and a function f of a vector. `NOT_FOR_PYTHON` says why
-a name has no meaning here. What is in none of them, nor in `contad.stan`, is missing. `REMARKS` says where a function
-is not all of Stan's.
+expressions of one line, and `CONSTANTS` those whose value carries no derivative. Their variables are numbers x, y, z
+and p, vectors v and w, square matrices a and b, whole numbers k and n, and a function f of a vector. `NOT_FOR_PYTHON`
+says why a name has no meaning here. A name in none of these, nor in `contad.stan`, is missing. `REMARKS` lists
+functions that do not cover all of Stan's.
 """
 
 from typing import NamedTuple
@@ -180,7 +180,7 @@ CONSTANTS: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 
-# what has no meaning in Python, and why
+# names without meaning in Python, and why
 NOT_FOR_PYTHON = {
     "check_flag_sundials": "a code that SUNDIALS returns, which is not used here; solvers raise errors of their own",
     "check_ldlt_factor": "a state of Eigen's factorisation; np.linalg.LinAlgError says that there is none",
@@ -209,7 +209,7 @@ REMARKS = {
 
 
 class StanName(NamedTuple):
-    """What there is of one name."""
+    """The status of one name."""
 
     section: str
     name: str

@@ -1,6 +1,6 @@
-"""Checks by comparisons of the variables themselves, which recorded programs repeat when they run.
+"""Checks that compare the variables themselves, and that recorded programs therefore repeat.
 
-Where one fails, the check of `contad.stan.checks` says what was wrong.
+If one fails, the check of `contad.stan.checks` raises the error.
 """
 
 from typing import Any
@@ -16,12 +16,12 @@ from contad.variables.dtypes import is_float64
 from contad.variables.number import Carrier, peek, trace
 from contad.variables.open_types import ArrayValue, Nested
 
-SMALL = 1024  # elements of a matrix that is compared as bytes
+SMALL = 1024  # matrices with at most this many elements are compared as bytes
 UNIT = np.ones(1).tobytes()
 
 
 def values_of(function: str, name: str, x: Nested) -> ArrayValue:
-    """What comparisons look at: the values, or variables of a program that is recorded."""
+    """The operands of comparisons: the values, or the variables of a program that is being recorded."""
     seen = trace(as_array(x))
     plain = isinstance(seen, Carrier) or is_float64(seen)
     return seen if plain else arguments.array(function, name, seen)
@@ -36,7 +36,7 @@ def equals_its_transposed(a: Any) -> bool:
 
 
 def are_finite(a: np.ndarray) -> bool:
-    """Whether all elements are finite: no byte of the answers is 0."""
+    """Whether all elements are finite, by looking for zero bytes in the mask."""
     return 0 not in np.isfinite(a).tobytes()
 
 
@@ -46,7 +46,7 @@ def has_surely_units(a: np.ndarray) -> bool:
 
 
 def are_between(low: float, finite: bool, a: Any) -> bool:
-    """Whether elements are above a number, and finite if they have to be."""
+    """Whether elements are above a number, and optionally finite."""
     if not is_float64(a) or not a.size:
         return False
     return (low == -np.inf or bool(a.min() > low)) and (not finite or are_finite(a))
@@ -76,9 +76,9 @@ def is_surely_cholesky_factor(a: Any) -> bool:
 
 # ---- variables and numbers -------------------------------------------------------------------------------------------
 def require_symmetric(function: str, name: str, x: Nested, diagonal: str = "any") -> None:
-    """Raise ValueError unless matrices, or stacks of them, are symmetric up to 1e-8, with a diagonal of such a kind.
+    """Raise ValueError unless matrices, or stacks of them, are symmetric up to 1e-8, with a diagonal of this kind.
 
-    diagonal    "any", "real" where it has no nan, or "finite"; the rest is finite in any case
+    diagonal  "any", "real" (without nan) or "finite"; all other elements must be finite
     """
     if equals_its_transposed(x) and are_finite(x):
         return
@@ -97,13 +97,13 @@ def require_symmetric(function: str, name: str, x: Nested, diagonal: str = "any"
 
 
 def has_nan(function: str, name: str, x: Nested) -> bool:
-    """Whether some element is nan."""
+    """Whether any element is nan."""
     a = values_of(function, name, x)
     return not ((a.__class__ is np.ndarray and are_finite(a)) or np.all(a == a))
 
 
 def is_cholesky_factor(a: ArrayValue) -> bool:
-    """Whether a matrix is lower triangular with a positive diagonal, and no wider than high."""
+    """Whether a matrix is lower triangular with a positive diagonal, and no wider than it is high."""
     if is_surely_cholesky_factor(a):
         return True
     rows, columns = np.shape(a) if np.ndim(a) == 2 else (0, 1)
@@ -112,7 +112,7 @@ def is_cholesky_factor(a: ArrayValue) -> bool:
 
 
 def is_symmetric(a: ArrayValue) -> bool:
-    """Whether a matrix is square, and symmetric up to 1e-8; what is not finite may be so."""
+    """Whether a matrix is square, and symmetric up to 1e-8; elements may be infinite or nan."""
     with np.errstate(invalid="ignore"):
         is_square = np.ndim(a) == 2 and a.shape[0] == a.shape[1]
         return is_square and bool(np.all(np.abs(a - a.T) <= TOLERANCE))

@@ -1,4 +1,4 @@
-"""Stan's functions of numbers: those that are other names for rules, and those that are a line of rules.
+"""Stan's functions of numbers: those that are other names for rules, and those that are one line of rules.
 
 They work element by element on arrays, and on variables of every engine.
 """
@@ -52,7 +52,7 @@ def _composition(
     name: str, names: str, expression: str, title: str, formula: str, domain: str, source: str, example: str,
     result: str,
 ) -> AsWritten:  # fmt: skip
-    """A function of rules: one expression, which Python evaluates, and which compiled code has as its body."""
+    """A function of rules: one expression, which Python evaluates and compiled code uses as a body."""
     known = vars(operations) | {"stdtrit": stdtrit}
     made = function_of_text(f"def {name}({names}):\n    return {expression}\n", name, known)
     fields = {"Domain": f"{domain}.", "Ref": f"{source}."}
@@ -95,7 +95,7 @@ hypergeometric_1F0 = _composition(
 
 @with_bodies({"0 0": "-log(y_hat) if y != 0 else -minus(y_hat)"}, minus=log1m)
 def binary_log_loss(y: Value, y_hat: Value) -> Value:
-    """Loss of a probability of an outcome that is 1 or 0.
+    """Log loss of a predicted probability for an outcome 0 or 1.
 
         z = -log(y_hat) where y is 1, -log(1 - y_hat) where it is 0
 
@@ -162,7 +162,7 @@ student_t_qf = _composition(
 
 @with_bodies({"1": "rule(x)", "2": "rule(x, axis=1)"}, rule=operations.softmax)
 def softmax(x: Nested, axis: int | None = -1) -> ArrayValue:
-    """e^x over its sum; of a list of vectors that of each, along the last axis.
+    """e^x over its sum; for a list of vectors, each along the last axis.
 
         z_i = e^(x_i) / sum_j e^(x_j)
 
@@ -182,7 +182,7 @@ def softmax(x: Nested, axis: int | None = -1) -> ArrayValue:
     inside=[("x.shape[-1] > 0", "x must not be empty")], rule=logsumexp,
 )  # fmt: skip
 def log_softmax(x: Nested) -> ArrayValue:
-    """Logarithm of softmax; of a list of vectors that of each, along the last axis.
+    """Logarithm of softmax; for a list of vectors, each along the last axis.
 
         z_i = x_i - log sum_j e^(x_j)
 
@@ -205,11 +205,11 @@ def log_softmax(x: Nested) -> ArrayValue:
     rule=logsumexp, both=logaddexp,
 )  # fmt: skip
 def log_sum_exp(x: Nested, y: Nested | None = None, axis: Any = None, b: Any = None, keepdims: bool = False) -> Value:
-    """log of the sum of e^x over all elements; of two arguments log(e^x + e^y), element by element.
+    """log of the sum of e^x over all elements; for two arguments log(e^x + e^y), element by element.
 
         z = log sum_i e^(x_i),     z = log(e^x + e^y)
 
-    The options are those of `contad.logsumexp`, which inside njit takes them, too.
+    The options are those of `contad.logsumexp`, also inside njit.
 
     Domain:  every x and y.
     Ref:     Blanchard, Higham & Higham (2021); Stan Functions Reference, composed functions.
@@ -226,9 +226,9 @@ def log_mix(theta: Value, x: Value, y: Value | None = None) -> Value:
 
         z = log(theta e^x + (1 - theta) e^y),     z = log sum_i theta_i e^(x_i)
 
-    Shapes:  theta, x and y as they broadcast; or theta and x (k,).
-    Domain:  0 <= theta <= 1, every x and y; outside z is nan. Of vectors theta is between 0 and 1, and x is finite.
-    Raises:  ValueError where vectors are outside of their domain.
+    Shapes:  theta, x and y that broadcast; or theta and x (k,).
+    Domain:  0 <= theta <= 1, every x and y; outside z is nan. For vectors, theta is between 0 and 1, and x is finite.
+    Raises:  ValueError if vectors are outside their domain.
     Ref:     Stan Functions Reference, composed functions.
 
     >>> round(log_mix(0.25, -1000.0, -1001.0), 12), round(float(log_mix([0.25, 0.75], [-1000.0, -1001.0])), 12)

@@ -1,4 +1,5 @@
-"""Checks of shapes: Stan's functions never broadcast, so that a wrong length is an error and not another matrix."""
+"""Checks of shapes: Stan's functions never broadcast, so a wrong length is an error and does not give another
+matrix."""
 
 
 import numpy as np
@@ -23,6 +24,6 @@ def require_same_shape(function: str, first: str, x: ArrayValue, second: str, y:
 
 
 def require_length(function: str, name: str, x: ArrayValue, axis: int, n: int, of: str) -> None:
-    """Raise ValueError unless x has n elements along an axis, as another argument asks."""
+    """Raise ValueError unless x has n elements along an axis, as another argument requires."""
     if np.ndim(x) < -axis or np.shape(x)[axis] != n:
         raise ValueError(f"{function}: {name} must have length {n} in axis {axis}, as {of}, got shape {np.shape(x)}")

@@ -39,7 +39,7 @@ def _left(name: str, a: ArrayValue, b: ArrayValue) -> tuple[ArrayValue, ArrayVal
 
 
 def _right(name: str, b: ArrayValue, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
-    """A matrix, and the transposed of what stands on its left; a vector is a row."""
+    """A matrix, and the transpose of its left factor; a vector is a row."""
     a, b = map(as_array, (a, b))
     check_square(name, a)
     require_length(name, "b", b, -1, np.shape(a)[-2], "a has rows")
@@ -47,7 +47,7 @@ def _right(name: str, b: ArrayValue, a: ArrayValue) -> tuple[ArrayValue, ArrayVa
 
 
 def _unless_nan(name: str, a: ArrayValue, z: ArrayValue) -> ArrayValue:
-    """z, or nan where the matrix has one, of which LAPACK makes any numbers."""
+    """z, or nan if the matrix contains nan, for which LAPACK returns arbitrary numbers."""
     return z * math.nan if has_nan(name, "a", a) else z
 
 
@@ -58,11 +58,11 @@ def _turn(x: ArrayValue) -> ArrayValue:
 # ---- systems ---------------------------------------------------------------------------------------------------------
 @with_bodies({"nn n/nk": "np.linalg.solve(a, b)"})
 def mdivide_left(a: ArrayValue, b: ArrayValue) -> ArrayValue:
-    """The solution of a linear system, as `numpy.linalg.solve`.
+    """The solution of a linear system, like `numpy.linalg.solve`.
 
         z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     a_bar = -b_bar z^T
 
-    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b; the stacks broadcast.
+    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> like b; the stacks broadcast.
     Domain:  every nonsingular a, every b.
     Raises:  LinAlgError if a is singular or not square, ValueError if the lengths differ.
     Cost:    O(n^3 + n^2 k) forward, O(n^2 k) in reverse from the saved factors.
@@ -78,11 +78,11 @@ def mdivide_left(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 @with_bodies({"n nn": "np.linalg.solve(a.T, b)", "kn nn": "np.linalg.solve(a.T, b.T).T"})
 @with_rest_of(mdivide_left)
 def mdivide_right(b: ArrayValue, a: ArrayValue) -> ArrayValue:
-    """The solution of a linear system from the right; it shares the factors of a with the other functions of a.
+    """The solution of a linear system from the right; it shares the factors of a with other functions.
 
         z = b a^-1,     z_dot = (b_dot - z a_dot) a^-1,     b_bar = z_bar a^-T,     a_bar = -z^T b_bar
 
-    Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
+    Shapes:  b (n,) or (..., k, n), a (..., n, n) -> like b; the stacks broadcast.
 
     >>> mdivide_right([2.0, 8.5], [[2.0, 1.0], [0.5, 4.0]])
     array([0.5, 2. ])
@@ -97,10 +97,10 @@ def mdivide_left_spd(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
         z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-1 z_bar,     a_bar = -b_bar z^T
 
-    The lower triangle of a is read. Its cotangent has there the sum of both triangles, and zeros above. The rule is
+    The lower triangle of a is read. Its cotangent has the sum of both triangles there, and zeros above. The rule is
     `contad.ops.positive_definite.solve_spd`.
 
-    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b; the stacks broadcast.
+    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> like b; the stacks broadcast.
     Domain:  every symmetric positive definite a, every b.
     Raises:  LinAlgError if a is not positive definite or not square, ValueError if it is not symmetric, or the lengths
              differ.
@@ -123,7 +123,7 @@ def mdivide_right_spd(b: ArrayValue, a: ArrayValue) -> ArrayValue:
 
         z = b a^-1,     z_dot = (b_dot - z a_dot) a^-1,     b_bar = z_bar a^-1,     a_bar = -z^T b_bar
 
-    Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
+    Shapes:  b (n,) or (..., k, n), a (..., n, n) -> like b; the stacks broadcast.
 
     >>> mdivide_right_spd([8.0, 22.0], [[4.0, 2.0], [2.0, 10.0]])
     array([1., 2.])
@@ -139,9 +139,9 @@ def mdivide_left_tri_low(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
         z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     a_bar = -tril(b_bar z^T)
 
-    What is above the diagonal is not read, and its cotangent is 0.
+    Elements above the diagonal are not read, and their cotangents are 0.
 
-    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b; the stacks broadcast.
+    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> like b; the stacks broadcast.
     Domain:  every a without zeros on the diagonal, every b.
     Raises:  LinAlgError if the diagonal has a zero or a is not square, ValueError if the lengths differ.
     Cost:    O(n^2 k) forward, twice that in reverse.
@@ -160,9 +160,9 @@ def mdivide_right_tri_low(b: ArrayValue, a: ArrayValue) -> ArrayValue:
 
         z = b a^-1,     z_dot = (b_dot - z a_dot) a^-1,     b_bar = z_bar a^-T,     a_bar = -tril(z^T b_bar)
 
-    What is above the diagonal is not read, and its cotangent is 0.
+    Elements above the diagonal are not read, and their cotangents are 0.
 
-    Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
+    Shapes:  b (n,) or (..., k, n), a (..., n, n) -> like b; the stacks broadcast.
 
     >>> mdivide_right_tri_low([6.0, 8.0], [[2.0, 9.0], [1.0, 4.0]])
     array([2., 2.])
@@ -174,7 +174,7 @@ def mdivide_right_tri_low(b: ArrayValue, a: ArrayValue) -> ArrayValue:
 # ---- inverses --------------------------------------------------------------------------------------------------------
 @with_bodies({"nn": "np.linalg.inv(a)"})
 def inverse(a: ArrayValue) -> ArrayValue:
-    """The inverse of a square matrix, as `numpy.linalg.inv`.
+    """The inverse of a square matrix, like `numpy.linalg.inv`.
 
         z = a^-1,     z_dot = -z a_dot z,     a_bar = -z^T z_bar z^T
 
@@ -195,11 +195,11 @@ def inverse(a: ArrayValue) -> ArrayValue:
 
 @with_bodies({"nn": "inverse_of_factor(cholesky(a))"}, inside=(*SYMMETRIC, ("a", "finite")))
 def inverse_spd(a: ArrayValue) -> ArrayValue:
-    """The inverse of a symmetric positive definite matrix, of which the lower triangle is read.
+    """The inverse of a symmetric positive definite matrix, whose lower triangle is read.
 
         z = a^-1,     z_dot = -z a_dot z,     a_bar = -z z_bar z
 
-    Its cotangent has in the lower triangle the sum of both, and zeros above.
+    Its cotangent has the sum of both triangles in the lower one, and zeros above.
 
     Shapes:  a (..., n, n) -> (..., n, n), exactly symmetric.
     Domain:  every symmetric positive definite a.
@@ -218,7 +218,7 @@ def inverse_spd(a: ArrayValue) -> ArrayValue:
 
 @with_bodies({"mn": "np.linalg.pinv(a)"})
 def generalized_inverse(a: ArrayValue) -> ArrayValue:
-    """The pseudoinverse of Moore and Penrose, as `numpy.linalg.pinv`.
+    """The Moore-Penrose pseudoinverse, like `numpy.linalg.pinv`.
 
         a z a = a,     z a z = z,     z a and a z symmetric,
         z_dot = -z a_dot z + z z^T a_dot^T (1 - a z) + (1 - z a) a_dot^T z^T z
@@ -263,12 +263,12 @@ def chol2inv(l: ArrayValue) -> ArrayValue:  # noqa: E741  (Stan's name)
 # ---- determinants ----------------------------------------------------------------------------------------------------
 @with_bodies({"nn": "np.linalg.det(a)"})
 def determinant(a: ArrayValue) -> Value:
-    """The determinant of a square matrix, as `numpy.linalg.det`.
+    """The determinant of a square matrix, like `numpy.linalg.det`.
 
         z = |a|,     z_dot = <c, a_dot>,     a_bar = z_bar c,     c = |a| a^-T, the matrix of cofactors
 
     Shapes:  a (..., n, n) -> (...).
-    Domain:  every a; where a is singular, the derivative is made from singular values.
+    Domain:  every a; for a singular a, the derivative is computed from singular values.
     Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse.
     Ref:     Giles (2008), section 2.2.4; Stan Functions Reference, determinants.
@@ -284,11 +284,11 @@ def determinant(a: ArrayValue) -> Value:
 @with_bodies({"nn": "np.linalg.slogdet(a)[1]"})
 @with_rest_of(determinant)
 def log_determinant(a: ArrayValue) -> Value:
-    """The logarithm of the determinant of a square matrix, which `numpy.linalg.slogdet` gives second.
+    """log |det a| of a square matrix, the second result of `numpy.linalg.slogdet`.
 
         z = log |det a|,     z_dot = <a^-T, a_dot>,     a_bar = z_bar a^-T
 
-    Domain:  every a; -inf where a is singular, with the derivative nan.
+    Domain:  every a; -inf for a singular a, with the derivative nan.
     Cost:    O(n^3) forward and reverse; `mdivide_left` and `mdivide_right` of the same a share the factors.
 
     >>> log_determinant([[2.0, 0.0], [1.0, -4.0]])
@@ -299,11 +299,11 @@ def log_determinant(a: ArrayValue) -> Value:
 
 @with_bodies({"nn": "2.0 * log_diagonal(cholesky(a))"}, inside=SYMMETRIC)
 def log_determinant_spd(a: ArrayValue) -> Value:
-    """The logarithm of the determinant of a symmetric positive definite matrix, of which the lower triangle is read.
+    """The logarithm of the determinant of a symmetric positive definite matrix, whose lower triangle is read.
 
         z = log det a,     z_dot = <a^-1, a_dot>,     a_bar = z_bar a^-1
 
-    Its cotangent has in the lower triangle the sum of both, and zeros above.
+    Its cotangent has the sum of both triangles in the lower one, and zeros above.
 
     Shapes:  a (..., n, n) -> (...).
     Domain:  every symmetric positive definite a.

@@ -1,6 +1,7 @@
-"""Stan's sparse matrices in compressed rows: values w, their columns v, and where rows begin u.
+"""Stan's sparse matrices in compressed rows: values w, their columns v, and the beginnings u of rows.
 
-Columns and places count from 0, as in SciPy, where w, v and u are `data`, `indices` and `indptr`; Stan counts from 1.
+Columns and positions count from 0, as in SciPy, which calls w, v and u `data`, `indices` and `indptr`; Stan counts from
+1.
 """
 
 from typing import Any
@@ -28,7 +29,7 @@ def csr_matrix_times_vector(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.
 
     Shapes:  w (p,), v (p,) and u (m + 1,) integers, b (n,) -> (m,).
     Domain:  every w and b; v from 0 to n - 1, u rising from 0 to p.
-    Raises:  ValueError if v or u is not of such a matrix, or if lengths differ.
+    Raises:  ValueError if v or u does not belong to such a matrix, or if lengths differ.
     Cost:    O(p + m) forward, O(p + n) in reverse.
     Ref:     Stan Functions Reference, sparse matrix arithmetic.
 
@@ -50,7 +51,7 @@ def csr_to_dense_matrix(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.ndar
 
     Shapes:  w (p,), v (p,) and u (m + 1,) integers -> (m, n).
     Domain:  every w; v from 0 to n - 1, u rising from 0 to p.
-    Raises:  ValueError if v or u is not of such a matrix, or if a column comes twice in a row.
+    Raises:  ValueError if v or u does not belong to such a matrix, or if a column occurs twice in a row.
     Cost:    O(m n), moves only.
     Ref:     Stan Functions Reference, sparse matrix conversion functions.
 
@@ -71,7 +72,7 @@ def csr_to_dense_matrix(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.ndar
 
 
 def csr_extract_w(a: ArrayValue) -> ArrayValue:
-    """The elements of a matrix that are not 0, row by row; which these are is a constant.
+    """The nonzero elements of a matrix, row by row; their positions are constants.
 
         w_k = a_(i, v_k) for u_i <= k < u_(i + 1)
 
@@ -90,7 +91,7 @@ def csr_extract_w(a: ArrayValue) -> ArrayValue:
 
 @with_rest_of(csr_extract_w)
 def csr_extract_v(a: ArrayValue) -> ArrayValue:
-    """The columns of the elements that are not 0, from 0; constants.
+    """The columns of the nonzero elements, counted from 0; constants.
 
         v_k = j of the element a_ij that is the k-th other than 0, row by row
 
@@ -105,7 +106,7 @@ def csr_extract_v(a: ArrayValue) -> ArrayValue:
 
 @with_rest_of(csr_extract_v)
 def csr_extract_u(a: ArrayValue) -> ArrayValue:
-    """Where the rows begin among the elements that are not 0, from 0, and their number; constants.
+    """The index of each row's first nonzero element, counted from 0, and their number; constants.
 
         u_i = the number of elements other than 0 in the rows before i, i = 0, ..., m
 
@@ -120,7 +121,7 @@ def csr_extract_u(a: ArrayValue) -> ArrayValue:
 
 @with_rest_of(csr_extract_v)
 def csr_extract(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
-    """w, v and u of a matrix, as `csr_extract_w`, `csr_extract_v` and `csr_extract_u` give them.
+    """w, v and u of a matrix, like `csr_extract_w`, `csr_extract_v` and `csr_extract_u`.
 
         a_(i, v_k) = w_k for u_i <= k < u_(i + 1), 0 elsewhere
 
@@ -135,7 +136,7 @@ def csr_extract(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
 
 
 def _pattern(name: str, m: int, n: int, p: int, v: np.ndarray, u: np.ndarray) -> Pattern:
-    """Where p values stand; ValueError unless these are columns and beginnings of rows of an m by n matrix."""
+    """The positions of p values; ValueError unless v and u are columns and beginnings of rows of an m by n matrix."""
     for label, x, size in (("v", v, p), ("u", u, m + 1)):
         if x.ndim != 1 or x.size != size or x.dtype.kind not in "iu":
             raise ValueError(f"{name}: {label} must be {size} integers, got shape {x.shape} of {x.dtype}")

@@ -7,21 +7,22 @@ from contad.variables.open_types import Function, Nested
 
 
 def bind(gradient: Function, *args: Nested, **kwargs: Nested) -> Callable[[], Nested]:
-    """A derivative with its arguments: a function of none that computes it at what the arrays hold when it is called.
+    """A derivative with fixed arguments: a function without parameters that reads the arrays whenever it is called.
 
-    It returns what gradient(*args, **kwargs) returns. Gradients that are written into arrays, `grad(f, out=True)` and
-    `value_and_grad(f, out=True)`, return nothing and the value alone; the gradient is in `out`. So optimisers, samplers
-    and simulations call a gradient of few numbers, whose time is mostly that of passing arguments and results: they
-    write into the arrays that they have bound. Numbers keep the values that they had. Of a Numba function the call
-    goes to machine code that has read its arguments; of any other it calls `gradient`.
+    It returns the same as gradient(*args, **kwargs). Gradients that are written into arrays, `grad(f, out=True)` and
+    `value_and_grad(f, out=True)`, return nothing and only the value; the gradient is in `out`. Use `bind` where
+    optimisers, samplers and simulations call a gradient of few numbers, most of whose time goes into passing arguments
+    and results: write into the bound arrays and call. Numbers keep the values that they had. For a Numba function the
+    call runs machine code that has read its arguments already; for any other function it calls `gradient`.
 
-    The gradient is computed once, to compile it. Two threads may call one bound gradient at once where they do not
-    share `out`.
+    `bind` computes the gradient once, to compile it. Two threads may call one bound gradient at the same time if they
+    do not share `out`.
 
-    Raises:  what the gradient raises; ValueError where an array has got other memory or another shape since, as
-             `x.resize` gives; RuntimeError where the derivative has been recompiled since; TypeError where `gradient`
-             is no function.
-    Cost:    that of the gradient; 60 ns for the call, where one of a Numba function takes 60 ns more for each array.
+    Raises:  what the gradient raises; ValueError if an array has new memory or another shape since, as after
+             `x.resize`; RuntimeError if the derivative has been recompiled since; TypeError if `gradient` is not a
+             function.
+    Cost:    that of the gradient, and 60 ns for the call; an ordinary call of a Numba function takes 60 ns more for
+             each array.
 
     >>> import contad, numpy as np
     >>> x, gradient = np.array([1.0, 2.0]), np.empty(2)

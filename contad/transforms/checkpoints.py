@@ -1,4 +1,4 @@
-"""Checkpoints: less memory for more time, by recording a function when a sweep comes to it."""
+"""Checkpoints trade time for memory: the reverse sweep records a function only when it reaches it."""
 
 import functools
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from contad.variables.open_types import Function, Nested, Saved
 
 @Compilable
 def checkpoint(f: Function) -> Function:
-    """f, of which reverse mode keeps the arguments and results only: a sweep evaluates it again to differentiate it.
+    """f, but reverse mode stores only its arguments and results, and evaluates f again to differentiate it.
 
-    A chain of n steps in sqrt(n) checkpointed pieces takes the memory of 2 sqrt(n) steps. What f uses must be an
-    argument of it, if it carries a derivative; keyword arguments are constants. Arguments are copied, what f captures
-    is not.
+    A chain of n steps in sqrt(n) checkpointed pieces takes the memory of 2 sqrt(n) steps. Every value that f uses and
+    that carries a derivative must be an argument of f; keyword arguments are constants. Arguments are copied; captured
+    values are not.
 
-    Raises:  RuleError where f uses a variable that is no argument of it; ChangedDataError where an array or a number
-             that f captures, or finds in what it captures, has changed when a sweep comes, or where f then gives
-             another value.
+    Raises:  RuleError if f uses a variable that is not one of its arguments; ChangedDataError if an array or a number
+             that f captures, directly or inside captured objects, has changed when the sweep reaches it, or if f then
+             returns another value.
     Cost:    one more evaluation of f in reverse mode; none in forward mode.
     Ref:     Griewank & Walther (2008), chapter 12.
 
@@ -34,7 +34,7 @@ def checkpoint(f: Function) -> Function:
 
     @functools.cache
     def ran() -> Function:
-        """f as variables call it; found when it is called, because what f names may be defined later."""
+        """The form of f that runs on variables; made at the first call, because names in f may be defined later."""
         return runnable(f) if function.dispatcher is None else primitive_of(function.dispatcher)
 
     @functools.wraps(f, updated=())

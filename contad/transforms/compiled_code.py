@@ -1,4 +1,4 @@
-"""What users ask about compiled derivatives: which engine runs, a C function, a primitive, the cache on disk."""
+"""Access to compiled derivatives: their engine, their source, C functions, primitives, the cache on disk."""
 
 import inspect
 import sys
@@ -24,10 +24,10 @@ from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 
 
 def explain(f: Function, *args: Nested, **kwargs: Nested) -> Explanation:
-    """Which engine computes grad(f)(*args), why engines before it do not, and what it does and stores.
+    """Explain which engine computes grad(f)(*args), why earlier engines do not, and what it does and stores.
 
-    f may be a gradient, as contad.grad(f, argnums=(0, 1)), to ask about that one; of a function of several outputs it
-    tells of contad.vjp. explain(contad.jvp, f, primals, tangents) tells of forward mode.
+    f may be a gradient, such as contad.grad(f, argnums=(0, 1)). For a function of several outputs the explanation is
+    about contad.vjp; explain(contad.jvp, f, primals, tangents) is about forward mode.
 
     Cost:    compiles the derivative for these arguments, unless it is compiled or cached.
 
@@ -59,7 +59,7 @@ def explain(f: Function, *args: Nested, **kwargs: Nested) -> Explanation:
 
 
 def _explain_eager(transform: Function, function: Function, options: Options) -> Explanation:
-    """What a transform of a plain function does."""
+    """Explain a transform of a plain function."""
     what = f"{transform.__name__}: {name_of(function)}"
     if transform.__name__ in ("jvp", "jacfwd"):
         return Explanation.of(f"{what}: engine forward, on duals", "forward")
@@ -67,7 +67,7 @@ def _explain_eager(transform: Function, function: Function, options: Options) ->
 
 
 def _explain_on_variables(what: str, engine: str) -> Explanation:
-    """What an engine that runs on variables does."""
+    """Explain an engine that runs on variables."""
     lines = [f"{what}: engine {engine}, on variables"]
     if engine == DEFAULT:
         from contad.engines.stream.native_parts import describe_operators
@@ -81,19 +81,19 @@ def source(
 ) -> str:
     """The source of the derivative that the engine `generated` makes for value_and_grad(f, argnums)(*args).
 
-    With of="hvp" for hvp(f, argnums)(*args), the vector last, and with of="jvp" for jvp(f, *args), of primals and
-    tangents: tangents have the suffix _dot. With of="jacobian" or "hessian" it is what jacobian(f, argnums)(*args) or
-    hessian(f, argnums)(*args) runs for each block of directions, or of cotangents: tangents, or adjoints, are then
-    lanes, a number for each of them, with the arithmetic of numbers.
+    With of="hvp" it is the source for hvp(f, argnums)(*args), the vector last, and with of="jvp" that for jvp(f,
+    *args), with primals and tangents; tangents have the suffix _dot. With of="jacobian" or "hessian" it is the program
+    that jacobian(f, argnums)(*args) or hessian(f, argnums)(*args) runs for each block of directions or cotangents.
+    Tangents or adjoints are then lanes, one number for each direction, and the arithmetic is that of numbers.
 
-    f is a Numba function, its gradient (as contad.grad(f, has_aux=True)), or a plain function that Numba could compile.
-    Values have the user's names, their adjoints the suffix _bar, and comments tell the user's lines. The text runs as a
-    plain Python module, too: it imports math, NumPy and, for what iterations store and for rules that are no
-    expressions, contad; `run(*args)` gives the value and a tuple of gradients. Numbers that are differentiated are
-    floats there, arrays float64. Keyword arguments are those of f.
+    f is a Numba function, its gradient (such as contad.grad(f, has_aux=True)), or a plain function that Numba could
+    compile. Values have the user's names, adjoints have the suffix _bar, and comments give the user's line numbers. The
+    text also runs as a plain Python module. It imports math, NumPy and, for stored values and for rules that are not
+    expressions, contad; `run(*args)` returns the value and a tuple of gradients. Differentiated numbers must be floats
+    there, and arrays float64. Keyword arguments are those of f.
 
-    Raises:  UnsupportedError, with file, line and what to do, where the function has something in it that is not
-             generated; the tape then answers calls of the gradient.
+    Raises:  UnsupportedError, with file, line and remedy, if the function contains a construct that the generator
+             refuses; calls of the gradient then use the tape.
     Cost:    reads the function and writes text; nothing is compiled.
 
     >>> def f(x, y):
@@ -168,9 +168,10 @@ def _compilable(f: Function) -> NumbaFunction:
 def engine_name(f: Function, engine: str | None = None, args: Sequence[Nested] = ()) -> str:
     """The name of the engine that differentiates f in reverse mode.
 
-    Of a Numba function, or of a derivative of it, the one that takes these arguments; without any, the first asked.
+    For a Numba function or a derivative of one, the engine that accepts these arguments; without arguments, the first
+    that is tried.
     """
-    f = getattr(f, "compiled", f)  # of a product with the Hessian
+    f = getattr(f, "compiled", f)  # a Hessian-vector product
     derivative: Any = f
     if UserFunction("engine_name", f).takes_compiled(engine):
         derivative = grad(f, engine=engine)
@@ -192,11 +193,11 @@ def cfunc(f: Function, n: int, signature: str = "contad") -> Any:
     "nlopt"     double (unsigned n, const double *x, double *grad, void *), the value; nan
     "scipy"     double (int n, double *x, void *), the value alone, as scipy.LowLevelCallable takes it; nan
 
-    Where f raises, or is given another length, value and grad are left as they are. Where grad is NULL the value alone
-    is computed, where value is NULL the gradient alone. The result has `address` and `ctypes`, is kept as long as f,
-    and may be called on any thread. What f captures is its data.
+    If f raises, or receives another length, value and grad are left as they are. If grad is NULL only the value is
+    computed, and if value is NULL only the gradient. The result has `address` and `ctypes`, lives as long as f, and may
+    be called on any thread. Captured values of f serve as its data.
 
-    Raises:  UnsupportedError where f is no Numba function, or no compiled engine takes it.
+    Raises:  UnsupportedError if f is not a Numba function, or no compiled engine supports it.
 
     >>> import ctypes, numba, numpy as np
     >>> density = numba.njit(lambda x: -0.5 * np.sum(x * x))
@@ -233,19 +234,19 @@ def cfunc(f: Function, n: int, signature: str = "contad") -> Any:
 def primitive(kernel: NumbaFunction) -> Function:
     """A Numba function as one operation of plain Python code: on variables it runs compiled, with its own gradient.
 
-    Plain functions do this for the Numba functions that they name; `primitive` does it for one that they reach in
-    another way, as an attribute or a method.
+    Plain functions do this for Numba functions that they refer to by name; use `primitive` for one that they reach in
+    another way, such as an attribute or a method.
 
-    Raises:  UnsupportedError where kernel is no Numba function.
+    Raises:  UnsupportedError if kernel is not a Numba function.
     """
     return primitive_of(_require("primitive", kernel))
 
 
 def clear_cache() -> None:
-    """Delete the source and machine code that contad keeps on disk, of all its versions.
+    """Delete the source and machine code that all versions of contad keep on disk.
 
-    What this process has compiled goes on working; other processes may go on too, and compile again. The cache is kept
-    below 512 MiB, or $CONTAD_CACHE_MEGABYTES, in any case: what has not been used for longest is deleted.
+    Code that this process has compiled goes on working; other processes also go on, and compile again. The cache never
+    exceeds 512 MiB, or $CONTAD_CACHE_MEGABYTES: contad deletes the least recently used entries.
     """
     compiling.clear()
 

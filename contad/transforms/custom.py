@@ -1,7 +1,7 @@
 """Derivatives that users write for a function of their own: custom_vjp, custom_jvp, function_gradients.
 
-Unlike the bodies of `scalar_rule` and `array_rule` these rules may call anything and branch; what they compute on
-variables of outer levels is recorded there, so that they serve every order.
+Unlike the bodies of `scalar_rule` and `array_rule`, these rules may branch and call anything. Outer levels record their
+operations, so they work at every order.
 """
 
 import functools
@@ -25,7 +25,7 @@ from contad.variables.trees import flatten, map_leaves
 
 
 class _Custom(WithParts):
-    """A function with a rule; positions in `nondiff_argnums` are options of both."""
+    """A function with a rule; arguments at positions in `nondiff_argnums` are options of both."""
 
     def __init__(self, f: Function, nondiff_argnums: Sequence[int] = ()) -> None:
         check.callable_(type(self).__name__, "f", f)
@@ -67,7 +67,7 @@ class _Custom(WithParts):
         """The function and its rules."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        """By its name where it stands in place of the function; else the function and its rules."""
+        """By its name if it replaces the function there; otherwise the function and its rules."""
         return own_name(self) or by_value(self) or super().__reduce_ex__(protocol)
 
 
@@ -75,12 +75,12 @@ class custom_vjp(_Custom):
     """A function whose reverse mode you write, as in JAX: `f.defvjp(forward, backward)`.
 
     forward(*args) returns the value and anything that backward needs; backward(saved, z_bar) returns a tuple with a
-    cotangent for each argument, None where it is zero. Positions in `nondiff_argnums` are options: backward takes them
-    first, and gives no cotangents of them. Without derivatives f itself is called.
+    cotangent for each argument, None where it is zero. Arguments at positions in `nondiff_argnums` are options:
+    backward receives them first and returns no cotangents for them. Without derivatives, f itself is called.
 
     Raises:  UnsupportedError in forward mode, as in JAX, though forward over reverse runs through backward;
-             RuleError for cotangents of a wrong number, structure or shape, and where a rule uses a variable that is
-             no argument.
+             RuleError for a wrong number, structure or shape of cotangents, and if a rule uses a variable that is not
+             an argument.
 
     >>> import contad
     >>> @custom_vjp
@@ -112,7 +112,7 @@ class custom_vjp(_Custom):
         return self.f, self.forward, self.backward
 
     def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
-        """For calls inside njit."""
+        """The parts for calls inside njit."""
         if self.forward is None or self.backward is None:
             raise RuleError(f"{self.name}: no rule; declare one with {name_of(self.f)}.defvjp(forward, backward)")
         return Parts(self.f, self.forward, self.backward, self.nondiff_argnums)
@@ -147,10 +147,10 @@ class custom_jvp(_Custom):
     """A function whose forward mode you write, as in JAX: `f.defjvp(rule)` or `f.defjvps(one, two)`.
 
     rule(primals, tangents) returns the value and its tangent; it must be linear in the tangents. Reverse mode is its
-    transpose: the rule is recorded on the tangents when a sweep comes to it. Positions in `nondiff_argnums` are
-    options, which the rule takes first. Without derivatives f itself is called.
+    transpose: when a sweep reaches the operation, it records the rule as a function of the tangents. Arguments at
+    positions in `nondiff_argnums` are options, which the rule receives first. Without derivatives, f itself is called.
 
-    Raises:  RuleError for a tangent of a wrong structure or shape, and where a rule uses a variable that is no
+    Raises:  RuleError for a wrong structure or shape of the tangent, and if a rule uses a variable that is not an
              argument.
 
     >>> import contad, numpy as np
@@ -168,7 +168,7 @@ class custom_jvp(_Custom):
     def __init__(self, f: Function, nondiff_argnums: Sequence[int] = ()) -> None:
         super().__init__(f, nondiff_argnums)
         self.rule: Function | None = None
-        self._terms: tuple[Function | None, ...] = ()  # of which defjvps has made the rule
+        self._terms: tuple[Function | None, ...] = ()  # the terms from which defjvps has made the rule
         self._parts: tuple[Function, Parts] | None = None  # of the rule
 
     def defjvp(self, rule: Function) -> Function:
@@ -183,7 +183,7 @@ class custom_jvp(_Custom):
         return self.f, *(self._terms or (self.rule,))
 
     def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
-        """For calls inside njit; the reverse of the rule is the engine's."""
+        """The parts for calls inside njit; the engine makes the reverse of the rule."""
         if self.rule is None:
             raise RuleError(f"{self.name}: no rule; declare one with {name_of(self.f)}.defjvp(rule)")
         if self._parts is None or self._parts[0] is not self.rule:
@@ -254,14 +254,14 @@ class custom_jvp(_Custom):
 def _total(
     f: Function, rules: Sequence[Function | None], primals: Sequence[Nested], tangents: Sequence[Nested]
 ) -> tuple[Nested, Nested]:
-    """The rule that a rule for each argument makes."""
+    """The rule composed of one rule for each argument."""
     z = f(*primals)
     terms = [r(t, z, *primals) for r, t in zip(rules, tangents, strict=True) if r is not None]
     return z, _sum(terms, z)
 
 
 class _Gradients(WithParts):
-    """The operation that the functions of a call of function_gradients make."""
+    """The operation defined by the functions of one call of function_gradients."""
 
     def __init__(
         self, count: int, value: Function, grads: Sequence[Function | None] | None,
@@ -281,7 +281,7 @@ class _Gradients(WithParts):
         return mode if self.modes["grads"] is None else "grads"
 
     def _functions_of(self, mode: str) -> Sequence[Function | None]:
-        """The functions of the mode "rev" or "fwd"; UnsupportedError where it has none."""
+        """The functions of the mode "rev" or "fwd"; UnsupportedError if it has none."""
         used = self._keyword(mode)
         found = self.modes[used]
         if found is None:
@@ -318,7 +318,7 @@ class _Gradients(WithParts):
         return operation.perform()
 
     def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
-        """For calls inside njit: the functions, called one after another."""
+        """The parts for calls inside njit: the functions, called one after another."""
         if wanted:
             self._functions_of("rev")  # UnsupportedError without rev and grads
         return self._parts
@@ -356,7 +356,7 @@ class _MakesGradients(MakesRules, Compilable):
         self._made: dict[Any, _Gradients] = {}
 
     def rule_of(self, count: int, functions: Sequence[Any]) -> _Gradients:
-        """The operation, which is kept with its functions."""
+        """The operation, cached by its functions."""
         key = count, *functions
         if key not in self._made:
             self._made[key] = _Gradients(count, *functions)
@@ -374,13 +374,13 @@ def function_gradients(
 ) -> Nested:
     """value(*args), with derivatives by one function (z, seed, *args) for each argument; None stands for zero.
 
-    In reverse mode the seed is the cotangent of z, and the function gives that of its argument; in forward mode the
-    seed is the tangent of the argument, and z_dot is the sum of what the functions give. `grads` serves both, as it may
-    where each number of z depends on one number of each argument; else write `rev`, `fwd` or both. Inside njit,
-    name Numba functions that were made outside, and write several as a tuple.
+    In reverse mode the seed is the cotangent of z, and the function returns that of its argument. In forward mode the
+    seed is the tangent of the argument, and z_dot is the sum of the results. `grads` serves both modes, if each number
+    of z depends on one number of each argument; otherwise pass `rev`, `fwd` or both. Inside njit, refer by name to
+    Numba functions made outside, and write several as a tuple.
 
-    Raises:  RuleError for functions of a wrong number or arity, results of a wrong shape, and variables that are no
-             argument; UnsupportedError for a mode that is missing.
+    Raises:  RuleError for a wrong number or arity of functions, results of a wrong shape, and variables that are not
+             arguments; UnsupportedError for a missing mode.
     Ref:     Stan's function_gradients.
 
     >>> import contad
@@ -413,7 +413,7 @@ def _fill(x: Nested, number: float) -> Nested:
 
 
 def _parameters(f: Function) -> list[str] | None:
-    """The names of the positional parameters of a function; None where they cannot be told, or are any number."""
+    """The names of the positional parameters of a function; None if they are unknown or unlimited."""
     try:
         parameters = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):

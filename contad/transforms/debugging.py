@@ -1,7 +1,7 @@
-"""Where a nan or an infinity comes from: levels that look at everything they compute, and remember the source lines.
+"""Find the origin of a nan or an infinity: levels that check every value that they compute, and record source lines.
 
-Nothing of it costs anything outside of `debug_nans`: inside, stacks are given a watch, and compiled derivatives are
-called through a method that looks at their results.
+Outside `debug_nans` this costs nothing. Inside, each stack gets a watch, and compiled derivatives are called through a
+method that checks their results.
 """
 
 import linecache
@@ -32,7 +32,7 @@ Place = tuple[str, str]  # an operation, and where the user's code called it
 
 
 class _Context(type):
-    """The class of `debug_nans`, which is no context itself."""
+    """The class of `debug_nans`, so that `with debug_nans:` without a call raises an error."""
 
     def __enter__(cls) -> None:
         raise TypeError(f"{cls.__name__}: expected a call, got the class: with contad.{cls.__name__}(): ...")
@@ -44,13 +44,13 @@ class _Context(type):
 class debug_nans(metaclass=_Context):
     """Report the first operation that makes a nan or an infinity, forward or reverse, with its source line.
 
-    Inside the context every gradient, vjp and jvp of this thread looks at each value, tangent and adjoint when it is
-    made, and raises NonFiniteError at the first that is not finite; `infinities=False` lets infinities pass. A zero
+    Inside the context, every gradient, vjp and jvp of this thread checks each value, tangent and adjoint when it is
+    computed, and raises NonFiniteError at the first that is not finite; `infinities=False` allows infinities. A zero
     adjoint masks a partial that is not finite, here as elsewhere, so dead code reports nothing in the sweep. Operations
-    on plain numbers alone are NumPy's own: see np.errstate. Of compiled derivatives of Numba functions the results are
-    looked at: NonFiniteError then says that engine="matrix" finds the operation.
+    on plain numbers alone are not checked: see np.errstate. For compiled derivatives of Numba functions only the
+    results are checked; the NonFiniteError then says that engine="matrix" finds the operation.
 
-    Raises:  NonFiniteError; TypeError for `with debug_nans:` without a call. A UserWarning where no `with` enters it.
+    Raises:  NonFiniteError; TypeError for `with debug_nans:` without a call. A UserWarning if no `with` enters it.
     Cost:    sweeps run in Python, and each operation looks up its source line; for debugging only.
 
     >>> import contad
@@ -82,15 +82,15 @@ class debug_nans(metaclass=_Context):
             warnings.warn(told, UserWarning, stacklevel=2)
 
     def look_at(self, s: Any) -> None:
-        """Look for what is not finite at everything that a new stack records and sweeps."""
+        """Check every value that a new stack records and every adjoint that it sweeps."""
         s.watch = (_RecordingWatch if isinstance(s, Recording) else _ClosureWatch)(s, self.infinities)
 
     def forward_level(self, several: int | None) -> ForwardLevel:
-        """A forward level that looks at everything it computes."""
+        """A forward level that checks every value and tangent."""
         return _WatchedLevel(several, self.infinities)
 
 
-# ---- what is not finite ----------------------------------------------------------------------------------------------
+# ---- nan and infinities ----------------------------------------------------------------------------------------------
 def fault(x: Value, infinities: bool) -> str:
     """The first number in x, a number, an array or a container, that is nan or infinite: "nan", "inf", "-inf" or ""."""
     for leaf in leaves_of(map_numbers(peek, x)):
@@ -102,21 +102,21 @@ def fault(x: Value, infinities: bool) -> str:
 
 
 def require_finite(found: str, what: str, where: str) -> None:
-    """Raise where a fault was found."""
+    """Raise if a fault was found."""
     if found:
         raise NonFiniteError(f"{what} made {found}, called at {where}", place="")
 
 
 class Caller(NamedTuple):
-    """Who asked for an operation."""
+    """The origin of an operation."""
 
-    rule: str  # the one that contad runs now, if it can be told
+    rule: str  # the rule that contad runs now, if known
     where: str  # the line of the user's code
-    in_partial: bool  # while a partial is evaluated, whose `select` computes branches that it does not take
+    in_partial: bool  # in a partial, whose `select` also computes branches that it does not take
 
 
 def caller() -> Caller:
-    """Who asked for the operation that is looked at."""
+    """The origin of the operation that is checked."""
     frame: FrameType | None = sys._getframe(1)
     name, in_partial = "", False
     while frame is not None:
@@ -144,9 +144,9 @@ _entered = 0  # contexts, of all threads
 
 
 def _watch_compiled(step: int) -> None:
-    """Count a context that begins (1) or ends (-1); while there are any, compiled derivatives are looked at.
+    """Count a context that begins (1) or ends (-1); while any is open, results of compiled derivatives are checked.
 
-    Their class has no `__call__` of its own otherwise: Numba's goes from C to machine code.
+    Otherwise their class has no `__call__` of its own, because Numba's goes from C directly to machine code.
     """
     global _entered
     from contad.front.derivative import Derivative
@@ -160,14 +160,14 @@ def _watch_compiled(step: int) -> None:
 
 
 def _call_watched(derivative: Any, *args: Nested, **kwargs: Nested) -> Nested:
-    """Call a compiled derivative, and look at its result on threads that debug."""
+    """Call a compiled derivative, and check its result on threads inside `debug_nans`."""
     from contad.compile.numba_objects import Dispatcher
 
     result = Dispatcher.__call__(derivative, *args, **kwargs)
     watch = THREAD.watch
     if watch is None:
         return result
-    parts = leaves_of(result)  # variables, where the derivative is differentiated, are looked at by their stack
+    parts = leaves_of(result)  # variables, if the derivative is itself differentiated, are checked by their stack
     numbers = [x for x in parts if isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") == "f"]
     found = fault(numbers, watch.infinities)
     if found:
@@ -181,7 +181,7 @@ def _call_watched(derivative: Any, *args: Nested, **kwargs: Nested) -> Nested:
 
 # ---- reverse mode ----------------------------------------------------------------------------------------------------
 class _StackWatch(ABC):
-    """Looks at each value when its record is pushed on a stack, and at the adjoints that each record gives."""
+    """Checks each value when its record is pushed on a stack, and the adjoints that each record passes on."""
 
     def __init__(self, s: Any, infinities: bool) -> None:
         self.stack, self.infinities = s, infinities
@@ -191,7 +191,7 @@ class _StackWatch(ABC):
 
     @abstractmethod
     def _push_watched(self, record: Any) -> None:
-        """Push a record, and look at the values of what has been pushed."""
+        """Push a record, and check its values."""
 
     def _examine(self, operation: str, value: Value) -> None:
         name, where, in_partial = caller()
@@ -201,13 +201,13 @@ class _StackWatch(ABC):
             require_finite(fault(value, self.infinities), what, where)
 
     def _require_adjoints(self, row: int, values: Value) -> None:
-        """After the record of that number has passed adjoints on."""
+        """Check the adjoints after record `row` has passed them on."""
         operation, where = self.places[row]
         require_finite(fault(values, self.infinities), f"the derivative of {operation}", where)
 
 
 class _RecordingWatch(_StackWatch):
-    """Of a stack of records, which sweeps on numbers then, record by record."""
+    """The watch of a stack of records; sweeps then run record by record in Python."""
 
     on_numbers = True
 
@@ -227,12 +227,12 @@ class _RecordingWatch(_StackWatch):
             self._examine(name, value)
 
     def _values_of_cells(self, first: int, end: int) -> Value:
-        """The values of the newest cells; those of numbers of an outer level are beside the slab."""
+        """The values of the newest cells; numbers of an outer level are stored outside the slab."""
         outer = self.stack.outer_arrays
         return outer[-1][1] if outer and outer[-1][0] == first else self.stack.buffers.values[first:end]
 
     def look_at_row(self, row: int, k: int, adjoints: Sequence[Real]) -> None:
-        """Look at the adjoints that a record has passed on; k is its last cell."""
+        """Check the adjoints that a record has passed on; k is its last cell."""
         code, x, y = self.stack.buffers.records[row].tolist()
         if code in (LINEAR, JOIN):
             self._require_adjoints(row - 1, [adjoints[int(x)], adjoints[k - 1]])
@@ -246,7 +246,7 @@ class _RecordingWatch(_StackWatch):
 
 
 class _ClosureWatch(_StackWatch):
-    """Of a stack of closures, each of which is pushed inside one that looks at what it has done."""
+    """The watch of a stack of closures: it wraps each closure in one that checks the result."""
 
     def _push_watched(self, chain: Callable[[list[Real]], Real]) -> None:
         value, values, partials = self.stack.find_captured(chain)
@@ -265,7 +265,7 @@ class _ClosureWatch(_StackWatch):
 
 # ---- forward mode ----------------------------------------------------------------------------------------------------
 class _WatchedDual(Dual):
-    """A dual whose operations go through its level, which looks at them."""
+    """A dual whose operations go through its level, which checks them."""
 
     __slots__ = ()
     implement = None
@@ -273,7 +273,7 @@ class _WatchedDual(Dual):
 
 @like_numpy(_WatchedDual)
 class _WatchedNumpyDual(Dual):
-    """The same in place of an np.float64."""
+    """The same for an np.float64."""
 
     __slots__ = ()
     implement = None
@@ -284,7 +284,7 @@ for _class in (_WatchedDual, _WatchedNumpyDual):
 
 
 class _WatchedLevel(ForwardLevel):
-    """A forward level that looks at the values and tangents of everything it computes."""
+    """A forward level that checks the value and tangent of every operation."""
 
     __slots__ = ("infinities",)
 

@@ -1,4 +1,4 @@
-"""Products with Jacobians and Hessians at a point, by the transforms, for whatever these take."""
+"""Products with Jacobians and Hessians at a point, by the transforms, for all functions that these accept."""
 
 import functools
 import inspect
@@ -84,7 +84,7 @@ class Products:
         return _stack([pullback(split_last(z_bar, [result], False)[0]) for z_bar in cotangents])
 
     def count_outputs(self) -> int:
-        """How many numbers f gives there."""
+        """How many numbers f returns there."""
         f, primals = self._restricted
         return sum(size_of(x) for x in flatten(f(*primals)).leaves)
 
@@ -94,7 +94,7 @@ class Products:
 
     @functools.cached_property
     def _complete(self) -> tuple[Nested, ...]:
-        """All arguments, as compiled code takes them, those that are left out by their defaults."""
+        """All arguments in order, as compiled code takes them, with defaults for missing ones."""
         code = self.derivative.function.dispatcher.py_func.__code__
         if not self.kwargs and len(self.args) == code.co_argcount:
             return self.args
@@ -119,7 +119,7 @@ class Products:
 
 
 def one_by_one(d: DerivativeAt, kind: str) -> Function:
-    """What answers where the products with several rows are not compiled: those with one row, one after the other."""
+    """The fallback if products with several rows are not compiled: products with one row after another."""
 
     def products(*args: Nested) -> Nested:
         own, rows = args[:-1], args[-1]

@@ -1,4 +1,5 @@
-"""Trees of parameters as one vector, and functions of such trees as functions of the vector, with their derivatives."""
+"""Flattening: trees of parameters to vectors, and functions of trees to functions of vectors, with their
+derivatives."""
 
 import functools
 from typing import Any
@@ -20,12 +21,12 @@ from contad.variables.trees import Tree, flatten, real_leaf
 
 
 def ravel(tree: Nested) -> tuple[ArrayValue, "Unravel"]:
-    """All numbers of a tree in one vector, and the function that gives the tree of such a vector.
+    """All numbers of a tree in one vector, and the function that rebuilds the tree from such a vector.
 
-    A tree is a number, an array, or lists, tuples, dicts and whatever else optree knows of them. Both directions
-    differentiate. See `Unravel` for names, shapes and leading axes.
+    A tree is a number, an array, or a list, tuple, dict or other optree container of trees. Both directions can be
+    differentiated. See `Unravel` for names, shapes and leading axes.
 
-    Raises:  UnsupportedError for leaves that are no real numbers or float arrays, and for a tree without leaves.
+    Raises:  UnsupportedError for leaves that are not real numbers or float arrays, and for a tree without leaves.
     Cost:    copies of the leaves.
 
     >>> vector, unravel = ravel({"rate": 0.5, "weights": np.array([1.0, 2.0])})
@@ -40,7 +41,7 @@ def ravel(tree: Nested) -> tuple[ArrayValue, "Unravel"]:
 
 
 def _ravel(tree: Nested, what: str, name: str) -> tuple[ArrayValue, "Unravel"]:
-    """`ravel`, for messages that name another function and its argument."""
+    """`ravel`, with messages that name another function and its argument."""
     flattened = flatten(tree)
     leaves = [real_leaf(x, what) for x in flattened.leaves]
     if not leaves:
@@ -52,10 +53,10 @@ def _ravel(tree: Nested, what: str, name: str) -> tuple[ArrayValue, "Unravel"]:
 class Unravel:
     """The function from vectors to trees that `ravel` returns.
 
-    A vector may have leading axes, as draws of a sampler have: each leaf then has them before its own. `names` are
-    those of the numbers, `shapes` the shapes of the leaves by name, `size` is the length of a vector.
+    A vector may have leading axes, like the draws of a sampler; each leaf then has them before its own. `names` names
+    the numbers, `shapes` has the shape of each leaf by name, and `size` is the length of a vector.
 
-    Raises:  ValueError where the last axis has another length.
+    Raises:  ValueError if the last axis has another length.
 
     >>> _, unravel = ravel({"rate": 0.5, "weights": np.array([1.0, 2.0])})
     >>> unravel.shapes
@@ -88,12 +89,12 @@ class Unravel:
 
 
 def flat(f: Function, example: Nested, *more: Nested, argnums: int | tuple[int, ...] = 0) -> "FlatFunction":
-    """f as a function of one vector, with its derivatives: what optimisers and samplers ask for. See `FlatFunction`.
+    """f as a function of one vector, with its derivatives, for optimisers and samplers. See `FlatFunction`.
 
-    `example` is the argument at `argnums`, a tree of numbers and arrays; for a tuple of argnums a tuple of them. The
-    other arguments of f follow the vector. Of a Numba function of one vector all derivatives are the compiled ones.
+    `example` is the argument at `argnums`, a tree of numbers and arrays; for a tuple of argnums a tuple of trees. The
+    other arguments of f follow the vector. For a Numba function of one vector, all derivatives are compiled.
 
-    Raises:  UnsupportedError for leaves of example that are no real numbers or float arrays; TypeError for more
+    Raises:  UnsupportedError for leaves of example that are not real numbers or float arrays; TypeError for several
              examples that are not in a tuple.
 
     >>> model = flat(lambda p, y: np.sum((y - p["mean"]) ** 2) / p["width"], {"mean": 1.0, "width": 2.0})
@@ -116,14 +117,14 @@ class FlatFunction:
 
     x0              the example as a vector
     grad            x, *args -> the gradient, a vector
-    value_and_grad  x, *args -> both, as `minimize(jac=True)` has them
+    value_and_grad  x, *args -> both, in the form of `minimize(jac=True)`
     hess            x, *args -> the Hessian, a matrix
     hessp           x, p, *args -> the Hessian times p, as SciPy's `hessp`
     jac             x, *args -> the Jacobian of an f that returns a vector
     sparse_hess     x, *args -> the Hessian as a sparse array: see `sparse_hessian`
     sparse_jac      x, *args -> the Jacobian as a sparse array: see `sparse_jacobian`
     unravel         a vector, or draws with leading axes -> trees
-    names           of the numbers of the vector
+    names           the names of the numbers of the vector
 
     `cfunc(signature)` is a function with C's calling convention, where f is a Numba function of one vector.
     """
@@ -179,7 +180,7 @@ def _of_vector(function: UserFunction, unravel: Unravel, numbers: tuple[int, ...
             given.insert(k, tree)
         return run(*given, **kwargs)
 
-    del of_vector.__wrapped__  # its parameters are others
+    del of_vector.__wrapped__  # it has other parameters
     return of_vector
 
 
@@ -189,19 +190,19 @@ def _in_a_row(leaves: list[Value]) -> ArrayValue:
 
 
 def _empty_like(x: Value) -> Value:
-    """What an Unravel keeps of a leaf: an array of its shape that takes no memory, or a number."""
+    """The placeholder for a leaf in an Unravel: an array of its shape that takes no memory, or a number."""
     return np.broadcast_to(0.0, x.shape) if is_array(x) else 0.0
 
 
 def _names_of(tree: Tree) -> list[str]:
-    """The names of the leaves: keys and fields, with positions in brackets; x of a lone one."""
+    """The names of the leaves: keys and fields, with positions in brackets; x for a single leaf."""
     if tree.spec is None:
         return ["x"]
     names = []
     for accessor in tree.spec.accessors():
         name = ""
         for step in accessor:
-            entry = getattr(step, "field", step.entry)  # of a named tuple, which counts its fields
+            entry = getattr(step, "field", step.entry)  # a field of a named tuple, whose entry is a number
             name += f"[{entry}]" if isinstance(entry, int) else f".{entry}" if name else str(entry)
         names.append(f"x{name}" if name[:1] == "[" else name)
     return names

@@ -45,7 +45,7 @@ from contad.variables.var import Var
 
 
 class _Gradient:
-    """What `grad` and `value_and_grad` return: a function with the arguments of f."""
+    """The result of `grad` and `value_and_grad`: a function with the arguments of f."""
 
     def __init__(
         self, f: UserFunction, argnums: tuple[int, ...], single: bool, has_aux: bool, engine: str | None, value: bool
@@ -61,7 +61,8 @@ class _Gradient:
         self.engine = engine
         self.stack_class = engine_class(engine)
         self.value = value
-        # how many arguments a call has whose arguments are all differentiated: there is none to copy or to look for
+        # the number of arguments in calls that differentiate all of them, so that there is nothing to copy or to look
+        # for
         self.last = max(argnums)
         self.whole = len(argnums) if self.last < len(argnums) else -1
         plain = not has_aux and engine in (None, DEFAULT)
@@ -110,9 +111,9 @@ class _Gradient:
                     break
             run = self.direct
         if LOST:
-            was_lost()  # what other transforms left
+            was_lost()  # clear what other transforms left
         s = self.stack_class.begin()
-        try:  # as `with opened(...)`, which takes as long as fifty records
+        try:  # like `with opened(...)`, which costs as much as fifty records
             enter(s)
             given, active = activate(s, self.what, self.argnums, args)
             y = run(*given, **kwargs) if kwargs else run(*given)
@@ -133,7 +134,7 @@ class _Gradient:
             leave(s, error)
             raise
         gradient = gradients[0] if self.single else tuple(gradients)
-        if isinstance(y, Carrier):  # a gradient that is differentiated itself
+        if isinstance(y, Carrier):  # this gradient is itself differentiated
             gradient = choose_first(gradient, y._owner, lambda: self._first_derivative(args, kwargs))
         elif LOST and was_lost():
             gradient = self._find_lost(gradient, y, args, kwargs)
@@ -142,13 +143,13 @@ class _Gradient:
         return (y, gradient) if self.value else gradient
 
     def _find_lost(self, gradient: Nested, y: Nested, args: Sequence[Nested], kwargs: Options) -> Nested:
-        """The gradient with derivatives by forward mode where a sweep has lost digits."""
+        """The gradient, with entries from forward mode where the reverse sweep has lost digits."""
         return find_lost(
             gradient, y, self.run, self.what, self.argnums, args, kwargs, self.single, self.has_aux
         )
 
     def _first_derivative(self, args: Sequence[Nested], kwargs: Options) -> Nested:
-        """The gradient by itself, at the values of arguments."""
+        """The gradient alone, at the values of the arguments."""
         found = self(*map_numbers(peek, tuple(args)), **map_numbers(peek, kwargs))
         if not (self.value or self.has_aux):
             return found
@@ -156,7 +157,7 @@ class _Gradient:
 
 
 class WrittenGradient(_Gradient):
-    """The same, written into arrays that are the last argument, or the one called `out`."""
+    """A gradient that is written into arrays, the last argument or the one called `out`."""
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
         from contad.numba_functions.written_arrays import write_gradients
@@ -184,22 +185,23 @@ def grad(
 ) -> _Gradient:  # fmt: skip
     """The gradient of a function that returns one number.
 
-    grad(f)(*args) has the structure of argument `argnums`; for a tuple of argnums, a tuple of gradients. With has_aux f
-    returns (value, aux) and the result is (gradient, aux). `engine` is "matrix" (the default), "records" or "closures";
-    of a Numba function "generated" (the default), or "tape". The same f gives the same object.
+    grad(f)(*args) has the structure of argument `argnums`; for a tuple of argnums it is a tuple of gradients. With
+    has_aux, f returns (value, aux) and the result is (gradient, aux). `engine` is "matrix" (the default), "records" or
+    "closures", and for a Numba function "generated" (the default) or "tape". The same f gives the same object.
 
-    The engine `generated` computes exp, log, sin and their like in vector registers in loops that are sure to gain;
-    each is at most an ulp, erfc two, from the exact number. With numerics="simd" nested loops of any length have them
-    as well, with "libm" none: then they are the C library's, as in f itself. Value and gradient have the same ones.
+    The engine `generated` computes exp, log, sin and similar functions in vector registers in loops that are certain to
+    gain; each is within one ulp of the exact number (erfc within two). numerics="simd" does so in nested loops of any
+    length as well. numerics="libm" uses the C library everywhere, as f itself does. Value and gradient always use the
+    same implementations.
 
-    With checkpoint=True that engine takes every loop that is in no other as one over `checkpointed(range(n))`: memory
-    grows with the root of n, for one more run of the loop. Other engines do not heed it.
+    With checkpoint=True that engine treats every outermost loop as a loop over `checkpointed(range(n))`: memory grows
+    with the square root of n, and the loop runs once more. Other engines ignore it.
 
-    With out=True the gradient takes one more argument, the last one, or `out` by name: an array of the shape of the
-    argument, `np.empty(())` for a number, or a tuple of them for a tuple of argnums, which the gradient is written into
-    and which is returned. Of a Numba function no memory is asked for then but by loops that threads share. It must be
-    float64, writable, in C order, and overlap with no other array; where f raises, what it holds is left undefined.
-    `contad.bind` keeps the arguments as well, for gradients of few numbers.
+    With out=True the gradient takes one more argument, the last one or `out` by name, writes into it and returns it: an
+    array of the shape of the argument, `np.empty(())` for a number, or a tuple of them for a tuple of argnums. It must
+    be float64, writable, in C order, and must not overlap other arrays; if f raises, its contents are undefined. For
+    Numba functions, only parallel loops allocate memory in that case. `contad.bind` also fixes the arguments, for
+    gradients of few numbers.
 
     Raises:  OutputError if f returns anything but one real number; UnsupportedError for arguments that are not numbers.
     Cost:    one evaluation of f on variables and one sweep, whatever the number of arguments.
@@ -228,10 +230,10 @@ def value_and_grad(
 
 
 def elementwise_grad(f: Function, argnum: int = 0, *, engine: str | None = None) -> Function:
-    """The derivative of every element of f(x) with respect to the same element of x, for an f that works by elements.
+    """The derivative of every element of f(x) with respect to the same element of x, for an elementwise f.
 
-    It is the gradient of the sum of the elements of f(x), and that is the elementwise derivative only where no element
-    of the result depends on another element of x.
+    It is the gradient of the sum of the elements of f(x). This is the elementwise derivative only if no element of the
+    result depends on another element of x.
 
     Cost:    one evaluation of f on variables and one sweep.
 
@@ -294,7 +296,7 @@ def _pull_back(f: Function, primals: Sequence[Nested], cotangent: Nested) -> Nes
 def _jvp_of(f: Function, several: bool = False, count: int = 1) -> Any:
     """The compiled jvp(primals, tangents) of a Numba function.
 
-    Of a gradient (x, x_dot) -> its tangent, and of one of more arguments (*primals, tangents) -> (its tangent,).
+    For a gradient it is (x, x_dot) -> its tangent; for one of several arguments (*primals, tangents) -> (its tangent,).
     """
     if several:
         return pair_of(f, "jvps", functools.partial(jvp, several=True))
@@ -317,8 +319,8 @@ def jvp(
 ) -> tuple[Nested, ...]:
     """The value of f at primals, and its directional derivative along tangents: z_dot = J x_dot, by forward mode.
 
-    With `several` every tangent has a leading axis, one entry for each direction, and so has z_dot; the value is
-    computed once for all of them, of a Numba function once for four. Compiled code writes it as several=True, too.
+    With `several` every tangent has a leading axis with one entry for each direction, and so has z_dot. The value is
+    computed once for all directions, for a Numba function once for four. In compiled code, write it as several=True.
 
     >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.5))
     (6.0, 4.0)
@@ -393,7 +395,7 @@ def _push_forward(
 
 
 def _require_leading_axes(primals: Sequence[Nested], tangents: Sequence[Nested], what: str) -> None:
-    """Refuse tangents that have not the shapes of their primals behind one axis of all directions."""
+    """Refuse tangents unless their shapes are one axis of directions followed by the shapes of their primals."""
     pairs = [pair for x, x_dot in zip(primals, tangents, strict=True) for pair in _tangent_pairs(x, x_dot, what).leaves]
     lead = np.shape(pairs[0][1])[:1] if pairs else ()
     if not lead or not lead[0]:
@@ -405,8 +407,8 @@ def _require_leading_axes(primals: Sequence[Nested], tangents: Sequence[Nested],
 
 
 def _tangent_pairs(primal: Nested, tangent: Nested, what: str) -> Tree:
-    """The leaves of a primal with those of its tangent."""
-    if primal.__class__ is float and tangent.__class__ is float:  # most arguments of functions of many
+    """The leaves of a primal, paired with those of its tangent."""
+    if primal.__class__ is float and tangent.__class__ is float:  # the usual argument of functions of numbers
         return Tree([(primal, tangent)], None)
     x, x_dot = flatten(primal), flatten(tangent)
     if x.spec != x_dot.spec:
@@ -445,7 +447,7 @@ def derivative(f: Function, argnum: int = 0) -> Function:
 
 
 def describe_result(value: bool, has_aux: bool) -> str:
-    """What a gradient returns, in words."""
+    """The description of a gradient's result."""
     if value:
         return "((value, aux), gradient)" if has_aux else "(value, gradient)"
     return "(gradient, aux)" if has_aux else "gradient"
@@ -458,7 +460,7 @@ def _memoise(
 ) -> _Gradient:  # fmt: skip
     """The gradient object of f, kept in an attribute of f so that it dies with it."""
     made: tuple[Any, dict[Any, Any]] = getattr(f, "__contad__", (None, {}))
-    if made[0] is f and argnums.__class__ is int and out.__class__ is bool:  # as most often
+    if made[0] is f and argnums.__class__ is int and out.__class__ is bool:  # the usual case
         found = made[1].get((value, True, (argnums,), has_aux, engine, numerics, checkpoint, out))
         if found is not None:
             return found

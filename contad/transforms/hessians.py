@@ -1,7 +1,7 @@
-"""Second derivatives of functions that return one number, and what is made of them: forward over reverse.
+"""Second derivatives of functions that return one number, and quantities derived from them, by forward over reverse.
 
-A product of the Hessian with directions is a tangent of the gradient. Several directions go in one block; no function
-here but `hessian` and `grad_tr_mat_times_hessian` forms the matrix.
+A product of the Hessian with a direction is a tangent of the gradient. Several directions form one block. Only
+`hessian` and `grad_tr_mat_times_hessian` form the matrix.
 """
 
 import functools
@@ -38,8 +38,8 @@ from contad.variables.trees import Tree, flatten, plain_leaf, scalar_output
 class Curvature:
     """The Hessian of f at one point as a linear map on blocks of directions, the rows of a matrix.
 
-    Where the point is plain, f is recorded once by the engine `matrix`, and differentiated in forward mode on its
-    records; else, and where these do not do, its gradient is evaluated on duals.
+    If the point is plain, the engine `matrix` records f once, and forward mode runs on the records. Otherwise, and if
+    the records do not suffice, the gradient is evaluated on duals.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Curvature:
         args: tuple[Nested, ...], kwargs: Options,
     ) -> None:  # fmt: skip
         gradient: Any = grad(f.f, argnums, engine=engine)
-        is_compiled = hasattr(gradient, "form")  # of a Numba function, or of a compiled gradient
+        is_compiled = hasattr(gradient, "form")  # f is a Numba function or a compiled gradient
         self.gradient = gradient.eager() if is_compiled else gradient
         self.what = f"{transform}: {f.name}"
         self.argnums = positions(transform, argnums)
@@ -82,7 +82,8 @@ class Curvature:
         return np.concatenate([self(directions[k : k + 1]) if lost[k] else found[k : k + 1] for k in range(len(lost))])
 
     def _on_duals(self, directions: ArrayValue) -> tuple[ArrayValue, np.ndarray]:
-        """The products, and which of them are to be found alone: nan at ties, where directions are on several sides."""
+        """The products, and which of them to compute one by one: nan at ties, where directions point to different
+        sides."""
         with forward_level(len(directions) if len(directions) > 1 else None) as level:
             active = list(self.args)
             for k, x in zip(self.argnums, activate_rows(level, self.trees, directions), strict=True):
@@ -95,7 +96,7 @@ class Curvature:
         return found, np.isnan(peek(found)).any(axis=1)
 
     def _is_recorded(self) -> bool:
-        """Whether there is a recording that does, made on first use."""
+        """Whether there is a usable recording; it is made on first use."""
         if self.may_record and self.recorded is None:
             try:
                 self._record()
@@ -110,7 +111,7 @@ class Curvature:
             cells = [s.cells_of(x) for tree in trees_of(active) for x in tree.leaves]  # type: ignore[attr-defined]
             y = scalar_output(self.gradient.run(*given, **kwargs), self.what, s)
             self.recorded = SecondOrder(s, seeds(s, y, 1.0), np.concatenate(cells))
-            s.end("its Hessian call has ended")  # the recording stays for further directions
+            s.end("its Hessian call has ended")  # the recording is kept for further directions
 
     def blocks(self) -> Iterator[tuple[int, ArrayValue]]:
         """(first row, rows) of the Hessian, a block of rows at a time."""
@@ -122,14 +123,15 @@ class Curvature:
 def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
     """The matrix of second derivatives of a function that returns one number, by forward over reverse.
 
-    For an array argument of shape T an array of shape T + T; for other structures the structure of the gradient, with
-    that of the argument in place of each number. For a tuple of argnums a tuple of tuples, mixed partials included.
+    For an array argument of shape T the result is an array of shape T + T. For other structures it is the structure of
+    the gradient, with that of the argument in place of each number, and for a tuple of argnums a tuple of tuples that
+    includes the mixed partials.
 
-    Of a Numba function it is compiled: a product with a unit vector for each number of the argument, and a Numba
-    function itself, callable in njit as contad.hessian(f)(x).
+    For a Numba function it is compiled, as products with the unit vectors, and is callable in njit as
+    contad.hessian(f)(x).
 
-    Cost:    f is recorded once, then up to 32 rows at a time take two passes over the records. Inside derivatives, and
-             where f has rules of its own (custom_vjp, checkpoint), a gradient on duals for every 32 rows.
+    Cost:    one recording of f, then two passes over the records for up to 32 rows at a time. Inside derivatives, and
+             if f has custom rules (custom_vjp, checkpoint), a gradient on duals for every 32 rows.
     Ref:     Griewank & Walther (2008), section 5.3.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
@@ -165,12 +167,12 @@ def hvp(
 ) -> Function:  # fmt: skip
     """The product of the Hessian of f with a vector: hvp(f)(*args, v), which never forms the Hessian.
 
-    v comes last, or at position `vector`: with vector=1 the product is what SciPy's minimize calls, hessp(x, p, *args).
-    It has the structure of the argument, a tuple of these for a tuple of argnums; so has the product. Of a Numba
-    function it is compiled, and a Numba function itself, to which all arguments are given in their order;
-    `numerics` and `checkpoint` are as in `grad`.
+    v comes last, or at position `vector`: with vector=1 the signature is that of hessp(x, p, *args) in SciPy's
+    minimize. v has the structure of the argument (a tuple of structures for a tuple of argnums), and so has the
+    product. For a Numba function it is compiled, and callable in njit with all arguments in order; `numerics` and
+    `checkpoint` are as in `grad`.
 
-    Raises:  TypeError where v has another structure or shape than the argument.
+    Raises:  TypeError if v has another structure or shape than the argument.
     Cost:    a small multiple of the gradient's, whatever the size of the Hessian.
     Ref:     Pearlmutter (1994), Neural Computation 6(1), 147-160.
 
@@ -210,7 +212,7 @@ def hvp(
 
 
 class CompiledProduct(Transformed, WrittenOut):
-    """The product of the Hessian of a Numba function with a vector; to compiled code it is a Numba function."""
+    """The Hessian-vector product of a Numba function; compiled code sees it as a Numba function."""
 
     def __init__(self, run: Function, compiled: Any, f: Function, options: Options) -> None:
         super().__init__(run, hvp, f, **options)
@@ -218,7 +220,7 @@ class CompiledProduct(Transformed, WrittenOut):
         self.count = compiled.f.py_func.__code__.co_argcount + 1
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
-        """The product; what is left out has the default of f."""
+        """The product; missing arguments have the defaults of f."""
         if kwargs or len(args) < self.count:
             args = self._complete(args, kwargs)
         return self.compiled(*args)
@@ -245,24 +247,24 @@ class CompiledProduct(Transformed, WrittenOut):
 
     @property
     def py_func(self) -> Function:
-        """What has its parameters."""
+        """A Python function with its parameters."""
         return self.compiled.py_func
 
     def write_out(self, given: tuple[NumbaType, ...]) -> Any:
-        """As that of the compiled object."""
+        """Like that of the compiled object."""
         return self.compiled.write_out(given)
 
 
 @Transform
 def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> Function:
-    """The blocks on the diagonal of the Hessian of a function of one vector, where the rest of it is zero.
+    """The diagonal blocks of the Hessian of a function of one vector, if the Hessian is block-diagonal.
 
-    For a vector of n numbers an array of shape (n / size, size, size). Entries off the blocks must be zero: they are
-    added to those of the blocks, unseen. Further arguments of f follow the vector. Of a Numba function it is compiled,
-    and callable in njit as contad.hessian_block_diag(f, 3)(x).
+    For a vector of n numbers the result has the shape (n / size, size, size). Entries outside the blocks must be zero;
+    otherwise they are silently added to the blocks. Further arguments of f follow the vector. For a Numba function it
+    is compiled, and callable in njit as contad.hessian_block_diag(f, 3)(x).
 
     Raises:  ValueError unless size divides n.
-    Cost:    `size` products of the Hessian with a vector, whatever n.
+    Cost:    `size` Hessian-vector products, whatever n.
     Ref:     Stan's hessian_block_diag.
 
     >>> hessian_block_diag(lambda x: x[0] * x[1] + x[2] * x[3] ** 2, 2)(np.array([1.0, 2.0, 3.0, 4.0]))
@@ -293,9 +295,9 @@ def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> 
 def laplacian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
     """The trace of the Hessian, the sum of all second derivatives d2f/dx_i^2.
 
-    Of a Numba function it is compiled, and callable in njit as contad.laplacian(f)(x).
+    For a Numba function it is compiled, and callable in njit as contad.laplacian(f)(x).
 
-    Cost:    that of `hessian`, in the memory of 32 of its rows; compiled, of one.
+    Cost:    that of `hessian`, with the memory of 32 of its rows; if compiled, of one row.
 
     >>> laplacian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
     10.0
@@ -348,10 +350,10 @@ def _trace_of(f: Function, engine: str | None = None) -> Any:
 def grad_tr_mat_times_hessian(f: Function, x: ArrayValue, m: ArrayValue, *, engine: str | None = None) -> ArrayValue:
     """The gradient at a vector x of tr(m H(x)), where H is the Hessian of f and m a constant square matrix.
 
-    Of a Numba function it is compiled, third derivatives along a unit vector and a row of m for each row that is not
-    zero, and callable in njit.
+    For a Numba function it is compiled, and callable in njit: for each nonzero row of m, a third derivative along a
+    unit vector and that row.
 
-    Cost:    one sweep over the computation of H; compiled, a small multiple of the gradient's for each row of m.
+    Cost:    one sweep over the computation of H; if compiled, a small multiple of the gradient's for each row of m.
     Ref:     Stan's grad_tr_mat_times_hessian.
 
     >>> grad_tr_mat_times_hessian(lambda x: x[0] ** 2 * x[1] ** 2, np.array([3.0, 5.0]), np.eye(2))

@@ -1,4 +1,4 @@
-"""Constrained problems as Ipopt asks for them: sparse derivatives as values in the order of a structure."""
+"""Constrained problems in Ipopt's form: sparse derivatives as values in the order of a structure."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ Structure = tuple[np.ndarray, np.ndarray]
 
 
 def _lagrangian_of(objective: Function, constraints: Function) -> Function:
-    """The function of which Ipopt wants the Hessian: a Numba function where both are."""
+    """The function whose Hessian Ipopt needs; a Numba function if both are."""
 
     def lagrangian(x: ArrayValue, lagrange: ArrayValue, obj_factor: Real) -> Real:
         return obj_factor * objective(x) + np.sum(lagrange * constraints(x))
@@ -33,13 +33,13 @@ def _lagrangian_of(objective: Function, constraints: Function) -> Function:
 class IpoptProblem:
     """A problem `minimise objective(x) with constraints(x) within bounds`, with the methods that cyipopt.Problem calls.
 
-    `objective` is a function of a vector to a number, `constraints` one to a vector. Where derivatives may be other
-    than zero is found once, at `x0`, and the values of every later point are held against one more product, so that an
-    element that the structure misses is an error and never left out; `x0` may be a list of points whose structures
-    are joined, for functions with branches.
+    `objective` is a function of a vector to a number, `constraints` one to a vector. The structure, where derivatives
+    may be nonzero, is found once, at `x0`. The values at every later point are compared with one more product, so an
+    element that the structure misses raises an error. For functions with branches, `x0` may be a list of points whose
+    structures are joined.
 
-    Raises:  ValueMismatchError at a point where a derivative is other than zero outside the structure; OutputError for
-             constraints that are no vector.
+    Raises:  ValueMismatchError at a point where a derivative outside the structure is nonzero; OutputError if
+             constraints does not return a vector.
     Cost:    `jacobian` and `hessian` as `sparse_jacobian` and `sparse_hessian`, and one product for the check.
     Ref:     Wächter & Biegler (2006), Mathematical Programming 106, 25-57; cyipopt's Problem.
 
@@ -81,7 +81,7 @@ class IpoptProblem:
         ]
 
     def jacobianstructure(self) -> Structure:
-        """(rows, columns) of the elements that `jacobian` gives."""
+        """(rows, columns) of the elements that `jacobian` returns."""
         return self._structures[0]
 
     def jacobian(self, x: ArrayValue) -> np.ndarray:
@@ -89,7 +89,7 @@ class IpoptProblem:
         return self._jacobian.values(self._require_point("jacobian", x))
 
     def hessianstructure(self) -> Structure:
-        """(rows, columns) of the elements that `hessian` gives, of the lower triangle."""
+        """(rows, columns) of the elements that `hessian` returns, in the lower triangle."""
         return self._structures[1]
 
     def hessian(self, x: ArrayValue, lagrange: ArrayValue, obj_factor: Real) -> np.ndarray:
@@ -102,7 +102,7 @@ class IpoptProblem:
         return self._hessian.values(x, multipliers, float(obj_factor), triangle="lower")
 
     def _require_point(self, method: str, x: ArrayValue) -> ArrayValue:
-        """Refuse what is no point of the problem, whose structure would not be the one that was found."""
+        """Refuse a value that is not a point of the problem, because its structure would differ."""
         point = np.asarray(x) if isinstance(x, (list, tuple)) else x
         if np.shape(point) != (self._size,):
             fail(f"IpoptProblem.{method}", "x", f"have the {self._size} numbers of x0", f"shape {np.shape(point)}")

@@ -26,7 +26,7 @@ from contad.variables.overlaps import hand_on_marks
 from contad.variables.stack import attempt, opened
 from contad.variables.trees import Tree, flatten, lower, output_leaves, real_leaf
 
-BLOCK = 32  # directions in one pass of forward mode: memory grows with them, the overhead of a pass is shared
+BLOCK = 32  # directions in one pass of forward mode: more directions share the overhead of a pass but take more memory
 
 
 @Transform
@@ -35,9 +35,9 @@ def jacrev(
 ) -> Function:
     """The Jacobian of a function by reverse mode: for every number of the result, the gradient.
 
-    The result has the structure of the result of f, with that of the argument in place of each number; an array result
-    of shape S and an array argument of shape T give an array of shape S + T.
-    With has_aux the function returns (value, aux), and this one the Jacobian and aux.
+    The Jacobian has the structure of the result of f, with that of the argument in place of each number; an array
+    result of shape S and an array argument of shape T give an array of shape S + T. With has_aux, f returns (value,
+    aux), and this function returns the Jacobian and aux.
 
     Cost:    one evaluation of f on variables, and one sweep per number of the result.
 
@@ -66,13 +66,14 @@ def jacfwd(f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = F
 def jacobian(
     f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None
 ) -> Function:
-    """The Jacobian of a function, as `jacrev` or `jacfwd`: by forward mode where the result has more numbers than the
-    argument, else by reverse mode, and there if an engine is named or a rule of f has no forward mode.
+    """The Jacobian of a function, as `jacrev` or `jacfwd`: by forward mode if the result has more numbers than the
+    argument, and otherwise by reverse mode. It also uses reverse mode if an engine is named or a rule of f has no
+    forward mode.
 
-    Of a Numba function the Jacobian is compiled, and callable in njit as contad.jacobian(f)(x); so are the other two.
-    There 2 to 8 columns or rows are computed at once, as vectors of the processor.
+    For a Numba function the Jacobian is compiled, and callable in njit as contad.jacobian(f)(x); so are the other two.
+    They compute 2 to 8 columns or rows at once, in vector registers.
 
-    Cost:    one evaluation of f on variables, to see the shape of its result, and that of the mode.
+    Cost:    one evaluation of f on variables, to find the shape of its result, and the cost of the mode.
 
     >>> jacobian(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 1.0]]
@@ -94,7 +95,7 @@ def jacobian(
 
 
 def _make(name: str, transform: Function, f: Function, compute: Function, options: Options) -> Function:
-    """What a transform returns: compiled of a Numba function, whose Python copy is made where it is needed."""
+    """The result of a transform; compiled for a Numba function, with a Python copy if one is needed."""
     function = UserFunction(name, f)
     argnums, engine = options["argnums"], options.get("engine")
 
@@ -129,7 +130,7 @@ def _by_rows(
     f: Function, what: str, numbers: Sequence[int], args: Sequence[Nested], kwargs: Options, single: bool,
     *, has_aux: bool = False, engine: str | None = None, most: int | None = None,
 ) -> Nested:  # fmt: skip
-    """By reverse mode; None where the result has more than `most` numbers."""
+    """The Jacobian by reverse mode; None if the result has more than `most` numbers."""
     with opened(engine_class(engine)) as s:
         given, active = activate(s, what, numbers, args)
         y, aux = split_aux(f(*given, **kwargs), has_aux, what)
@@ -150,9 +151,9 @@ def find_lost(
     found: Nested, value: Nested, f: Function, what: str, numbers: Sequence[int], args: Sequence[Nested],
     kwargs: Options, single: bool, has_aux: bool, z_bar: Nested = None,
 ) -> Nested:  # fmt: skip
-    """What reverse mode has found, with derivatives by forward mode where the sweep has lost digits.
+    """The result of reverse mode, with entries from forward mode where the sweep has lost digits.
 
-    It is the Jacobian, or that times the cotangent of the result.
+    It is the Jacobian, or the cotangent of the result times the Jacobian.
     """
 
     def run(*args: Nested, **kwargs: Nested) -> Nested:
@@ -211,7 +212,7 @@ def count_of(args: Sequence[Nested], argnums: Sequence[int]) -> int:
 
 
 def real_trees(what: str, argnums: Sequence[int], args: Sequence[Nested]) -> list[Tree]:
-    """The trees of the arguments to differentiate, with leaves as levels take them."""
+    """The trees of the arguments to differentiate, with leaves in the form that levels accept."""
     trees = []
     for n in argnums:
         tree = flatten(args[n])
@@ -224,13 +225,13 @@ def real_trees(what: str, argnums: Sequence[int], args: Sequence[Nested]) -> lis
 
 
 def _leaf(x: Value, what: str) -> Value:
-    """A leaf as levels take it, in which NumPy's numbers are told from Python's."""
+    """A leaf in the form that levels accept, which distinguishes NumPy's numbers from Python's."""
     leaf = real_leaf(x, what)
     return np.float64(leaf) if leaf.__class__ is float and not stands_for_float(x) else leaf
 
 
 def activate_rows(level: ForwardLevel, trees: Sequence[Tree], directions: ArrayValue) -> list[Nested]:
-    """The arguments with the rows of `directions`, over all numbers of the trees, as tangents; or with the one row."""
+    """The arguments, with the rows of `directions`, or its only row, as tangents of all numbers of the trees."""
     made, k = [], 0
     for tree in trees:
         leaves = []
@@ -249,9 +250,9 @@ def activate_rows(level: ForwardLevel, trees: Sequence[Tree], directions: ArrayV
 
 
 def split_last(rows: ArrayValue, trees: Sequence[Tree], has_axes: bool) -> list[Nested]:
-    """An array whose last axis counts the numbers of the trees as arrays in their structures, one for each leaf.
+    """Split the last axis of an array, which runs over all numbers of the trees, into one array for each leaf.
 
-    A leaf that is a number gets a number where `has_axes` is false.
+    A leaf that is a number becomes a number if `has_axes` is false.
     """
     made, k = [], 0
     for tree in trees:

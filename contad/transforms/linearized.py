@@ -30,10 +30,10 @@ from contad.variables.var import Var
 def linearize(f: Function, *primals: Nested, engine: str | None = None) -> tuple[Nested, Function]:
     """The value of f at primals, and its derivative there as a function of tangents, one for each primal.
 
-    z_dot = J x_dot, as `jvp`, but f is evaluated once, and not again for further tangents: a call is one pass up the
-    records of f. Where that does not do (inside derivatives, with rules of f's own, and for tangents that are not
-    finite), the pullback of f is recorded itself, and its own pullback is the derivative. The map may be called
-    repeatedly, on the thread that made it.
+    z_dot = J x_dot, as in `jvp`, but f is evaluated only once: each call of the map is one forward pass over the
+    records of f. Inside derivatives, with custom rules, and for tangents that are not finite, the pullback of f is
+    recorded instead, and the map is the pullback of that pullback. The map may be called repeatedly, on the thread that
+    made it.
 
     Cost:    one evaluation of f on variables, and its partials; one pass over the records for each call of the map.
 
@@ -68,7 +68,7 @@ def linearize(f: Function, *primals: Nested, engine: str | None = None) -> tuple
         return by_pullback()(tangents)[0]
 
     tangent_map.__qualname__ = f"derivative of {function.name}"
-    point = [_copy(x) for x in primals]  # the caller may write into his
+    point = [_copy(x) for x in primals]  # the caller may write into these arrays
     return value, Transformed(tangent_map, _tangent_map, f, *point, engine=engine)
 
 
@@ -84,18 +84,18 @@ def _copy(x: Nested) -> Nested:
 def _transpose(
     value: Nested, pullback: Callable[[Nested], tuple[Nested, ...]], engine: str | None
 ) -> Callable[[Sequence[Nested]], tuple[Nested, ...]]:
-    """The pullback of a pullback: from tangents to the tuple of what they give."""
+    """The pullback of a pullback: a function of tangents."""
     result = flatten(value)
-    # linear in the cotangent, so that any will do; a zero would mask partials that are not finite
+    # the pullback is linear in the cotangent, so any value works; a zero would mask partials that are not finite
     ones = result.unflatten([np.ones(z.shape) if is_array(z) else 1.0 for z in result.leaves])
     transposed: Callable[[Sequence[Nested]], tuple[Nested, ...]] = vjp(pullback, ones, engine=engine)[1]
     return transposed
 
 
 def _on_records(recorded: Recorded) -> Callable[[np.ndarray], Nested]:
-    """The tangents of the result by one pass up the records, from those of all arguments in a row.
+    """The tangents of the result by one forward pass over the records, from those of all arguments in one vector.
 
-    Raises Unsuited, here or when it is called, where the pullback has to be differentiated.
+    Raises Unsuited, here or when it is called, if the pullback has to be differentiated instead.
     """
     s: Any = recorded.stack
     cells = [s.cells_of(x) for tree in trees_of(recorded.active) for x in tree.leaves]
@@ -132,7 +132,7 @@ def cells_of_result(s: MatrixStack, leaf: Value) -> np.ndarray:
 def make_vjp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
     """make_vjp(f)(*args) is (pullback, value): the map from a cotangent of the result to that of the argument.
 
-    As `vjp`, with respect to some of the arguments, and in the order of HIPS autograd.
+    Like `vjp`, but with respect to some of the arguments, and with results in the order of HIPS autograd.
 
     Cost:    one evaluation of f on variables; one sweep for each call of the pullback.
 
@@ -157,7 +157,7 @@ def make_vjp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
 
 
 def make_jvp(f: Function, argnums: int | tuple[int, ...] = 0) -> Function:
-    """make_jvp(f)(*args) is a function of tangents that gives the value of f, and z_dot = J x_dot; as `jvp`.
+    """make_jvp(f)(*args) is a function of tangents that returns the value of f and z_dot = J x_dot, like `jvp`.
 
     Cost:    one evaluation of f on duals for each call; `linearize` evaluates f once.
 

@@ -1,4 +1,4 @@
-"""Every transform that is imported on first use: `contad.hessian` is found here."""
+"""Transforms that are imported on first use, such as `contad.hessian`."""
 
 from contad.transforms.bound_calls import bind
 from contad.transforms.checkpoints import checkpoint

@@ -1,6 +1,6 @@
-"""One operation with derivatives of its own, made where it is called: what custom rules and checkpoints have in common.
+"""One operation with its own derivatives, created at the call: the common part of custom rules and checkpoints.
 
-To the level that performs it, it is an array rule whose arguments are the numbers and arrays among the leaves of the
+The level that performs it sees an array rule whose arguments are the numbers and arrays among the leaves of the
 caller's arguments. Its functions run one level further down, on values that may be variables of outer levels.
 """
 
@@ -27,15 +27,15 @@ Places = list[tuple[int, int]]  # (argument, leaf)
 
 
 class CustomOperation:
-    """One call: `value` gives (result, saved), `pull` all cotangents, `push` the tangent, each on pytrees.
+    """One call: `value` returns (result, saved), `pull` all cotangents, and `push` the tangent, each on pytrees.
 
     value(*args); pull(args, saved, z, z_bar) with one entry for each argument, None for zeros; push(args, saved, z,
-    tangents), where the tangents of constants are zeros. `options` is a list of what the functions read as well; where
-    a sweep will need them, arrays among options and constant arguments are replaced by copies. `later` are functions
-    that pull calls: what they capture must not change.
+    tangents), where the tangents of constants are zeros. `options` is a list of further values that the functions read.
+    If a sweep will need them, arrays among options and constant arguments are replaced by copies. `later` are functions
+    that pull calls; values that they capture must not change.
     """
 
-    forward_body = True  # evaluate gives what it has saved
+    forward_body = True  # evaluate returns what it has saved
 
     def __init__(
         self, name: str, args: Sequence[Nested], value: Function, pull: Function, push: Function, options: list[Nested],
@@ -61,11 +61,11 @@ class CustomOperation:
         self.owner: Owner = None
         self.result: Any = None  # the tree of the last value
         self.saves_arrays = False  # of outer levels
-        self.shared: list[tuple[int, int | None]] = []  # leaves of the result, and what they share memory with
-        self.given: list[Value] = []  # what the functions were called with last, in the places that carry derivatives
+        self.shared: list[tuple[int, int | None]] = []  # leaves of the result, and arguments that overlap
+        self.given: list[Value] = []  # the values of the last call, in the places that carry derivatives
 
     def perform(self) -> Nested:
-        """The result, on the level that owns the highest number among the arguments; plain where there is none."""
+        """The result, on the level that owns the highest number among the arguments; plain if there is none."""
         self.owner = owner_of(self.name, [n for x in self.active for n in numbers_in(x)])
         if self.owner is None:
             return self.value(*(tree.unflatten(tree.leaves) for tree in self.trees))[0]
@@ -90,9 +90,9 @@ class CustomOperation:
         self.options[:] = [keep_leaves(x, stack) for x in self.options]
         self.captured = Captured(self.name, self.later, stack.keep)
 
-    # ---- what levels ask an array rule -------------------------------------------------------------------------------
+    # ---- the interface of an array rule ------------------------------------------------------------------------------
     def needs(self, name: str) -> frozenset[str]:
-        """All arguments: nobody knows what the functions read."""
+        """All arguments, because it is unknown which of them the functions read."""
         return frozenset(self.argument_names)
 
     def evaluate(self, values: Sequence[Value], options: Options) -> tuple[tuple[Value, ...], Saved]:
@@ -124,7 +124,7 @@ class CustomOperation:
         return found + [(n, None) for n, z in arrays for m, y in arrays if m != n and share_memory(z, y)]
 
     def _call(self, function: Function, *args: Nested) -> Any:
-        """What one of the functions returns; what it is given cannot be assigned to, for it is read again."""
+        """Call one of the functions; its arguments are read-only, because they are read again later."""
         try:
             return function(*args)
         except ValueError as error:
@@ -132,8 +132,8 @@ class CustomOperation:
                 raise
             rule = "it" if function is self.value else "its rule"
             raise UnsupportedError(
-                f"{self.name}: {rule} assigns to an array that cannot be written to ({error}), as what it is given, "
-                "because derivatives read that again; write x = x.copy() in it first"
+                f"{self.name}: {rule} assigns to an array that cannot be written to ({error}); its arguments "
+                "are read-only, because derivatives read them again; write x = x.copy() first"
             ) from error
 
     def __call__(self, *values: Value) -> tuple[Value, ...]:
@@ -203,16 +203,16 @@ class CustomOperation:
         ]  # fmt: skip
 
     def _lend(self, saved: Saved) -> Saved:
-        """What was saved, as a function may have it that another call follows."""
+        """The saved values, guarded if another call of the function may follow."""
         return map_leaves(lambda x: guard([x])[0], saved) if self.saves_arrays else saved
 
     def _unflatten(self, leaves: Sequence[Value]) -> Nested:
-        """The result, or a cotangent of it: with numbers of the kind that the functions gave, as they would be told."""
+        """The result, or a cotangent of it, with numbers of the kinds that the functions returned."""
         like = self.result.leaves
         return self.result.unflatten([standing_for(x, y) for x, y in zip(leaves, like, strict=True)])
 
     def _check(self, what: str, x: Value, like: Value, seeds: Sequence[Carrier] = ()) -> Value:
-        """A number or an array of the shape of another one."""
+        """Check that x is a number or an array of the shape of `like`."""
         if np.shape(x) != np.shape(like):
             self._fail(what, f"shape {np.shape(like)}", f"shape {np.shape(x)}")
         self._require_lower(what, [x], seeds)
@@ -220,16 +220,17 @@ class CustomOperation:
         return x[()] if is_array(x) and not x.shape else x
 
     def _require_lower(self, what: str, leaves: Sequence[Value], seeds: Sequence[Carrier] = ()) -> None:
-        """Refuse numbers of the level that performs the operation: they did not come by way of its arguments.
+        """Refuse numbers of the level that performs the operation, because they did not come through its arguments.
 
-        A cotangent may be of a later level, where a pullback is differentiated itself (`linearize`).
+        A cotangent may belong to a later level if a pullback is itself differentiated (`linearize`).
         """
         given = {id(n._owner) for n in seeds}
         for n in numbers_in(list(leaves)):
             if n._owner.level >= self.owner.level and id(n._owner) not in given:
                 raise RuleError(
-                    f"{self.name}: {what} depends on {_with_article(n.kind)} that is no argument of it, and whose "
-                    "derivative would be lost; pass it as an argument, or contad.value_of(v) where a constant is meant"
+                    f"{self.name}: {what} depends on {_with_article(n.kind)} that is not one of its "
+                    "arguments, so its derivative would be lost; pass it as an argument, or contad.value_of(v) where a "
+                    "constant is meant"
                 )
 
     def _fail(self, what: str, expected: str, got: str) -> None:
@@ -241,15 +242,15 @@ def _with_article(noun: str) -> str:
 
 
 def guard(values: Sequence[Value]) -> list[Value]:
-    """The values as a function of the user's is given them, which may write: views that it cannot write through.
+    """The values in the form in which a user's function receives them: read-only views.
 
-    Array variables of outer levels have no such views, and are copied.
+    Array variables of outer levels have no such views and are copied.
     """
     return [x.copy("K") if isinstance(x, Array) else read_only(x) for x in values]
 
 
 def keep_leaves(x: Nested, stack: ChainStack, own: Sequence[Value] = ()) -> Nested:
-    """x with copies of the arrays in it, but of those in `own`, and of read-only views of them, which nobody writes."""
+    """x with copies of its arrays, except those in `own` and read-only views of them, which nobody writes."""
     if x is None:
         return x
     tree = flatten(x)
@@ -280,9 +281,9 @@ def pull_back(
     places: Places | None = None,
     same_as: Callable[[Nested], None] | None = None,
 ) -> tuple[Nested, ...]:
-    """The cotangents of all arguments of f, zero for constants, by recording f now; `same_as` is given its value.
+    """The cotangents of all arguments of f, zero for constants, by recording f now; `same_as` receives its value.
 
-    `places` are the leaves to differentiate; without them all that are no options.
+    `places` are the leaves to differentiate; by default all leaves that are not options.
     """
     of_leaves, trees, places = _of_leaves(f, args, places)
     value, pullback = vjp(of_leaves, *(trees[n].leaves[k] for n, k in places), engine=engine)
@@ -304,8 +305,8 @@ def push_forward(f: Function, args: Sequence[Nested], tangents: Sequence[Nested]
 def _of_leaves(
     f: Function, args: Sequence[Nested], places: Places | None
 ) -> tuple[Function, list[Tree], Places]:
-    """f as a function of the leaves at `places`, the trees of its arguments, and the places, if none are given of all
-    leaves that are no options.
+    """f as a function of the leaves at `places`, the trees of its arguments, and the places (by default those of all
+    leaves that are not options).
     """
     trees = [flatten(x) for x in args]
     if places is None:
@@ -321,5 +322,5 @@ def _of_leaves(
 
 
 def is_option(x: Nested) -> bool:
-    """Whether a leaf is no real number or array of them: an int counts steps, a string names a method."""
+    """Whether a leaf is neither a real number nor an array of them: an int counts steps, a string names a method."""
     return not (numbers_in(x) or isinstance(x, (float, np.floating)) or (is_array(x) and x.dtype.kind == "f"))

@@ -1,4 +1,4 @@
-"""Where derivatives may be other than zero: from a recording of the function, or from a program that notes it."""
+"""Sparsity patterns: from a recording of the function, or from a compiled program that notes dependencies."""
 
 import functools
 import warnings
@@ -34,25 +34,25 @@ def sparsity(
     f: Function, *example: Nested, of: str = JACOBIAN, argnums: int | tuple[int, ...] = 0, branches: str = "taken",
     **kwargs: Nested,
 ) -> Any:  # fmt: skip
-    """Where the Jacobian, or the Hessian, of a function may be other than zero, as a CSR array of booleans.
+    """The sparsity pattern of the Jacobian or the Hessian of a function, as a CSR array of booleans.
 
     Rows are the numbers of the result (for a Hessian those of the arguments), columns those of the arguments, in the
-    order of their trees and, within arrays, C order. f is run once at the example, and the pattern is that of what it
-    did: a branch that was not taken, or an index that depends on values, may have another one. It has every element
-    that can be other than zero by what was computed, and may have elements that are zero: where terms cancel, and
-    where a rule of arrays does not tell its elements apart, as a linear system does not.
+    order of their trees and, within arrays, C order. f runs once at the example, and the pattern covers the operations
+    that it performed; another branch, or an index that depends on values, may have another pattern. It contains every
+    element that these operations can make nonzero. It may contain elements that are zero, because terms cancel or
+    because an array rule does not distinguish its elements, such as that of a linear system.
 
-    branches="all" has what any branch may add: both sides of a condition that depends on the arguments, any element for
-    an index that does, and for a loop whose end does, all that it reads. Conditions, indices and loops that do not
-    depend on the arguments that are differentiated are as they are at the example. f is read as Numba's functions are,
-    also where it is none.
+    branches="all" includes what any branch may add: both sides of a condition that depends on the arguments, all
+    elements if an index depends on them, and everything that a loop reads if its end depends on them. Conditions,
+    indices and loops that do not depend on the differentiated arguments are as at the example. contad reads the source
+    of f as that of a Numba function, even if f is not one.
 
-    Raises:  UnsupportedError where f has rules that run as they like (custom_vjp, reverse_pass_callback), and for
-             branches="all" where its source is not one that the engine `generated` reads, or arrays are chosen or made
-             as the arguments decide.
+    Raises:  UnsupportedError if f has rules that run arbitrary code (custom_vjp, reverse_pass_callback). With
+             branches="all" also if the engine `generated` cannot read its source, or if the arguments decide which
+             arrays are used or how large they are.
     Cost:    one evaluation of f on variables, and time in proportion to its operations and the elements of the pattern.
-             A Numba function runs compiled, as a program that notes what depends on what, of 24 bytes an operation;
-             where that is not generated a Python copy of it runs, and a warning says so.
+             A Numba function runs as a compiled program that notes dependencies, with 24 bytes for each operation; if
+             that cannot be generated, a Python copy runs, and a warning says so.
     Ref:     Walther (2008), ACM Transactions on Mathematical Software 34(1); Griewank & Walther (2008), chapter 7.
 
     >>> sparsity(lambda x: x[1:] * x[:-1], np.ones(4)).toarray().astype(int)
@@ -82,7 +82,7 @@ def sparsity(
 def find_pattern(
     function: UserFunction, what: str, of: str, argnums: Sequence[int], args: tuple[Nested, ...], kwargs: Options
 ) -> Any:
-    """The pattern of a function at a point; a Numba function runs compiled where a program is generated for it."""
+    """The pattern of a function at a point; a Numba function runs compiled if a program can be generated for it."""
     why = ""
     if function.dispatcher is not None:
         require_plain(what, argnums, args)
@@ -101,13 +101,13 @@ def find_pattern(
     if why and not function.memo.setdefault("told of a copied pattern", False):
         function.memo["told of a copied pattern"] = True
         warnings.warn(
-            f"{why}; a Python copy of it tells what depends on what, at Python's speed", stacklevel=level_of_user()
+            f"{why}; a Python copy of it finds the dependencies, at Python's speed", stacklevel=level_of_user()
         )
     return found
 
 
 def _compilable(function: UserFunction) -> UserFunction:
-    """The function, or the Numba function that it would be."""
+    """The function, or the Numba function that numba.njit would make of it."""
     if function.dispatcher is not None:
         return function
     import numba
@@ -139,13 +139,13 @@ def _pattern_of(noted: "NotedGraph", of: str) -> Any:
 
 
 def require_plain(what: str, argnums: Sequence[int], args: tuple[Nested, ...]) -> None:
-    """UnsupportedError where numbers of a derivative outside are among the arguments."""
+    """Raise UnsupportedError if numbers of an outer derivative are among the arguments."""
     if THREAD.watch is not None or not all(is_plain(x) for t in real_trees(what, argnums, args) for x in t.leaves):
         raise UnsupportedError(f"{what}: patterns are those of plain numbers; call it outside other derivatives")
 
 
 class RecordedDerivative:
-    """A function recorded at a point, with products from its records."""
+    """A function recorded at a point; its records give the products."""
 
     def __init__(
         self, function: UserFunction, what: str, of: str, argnums: Sequence[int], args: tuple[Nested, ...],
@@ -169,8 +169,8 @@ class RecordedDerivative:
             s.release()
             raise UnsupportedError(
                 f"{what}: f has a kink at these arguments (abs of 0, a maximum of a tie), or derivatives that run "
-                "as they like (custom_vjp, checkpoint, reverse_pass_callback), and these do not tell what depends on "
-                "what; give the pattern, pattern=..., which contad.sparsity finds where f has no kink"
+                "arbitrary code (custom_vjp, checkpoint, reverse_pass_callback), so the dependencies are unknown; pass "
+                "pattern=..., which contad.sparsity finds at points without a kink"
             ) from None
 
     def __enter__(self) -> "RecordedDerivative":
@@ -180,7 +180,7 @@ class RecordedDerivative:
         self.stack.release()
 
     def key(self) -> tuple[int, ...]:
-        """What stands for all that the pattern is made of, in this process."""
+        """A key for everything that determines the pattern, in this process."""
         d = self.records.dependencies
         return len(self.inputs), *(hash(a.tobytes()) for a in (*d.linked, *d.bends, d.nodes[self.outputs]))
 
@@ -210,7 +210,7 @@ class RecordedDerivative:
 
 
 def in_blocks(product: Function, rows: np.ndarray, most: int) -> np.ndarray:
-    """The products with rows, so many of them at a time."""
+    """The products with rows, at most `most` rows at a time."""
     blocks = [product(rows[k : k + most]) for k in range(0, len(rows), most)]
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 

@@ -1,4 +1,4 @@
-"""Loops as a function: a state carried from step to step, results stacked, and checkpoints between pieces of it."""
+"""Loops as a function: a state carried from step to step, stacked results, and checkpointed pieces."""
 
 import itertools
 from typing import Any
@@ -16,26 +16,26 @@ def scan(
     step: Function, state: Nested, xs: Nested = None, *, length: int | None = None, reverse: bool = False,
     pieces: int = 1,
 ) -> tuple[Nested, Nested]:  # fmt: skip
-    """The state after all steps, and what they give, stacked.
+    """The state after all steps, and the stacked results of the steps.
 
         state, y_k = step(state, x_k)     k = 0, ..., n - 1
 
-    A plain loop, which differentiates as loops do, at every order and on every engine; a step may branch as it likes.
-    With `pieces`, reverse mode keeps what is between so many pieces of the loop, and evaluates each again when the
-    sweep comes to it; about sqrt(n) pieces take the least memory. Inside `@njit`, write the loop.
+    A plain loop, which can be differentiated at every order and on every engine; steps may branch freely. With
+    `pieces`, the loop is divided into that many pieces. Reverse mode stores only the states between them, and evaluates
+    a piece again when the sweep reaches it; about sqrt(n) pieces take the least memory. Inside `@njit`, write the loop.
 
     Args:    step    step(state, x) -> (state, y); y may be None.
-             state   a number, an array or a tree of them, whose structure the steps keep.
-             xs      an array, or a tree of arrays, of which x_k is the k-th row; None, where `length` is given.
-             length  n, of which the rows must be as many.
-             reverse whether to begin with the last row; y_k stays at place k.
-             pieces  how many pieces of the loop are checkpoints; with several, what carries a derivative in a step must
-                     come from state or x.
-    Returns: (state, ys), ys with the structure of y and an axis of length n first; None where n is 0.
-    Raises:  ValueError where lengths differ or are not given, or a step changes the structure or shapes of the state or
-             of y; TypeError where a step gives no pair; RuleError where pieces capture variables.
-    Cost:    that of the steps; with pieces, one more evaluation of each in reverse mode, and the memory of a state for
-             each and of one piece.
+             state   a number, an array or a tree of them; steps must keep its structure.
+             xs      an array, or a tree of arrays, of which x_k is the k-th row; None if `length` is given.
+             length  n, the number of steps; xs must have as many rows.
+             reverse whether to begin with the last row; y_k stays at position k.
+             pieces  the number of checkpointed pieces; if there are several, everything in a step that carries a
+                     derivative must come from state or x.
+    Returns: (state, ys), where ys has the structure of y and a first axis of length n; None if n is 0.
+    Raises:  ValueError if lengths differ or are missing, or if a step changes the structure or shapes of the state or
+             of y; TypeError if a step does not return a pair; RuleError if pieces capture variables.
+    Cost:    that of the steps; with pieces, one more evaluation of each in reverse mode, and memory for one piece and
+             for a state between each two.
     Ref:     Griewank & Walther (2008), chapter 12.
 
     >>> from contad import grad, scan
@@ -73,7 +73,7 @@ class _Steps:
         self.step, self.reverse = step, reverse
 
     def run_piece_of_scan(self, state: Nested, xs: Nested, n: int) -> tuple[Nested, Nested]:
-        """The state after n steps over the rows of xs, and what they give, stacked."""
+        """The state after n steps over the rows of xs, and the stacked results of the steps."""
         structure_of_state: Any = _structure(state)
         structure_of_y: Any = None
         found: list[Nested] = []
@@ -88,7 +88,7 @@ class _Steps:
                 structure_of_y = _structure(y)
             elif _structure(y) != structure_of_y:
                 raise ValueError(f"scan: step {k} changes the structure of y, which was {structure_of_y}")
-            of_state = leaves_of(state)  # which the next step may write into
+            of_state = leaves_of(state)  # the next step may write into them
             found.append(map_leaves(lambda leaf, own=of_state: _copy(leaf) if any(leaf is x for x in own) else leaf, y))
         if self.reverse:
             found.reverse()
@@ -101,7 +101,7 @@ def _count(leaves: list[Nested], length: int | None) -> int:
         if not getattr(leaf, "shape", ()):
             raise ValueError(
                 "scan: expected xs to be an array, or a tree of arrays, with an axis of steps, but a leaf is a number; "
-                "make a list of numbers an array"
+                "convert a list of numbers to an array"
             )
     if length is not None and length < 0:
         raise ValueError(f"scan: expected length to be 0 or more, but got {length}")
@@ -113,12 +113,12 @@ def _count(leaves: list[Nested], length: int | None) -> int:
 
 
 def _copy(leaf: Nested) -> Nested:
-    """A copy of an array; anything else as it is."""
+    """A copy of an array; anything else unchanged."""
     return leaf.copy() if getattr(leaf, "shape", ()) else leaf
 
 
 def _structure(x: Nested) -> Any:
-    """How a tree is nested, and the shapes of its leaves."""
+    """The structure of a tree, and the shapes of its leaves."""
     tree = flatten(x)
     shapes = [getattr(leaf, "shape", ()) for leaf in tree.leaves]
     return shapes if len(tree.leaves) == 1 and tree.leaves[0] is x else (tree.spec, shapes)

@@ -1,4 +1,4 @@
-"""Sparse Jacobians and Hessians: the pattern from a recording, the values from as many passes as it has colours."""
+"""Sparse Jacobians and Hessians: the pattern from a recording, the values from one pass for each colour."""
 
 import contextlib
 import functools
@@ -25,8 +25,8 @@ from contad.variables.stack import attempt
 from contad.variables.trees import flatten
 
 _KEPT = 8  # patterns of one function
-_NOISE = 1e-13  # of a probe: what rounding adds to the product of a row, relative to the sizes of its terms
-_SUSPECTS = 8  # rows that a probe finds wrong and that are looked at: rounding may be larger than that in some
+_NOISE = 1e-13  # rounding error in a probe's product with a row, relative to the sizes of its terms
+_SUSPECTS = 8  # how many rows with differences to examine: rounding may be larger than that in some
 
 
 def sparse_jacobian(
@@ -35,16 +35,16 @@ def sparse_jacobian(
 ) -> "SparseDerivative":  # fmt: skip
     """The Jacobian of a function as a SciPy CSR array, from a few passes: sparse_jacobian(f)(*args).
 
-    Rows are the numbers of the result, columns those of the arguments, in the order of their trees. Columns that have
-    no row in common are added up and found by one pass of forward mode, rows likewise by one of reverse mode: a
-    tridiagonal Jacobian of any size takes 3. The pattern comes from a recording (`sparsity`), or is given. `passes`
-    tells how many there were at the last call; `structure(*args)` gives (rows, columns) and `values(*args)` the values
-    in that order.
+    Rows are the numbers of the result, columns those of the arguments, in the order of their trees. Columns that share
+    no row are added up and computed in one pass of forward mode, and rows likewise in one pass of reverse mode: a
+    tridiagonal Jacobian of any size takes 3. The pattern comes from a recording (`sparsity`), or from the caller.
+    `passes` is the number of passes in the last call; `structure(*args)` returns (rows, columns) and `values(*args)`
+    the values in that order.
 
-    A plain function is recorded at every call, and its pattern is that of the call. Of a Numba function the pattern is
-    found once for all calls of one shape, and every call holds the matrix against one more product, with a random
-    vector; where it misses an element, the pattern is found again and joined to it. check=False leaves that out. With
-    check=True it is done for a pattern that is given as well, and an element that it misses is a ValueMismatchError.
+    A plain function is recorded at every call, so its pattern is that of the call. For a Numba function the pattern is
+    found once for all calls with the same shapes, and every call compares the matrix with one more product, with a
+    random vector. If an element is missing, the pattern is found again and joined to the old one. check=False skips
+    this. check=True does it for a given pattern as well, and a missing element raises a ValueMismatchError.
 
     Cost:    `passes` products with the Jacobian or its transpose, several of them in one block; the colouring once for
              each pattern.
@@ -66,10 +66,10 @@ def sparse_hessian(
 ) -> "SparseDerivative":  # fmt: skip
     """The Hessian of a function that returns one number as a SciPy CSR array: sparse_hessian(f)(*args).
 
-    As `sparse_jacobian`, with products of the Hessian, forward over reverse, and a colouring that uses its symmetry:
-    that of a chain takes 3 at most. `structure(*args, triangle="lower")` has the elements that Ipopt asks for.
+    Like `sparse_jacobian`, with Hessian-vector products, forward over reverse, and a colouring that uses symmetry: a
+    tridiagonal Hessian takes at most 3. `structure(*args, triangle="lower")` returns the elements that Ipopt needs.
 
-    Cost:    `passes` products of the Hessian with a vector, several of them in one block.
+    Cost:    `passes` Hessian-vector products, several of them in one block.
     Ref:     Coleman & Moré (1984), Mathematical Programming 28; Gebremedhin, Tarafdar, Manne & Pothen (2007), SIAM
              Journal on Scientific Computing 29(3), 1042-1072.
 
@@ -85,11 +85,11 @@ def sparse_hessian(
 
 
 class OtherHeight(Exception):
-    """A pattern that was found for arguments of these shapes has another number of rows."""
+    """A pattern found for arguments of these shapes has another number of rows."""
 
 
 class SparseDerivative(Transformed):
-    """What `sparse_jacobian` and `sparse_hessian` return: a function with the arguments of f."""
+    """The result of `sparse_jacobian` and `sparse_hessian`: a function with the arguments of f."""
 
     def __init__(
         self, transform: Function, f: Function, argnums: int | tuple[int, ...], *, pattern: Any, check: bool | None,
@@ -104,7 +104,7 @@ class SparseDerivative(Transformed):
         self.check = check
         self.engine = engine
         self.function.takes_compiled(engine)  # refuses an unknown one
-        self.found: OrderedDict[Any, Compression] = OrderedDict()  # by what the pattern was found from
+        self.found: OrderedDict[Any, Compression] = OrderedDict()  # keyed by what determines the pattern
         self.passes: int | None = None
         self.rows: dict[str, Function] = {}  # compiled products, by kind
 
@@ -116,7 +116,7 @@ class SparseDerivative(Transformed):
 
     # ---- for solvers that keep the structure -------------------------------------------------------------------------
     def structure(self, *args: Nested, triangle: str | None = None, **kwargs: Nested) -> tuple[np.ndarray, np.ndarray]:
-        """(rows, columns) of the elements in the order of `values`, for triangle="lower" those up to the diagonal."""
+        """(rows, columns) of the elements in the order of `values`; with triangle="lower" those up to the diagonal."""
         rows, columns, _ = select_places(self.what, self._evaluate(*args, **kwargs)[1].pattern, triangle)
         return rows, columns
 
@@ -128,7 +128,7 @@ class SparseDerivative(Transformed):
 
     @functools.cached_property
     def hessian_product(self) -> Function:
-        """The product of the Hessian with a vector, which of a Numba function is compiled once."""
+        """The Hessian-vector product, compiled once for a Numba function."""
         return hvp(self.function.f, self.argnums, engine=self.engine)
 
     def compiled_rows(self, kind: str) -> Function:
@@ -160,7 +160,7 @@ class SparseDerivative(Transformed):
     def _evaluate_at(
         self, args: tuple[Nested, ...], kwargs: Options, recording: RecordedDerivative | None
     ) -> tuple[Any, Compression]:
-        """The matrix by the products of a recording, if there is one, or by those of the transforms."""
+        """The matrix from products by a recording, if there is one, or by the transforms."""
         products = recording or Products(self, args, kwargs)
         check = self.check
         if self.given is not None:
@@ -176,7 +176,7 @@ class SparseDerivative(Transformed):
         check = check is not False
         try:
             matrix, exact = self._matrix(compression, products, check)
-        except OtherHeight:  # the inputs decide how many numbers there are
+        except OtherHeight:  # the number of outputs depends on the inputs
             compression = self._keep(key, self._find_pattern(args, kwargs))
             matrix, exact = self._matrix(compression, products, check)
         if not check:
@@ -190,7 +190,7 @@ class SparseDerivative(Transformed):
             row, column, element = missed
             raise ValueMismatchError(
                 f"{self.what}: the pattern misses element ({row}, {column}), where the derivative is {element:.6g}; "
-                "leave pattern= out, or make it of contad.sparsity at more points"
+                "leave pattern= out, or add up those of contad.sparsity at more points"
             )
         return matrix, compression
 
@@ -201,7 +201,7 @@ class SparseDerivative(Transformed):
         return find_pattern(self.function, self.what, self.of, self.argnums, args, kwargs)
 
     def _matrix(self, compression: Compression, products: Any, check: bool) -> tuple[Any, np.ndarray]:
-        """The matrix; and for a check the product with a random vector, which is one more row of the same block."""
+        """The matrix, and for a check the product with a random vector, as one more row of the same block."""
         self.passes = compression.passes
         exact = np.zeros((0, 0))
 
@@ -215,12 +215,12 @@ class SparseDerivative(Transformed):
             try:
                 found: np.ndarray = products.pull(rows)
                 return found
-            except ValueError:  # cotangents of another result
+            except ValueError:  # the result has another number of outputs
                 if isinstance(products, Products):
                     self._require_height(compression, products.count_outputs())
                 raise
 
-        if compression.passes == 0 and self.of == JACOBIAN and isinstance(products, Products):  # nothing else tells
+        if compression.passes == 0 and self.of == JACOBIAN and isinstance(products, Products):  # none has run
             self._require_height(compression, products.count_outputs())
         matrix = compression.matrix(push, pull)
         if check and not len(exact):
@@ -250,7 +250,7 @@ class SparseDerivative(Transformed):
             self.found.popitem(last=False)
         return made
 
-    # ---- patterns that are given, or were found elsewhere ------------------------------------------------------------
+    # ---- patterns from the caller, or found elsewhere ----------------------------------------------------------------
     def _compress_given(self, args: tuple[Nested, ...]) -> Compression:
         n = sum(size_of(x) for tree in real_trees(self.what, self.argnums, args) for x in tree.leaves)
         compression = self._recall("given") or self._keep("given", self.given)
@@ -260,7 +260,7 @@ class SparseDerivative(Transformed):
         return compression
 
     def _find_missed(self, matrix: Any, products: Any, found: np.ndarray) -> tuple[int, int, float] | None:
-        """(row, column, derivative) of an element that the matrix lacks, by the product with the probe."""
+        """(row, column, derivative) of an element that the matrix misses, by the product with the probe."""
         from contad.patterns.compression import find_wrong_rows
 
         v = draw_probe(matrix.shape[1])
@@ -280,7 +280,7 @@ class SparseDerivative(Transformed):
 
 
 def select_places(what: str, pattern: Any, triangle: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(rows, columns) of the elements of a pattern, or of those of a triangle, and which of all elements they are."""
+    """(rows, columns) of the elements of a pattern or of one triangle of it, and their positions among all elements."""
     if triangle not in (None, "lower", "upper"):
         fail(what, "triangle", "be 'lower', 'upper' or None", repr(triangle))
     places = pattern.tocoo()
@@ -308,7 +308,7 @@ def _given_pattern(function: str, pattern: Any, of: str) -> Any:
 
 
 def _shapes(args: Sequence[Nested], argnums: Sequence[int]) -> tuple[Any, ...]:
-    """What a pattern of a Numba function is found for: shapes of arrays, and the values of counts."""
+    """The key of a Numba function's pattern: shapes of arrays, and the values of counts."""
     found: list[Any] = []
     for k, arg in enumerate(args):
         tree = flatten(arg)

@@ -23,7 +23,7 @@ def solve(made, b, transposed):
 
 
 def diagonals(n, dominance):
-    ab = DRAW.standard_normal((3, n))
+    ab = np.random.default_rng(n).standard_normal((3, n))  # each size needs an exchange of rows
     ab[1] = dominance + 0.1 * ab[1] if dominance else 0.2 * ab[1]
     return ab
 

@@ -36,7 +36,7 @@ def draw_arguments(name, seed):
         kept[0] = False
         of_inputs = np.r_[-1, np.arange(9), np.full(n - 10, -1)]
         return starts, parents, *{"find_sets": (of_inputs, kept), "mark_shared": (marked, kept)}.get(name, (marked,))
-    matrix = sparse.random_array((n, n), density=(0.04, 0.9)[seed], rng=draw, format="csr")
+    matrix = sparse.csr_array(draw.random((n, n)) * (draw.random((n, n)) < (0.04, 0.9)[seed]))
     if name == "find_wrong_rows":
         v, noise = draw.normal(size=n), 1e-9
         exact = matrix @ v

@@ -141,9 +141,9 @@ def test_complex_partials_of_a_scalar_rule(body, name, engine):
 
         doubled_number.partials(body)
         for f, x in ((doubled_number, 1.0), (lambda x: np.sum(doubled_number(x)), X)):
-            with pytest.raises(RuleError, match=f"{name} is no real number"):
+            with pytest.raises(RuleError, match=f"{name} is not a real number"):
                 grad(f, engine=engine)(x)
-            with pytest.raises(RuleError, match=f"{name} is no real number"):
+            with pytest.raises(RuleError, match=f"{name} is not a real number"):
                 derivative(f)(1.0)
 
 

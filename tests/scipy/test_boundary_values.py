@@ -99,7 +99,7 @@ def test_what_is_refused():
     ends = lambda ya, yb: np.stack([ya[0], yb[0]])  # noqa: E731
     bratu = lambda k: lambda x, y: np.stack([y[1], -k * np.exp(y[0])])  # noqa: E731
     beyond = lambda k: solve_bvp(bratu(k), ends, MESH, np.zeros((2, 21))).sol(0.5)[0]  # noqa: E731
-    with pytest.raises(RuntimeError, match="solve_bvp: no root was found, so that there is no derivative of one: "):
+    with pytest.raises(RuntimeError, match="solve_bvp: no root was found, so there is no derivative: "):
         contad.grad(beyond)(9.0)
     once = lambda ya, yb: np.stack([ya[0], 2.0 * ya[0]])  # noqa: E731
     growth = lambda k: lambda x, y: np.stack([y[1], k * y[0]])  # noqa: E731

@@ -190,7 +190,7 @@ def test_slopes_at_0(name, args, slopes):
 def test_what_there_is_not_is_refused_by_name():
     with pytest.raises(AttributeError, match="wofz has no derivative in contad; there are agm, "):
         _ = special.wofz
-    with pytest.raises(AttributeError, match="nothing is no function of scipy.special"):
+    with pytest.raises(AttributeError, match="nothing is not a function of scipy.special"):
         _ = special.nothing
     for call, message in [
         (lambda x: special.logsumexp(x, return_sign=True), "return_sign=True"),

@@ -78,5 +78,5 @@ def test_a_tree_of_parameters_is_refused_by_name():
     def f(u):
         return tree.constrain(u)
 
-    with pytest.raises((TypingError, UnsupportedError), match="Parameters: a tree has no place inside njit"):
+    with pytest.raises((TypingError, UnsupportedError), match="Parameters: a tree is not supported inside njit"):
         f(np.zeros(1))

@@ -339,7 +339,7 @@ def test_a_rule_that_uses_a_variable_that_is_no_argument_is_named(place, engine)
         value = x if place == "value" else 1.0
         return with_vjp(lambda y: (y * value, saved), lambda s, d: (d * x if place == "cotangent" else d,))(y)
 
-    with pytest.raises(RuleError, match="is no argument of it, and whose derivative would be lost; pass it as an arg"):
+    with pytest.raises(RuleError, match="is not one of its arguments, so its derivative would be lost; pass it"):
         grad(f, (0, 1), engine=engine)(2.0, 3.0)
 
 
@@ -413,12 +413,12 @@ def test_a_rule_that_writes_into_what_it_is_given_is_told_so_or_writes_into_a_co
     try:
         assert _is_right(WRITES[what], way)
     except ContadError as error:
-        assert re.search(r"x = x.copy\(\) in it first|no forward mode|a = a \+ x", str(error)), error  # noqa: PT017
+        assert re.search(r"x = x.copy\(\) first|no forward mode|a = a \+ x", str(error)), error  # noqa: PT017
 
 
 @pytest.mark.parametrize("what", [what for what in WRITES if "rule" not in what])
 def test_a_backward_rule_is_told_so_by_its_name(what):
-    with pytest.raises(UnsupportedError, match=r": its rule assigns|: it assigns.*write x = x.copy\(\) in it first"):
+    with pytest.raises(UnsupportedError, match=r": its rule assigns|: it assigns.*write x = x.copy\(\) first"):
         grad(lambda x: np.sum(WRITES[what](x)))(X)
 
 
@@ -462,7 +462,7 @@ def test_a_pullback_through_an_operation_is_differentiated(piece):
 def test_an_operation_that_writes_into_its_argument_is_told_so(write, transform):
     scope = {"np": np}
     exec(f"def writes(v):\n    {write}\n    return np.sum(v * v)", scope)
-    with pytest.raises(UnsupportedError, match=r"checkpoint: writes: it assigns .* write x = x.copy\(\) in it first"):
+    with pytest.raises(UnsupportedError, match=r"checkpoint: writes: it assigns .* write x = x.copy\(\) first"):
         transform(contad.checkpoint(scope["writes"]))(np.array([0.7, 0.3]))
 
 

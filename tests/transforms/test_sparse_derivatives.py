@@ -266,7 +266,7 @@ def test_rules_that_run_as_they_like_are_refused_with_what_to_do():
         return x * x
 
     square.defvjp(lambda x: (x * x, x), lambda x, z_bar: (2.0 * x * z_bar,))
-    with pytest.raises(UnsupportedError, match=r"sparse_jacobian: .*give the pattern, pattern="):
+    with pytest.raises(UnsupportedError, match=r"sparse_jacobian: .*pass pattern="):
         sparse_jacobian(lambda x: square(x))(np.ones(3))
     found = sparse_jacobian(lambda x: square(x), pattern=np.eye(3))(np.arange(3.0))
     np.testing.assert_array_equal(found.toarray(), np.diag(2.0 * np.arange(3.0)))
@@ -276,7 +276,7 @@ def test_kinks_are_refused_with_what_to_do():
     def ramps(x):
         return np.maximum(x, 0.0) * x[::-1]
 
-    with pytest.raises(UnsupportedError, match=r"f has a kink .*contad\.sparsity finds where f has no kink"):
+    with pytest.raises(UnsupportedError, match=r"f has a kink .*contad\.sparsity finds at points without a kink"):
         sparse_jacobian(ramps)(np.zeros(2))
     x = np.array([0.0, 3.0])
     found = sparse_jacobian(ramps, pattern=contad.sparsity(ramps, x + 1.0))(x)
@@ -398,7 +398,7 @@ def test_all_branches_have_what_any_point_has():
 
 
 def test_a_numba_function_that_no_program_notes_runs_as_a_copy_with_a_warning():
-    with pytest.warns(UserWarning, match="popped: .*; a Python copy of it tells what depends on what, at Python's"):
+    with pytest.warns(UserWarning, match="popped: .*; a Python copy of it finds the dependencies, at Python's"):
         np.testing.assert_array_equal(sparsity(popped, np.ones(3)).toarray(), [[True, True, False]])
     with warnings.catch_warnings():  # once
         warnings.simplefilter("error")

@@ -26,15 +26,15 @@ def number(request):
         yield {"variable": x, "dual": dual, "dual of variable": outer}[request.param]
 
 
-IN_GENERAL = r"use contad\.exp or np\.exp for math\.exp"
+IN_GENERAL = r"use np\.exp for math\.exp"
 
 
 @pytest.mark.parametrize(
     ("lose", "fix"),
     [
         (float, IN_GENERAL),
-        (math.exp, r"use contad\.exp or np\.exp, or give it"),
-        (math.sqrt, r"use contad\.sqrt or np\.sqrt, or give it"),
+        (math.exp, r"use np\.exp, or give it"),
+        (math.sqrt, r"use np\.sqrt, or give it"),
         (lambda v: np.zeros(2).__setitem__(0, v), IN_GENERAL),
         (lambda v: np.array([v], dtype=float), IN_GENERAL),
     ],

@@ -1,6 +1,6 @@
-"""`scipy.integrate` for functions that contad differentiates: integrals, also of samples, and differential equations.
+"""`scipy.integrate` with derivatives: integrals, also of samples, and differential equations.
 
-`dopri5` and `sdirk4` are Numba functions of Numba functions, which SciPy does not have.
+`dopri5` and `sdirk4`, which SciPy does not have, are Numba functions that take Numba functions.
 """
 
 import sys
@@ -19,7 +19,7 @@ __all__ += ["solve_bvp", "solve_ivp", "tanhsinh", "trapezoid"]
 
 
 def __getattr__(name: str) -> Any:
-    """The compiled solvers are imported, and Numba with them, when they are first used."""
+    """Import the compiled solvers, and Numba with them, on first use."""
     if name in ("dopri5", "sdirk4"):
         import contad.scipy.integrate.compiled_solvers as solvers
 

@@ -1,4 +1,4 @@
-"""Integrals of one variable by SciPy, differentiable in their limits, arguments and what the integrand captures."""
+"""Integrals of one variable by SciPy, differentiable in their limits, arguments and captured values."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,20 +24,20 @@ def quad(
     func: Any, a: Real, b: Real, args: Sequence[Nested] = (), *, epsabs: float = 1.49e-8, epsrel: float = 1.49e-8,
     limit: int = 50, points: Sequence[float] | None = None, **options: Option,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """scipy.integrate.quad of func(x, *args) from a to b, whose value differentiates in a, b, args and captured values.
+    """scipy.integrate.quad of func(x, *args) from a to b, differentiable in a, b, args and captured values.
 
         z = integral of f,     z_dot = f(b) b_dot - f(a) a_dot + integral of f_p p_dot
 
-    (value, error estimate), as SciPy gives them. The derivatives in all parameters are one integral of a vector, by
-    scipy.integrate.quad_vec to the same tolerances, and those of higher order are integrals of higher derivatives. The
-    limits may be infinite; an infinite one has the derivative 0.
+    The result is (value, error estimate), like SciPy's. The derivatives in all parameters are one integral of a vector,
+    by scipy.integrate.quad_vec to the same tolerances; those of higher order are integrals of higher derivatives.
+    Limits may be infinite; an infinite limit has the derivative 0.
 
     Shapes:  a, b numbers, func(x, *args) a number -> a number.
-    Domain:  every a and b; an f whose integral exists, and that of its derivatives where these are wanted.
-    Raises:  ValueError where a limit is nan; RuntimeError where the integral of a derivative does not converge;
+    Domain:  every a and b; a func whose integral exists, and for derivatives also the integrals of its derivatives.
+    Raises:  ValueError if a limit is nan; RuntimeError if the integral of a derivative does not converge;
              UnsupportedError on variables for `weight`, `complex_func` and `full_output`; RuleError for a variable that
              func captures in an unusual place.
-    Cost:    SciPy's; a gradient is one more integration, of gradients of func.
+    Cost:    SciPy's; a gradient takes one more integration, of gradients of func.
     Ref:     scipy.integrate.quad.
 
     >>> import contad
@@ -50,7 +50,7 @@ def quad(
     """
     args = args if isinstance(args, tuple) else (args,)
     settings: dict[str, Any] = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
-    if not callable(func):  # of C code
+    if not callable(func):  # C code
         return tuple(scipy.integrate.quad(func, a, b, args, **settings, **options))
     frozen = freeze(func, "quad")
     if not frozen.captured and not holds_number((a, b, points, args)):
@@ -75,16 +75,16 @@ def quad_vec(
     f: Function, a: Real, b: Real, epsabs: float = 1e-200, epsrel: float = 1e-8, *, limit: int = 10000,
     points: Sequence[float] | None = None, args: Sequence[Nested] = (), **options: Option,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """scipy.integrate.quad_vec of an array f(x, *args), whose value differentiates as that of `quad`.
+    """scipy.integrate.quad_vec of an array f(x, *args), differentiable like `quad`.
 
         z = integral of f,     z_dot = f(b) b_dot - f(a) a_dot + integral of f_p p_dot
 
-    Options beside the named ones are SciPy's, on plain numbers only; the norm of the error is the largest element.
+    Other options are SciPy's, on plain numbers only; the error is measured by its largest element.
 
     Shapes:  a, b numbers, f(x, *args) an array -> an array of that shape, and a number.
-    Domain:  as of `quad`.
-    Raises:  as `quad`.
-    Cost:    as `quad`.
+    Domain:  that of `quad`.
+    Raises:  like `quad`.
+    Cost:    that of `quad`.
     Ref:     scipy.integrate.quad_vec.
 
     >>> import contad
@@ -127,7 +127,7 @@ def _rule(
 
 
 def _plain(what: str, f: Function) -> Function:
-    """f, which is to give no variables."""
+    """f, checked not to return variables."""
 
     def of_floats(x: float, *args: Nested) -> Any:
         y = f(x, *args)

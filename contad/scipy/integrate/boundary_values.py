@@ -1,4 +1,4 @@
-"""Boundary value problems whose solutions differentiate, by the collocation equations that SciPy has solved."""
+"""Boundary value problems with differentiable solutions, by the collocation equations that SciPy solves."""
 
 import copy
 from collections.abc import Sequence
@@ -25,19 +25,19 @@ def solve_bvp(
     fun: Function, bc: Function, x: ArrayValue, y: ArrayValue, p: ArrayValue | None = None, *,
     args: Sequence[Nested] = (), **options: Option,
 ) -> Any:  # fmt: skip
-    """scipy.integrate.solve_bvp, whose `y`, `p` and `sol` differentiate in args and in what fun and bc capture.
+    """scipy.integrate.solve_bvp, with `y`, `p` and `sol` differentiable in args and in values captured by fun and bc.
 
         y' = fun(x, y, p, *args),     bc(y(a), y(b), p, *args) = 0
 
     SciPy finds the mesh and the solution of its collocation equations (Lobatto IIIA, of order 4) on plain numbers.
-    Where something is a variable, the derivative is that of these equations on the mesh it has found, by the implicit
-    function theorem, at every order; its error is that of the solution. `p` are unknown parameters, left out of the
-    calls where there are none. Initial guesses x, y, p, the mesh and what else SciPy returns carry no derivative.
+    The derivative is that of these equations on SciPy's mesh, by the implicit function theorem, at every order; its
+    error is that of the solution. `p` are unknown parameters, omitted from the calls if there are none. Initial guesses
+    x, y, p, the mesh and SciPy's other results carry no derivative.
 
-    Shapes:  x (m,), y (n, m), p (k,); fun(x, y) (n, m), bc (n + k,), as SciPy has it -> `y` (n, mesh), `p` (k,).
-    Domain:  equations with a solution near the guess, where their Jacobian is not singular; x that increases.
-    Raises:  what SciPy raises; where a derivative is wanted RuntimeError where it does not converge,
-             SingularPointError where the equations are singular there.
+    Shapes:  x (m,), y (n, m), p (k,); fun(x, y) (n, m), bc (n + k,), as in SciPy -> `y` (n, mesh), `p` (k,).
+    Domain:  equations with a solution near the guess where their Jacobian is nonsingular; increasing x.
+    Raises:  SciPy's errors; if a derivative is taken, RuntimeError if SciPy does not converge, and SingularPointError
+             if the equations are singular at the solution.
     Cost:    SciPy's; a derivative takes a sparse Jacobian of the equations, its sparse factors, and fun on variables on
              the whole mesh for each order.
     Ref:     scipy.integrate.solve_bvp; Kierzenka & Shampine (2001), ACM Transactions on Mathematical Software 27.
@@ -107,7 +107,7 @@ class _Collocation:
         return np.where(distance == 0.0, at_start @ value, inside)
 
     def residual(self, z: ArrayValue, args: tuple[Nested, ...]) -> ArrayValue:
-        """What is zero at the solution: a vector of the length of the unknowns."""
+        """The residual, zero at the solution: a vector of the length of the unknowns."""
         y, p = self.unpack(z)
         h = np.diff(self.x)
         f = self.slopes(self.x, y, p, args)
@@ -127,7 +127,8 @@ class _Collocation:
         return ProductsOfInverse("solve_bvp", _Factors(slopes(self.start)).apply).solve
 
     def _pattern(self) -> Any:
-        """Which unknowns an equation may depend on: those at both ends of an interval, at both boundaries, and p."""
+        """The unknowns on which each equation may depend: those at both ends of an interval, at both boundaries, and
+        p."""
         n, m = self.shape
         k = len(self.start) - n * m
         intervals = scipy.sparse.diags_array([1.0, 1.0], offsets=[0, 1], shape=(m - 1, m))
@@ -139,7 +140,7 @@ class _Collocation:
 
 
 class _Factors:
-    """The factors of a sparse matrix that is not singular."""
+    """The factors of a nonsingular sparse matrix."""
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = scipy.sparse.csc_array(matrix)
@@ -155,7 +156,7 @@ class _Factors:
         if not condition <= _LARGEST:
             raise SingularPointError(
                 f"solve_bvp: the equations at the solution are singular (condition number {condition:.1e}): the "
-                "solution is no smooth function of what it depends on"
+                "solution is not a smooth function of its parameters"
             )
 
     def apply(self, r: np.ndarray, transposed: bool) -> np.ndarray:
@@ -165,14 +166,14 @@ class _Factors:
 
 
 def _bind_primals(f: Function) -> Function:
-    """f with the values of the variables that it captures."""
+    """f with the plain values of captured variables."""
     frozen = freeze(f, "solve_bvp")
     captured = take_primals(frozen.captured)
     return lambda *given: frozen.call(given, ((), captured))
 
 
 class _Interpolant:
-    """The solution between points of the mesh, as SciPy's `sol`: a cubic with the values and slopes at both."""
+    """The solution between points of the mesh, like SciPy's `sol`: a cubic with the values and slopes at both."""
 
     def __init__(self, x: np.ndarray, y: ArrayValue, slopes: ArrayValue) -> None:
         self.x, self.y, self.slopes = x, y, slopes

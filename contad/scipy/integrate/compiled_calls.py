@@ -1,4 +1,4 @@
-"""The compiled solvers as methods of `solve_ivp`: one operation, whose derivatives are compiled too."""
+"""The compiled solvers as methods of `solve_ivp`: one operation with compiled derivatives."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +37,7 @@ def solve_compiled(
 
 
 def _read_band(x: int | None, both: Sequence[int | None]) -> int:
-    """One of the widths; without one 0 where the other is given, as SciPy has it, else -1."""
+    """One of the widths; if it is missing, 0 if the other is given, as in SciPy, otherwise -1."""
     return x if x is not None else -1 if both == [None, None] else 0
 
 
@@ -86,7 +86,7 @@ def _perform(solve: NumbaFunction, args: Sequence[Any], settings: tuple[float, .
 
 
 def _run(solve: Function, *args: Any) -> np.ndarray:
-    """The solution; an error as `solve_ivp` says it."""
+    """The solution, with errors in the form of `solve_ivp`."""
     try:
         found: np.ndarray = solve(*args)
     except (ValueError, RuntimeError) as error:

@@ -1,7 +1,7 @@
-"""Initial value problems in compiled code: plain Numba functions, which contad differentiates as it does the user's.
+"""Initial value problems in compiled code: plain Numba functions, which contad differentiates like a user's.
 
-What decides how a solver goes (lengths of steps, matrices of Newton's iteration) is held fixed in derivatives, which
-are those of the numbers that the steps give: the discrete adjoint in reverse mode, at any order.
+Derivatives hold the control of a solver (step lengths, Newton matrices) fixed. They are the derivatives of the computed
+numbers: the discrete adjoint in reverse mode, at any order.
 """
 
 import math
@@ -19,9 +19,9 @@ _OPTIONS = {
     name: value for name, value in INTERNAL_OPTIONS.items() if name not in ("no_cpython_wrapper", "no_cfunc_wrapper")
 }
 _ULP = 2.0**-52
-_FEW = 16.0 * _ULP  # of the time: no step is shorter
+_FEW = 16.0 * _ULP  # of the time: the shortest step
 _ITERATIONS = 14  # of Newton's method
-_REDUCED = 1e-11  # how small an increment is to be beside the first, so that derivatives have converged as well
+_REDUCED = 1e-11  # limit of an increment relative to the first, so that derivatives have converged as well
 
 # Hairer & Wanner, Solving Ordinary Differential Equations II, table IV.6.5: L-stable, order 4, an estimate of order 3
 _GAMMA = 0.25
@@ -38,10 +38,10 @@ _SDIRK_A = np.array(
 _SDIRK_E = _SDIRK_A[4] - np.array([59 / 48, -17 / 96, 225 / 32, -85 / 12, 0.0])
 
 
-# ---- what decides how it goes ----------------------------------------------------------------------------------------
+# ---- step control ----------------------------------------------------------------------------------------------------
 @njit(**_OPTIONS)
 def _norm(x, y, z, rtol, atol):  # type: ignore[no-untyped-def]
-    """The root of the mean square of x beside the tolerances at y and z."""
+    """The root mean square of x relative to the tolerances at y and z."""
     total = 0.0
     for j in range(len(x)):
         scale = atol + rtol * max(abs(stop_gradient(y[j])), abs(stop_gradient(z[j])))
@@ -51,7 +51,7 @@ def _norm(x, y, z, rtol, atol):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _first_step(fun, t, direction, y, slope, args, rtol, atol, order):  # type: ignore[no-untyped-def]
-    """The length of a first step, by the size of y, of its slope and of the change of the slope."""
+    """The length of the first step, from the sizes of y, of its slope and of the change of the slope."""
     size, speed = _norm(y, y, y, rtol, atol), _norm(slope, y, y, rtol, atol)
     h = 0.01 * size / speed if size > 1e-5 and speed > 1e-5 else 1e-6
     change = _norm(fun(t + direction * h, y + direction * h * slope, *args) - slope, y, y, rtol, atol) / h
@@ -63,15 +63,15 @@ def _first_step(fun, t, direction, y, slope, args, rtol, atol, order):  # type: 
 
 @njit(**_OPTIONS)
 def _factor(norm, order):  # type: ignore[no-untyped-def]
-    """By what the length of a step is multiplied; nan makes it smaller."""
+    """The factor for the length of the next step; nan makes it smaller."""
     if not norm <= 1.0:
         return max(0.2, 0.9 * norm ** (-1.0 / order)) if math.isfinite(norm) else 0.2
     return min(8.0, 0.9 * max(norm, 1e-10) ** (-1.0 / order))
 
 
-# ---- what is refused -------------------------------------------------------------------------------------------------
+# ---- refusals --------------------------------------------------------------------------------------------------------
 def _make_checks(solver: str) -> tuple[NumbaFunction, NumbaFunction]:
-    """What refuses arguments and steps, with the name of the solver in its texts."""
+    """Refusals of arguments and steps, with the name of the solver in their messages."""
     solver = f"contad.scipy.integrate.{solver}"
     tolerances = f"{solver}: rtol and atol must be positive"
     no_steps = f"{solver}: max_steps must be positive"
@@ -84,7 +84,7 @@ def _make_checks(solver: str) -> tuple[NumbaFunction, NumbaFunction]:
 
     @njit(**_OPTIONS)
     def require(t, y0, slope, rtol, atol, max_steps):  # type: ignore[no-untyped-def]
-        """Refuse what no solver can start with; 1.0 or -1.0, the direction of time."""
+        """Refuse arguments that no solver can start with; returns the direction of time, 1.0 or -1.0."""
         if not (rtol > 0.0 and atol > 0.0):
             raise ValueError(tolerances)
         if max_steps < 1:
@@ -105,7 +105,7 @@ def _make_checks(solver: str) -> tuple[NumbaFunction, NumbaFunction]:
 
     @njit(**_OPTIONS)
     def require_progress(t, h, end, steps, max_steps, slope_sum):  # type: ignore[no-untyped-def]
-        """Refuse another step where there were too many, or where it would be too short."""
+        """Refuse another step if there were too many, or if it would be too short."""
         if steps >= max_steps:
             raise RuntimeError(steps_taken, t)
         if h < _FEW * max(abs(t), abs(end)):
@@ -127,14 +127,14 @@ def dopri5(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000):  # typ
 
         y_k+1 = y_k + h sum of b_i k_i,     k_i = f(t_k + c_i h, y_k + h sum of a_ij k_j)
 
-    A Numba function of a Numba function: called in `@njit` functions, or from Python. Derivatives in y0, t, args and
-    what enters fun are those of the steps as they were taken, whose lengths are held fixed. Steps end at times t.
+    A Numba function that takes a Numba function; call it in `@njit` functions or from Python. Derivatives in y0, t,
+    args and values in fun are those of the steps as taken, with fixed lengths. Steps end at the times t.
 
     Shapes:  t (T,), y0 (n,), fun(t, y, *args) a new array (n,) -> (T, n).
-    Domain:  t that increases or decreases; a fun that is differentiable along the solution.
-    Raises:  ValueError for tolerances that are not positive, times that go in no order, another number of numbers than
-             n and numbers that are not finite; RuntimeError beyond max_steps steps. Times are named.
-    Cost:    six evaluations of fun for a step; reverse mode keeps some 8 n numbers for each.
+    Domain:  increasing or decreasing t; a fun that is differentiable along the solution.
+    Raises:  ValueError for tolerances that are not positive, times that are not ordered, a wrong length of fun's result
+             and numbers that are not finite; RuntimeError beyond max_steps steps. Messages name the time.
+    Cost:    six evaluations of fun for each step; reverse mode stores about 8 n numbers for each.
     Ref:     Dormand & Prince (1980); Hairer, Norsett & Wanner, Solving Ordinary Differential Equations I, II.5.
 
     >>> import numba
@@ -215,9 +215,9 @@ def dopri5(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000):  # typ
 # ---- implicit --------------------------------------------------------------------------------------------------------
 @njit(**_OPTIONS)
 def _find_jacobian(fun, t, y, slope, args, lband, uband):  # type: ignore[no-untyped-def]
-    """df/dy by differences: it decides how fast Newton's method converges, and not to what.
+    """df/dy by differences, which affects only the speed of convergence of Newton's method, not its limit.
 
-    Of a band, in SciPy's form, columns that share no row are found at once.
+    In a band, in SciPy's form, columns that share no row are computed together.
     """
     n, now = len(y), stop_gradient(t)
     width = n if lband < 0 else min(n, lband + uband + 1)
@@ -238,7 +238,7 @@ def _find_jacobian(fun, t, y, slope, args, lband, uband):  # type: ignore[no-unt
 
 @njit(**_OPTIONS)
 def _prepare(jacobian, factor, lband, uband):  # type: ignore[no-untyped-def]
-    """(1 - factor J)^-1, of a band 1 - factor J; with nan at its beginning where J is not finite."""
+    """(1 - factor J)^-1, or the band 1 - factor J; nan in the first element if J is not finite."""
     rows, n = jacobian.shape
     matrix, is_finite = np.empty((rows, n)), True
     for i in range(rows):
@@ -261,22 +261,22 @@ def _apply(matrix, x, lband, uband):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def sdirk4(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000, lband=-1, uband=-1):  # type: ignore[no-untyped-def]
-    """As `dopri5`, for stiff equations: a singly diagonally implicit Runge-Kutta method, L-stable, of order 4.
+    """Like `dopri5`, for stiff equations: a singly diagonally implicit Runge-Kutta method, L-stable, of order 4.
 
         Y_i = y_k + h sum of a_ij f(t_k + c_j h, Y_j),  j <= i,     y_k+1 = Y_5
 
-    Newton's iteration for a Y is recorded as it runs, and goes on until its derivative has converged too: derivatives
-    are those of the solution of the implicit equations, and need no second derivatives of fun. The lengths of steps and
-    the matrices of the iteration, by differences of fun, are held fixed. `lband` and `uband`, as SciPy's LSODA has
-    them, say that component i of fun depends on y[i - lband] to y[i + uband] only; a band that is too narrow makes the
-    iteration slow, and nothing wrong.
+    Newton's iteration for each Y is recorded as it runs, and continues until its derivative has converged too. So
+    derivatives are those of the solution of the implicit equations, and need no second derivatives of fun. Step lengths
+    and Newton matrices, by differences of fun, are held fixed. `lband` and `uband`, as in SciPy's LSODA, say that
+    component i of fun depends only on y[i - lband] to y[i + uband]; a band that is too narrow only makes the iteration
+    slower.
 
     Shapes:  t (T,), y0 (n,), fun(t, y, *args) a new array (n,) -> (T, n).
-    Domain:  as of `dopri5`.
-    Raises:  as `dopri5`; ValueError for a band that is none.
-    Cost:    n evaluations of fun and the inverse of a matrix (n, n) for a step, and some 30 evaluations with a product
-             of that matrix and a vector; reverse mode keeps the matrix. With a band lband + uband + 1 evaluations, and
-             banded systems.
+    Domain:  that of `dopri5`.
+    Raises:  like `dopri5`; ValueError for an invalid band.
+    Cost:    for each step, n evaluations of fun, the inverse of a matrix (n, n), and about 30 evaluations with a
+             matrix-vector product; reverse mode stores the matrix. With a band, lband + uband + 1 evaluations and
+             banded systems instead.
     Ref:     Hairer & Wanner, Solving Ordinary Differential Equations II, IV.6.
 
     >>> import numba

@@ -1,4 +1,5 @@
-"""Initial value problems by SciPy's solvers, differentiable in starts, times, arguments and captured variables."""
+"""Initial value problems by SciPy's solvers, differentiable in initial values, times, arguments and captured
+variables."""
 
 import functools
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from contad.variables.open_types import ArrayValue, Function, Nested, Option, Op
 from contad.variables.trees import holds_number
 
 _EXACT = ("Radau", "BDF", "LSODA")  # methods that use a Jacobian
-_STRUCTURE = ("lband", "uband", "jac_sparsity")  # what SciPy is told of a Jacobian that it makes itself
+_STRUCTURE = ("lband", "uband", "jac_sparsity")  # options for a Jacobian that SciPy computes itself
 
 
 def solve_ivp(
@@ -28,39 +29,39 @@ def solve_ivp(
     dense_output: bool = False, events: Any = None, vectorized: bool = False, args: Sequence[Nested] | None = None,
     *, rtol: float = 1e-3, atol: Any = 1e-6, sensitivity: str | Adjoint = "forward", **options: Option,
 ) -> Any:  # fmt: skip
-    """scipy.integrate.solve_ivp of y' = fun(t, y, *args), whose `y` and `t` differentiate.
+    """scipy.integrate.solve_ivp of y' = fun(t, y, *args), with differentiable `y` and `t`,
 
         y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot,     dy/dt_k = f(t_k, y_k)
 
-    in y0, args (trees), what fun captures, t_span and t_eval. `sensitivity` says how reverse mode goes:
+    with respect to y0, args (trees), captured values, t_span and t_eval. `sensitivity` chooses the method of reverse
+    mode:
 
-    "forward"   all sensitivities s are solved with y, under the same control of errors. Derivatives of higher order are
-                sensitivities of this larger equation
-    "adjoint"   l' = -f_y^T l runs backwards along the solution, and p_bar is the integral of f_p^T l. The cost does not
-                grow with the number of parameters; the whole solution is kept. `Adjoint(rtol=, ...)` gives tolerances
-                of its own, `Adjoint(checkpoints=)` bounds memory. Inside another derivative sensitivities take over
-    "discrete"  of "RK45", "RK23" and "DOP853": the steps themselves are differentiated, to rounding, in both modes and
-                at every order; their lengths are held fixed. The cost does not grow with the number of parameters
+    "forward"   solves for all sensitivities s together with y, under the same error control. Derivatives of higher
+                order are sensitivities of this larger equation
+    "adjoint"   solves l' = -f_y^T l backwards along the solution; p_bar is the integral of f_p^T l. The cost does not
+                grow with the number of parameters; the whole solution is stored. `Adjoint(rtol=, ...)` sets its own
+                tolerances, and `Adjoint(checkpoints=)` bounds memory. Inside another derivative, "forward" is used
+                instead
+    "discrete"  for "RK45", "RK23" and "DOP853": differentiates the steps themselves, up to rounding, in both modes and
+                at every order, with fixed lengths. The cost does not grow with the number of parameters
 
-    Forward mode solves for the tangents that are asked for. For `@njit` functions there are also the methods "dopri5"
-    and "sdirk4" (for stiff equations), in compiled code throughout, whose derivative is the discrete one. Times and
-    states of `events` differentiate, by the implicit function theorem, and so does the end at a terminal one:
+    Forward mode solves for the requested tangents only. For `@njit` functions there are also the methods "dopri5" and
+    "sdirk4" (for stiff equations), which run in compiled code and use the discrete derivative. Times and states of
+    `events`, and the end at a terminal event, are differentiable by the implicit function theorem:
 
         g(t, y(t)) = 0,     t_dot = -(g_y y_dot + g_p p_dot) / (g_t + g_y f)
 
-    The methods "Radau", "BDF" and "LSODA" get the exact
-    Jacobian of fun, unless `jac`, `lband`, `uband` or `jac_sparsity` is given, which are used on plain numbers only.
+    The methods "Radau", "BDF" and "LSODA" receive the exact Jacobian of fun, unless `jac`, `lband`, `uband` or
+    `jac_sparsity` is given; these are used on plain numbers only.
 
     Shapes:  y0 (n,), fun(t, y, *args) n numbers, t_eval (T,) -> y (n, T), t (T,).
-    Domain:  an f that is differentiable along the solution; times of t_eval from t_span[0] to t_span[1].
-    Raises:  ValueError where fun gives another number of numbers than n, and nan that smaller steps do not avoid, with
-             the time; RuntimeError where the solver fails and derivatives are wanted; ValueError on variables for an
-             atol that is not positive; SingularPointError for the derivative of an event that the solution only
-             grazes; UnsupportedError on variables for `dense_output` and `vectorized`, and for "discrete" of implicit
-             methods.
-    Cost:    "forward": a solution of n (1 + m) equations for m numbers in which derivatives are wanted; "adjoint": one
-             solution forwards, one backwards and one integral; "discrete": two solutions, and a gradient of each
-             step.
+    Domain:  a fun that is differentiable along the solution; times of t_eval from t_span[0] to t_span[1].
+    Raises:  ValueError for a wrong length of fun's result, and for a nan that smaller steps do not avoid, with the
+             time; RuntimeError if the solver fails and derivatives are taken; ValueError on variables for an atol that
+             is not positive; SingularPointError for the derivative of an event that the solution only touches;
+             UnsupportedError on variables for `dense_output` and `vectorized`, and for "discrete" of implicit methods.
+    Cost:    "forward": a solution of n (1 + m) equations, for derivatives in m numbers; "adjoint": one solution
+             forward, one backward and one integral; "discrete": two solutions, and a gradient of each step.
     Ref:     scipy.integrate.solve_ivp; Hindmarsh & Serban, CVODES; Stan's ode_rk45 and ode_adjoint_tol_ctl.
 
     >>> import contad
@@ -106,13 +107,13 @@ def solve_ivp(
             return result
     if times is None:
         if not result.success:
-            raise RuntimeError(f"solve_ivp: the solver failed, so that there is no derivative: {result.message}")
+            raise RuntimeError(f"solve_ivp: the solver failed, so there is no derivative: {result.message}")
         inner = list(result.t[1:-1])
         times = array([t_span[0], *inner, t_span[1]])
     else:
         times = as_vector("solve_ivp", "t_eval", times)
         require_order("solve_ivp", "t_eval", t_span[0], times, t_span[1])
-        times = times if result is None else times[: len(result.t)]  # a terminal event ends them
+        times = times if result is None else times[: len(result.t)]  # up to a terminal event
     system = System(settings, frozen.call, len(start), None, frozen.dispatcher)
     solve = trajectory
     if sensitivity == "discrete":
@@ -125,7 +126,7 @@ def solve_ivp(
 
 
 def _read_sensitivity(name: str, sensitivity: Any) -> Adjoint | None:
-    """The settings of the adjoint, if that is asked for."""
+    """The settings of the adjoint, if it is requested."""
     if not isinstance(sensitivity, Adjoint):
         if sensitivity not in ("forward", "adjoint", "discrete"):
             expected = 'be "forward", "adjoint", "discrete" or an Adjoint(...)'
@@ -139,7 +140,7 @@ def _read_sensitivity(name: str, sensitivity: Any) -> Adjoint | None:
 
 
 def _make_result(times: ArrayValue, y: ArrayValue, result: Any = None) -> Any:
-    """What solve_ivp gives; y is (T, n)."""
+    """The result of solve_ivp; y is (T, n)."""
     if result is None:
         result = scipy.integrate._ivp.ivp.OdeResult(
             sol=None, t_events=None, y_events=None, status=0, success=True,
@@ -150,7 +151,7 @@ def _make_result(times: ArrayValue, y: ArrayValue, result: Any = None) -> Any:
 
 
 def _plain_event(event: Function, frozen: ConvertedFunction, given: Sequence[Nested]) -> Function:
-    """An event on plain numbers, with what SciPy reads of it; args are SciPy's business no more."""
+    """An event on plain numbers, with the attributes that SciPy reads, and with args already bound."""
     at = map_numbers(primal, (given, frozen.captured))
 
     def of_state(t: float, y: np.ndarray, *args: Nested) -> Any:
@@ -183,7 +184,7 @@ def _solve_plain(settings: Settings, frozen: ConvertedFunction, at: Any, method:
         result = scipy.integrate.solve_ivp(
             watched, t_span, y0, method, t_eval, rtol=settings.rtol, atol=settings.atol, **options
         )
-    except (ValueError, np.linalg.LinAlgError):  # of matrices with nan
+    except (ValueError, np.linalg.LinAlgError):  # matrices with nan
         if watched.when_nan is not None:
             watched.fail(0.0)
         raise
@@ -203,7 +204,7 @@ def _with_args(event: Function, args: Sequence[Nested]) -> Function:
 
 
 def _is_differentiable(watched: Watched, t0: float, y0: np.ndarray) -> bool:
-    """Whether contad finds the Jacobian of a function, which may call what knows plain numbers only."""
+    """Whether contad can compute the Jacobian of a function, which may call code that accepts only plain numbers."""
     from contad.errors import ContadError
     from contad.variables.stack import attempt
 
@@ -223,13 +224,13 @@ def odeint(
 
         y' = f(y, t, p),     s' = f_y s + f_p p_dot,     s(t_0) = y0_dot - f(y0, t_0) t_0_dot,     dy/dt_k = f(y_k, t_k)
 
-    t[0] is the time of y0. On variables scipy.integrate.LSODA solves, with the exact Jacobian and the same default
-    tolerances; `sensitivity` is that of `solve_ivp`. Other options are SciPy's, on plain numbers only.
+    t[0] is the time of y0. On variables scipy.integrate.LSODA solves with the exact Jacobian and the same default
+    tolerances; `sensitivity` works as in `solve_ivp`. Other options are SciPy's, on plain numbers only.
 
     Shapes:  y0 (n,), t (T,) -> (T, n).
-    Domain:  t that increases or decreases.
-    Raises:  as `solve_ivp`.
-    Cost:    as `solve_ivp`.
+    Domain:  increasing or decreasing t.
+    Raises:  like `solve_ivp`.
+    Cost:    that of `solve_ivp`.
     Ref:     scipy.integrate.odeint.
 
     >>> import contad
@@ -270,14 +271,14 @@ def as_vector(name: str, argument: str, x: Nested) -> ArrayValue:
 
 
 def require_tolerances(name: str, **tolerances: Any) -> None:
-    """Refuse tolerances that are not positive: sensitivities start at 0, where only an absolute one says something."""
+    """Refuse tolerances that are not positive: sensitivities start at 0, where only an absolute tolerance works."""
     for argument, x in tolerances.items():
         if not np.all(np.asarray(x) > 0.0):
             arguments.fail(name, argument, "be positive", x)
 
 
 def require_order(name: str, argument: str, t0: Real, ts: ArrayValue, t1: Real, strict: bool = False) -> None:
-    """Refuse output times that do not go from t0 to t1."""
+    """Refuse output times outside t0 to t1, or in another order."""
     first, last, times = (np.asarray(map_numbers(primal, x), float) for x in (t0, t1, ts))
     for what, x in (("the initial time", first), (argument, times)):
         if not np.isfinite(x).all():

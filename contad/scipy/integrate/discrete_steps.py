@@ -1,4 +1,4 @@
-"""The derivative of a solution as it was computed: explicit steps, whose lengths are held fixed."""
+"""The derivative of a solution as computed: explicit steps with fixed lengths."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ class _Grid:
 
     def __init__(self, ts: np.ndarray) -> None:
         self.ts, self.done = ts, 0
-        self.offsets: list[float] = []  # of the starts of steps from t0
+        self.offsets: list[float] = []  # times of the starts of steps, relative to t0
         self.lengths: list[float] = []
         self.outputs: list[int] = []
 
     def add(self, solver: Any, piece: Any) -> None:
-        """Note a step that was taken."""
+        """Note an accepted step."""
         self.offsets.append(solver.t_old)
         self.lengths.append(solver.t - solver.t_old)
         inside = int(np.sum(solver.direction * (self.ts[self.done :] - solver.t) <= 0.0))
@@ -40,14 +40,14 @@ class _Grid:
 
 
 class _Solved:
-    """The solution and its grid on plain numbers, found again where these are others."""
+    """The solution and its grid on plain numbers, computed again if these change."""
 
     def __init__(self, system: System) -> None:
         self.system = system
         self.at: list[np.ndarray] = []
 
     def find(self, args: Sequence[Any]) -> "_Solved":
-        """Itself, at the plain numbers under the arguments."""
+        """This object, at the plain numbers under the arguments."""
         y0, t0, ts, params = map_numbers(primal, args)
         y0, t0, ts = np.array(y0, float), float(t0), np.array(ts, float)
         at = [y0, np.array(t0), ts, *(np.array(x) for x in flatten(params).leaves)]
@@ -55,7 +55,7 @@ class _Solved:
             self.grid, self.at = _Grid(ts), at
             self.y = march(self.system, y0, t0, ts, params, self.grid)
             self.grid.offsets = [t - t0 for t in self.grid.offsets]
-            if not self.grid.lengths:  # no time passes: outputs are on the tangent
+            if not self.grid.lengths:  # no time passes; outputs are on the tangent
                 self.grid.offsets, self.grid.lengths, self.grid.outputs = [0.0], [0.0], [len(ts)]
         return self
 
@@ -118,7 +118,7 @@ class _FirstSlope:
 
 
 def require_explicit(name: str, solver: Any) -> None:
-    """Refuse methods whose steps are not differentiated."""
+    """Refuse methods whose steps cannot be differentiated."""
     if not issubclass(solver, EXPLICIT):
         raise UnsupportedError(
             f'{name}: sensitivity="discrete" is of the methods RK23, RK45 and DOP853, got {solver.__name__}; take '
@@ -129,9 +129,9 @@ def require_explicit(name: str, solver: Any) -> None:
 def discrete_trajectory(
     system: System, y0: ArrayValue, t0: Real, ts: ArrayValue, params: Nested, end: float | None = None
 ) -> ArrayValue:
-    """The solution at times ts as `trajectory`, whose derivative is that of the steps as they were taken, up to `end`.
+    """The solution at times ts, like `trajectory`, but with the derivative of the steps as taken, up to `end`.
 
-    Steps keep their lengths; they move with t0, and the interpolation is differentiated at output times.
+    Steps keep their lengths and move with t0; the interpolant is differentiated at output times.
     """
     if end is not None and end != peek(ts[-1]):
         return discrete_trajectory(system, y0, t0, np.concatenate([ts, np.array([end])]), params)[:-1]

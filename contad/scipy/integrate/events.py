@@ -1,4 +1,4 @@
-"""Times of events of a solution: roots in time, which differentiate by the implicit function theorem."""
+"""Event times of a solution: roots in time, differentiable by the implicit function theorem."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,13 +15,13 @@ from contad.variables.number import map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Real, Value
 from contad.variables.trees import flatten
 
-_PART = 0.1  # of the time: an event that is known no better, to the tolerances, has no derivative
+_PART = 0.1  # of the time: an event whose time is known no better has no derivative
 
 
 def solve_with_events(
     system: System, solve: Function, at: Sequence[Any], events: Sequence[ConvertedFunction], result: Any
 ) -> tuple[ArrayValue, ArrayValue]:
-    """(times, states) of the outputs, solved together with the events, which become variables in `result`."""
+    """(times, states) of the outputs, solved together with the events; `result` gets the events as variables."""
     start, t_span, times, params, ends_there = at
     ends_there = ends_there and result.status == 1
     first, outputs = float(peek(t_span[0])), len(times)
@@ -59,7 +59,7 @@ def _event_of(
     system: System, event: ConvertedFunction, number: int, found: float, y: ArrayValue, params: Nested,
     event_params: Nested, duration: float,
 ) -> tuple[Real, ArrayValue]:  # fmt: skip
-    """The time of an event, and the state then; y is the solution at the time `found`, which is a constant.
+    """The time of an event and the state at that time; y is the solution at the constant time `found`.
 
         g(t, y(t)) = 0,     t_dot = -(g_y y_dot + g_p p_dot) / (g_t + g_y f)
     """
@@ -71,7 +71,7 @@ def _event_time(
     system: System, event: ConvertedFunction, number: int, found: float, y: ArrayValue, params: Nested,
     event_params: Nested, duration: float,
 ) -> Real:  # fmt: skip
-    """The root of g(t, y(t)) near `found`, where no time passes between `found` and it."""
+    """The root of g(t, y(t)) at `found`, with derivatives from the solution through y at the constant time `found`."""
     name = system.settings.name
 
     def at(t: Real, y: ArrayValue, params: Nested, event_params: Nested) -> Value:
@@ -80,7 +80,7 @@ def _event_time(
         return event.call((t, state), event_params)
 
     def find_speed(t: Real, args: Sequence[Any]) -> Value:
-        """dg/dt along the solution, which has to be other than zero."""
+        """dg/dt along the solution, which must not be zero."""
         rate = jvp(lambda t: at(t, *args), (t,), (1.0,))[1]
         if not crosses(float(peek(rate)), t, args):
             raise SingularPointError(
@@ -126,7 +126,7 @@ def _event_time(
 
 
 def _of_leaves(f: Callable[..., Value], trees: Sequence[Any], places: Sequence[tuple[int, int]]) -> Any:
-    """f as a function of the leaves at these places."""
+    """f as a function of the leaves at these positions."""
 
     def of_leaves(*leaves: Value) -> Value:
         given = dict(zip(places, leaves, strict=True))

@@ -1,4 +1,4 @@
-"""Integrals as operations: derivatives of an integral are integrals themselves, by the same rule, at every order."""
+"""Integrals as operations: derivatives of an integral are integrals by the same rule, at every order."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from contad.variables.number import map_numbers, peek
 from contad.variables.open_types import ArrayValue, Function, Nested, NumbaFunction, Real, Value
 from contad.variables.trees import Tree, flatten
 
-_HALF_OF_DIGITS = 1e-8  # relative error up to which a result that rounding spoils is given, with a warning
+_HALF_OF_DIGITS = 1e-8  # largest relative rounding error of a result that is returned, with a warning
 
 
 class Rule(NamedTuple):
@@ -26,7 +26,7 @@ class Rule(NamedTuple):
     A point is a tuple, (x,) or (x, distance to the nearest end); `end` makes the point of an end.
     """
 
-    name: str  # of the function that the user has called
+    name: str  # name of the function that the user called
     of_number: Callable[[Function, float, float], float]
     of_array: Callable[[Function, float, float], ArrayValue]
     end: Callable[[Real], tuple[Real, ...]]
@@ -34,18 +34,18 @@ class Rule(NamedTuple):
 
 
 class ConvertedFunction(NamedTuple):
-    """A function of the user's as it is now: call(point, (args, captured)) is f(*point, *args), in which `captured`
-    stands for the variables that f captures.
+    """A user's function in its current state: call(point, (args, captured)) is f(*point, *args), with `captured` in
+    place of the variables that f captures.
     """
 
     call: Function
     captured: list[Value]
-    later: list[Function]  # what derivatives call again
-    dispatcher: NumbaFunction = None  # the Numba function that it is, if it is one
+    later: list[Function]  # functions that derivatives call again
+    dispatcher: NumbaFunction = None  # the Numba function, if f is one
 
 
 def freeze(f: Function, what: str) -> ConvertedFunction:
-    """f with what it captures, for operations that call it on plain values and at every level."""
+    """f with its captured values, for operations that call it on plain values and at every level."""
     user = UserFunction(what, f)
     if user.dispatcher is not None:
         primitive = primitive_of(user.dispatcher)
@@ -57,16 +57,16 @@ def freeze(f: Function, what: str) -> ConvertedFunction:
 
     def call(point: Sequence[Value], params: tuple[Sequence[Nested], Sequence[Value]]) -> Nested:
         bound = closure.bind(params[1])
-        if run is not f:  # it calls Numba functions, which take no variables
+        if run is not f:  # f calls Numba functions, which accept no variables
             bound = UserFunction(what, bound).runnable()
         return bound(*point, *params[0])
 
-    # what must not change is all but the variables, which a sweep may find stale
+    # all captured data but the variables must not change
     return ConvertedFunction(call, closure.variables, [closure.bind(map_numbers(peek, closure.variables))])
 
 
 class OfLeaves:
-    """A function of a point and a tree as a function of the leaves at some places."""
+    """A function of a point and a tree, as a function of the leaves at some positions."""
 
     __slots__ = ("f", "places", "point", "tree")
 
@@ -78,7 +78,7 @@ class OfLeaves:
 
 
 def require_found(what: str, name: str, value: Nested) -> None:
-    """Refuse a result on plain values that is a variable: what it captures was not found."""
+    """Refuse a variable as a result on plain values, because it means that a captured variable was not found."""
     if numbers_in(value):
         raise RuleError(
             f"{what}: {name} captures a variable in a place where it is not looked for, and whose derivative would be "
@@ -98,7 +98,7 @@ def integrate(rule: Rule, f: Function, a: Real, b: Real, params: Nested) -> Nest
         return integrate(rule, f, a, b, params), None
 
     def at_end(x: Real, params: Nested) -> Nested:
-        """What moving an end adds; nothing moves an infinite one."""
+        """The contribution of moving an end; infinite ends do not move."""
         return 0.0 if np.isinf(peek(x)) else f(rule.end(x), params)
 
     def pull(args: Sequence[Nested], saved: None, z: Nested, z_bar: Nested) -> Sequence[Nested | None]:
@@ -175,25 +175,25 @@ def _inner_point(a: float, b: float) -> float:
 
 # ---- vectors of leaves -----------------------------------------------------------------------------------------------
 def replace(tree: Tree, places: Sequence[int], leaves: Sequence[Value]) -> Nested:
-    """The tree with other leaves at these places."""
+    """The tree with other leaves at these positions."""
     given = dict(zip(places, leaves, strict=True))
     return tree.unflatten([given.get(k, x) for k, x in enumerate(tree.leaves)])
 
 
 def place_cotangents(tree: Tree, places: Sequence[int], found: Sequence[Value]) -> Nested:
-    """The cotangents of a tree, of which those at these places are given; all others are 0."""
+    """The cotangents of a tree, from those at these positions; all others are 0."""
     given = dict(zip(places, found, strict=True))
     return tree.unflatten([given.get(k, zeros(x)) for k, x in enumerate(tree.leaves)])
 
 
 def join(leaves: Sequence[Value]) -> ArrayValue:
-    """Numbers and arrays in a row."""
+    """Numbers and arrays concatenated into one vector."""
     rows = [np.reshape(x, (-1,)) if np.ndim(x) else array([x]) for x in leaves]
     return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
 
 def split(row: ArrayValue, shapes: Sequence[tuple[int, ...]]) -> list[Value]:
-    """The numbers and arrays of these shapes, the last axis of a row cut into pieces."""
+    """The numbers and arrays of these shapes, split from the last axis of a vector."""
     parts, first = [], 0
     for shape in shapes:
         size = int(np.prod(shape))
@@ -204,7 +204,7 @@ def split(row: ArrayValue, shapes: Sequence[tuple[int, ...]]) -> list[Value]:
 
 
 def zeros(x: Value) -> Value:
-    """The cotangent of a leaf without one."""
+    """The zero cotangent of a leaf."""
     return np.zeros(np.shape(x)) if np.ndim(x) else 0.0
 
 
@@ -212,7 +212,7 @@ def zeros(x: Value) -> Value:
 def gauss_kronrod_of_array(
     name: str, f: Function, a: float, b: float, **options: Any
 ) -> ArrayValue:
-    """scipy.integrate.quad_vec, whose failure is an error."""
+    """scipy.integrate.quad_vec, raising an error if it fails."""
     if a == b:
         return np.zeros(np.shape(f(_inner_point(a, b))))
     value, error, info = scipy.integrate.quad_vec(f, a, b, norm="max", full_output=True, **options)

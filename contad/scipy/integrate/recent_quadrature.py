@@ -1,4 +1,4 @@
-"""The integrals that SciPy has had since 1.15, `tanhsinh` and `cubature`, as operations with derivatives."""
+"""The integrals `tanhsinh` and `cubature`, in SciPy since 1.15, as operations with derivatives."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,27 +16,28 @@ from contad.variables.open_types import ArrayValue, Function, Nested, Option, Va
 from contad.variables.trees import holds_number
 
 _RTOL = float(np.finfo(float).eps ** 0.75)  # SciPy's for tanhsinh
-_HALF_OF_DIGITS = 1.5e-8  # error relative to the integral of |f|, where SciPy's nodes are too near to an end for more
-_ROUGH = 4  # the level of nodes by which the size of an integrand is told
+_HALF_OF_DIGITS = 1.5e-8  # error relative to the integral of |f| if SciPy's nodes are too close to an end for more
+_ROUGH = 4  # the level of nodes for estimating the size of an integrand
 
 
 def tanhsinh(
     f: Function, a: Value, b: Value, *, args: Sequence[Nested] = (), rtol: float | None = None,
     atol: float | None = None, minlevel: int = 2, maxlevel: int | None = None, **options: Option,
 ) -> Any:  # fmt: skip
-    """scipy.integrate.tanhsinh of f(x, *args) from a to b, whose `integral` differentiates in all of them and captures.
+    """scipy.integrate.tanhsinh of f(x, *args) from a to b, with `integral` differentiable in a, b, args and captured
+    values.
 
         z = integral of f,     z_dot = f(b) b_dot - f(a) a_dot + integral of f_p p_dot
 
-    The rule converges fast where f is infinite at its ends, too. On plain numbers it is SciPy's, arrays of integrals
-    included. Where something is a variable, a and b are numbers, infinite ones too (with the derivative 0), and f is
-    called with one x at a time; it may give an array. Derivatives are integrals by the same rule.
+    The rule converges fast even if f is infinite at the ends. On plain numbers it is SciPy's, including arrays of
+    integrals. With variables, a and b are numbers, possibly infinite (with the derivative 0), and f is called with one
+    x at a time; it may return an array. Derivatives are integrals by the same rule.
 
     Shapes:  a, b numbers, f(x, *args) a number or an array -> `integral` of its shape.
-    Domain:  every a and b; an f whose integral exists, infinite at the ends too.
-    Raises:  UnsupportedError with a SciPy before 1.15, which has no such function, and on variables for `log` and
-             `preserve_shape`; RuntimeError where the integral of a derivative does not converge; ValueError as `quad`.
-    Cost:    SciPy's; on variables some 100 to 400 calls of f, and as many of its gradient.
+    Domain:  every a and b; an f whose integral exists, possibly infinite at the ends.
+    Raises:  UnsupportedError with SciPy before 1.15, and on variables for `log` and `preserve_shape`; RuntimeError if
+             the integral of a derivative does not converge; ValueError like `quad`.
+    Cost:    SciPy's; on variables about 100 to 400 calls of f, and as many of its gradient.
     Ref:     scipy.integrate.tanhsinh; Takahasi & Mori (1974), Publications of RIMS 9.
 
     >>> import contad
@@ -57,12 +58,12 @@ def tanhsinh(
     first: list[Any] = []
 
     def of_array(g: Function, low: float, high: float) -> ArrayValue:
-        """Each element by itself, at nodes that they share."""
+        """Each element separately, at shared nodes."""
         known: dict[float, np.ndarray] = {}
 
         def at(x: float) -> np.ndarray:
             if x not in known:
-                known[x] = np.asarray(g(np.float64(x)), float)  # whose powers and quotients are inf, no errors
+                known[x] = np.asarray(g(np.float64(x)), float)  # as np.float64, whose powers give inf
             return known[x]
 
         shape = at(_middle(low, high)).shape
@@ -76,7 +77,7 @@ def tanhsinh(
             return np.zeros(shape)
         with np.errstate(all="ignore"):
             ask = settings
-            if first:  # a derivative, which may be zero: errors are relative to the largest integral of |f|
+            if first:  # a derivative may be zero, so errors are relative to the largest integral of |f|
                 sizes = solver(lambda *x: np.abs(elements(*x)), low, high, args=(places,), maxlevel=_ROUGH).integral
                 size = float(np.max(sizes))
                 least = (_RTOL if rtol is None else rtol) * size + np.finfo(float).tiny
@@ -96,7 +97,7 @@ def tanhsinh(
 
     rule = Rule("tanhsinh", of_number, of_array, lambda x: (x,), frozen.later)
     value = integrate(rule, frozen.call, a, b, (args, frozen.captured))
-    if not first:  # limits that are equal
+    if not first:  # equal limits
         first.append(solver(lambda x: 0.0 * x, 0.0, 0.0, **settings))
     result = first[0]
     result.integral = value
@@ -107,18 +108,19 @@ def cubature(
     f: Function, a: ArrayValue, b: ArrayValue, *, rule: str = "gk21", rtol: float = 1e-8, atol: float = 0.0,
     max_subdivisions: int | None = 10000, args: Sequence[Nested] = (), **options: Option,
 ) -> Any:  # fmt: skip
-    """scipy.integrate.cubature of f(x, *args) over a box, whose `estimate` differentiates in a, b, args and captures.
+    """scipy.integrate.cubature of f(x, *args) over a box, with `estimate` differentiable in a, b, args and captured
+    values.
 
         z = integral of f,     z_dot = integral of f_p p_dot
 
-    f takes points as rows, as SciPy has it. Limits that are variables are parameters of a map from a fixed box, through
-    which f is differentiated in x; infinite ones carry no derivative.
+    f takes points as rows, as in SciPy. Variable limits are parameters of a map from a fixed box, through which f is
+    differentiated in x; infinite limits carry no derivative.
 
     Shapes:  a, b (n,), f((k, n), *args) (k, ...) -> `estimate` (...).
-    Domain:  every box; an f whose integral exists, and that of its derivatives where these are wanted.
-    Raises:  UnsupportedError with a SciPy before 1.15, which has no such function, and on variables for `workers` and
-             `points`; RuntimeError where the integral of a derivative does not converge.
-    Cost:    SciPy's; a gradient is one more integration, with a gradient of f at each point.
+    Domain:  every box; an f whose integral exists, and for derivatives also the integrals of its derivatives.
+    Raises:  UnsupportedError with SciPy before 1.15, and on variables for `workers` and `points`; RuntimeError if the
+             integral of a derivative does not converge.
+    Cost:    SciPy's; a gradient takes one more integration, with a gradient of f at each point.
     Ref:     scipy.integrate.cubature; Genz & Malik (1980), Journal of Computational and Applied Mathematics 6.
 
     >>> import contad
@@ -162,7 +164,7 @@ def integrate_box(
 ) -> Value:  # fmt: skip
     """The integral over the box from a to b; over_box(g, low, high) integrates a plain function of one point.
 
-    `as_rows`: the user's function takes a matrix of points, of which it is given one; a plain g takes a matrix, too.
+    `as_rows`: the user's function takes a matrix of points and receives one; a plain g also takes a matrix.
     """
     a, b = array(a), array(b)
     low, high = (np.asarray(map_numbers(primal, x), float) for x in (a, b))
@@ -219,7 +221,7 @@ def _middle(a: float, b: float) -> float:
 
 
 def require_scipy(name: str, calls: str | None = None) -> Function:
-    """SciPy's function of that name, or of another one that stands behind it."""
+    """SciPy's function of that name, or its implementation under another name."""
     solver: Function | None = getattr(scipy.integrate, calls or name, None)
     if solver is None:
         raise UnsupportedError(f"{name}: it needs SciPy 1.15 or later, and {scipy.__version__} is installed")
@@ -233,7 +235,7 @@ def _refuse(what: str, options: dict[str, Option]) -> None:
 
 
 def _plain(what: str, f: Function) -> Function:
-    """f, which is to give no variables."""
+    """f, checked not to return variables."""
 
     def of_floats(x: ArrayValue, *args: Nested) -> Any:
         y = f(x, *args)

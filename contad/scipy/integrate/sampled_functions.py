@@ -1,4 +1,4 @@
-"""Integrals of sampled functions, of `scipy.integrate`, on variables: samples, points and spacings may be variables."""
+"""Integrals of sampled functions from `scipy.integrate`: samples, points and spacings may be variables."""
 
 from typing import Any
 
@@ -19,10 +19,10 @@ def trapezoid(y: ArrayValue, x: ArrayValue = None, dx: Any = 1.0, axis: int = -1
 
         z = sum_i h_i (y_i + y_(i+1)) / 2,     h_i = x_(i+1) - x_i or dx
 
-    Shapes:  y (..., n, ...), x (n,) or as y -> without the axis.
+    Shapes:  y (..., n, ...), x (n,) or like y -> without the axis.
     Domain:  every y and x.
     Raises:  ValueError if y and x do not fit.
-    Cost:    O(n); a sweep as many.
+    Cost:    O(n), and so is a sweep.
     Ref:     scipy.integrate.trapezoid.
 
     >>> float(trapezoid(np.array([0.0, 1.0, 4.0]), np.array([0.0, 0.5, 2.0])))
@@ -36,12 +36,12 @@ def simpson(y: ArrayValue, x: ArrayValue = None, *, dx: Any = 1.0, axis: int = -
     """The integral of samples along an axis by Simpson's rule, for even and odd numbers of samples.
 
         z = sum over pairs of spacings h, k of (h + k) / 6 ((2 - k / h) y_0 + (h + k)^2 / (h k) y_1 + (2 - h / k) y_2),
-        a spacing that is left over by the parabola through the last three
+        a leftover spacing by the parabola through the last three
 
-    Shapes:  y (..., n, ...), x (n,) or as y -> without the axis.
+    Shapes:  y (..., n, ...), x (n,) or like y -> without the axis.
     Domain:  every y, x that increases.
     Raises:  ValueError if y and x do not fit.
-    Cost:    O(n); a sweep as many.
+    Cost:    O(n), and so is a sweep.
     Ref:     Cartwright (2017), Journal of Mathematical Sciences and Mathematics Education 12; scipy.integrate.simpson.
 
     >>> round(float(simpson(np.array([0.0, 1.0, 4.0, 5.0]), np.array([0.0, 0.5, 2.0, 2.5]))), 6)
@@ -63,10 +63,10 @@ def cumulative_trapezoid(
 
         z_k = sum_(i < k) h_i (y_i + y_(i+1)) / 2,     h_i = x_(i+1) - x_i or dx
 
-    Shapes:  y (..., n, ...), x (n,) or as y -> (..., n - 1, ...), with `initial` (..., n, ...).
+    Shapes:  y (..., n, ...), x (n,) or like y -> (..., n - 1, ...), with `initial` (..., n, ...).
     Domain:  every y and x.
     Raises:  ValueError if y and x do not fit, and for another `initial`.
-    Cost:    O(n); a sweep as many.
+    Cost:    O(n), and so is a sweep.
     Ref:     scipy.integrate.cumulative_trapezoid.
 
     >>> cumulative_trapezoid(np.array([0.0, 1.0, 4.0]), np.array([0.0, 0.5, 2.0]), initial=0)

@@ -1,4 +1,4 @@
-"""Solutions of differential equations as operations: sensitivities solve larger equations, at every order."""
+"""Solutions of differential equations as operations: sensitivities solve augmented equations, at every order."""
 
 import warnings
 from collections.abc import Sequence
@@ -29,18 +29,18 @@ from contad.variables.open_types import ArrayValue, Function, Nested, NumbaFunct
 from contad.variables.stack import attempt
 from contad.variables.trees import flatten
 
-_SPARSE = 64  # unknowns from which on the Jacobian of an augmented system is given as a sparse matrix
+_SPARSE = 64  # unknowns from which the Jacobian of an augmented system is a sparse matrix
 
 
 class Adjoint(NamedTuple):
-    """Settings of `sensitivity="adjoint"`; None stands for what the solution itself has.
+    """Settings of `sensitivity="adjoint"`; None means the setting of the solution itself.
 
         l' = -f_y^T l, which jumps by the cotangent of y_k at t_k,     p_bar = integral of f_p^T l
 
-    `rtol`, `atol` and `method` are of the adjoint equation, which runs backwards; `rtol_quad` and `atol_quad` of the
-    integrals that give the cotangents of parameters. With `checkpoints`, at most that many states after the first are
-    kept, or with `steps` one state in so many steps, and the solution between two of them is computed again when the
-    adjoint equation comes there: memory for the states and for the steps between two, at the cost of a second solution.
+    `rtol`, `atol` and `method` are for the adjoint equation, which runs backwards; `rtol_quad` and `atol_quad` are for
+    the integrals that give the cotangents of parameters. `checkpoints` stores at most that many states after the first,
+    and `steps` one state in that many steps. The solution between two states is computed again when the adjoint
+    equation reaches it, so memory holds the states and the steps between two, at the cost of a second solution.
 
     Domain:  rtol, atol, rtol_quad and atol_quad positive, or None.
     Ref:     Hindmarsh & Serban, CVODES.
@@ -66,26 +66,26 @@ class Adjoint(NamedTuple):
 class Settings(NamedTuple):
     """How an equation is solved."""
 
-    name: str  # of the function that the user has called
+    name: str  # name of the function that the user called
     solver: Any  # one of SciPy's classes
     rtol: float
     atol: Any
     options: Options
     max_steps: float
-    adjoint: Adjoint | None  # None: by forward sensitivities
+    adjoint: Adjoint | None  # None for forward sensitivities
     later: list[Function]  # the user's functions, which derivatives call again
-    exact_outputs: bool = False  # whether steps end at output times, where the solver has no interpolation of its order
+    exact_outputs: bool = False  # whether steps end at output times, because the solver has no interpolant of its order
 
 
 class System:
-    """y' = f((t, y), params), or such a system with tangents of y behind y."""
+    """y' = f((t, y), params), or such a system with tangents of y after y."""
 
     def __init__(
         self, settings: Settings, f: Function, size: int, base: "System | None" = None, compiled: NumbaFunction = None
     ) -> None:
         self.settings, self.f, self.size, self.base = settings, f, size, base
         self._is_tried = False
-        self.compiled = compiled  # the Numba function f(t, y, *args) that f is, if its Jacobian compiles
+        self.compiled = compiled  # the Numba function f(t, y, *args), if its Jacobian compiles
 
     def slope(self, t: Value, y: ArrayValue, params: Nested) -> ArrayValue:
         """f as an array of the size of y."""
@@ -102,7 +102,7 @@ class System:
         return slope
 
     def jacobian(self, t: float, y: np.ndarray, params: Nested) -> Any:
-        """df/dy; of an augmented system only the blocks on the diagonal, with which Newton's iteration converges."""
+        """df/dy; for an augmented system only the diagonal blocks, with which Newton's iteration converges."""
         if self.base is None:
             blocks = self.find_blocks(t, y, params, ())
             if blocks is not None:
@@ -116,11 +116,11 @@ class System:
         return scipy.sparse.csc_matrix(scipy.sparse.kron(scipy.sparse.identity(copies), block))
 
     def find_blocks(self, t: Value, y: ArrayValue, params: Nested, leaves: Sequence[int]) -> Sequence[Any] | None:
-        """df/dy and the derivatives by leaves of params, by compiled code; None where there is none for this."""
+        """df/dy and the derivatives in leaves of params, by compiled code; None if there is none."""
         if self.compiled is None or numbers_in(flatten((t, y, params)).leaves):
             return None
         args = params[0]
-        if any(flatten(x).spec is not None for x in args):  # a tree; else the leaves are the arguments
+        if any(flatten(x).spec is not None for x in args):  # a tree; otherwise the leaves are the arguments
             return None
         slopes = jacobian(self.compiled, (1, *(k + 2 for k in leaves)))
         if self._is_tried:
@@ -130,7 +130,7 @@ class System:
             with attempt(), warnings.catch_warnings():
                 warnings.simplefilter("error")
                 found = slopes(t, y, *args)
-        except Exception:  # as that of a function which no compiled engine takes: what is wrong with f says f itself
+        except Exception:  # no compiled engine supports f, or f raises; then a call of f itself shows the error
             self.compiled = None
             return None
         if not isinstance(found[0], np.ndarray) or found[0].shape != (self.size, self.size):
@@ -143,7 +143,8 @@ class System:
         return self.slope(at[0], y, at[1])
 
     def augment(self, count: int, leaves: Sequence[int]) -> "System":
-        """(y, tangents)' with `count` tangents of y; params are (params, tangents of their leaves at these places)."""
+        """(y, tangents)' with `count` tangents of y; params are (params, tangents of their leaves at these
+        positions)."""
         n = self.size
 
         def slope(point: tuple[Value, ArrayValue], params: tuple[Nested, Sequence[Value]]) -> ArrayValue:
@@ -188,7 +189,7 @@ class _Active(NamedTuple):
 
 
 def trajectory(system: System, y0: ArrayValue, t0: Real, ts: ArrayValue, params: Nested) -> ArrayValue:
-    """The solution with y(t0) = y0 at the times ts, which go away from t0: (T, n).
+    """The solution with y(t0) = y0 at the times ts, in order from t0: (T, n).
 
         dy/dt_k = f(t_k, y_k);     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
     """
@@ -217,7 +218,7 @@ def trajectory(system: System, y0: ArrayValue, t0: Real, ts: ArrayValue, params:
             if not numbers_in(z_bar):
                 return _solve_adjoint(system, saved, args, z, z_bar, active)
             y0, t0, ts, params = args
-            saved = _find_sensitivities(system, y0, t0, ts, params, active)[1]  # the pullback is differentiated itself
+            saved = _find_sensitivities(system, y0, t0, ts, params, active)[1]  # the pullback is itself differentiated
         rows, slopes = saved
         row = np.sum(rows * np.reshape(z_bar, (len(z_bar), 1, n)), axis=(0, 2))
         return _split_cotangents(row, active, n, args[3], np.sum(z_bar * slopes, axis=1) if active.of_ts else None)
@@ -250,7 +251,7 @@ def trajectory(system: System, y0: ArrayValue, t0: Real, ts: ArrayValue, params:
 
 
 def _count(active: _Active, n: int, params: Nested) -> int:
-    """How many tangents all sensitivities have, but those to output times."""
+    """The number of tangents of all sensitivities, except those to output times."""
     tree = flatten(params)
     return n * active.of_y0 + active.of_t0 + sum(int(np.size(tree.leaves[k])) for k in active.leaves)
 
@@ -262,7 +263,8 @@ def _slopes(system: System, ts: ArrayValue, y: ArrayValue, params: Nested) -> Ar
 def _find_sensitivities(
     system: System, y0: ArrayValue, t0: Real, ts: ArrayValue, params: Nested, active: _Active
 ) -> tuple[ArrayValue, tuple[ArrayValue, ArrayValue | None]]:
-    """The solution, its derivatives in everything but output times (T, count, n), and those in these (T, n)."""
+    """The solution, its derivatives in everything except output times (T, count, n), and those in output times (T,
+    n)."""
     n, count, tree = system.size, _count(active, system.size, params), flatten(params)
     starts = [y0] + ([np.eye(n).reshape(-1)] if active.of_y0 else [])
     starts += [-system.slope(t0, y0, params)] if active.of_t0 else []
@@ -286,7 +288,7 @@ def _find_sensitivities(
 def _split_cotangents(
     row: ArrayValue, active: _Active, n: int, params: Nested, ts_bar: ArrayValue | None
 ) -> tuple[Nested | None, ...]:
-    """The cotangents of y0, t0, ts and params, from those of y0, t0 and leaves of params in a row."""
+    """The cotangents of y0, t0, ts and params, from one vector with those of y0, t0 and leaves of params."""
     tree = flatten(params)
     first = n * active.of_y0 + active.of_t0
     parts = split(row[first:], [np.shape(tree.leaves[k]) for k in active.leaves])
@@ -297,7 +299,7 @@ def _split_cotangents(
 
 # ---- on plain numbers ------------------------------------------------------------------------------------------------
 class Watched:
-    """A plain right-hand side, which is to give no variables, and the last time when it gave nan."""
+    """A plain right-hand side, checked not to return variables, and the last time when it returned nan."""
 
     def __init__(self, system: System, params: Nested) -> None:
         self.system, self.params = system, params
@@ -311,17 +313,17 @@ class Watched:
         slope = np.asarray(slope, float)
         if np.isnan(slope).any():
             self.when_nan = float(t)
-            if not self.calls and not np.isnan(y).any():  # SciPy would look for a first step for ever
+            if not self.calls and not np.isnan(y).any():  # SciPy would search for a first step forever
                 self.fail(t)
         self.calls += 1
         return slope
 
     def jac(self, t: float, y: np.ndarray) -> Any:
-        """df/dy as the stiff methods take it."""
+        """df/dy in the form for the stiff methods."""
         return self.system.jacobian(float(t), y, self.params)
 
     def fail(self, t: float, message: str = "") -> None:
-        """Raise for a solver that has come to the time t and not further."""
+        """Raise for a solver that has stopped at the time t."""
         name = self.system.settings.name
         if self.when_nan is not None:
             raise ValueError(f"{name}: fun must give finite numbers, got nan at t = {self.when_nan:.6g}")
@@ -331,9 +333,9 @@ class Watched:
 def march(
     system: System, y0: np.ndarray, t0: float, ts: np.ndarray, params: Nested, keeper: Any = None
 ) -> np.ndarray:
-    """The solution at times ts by SciPy's solver; keeper.add(solver, its interpolation) is told each step.
+    """The solution at times ts by SciPy's solver; keeper.add(solver, its interpolant) is called for each step.
 
-    The interpolation is None where keeper.dense is False and no output is made of it.
+    The interpolant is None if keeper.dense is False and no output needs it.
     """
     settings = system.settings
     y0, t0, ts = np.asarray(y0, float), float(t0), np.asarray(ts, float)
@@ -375,7 +377,7 @@ def march(
 
 
 class Path:
-    """A solution for the adjoint equation: as an interpolation, or states from which it is computed again."""
+    """A solution for the adjoint equation: an interpolant, or states from which it is computed again."""
 
     dense = True
 
@@ -388,7 +390,7 @@ class Path:
         self.times, self.pieces = [float(t0)], []  # type: ignore[var-annotated]  # since the last start
 
     def add(self, solver: Any, piece: Any) -> None:
-        """Keep the interpolation of a step; after so many of them, a state in their place."""
+        """Store the interpolant of a step, or after a number of steps a state instead."""
         self.times.append(solver.t)
         self.pieces.append(piece)
         if len(self.pieces) < self.every or solver.status == "finished":
@@ -397,7 +399,7 @@ class Path:
         self.times, self.pieces = [solver.t], []
         if self.most is not None and len(self.starts) > self.most + 1:
             first = self.starts[0]
-            self.starts = self.starts[::-2][::-1]  # the last one stays
+            self.starts = self.starts[::-2][::-1]  # keeps the last one
             if self.starts[0] is not first:
                 self.starts.insert(0, first)
             self.every *= 2
@@ -428,7 +430,7 @@ def _start(fun: Watched, y0: np.ndarray, t0: float, t1: float, atol: Any) -> Any
 def _solve_adjoint(
     system: System, path: Path, args: Sequence[Any], z: np.ndarray, z_bar: np.ndarray, active: _Active
 ) -> Sequence[Nested | None]:
-    """All cotangents by the equation l' = -f_y^T l, which runs backwards and jumps by z_bar_k at t_k.
+    """All cotangents, by the equation l' = -f_y^T l, which runs backwards and jumps by z_bar_k at t_k.
 
         p_bar = integral of f_p^T l,     t0_bar = -l(t0) f(t0, y0)
     """
@@ -452,7 +454,7 @@ def _solve_adjoint(
         return -pull_slope(point[0], point[1], ())[0]
 
     class Backward(System):
-        """The adjoint equation, whose Jacobian is known."""
+        """The adjoint equation, with its known Jacobian."""
 
         def jacobian(self, t: float, y: np.ndarray, nothing: Nested) -> Any:
             return -system.jacobian(t, solution(t), params).T
@@ -513,7 +515,7 @@ def solver_of(name: str, method: Any) -> Any:
 
 
 class CashKarp(scipy.integrate.RK45):
-    """The method of Cash and Karp, of order 5 with an error estimate of order 4; steps are to end at output times."""
+    """The method of Cash and Karp, of order 5 with an error estimate of order 4; steps must end at output times."""
 
     order = 5
     error_estimator_order = 4

@@ -1,6 +1,6 @@
 """`scipy.optimize` for functions that contad differentiates: parameters are trees, derivatives are supplied.
 
-`brentq`, `newton` and `newton_system` are Numba functions of Numba functions.
+`brentq`, `newton` and `newton_system` are Numba functions that take Numba functions.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ __all__ += ["parameter_jacobian", "root", "root_scalar"]
 
 
 def __getattr__(name: str) -> Any:
-    """The compiled solvers are imported, and Numba with them, when they are first used."""
+    """Import the compiled solvers, and Numba with them, on first use."""
     if name in ("brentq", "newton", "newton_system"):
         import contad.scipy.optimize.compiled_roots as roots
 

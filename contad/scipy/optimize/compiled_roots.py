@@ -1,8 +1,8 @@
-"""Roots in compiled code: plain Numba functions, which contad differentiates as it does the user's.
+"""Roots in compiled code: plain Numba functions, which contad differentiates like a user's.
 
-The root z is found on plain numbers. Then steps z - J^-1 f(z, p) are recorded, with the Jacobian J at the root held
-fixed: they leave z where it is, and each makes derivatives of one order more those of the implicit function theorem,
-to the factor by which J, made of differences, is wrong. So many are taken that three orders are right to rounding.
+The root z is found with plain numbers. Then steps z - J^-1 f(z, p) are recorded, with the Jacobian J at the root held
+fixed. They do not change z, and each makes derivatives of one more order those of the implicit function theorem, up to
+the relative error of J, which comes from differences. There are enough steps to make three orders right up to rounding.
 """
 
 import math
@@ -19,22 +19,23 @@ _OPTIONS = {
     name: value for name, value in INTERNAL_OPTIONS.items() if name not in ("no_cpython_wrapper", "no_cfunc_wrapper")
 }
 _ULP = 2.0**-52
-_STEP = 6e-6  # of differences on both sides, relative: the third root of an ulp
-_ONE_SIDED = 1.5e-8  # on one side
-_WRONG = 0.1  # by how much slopes at different steps may differ; more, and there is no slope
-_LEAST_SCALE = 1e-12  # of a step that is halved
+_STEP = 6e-6  # relative step of two-sided differences: the cube root of an ulp
+_ONE_SIDED = 1.5e-8  # of one-sided differences
+_WRONG = 0.1  # largest difference of slopes at different steps; beyond it there is no slope
+_LEAST_SCALE = 1e-12  # smallest scale of a halved step
 
 
 @njit(**_OPTIONS)
 def _count_steps(rate):  # type: ignore[no-untyped-def]
-    """How many steps make three orders right, where a step leaves this part of the error: rate^(n - 2) <= 1e-16."""
+    """The number of steps that make three orders right, if a step reduces the error by `rate`: rate^(n - 2) <=
+    1e-16."""
     return 2 + int(16.0 / max(-math.log10(max(rate, 1e-8)), 1.0))
 
 
 # ---- one equation ----------------------------------------------------------------------------------------------------
 @njit(**_OPTIONS)
 def _slope_at(f, x, h, low, high, args):  # type: ignore[no-untyped-def]
-    """df/dx at a root, from low to high, and how much it changes with the step; nan where there is none."""
+    """df/dx at a root, on [low, high], and how much it changes with the step; nan if there is no slope."""
     up, down = min(x + h, high), max(x - h, low)
     far_up, far_down = min(x + 2.0 * h, high), max(x - 2.0 * h, low)
     here = stop_gradient(f(x, *args))
@@ -59,9 +60,9 @@ def _slope_at(f, x, h, low, high, args):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _find_slope(f, x, least, low, high, args):  # type: ignore[no-untyped-def]
-    """df/dx by steps relative to x, of a size that is at least so much where this does; and how much it changes."""
+    """df/dx by steps relative to x, or to `least` if that is enough; and how much it changes."""
     slope, rate = _slope_at(f, x, _STEP * max(abs(x), least), low, high, args)
-    if rate > 1e-4 and 1e-8 * least < abs(x) < least:  # a place, and not what rounding leaves of 0
+    if rate > 1e-4 and 1e-8 * least < abs(x) < least:  # a nonzero root, and not a rounded 0
         finer, its = _slope_at(f, x, _STEP * abs(x), low, high, args)
         if its < rate:
             return finer, its
@@ -70,19 +71,19 @@ def _find_slope(f, x, least, low, high, args):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def brentq(f, a, b, args=(), max_steps=200):  # type: ignore[no-untyped-def]
-    """The root of f(x, *args) between a and b, where f has different signs, by the method of Brent.
+    """The root of f(x, *args) between a and b, where f has different signs, by Brent's method.
 
         f(z, p) = 0,     z_dot = -f_p p_dot / f_z
 
-    A Numba function of a Numba function: called in `@njit` functions, in loops too, or from Python. Derivatives in args
-    are those of the implicit function theorem, up to the third; a and b carry none. f is not called
-    outside the interval, but for rounding.
+    A Numba function that takes a Numba function; call it in `@njit` functions, also in loops, or from Python.
+    Derivatives in args are those of the implicit function theorem, up to the third; a and b carry none. f is not called
+    outside the interval, except for rounding.
 
     Shapes:  a, b numbers, f(x, *args) a number -> a number.
-    Domain:  f(a) and f(b) of different signs; a root at which the slope of f is other than 0.
-    Raises:  ValueError where f(a) and f(b) have one sign, and where f is nan, with the place; SingularPointError where
-             the slope at the root is zero, infinite, or jumps; RuntimeError beyond max_steps steps.
-    Cost:    some ten evaluations of f, five for the slope, and four that reverse mode keeps.
+    Domain:  f(a) and f(b) with different signs; a root where the slope of f is not 0.
+    Raises:  ValueError if f(a) and f(b) have the same sign, and if f is nan, with the place; SingularPointError if the
+             slope at the root is zero, infinite, or jumps; RuntimeError beyond max_steps steps.
+    Cost:    about ten evaluations of f, five for the slope, and four that reverse mode stores.
     Ref:     Brent (1973), Algorithms for Minimization without Derivatives, chapter 4; scipy.optimize.brentq.
 
     >>> import numba
@@ -96,7 +97,7 @@ def brentq(f, a, b, args=(), max_steps=200):  # type: ignore[no-untyped-def]
     low, high = stop_gradient(a) + 0.0, stop_gradient(b) + 0.0
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError("contad.scipy.optimize.brentq: a and b must be finite")
-    x, y = low, high  # the best is y; the root is between y and w
+    x, y = low, high  # y is the best; the root is between y and w
     fx, fy = stop_gradient(f(x, *args)) + 0.0, stop_gradient(f(y, *args)) + 0.0
     if math.isnan(fx):
         raise ValueError("contad.scipy.optimize.brentq: f must give numbers, got nan at x =", low)
@@ -148,8 +149,8 @@ def brentq(f, a, b, args=(), max_steps=200):  # type: ignore[no-untyped-def]
     slope, rate = _find_slope(f, y, 1e-3 * width, low, high, args)
     if not rate <= _WRONG:
         raise SingularPointError(
-            "contad.scipy.optimize.brentq: the slope of f at the root is zero, infinite, or jumps: the root is no "
-            "smooth function of what it depends on, at x =", y,
+            "contad.scipy.optimize.brentq: the slope of f at the root is zero, infinite, or jumps: the root is not a "
+            "smooth function of its parameters, at x =", y,
         )  # fmt: skip
     z = y
     for _ in range(_count_steps(rate)):
@@ -163,14 +164,14 @@ def newton(f, x0, args=(), max_steps=100):  # type: ignore[no-untyped-def]
 
         f(z, p) = 0,     z_dot = -f_p p_dot / f_z
 
-    As `brentq` in all else. Slopes are differences.
+    Otherwise like `brentq`. Slopes are computed by differences.
 
     Shapes:  x0 a number, f(x, *args) a number -> a number.
-    Domain:  an f with a root near x0, at which its slope is other than 0.
-    Raises:  ValueError where f is not finite at x0; SingularPointError where the slope is zero on the way, or at the
-             root, where it must not be infinite or jump either; RuntimeError where no step makes |f| smaller, and
-             beyond max_steps steps. All name the place.
-    Cost:    three evaluations of f for a step, five for the slope at the root, and four that reverse mode keeps.
+    Domain:  an f with a root near x0 where its slope is not 0.
+    Raises:  ValueError if f is not finite at x0; SingularPointError if the slope is zero along the way, or zero,
+             infinite or jumping at the root; RuntimeError if no step makes |f| smaller, and beyond max_steps steps. All
+             name the place.
+    Cost:    three evaluations of f for each step, five for the slope at the root, and four that reverse mode stores.
     Ref:     Dennis & Schnabel (1996), chapter 2.
 
     >>> import numba
@@ -215,8 +216,8 @@ def newton(f, x0, args=(), max_steps=100):  # type: ignore[no-untyped-def]
     slope, rate = _find_slope(f, x, 1e-3 * size if size > 0.0 else 1.0, -math.inf, math.inf, args)
     if not rate <= _WRONG:
         raise SingularPointError(
-            "contad.scipy.optimize.newton: the slope of f at the root is zero, infinite, or jumps: the root is no "
-            "smooth function of what it depends on, at x =", x,
+            "contad.scipy.optimize.newton: the slope of f at the root is zero, infinite, or jumps: the root is not a "
+            "smooth function of its parameters, at x =", x,
         )  # fmt: skip
     z = x
     for _ in range(_count_steps(rate)):
@@ -225,10 +226,10 @@ def newton(f, x0, args=(), max_steps=100):  # type: ignore[no-untyped-def]
 
 
 # ---- systems ---------------------------------------------------------------------------------------------------------
-# on the tape arrays made here hold variables, which are constants: what is read of them goes through stop_gradient
+# on the tape, arrays made here hold variables although they are constants, so reads go through stop_gradient
 @njit(**_OPTIONS)
 def _norm(x):  # type: ignore[no-untyped-def]
-    """The greatest |x|; nan where one is."""
+    """The largest |x|; nan if any is nan."""
     found = 0.0
     for j in range(len(x)):
         size = abs(stop_gradient(x[j]))
@@ -239,7 +240,7 @@ def _norm(x):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _evaluate(f, x, args, found):  # type: ignore[no-untyped-def]
-    """f(x), and how many numbers it gives."""
+    """f(x), checked to have n numbers."""
     values = f(x, *args)
     for j in range(min(len(x), len(values))):
         found[j] = stop_gradient(values[j]) + 0.0
@@ -248,7 +249,8 @@ def _evaluate(f, x, args, found):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _fill_differences(f, x, here, size, step, sides, found, forward, args):  # type: ignore[no-untyped-def]
-    """df/dx by differences at steps relative to x, or to the size of x where it is nearly 0, on one side or on both."""
+    """df/dx by one-sided or two-sided differences, with steps relative to x, or to the size of x where an element is
+    nearly 0."""
     n, column = len(x), np.empty(len(x))
     for j in range(n):
         old = stop_gradient(x[j])
@@ -269,13 +271,13 @@ def _fill_differences(f, x, here, size, step, sides, found, forward, args):  # t
 
 @njit(**_OPTIONS)
 def _scale(x, size):  # type: ignore[no-untyped-def]
-    """How large x is, for the length of a difference."""
+    """The size of x, for the steps of differences."""
     return max(abs(x), 1e-3 * size) if size > 0.0 else 1.0
 
 
 @njit(**_OPTIONS)
 def _invert(matrix, found):  # type: ignore[no-untyped-def]
-    """The inverse; False where the matrix is singular or not finite."""
+    """Compute the inverse; False if the matrix is singular or not finite."""
     for i in range(len(matrix)):
         for j in range(len(matrix)):
             if not math.isfinite(stop_gradient(matrix[i, j])):
@@ -289,7 +291,7 @@ def _invert(matrix, found):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _compare(inverse, matrix, x, size):  # type: ignore[no-untyped-def]
-    """The norm of 1 - inverse @ matrix, of x in units of its size."""
+    """The norm of 1 - inverse @ matrix, with x in units of its size."""
     n, most = len(matrix), 0.0
     product = inverse @ matrix
     for i in range(n):
@@ -308,17 +310,17 @@ def newton_system(f, x0, args=(), max_steps=100):  # type: ignore[no-untyped-def
 
         f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
 
-    A Numba function of a Numba function: called in `@njit` functions, in loops too, or from Python. Derivatives in args
-    are those of the implicit function theorem, up to the third; x0 carries none. Jacobians are
-    differences; where those at two steps are far from each other there is none.
+    A Numba function that takes a Numba function; call it in `@njit` functions, also in loops, or from Python.
+    Derivatives in args are those of the implicit function theorem, up to the third; x0 carries none. Jacobians are
+    computed by differences; if those at two step sizes disagree, there is no derivative.
 
     Shapes:  x0 (n,), f(x, *args) a new array (n,) -> (n,).
-    Domain:  an f with a root near x0, at which its Jacobian is not singular.
-    Raises:  ValueError where f is not finite at x0, and where it gives another number of numbers than n;
-             SingularPointError where the Jacobian is singular on the way, or at the root; RuntimeError where no step
-             makes max |f| smaller, and beyond max_steps steps.
-    Cost:    n evaluations of f and the inverse of a matrix (n, n) for a step, 4 n and two inverses at the root, and
-             four evaluations with a product of the inverse and a vector, which reverse mode keeps.
+    Domain:  an f with a root near x0 where its Jacobian is nonsingular.
+    Raises:  ValueError if f is not finite at x0 or does not return n numbers; SingularPointError if the Jacobian is
+             singular along the way or at the root; RuntimeError if no step makes max |f| smaller, and beyond max_steps
+             steps.
+    Cost:    n evaluations of f and the inverse of a matrix (n, n) for each step, 4 n evaluations and two inverses at
+             the root, and four evaluations with a matrix-vector product, which reverse mode stores.
     Ref:     Dennis & Schnabel (1996), chapter 6; Griewank & Walther (2008), section 15.1.
 
     >>> import numba
@@ -379,12 +381,12 @@ def newton_system(f, x0, args=(), max_steps=100):  # type: ignore[no-untyped-def
     _fill_differences(f, x, fx, size, 2.0 * _STEP, 2, twice, forward, args)
     _fill_differences(f, x, fx, size, _STEP, 2, jacobian, forward, args)
     rate = 1.0
-    if _invert(jacobian, inverse) and _compare(inverse, forward, x, size) <= _WRONG:  # beyond, there is a kink
+    if _invert(jacobian, inverse) and _compare(inverse, forward, x, size) <= _WRONG:  # otherwise there is a kink
         rate = _compare(inverse, twice, x, size)
     if not rate <= _WRONG:
         raise SingularPointError(
             "contad.scipy.optimize.newton_system: the Jacobian of f at the root is singular, nearly so, or jumps: the "
-            "root is no smooth function of what it depends on; max |f| =", residual,
+            "root is not a smooth function of its parameters; max |f| =", residual,
         )  # fmt: skip
     z = x - inverse @ f(x, *args)
     for _ in range(_count_steps(rate) - 1):

@@ -1,4 +1,4 @@
-"""Curves with parameters, fitted by SciPy with exact derivatives."""
+"""Parametric curves, fitted by SciPy with exact derivatives."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from contad.variables.open_types import ArrayValue, Function
 
 
 def parameter_jacobian(model: Function) -> Function:
-    """The derivatives of model(xdata, *parameters) in its parameters, as `curve_fit(jac=)` takes them.
+    """The derivatives of model(xdata, *parameters) in its parameters, in the form of `curve_fit(jac=)`.
 
         J_ij = d model(xdata, p)_i / d p_j
 
     parameter_jacobian(model)(xdata, *parameters) has a row for each number of the result, a column for each parameter.
 
-    Shapes:  xdata as the model takes it, a model of m numbers, n parameters -> (m, n).
-    Domain:  a model that is differentiable in its parameters.
+    Shapes:  xdata in the model's form, a model with m numbers, n parameters -> (m, n).
+    Domain:  a model differentiable in its parameters.
     Cost:    one evaluation of the model on duals, for up to 32 parameters.
     Ref:     scipy.optimize.curve_fit, its argument `jac`.
 
@@ -41,8 +41,8 @@ def curve_fit(f: Function, xdata: Any, ydata: Any, p0: Any = None, **options: An
 
     Arguments and results are SciPy's: the parameters, and their covariance.
 
-    Shapes:  xdata as f takes it, ydata (m,), n parameters -> (n,), (n, n).
-    Domain:  an f that is differentiable in its parameters.
+    Shapes:  xdata in f's form, ydata (m,), n parameters -> (n,), (n, n).
+    Domain:  an f differentiable in its parameters.
     Raises:  TypeError for `jac`, which contad supplies.
     Cost:    SciPy's, with a Jacobian for each step.
     Ref:     scipy.optimize.curve_fit.

@@ -1,4 +1,4 @@
-"""Derivatives of what an equation defines: the implicit function theorem, by factors or without a matrix."""
+"""Derivatives of implicitly defined values: the implicit function theorem, by factors or without a matrix."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,13 +17,13 @@ from contad.variables.open_types import ArrayValue, Function, Nested, Real
 from contad.variables.trees import holds_number, leaves_of
 
 _LARGEST = 1e13  # condition number beyond which the derivative of a root has no digits
-_DOUBTFUL = 1e6  # condition number from which the error of the root is asked for
-_HALF_THE_DIGITS = 1.5e-8  # relative: to this a double root is known
-_FAR = 1e-6  # a step of Newton's, relative to the root or to 1, that a root is not away from itself
-_CHANGE = 0.4  # of the inverse of the Jacobian times another one, against 1
-_DENSE = 100  # unknowns up to which the Jacobian is a matrix; beyond, there are only its products
+_DOUBTFUL = 1e6  # condition number from which the error of the root is checked
+_HALF_THE_DIGITS = 1.5e-8  # relative accuracy of a double root
+_FAR = 1e-6  # a Newton step, relative to the root or to 1, too large for a true root
+_CHANGE = 0.4  # largest difference between 1 and the inverse Jacobian times another Jacobian
+_DENSE = 100  # unknowns up to which the Jacobian is a matrix; beyond, only its products are used
 _TOLERANCE = 1e-12  # of iterations, relative to the right-hand side
-_ENOUGH = 1e-8  # the relative residual that is taken where rounding keeps them from it
+_ENOUGH = 1e-8  # the relative residual that suffices if rounding prevents convergence
 _RESTART = 150  # vectors that GMRES keeps
 
 
@@ -31,11 +31,11 @@ def differentiate_root(
     what: str, fun: Function, z: ArrayValue, args: tuple[Nested, ...], success: bool, message: str,
     symmetric: bool = False, inverse: Function | None = None,
 ) -> ArrayValue:  # fmt: skip
-    """The root z of fun(z, *args) = 0 with the derivatives of the equation; z itself where there are none.
+    """The root z of fun(z, *args) = 0 with the derivatives of the equation; z itself if there are none.
 
-    Each step z - J^-1 fun(z, p), with the constant Jacobian J at the root, makes derivatives of one order more right.
-    A `symmetric` J is that of a gradient: z is a minimum, or another point where it is zero. `inverse` gives the
-    function r -> J^-1 r of plain arguments, where the caller knows how J looks.
+    Each step z - J^-1 fun(z, p), with the constant Jacobian J at the root, makes derivatives of one more order right. A
+    `symmetric` J is the Jacobian of a gradient, and z a stationary point. `inverse` returns the function r -> J^-1 r
+    for plain arguments, if the caller knows the structure of J.
     """
     residual = fun(z, *args)
     size = sum(np.size(take_primals(leaf)) for leaf in leaves_of(residual))
@@ -47,7 +47,7 @@ def differentiate_root(
     if not success:
         reason = " ".join(message.split())
         found = "minimum" if symmetric else "root"
-        raise RuntimeError(f"{what}: no {found} was found, so that there is no derivative of one: {reason}")
+        raise RuntimeError(f"{what}: no {found} was found, so there is no derivative: {reason}")
     plain = take_primals(args)
     solve = _find_inverse(what, fun, z, plain, symmetric) if inverse is None else inverse(plain)
     x: Any = z
@@ -66,7 +66,7 @@ def _find_inverse(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, .
         step = rest / slope
         far = abs(step) > _FAR * max(abs(float(z)), 1.0)
         if far and not abs(float(take_primals(fun(float(z) - step, *args)))) <= 0.5 * abs(rest):
-            raise SingularPointError(f"{what}: at {z:.6g} the function is {rest:.3g}, and jumps: that is no root")
+            raise SingularPointError(f"{what}: at {z:.6g} the function is {rest:.3g}, and jumps: that is not a root")
         _require_simple(what, float(z), step, slope, lambda x: take_primals(derivative(fun)(x, *args)))
         return lambda r: r / slope
     if np.size(z) > _DENSE:
@@ -77,7 +77,7 @@ def _find_inverse(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, .
         of = "Hessian at the minimum" if symmetric else "Jacobian at the root"
         raise SingularPointError(
             f"{what}: the {of} is singular (condition number {condition:.1e}): the "
-            f"{'minimum' if symmetric else 'root'} is no smooth function of what it depends on"
+            f"{'minimum' if symmetric else 'root'} is not a smooth function of its parameters"
         )
     inverse = np.linalg.inv(matrix)
     if np.size(z) == 1 or condition > _DOUBTFUL:
@@ -87,10 +87,11 @@ def _find_inverse(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, .
 
 
 def _require_simple(what: str, z: Any, step: Any, slope: Any, slope_at: Function) -> None:
-    """Raise where the slope is another one a step of Newton's away, as it is beside a root of several equal ones.
+    """Raise if the slope changes within a Newton step, as it does near a multiple root.
 
-    There the step is some part of the distance to the root, and the slope is at most half of what it was; a simple root
-    is known to rounding, and the slope stays. A single unknown is moved by half of its digits at least.
+    Near a multiple root the step is a fraction of the distance to the root, and the slope drops to at most one half. A
+    simple root is known up to rounding, and the slope does not change. A single unknown moves by at least half of its
+    digits.
     """
     if np.size(z) == 1:
         step = np.copysign(np.maximum(np.abs(step), _HALF_THE_DIGITS * np.abs(z)), step)
@@ -104,7 +105,8 @@ def _require_simple(what: str, z: Any, step: Any, slope: Any, slope_at: Function
 
 
 class ProductsOfInverse:
-    """Products with the inverse of a constant Jacobian, at every level; apply(r, transposed) is that for plain ones."""
+    """Products with the inverse of a constant Jacobian, at every level; apply(r, transposed) computes them for plain
+    r."""
 
     def __init__(self, what: str, apply: Function, symmetric: bool = False) -> None:
         self.what, self.apply, self.symmetric = what, apply, symmetric
@@ -127,7 +129,8 @@ class ProductsOfInverse:
 
 
 class _Iterations:
-    """The inverse of a large Jacobian: conjugate gradients where it is symmetric, else GMRES, on its products."""
+    """The inverse of a large Jacobian, from its products: by conjugate gradients if it is symmetric, otherwise by
+    GMRES."""
 
     def __init__(self, what: str, fun: Function, z: ArrayValue, args: tuple[Nested, ...], symmetric: bool) -> None:
         self.what, self.symmetric = what, symmetric
@@ -164,7 +167,7 @@ class _Iterations:
 
 
 def require_plain_bounds(what: str, bounds: Any) -> None:
-    """Raise where bounds carry a derivative: a solution at one would move with it."""
+    """Raise if bounds carry a derivative, because a solution at a bound would move with it."""
     if holds_number([getattr(bounds, "lb", bounds), getattr(bounds, "ub", None)]):
         raise UnsupportedError(
             f"{what}: bounds that carry a derivative are not supported; give plain numbers, or solve for an x without "
@@ -173,7 +176,7 @@ def require_plain_bounds(what: str, bounds: Any) -> None:
 
 
 def _depth(x: Nested) -> int:
-    """How many levels of derivatives a number or an array carries."""
+    """The number of levels of derivatives that a number or an array carries."""
     if isinstance(x, np.ndarray) and x.dtype == object:
         return max(map(_depth, x.flat), default=0)
     depth = 0

@@ -1,4 +1,4 @@
-"""Nonlinear least squares with exact Jacobians, whose result differentiates in what the residuals depend on."""
+"""Nonlinear least squares with exact Jacobians; the result is differentiable in all values that the residuals use."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,20 +20,20 @@ def least_squares(
     fun: Function, x0: ArrayValue, args: Sequence[Nested] = (), *, bounds: Any = (-np.inf, np.inf), method: str = "trf",
     loss: str = "linear", f_scale: float = 1.0, **options: Any,
 ) -> scipy.optimize.OptimizeResult:  # fmt: skip
-    """scipy.optimize.least_squares of residuals fun(x, *args), whose `x` differentiates in args and captured values.
+    """scipy.optimize.least_squares of residuals fun(x, *args), with `x` differentiable in args and captured values.
 
         c(x, p) = 1/2 sum C^2 rho(r^2 / C^2),     grad c(z, p) = 0,     z_dot = -H^-1 (grad c)_p p_dot
 
-    SciPy gets the exact Jacobian; options are SciPy's but for `jac`. H is the whole Hessian of the cost, with second
-    derivatives of residuals that are not zero. Variables at a bound stay there. Of more than 100 unknowns there is no
-    Hessian: conjugate gradients solve with its products. `cost` carries its derivative, too; x0 carries none, and
+    SciPy receives the exact Jacobian; options are SciPy's except `jac`. H is the full Hessian of the cost, including
+    second derivatives of nonzero residuals. Variables at a bound are held there. With more than 100 unknowns there is
+    no Hessian: conjugate gradients solve with its products. `cost` carries its derivative, too; x0 carries none, and
     bounds must not.
 
     Shapes:  x0 (n,) or a number, fun(x, *args) (m,) -> x (n,).
-    Domain:  residuals that are twice differentiable; a minimum at which the Hessian of the cost is not singular.
-    Raises:  TypeError for `jac`, which contad supplies; what SciPy raises; where a derivative is wanted
-             SingularPointError for a singular Hessian, RuntimeError where no minimum was found, and UnsupportedError
-             for a loss that is a function.
+    Domain:  twice differentiable residuals; a minimum where the Hessian of the cost is nonsingular.
+    Raises:  TypeError for `jac`, which contad supplies; SciPy's errors. If a derivative is taken, SingularPointError
+             for a singular Hessian, RuntimeError if no minimum was found, and UnsupportedError for a loss that is a
+             function.
     Cost:    SciPy's, with a Jacobian for each step; a derivative takes one Hessian of the cost, or a product with it
              for each step of conjugate gradients.
     Ref:     scipy.optimize.least_squares.
@@ -96,7 +96,7 @@ def least_squares(
     return result
 
 
-# ---- what SciPy makes of squared residuals ---------------------------------------------------------------------------
+# ---- SciPy's loss functions ------------------------------------------------------------------------------------------
 def _huber(z: ArrayValue) -> ArrayValue:
     outside = take_primals(z) > 1.0
     return np.where(outside, 2.0 * np.sqrt(np.where(outside, z, 1.0)) - 1.0, z)

@@ -26,26 +26,26 @@ def minimize(
     constraints: Any = (), tol: float | None = None, callback: Function | None = None, options: Options | None = None,
     covariance: bool = False, progress: bool = False, sparse: bool = False,
 ) -> scipy.optimize.OptimizeResult:  # fmt: skip
-    """scipy.optimize.minimize of fun(x, *args) with exact derivatives, where x is a tree of numbers and arrays.
+    """scipy.optimize.minimize of fun(x, *args) with exact derivatives; x is a tree of numbers and arrays.
 
     x0           a number, an array, or lists, tuples, dicts of these
-    method       SciPy's name of a method; gradients, Hessians and their products are supplied to those that use them
-    bounds       for trees a dict or sequence with (low, high) in place of leaves, None for no bound, where names of
-                 dicts may be left out; else SciPy's
-    constraints  NonlinearConstraint or dicts, whose functions take x as fun does and get exact Jacobians;
-                 LinearConstraint of the vector
-    callback     as SciPy's, with the tree
-    covariance   also the inverse of the Hessian at the minimum: the covariance of the estimates where fun is a negative
-                 log likelihood. Coordinates whose bound keeps them from a smaller value are held fixed, with a
+    method       SciPy's name of a method, which receives the gradient, Hessian or Hessian products that it uses
+    bounds       for trees, a dict or sequence with (low, high) in place of leaves and None for no bound; keys of dicts
+                 may be omitted. Otherwise SciPy's
+    constraints  NonlinearConstraint or dicts, whose functions take x like fun and get exact Jacobians; LinearConstraint
+                 for the vector
+    callback     like SciPy's, called with the tree
+    covariance   also return the inverse of the Hessian at the minimum, the covariance of the estimates if fun is a
+                 negative log likelihood. Coordinates that a bound stops before the minimum are held fixed, with a
                  UserWarning that names them: their rows and errors are nan, and the covariance of the others is
-                 conditional on them, the inverse of the others' Hessian. Where both bounds are equal it is the same,
-                 without a warning. `constraints` are not regarded
-    progress     a bar on the terminal with the value and the gradient's largest element (needs tqdm)
-    sparse       for "trust-constr": its Hessians are sparse arrays, with the pattern that `sparse_hessian` finds
+                 conditional on them, the inverse of the others' Hessian. The same applies, without a warning, if both
+                 bounds are equal. `constraints` are ignored here
+    progress     show a progress bar with the value and the gradient's largest element (needs tqdm)
+    sparse       for "trust-constr": use sparse Hessians, with the pattern found by `sparse_hessian`
 
-    Where args or what fun captures are variables, the minimum is differentiable in them, at every order, by the
-    implicit function theorem: `x`, `vector` and `fun` carry derivatives. Coordinates at a bound stay there. Of more
-    than 100 parameters there is no Hessian: conjugate gradients solve with its products. x0 carries none, and
+    If args or captured values are variables, the minimum is differentiable in them, at every order, by the implicit
+    function theorem: `x`, `vector` and `fun` carry derivatives. Coordinates at a bound are held there. With more than
+    100 parameters there is no Hessian: conjugate gradients solve with its products. x0 carries no derivative, and
     bounds must not.
 
         grad f(z, p) = 0,     z_dot = -H^-1 (grad f)_p p_dot
@@ -54,11 +54,11 @@ def minimize(
     `covariance` also `covariance`, a matrix in the order of `names`, and `standard_errors`, a tree as x.
 
     Shapes:  x0 a tree of n numbers, fun(x, *args) a number -> `x` such a tree, `vector` (n,).
-    Domain:  a fun that is differentiable; for derivatives a minimum at which the Hessian is not singular.
-    Raises:  what SciPy raises; where a derivative is wanted, SingularPointError for a Hessian that is singular at the
-             minimum, RuntimeError where none was found, UnsupportedError for `constraints`, and for bounds that are
-             variables; ValueError for bounds that do not fit and for `sparse` where the method takes no sparse Hessian;
-             ImportError where tqdm is missing.
+    Domain:  a differentiable fun; for derivatives a minimum where the Hessian is nonsingular.
+    Raises:  SciPy's errors. If a derivative is taken, SingularPointError for a singular Hessian at the minimum,
+             RuntimeError if no minimum was found, UnsupportedError for `constraints` and for bounds that are variables.
+             ValueError for bounds that do not fit, and for `sparse` if the method takes no sparse Hessian; ImportError
+             if tqdm is missing.
     Cost:    a value with its gradient for each evaluation; n products for a Hessian of n parameters; a derivative of
              the minimum takes one Hessian, or a product with it for each step of conjugate gradients.
     Ref:     scipy.optimize.minimize.
@@ -109,8 +109,8 @@ def minimize(
     if found.variables or holds_number(tuple(args)):
         if constraints is not None and (not isinstance(constraints, (list, tuple)) or len(constraints)):
             raise UnsupportedError(
-                "minimize: constraints= is not supported where a derivative of the minimum is wanted; minimise over "
-                "free parameters, or solve the conditions of Lagrange by contad.scipy.optimize.root"
+                "minimize: constraints= is not supported if the minimum is differentiated; minimise over free "
+                "parameters, or solve the Lagrange conditions by contad.scipy.optimize.root"
             )
         result.vector = _differentiate(model, result, tuple(args), bounds)
         result.x, result.fun = unravel(result.vector), model(result.vector, *args)
@@ -118,7 +118,7 @@ def minimize(
 
 
 class _PlainResults:
-    """Functions whose results are made plain for SciPy, and whether a result was a variable."""
+    """Functions with plain results for SciPy, and whether a result was a variable."""
 
     def __init__(self) -> None:
         self.variables = False
@@ -137,7 +137,7 @@ class _PlainResults:
 def _differentiate(
     model: FlatFunction, result: scipy.optimize.OptimizeResult, args: tuple[Nested, ...], bounds: Any
 ) -> ArrayValue:
-    """The minimum with its derivatives: where the gradient in what is at no bound is zero."""
+    """The minimum with its derivatives: the gradient in coordinates that are not at a bound is zero."""
     z = np.asarray(result.vector, float)
     held = np.full(z.shape, False)
     if bounds is not None:
@@ -165,7 +165,8 @@ def _differentiate(
 
 
 def _diagonal(model: FlatFunction, z: np.ndarray, args: tuple[Nested, ...]) -> np.ndarray:
-    """The diagonal of the Hessian; of many parameters ones, which decide less well what is kept by a bound."""
+    """The diagonal of the Hessian; ones if there are many parameters, which detects coordinates stopped by a bound less
+    well."""
     if z.size > 100:
         return np.ones(z.size)
     return np.diag(take_primals(model.hess(z, *args)))
@@ -178,7 +179,7 @@ def _plain_bounds(bounds: Any) -> Any:
 
 
 def _on_trees(callback: Function, unravel: Unravel) -> Function:
-    """A callback of the user's as SciPy calls it, which tells the two forms by the parameter's name."""
+    """A user's callback in SciPy's form; SciPy distinguishes two forms by the parameter's name."""
     if "intermediate_result" in inspect.signature(callback).parameters:
 
         def of_result(intermediate_result: Any) -> Any:
@@ -195,7 +196,7 @@ def _on_trees(callback: Function, unravel: Unravel) -> Function:
 
 # ---- bounds and constraints ------------------------------------------------------------------------------------------
 def _bounds(bounds: Any, x0: Nested, unravel: Unravel) -> Any:
-    """The bounds as SciPy takes them."""
+    """The bounds in SciPy's form."""
     if bounds is None or isinstance(bounds, scipy.optimize.Bounds) or isinstance(x0, (np.ndarray, float, int)):
         return bounds
     low, high = np.full(unravel.size, -np.inf), np.full(unravel.size, np.inf)
@@ -211,7 +212,7 @@ def _bounds(bounds: Any, x0: Nested, unravel: Unravel) -> Any:
 
 
 def _pairs(bounds: Any, places: Nested, name: str) -> Iterable[tuple[Any, Sequence[Any]]]:
-    """(places in the vector, (low, high)) for each leaf for which there is a bound."""
+    """(positions in the vector, (low, high)) for each leaf with a bound."""
     if bounds is None:
         return
     if isinstance(places, dict):
@@ -247,18 +248,18 @@ def _constraint(constraint: Any, x0: Nested, method: str) -> Any:
         return constraint
     model = flat(constraint.fun, x0)
     given = {"jac": model.jac, "keep_feasible": constraint.keep_feasible}
-    if method == "trust-constr":  # the others have no use for it, and warn
+    if method == "trust-constr":  # other methods do not use it, and warn
         given["hess"] = lambda x, v: flat(lambda tree: np.sum(v * constraint.fun(tree)), x0).hess(x)
     return scipy.optimize.NonlinearConstraint(model, constraint.lb, constraint.ub, **given)
 
 
 # ---- the result ------------------------------------------------------------------------------------------------------
-_AT_BOUND = 1e-3  # of the step to the minimum along a coordinate: one whose bound is nearer by so much is kept by it
-_ON_BOUND = 1e-6  # of the bound, or of 1: likewise, where there is no such step
+_AT_BOUND = 1e-3  # of the step to the minimum along a coordinate: a bound nearer than this fraction stops it
+_ON_BOUND = 1e-6  # of the bound, or of 1: the same if there is no such step
 
 
 def _covariance(model: FlatFunction, x: ArrayValue, args: tuple[Nested, ...], bounds: Any) -> Any:
-    """The inverse of the Hessian of what no bound holds; nan for the rest, and where it is not positive definite."""
+    """The inverse of the Hessian of free coordinates; nan for the others, and if it is not positive definite."""
     hess = take_primals(model.hess(x, *args))
     covariance = np.full(hess.shape, np.nan)
     if bounds is None:
@@ -291,9 +292,10 @@ def _covariance(model: FlatFunction, x: ArrayValue, args: tuple[Nested, ...], bo
 
 
 def _find_held(x: ArrayValue, slopes: Any, curvatures: Any, bounds: Any) -> tuple[Any, Any]:
-    """Which coordinates are at a bound beyond which the function is smaller, and which have two equal bounds.
+    """Which coordinates are at a bound beyond which the function decreases, and which have two equal bounds.
 
-    Interior methods stop before the bound: at it is what is much nearer to it than the minimum along the coordinate.
+    Interior methods stop before the bound: a coordinate counts as at the bound if it is much nearer to it than to the
+    minimum along the coordinate.
     """
     low, high = _ends(x, bounds)
     kept = np.full(x.shape, False)
@@ -306,7 +308,7 @@ def _find_held(x: ArrayValue, slopes: Any, curvatures: Any, bounds: Any) -> tupl
 
 
 def _ends(x: ArrayValue, bounds: Any) -> tuple[Any, Any]:
-    """The lower and the upper bounds, nan where there is none."""
+    """The lower and upper bounds, nan if there is none."""
     if isinstance(bounds, scipy.optimize.Bounds):
         low, high = (np.broadcast_to(np.asarray(end, float), x.shape) for end in (bounds.lb, bounds.ub))
     else:
@@ -315,7 +317,7 @@ def _ends(x: ArrayValue, bounds: Any) -> tuple[Any, Any]:
 
 
 class _Progress:
-    """A function that SciPy evaluates, and a bar that shows what it gives, where one is asked for."""
+    """A function that SciPy evaluates, with an optional progress bar that shows its values."""
 
     def __init__(self, f: Function, shown: bool, with_gradient: bool) -> None:
         self.f = f

@@ -1,4 +1,4 @@
-"""Newton's method for systems of equations: steps that are halved until the function decreases."""
+"""Newton's method for systems of equations, halving steps until the function decreases."""
 
 from typing import Any, NamedTuple
 
@@ -11,11 +11,11 @@ from contad.transforms.jacobians import jacobian
 from contad.variables.open_types import Function
 
 _DENSE = 100  # unknowns up to which the Jacobian is a matrix
-_LEAST_STEP = 1e-8  # before it is said to lead nowhere
+_LEAST_STEP = 1e-8  # smallest step before the search gives up
 
 
 class Found(NamedTuple):
-    """Where the steps ended; `problem` says why, where that is no root."""
+    """Where the steps ended; `problem` says why this is not a root."""
 
     x: np.ndarray
     fun: np.ndarray
@@ -25,7 +25,7 @@ class Found(NamedTuple):
 
 
 def find_root(of_floats: Function, of_variables: Function, start: Any, limit: float, steps: int) -> Found:
-    """A root with max |f| <= limit; `of_variables` is f where its Jacobian, or products with it, are taken."""
+    """A root with max |f| <= limit; `of_variables` is f for its Jacobian or products with it."""
     y = np.asarray(start, float)
     value = np.asarray(of_floats(y), float)
     for step in range(steps + 1):

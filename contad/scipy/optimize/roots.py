@@ -1,4 +1,4 @@
-"""Roots and fixed points that differentiate in everything on which the equation depends."""
+"""Roots and fixed points, differentiable in everything on which the equation depends."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,23 +18,23 @@ def root(
     fun: Function, x0: ArrayValue, args: Sequence[Nested] = (), method: str = "hybr", *, tol: float | None = None,
     options: Options | None = None,
 ) -> scipy.optimize.OptimizeResult:  # fmt: skip
-    """scipy.optimize.root of fun(x, *args) = 0, whose `x` differentiates in args and in what fun captures.
+    """scipy.optimize.root of fun(x, *args) = 0, with `x` differentiable in args and captured values.
 
         F(z, p) = 0,     z_dot = -F_z^-1 F_p p_dot,     p_bar = -F_p^T F_z^-T z_bar
 
-    SciPy solves, with the exact Jacobian for the methods that use one ("hybr", "lm"); "newton" is contad's own, by
-    Newton's method with steps that are halved until F decreases. The derivative is that of steps z - J^-1 F(z, p) from
-    the root, with the Jacobian J there, a constant: each step makes derivatives of one order more right, so that
-    Hessians are. Of more than 100 unknowns J is no matrix: GMRES solves with its products, in "newton", too, and
-    "krylov" is SciPy's method for these. x0 carries no derivative.
+    SciPy solves, with the exact Jacobian for the methods that use one ("hybr", "lm"); "newton" is contad's own,
+    Newton's method with steps halved until F decreases. The derivative is that of steps z - J^-1 F(z, p) from the root,
+    with the constant Jacobian J there. Each step makes derivatives of one more order right, including Hessians. With
+    more than 100 unknowns J is not formed: GMRES solves with its products, also in "newton"; "krylov" is SciPy's method
+    for this case. x0 carries no derivative.
 
-    Shapes:  x0 (n,) or a number, as SciPy takes it; fun gives n numbers -> x (n,).
-    Domain:  a fun with a root near x0, where its Jacobian is not singular.
-    Raises:  ValueError where fun does not give n numbers; where a derivative is wanted, SingularPointError where the
-             Jacobian is singular at the root, or nearly so, where solutions meet there, or fun jumps; RuntimeError
-             where SciPy does not converge.
-    Cost:    SciPy's, and an evaluation of fun on variables for each order of derivatives, one Jacobian and its inverse;
-             of more than 100 unknowns, a product with the Jacobian for each step of GMRES.
+    Shapes:  x0 (n,) or a number, as in SciPy; fun returns n numbers -> x (n,).
+    Domain:  a fun with a root near x0 where its Jacobian is nonsingular.
+    Raises:  ValueError if fun does not return n numbers. If a derivative is taken, SingularPointError if the Jacobian
+             is (nearly) singular at the root, if solutions meet there, or if fun jumps; RuntimeError if SciPy does not
+             converge.
+    Cost:    SciPy's, and for derivatives an evaluation of fun on variables for each order, one Jacobian and its
+             inverse; with more than 100 unknowns, a product with the Jacobian for each step of GMRES.
     Ref:     Griewank & Walther (2008), section 15.1; Christianson (1994), Optimization Methods and Software 3.
 
     >>> import contad
@@ -52,7 +52,7 @@ def root(
 
     def of_floats(x: ArrayValue, *p: Nested) -> Any:
         value = take_primals(fun(x, *p))
-        if np.size(value) != np.size(x) and method != "lm":  # which takes more equations than unknowns
+        if np.size(value) != np.size(x) and method != "lm":  # "lm" allows more equations than unknowns
             fail("root", "fun", f"return {np.size(x)} numbers, as many as x0 has", np.size(value))
         return value
 
@@ -80,16 +80,16 @@ def _by_newton(
 
 
 def root_scalar(f: Function, args: Sequence[Nested] = (), method: str | None = None, **options: Any) -> Any:
-    """scipy.optimize.root_scalar of f(x, *args) = 0, whose `root` differentiates in args and in what f captures.
+    """scipy.optimize.root_scalar of f(x, *args) = 0, with `root` differentiable in args and captured values.
 
         f(z, p) = 0,     z_dot = -f_p p_dot / f_z
 
-    `bracket`, `x0`, `x1` and the other options are SciPy's, and carry no derivative. "newton" and "halley" get exact
-    derivatives.
+    `bracket`, `x0`, `x1` and the other options are SciPy's, and carry no derivative. "newton" and "halley" receive
+    exact derivatives.
 
     Shapes:  f(x, *args) a number -> `root` a number.
-    Domain:  an f with a root in the bracket, or near x0, at which its slope is other than 0.
-    Raises:  as `root`.
+    Domain:  an f with a root in the bracket, or near x0, where its slope is not 0.
+    Raises:  like `root`.
     Cost:    SciPy's, and one evaluation of f on variables for each order of derivatives.
     Ref:     scipy.optimize.root_scalar.
 
@@ -118,14 +118,14 @@ def fixed_point(
     func: Function, x0: ArrayValue, args: Sequence[Nested] = (), xtol: float = 1e-8, maxiter: int = 500,
     method: str = "del2",
 ) -> ArrayValue:  # fmt: skip
-    """scipy.optimize.fixed_point, x = func(x, *args), which differentiates in args and in what func captures.
+    """scipy.optimize.fixed_point, x = func(x, *args), differentiable in args and captured values.
 
         z = G(z, p),     z_dot = (I - G_z)^-1 G_p p_dot
 
-    Shapes:  x0 (n,) or a number, func(x, *args) as x0 -> as x0.
-    Domain:  a func with a fixed point near x0, where I - G_z is not singular.
-    Raises:  as `root`; RuntimeError where SciPy does not converge.
-    Cost:    as `root`.
+    Shapes:  x0 (n,) or a number, func(x, *args) like x0 -> like x0.
+    Domain:  a func with a fixed point near x0 where I - G_z is nonsingular.
+    Raises:  like `root`; RuntimeError if SciPy does not converge.
+    Cost:    that of `root`.
     Ref:     scipy.optimize.fixed_point.
 
     >>> import contad

@@ -1,7 +1,7 @@
-"""`scipy.sparse` on variables: matrices of which the values are variables and the places are constants.
+"""`scipy.sparse` on variables: matrices with variable values at constant positions.
 
-A sparse array or matrix of SciPy's is a constant that needs none of this: `S @ x` and `x @ S` take array variables as
-they are. Where no value is a variable the functions give SciPy's own arrays. `contad.scipy.sparse.linalg` solves.
+A SciPy sparse array or matrix is a constant and does not need this module: `S @ x` and `x @ S` accept array variables.
+If no value is a variable, the functions return SciPy's own arrays. `contad.scipy.sparse.linalg` has solvers.
 
 >>> import contad
 >>> indices, indptr = np.array([0, 1, 1]), np.array([0, 2, 3])
@@ -34,8 +34,8 @@ def csr_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool 
         a_(i, indices_k) = values_k for indptr_i <= k < indptr_(i+1), 0 elsewhere
 
     Shapes:  values, indices (p,), indptr (m + 1,) -> (m, n).
-    Domain:  any values; places inside of the shape.
-    Raises:  as SciPy's; UnsupportedError for what is not supported on variables.
+    Domain:  any values; positions inside the shape.
+    Raises:  like SciPy; UnsupportedError for options not supported on variables.
     Cost:    O(p) for p values.
     Ref:     scipy.sparse.csr_array.
 
@@ -52,8 +52,8 @@ def csc_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool 
         a_(indices_k, j) = values_k for indptr_j <= k < indptr_(j+1), 0 elsewhere
 
     Shapes:  values, indices (p,), indptr (n + 1,) -> (m, n).
-    Domain:  any values; places inside of the shape.
-    Raises:  as SciPy's; UnsupportedError for what is not supported on variables.
+    Domain:  any values; positions inside the shape.
+    Raises:  like SciPy; UnsupportedError for options not supported on variables.
     Cost:    O(p) for p values.
     Ref:     scipy.sparse.csc_array.
 
@@ -65,13 +65,13 @@ def csc_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool 
 
 
 def coo_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool = False) -> SparseMatrix:
-    """A sparse matrix by places, (values, (rows, columns)); values in one place are added up.
+    """A sparse matrix by positions, (values, (rows, columns)); values at the same position are added up.
 
         a_ij = sum of values_k where rows_k = i and columns_k = j
 
     Shapes:  values, rows, columns (p,) -> (m, n).
-    Domain:  any values; places inside of the shape.
-    Raises:  as SciPy's; UnsupportedError for what is not supported on variables.
+    Domain:  any values; positions inside the shape.
+    Raises:  like SciPy; UnsupportedError for options not supported on variables.
     Cost:    O(p) for p values.
     Ref:     scipy.sparse.coo_array.
 
@@ -85,13 +85,13 @@ def diags_array(
     diagonals: Sequence[ArrayValue] | ArrayValue, /, *, offsets: Option = 0, shape: Option = None,
     format: Option = None, dtype: Option = None,
 ) -> SparseMatrix:  # fmt: skip
-    """A sparse matrix with these diagonals, at `offsets` above the main one; of variables it is csr if not told.
+    """A sparse matrix with these diagonals, at `offsets` above the main one; with variables, the default format is csr.
 
         a_(i, i + o) = d_o,(min(i, i + o)) for each offset o, 0 elsewhere
 
     Shapes:  a diagonal (k,) for each offset -> (m, n).
-    Domain:  any diagonals of the lengths that offsets and shape give.
-    Raises:  as SciPy's; UnsupportedError for what is not supported on variables.
+    Domain:  any diagonals with the lengths determined by offsets and shape.
+    Raises:  like SciPy; UnsupportedError for options not supported on variables.
     Cost:    O(p) for p values.
     Ref:     scipy.sparse.diags_array.
 
@@ -125,12 +125,12 @@ def diags_array(
 
 
 def _is_nested(diagonals: Sequence[ArrayValue] | ArrayValue) -> bool:
-    """Whether it is a list of diagonals and not one."""
+    """Whether the argument is a list of diagonals and not a single one."""
     return isinstance(diagonals, (list, tuple)) and len(diagonals) > 0 and np.ndim(diagonals[0]) > 0
 
 
 def issparse(x: object) -> bool:
-    """Whether x is a sparse array or matrix, of SciPy's or with variables as its values.
+    """Whether x is a sparse array or matrix, SciPy's or one with variable values.
 
         z = True for an array of SciPy's or a `SparseArray`, else False
 
@@ -153,7 +153,7 @@ def _make(format: str, arg1: Any, shape: Option, dtype: Option, copy: bool) -> S
     if not isinstance(arg1, tuple) or not arg1 or not numbers_in(arg1[0]):
         if numbers_in(arg1) or isinstance(arg1, Array):
             raise UnsupportedError(
-                f"{name}: of a dense matrix of variables the places would depend on which are zero; give "
+                f"{name}: for a dense matrix of variables, the positions would depend on which elements are zero; give "
                 "(values, indices, indptr) or (values, (rows, columns))"
             )
         return made(arg1, shape=shape, dtype=dtype, copy=copy)
@@ -161,20 +161,20 @@ def _make(format: str, arg1: Any, shape: Option, dtype: Option, copy: bool) -> S
     values, *places = arg1
     values = _vector(name, values)
     by_places = len(places) == 1
-    # SciPy checks the places and finds the shape
+    # SciPy checks the positions and finds the shape
     like = (sparse().coo_array if by_places else made)((np.zeros(values.shape), *places), shape=shape)
     if len(like.shape) != 2:
         raise UnsupportedError(f"{name}: a sparse array must have two axes on variables, got shape {like.shape}")
     if by_places:
         return SparseArray(values, known_pattern(Pattern("coo", tuple(like.coords), like.shape))).asformat(format)
-    like.check_format(full_check=True)  # of an index out of range SciPy's products read other memory
+    like.check_format(full_check=True)  # with an index out of range, SciPy's products would read other memory
     if len(like.data) != like.indptr[-1]:
         raise ValueError(f"{name}: values must have as many elements as indptr tells, {like.indptr[-1]}")
     return SparseArray(values, known_pattern(Pattern(format, (like.indices, like.indptr), like.shape)))
 
 
 def _vector(name: str, values: ArrayValue) -> ArrayValue:
-    """The values as one array of one axis."""
+    """The values as a one-dimensional array."""
     found = np.stack(values) if isinstance(values, (list, tuple)) and isinstance(values[0], Array) else values
     found = as_array(np.array(found, dtype=object) if isinstance(found, (list, tuple)) else found)
     if np.ndim(found) != 1:

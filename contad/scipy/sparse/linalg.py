@@ -1,7 +1,7 @@
-"""`scipy.sparse.linalg` on variables: systems by sparse factors and by iterations, and no dense matrix.
+"""`scipy.sparse.linalg` on variables: systems by sparse factors and by iterations, without dense matrices.
 
-A matrix is a sparse array or matrix of SciPy's, or one of `contad.scipy.sparse`, whose values may be variables. The
-right-hand side may be a variable. Where nothing is one, SciPy's own functions answer.
+A matrix is a SciPy sparse array or matrix, or one of `contad.scipy.sparse`, whose values may be variables. The
+right-hand side may be a variable. If nothing is a variable, SciPy's own functions are called.
 
 >>> import contad
 >>> import scipy.sparse
@@ -53,12 +53,12 @@ def _parts(name: str, a: SparseMatrix) -> tuple[ArrayValue, Pattern]:
 
 
 def _refuse_recording(name: str, *args: Value) -> None:
-    """Refuse variables of a function that is recorded, whose values factors and iterations depend on."""
+    """Refuse variables of a function that is being recorded, because factors and iterations depend on their values."""
     if any(isinstance(trace(x), Carrier) for x in args):
         raise UnsupportedError(
-            f"contad.scipy.sparse.linalg.{name}: contad.record cannot take it on variables that are recorded, for a "
-            "program would keep what it finds now; use contad.scipy.sparse.linalg.spsolve, which a program repeats, or "
-            "ask for the derivative without recording (contad.grad)"
+            f"contad.scipy.sparse.linalg.{name}: contad.record does not support it on recorded variables, because a "
+            "program would keep its present result; use contad.scipy.sparse.linalg.spsolve, which a program repeats, "
+            "or take the derivative without recording (contad.grad)"
         )
 
 
@@ -68,13 +68,13 @@ def spsolve(A: SparseMatrix, b: ArrayValue, permc_spec: Option = None, use_umfpa
 
         A z = b,     b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
 
-    On variables the factors are those of SuperLU with its own order, and serve the derivatives too; for an
-    exactly singular matrix the result is nan, with SciPy's warning. The solution for one column is a vector.
+    On variables the factors are SuperLU's with its default ordering, and the derivatives reuse them. For an exactly
+    singular matrix the result is nan, with SciPy's warning. The solution for one column is a vector.
 
-    Shapes:  A (n, n), b (n,) or (n, k) -> as b.
+    Shapes:  A (n, n), b (n,) or (n, k) -> like b.
     Domain:  every nonsingular A, every b.
     Raises:  UnsupportedError for a dense A or a sparse b, ValueError for shapes that do not fit.
-    Cost:    one factorisation; the sweep uses it again, O(nnz of the factors) for each column of b.
+    Cost:    one factorisation, which the sweep reuses, O(nnz of the factors) for each column of b.
     Ref:     Giles (2008), section 2.3.1; Li (2005), SuperLU.
 
     >>> import scipy.sparse
@@ -92,7 +92,7 @@ def spsolve(A: SparseMatrix, b: ArrayValue, permc_spec: Option = None, use_umfpa
 
 
 class SparseLU:
-    """The factors of a sparse matrix, for any number of solutions; attributes are those of SciPy's SuperLU.
+    """The factors of a sparse matrix, for any number of solutions, with the attributes of SciPy's SuperLU.
 
     >>> import scipy.sparse
     >>> splu(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]]))).solve(np.array([4.0, 10.0]))
@@ -100,16 +100,16 @@ class SparseLU:
     """
 
     def __init__(self, values: ArrayValue, pattern: Pattern, lu: Any) -> None:
-        self._values = copy_parts(values)  # to which nobody writes, for the factors are those of now
+        self._values = copy_parts(values)  # read-only copies, because the factors belong to the present values
         self._pattern = pattern
-        self._lu = lu  # SciPy's, where the values are constants
+        self._lu = lu  # SciPy's, if the values are constants
         self._factor = SparseFactor(plain(self._values), pattern, lu)
         if self._factor.singular:
             raise RuntimeError("Factor is exactly singular")  # as SciPy's
         self.shape = pattern.shape
 
     def solve(self, rhs: ArrayValue, trans: str = "N") -> ArrayValue:
-        """The solution of A z = rhs, or with trans "T" or "H" of A^T z = rhs."""
+        """The solution of A z = rhs, or of A^T z = rhs with trans "T" or "H"."""
         if not _has_variables(rhs, self._values):
             return self._lu.solve(rhs, trans)
         if trans not in ("N", "T", "H"):
@@ -137,8 +137,8 @@ def splu(
 
     Shapes:  A (n, n) -> factors, whose `solve` takes b (n,) or (n, k).
     Domain:  every nonsingular A.
-    Raises:  RuntimeError if A is exactly singular, as SciPy's; UnsupportedError for options on variables.
-    Cost:    one factorisation, for all solutions and their derivatives.
+    Raises:  RuntimeError if A is exactly singular, like SciPy; UnsupportedError for options on variables.
+    Cost:    one factorisation for all solutions and their derivatives.
     Ref:     Giles (2008), section 2.3.1; Li (2005), SuperLU.
 
     >>> import scipy.sparse
@@ -167,8 +167,8 @@ def factorized(A: SparseMatrix) -> Callable[[ArrayValue], ArrayValue]:
 
     Shapes:  A (n, n) -> a function of b (n,) or (n, k).
     Domain:  every nonsingular A.
-    Raises:  RuntimeError if A is exactly singular, as SciPy's.
-    Cost:    that of `splu`, whose solutions and derivatives it gives.
+    Raises:  RuntimeError if A is exactly singular, like SciPy.
+    Cost:    that of `splu`, whose solutions and derivatives it has.
     Ref:     Giles (2008), section 2.3.1.
 
     >>> import scipy.sparse
@@ -191,7 +191,7 @@ def _iterate(name: str, A: SparseMatrix, b: ArrayValue, options: Options) -> tup
         start["x0"] = x0 if not numbers_in(x0) else plain(x0)
         return KrylovSolver(name, options, start).run(A, b)
     if start.get("x0") is not None:
-        start["x0"] = plain(start["x0"])  # the solution does not depend on where the iteration begins
+        start["x0"] = plain(start["x0"])  # the solution does not depend on the start of the iteration
     b = as_array(b)
     if np.ndim(b) not in (1, 2) or np.size(b) != np.shape(b)[0]:
         raise ValueError(f"contad.scipy.sparse.linalg.{name}: b must be a vector on variables, got shape {np.shape(b)}")
@@ -201,7 +201,7 @@ def _iterate(name: str, A: SparseMatrix, b: ArrayValue, options: Options) -> tup
 
 
 def _form(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
-    """The values of a matrix, and what makes the matrix of them."""
+    """The values of a matrix, and the function that rebuilds the matrix from them."""
     if isinstance(a, SparseArray) or is_sparse(a):
         values, pattern = _parts(name, a)
         return values, Sparse(pattern)
@@ -218,18 +218,19 @@ def cg(
     A: SparseMatrix, b: ArrayValue, x0: ArrayValue | None = None, *, rtol: float = 1e-5, atol: float = 0.0,
     maxiter: Option = None, M: Option = None, callback: Option = None,
 ) -> tuple[ArrayValue, int]:  # fmt: skip
-    """(z, info): the solution of A z = b by conjugate gradients, for a symmetric positive definite A, and how it ended.
+    """(z, info): the solution of A z = b by conjugate gradients, for a symmetric positive definite A, and SciPy's
+    status.
 
         A z = b,     b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
 
     A is sparse, dense or a LinearOperator, which is a constant. The derivative is another solution by the same
-    iteration, as accurate relative to its right-hand side. Where info is not 0 the derivative is nan, and where only
-    the solution for the derivative does not converge LinAlgError is raised. x0 has no derivative: the solution does
-    not depend on it.
+    iteration, with the same accuracy relative to its right-hand side. If info is not 0 the derivative is nan; if only
+    the solution for the derivative does not converge, LinAlgError is raised. x0 has no derivative, because the solution
+    does not depend on it.
 
     Shapes:  A (n, n), b (n,) -> (n,) and a number.
     Domain:  every symmetric positive definite A, every b.
-    Raises:  ValueError if b is no vector on variables; LinAlgError if only the derivative's solution fails;
+    Raises:  ValueError if b is not a vector on variables; LinAlgError if only the derivative's solution fails;
              UnsupportedError if M is a variable.
     Cost:    the products of the iteration; the sweep runs it once more.
     Ref:     Christianson (1994), on adjoints of iterations by the equation that is solved.
@@ -246,15 +247,15 @@ def bicgstab(
     A: SparseMatrix, b: ArrayValue, x0: ArrayValue | None = None, *, rtol: float = 1e-5, atol: float = 0.0,
     maxiter: Option = None, M: Option = None, callback: Option = None,
 ) -> tuple[ArrayValue, int]:  # fmt: skip
-    """(z, info): the solution of A z = b by stabilised biconjugate gradients, as `cg`, for any A; see there.
+    """(z, info): the solution of A z = b by stabilised biconjugate gradients, for any A; otherwise like `cg`.
 
         A z = b,     b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
 
-    The derivative in reverse solves with the transposed matrix, for which a LinearOperator needs rmatvec.
+    Reverse mode solves with the transpose, for which a LinearOperator needs rmatvec.
 
     Shapes:  A (n, n), b (n,) -> (n,) and a number.
     Domain:  every nonsingular A, every b.
-    Raises:  ValueError if b is no vector on variables; LinAlgError if only the derivative's solution fails;
+    Raises:  ValueError if b is not a vector on variables; LinAlgError if only the derivative's solution fails;
              UnsupportedError if M is a variable.
     Cost:    the products of the iteration; the sweep runs it once more.
     Ref:     Christianson (1994), on adjoints of iterations by the equation that is solved.
@@ -272,13 +273,13 @@ def gmres(
     restart: Option = None, maxiter: Option = None, M: Option = None, callback: Option = None,
     callback_type: Option = None,
 ) -> tuple[ArrayValue, int]:  # fmt: skip
-    """(z, info): the solution of A z = b by generalised minimal residuals, as `bicgstab`; see there.
+    """(z, info): the solution of A z = b by generalised minimal residuals; otherwise like `bicgstab`.
 
         A z = b,     b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
 
     Shapes:  A (n, n), b (n,) -> (n,) and a number.
     Domain:  every nonsingular A, every b.
-    Raises:  ValueError if b is no vector on variables; LinAlgError if only the derivative's solution fails;
+    Raises:  ValueError if b is not a vector on variables; LinAlgError if only the derivative's solution fails;
              UnsupportedError if M is a variable.
     Cost:    the products of the iteration; the sweep runs it once more.
     Ref:     Christianson (1994), on adjoints of iterations by the equation that is solved.
@@ -295,13 +296,14 @@ def minres(
     A: SparseMatrix, b: ArrayValue, x0: ArrayValue | None = None, *, rtol: float = 1e-5, shift: float = 0.0,
     maxiter: Option = None, M: Option = None, callback: Option = None, show: bool = False, check: bool = False,
 ) -> tuple[ArrayValue, int]:  # fmt: skip
-    """(z, info): the solution of A z = b by minimal residuals, for a symmetric A that may be indefinite; as `cg`.
+    """(z, info): the solution of A z = b by minimal residuals, for a symmetric, possibly indefinite A; otherwise like
+    `cg`.
 
         A z = b,     b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
 
     Shapes:  A (n, n), b (n,) -> (n,) and a number.
     Domain:  every nonsingular symmetric A, every b.
-    Raises:  ValueError if b is no vector on variables; LinAlgError if only the derivative's solution fails;
+    Raises:  ValueError if b is not a vector on variables; LinAlgError if only the derivative's solution fails;
              UnsupportedError if M is a variable.
     Cost:    the products of the iteration; the sweep runs it once more.
     Ref:     Christianson (1994), on adjoints of iterations by the equation that is solved.

@@ -1,4 +1,4 @@
-"""A sparse matrix of which the values are variables; what SciPy's sparse arrays do, and no dense matrix is made."""
+"""A sparse matrix with variable values and the operations of SciPy's sparse arrays, without dense matrices."""
 
 import sys
 from typing import Any, NoReturn, TypeAlias
@@ -14,24 +14,24 @@ from contad.variables.array import stand_in_of_product
 from contad.variables.dtypes import require_float64
 from contad.variables.open_types import ArrayValue, Key, Option, Real, Value
 
-# A sparse array or matrix of SciPy's, or a SparseArray.
+# A SciPy sparse array or matrix, or a SparseArray.
 SparseMatrix: TypeAlias = Any
 
 _ADVICE = "apply it to vectors, A @ (B @ x), or take A.toarray() where it is small"
 
 
 class SparseArray:
-    """Values, which may be variables, in the places of a constant pattern; made by csr_array, csc_array, coo_array.
+    """Values, possibly variables, at the positions of a constant pattern; made by csr_array, csc_array, coo_array.
 
         z = A x,     x_bar = A^T z_bar,     values_bar_k = <z_bar_(row k), x_(column k)>
 
-    Products with dense vectors and matrices, sums, multiples, the transposed and conversions are differentiated in the
-    values and in the other operand. What would change the places by the values, or make a dense matrix unasked, is
-    refused by name.
+    Products with dense vectors and matrices, sums, multiples, the transpose and conversions are differentiable in the
+    values and in the other operand. Operations whose positions depend on the values, or that would silently make a
+    dense matrix, are refused by name.
 
-    Shapes:  values (p,), a pattern of p places of (m, n).
+    Shapes:  values (p,), a pattern of p positions in (m, n).
     Domain:  any values.
-    Raises:  UnsupportedError for what changes the places, or makes a dense matrix unasked.
+    Raises:  UnsupportedError for operations that change the positions, or silently make a dense matrix.
     Cost:    O(p) for each column of x; a sweep twice that.
     Ref:     Giles (2008), section 2.2.2, on the elements that are stored; scipy.sparse.
 
@@ -40,7 +40,7 @@ class SparseArray:
     (array([14., 15.]), array([0., 6.]))
     """
 
-    __array_ufunc__ = None  # NumPy's operators leave theirs to those of this class
+    __array_ufunc__ = None  # NumPy's operators defer to those of this class
     __slots__ = ("data", "pattern")
     ndim = 2
     dtype = np.dtype(np.float64)
@@ -49,7 +49,7 @@ class SparseArray:
         self.data = data
         self.pattern = pattern
 
-    # ---- what it is --------------------------------------------------------------------------------------------------
+    # ---- attributes --------------------------------------------------------------------------------------------------
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns."""
@@ -80,7 +80,7 @@ class SparseArray:
 
     @property
     def indptr(self) -> np.ndarray:
-        """Where each row (csr) or column (csc) begins among the values."""
+        """The index of the first value of each row (csr) or column (csc)."""
         return self._part("indptr", 1)
 
     def _part(self, name: str, k: int) -> np.ndarray:
@@ -113,7 +113,7 @@ class SparseArray:
         return transposed_product(self.data, as_array(x), self.pattern)
 
     def dot(self, x: ArrayValue) -> ArrayValue:
-        """self @ x, or a multiple where x is a number."""
+        """self @ x, or a multiple if x is a number."""
         return self * x if np.ndim(x) == 0 and not _is_any_sparse(x) else self @ x
 
     def transpose(self, axes: Option = None, copy: bool = False) -> "SparseArray":
@@ -124,7 +124,7 @@ class SparseArray:
 
     # ---- arithmetic --------------------------------------------------------------------------------------------------
     def multiply(self, other: SparseMatrix | Value) -> "SparseArray":
-        """The elements times a number, or times those of a dense matrix (or a row, or a column) in the same places."""
+        """The elements times a number, or times those of a dense matrix, row or column at the same positions."""
         if _is_any_sparse(other):
             self._refuse("A * B of two sparse matrices")
         other = as_array(other)
@@ -187,7 +187,7 @@ class SparseArray:
         return np.reshape(bincount(self.data, x=places, minlength=m * n), (m, n))
 
     def asformat(self, format: str | None) -> "SparseArray":
-        """The same matrix as csr, csc or coo; values of one place are added up where their order changes."""
+        """The same matrix as csr, csc or coo; duplicates are added up if the order changes."""
         if format is None or format == self.format:
             return self
         if format == "coo":
@@ -211,19 +211,19 @@ class SparseArray:
         return self.asformat("csc")
 
     def tocoo(self, copy: bool = False) -> "SparseArray":
-        """The same matrix by places."""
+        """The same matrix by positions."""
         return self.asformat("coo")
 
     def copy(self) -> "SparseArray":
-        """The same matrix, with values of its own."""
+        """A copy with its own values."""
         return SparseArray(self.data.copy(), self.pattern)
 
     def astype(self, dtype: Option, **options: Option) -> "SparseArray":
-        """The matrix itself, whose values are float64."""
+        """The matrix itself, because its values are float64."""
         require_float64("astype", dtype)
         return self
 
-    # ---- what is refused ---------------------------------------------------------------------------------------------
+    # ---- refusals ----------------------------------------------------------------------------------------------------
     def _refuse(self, what: str) -> NoReturn:
         raise UnsupportedError(f"{what}: not supported where values are variables; {_ADVICE}")
 
@@ -258,7 +258,7 @@ def _is_any_sparse(x: object) -> bool:
 
 
 def _as_variables(name: str, x: SparseMatrix) -> SparseArray:
-    """A sparse operand, of either kind."""
+    """A sparse operand of either kind, as values and pattern."""
     if is_sparse(x):
         return SparseArray(*split(name, x))
     if not isinstance(x, SparseArray):

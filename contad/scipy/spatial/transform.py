@@ -1,7 +1,7 @@
-"""`scipy.spatial.transform` on variables: rotations of space in all of SciPy's forms, one or a stack.
+"""`scipy.spatial.transform` on variables: rotations of space in all of SciPy's forms, single or stacked.
 
-The arguments of every form may be variables, and what comes out is differentiable in every form. Where nothing is a
-variable the values are SciPy's to rounding.
+Arguments in every form may be variables, and results in every form are differentiable. If nothing is a variable, the
+values are SciPy's up to rounding.
 
 >>> import contad
 >>> contad.grad(lambda v: Rotation.from_rotvec(v).apply([1.0, 0.0, 0.0])[1])(np.array([0.0, 0.0, 0.0]))
@@ -38,15 +38,15 @@ def _check(name: str, x: ArrayValue, *shape: int) -> ArrayValue:
 
 
 class Rotation:
-    """Rotations of space: one, or a stack of n. Made by its `from_` methods; its `as_` methods are differentiable.
+    """Rotations of space: one, or a stack of n. The `from_` methods make them; the `as_` methods are differentiable.
 
         R v = v + 2 w (u x v) + 2 u x (u x v),     q = (u, w) a quaternion of length 1,
         u = sin(angle / 2) axis, w = cos(angle / 2)
 
     Shapes:  quaternions (4,) or (n, 4), matrices (3, 3) or (n, 3, 3), vectors (3,) or (n, 3).
     Domain:  quaternions other than 0, matrices with a positive determinant.
-    Raises:  ValueError for shapes, quaternions that are 0 and matrices whose determinant is not positive.
-    Cost:    O(n); a sweep as many.
+    Raises:  ValueError for wrong shapes, quaternions that are 0 and matrices whose determinant is not positive.
+    Cost:    O(n), and so is a sweep.
     Ref:     Bernardes & Viollet (2022), PLoS ONE 17, for angles about axes; scipy.spatial.transform.Rotation.
 
     >>> turn = Rotation.from_rotvec([0.0, 0.0, 0.5]) * Rotation.from_euler("x", 0.3)
@@ -71,7 +71,7 @@ class Rotation:
 
     @property
     def single(self) -> bool:
-        """Whether it is one rotation and no stack."""
+        """Whether it is a single rotation."""
         return np.ndim(self._q) == 1
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class Rotation:
     # ---- forms ---------------------------------------------------------------------------------------------------
     @classmethod
     def from_quat(cls, quat: ArrayValue, *, scalar_first: bool = False) -> "Rotation":
-        """Rotations of quaternions (x, y, z, w), which need not be of length 1.
+        """Rotations from quaternions (x, y, z, w) of any length.
 
         >>> Rotation.from_quat([0.0, 0.0, 1.0, 1.0]).as_rotvec().round(6)
         array([0.      , 0.      , 1.570796])
@@ -96,9 +96,9 @@ class Rotation:
 
     @classmethod
     def from_matrix(cls, matrix: ArrayValue, **options: Any) -> "Rotation":
-        """Rotations of orthogonal matrices with determinant 1.
+        """Rotations from orthogonal matrices with determinant 1.
 
-        A matrix that is not orthogonal to 1e-12 is replaced by the orthogonal one closest to it, as SciPy does.
+        A matrix that is not orthogonal to 1e-12 is replaced by the closest orthogonal matrix, as in SciPy.
         """
         m = _check("from_matrix", matrix, 3, 3)
         value = observe(np.asarray, m)
@@ -112,18 +112,19 @@ class Rotation:
 
     @classmethod
     def from_rotvec(cls, rotvec: ArrayValue, degrees: bool = False) -> "Rotation":
-        """Rotations of vectors along the axis, as long as the angle; smooth at 0."""
+        """Rotations from vectors along the axis, as long as the angle; smooth at 0."""
         v = _check("from_rotvec", rotvec, 3)
         return cls(forms.from_vectors(np.deg2rad(v) if degrees else v), normalize=False)
 
     @classmethod
     def from_mrp(cls, mrp: ArrayValue) -> "Rotation":
-        """Rotations of modified Rodrigues parameters: the axis times tan(angle / 4)."""
+        """Rotations from modified Rodrigues parameters: the axis times tan(angle / 4)."""
         return cls(forms.from_modified_parameters(_check("from_mrp", mrp, 3)), normalize=False)
 
     @classmethod
     def from_euler(cls, seq: str, angles: ArrayValue, degrees: bool = False) -> "Rotation":
-        """Successive rotations about one, two or three axes: "xyz" about fixed ones, "XYZ" about ones that turn too.
+        """Successive rotations about one, two or three axes: "xyz" about fixed axes, "XYZ" about axes that rotate as
+        well.
 
         >>> Rotation.from_euler("z", 90.0, degrees=True).apply([1.0, 0.0, 0.0]).round(12)
         array([0., 1., 0.])
@@ -159,9 +160,9 @@ class Rotation:
         return forms.modified_parameters_of(self._q)
 
     def as_euler(self, seq: str, degrees: bool = False, **options: Any) -> ArrayValue:
-        """The angles of successive rotations about three axes; where they are not determined the third is 0.
+        """The angles of successive rotations about three axes; if they are not determined, the third is 0.
 
-        There (gimbal lock) only their sum or difference has a derivative, and a warning says so, as in SciPy.
+        In that case (gimbal lock) only their sum or difference has a derivative, and a warning says so, as in SciPy.
         """
         axes, extrinsic = _axes("as_euler", seq, 3)
         angles, locked = forms.angles_about(self._q, axes, extrinsic)
@@ -173,7 +174,7 @@ class Rotation:
             )
         return np.rad2deg(angles) if degrees else angles
 
-    # ---- what they do --------------------------------------------------------------------------------------------
+    # ---- operations --------------------------------------------------------------------------------------------------
     def apply(self, vectors: ArrayValue, inverse: bool = False) -> ArrayValue:
         """Vectors (3,) or (n, 3), rotated.
 
@@ -214,7 +215,7 @@ class Rotation:
     # ---- stacks --------------------------------------------------------------------------------------------------
     @classmethod
     def identity(cls, num: int | None = None) -> "Rotation":
-        """The rotation by the angle 0, or a stack of it."""
+        """The identity, or a stack of identities."""
         q = np.array([0.0, 0.0, 0.0, 1.0])
         return cls(q if num is None else np.tile(q, (num, 1)), normalize=False)
 
@@ -238,12 +239,12 @@ def _axes(name: str, seq: str, least: int) -> tuple[list[int], bool]:
 
 
 class Slerp:
-    """Rotations between those at given times, turning evenly from one to the next.
+    """Interpolation of rotations at given times, rotating uniformly from one to the next.
 
         R(t) = R_i exp(s log(R_i^-1 R_(i+1))),     s = (t - t_i) / (t_(i+1) - t_i)
 
     Shapes:  times (n,), n rotations -> at times () or (m,): one rotation or m.
-    Domain:  times that increase; between the first and the last.
+    Domain:  increasing times; evaluation between the first and the last.
     Raises:  ValueError for times and rotations that do not fit, and times outside.
     Cost:    O(log n) for each time.
     Ref:     Shoemake (1985), Computer Graphics 19; scipy.spatial.transform.Slerp.

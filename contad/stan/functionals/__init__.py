@@ -1,4 +1,4 @@
-"""Stan's functions of functions, made of contad's solvers; `contad.stan` has their names."""
+"""Stan's functions of functions, built on contad's solvers; `contad.stan` exports them."""
 
 import sys
 

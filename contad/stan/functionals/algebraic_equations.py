@@ -21,18 +21,18 @@ __all__ = [
 
 
 def solve_powell(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
-    """The root of f(y, *args) by Powell's hybrid method, differentiable in args (trees) and what f captures.
+    """The root of f(y, *args) by Powell's hybrid method, differentiable in args (trees) and captured values.
 
         f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
 
-    As scipy.optimize.root with "hybr" and the exact Jacobian, at Stan's tolerances: 1e-10 for y, 1e-6 for f, 200 steps.
-    y_init carries no derivative.
+    Like scipy.optimize.root with "hybr" and the exact Jacobian, with Stan's tolerances: 1e-10 for y, 1e-6 for f, 200
+    steps. y_init carries no derivative.
 
     Shapes:  y_init (n,), f(y, *args) n numbers -> (n,).
-    Domain:  an f with a root near y_init, where its Jacobian is not singular.
-    Raises:  RuntimeError where no root is found in so many steps; SingularPointError where the Jacobian there is
-             singular and a derivative is wanted; ValueError for an f of another length and what is not finite.
-    Cost:    SciPy's, and an evaluation of f on variables for each order of derivatives, one Jacobian and its inverse.
+    Domain:  an f with a root near y_init where its Jacobian is nonsingular.
+    Raises:  RuntimeError if no root is found within these steps; SingularPointError if the Jacobian at the root is
+             singular and a derivative is taken; ValueError for a wrong length of f and values that are not finite.
+    Cost:    SciPy's, and for derivatives an evaluation of f on variables for each order, one Jacobian and its inverse.
     Ref:     Stan's solve_powell; `contad.scipy.optimize.root`.
 
     >>> import contad
@@ -52,7 +52,7 @@ def solve_powell_tol(
     f: Function, y_init: ArrayValue, relative_tolerance: float, function_tolerance: float, max_num_steps: int,
     *args: Nested,
 ) -> ArrayValue:  # fmt: skip
-    """As `solve_powell`, with tolerances and a limit of steps of your own.
+    """Like `solve_powell`, with your own tolerances and limit of steps.
 
     Raises:  as there; ValueError for negative tolerances and a limit of steps below 1.
     Ref:     Stan's solve_powell_tol.
@@ -68,9 +68,9 @@ def solve_powell_tol(
 
 @with_rest_of(solve_powell)
 def solve_newton(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
-    """As `solve_powell`, by Newton's method with steps that are halved until f decreases.
+    """Like `solve_powell`, but by Newton's method, halving steps until f decreases.
 
-    Raises:  as there; SingularPointError where the Jacobian is singular on the way.
+    Raises:  as there; SingularPointError if the Jacobian is singular along the way.
     Cost:    a Jacobian and O(n^3) for each step.
     Ref:     Stan's solve_newton.
 
@@ -86,9 +86,9 @@ def solve_newton(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
 def solve_newton_tol(
     f: Function, y_init: ArrayValue, scaling_step: float, function_tolerance: float, max_num_steps: int, *args: Nested
 ) -> ArrayValue:
-    """As `solve_newton`, with a limit of steps of your own; at the root |f| is below `function_tolerance`.
+    """Like `solve_newton`, with your own limit of steps; at the root |f| is below `function_tolerance`.
 
-    `scaling_step`, the step at which Stan's solver stops as well, is only checked.
+    `scaling_step`, Stan's additional stopping criterion, is only validated.
 
     Raises:  as there; ValueError for negative tolerances and a limit of steps below 1.
     Ref:     Stan's solve_newton_tol.
@@ -104,7 +104,7 @@ def algebra_solver(
     f: Function, y_init: ArrayValue, theta: Nested, x_r: Nested, x_i: Nested, relative_tolerance: float = 1e-10,
     function_tolerance: float = 1e-6, max_num_steps: int = 1000,
 ) -> ArrayValue:  # fmt: skip
-    """The root of f(y, theta, x_r, x_i), as `solve_powell`, under Stan's older name.
+    """The root of f(y, theta, x_r, x_i), like `solve_powell`, under Stan's older name.
 
     Ref:     Stan Functions Reference, deprecated functions.
 
@@ -122,7 +122,7 @@ def algebra_solver_newton(
     f: Function, y_init: ArrayValue, theta: Nested, x_r: Nested, x_i: Nested, scaling_step: float = 1e-3,
     function_tolerance: float = 1e-6, max_num_steps: int = 200,
 ) -> ArrayValue:  # fmt: skip
-    """The root of f(y, theta, x_r, x_i), as `solve_newton_tol`, under Stan's older name.
+    """The root of f(y, theta, x_r, x_i), like `solve_newton_tol`, under Stan's older name.
 
     Ref:     Stan Functions Reference, deprecated functions.
 
@@ -170,7 +170,7 @@ def _prepare(
     name: str, f: Function, y_init: ArrayValue, args: tuple[Nested, ...], tolerance: dict[str, float], f_tol: float,
     steps: int,
 ) -> tuple[Function, np.ndarray, Sequence[Nested]]:  # fmt: skip
-    """f with a result that is looked at, where to start, and plain arguments."""
+    """f with a checked result, the starting point, and plain arguments."""
     for argument, x in (*tolerance.items(), ("function_tolerance", f_tol)):
         if not x >= 0.0:
             arguments.fail(name, argument, "not be negative", x)

@@ -18,10 +18,10 @@ from contad.variables.trees import flatten
 
 __all__ = ["dae", "dae_tol"]
 
-_CORRECTIONS = 3  # Newton's steps to a consistent start; tangents are linear, each order in those below
-_RANK = 1e-10  # of the largest singular value of F_y', below which a direction is algebraic
-_LARGEST = 1e10  # condition number of the algebraic equations beyond which they determine nothing
-_CONSISTENT = 1e-4  # by how much the residual at the start may differ from 0, relative to the slopes
+_CORRECTIONS = 3  # Newton steps to a consistent start; each order of tangents is linear in the lower ones
+_RANK = 1e-10  # directions below this fraction of the largest singular value of F_y' are algebraic
+_LARGEST = 1e10  # condition number beyond which the algebraic equations determine nothing
+_CONSISTENT = 1e-4  # tolerance of the residual at the start, relative to the slopes
 
 
 def dae(residual: Function, yy0: ArrayValue, yp0: ArrayValue, t0: Real, ts: ArrayValue, *args: Nested) -> ArrayValue:
@@ -29,17 +29,17 @@ def dae(residual: Function, yy0: ArrayValue, yp0: ArrayValue, t0: Real, ts: Arra
 
         F(t, y, y', p) = 0,     F_y s + F_y' s' + F_p p_dot = 0,     s(t0) = yy0_dot,   s'(t0) = yp0_dot
 
-    For equations of index 1: algebraic equations that can be solved for the algebraic variables. IDA, a variable-order
-    BDF method, solves with the exact Jacobian. Derivatives in yy0, yp0, args (trees) and what residual captures are
-    solutions of the larger equation, with the control of errors on them; they are of any order. yp0, and the algebraic
-    part of yy0, are decided by the equation and only told to the solver: they carry no derivative, nor do times. Needs
-    scikit-sundae.
+    The equation must have index 1: its algebraic equations can be solved for the algebraic variables. IDA, a
+    variable-order BDF method, solves it with the exact Jacobian. Derivatives of any order with respect to yy0, yp0,
+    args (trees) and captured values are solutions of an augmented equation with error control. The equation determines
+    yp0 and the algebraic part of yy0, which are only passed to the solver: they carry no derivative, and neither do
+    times. Needs scikit-sundae.
 
     Shapes:  yy0, yp0 (n,), ts (T,) increasing from t0, residual n numbers -> (T, n).
     Domain:  equations of index 1, with F(t0, yy0, yp0) = 0; t0 < ts[0] < ts[1] ...
-    Raises:  ImportError without scikit-sundae; ValueError for other shapes, times that do not increase, what is not
-             finite, and a start at which the residual is not zero; RuntimeError for a higher index and where IDA fails.
-    Cost:    IDA's; a gradient that of an equation 1 + k times as large for k numbers that carry derivatives.
+    Raises:  ImportError without scikit-sundae; ValueError for other shapes, times that do not increase, values that are
+             not finite, and a start with a nonzero residual; RuntimeError for a higher index and if IDA fails.
+    Cost:    IDA's; a gradient costs as much as an equation 1 + k times as large, for k numbers that carry derivatives.
     Ref:     Hindmarsh et al. (2005), ACM Transactions on Mathematical Software 31; Stan's dae.
 
     >>> import contad
@@ -60,7 +60,7 @@ def dae_tol(
     residual: Function, yy0: ArrayValue, yp0: ArrayValue, t0: Real, ts: ArrayValue, rel_tol: float, abs_tol: float,
     max_num_steps: int, *args: Nested,
 ) -> ArrayValue:  # fmt: skip
-    """As `dae`, with tolerances and a limit of steps between two output times of your own.
+    """Like `dae`, with your own tolerances and limit of steps between two output times.
 
     Raises:  as there; ValueError for tolerances and a limit that are not positive.
     Ref:     Hindmarsh et al. (2005), ACM Transactions on Mathematical Software 31; Stan's dae_tol.
@@ -84,7 +84,7 @@ class _Tolerances(NamedTuple):
 
 
 class _System(NamedTuple):
-    """0 = f((t, y, yp), params), or such a system with `copies` of tangents of y behind y."""
+    """0 = f((t, y, yp), params), or such a system with `copies` tangents of y after y."""
 
     name: str
     f: Function
@@ -102,7 +102,7 @@ class _System(NamedTuple):
         return value
 
     def jacobian(self, t: float, y: np.ndarray, yp: np.ndarray, cj: float, params: Any) -> np.ndarray:
-        """F_y + cj F_y'; of an augmented system only the blocks on the diagonal, with which Newton's method converges.
+        """F_y + cj F_y'; for an augmented system only the diagonal blocks, with which Newton's method converges.
         """
         if self.base is not None:
             n = self.base.size
@@ -111,7 +111,7 @@ class _System(NamedTuple):
         return slopes + cj * more
 
     def find_slopes(self, t: float, y: np.ndarray, yp: np.ndarray, params: Any) -> tuple[np.ndarray, np.ndarray]:
-        """F_y and F_y', whole."""
+        """F_y and F_y', with all blocks."""
         of_both = jacobian(lambda a, b: self.residual(t, a, b, params), (0, 1))
         slopes, more = take_primals(of_both(y, yp))
         return np.asarray(slopes, float), np.asarray(more, float)
@@ -209,9 +209,9 @@ def _trajectory(system: _System, yy0: ArrayValue, yp0: ArrayValue, times: np.nda
 
 
 def _start(system: _System, y: np.ndarray, yp: np.ndarray, t: float, params: Nested) -> tuple[np.ndarray, np.ndarray]:
-    """A start at which the residual is zero: along the algebraic directions of y, which decide nothing, and by yp.
+    """A start with zero residual, found by changing the algebraic directions of y, which carry no state, and yp.
 
-    What is at the user's start is zero already; tangents of one argument alone need not be.
+    The residual at the user's start is already zero; its tangents for one argument need not be.
     """
     y, yp = np.array(y, float), np.array(yp, float)
     for _ in range(_CORRECTIONS):
@@ -233,7 +233,7 @@ def _start(system: _System, y: np.ndarray, yp: np.ndarray, t: float, params: Nes
 
 
 def _march(system: _System, yy0: ArrayValue, yp0: ArrayValue, times: np.ndarray, params: Nested) -> np.ndarray:
-    """By IDA, on plain numbers; what goes wrong in a callback is raised when the solver has stopped."""
+    """Solve by IDA with plain numbers; errors in a callback are raised after the solver has stopped."""
     try:
         from sksundae.ida import IDA
     except ImportError:
@@ -270,7 +270,7 @@ def _march(system: _System, yy0: ArrayValue, yp0: ArrayValue, times: np.ndarray,
     if wrong:
         raise wrong[0]
     y: np.ndarray = np.asarray(result.y)
-    if len(times) == 2:  # it gives its own steps
+    if len(times) == 2:  # IDA would return its own steps
         y = y[[0, -1]]
     if not result.success or len(y) != len(times) or not np.isfinite(y).all():
         reason = f"; residual gave nan at time {when_nan[0]:.6g}" if when_nan else ""

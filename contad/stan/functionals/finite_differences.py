@@ -1,9 +1,10 @@
-"""Stan's derivatives by central differences of sixth order: what its own derivatives are compared with.
+"""Stan's derivatives by central differences of sixth order, for comparison with exact derivatives.
 
     df/dx_i = (45 (f_1 - f_-1) - 9 (f_2 - f_-2) + (f_3 - f_-3)) / (60 h) + O(h^6),     f_k = f(x + k h e_i)
 
-`epsilon` is the step h; those named `_auto` take h = 2^(-52 / 3) max(1, |x_i|). The function
-`contad.testing.gradient_by_differences` chooses its steps by an estimate of the error, and gives that too.
+`epsilon` is the step h; functions named `_auto` use h = 2^(-52 / 3) max(1, |x_i|).
+`contad.testing.gradient_by_differences` chooses its steps by an estimate of the error, and returns the estimate as
+well.
 """
 
 from collections.abc import Callable
@@ -29,8 +30,8 @@ def finite_diff_gradient(f: Function, x: Nested, epsilon: float = 1e-3) -> tuple
         df/dx_i = (45 (f_1 - f_-1) - 9 (f_2 - f_-2) + (f_3 - f_-3)) / (60 h) + O(h^6),     f_k = f(x + k h e_i)
 
     Shapes:  x (n,); f takes such a vector and returns a number.
-    Domain:  f that is smooth within 3 h of x.
-    Raises:  ValueError if x is no vector.
+    Domain:  f smooth within 3 h of x.
+    Raises:  ValueError if x is not a vector.
     Cost:    6 n + 1 evaluations of f.
     Ref:     Stan Math's finite_diff_gradient.
 
@@ -44,7 +45,7 @@ def finite_diff_gradient(f: Function, x: Nested, epsilon: float = 1e-3) -> tuple
 
 @with_rest_of(finite_diff_gradient)
 def finite_diff_gradient_auto(f: Function, x: Nested) -> tuple[float, np.ndarray]:
-    """As finite_diff_gradient, with steps by the size of x.
+    """Like finite_diff_gradient, with steps chosen by the size of x.
 
         df/dx_i = (45 (f_1 - f_-1) - 9 (f_2 - f_-2) + (f_3 - f_-3)) / (60 h) + O(h^6),     f_k = f(x + k h e_i)
         with h = 2^(-52 / 3) max(1, |x_i|)
@@ -61,12 +62,12 @@ def finite_diff_gradient_auto(f: Function, x: Nested) -> tuple[float, np.ndarray
 
 @with_rest_of(finite_diff_gradient)
 def finite_diff_hessian(f: Function, x: Nested, epsilon: float = 1e-3) -> tuple[float, np.ndarray, np.ndarray]:
-    """(f(x), its gradient, its Hessian) by differences of f, and differences of these.
+    """(f(x), its gradient, its Hessian) by differences of f, and by differences of these.
 
         H_ij = (45 (g_1 - g_-1) - 9 (g_2 - g_-2) + (g_3 - g_-3)) / (60 h),     g_k = g_j(x + k h e_i), made symmetric,
-        g by such differences of f
+        g by the same differences of f
 
-    Domain:  f that is smooth within 6 h of x.
+    Domain:  f smooth within 6 h of x.
     Cost:    36 n^2 + 6 n + 1 evaluations of f.
     Ref:     Stan Math's finite_diff_hessian.
 
@@ -86,12 +87,12 @@ def finite_diff_hessian(f: Function, x: Nested, epsilon: float = 1e-3) -> tuple[
 
 @with_rest_of(finite_diff_hessian)
 def finite_diff_hessian_auto(f: Function, x: Nested) -> tuple[float, np.ndarray, np.ndarray]:
-    """As finite_diff_hessian, of `contad.grad(f)` and differences of it, with steps by the size of x.
+    """Like finite_diff_hessian, but from `contad.grad(f)` and its differences, with steps chosen by the size of x.
 
         H_ij = (45 (g_1 - g_-1) - 9 (g_2 - g_-2) + (g_3 - g_-3)) / (60 h),     g_k = g_j(x + k h e_i), made symmetric,
         g the gradient of f,     h = 2^(-52 / 3) max(1, |x_i|)
 
-    Domain:  f that is smooth within 3 h of x.
+    Domain:  f smooth within 3 h of x.
     Cost:    6 n + 1 gradients of f.
     Ref:     Stan Math's finite_diff_hessian_auto.
 
@@ -106,13 +107,14 @@ def finite_diff_hessian_auto(f: Function, x: Nested) -> tuple[float, np.ndarray,
 
 
 def finite_diff_grad_hessian(f: Function, x: Nested, epsilon: float = 1e-3) -> tuple[float, np.ndarray, np.ndarray]:
-    """(f(x), its Hessian, the derivatives of the Hessian by x_i at [i]): these by differences of `contad.hessian(f)`.
+    """(f(x), its Hessian, the derivatives of the Hessian in x_i at [i]), the last by differences of
+    `contad.hessian(f)`.
 
         dH/dx_i = (45 (H_1 - H_-1) - 9 (H_2 - H_-2) + (H_3 - H_-3)) / (60 h),     H_k the Hessian at x + k h e_i
 
     Shapes:  x (n,), the last result (n, n, n); f takes such a vector and returns a number.
-    Domain:  f that is smooth within 3 h of x.
-    Raises:  ValueError if x is no vector.
+    Domain:  f smooth within 3 h of x.
+    Raises:  ValueError if x is not a vector.
     Cost:    6 n + 1 Hessians.
     Ref:     Stan Math's finite_diff_grad_hessian.
 
@@ -128,7 +130,7 @@ def finite_diff_grad_hessian(f: Function, x: Nested, epsilon: float = 1e-3) -> t
 
 @with_rest_of(finite_diff_grad_hessian)
 def finite_diff_grad_hessian_auto(f: Function, x: Nested) -> tuple[float, np.ndarray, np.ndarray]:
-    """As finite_diff_grad_hessian, with steps by the size of x.
+    """Like finite_diff_grad_hessian, with steps chosen by the size of x.
 
         dH/dx_i = (45 (H_1 - H_-1) - 9 (H_2 - H_-2) + (H_3 - H_-3)) / (60 h),     H_k the Hessian at x + k h e_i,
         h = 2^(-52 / 3) max(1, |x_i|)

@@ -1,4 +1,4 @@
-"""The forward and the backward recursion of a hidden Markov model, compiled; imported when they are first needed."""
+"""The forward and backward recursions of a hidden Markov model, compiled; imported on first use."""
 
 import math
 from typing import Any
@@ -15,9 +15,10 @@ from contad.compile.machine_code import njit
     **NJIT_OPTIONS,
 )
 def run_both(log_omega: Any, gamma: Any, rho: Any, backward: bool) -> Any:
-    """(log p, dp/d log_omega, d/d gamma, d/d rho); derivatives are of log p, and zeros without the backward sweep.
+    """(log p, dp/d log_omega, d/d gamma, d/d rho); the derivatives are those of log p, and zeros without the backward
+    sweep.
 
-    The forward variables are scaled to sum 1, so that sequences of any length neither overflow nor underflow.
+    The forward variables are scaled to sum to 1, so long sequences neither overflow nor underflow.
     """
     states, times = log_omega.shape
     alpha, omega = np.zeros((times, states)), np.zeros((times, states))

@@ -15,7 +15,7 @@ from contad.variables.open_types import ArrayValue, Nested, Real
 
 __all__ = ["hmm_hidden_state_prob", "hmm_latent", "hmm_marginal"]
 
-_SIMPLEX = 1e-8  # by how much a sum may differ from 1, as Stan has it
+_SIMPLEX = 1e-8  # tolerance of sums that must be 1, as in Stan
 
 
 def hmm_marginal(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue) -> Real:
@@ -23,13 +23,13 @@ def hmm_marginal(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue) -> R
 
         p = sum over z of rho[z_1] gamma[z_1, z_2] ... gamma[z_T-1, z_T] omega[z_1, 1] ... omega[z_T, T]
 
-    log_omega[k, t] is the log density of observation t in state k, gamma[j, k] the probability of k after j, rho[k]
-    that of k at first. The derivatives, by the backward recursion, are probabilities of states and expected
-    transitions, without regard to rows that sum to 1. No observation at all gives 0.
+    log_omega[k, t] is the log density of observation t in state k, gamma[j, k] the probability of k after j, and rho[k]
+    that of k at the start. The derivatives, by the backward recursion, are probabilities of states and expected
+    transitions; they treat the rows as unconstrained. Without observations the result is 0.
 
     Shapes:  log_omega (K, T), gamma (K, K), rho (K,) -> a number.
     Domain:  rows of gamma and rho sum to 1 and are not negative. An impossible sequence gives -inf.
-    Raises:  ValueError for other shapes, and where something is no probability.
+    Raises:  ValueError for other shapes, and for values that are not probabilities.
     Cost:    O(T K^2) for the value and for the gradient, compiled; saves the derivatives.
     Ref:     Rabiner (1989), Proceedings of the IEEE 77; Stan's hmm_marginal.
 
@@ -70,11 +70,11 @@ def hmm_hidden_state_prob(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayVa
 
         z_kt = p(z_t = k | y) = d log p(y) / d log_omega_kt
 
-    Arguments are those of `hmm_marginal`. The result is its derivative in log_omega, and differentiable itself.
+    Arguments are those of `hmm_marginal`. The result is its derivative in log_omega, and can be differentiated as well.
 
     Shapes:  log_omega (K, T), gamma (K, K), rho (K,) -> (K, T).
     Domain:  rows of gamma and rho sum to 1 and are not negative.
-    Cost:    O(T K^2), compiled; on variables T small array operations.
+    Cost:    O(T K^2), compiled; on variables, T small array operations.
     Ref:     Stan's hmm_hidden_state_prob, on data only there.
 
     >>> gamma, rho = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0.5, 0.5])
@@ -93,11 +93,11 @@ def hmm_latent(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue, rng: n
 
         z_1 ~ p(z_1 | y),     z_t ~ p(z_t | z_(t-1), y_t, ..., y_T)
 
-    Arguments are those of `hmm_marginal`, of which the values are taken; a draw of integers has no derivative.
+    Arguments are those of `hmm_marginal`, but only their values are used; a draw of integers has no derivative.
 
     Shapes:  log_omega (K, T), gamma (K, K), rho (K,) -> (T,) of integers.
     Domain:  rows of gamma and rho sum to 1 and are not negative.
-    Raises:  as there; ValueError where no sequence is possible.
+    Raises:  as there; ValueError if no sequence is possible.
     Cost:    O(T K^2).
     Ref:     Stan's hmm_latent_rng.
 
@@ -133,7 +133,7 @@ def _run_compiled(model: Sequence[ArrayValue], backward: bool) -> tuple[Any, ...
 
 
 def _run_recorded(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue) -> tuple[Any, ...]:
-    """As the compiled recursions, in operations on variables."""
+    """The compiled recursions as operations on variables."""
     times = log_omega.shape[1]
     tops = np.max(np.asarray(peek(log_omega), float), axis=0, initial=-np.inf)
     tops = np.where(np.isfinite(tops), tops, 0.0)  # a constant, which cancels
@@ -164,7 +164,7 @@ def _run_recorded(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue) -> 
 
 # ---- checks ----------------------------------------------------------------------------------------------------------
 def _require_model(name: str, log_omega: Nested, gamma: Nested, rho: Nested) -> tuple[Any, Any, Any]:
-    """The three as arrays, which fit each other and hold probabilities."""
+    """The three arguments as arrays, checked to have matching shapes and to hold probabilities."""
     log_omega, gamma, rho = array(log_omega), array(gamma), array(rho)
     if np.ndim(log_omega) != 2:
         arguments.fail(name, "log_omega", "be a matrix of states and times", f"shape {np.shape(log_omega)}")

@@ -27,14 +27,14 @@ def ode_rk45(f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, *args: Neste
 
         s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot,     dy/dt_k = f(t_k, y_k)
 
-    Differentiable in y0, t0, ts, args (trees) and what f captures, by sensitivities under the same control of errors;
-    the tolerances are Stan's, 1e-6 relative and absolute, as is the limit of 10^6 steps.
+    Differentiable in y0, t0, ts, args (trees) and captured values, by sensitivities with the same error control. The
+    tolerances are Stan's, 1e-6 relative and absolute, and so is the limit of 10^6 steps.
 
     Shapes:  y0 (n,), ts (T,), f(t, y, *args) n numbers -> (T, n).
     Domain:  t0 < ts[0] < ts[1] ...
-    Raises:  ValueError for times that do not increase, where f gives another number of numbers than n, or nan;
-             RuntimeError where the solver fails or needs more steps.
-    Cost:    a solution of n (1 + m) equations for m numbers in which derivatives are wanted.
+    Raises:  ValueError for times that do not increase, and if f does not return n numbers, or returns nan; RuntimeError
+             if the solver fails or needs more steps.
+    Cost:    a solution of n (1 + m) equations, for m numbers with respect to which derivatives are taken.
     Ref:     Stan's ode_rk45; scipy.integrate.RK45.
 
     >>> import contad
@@ -53,17 +53,17 @@ def ode_adjoint_tol_ctl(
     num_steps_between_checkpoints: int, interpolation_polynomial: int, solver_forward: int, solver_backward: int,
     *args: Nested,
 ) -> ArrayValue:  # fmt: skip
-    """As `ode_rk45` in what it gives; reverse mode solves the adjoint equation backwards, at any number of parameters.
+    """The same result as `ode_rk45`; reverse mode solves the adjoint equation backwards, for any number of parameters.
 
         l' = -f_y^T l,     l jumps by the cotangent of y_k at t_k,     p_bar = integral of f_p^T l
 
-    Tolerances of the solution, of the adjoint equation and of the integrals; absolute ones of the first two may be
-    vectors (n,). The solvers are 1 for Adams' methods (LSODA) and 2 for backward differences. One state in
-    num_steps_between_checkpoints is kept, from which the solution is computed again, as SciPy's interpolation; the
-    number of the polynomial is only checked.
+    There are tolerances for the solution, the adjoint equation and the integrals; absolute tolerances of the first two
+    may be vectors (n,). The solvers are 1 for Adams methods (LSODA) and 2 for backward differentiation formulas. One
+    state in num_steps_between_checkpoints is stored, and the solution between them is computed again, as SciPy's
+    interpolant; interpolation_polynomial is only validated.
 
     Raises:  as there; ValueError for tolerances that are not positive and solvers other than 1 and 2.
-    Cost:    one solution forwards, one backwards and one integral, whatever the number of parameters.
+    Cost:    one solution forward, one backward and one integral, whatever the number of parameters.
     Ref:     Stan's ode_adjoint_tol_ctl; Hindmarsh & Serban, CVODES.
 
     >>> import contad
@@ -135,7 +135,7 @@ array([[1.2941 , 0.47842],
 
 
 def _solver_of(name: str) -> Any:
-    """The function of a name: `ode_` and the method, "_tol" with tolerances and a limit of steps."""
+    """The function named `ode_` and the method; with "_tol" it takes tolerances and a limit of steps."""
     is_set = name.endswith("_tol")
     solver, settings, method, source = _METHODS[name.removeprefix("ode_").removesuffix("_tol")]
     options = "relative_tolerance, absolute_tolerance, max_num_steps, " if is_set else ""
@@ -145,10 +145,10 @@ def _solver_of(name: str) -> Any:
     )
     made = function_of_text(text, name, {"_solve": _solve, "solver": solver, "settings": settings})
     made.__module__ = __name__
-    title, raises = f"As `ode_rk45`, by {method}.", "as there."
+    title, raises = f"Like `ode_rk45`, by {method}.", "as there."
     notes = [f"Tolerances are {settings[0]}, relative and absolute, and the limit is {settings[2]:,} steps."]
     if is_set:
-        title = f"As `{name.removesuffix('_tol')}`, with tolerances and a limit of steps of your own."
+        title = f"Like `{name.removesuffix('_tol')}`, with your own tolerances and limit of steps."
         raises, notes = "as there; ValueError unless tolerances and limit are positive.", []
     fields = {"Raises": raises, "Ref": f"Stan's {name}; {source}."}
     example = _EXAMPLE.format(name=name, tolerances="1e-8, 1e-8, 1000, " if is_set else "")

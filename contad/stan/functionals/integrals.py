@@ -1,4 +1,4 @@
-"""Stan's integrals of one variable, whose integrand is also given its distance to the nearest end."""
+"""Stan's integrals of one variable, whose integrand also receives its distance to the nearest end."""
 
 import functools
 from collections.abc import Sequence
@@ -17,27 +17,27 @@ from contad.variables.open_types import ArrayValue, Function, Nested, Real
 __all__ = ["hcubature", "integrate_1d", "integrate_1d_double_exponential", "integrate_1d_gauss_kronrod"]
 
 _ROOT_OF_EPSILON = float(np.sqrt(np.finfo(float).eps))
-_REACH = 6.0  # of the nodes, before they are mapped: beyond, weights of double exponential rules leave the doubles
-_LEVELS = range(1, 11)  # halvings of the distance of nodes
+_REACH = 6.0  # range of the unmapped nodes: beyond it, double exponential weights leave the range of doubles
+_LEVELS = range(1, 11)  # halvings of the distance between nodes
 
 
 def integrate_1d_double_exponential(
     f: Function, a: Real, b: Real, *args: Nested, relative_tolerance: float = _ROOT_OF_EPSILON
 ) -> Real:
-    """The integral of f(x, xc, *args) from a to b by a double exponential rule, also where f is infinite at the ends.
+    """The integral of f(x, xc, *args) from a to b by a double exponential rule, also if f is infinite at the ends.
 
         z = integral of f,     z_dot = f(b) b_dot - f(a) a_dot + integral of f_p p_dot
 
-    xc is the distance to the nearest end without the rounding of a subtraction: a - x on the left, b - x on the right,
-    nan where an end is infinite. Intervals with 0 inside are cut there, and 0 is an end of both parts. Derivatives are
-    integrals by the same rule to the same tolerance, in a, b, args and what f captures; an infinite limit has the
-    derivative 0.
+    xc is the distance to the nearest end without the rounding error of a subtraction: a - x on the left, b - x on the
+    right, nan if an end is infinite. Intervals that contain 0 are split there, and 0 is an end of both parts.
+    Derivatives in a, b, args and captured values are integrals by the same rule to the same tolerance; an infinite
+    limit has the derivative 0.
 
     Shapes:  a, b numbers, f(x, xc, *args) a number -> a number.
     Domain:  a <= b.
-    Raises:  ValueError where a > b, where both are the same infinity, for a tolerance that is not positive, where f
-             gives nan, and where the estimated error exceeds relative_tolerance times the integral of |f|.
-    Cost:    50 evaluations of f for smooth functions, 400 with singular ends; a gradient as many of gradients of f.
+    Raises:  ValueError if a > b, if both are the same infinity, for a tolerance that is not positive, if f returns nan,
+             and if the estimated error exceeds relative_tolerance times the integral of |f|.
+    Cost:    50 evaluations of f for smooth functions, 400 with singular ends; a gradient takes as many gradients of f.
     Ref:     Takahasi & Mori (1974), Publications of RIMS 9; Stan's integrate_1d.
 
     >>> import contad
@@ -53,7 +53,7 @@ def integrate_1d_double_exponential(
 
 @with_rest_of(integrate_1d_double_exponential)
 def integrate_1d(f: Function, a: Real, b: Real, *args: Nested, relative_tolerance: float = _ROOT_OF_EPSILON) -> Real:
-    """The integral of f(x, xc, *args) from a to b, as `integrate_1d_double_exponential`.
+    """The integral of f(x, xc, *args) from a to b, like `integrate_1d_double_exponential`.
 
         z = integral of f from a to b,     z_dot = f(b) b_dot - f(a) a_dot + integral of f_p p_dot
 
@@ -71,9 +71,10 @@ def integrate_1d_gauss_kronrod(
 ) -> Real:
     """The integral of f(x, xc, *args) from a to b by adaptive Gauss-Kronrod rules, for smooth integrands.
 
-    As `integrate_1d_double_exponential`, without a cut at 0, and xc is nan: the rule knows no such distance.
+    Like `integrate_1d_double_exponential`, but without the split at 0, and xc is nan because the rule has no such
+    distance.
 
-    Cost:    21 evaluations of f for each part of the interval; a gradient as many of gradients of f.
+    Cost:    21 evaluations of f for each part of the interval; a gradient takes as many gradients of f.
     Ref:     scipy.integrate.quad_vec; Stan's integrate_1d_gauss_kronrod.
 
     >>> round(integrate_1d_gauss_kronrod(lambda x, xc, k: np.cos(k * x), 0.0, 1.0, 20.0), 9)
@@ -90,15 +91,15 @@ def hcubature(
 
         z = integral of f,     z_dot = integral of f_p p_dot
 
-    The part with the largest error is cut in two until the error is below one of the tolerances: by the rules of Genz
-    and Malik, in one dimension that of Gauss and Kronrod. Derivatives are integrals by the same rule, in pars, captured
-    variables, a and b.
+    The part with the largest error is split in two until the error is below one of the tolerances, by the rules of Genz
+    and Malik, or in one dimension that of Gauss and Kronrod. Derivatives in pars, captured variables, a and b are
+    integrals by the same rule.
 
     Shapes:  a, b (dim,), integrand(x, *pars) a number -> a number.
-    Domain:  every box; an integrand that is finite on it.
-    Raises:  ValueError for limits of another length; RuntimeError where more than max_eval evaluations of the integrand
-             would be needed (0: no limit), and UnsupportedError with a SciPy before 1.15.
-    Cost:    1 + 4 dim + 2 dim (dim - 1) + 2^dim evaluations for each part; a gradient as many of gradients.
+    Domain:  every box on which the integrand is finite.
+    Raises:  ValueError for limits of another length; RuntimeError if more than max_eval evaluations of the integrand
+             would be needed (0: no limit), and UnsupportedError with SciPy before 1.15.
+    Cost:    1 + 4 dim + 2 dim (dim - 1) + 2^dim evaluations for each part; a gradient takes as many gradients.
     Ref:     Genz & Malik (1980), Journal of Computational and Applied Mathematics 6; Stan Math's hcubature.
 
     >>> import contad
@@ -169,7 +170,8 @@ def _double_exponential(name: str, tolerance: float, f: Function, a: float, b: f
 
 
 def _by_nodes(name: str, tolerance: float, f: Function, a: float, b: float, whole: tuple[float, float]) -> ArrayValue:
-    """The trapezoidal rule after a double exponential map, with the distance of nodes halved until two sums agree."""
+    """The trapezoidal rule after a double exponential map; the distance between nodes is halved until two sums
+    agree."""
     known = not np.isinf(whole).any()
     total: Any = None
     size: Any = None
@@ -182,7 +184,7 @@ def _by_nodes(name: str, tolerance: float, f: Function, a: float, b: float, whol
                 continue
             x, distance, weight = _node(k * h, a, b)
             y = f(x, distance if known else np.nan)
-            if x in (a, b) and not np.isfinite(y).all():  # rounded to the end, for an f that does not use xc
+            if x in (a, b) and not np.isfinite(y).all():  # x is rounded to the end, and f does not use xc
                 continue
             _require_finite(name, y, x)
             term = weight * y
@@ -217,7 +219,7 @@ def _node(t: float, a: float, b: float) -> tuple[float, float, float]:
 
 def _gauss_kronrod(name: str, tolerance: float, f: Function, a: float, b: float) -> Any:
     def with_size(x: float) -> ArrayValue:
-        """What f gives, and its absolute values, to whose integrals the tolerance is relative."""
+        """The values of f, and their absolute values, to whose integrals the tolerance is relative."""
         y = f(x, np.nan)
         _require_finite(name, y, x)
         return np.stack([y, np.abs(y)])

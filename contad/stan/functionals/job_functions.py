@@ -1,8 +1,8 @@
-"""What a worker computes: functions of the leaves of one job, and their derivatives, which are such functions again.
+"""Functions that a worker computes, of the leaves of one job, and their derivatives, which are such functions again.
 
-A job function takes (broadcast, own, point): the leaves that all jobs share, those of one job, and what carries no
-derivative. It returns (sums, rows): leaves that are added over all jobs, and leaves that stay the job's own. The
-reverse and the forward derivative of one are job functions, so that derivatives of every order are jobs, too.
+A job function takes (broadcast, own, point): the leaves that all jobs share, the leaves of one job, and values without
+derivatives. It returns (sums, rows): leaves that are added over all jobs, and leaves that belong to the job. The
+reverse and forward derivatives of a job function are job functions, so derivatives of every order are jobs, too.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Results = tuple[Leaves, Leaves]  # sums and rows
 
 
 class PlaceOfVariable:
-    """In a function, the place of a variable that it captures: the value comes with the leaves that jobs share."""
+    """A placeholder in a function for a captured variable, whose value comes with the leaves that jobs share."""
 
     __slots__ = ("index",)
 
@@ -36,11 +36,11 @@ class PlaceOfVariable:
 
 
 class UserJob:
-    """The user's function of the leaves of a job: f(own, *point, *shared) -> a number, or of map_rect, which is
-    f(shared, own, *point) -> a vector.
+    """The user's function of the leaves of a job: f(own, *point, *shared) -> a number, or for map_rect f(shared, own,
+    *point) -> a vector.
 
-    `shared` has the structure of the arguments that jobs share, a tree of the places of their leaves; what f captures
-    comes after them. The point of a job is (the structure of its own argument, the other arguments).
+    `shared` has the structure of the arguments that jobs share, a tree of the indices of their leaves; captured values
+    follow. The point of a job is (the structure of its own argument, the other arguments).
     """
 
     def __init__(self, name: str, f: Function, shared: Nested, captures: bool, is_vector: bool) -> None:
@@ -64,7 +64,7 @@ class UserJob:
         return [shared, mine, *others] if self.is_vector else [mine, *others, *shared]
 
     def arguments_of(self, broadcast: Sequence[int], own: Sequence[int], point: Any) -> list[int] | None:
-        """The places of the arguments whose leaves, all of them, are the wanted ones; None where there are none such.
+        """The positions of the arguments whose leaves are exactly the wanted ones; None if there are no such arguments.
 
         `broadcast` and `own` are the wanted leaves.
         """
@@ -80,7 +80,7 @@ class UserJob:
         return places
 
     def _make_runnable(self, broadcast: Leaves) -> Function:
-        """f, as it runs on variables, with those that it captures."""
+        """f in the form that runs on variables, with the captured ones."""
         f = self.f
         if self.captures:
             closure = Closure(f, PlaceOfVariable)
@@ -91,9 +91,9 @@ class UserJob:
 
 
 class WithGradient:
-    """The value of a job, a number, and its gradient in leaves that are wanted: sums [z, gradients], rows [gradients].
+    """The value of a job, a number, and its gradient in the wanted leaves: sums [z, gradients], rows [gradients].
 
-    The point of a job is (its point, the leaves of its own that are wanted).
+    The point of a job is (its point, which of its own leaves are wanted).
     """
 
     def __init__(self, job: UserJob, wanted: Sequence[int]) -> None:
@@ -102,7 +102,7 @@ class WithGradient:
 
     def _forget(self) -> None:
         self._is_compiled: bool | None = None
-        self._gradients: dict[Any, Any] = {}  # (places of arguments, their gradient) by what is wanted of a whole leaf
+        self._gradients: dict[Any, Any] = {}  # which leaves are wanted -> (positions of arguments, their gradient)
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.job, self.wanted
@@ -112,12 +112,12 @@ class WithGradient:
         self._forget()
 
     def _find_gradient(self, wanted: Sequence[int], point: Any) -> Any:
-        """(the places of the arguments that are wanted, their compiled gradient); None where there is none such."""
+        """(the positions of the wanted arguments, their compiled gradient); None if there is no such gradient."""
         if self._is_compiled is None:
             self._is_compiled = UserFunction(self.job.name, self.job.f).dispatcher is not None
         if not self._is_compiled:
             return None
-        is_whole = point[0].__class__ is int  # then all such jobs have the same
+        is_whole = point[0].__class__ is int  # then it is the same for all such jobs
         key = bool(wanted) if is_whole else None
         found = self._gradients.get(key)
         if found is None:
@@ -134,7 +134,7 @@ class WithGradient:
         if not self.wanted and not wanted:
             return self.job(broadcast, own, inner)
         compiled = self._find_gradient(wanted, inner)
-        if compiled is not None:  # without variables, which cost more than a short function
+        if compiled is not None:  # avoids variables, which cost more than a short function
             places, gradient = compiled
             args = self.job.arguments(broadcast, own, inner)
             if any(map(_holds_numbers, [*broadcast, *own])):
@@ -186,7 +186,7 @@ def _compiled_gradient(name: str, f: Function, argnums: tuple[int, ...], args: l
 
 
 class WithJacobian:
-    """The vector of a job and its Jacobians in the leaves that are wanted: rows [z, Jacobians]."""
+    """The vector of a job and its Jacobians in the wanted leaves: rows [z, Jacobians]."""
 
     def __init__(self, job: UserJob, wanted: Sequence[int]) -> None:
         self.job, self.wanted = job, wanted
@@ -206,8 +206,9 @@ class WithJacobian:
 
 
 class JobPullback:
-    """The cotangents of the wanted leaves of a job: what jobs share after their `count` leaves are the cotangents of
-    sums; the point is (its point, how many leaves are its own, which of them are wanted); then come those of rows.
+    """The cotangents of the wanted leaves of a job. The shared leaves after the first `count` are the cotangents of
+    sums, and the job's own leaves end with those of rows; the point is (its point, how many leaves are its own, which
+    of them are wanted).
     """
 
     def __init__(self, job: Any, count: int, wanted: Sequence[int]) -> None:
@@ -221,7 +222,8 @@ class JobPullback:
 
 
 class JobPushforward:
-    """The tangents of sums and rows of a job, as `JobPullback`, with tangents of the wanted leaves after the leaves."""
+    """The tangents of sums and rows of a job, like `JobPullback`, with tangents of the wanted leaves after the
+    leaves."""
 
     def __init__(self, job: Any, count: int, wanted: Sequence[int]) -> None:
         self.job, self.count, self.wanted = job, count, wanted
@@ -234,7 +236,8 @@ class JobPushforward:
 
 
 class _OfWanted:
-    """A job function of the wanted leaves alone. An object of contad's: nobody searches it for what to replace."""
+    """A job function of the wanted leaves alone; an object of contad's, so that it is not searched for captured
+    values."""
 
     def __init__(
         self, job: Any, broadcast: Leaves, own: Leaves, point: Any, wanted: Sequence[int], wanted_own: Sequence[int]
@@ -254,20 +257,20 @@ class _OfWanted:
 def _restrict(
     job: Any, broadcast: Leaves, own: Leaves, point: Any, wanted: Sequence[int], wanted_own: Sequence[int]
 ) -> tuple[_OfWanted, Leaves]:
-    """A job function of the wanted leaves alone, and what they are."""
+    """A job function of the wanted leaves alone, and these leaves."""
     leaves = [*(broadcast[k] for k in wanted), *(own[k] for k in wanted_own)]
     return _OfWanted(job, broadcast, own, point, wanted, wanted_own), leaves
 
 
 def structure_of(x: Nested, first: int = 0) -> Nested:
-    """x with the places of its leaves for leaves, counted from the first."""
+    """x with its leaves replaced by their indices, counted from `first`."""
     tree = flatten(x)
     return tree.unflatten(list(range(first, first + len(tree.leaves))))
 
 
 def fill(structure: Nested, leaves: Leaves) -> Nested:
-    """A tree of places with the leaves that are there."""
-    if structure.__class__ is int:  # as mostly, and in no time
+    """A tree of indices with the leaves at these indices."""
+    if structure.__class__ is int:  # the usual case, without further work
         return leaves[structure]
     if structure.__class__ is tuple:
         return tuple([fill(x, leaves) for x in structure])

@@ -1,4 +1,4 @@
-"""All jobs as one operation, differentiable in the leaves of all of them; its derivatives are jobs as well."""
+"""All jobs as one operation, differentiable in all of their leaves; its derivatives are jobs as well."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,8 +22,8 @@ def perform_jobs(
 
         sums = sum of F(broadcast, own_k),     broadcast_bar = sum of J_k^T (sums_bar, rows_bar_k)
 
-    Sums are added in the order of jobs. Where leaves are variables the derivatives are jobs that are run when a sweep
-    asks for them.
+    Sums are added in the order of jobs. If leaves are variables, the derivatives are jobs that run when a sweep needs
+    them.
     """
     if not any(map(numbers_in, [broadcast, *owns])):
         jobs = [Job(broadcast, own, point, label) for own, point, label in zip(owns, points, labels, strict=True)]
@@ -75,13 +75,13 @@ def perform_jobs(
 
 
 def _place(leaves: Leaves, places: Sequence[int], found: Sequence[Value]) -> Leaves:
-    """Cotangents of all leaves, of which these have been found."""
+    """Cotangents of all leaves, from those of the wanted leaves."""
     given = dict(zip(places, found, strict=True))
     return [given[k] if k in given else zeros(x) for k, x in enumerate(leaves)]
 
 
 def _add(results: Any) -> tuple[Leaves, list[Leaves]]:
-    """Results in their order, which is that of the sum; what has been added is the adder's own, and written to."""
+    """Add results in the order of the jobs; the running sums are private, and updated in place."""
     totals: Leaves = []
     all_rows = []
     for n, (sums, rows) in enumerate(results):

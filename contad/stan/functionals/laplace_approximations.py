@@ -1,4 +1,5 @@
-"""Stan's Laplace approximations: marginal likelihoods of latent normal vectors, and draws of these given the data."""
+"""Stan's Laplace approximations: marginal likelihoods of models with latent normal vectors, and draws of these given
+the data."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -31,25 +32,25 @@ def laplace_marginal(
     log_likelihood: Function, likelihood_args: Sequence[Nested], hessian_block_size: int, covariance: Function,
     covariance_args: Sequence[Nested],
 ) -> Real:  # fmt: skip
-    """The log of the marginal likelihood of a model with a latent normal vector, approximately.
+    """The approximate log marginal likelihood of a model with a latent normal vector.
 
         theta ~ normal(0, K),   K = covariance(*covariance_args),   l(theta) = log_likelihood(theta, *likelihood_args)
         z = l(theta) - theta^T K^-1 theta / 2 - log |I + K W| / 2,     W = -d2 l / d theta^2,
 
-    at the mode theta, which Newton's method finds. It is exact where the likelihood is normal in theta. Derivatives in
-    both tuples of arguments (trees), and in what the functions capture, need none of the search: one reverse pass over
-    second derivatives of l along (K^-1 + W)^-1 at the mode, and one over l; they are of any order.
+    at the mode theta, which Newton's method finds. It is exact if the likelihood is normal in theta. Derivatives in
+    both tuples of arguments (trees), and in captured values, do not differentiate the search: they take one reverse
+    pass over second derivatives of l along (K^-1 + W)^-1 at the mode, and one over l. They exist at any order.
 
-    `hessian_block_size` is the size of the blocks on the diagonal of W, 1 where each observation depends on one element
-    of theta; entries off the blocks must be zero, which one product with the Hessian checks. The functions may be Numba
+    `hessian_block_size` is the size of the diagonal blocks of W, 1 if each observation depends on one element of theta.
+    Entries outside the blocks must be zero, which one Hessian-vector product checks. The functions may be Numba
     functions.
 
-    Shapes:  covariance gives (n, n), theta (n,), log_likelihood a number -> a number.
-    Domain:  K symmetric and positive semidefinite; log-concave likelihoods, others if the mode is a maximum.
-    Raises:  ValueError for other shapes, a block size that does not divide n or is too small, and what is not finite;
-             RuntimeError where the mode is not found.
-    Cost:    O(n^3) and a gradient and `hessian_block_size` second derivatives of l for each of some 5 to 10 steps; a
-             gradient O(n^3) and `hessian_block_size` gradients of a second derivative of l; saves a matrix.
+    Shapes:  covariance returns (n, n), theta (n,), log_likelihood returns a number -> a number.
+    Domain:  symmetric positive semidefinite K; log-concave likelihoods, and others if the mode is a maximum.
+    Raises:  ValueError for other shapes, a block size that does not divide n or is too small, and values that are not
+             finite; RuntimeError if the mode is not found.
+    Cost:    O(n^3), a gradient and `hessian_block_size` second derivatives of l for each of about 5 to 10 steps. A
+             gradient takes O(n^3) and `hessian_block_size` gradients of a second derivative of l; saves a matrix.
     Ref:     Margossian, Vehtari, Simpson & Agrawal (2020), NeurIPS 33; Rasmussen & Williams (2006), section 3.4;
              Stan's laplace_marginal.
 
@@ -77,21 +78,21 @@ def laplace_marginal_tol(
     covariance_args: Sequence[Nested], theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON,
     max_steps: int = 500, solver: int = 1, max_steps_linesearch: int = 1000, allow_fallback: bool = True,
 ) -> Real:  # fmt: skip
-    """As `laplace_marginal`, with settings of the search of the mode.
+    """Like `laplace_marginal`, with settings for the search for the mode.
 
         z = l(theta) - theta^T K^-1 theta / 2 - log |I + K W| / 2,     W = -d2 l / d theta^2, at the mode theta
 
-    theta_init            where it starts; zeros if None. It carries no derivative
-    tol                   stops where the gradient of the log density of theta is smaller by this than K^-1 theta, or
-                          than 1; a last step is made from there
-    max_steps             of Newton's method
+    theta_init            the starting point; zeros if None. It carries no derivative
+    tol                   the search stops if the gradient of the log density of theta is smaller by this factor than
+                          K^-1 theta, or than 1, and makes one last step
+    max_steps             the limit of Newton steps
     solver                1: by the Cholesky factor of W, for log-concave likelihoods; 2: by that of K; 3: by an LU
-                          decomposition of I + K W, for what is left
-    max_steps_linesearch  how often a step may be halved that makes theta less probable; 0 takes every step as it is
-    allow_fallback        whether the next solver is tried where one fails
+                          decomposition of I + K W, for all others
+    max_steps_linesearch  how often a step that makes theta less probable may be halved; 0 accepts every step
+    allow_fallback        whether to try the next solver if one fails
 
-    Raises:  as there; ValueError for settings outside of their ranges.
-    Cost:    as there; solver 2 takes another Cholesky factor in a step, solver 3 twice the time of one.
+    Raises:  as there; ValueError for settings outside their ranges.
+    Cost:    as there; solver 2 takes another Cholesky factor per step, and solver 3 twice the time of one.
     Ref:     Stan's laplace_marginal_tol.
 
     >>> from contad.stan import poisson_log_lpmf
@@ -104,7 +105,7 @@ def laplace_marginal_tol(
     return _model(name, log_likelihood, likelihood_args, covariance, covariance_args, settings).marginal()
 
 
-# ---- what they are made of -------------------------------------------------------------------------------------------
+# ---- building blocks -------------------------------------------------------------------------------------------------
 def _model(
     name: str, log_likelihood: Function, likelihood_args: Sequence[Nested], covariance: Function,
     covariance_args: Sequence[Nested], settings: Any,
@@ -123,7 +124,7 @@ def _of_counts(
     name: str, log_likelihood: Function, y: Nested, y_index: Nested, args: tuple[Nested, ...], covariance: Function,
     covariance_args: Sequence[Nested], settings: Any,
 ) -> LatentModel:  # fmt: skip
-    """The model of observations y[i], each of which depends on the element y_index[i] of theta."""
+    """The model for observations y[i], each of which depends on the element y_index[i] of theta."""
     check.integer(name, "y_index", y_index)
     groups, outcomes = np.ravel(np.asarray(y_index, np.int64)), np.ravel(np.asarray(y, float))
     if groups.shape != outcomes.shape:
@@ -147,7 +148,7 @@ def _draw(model: LatentModel, rng: np.random.Generator) -> np.ndarray:
     mode = model.find_mode(map_numbers(primal, model.params), k)
     spread = k - k @ mode.r @ k
     values, vectors = np.linalg.eigh(0.5 * (spread + spread.T))
-    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T  # which no sign of an eigenvector changes
+    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T  # independent of the signs of eigenvectors
     drawn: np.ndarray = mode.theta + root @ rng.standard_normal(len(k))
     return drawn
 
@@ -166,16 +167,16 @@ def _bernoulli_logit(y: np.ndarray, y_index: np.ndarray, theta: ArrayValue, m: N
 
 
 class _Likelihood(NamedTuple):
-    """A likelihood of observations y[i], each of which depends on the element y_index[i] of theta."""
+    """A likelihood for observations y[i], each of which depends on the element y_index[i] of theta."""
 
     log_likelihood: Function
     names: str  # its arguments after theta; the last one is an offset
-    data: str  # what y is, in words
-    term: str  # of the log likelihood, where j = y_index_i
+    data: str  # description of y
+    term: str  # term of the log likelihood, where j = y_index_i
     domain: str
-    observed: str  # arguments of an example, and the result
+    observed: str  # arguments and result of an example
     found: str
-    drawn: str  # arguments of an example of a draw, for which the mode is known, and the result
+    drawn: str  # arguments and result of an example of a draw with a known mode
     draw: str
 
 
@@ -204,7 +205,8 @@ _SETTINGS = {
 
 
 def _function_of(name: str) -> Any:
-    """The function of a name: `laplace_marginal` or `laplace_latent_rng`, of a likelihood, "_tol" with settings."""
+    """The function named `laplace_marginal` or `laplace_latent_rng` plus a likelihood; with "_tol" it takes
+    settings."""
     is_draw, is_set = name.startswith("laplace_latent"), "_tol_" in name
     row = next((row for family, row in _LIKELIHOODS.items() if family in name), None)
     options = "".join(f", {key}={value}" for key, value in _SETTINGS.items()) if is_set else ""
@@ -240,8 +242,8 @@ def _describe_draw(name: str, is_set: bool) -> str:
         "Cost": "some 5 to 10 steps of O(n^3), each a gradient and `hessian_block_size` second derivatives of l.",
     }
     if is_set:
-        title, notes = "As `laplace_latent_rng`, with the settings of `laplace_marginal_tol`.", []
-        fields["Raises"] = "as there; ValueError for settings outside of their ranges."
+        title, notes = "Like `laplace_latent_rng`, with the settings of `laplace_marginal_tol`.", []
+        fields["Raises"] = "as there; ValueError for settings outside their ranges."
     fields["Ref"] = f"Stan's {name}."
     example = (
         ">>> from contad.stan import normal_lpdf\n"
@@ -258,14 +260,14 @@ def _describe(name: str, row: _Likelihood, is_draw: bool, is_set: bool) -> str:
     call = f"round({name}({row.observed}, lambda: np.array([[1.0, 0.3], [0.3, 1.0]]), ()), 8)"
     example = f">>> {call}\n{row.found}"
     if is_set:
-        title = f"As `{name.replace('_tol', '')}`, with the settings of `laplace_marginal_tol`."
+        title = f"Like `{name.replace('_tol', '')}`, with the settings of `laplace_marginal_tol`."
         example = example.replace("()), 8)", "(), solver=2), 8)")
     if is_draw:
         formula = f"{_OF_DRAWS},\n    l = sum_i {row.term}, j = y_index_i"
         call = f"{name}(*model, np.random.default_rng(1){', solver=2' if is_set else ''}).round(1)"
         example = f">>> model = {row.drawn}\n>>> {call}\n{row.draw}"
     more = "eta a number, " if "eta" in row.names else ""
-    wrong = "settings outside of their ranges, and for " if is_set else ""
+    wrong = "settings outside their ranges, and for " if is_set else ""
     fields = {
         "Shapes": f"y, y_index (N,) from 0, {more}m (n,) or a number, covariance gives (n, n) -> {size}.",
         "Domain": f"{row.domain}, a positive definite covariance.",

@@ -17,14 +17,14 @@ from contad.variables.number import map_numbers, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Real, Value
 from contad.variables.trees import flatten
 
-_SYMMETRIC = 1e-8  # by how much a covariance may differ from its transposed, relative to its largest element
-_ROUNDING = 1e-13  # of the objective, below which a step that does not raise it is taken
+_SYMMETRIC = 1e-8  # tolerance of the symmetry of a covariance, relative to its largest element
+_ROUNDING = 1e-13  # steps that lower the objective by less than this fraction are accepted
 
 
 class Search(NamedTuple):
-    """How the mode is looked for."""
+    """Settings of the search for the mode."""
 
-    name: str  # of the function that the user has called
+    name: str  # name of the function that the user called
     block: int
     start: Nested | None
     tolerance: float
@@ -35,7 +35,7 @@ class Search(NamedTuple):
 
 
 class Mode(NamedTuple):
-    """The mode theta, a = K^-1 theta, log |I + K W| there and r = (K + W^-1)^-1, all plain."""
+    """The mode theta, a = K^-1 theta, log |I + K W| at the mode, and r = (K + W^-1)^-1, all plain."""
 
     theta: np.ndarray
     a: np.ndarray
@@ -45,7 +45,7 @@ class Mode(NamedTuple):
 
 
 class LatentModel:
-    """theta ~ normal(0, K), y ~ exp(log_likelihood(theta, params)): what is approximated, at a covariance K."""
+    """The model to approximate, theta ~ normal(0, K), y ~ exp(log_likelihood(theta, params)), at a covariance K."""
 
     def __init__(self, search: Search, likelihood: Function, args: Sequence[Nested], covariance: Nested) -> None:
         self.search = search
@@ -68,7 +68,7 @@ class LatentModel:
 
     # ---- the likelihood ----------------------------------------------------------------------------------------------
     def log_likelihood(self, theta: ArrayValue, params: Nested) -> Real:
-        """The user's function, whose result is looked at."""
+        """The user's function, with a check of its result."""
         value = self.call((theta,), params)
         if np.shape(value) != ():
             arguments.fail(self.search.name, "log_likelihood", "give a number", f"shape {np.shape(value)}")
@@ -79,7 +79,7 @@ class LatentModel:
         return grad(lambda t: self.log_likelihood(t, params))(theta)
 
     def curvature(self, theta: ArrayValue, params: Nested) -> ArrayValue:
-        """W, the negative Hessian in theta: its diagonal where blocks are numbers, else the matrix."""
+        """W, the negative Hessian in theta: its diagonal if blocks are numbers, otherwise the matrix."""
         blocks = -hessian_block_diag(lambda t: self.log_likelihood(t, params), self.search.block)(theta)
         if self.search.block == 1:
             return np.reshape(blocks, (-1,))
@@ -192,7 +192,7 @@ class LatentModel:
         return operation.perform()
 
     def _at(self, params: Nested, k: ArrayValue) -> "LatentModel":
-        """The same model at other values of what it depends on."""
+        """The same model at other values of its parameters."""
         other = object.__new__(LatentModel)
         other.search, other.call, other.later = self.search, self.call, self.later
         other.params, other.covariance = params, k
@@ -206,7 +206,7 @@ class LatentModel:
 
     # ---- Newton's method ---------------------------------------------------------------------------------------------
     def find_mode(self, params: Nested, k: np.ndarray) -> Mode:
-        """The mode by Newton's method, on plain values; one step more is made from where the gradient is small."""
+        """The mode by Newton's method, on plain values, with one more step after the gradient is small."""
         search = self.search
         theta, a = self._start(k)
         objective = self._objective(theta, a, params)
@@ -266,11 +266,11 @@ class LatentModel:
         return slope, w
 
     def _require_blocks(self, theta: np.ndarray, params: Nested, w: np.ndarray) -> None:
-        """Raise where the Hessian has more than the blocks that it was said to have: one product tells."""
+        """Raise if the Hessian has entries outside the declared blocks, which one product shows."""
         n = len(theta)
         if self.search.block == n:
             return
-        probe = 1.0 + np.modf(np.arange(1.0, n + 1.0) * 0.6180339887498949)[0]  # of no symmetry
+        probe = 1.0 + np.modf(np.arange(1.0, n + 1.0) * 0.6180339887498949)[0]  # without symmetry
         whole = np.asarray(_along(lambda t: self.gradient(t, params), probe)(theta), float)
         blocks = w * probe if w.ndim == 1 else w @ probe
         scale = np.max(np.abs(whole)) + np.max(np.abs(blocks))
@@ -281,7 +281,7 @@ class LatentModel:
             )  # fmt: skip
 
     def _factor(self, k: np.ndarray, w: np.ndarray) -> tuple[float, np.ndarray]:
-        """log |I + K W| and (K + W^-1)^-1, by the solver, or one that works for more where it does not."""
+        """log |I + K W| and (K + W^-1)^-1 by the solver, or by a more general one if it fails."""
         solvers = (_by_curvature, _by_covariance, _by_lu)[self.search.solver - 1 :]
         for solve in solvers if self.search.fallback else solvers[:1]:
             try:
@@ -336,7 +336,7 @@ def _by_lu(k: np.ndarray, w: np.ndarray, block: int) -> tuple[float, np.ndarray]
 
 # ---- blocks ----------------------------------------------------------------------------------------------------------
 def _assemble(blocks: ArrayValue) -> ArrayValue:
-    """The matrix with these blocks on its diagonal."""
+    """The block-diagonal matrix of these blocks."""
     count, size = np.shape(blocks)[:2]
     n = count * size
     if count == 1:
@@ -346,7 +346,7 @@ def _assemble(blocks: ArrayValue) -> ArrayValue:
 
 
 def _blocks_of(matrix: ArrayValue, size: int) -> tuple[list[ArrayValue], list[np.ndarray]]:
-    """Pairs of vectors v, u for which tr(matrix H) = sum of v^T H u for every H of such blocks."""
+    """Pairs of vectors v, u with tr(matrix H) = sum of v^T H u for every H with such blocks."""
     n = np.shape(matrix)[0]
     if size == 1:
         return [np.diagonal(matrix)], [np.ones(n)]

@@ -1,7 +1,7 @@
-"""Jobs as they travel to other processes: messages, parcels, and what a worker does with them.
+"""Jobs for other processes: messages, parcels, and how a worker handles them.
 
-In a message large arrays that nobody can write to (`contad.constant`), and the function, are parcels, named by a digest
-of their content. A worker keeps parcels; it answers with the names of those that it lacks.
+In a message, the function and large read-only arrays (`contad.constant`) are parcels, named by a digest of their
+content. A worker keeps parcels, and replies with the names of missing ones.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ from contad.variables.open_types import Nested
 from contad.variables.stack import alone
 from contad.variables.trees import map_leaves
 
-PARCEL_BYTES = 1024  # from which on content goes as a parcel
-KEPT_BYTES = 1 << 30  # what a worker keeps of parcels; the one that has not been used for the longest goes first
+PARCEL_BYTES = 1024  # content of at least this size becomes a parcel
+KEPT_BYTES = 1 << 30  # limit of a worker's parcels; the least recently used goes first
 
 
 class Job(NamedTuple):
-    """What a worker is given of one job; the label is for messages."""
+    """The data of one job for a worker; the label is for messages."""
 
     broadcast: Leaves
     own: Leaves
@@ -34,33 +34,33 @@ class Job(NamedTuple):
 
 
 class Parcel(NamedTuple):
-    """What is sent once; without content where the worker is taken to have it."""
+    """Content that is sent once; omitted if the worker should already have it."""
 
     digest: bytes
     content: Any
 
 
 class PlaceOfParcel(NamedTuple):
-    """In a message, where the array of a parcel belongs."""
+    """A placeholder in a message for the array of a parcel."""
 
     parcel: int
 
 
 class Message(NamedTuple):
-    """A job as it travels; the first parcel is the function, whose pickle is its content."""
+    """A job in transit; the first parcel is the pickled function."""
 
     job: Job
     parcels: tuple[Parcel, ...]
 
 
 class Missing(NamedTuple):
-    """What a worker lacks."""
+    """The parcels that a worker lacks."""
 
     digests: list[bytes]
 
 
 class Raised(NamedTuple):
-    """What the function has raised, and the lines that led there, if another process has."""
+    """The function's exception, and its traceback if it was raised in another process."""
 
     error: BaseException
     trace: str
@@ -68,7 +68,7 @@ class Raised(NamedTuple):
 
 # ---- on the worker ---------------------------------------------------------------------------------------------------
 class ParcelStore:
-    """Contents by digest, of at most so many bytes."""
+    """Contents by digest, up to a limit of bytes."""
 
     def __init__(self, most: int) -> None:
         self.most, self.size = most, 0
@@ -76,7 +76,7 @@ class ParcelStore:
         self._lock = make_lock()  # workers may be threads of one process
 
     def find(self, digest: bytes) -> Any:
-        """What is kept, or None."""
+        """The stored content, or None."""
         with self._lock:
             if digest not in self._kept:
                 return None
@@ -84,7 +84,7 @@ class ParcelStore:
             return self._kept[digest][0]
 
     def keep(self, digest: bytes, content: Any, size: int) -> None:
-        """Keep it, and forget what was used longest ago."""
+        """Store it, and drop the least recently used."""
         with self._lock:
             if digest in self._kept:
                 return
@@ -98,8 +98,8 @@ _STORE = ParcelStore(KEPT_BYTES)
 
 
 def run_message(message: Message, *arrays: Any) -> Results | Missing | Raised:
-    """The results of a job, in a worker; `arrays` are the contents of the parcels after the first, where the executor
-    has brought them itself.
+    """The results of a job, in a worker; `arrays` are the contents of the parcels after the first, if the executor
+    itself has transferred them.
     """
     try:
         brought = [None, *arrays] if arrays else [None] * len(message.parcels)
@@ -117,7 +117,7 @@ def run_message(message: Message, *arrays: Any) -> Results | Missing | Raised:
 
 
 def _open(parcel: Parcel, brought: Any) -> Any:
-    """The function or the array of a parcel; None where it is missing."""
+    """The function or the array of a parcel; None if it is missing."""
     content = parcel.content if brought is None else brought
     if brought is not None:
         return _as_constant(*content)
@@ -134,7 +134,7 @@ def _open(parcel: Parcel, brought: Any) -> Any:
 
 
 def _as_constant(content: bytes, dtype: str, shape: tuple[int, ...], in_columns: bool) -> np.ndarray:
-    """An array that nobody can write to, so that recordings do not copy it."""
+    """A read-only array, which recordings do not copy."""
     a = np.frombuffer(content, dtype)
     return a.reshape(shape[::-1]).T if in_columns else a.reshape(shape)
 
@@ -150,7 +150,7 @@ def _is_place(x: Nested) -> bool:
 
 
 def _sendable(error: BaseException) -> BaseException:
-    """An error that pickle takes there and back, and that does not end the caller."""
+    """An error that survives pickling, and that does not end the caller."""
     if isinstance(error, SystemExit):
         return RuntimeError(f"the function has ended its worker: {error!r}")
     try:
@@ -171,7 +171,7 @@ def run_here(function: Any, job: Job) -> Results | Raised:
 
 # ---- packing ---------------------------------------------------------------------------------------------------------
 def pack(job: Job) -> tuple[Job, list[np.ndarray]]:
-    """A job with places for what goes as parcels, of which the first is the function, and these arrays."""
+    """A job with placeholders for its parcels (the first is the function), and these arrays."""
     arrays: list[np.ndarray] = []
 
     def put(leaf: Any) -> Any:
@@ -185,17 +185,17 @@ def pack(job: Job) -> tuple[Job, list[np.ndarray]]:
 
 
 def is_parcel(a: np.ndarray) -> bool:
-    """Whether an array is sent once: it is of some size, in one piece, and nobody can write to it."""
+    """Whether an array is sent only once: it is large enough, contiguous and read-only."""
     return a.nbytes >= PARCEL_BYTES and (a.flags.c_contiguous or a.flags.f_contiguous) and is_immutable(a)
 
 
 def content_of(a: np.ndarray) -> tuple[bytes, str, tuple[int, ...], bool]:
-    """What makes the array again: see `_as_constant`."""
+    """The data to rebuild the array: see `_as_constant`."""
     return a.tobytes("A"), a.dtype.str, a.shape, not a.flags.c_contiguous
 
 
 def digest_of(*parts: Any) -> bytes:
-    """The name of content."""
+    """The digest of content."""
     found = hashlib.blake2b(digest_size=20)
     for part in parts:
         found.update(part)

@@ -1,4 +1,5 @@
-"""Sums and maps over data in pieces, each differentiated where it is computed: on threads, in processes, elsewhere."""
+"""Sums and maps over data in pieces, each differentiated by the worker that computes it: threads, processes,
+clusters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +29,7 @@ from contad.variables.trees import flatten, map_leaves
 
 __all__ = ["map_rect", "reduce_sum", "reduce_sum_static"]
 
-_PIECES = 32  # without a grainsize; a number that does not depend on workers, so that neither does the result
+_PIECES = 32  # default number of pieces; it does not depend on workers, and so neither does the result
 
 
 def reduce_sum(
@@ -38,20 +39,21 @@ def reduce_sum(
 
         z = sum of f_k,     p_bar = sum of df_k/dp z_bar, added in the order of the pieces
 
-    Each piece is recorded on a stack of its own and swept by the worker that computed it; what comes back is its value
-    and its gradient in xs[start:end], `shared` (trees) and what f captures. Pieces have `grainsize` elements, at most,
-    whatever the number of workers, so that the result is the same number for any.
+    Each piece is recorded on its own stack and swept by the worker that computed it, which returns the value and the
+    gradient in xs[start:end], `shared` (trees) and captured values. Pieces have at most `grainsize` elements, whatever
+    the number of workers, so the result does not depend on that number.
 
-    executor  anything with `submit` as in concurrent.futures: ThreadPoolExecutor, where compiled functions run beside
-              each other; ProcessPoolExecutor and those of mpi4py, which are sent the function once, and once the
-              arrays that are made by `contad.constant`; Dask's, which scatters them. Without one the pieces
-              are computed in turn. Derivatives of higher orders are jobs, too
+    executor  any object with `submit` as in concurrent.futures: ThreadPoolExecutor, where compiled functions run in
+    parallel; ProcessPoolExecutor and those of mpi4py, which receive the function and the arrays made by
+    `contad.constant` once; Dask's, which scatters them. Without an executor the pieces are computed in turn.
+    Derivatives of higher orders are jobs, too
 
-    Shapes:  xs an array, cut along its first axis, or a list or tuple; f a number -> a number. Without elements 0.
-    Domain:  every xs; sums over pieces that do not depend on where they are cut, as far as rounding lets them.
-    Raises:  what f raises, with a note of the piece; RuntimeError where its worker is lost each time that it
-             is tried; TypeError for an xs of another kind; ValueError for a grainsize below 1.
-    Cost:    one value and gradient of f for each piece, and what it costs to send the piece and `shared`.
+    Shapes:  xs an array, split along its first axis, or a list or tuple; f returns a number -> a number, 0 without
+             elements.
+    Domain:  every xs, if the sum does not depend on the split into pieces, up to rounding.
+    Raises:  exceptions of f, with a note that names the piece; RuntimeError if its worker is lost in every attempt;
+             TypeError for an xs of another kind; ValueError for a grainsize below 1.
+    Cost:    one value and gradient of f for each piece, and the cost of sending the piece and `shared`.
     Ref:     Stan's reduce_sum.
 
     >>> import contad
@@ -68,7 +70,7 @@ def reduce_sum(
 def reduce_sum_static(
     f: Function, xs: Nested, grainsize: int, *shared: Nested, executor: Any = None
 ) -> Real:
-    """As `reduce_sum`, with Stan's order of arguments; pieces never depend on workers in either.
+    """Like `reduce_sum`, with Stan's order of arguments; in both functions, pieces never depend on workers.
 
     Ref:     Stan's reduce_sum_static.
 
@@ -82,16 +84,17 @@ def map_rect(
     f: Function, shared: Nested, job_params: Nested, data_r: Sequence[Nested], data_i: Sequence[Nested],
     executor: Any = None,
 ) -> ArrayValue:  # fmt: skip
-    """The vectors f(shared, job_params[k], data_r[k], data_i[k]) of all jobs k in a row, by the workers of an executor.
+    """The concatenated vectors f(shared, job_params[k], data_r[k], data_i[k]) of all jobs k, by the workers of an
+    executor.
 
         z = [f_0, f_1, ...],     shared_bar = sum of J_k^T z_bar_k, added in the order of jobs
 
-    Each worker gives back its vector and its Jacobian in `shared` (a tree), the job's parameters and what f captures.
+    Each worker returns its vector and its Jacobian in `shared` (a tree), the job's parameters and captured values.
     Executors are those of `reduce_sum`.
 
-    Shapes:  job_params (N, P), or a list of N trees; data_r and data_i of N entries -> all vectors in a row.
-    Domain:  jobs whose data fit f.
-    Raises:  what f raises, with a note of the job; RuntimeError where its worker is lost each time that it is tried;
+    Shapes:  job_params (N, P), or a list of N trees; data_r and data_i of N entries -> all vectors concatenated.
+    Domain:  jobs whose data suit f.
+    Raises:  exceptions of f, with a note that names the job; RuntimeError if its worker is lost in every attempt;
              ValueError for lengths that differ.
     Cost:    a Jacobian of f for each job.
     Ref:     Stan's map_rect.
@@ -131,7 +134,7 @@ def _reduce(
 
 # ---- results and slopes ----------------------------------------------------------------------------------------------
 class _SumOfJobs:
-    """The sum of numbers, and its slopes in shared leaves and in those of jobs."""
+    """The sum of numbers, and its gradients in shared leaves and in those of jobs."""
 
     is_vector = False
     with_derivatives: type = WithGradient
@@ -142,11 +145,11 @@ class _SumOfJobs:
         self.own = [np.concatenate(own)] if in_pieces and own else own
 
     def pull(self, z_bar: Value) -> list[Nested]:
-        """The cotangents of both."""
+        """The cotangents of shared leaves and of the jobs' leaves."""
         return [[z_bar * slope for slope in slopes] for slopes in (self.shared, self.own)]
 
     def push(self, shared: Leaves, own: Leaves) -> Value:
-        """What their tangents give."""
+        """The tangent of the result from those of shared leaves and of the jobs' leaves."""
         total: Value = 0.0
         for slope, dot in zip([*self.shared, *self.own], [*shared, *own], strict=True):
             total = total + np.sum(slope * dot)
@@ -154,13 +157,13 @@ class _SumOfJobs:
 
 
 class _RowsOfJobs:
-    """Vectors in a row, with the Jacobians of each in `shared` leaves and in its own."""
+    """Concatenated vectors, with the Jacobians of each in shared leaves and in its own."""
 
     is_vector = True
     with_derivatives: type = WithJacobian
 
     def __init__(self, sums: Leaves, rows: Sequence[Leaves], shared: int, in_pieces: bool) -> None:
-        self.in_pieces = in_pieces  # the leaf of a job is a row of one array
+        self.in_pieces = in_pieces  # the leaves of all jobs are rows of one array
         self.value = np.concatenate([row[0] for row in rows])
         ends = np.cumsum([len(row[0]) for row in rows]).tolist()
         self.cuts = [slice(end - len(row[0]), end) for row, end in zip(rows, ends, strict=True)]
@@ -168,7 +171,7 @@ class _RowsOfJobs:
         self.own = [row[1 + shared :] for row in rows]
 
     def pull(self, z_bar: Value) -> list[Nested]:
-        """The cotangents of both."""
+        """The cotangents of shared leaves and of the jobs' leaves."""
         shared: Leaves = []
         own: Leaves = []
         for cut, of_shared, of_own in zip(self.cuts, self.shared, self.own, strict=True):
@@ -178,7 +181,7 @@ class _RowsOfJobs:
         return [shared, [np.stack(own)] if self.in_pieces and own else own]
 
     def push(self, shared: Leaves, own: Leaves) -> Value:
-        """What their tangents give."""
+        """The tangent of the result from those of shared leaves and of the jobs' leaves."""
         parts: list[Value] = []
         mine = iter([own[0][k] for k in range(len(self.cuts))] if self.in_pieces and own else own)
         for cut, of_shared, of_own in zip(self.cuts, self.shared, self.own, strict=True):
@@ -190,7 +193,7 @@ class _RowsOfJobs:
 
 
 def _pull_rows(z_bar: Value, block: ArrayValue) -> Value:
-    """z_bar^T J of one job and one leaf."""
+    """z_bar^T J for one job and one leaf."""
     return np.sum(block * np.reshape(z_bar, (-1,) + (1,) * (np.ndim(block) - 1)), axis=0)
 
 
@@ -199,9 +202,9 @@ def _perform(
     name: str, f: Function, kind: Any, shared: Nested, xs: Nested, others: Sequence[tuple[Nested, ...]],
     cuts: Sequence[Any], executor: Any,
 ) -> Value:  # fmt: skip
-    """All jobs, run where the operation is performed, and their slopes, kept until a sweep asks for them.
+    """All jobs, run when the operation is performed, and their derivatives, kept until a sweep needs them.
 
-    The job k has the arguments shared, xs[cuts[k]] and others[k].
+    Job k has the arguments shared, xs[cuts[k]] and others[k].
     """
     frozen, captured, later = _freeze(name, f)
     broadcast = [lower_constants(x) for x in [*flatten(shared).leaves, *captured]]
@@ -251,7 +254,7 @@ def _perform(
 
 
 def _freeze(name: str, f: Function) -> tuple[Function, Leaves, list[Function]]:
-    """f with places for the variables that it captures, these, and what must not change before a sweep."""
+    """f with placeholders for captured variables, these variables, and data that must not change before a sweep."""
     user = UserFunction(name, f)
     if user.dispatcher is not None:
         return user.dispatcher, [], []

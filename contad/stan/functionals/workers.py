@@ -1,7 +1,7 @@
-"""Jobs on the workers of an executor: what is sent once, and what happens where a job or a worker fails.
+"""Jobs on the workers of an executor: sending data once, and handling failures of jobs and workers.
 
-Workers on threads take jobs as they are, those in other processes messages. What a job needs and its worker lacks is
-asked for, and the job sent again with it. In a Dask cluster arrays are scattered as futures instead, and jobs run where
+Threads take jobs directly, and other processes take messages. If a worker lacks data for a job, it asks for them, and
+the job is sent again with the data. In a Dask cluster, arrays are scattered as futures instead, and jobs run where
 their data are.
 """
 
@@ -31,12 +31,12 @@ from contad.stan.functionals.messages import (
 )
 from contad.variables.trees import leaves_of
 
-TRIES = 3  # for a job whose worker, or whose data, was lost
-PAUSE = 0.3  # seconds before another try, in which a cluster finds out what it has lost
+TRIES = 3  # for a job whose worker or data were lost
+PAUSE = 0.3  # seconds before another try, so that a cluster can detect its losses
 
 
 def run_jobs(name: str, function: Any, jobs: Sequence[Job], executor: Any) -> Iterator[Results]:
-    """The results of a job function in the order of jobs, whatever the order in which they come."""
+    """The results of a job function in the order of jobs, whatever their order of arrival."""
     if executor is None:
         for job in jobs:
             yield _settle(name, job, run_here(function, job))
@@ -44,7 +44,7 @@ def run_jobs(name: str, function: Any, jobs: Sequence[Job], executor: Any) -> It
     sender = _sender(name, function, executor)
     outcomes: dict[int, Results] = {}
     waiting, rounds = dict.fromkeys(range(len(jobs)), 0), 0
-    while waiting:  # for the outcomes of these jobs, which have been lost so many times
+    while waiting:  # jobs whose outcomes are pending, with their numbers of losses
         sender.begin(rounds)
         futures: dict[int, Any] = {}
         again: dict[int, int] = {}
@@ -73,14 +73,14 @@ def run_jobs(name: str, function: Any, jobs: Sequence[Job], executor: Any) -> It
 
 
 class _Lost:
-    """In place of a future or an outcome: the job has to be tried again."""
+    """Replaces a future or an outcome if the job has to be tried again."""
 
     def cancel(self) -> None:
-        """As futures have it."""
+        """Like the method of futures."""
 
 
 def _attempt(name: str, job: Job, run: Callable[[], Any], final: Any) -> Any:
-    """What run() gives; _Lost where the executor fails, and an error that names the job where that is final."""
+    """The result of run(); _Lost if the executor fails, or an error that names the job if the failure is final."""
     try:
         return run()
     except Exception as error:
@@ -93,16 +93,16 @@ def _attempt(name: str, job: Job, run: Callable[[], Any], final: Any) -> Any:
 
 
 def _has_ended_several(error: Exception) -> bool:
-    """Whether Dask has given a job up, as several workers have ended with it."""
+    """Whether Dask has given up on a job because several workers died with it."""
     return type(error).__name__ == "KilledWorker"
 
 
 def _settle(name: str, job: Job, outcome: Results | Raised) -> Results:
-    """The results, or what the function has raised."""
+    """The results, or the function's exception."""
     if not isinstance(outcome, Raised):
         return outcome
     error = outcome.error
-    if isinstance(error, SystemExit):  # of a thread, which must not end the caller
+    if isinstance(error, SystemExit):  # raised on a thread, it must not end the caller
         error = RuntimeError(f"{name}: the function has called exit: {error!r}")
     error.add_note(f"{name}: in {job.label}")
     if outcome.trace:
@@ -112,7 +112,7 @@ def _settle(name: str, job: Job, outcome: Results | Raised) -> Results:
 
 # ---- how jobs go to workers ------------------------------------------------------------------------------------------
 class _Sender(Protocol):
-    """A way to workers. Errors of the class `final` are not followed by another try."""
+    """A connection to workers. Errors of the class `final` are not retried."""
 
     final: Any
     lacked: set[bytes]
@@ -124,13 +124,13 @@ class _Sender(Protocol):
         """A future for the outcome of a job."""
 
     def forget(self, job: Job) -> None:
-        """Take what the job needs for lost."""
+        """Assume that the data of the job are lost."""
 
 
 def _sender(name: str, function: Any, executor: Any) -> _Sender:
     if isinstance(executor, concurrent.futures.ThreadPoolExecutor):
         return _ToThreads(function, executor)
-    from numba import cloudpickle  # by name where the other side finds it by that, else by value
+    from numba import cloudpickle  # by name if the other side can find it, otherwise by value
 
     try:
         content = cloudpickle.dumps(function)
@@ -145,7 +145,7 @@ def _sender(name: str, function: Any, executor: Any) -> _Sender:
 
 
 class _ToThreads:
-    """Jobs as they are."""
+    """Jobs for threads, without messages."""
 
     final: Any = ()
 
@@ -165,10 +165,10 @@ class _ToThreads:
 
 
 class _ToProcesses:
-    """Messages, and with them what this executor has not carried, or what workers have lacked.
+    """Messages, with the parcels that this executor has not sent yet or that workers lack.
 
-    A worker that has got a parcel with one job has it for all others: it goes with one job of the first round, with 4
-    of the second, with 16 of the third.
+    A worker that has received a parcel with one job has it for all others. So a parcel goes with one job of the first
+    round, with 4 of the second, and with 16 of the third.
     """
 
     final: Any = ()
@@ -192,7 +192,7 @@ class _ToProcesses:
         return self.executor.submit(run_message, Message(packed, (self._function(), *parcels)))
 
     def forget(self, job: Job) -> None:
-        """Workers will say what they lack."""
+        """Do nothing: workers report the parcels that they lack."""
 
     def _function(self) -> Parcel:
         if len(self.content) < PARCEL_BYTES:
@@ -210,11 +210,11 @@ class _ToProcesses:
 
 
 class _ToCluster(_ToProcesses):
-    """To a Dask cluster: arrays are futures of its own, which stay with the worker that has them."""
+    """A Dask cluster: arrays are its own futures, which stay with the worker that has them."""
 
     def __init__(self, content: bytes, client: Any, executor: Any) -> None:
         super().__init__(content, client)
-        # without the executor's own futures, which are never done where a worker has ended with a result
+        # not the executor's own futures, which are never done if a worker died with a result
         self.client, self.options = client, {"pure": False, **getattr(executor, "_kwargs", {})}
         self.is_shut_down = executor is not client and executor._shutdown
 
@@ -228,19 +228,19 @@ class _ToCluster(_ToProcesses):
         return self.client.submit(run_message, Message(packed, (self._function(), *parcels)), *handles, **self.options)
 
     def forget(self, job: Job) -> None:
-        """Data that were lost with a worker are scattered again."""
+        """Scatter the data of lost workers again."""
         for leaf in leaves_of(list(job[:3])):
             if isinstance(leaf, np.ndarray) and is_parcel(leaf):
                 Sent.of(leaf).handles.pop(self.client, None)
 
 
-# ---- what is known of what has been sent -----------------------------------------------------------------------------
+# ---- records of sent data --------------------------------------------------------------------------------------------
 class Sent:
-    """What is known of the pieces of an array that nobody can write to, for as long as its memory lives: their digests,
-    and in Dask clusters the futures that stand for them.
+    """Digests of the pieces of a read-only array, and in Dask clusters their futures, kept as long as the array's
+    memory lives.
     """
 
-    _known: ClassVar[dict[int, tuple[Any, "Sent"]]] = {}  # by the identity of what owns the memory
+    _known: ClassVar[dict[int, tuple[Any, "Sent"]]] = {}  # keyed by the identity of the owner of the memory
 
     def __init__(self) -> None:
         self.digests: dict[Any, bytes] = {}
@@ -248,7 +248,7 @@ class Sent:
 
     @classmethod
     def of(cls, a: np.ndarray) -> "Sent":
-        """What is known of the memory of an array."""
+        """The entry for the memory of an array."""
         owner = a
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
@@ -260,7 +260,7 @@ class Sent:
         return made
 
     def digest(self, a: np.ndarray) -> bytes:
-        """The name of a piece."""
+        """The digest of a piece."""
         key = a.__array_interface__["data"][0], a.dtype.str, a.shape, a.strides
         if key not in self.digests:
             in_order = a if a.flags.c_contiguous else a.T
@@ -268,7 +268,7 @@ class Sent:
         return self.digests[key]
 
     def scatter(self, client: Any, a: np.ndarray) -> Any:
-        """The future that stands for a piece in a cluster."""
+        """The future of a piece in a cluster."""
         handles = self.handles.setdefault(client, {})
         digest = self.digest(a)
         if digest not in handles:
@@ -280,15 +280,15 @@ _CARRIED: weakref.WeakKeyDictionary[Any, set[bytes]] = weakref.WeakKeyDictionary
 
 
 def _digests_carried_by(executor: Any) -> set[bytes]:
-    """The digests of what an executor has carried to a worker."""
+    """The digests of parcels that an executor has sent to a worker."""
     try:
         return _CARRIED.setdefault(executor, set())
-    except TypeError:  # it takes no weak references: everything goes with every call
+    except TypeError:  # no weak references: everything is sent with every call
         return set()
 
 
 def _client_of(executor: Any) -> Any:
-    """The Dask client behind an executor, or the executor itself if it is one; None of any other."""
+    """The Dask client behind an executor, or the executor itself if it is a client; otherwise None."""
     for x in (executor, getattr(executor, "_client", None)):
         if hasattr(x, "scatter") and hasattr(x, "get_executor"):
             return x

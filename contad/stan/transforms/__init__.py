@@ -1,6 +1,6 @@
-"""Stan's constraining transforms: from numbers without constraints to parameters, back, and the log-Jacobian between.
+"""Stan's constraining transforms: from unconstrained numbers to parameters and back, with the log-Jacobian.
 
-Each function makes a `Constraint`; `Parameters` holds a tree of them, so that a model is a function of named values:
+Each function returns a `Constraint`; `Parameters` holds a tree of them, so a model can be a function of named values:
 
 >>> import numpy as np
 >>> parameters = Parameters({"mu": real(), "sigma": lower_bound(0.0), "theta": simplex(3)})

@@ -1,4 +1,4 @@
-"""The transforms of numbers: bounds, and other units."""
+"""The transforms of numbers: bounds, and other units of measurement."""
 
 import math
 import operator
@@ -34,12 +34,12 @@ def _elementwise(
 
 
 def _total(x: Value) -> Real:
-    """The sum of an array; a number is its own."""
+    """The sum of an array, or the number itself."""
     return x if isinstance(x, (float, Number)) else np.sum(x)
 
 
 def _axes(name: str, shape: int | tuple[int, ...]) -> tuple[int, ...]:
-    """A shape as NumPy takes it: the length of one axis is a shape, too."""
+    """A shape as a tuple; an integer is the length of one axis."""
     axes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     whole = all(hasattr(n, "__index__") for n in axes)
     if not whole or any(n < 0 for n in axes):
@@ -77,7 +77,7 @@ def _of_each(name: str, argument: str, x: Nested, shape: tuple[int, ...]) -> Val
 
 
 def _is_free(name: str, argument: str, bound: Value, free: float) -> Value:
-    """Which elements of an array have an infinite bound, and so none."""
+    """Which elements of an array have an infinite bound, that is, no bound."""
     return np.reshape(values_of(name, argument, bound), (-1,)) == free
 
 
@@ -98,7 +98,7 @@ def _is_all(x: Value) -> bool:
 def _free_in_part(
     name: str, shape: tuple[int, ...], free: Value, sign: float, bounds: Value, expected: str
 ) -> Constraint:
-    """Numbers of which some are bounded, from below if the sign is 1, from above if it is -1."""
+    """Numbers of which some are bounded: from below if the sign is 1, from above if it is -1."""
     bound = np.where(free, 0.0, bounds)
     return _elementwise(
         name, shape, lambda u: (np.where(free, u, bound + sign * exp(u)), np.sum(np.where(free, 0.0, u))),
@@ -112,8 +112,8 @@ def lower_bound(lower: Nested, shape: int | tuple[int, ...] = ()) -> Constraint:
 
         y = lower + e^u,     log |J| = sum u
 
-    Shapes:  lower () or what broadcasts to `shape`.
-    Domain:  every u; real numbers where lower is -inf. lower may be a variable.
+    Shapes:  lower () or an array that broadcasts to `shape`.
+    Domain:  every u; unbounded where lower is -inf. lower may be a variable.
     Raises:  ValueError if lower has another shape.
     Ref:     Stan Reference Manual, lower bounded scalar.
 
@@ -139,8 +139,8 @@ def upper_bound(upper: Nested, shape: int | tuple[int, ...] = ()) -> Constraint:
 
         y = upper - e^u,     log |J| = sum u
 
-    Shapes:  upper () or what broadcasts to `shape`.
-    Domain:  every u; real numbers where upper is inf. upper may be a variable.
+    Shapes:  upper () or an array that broadcasts to `shape`.
+    Domain:  every u; unbounded where upper is inf. upper may be a variable.
     Raises:  ValueError if upper has another shape.
     Ref:     Stan Reference Manual, upper bounded scalar.
 
@@ -166,8 +166,8 @@ def lower_upper_bound(lower: Nested, upper: Nested, shape: int | tuple[int, ...]
 
         y = lower + (upper - lower) expit(u),     log |J| = sum log(upper - lower) + log expit(u) + log expit(-u)
 
-    Shapes:  lower and upper () or what broadcasts to `shape`.
-    Domain:  every u, lower < upper; one bound where the other is infinite. Both may be variables.
+    Shapes:  lower and upper () or arrays that broadcast to `shape`.
+    Domain:  every u, lower < upper; only one bound where the other is infinite. Both may be variables.
     Raises:  ValueError if lower is not less than upper, has another shape, or infinite elements.
     Ref:     Stan Reference Manual, lower and upper bounded scalar.
 
@@ -206,9 +206,9 @@ def offset_multiplier(offset: Nested, multiplier: Nested, shape: int | tuple[int
 
         y = offset + multiplier u,     log |J| = n log multiplier
 
-    Shapes:  offset and multiplier () or what broadcasts to `shape`.
+    Shapes:  offset and multiplier () or arrays that broadcast to `shape`.
     Domain:  every u, offset finite, multiplier positive and finite; both may be variables.
-    Raises:  ValueError if they are outside of that, or one of them has another shape.
+    Raises:  ValueError if they are outside this domain, or have another shape.
     Ref:     Stan Reference Manual, affinely transformed scalar.
 
     >>> round(float(offset_multiplier(1.0, 3.0).constrain(0.5)), 6)

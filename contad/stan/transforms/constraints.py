@@ -1,4 +1,4 @@
-"""What a constraining transform is, and trees of them."""
+"""Constraining transforms, and trees of them."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -15,19 +15,19 @@ from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
 
 class Constraint(ModuleType):
-    """A constraint: `size` numbers without one stand for a value of `shape`.
+    """A constraint: `size` unconstrained numbers represent a value of `shape`.
 
-    It is a namespace of three functions, which Numba functions may call as those of a module:
+    It is a namespace of three functions, which Numba functions may call like those of a module:
 
-    constrain(u)      the value of the parameter for numbers without constraints
-    log_jacobian(u)   the logarithm of the absolute Jacobian determinant of `constrain`
-    unconstrain(y)    the numbers that `constrain` makes y of; ValueError where y does not meet the constraint
+    constrain(u)      the value of the parameter for unconstrained numbers log_jacobian(u)   the logarithm of the
+    absolute Jacobian determinant of `constrain` unconstrain(y)    the inverse of `constrain`; ValueError if y violates
+    the constraint
 
-    expected    what a value must do, in words
-    loops       the three functions, and whether a value meets the constraint, as expressions of u or y
-    forward     the value and the log-Jacobian of a vector, where Python does not evaluate the expressions
-    backward    the vector of a value that has been checked, where Python does not evaluate the expression
-    accepts     whether a value meets the constraint, where Python does not evaluate the expression
+    expected    the condition on a value, in words
+    loops       the three functions, and the test of the constraint, as expressions of u or y
+    forward     the value and the log-Jacobian for a vector, if Python does not evaluate the expressions
+    backward    the vector for a checked value, if Python does not evaluate the expression
+    accepts     whether a value meets the constraint, if Python does not evaluate the expression
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Constraint(ModuleType):
         backward: Callable[[ArrayValue], ArrayValue] | None = None,
         accepts: Callable[[ArrayValue], bool] | None = None,
     ) -> None:  # fmt: skip
-        # compiled code is kept by the name of a module of contad's: it tells all that the functions depend on
+        # compiled code is cached under a module name that contains everything on which the functions depend
         super().__init__(f"{__name__}.{name}{shape}{tuple(loops)}", self.__doc__)
         self.name, self.size, self.shape, self.expected = name, size, shape, expected
         self.loops = tuple(loops)
@@ -51,7 +51,7 @@ class Constraint(ModuleType):
         return f"<{self.name} of shape {self.shape}>"
 
     def rename(self, name: str) -> "Constraint":
-        """The same under another name."""
+        """The same constraint under another name."""
         return Constraint(
             name, self.size, self.shape, self.expected, self.loops, self.forward, self.backward, self.accepts
         )
@@ -79,7 +79,7 @@ class Constraint(ModuleType):
 
 
 class Parameters:
-    """A tree of transforms, as one vector without constraints."""
+    """A tree of transforms, as one unconstrained vector."""
 
     def __init__(self, tree: Any) -> None:
         self.transforms: list[Constraint]
@@ -91,7 +91,8 @@ class Parameters:
     @property
     def _numba_type_(self) -> NoReturn:
         raise UnsupportedError(
-            "Parameters: a tree has no place inside njit; call constrain and log_jacobian of each constraint there, "
+            "Parameters: a tree is not supported inside njit; call constrain and log_jacobian of each constraint "
+            "there, "
             "with its part of u"
         )
 
@@ -110,7 +111,7 @@ class Parameters:
         return optree.tree_unflatten(self._structure, values), total
 
     def unconstrain(self, values: Any) -> ArrayValue:
-        """The vector that `constrain` makes the tree of; ValueError where a value does not meet its constraint."""
+        """The inverse of `constrain`; ValueError if a value violates its constraint."""
         leaves = self._structure.flatten_up_to(values)
         parts = [t.unconstrain(x) for t, x in zip(self.transforms, leaves, strict=True)]
         return np.concatenate(parts) if parts else np.zeros(0)

@@ -1,4 +1,4 @@
-"""The transforms of matrices: stochastic ones, Cholesky factors, correlations and covariances."""
+"""The transforms of matrices: stochastic matrices, Cholesky factors, correlations and covariances."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ def _stochastic(name: str, shape: tuple[int, int], axis: int) -> Constraint:
 
 
 def stochastic_column(m: int, n: int) -> Constraint:
-    """m x n matrices whose columns are simplices; column by column, as `simplex`.
+    """m x n matrices whose columns are simplices; column by column, like `simplex`.
 
         y_(., j) = simplex(m).constrain(u_j),     log |J| = sum_j that of column j
 
@@ -50,7 +50,7 @@ def stochastic_column(m: int, n: int) -> Constraint:
 
 
 def stochastic_row(m: int, n: int) -> Constraint:
-    """m x n matrices whose rows are simplices; row by row, as `simplex`.
+    """m x n matrices whose rows are simplices; row by row, like `simplex`.
 
         y_(i, .) = simplex(n).constrain(u_i),     log |J| = sum_i that of row i
 
@@ -66,7 +66,7 @@ def stochastic_row(m: int, n: int) -> Constraint:
 
 # ---- factors, correlations and covariances ---------------------------------------------------------------------------
 def _correlation_factor(k: int, by_columns: bool) -> Callable[[ArrayValue], tuple[ArrayValue, Real]]:
-    """The function of Python: the factor whose elements have the partial correlations tanh(u), and the log-Jacobian."""
+    """The Python function: the factor with the partial correlations tanh(u), and the log-Jacobian."""
     pairs = [(i, j) for i in range(k) for j in range(i)]
     pairs.sort(key=lambda pair: place_of(pair[0], pair[1], k, by_columns))
     weights = np.array([weight_of(*pair, k, by_columns) for pair in pairs])

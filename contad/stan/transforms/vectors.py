@@ -1,4 +1,4 @@
-"""The transforms of vectors: ordered ones, simplices, sums of 0 and lengths of 1."""
+"""The transforms of vectors: ordered vectors, simplices, vectors with sum 0 and unit vectors."""
 
 import math
 
@@ -49,9 +49,10 @@ def positive_ordered(k: int) -> Constraint:
 
 
 def break_sticks(u: ArrayValue) -> tuple[ArrayValue, Real]:
-    """A simplex for each row, by the shares z_i = expit(u_i - log(k - i)) of what is left of 1; the log-Jacobian.
+    """A simplex for each row, by the shares z_i = expit(u_i - log(k - i)) of the remaining part of 1; and the
+    log-Jacobian.
 
-    The rest that a share leaves is a factor of all later shares, so its logarithm counts for each of them, too.
+    The rest after a share is a factor of all later shares, so its logarithm counts for each of them, too.
     """
     *rows, count = np.shape(u)
     counts, end = np.arange(count, 0, -1.0), np.zeros((*rows, 1))
@@ -63,7 +64,7 @@ def break_sticks(u: ArrayValue) -> tuple[ArrayValue, Real]:
 
 
 def simplex(k: int) -> Constraint:
-    """k nonnegative numbers that sum to 1, by breaking a stick k - 1 times; u = 0 gives equal ones.
+    """k nonnegative numbers that sum to 1, by stick breaking; u = 0 gives equal numbers.
 
         y_i = z_i r_i,     z_i = expit(u_i - log(k - i)), r_i = 1 - y_1 - ... - y_(i-1),
         log |J| = sum_i log z_i + log(1 - z_i) + log r_i
@@ -80,7 +81,7 @@ def simplex(k: int) -> Constraint:
 
 
 def _zero_sum_basis(k: int) -> np.ndarray:
-    """An orthonormal basis of k numbers that sum to 0, in columns."""
+    """An orthonormal basis of the vectors of k numbers that sum to 0, in columns."""
     basis = np.zeros((k, k - 1))
     for j in range(1, k):
         basis[:j, j - 1], basis[j, j - 1] = 1.0, -float(j)
@@ -89,7 +90,7 @@ def _zero_sum_basis(k: int) -> np.ndarray:
 
 
 def sum_to_zero(m: int, n: int | None = None) -> Constraint:
-    """m numbers that sum to 0; or m x n matrices whose rows and columns do, column by column.
+    """m numbers that sum to 0; or m x n matrices whose rows and columns sum to 0, column by column.
 
         y = B_m u,     y = B_m u B_n^T,     B_k an orthonormal basis of k numbers that sum to 0,     log |J| = 0
 
@@ -120,7 +121,7 @@ def unit_vector(k: int) -> Constraint:
 
         y = u / |u|,     -|u|^2 / 2 in the place of log |J|, which makes the length of u proper
 
-    `unconstrain` gives y itself.
+    `unconstrain` returns y itself.
 
     Domain:  u other than 0.
     Raises:  ValueError if u is 0.

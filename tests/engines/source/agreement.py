@@ -16,6 +16,11 @@ def request(function, *args, argnums=(0,), has_aux=False):
     return Request(function.py_func, function, tuple(map(numba.typeof, args)), argnums, has_aux, "value_and_grad")
 
 
+def text_of(function, *args, argnums=(0,)):
+    """The source of the value and gradient."""
+    return source(request(function, *args, argnums=argnums))
+
+
 def constants_in_python(derivative):
     """What a derivative names; of other derivatives that it calls the source as plain Python."""
     return {name: as_plain(x) for name, x in derivative.constants().items()}

@@ -10,10 +10,8 @@ from numba import float64
 
 import contad
 from contad.engines.source import source
-from contad.engines.source.passes.renaming import _assigned_again, rename_scalars
 from contad.engines.source.writing.branchless import chain, select
 from contad.numba_functions.request import Request
-from tests.engines.source.trees import function_of as tree_of, text_of
 from tests.judges.light_compiling import whole
 from tests.random_programs.generated_programs import run
 
@@ -53,18 +51,6 @@ def test_straight_line_code_has_no_branch_per_statement(statement):
     allowed = 2 if "hypot" not in statement else 4 * 80  # hypot in its partials scales small arguments up by a call
     assert branches(long) <= allowed
     assert len(long) <= 4.2 * len(short)
-
-
-def test_no_number_is_assigned_again_and_again():
-    """Numba rewrites all of a function for each name that is assigned more than once."""
-    lines = lines_of(statements(STATEMENTS[0], 80))
-    head = next(k for k, line in enumerate(lines) if line.startswith("def run("))
-    assert _assigned_again(tree_of(lines[head:]).body) == set()
-
-
-def test_short_functions_keep_their_names():
-    lines = ["def f():", "    a = 1.0", "    a += 2.0"]
-    assert text_of(rename_scalars(tree_of(lines), {"a"}, lambda name: f"{name}_2")) == "\n".join(lines)
 
 
 @pytest.mark.parametrize("x", [0.3, -0.7])

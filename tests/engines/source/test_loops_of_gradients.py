@@ -8,10 +8,8 @@ from numba import njit
 
 import contad
 from contad.engines.source import source
-from contad.engines.source.writing import derivative_text
 from contad.testing import expect_ad
-from tests.engines.source.agreement import agree, as_python, flat, request
-from tests.engines.source.programs.unchanged import factor
+from tests.engines.source.agreement import agree, request
 
 
 def text_of(f, *args):
@@ -167,20 +165,3 @@ def test_a_negative_length_is_an_error_where_it_was():
     text = source(request(of_data, np.zeros(2), 3))
     assert inside_loops(text, "empty")
     agree(of_data, np.array([0.3, 0.5]), 4)
-
-
-def test_sums_of_a_factor_go_together(monkeypatch):
-    """With and without it the same bits; compiled, the same numbers."""
-    a = 0.2 / (1.0 + np.abs(np.arange(45)[:, None] - np.arange(45))) + 2.0 * np.eye(45)
-    args = a, np.array([1.2, 0.4, 0.7, 0.1, -0.3])
-    asked = request(factor, *args, argnums=(0, 1))
-    assert source(asked).count(" in range(begun)") == 1
-    value, gradient = as_python(asked)(*args)
-    compiled, slopes = contad.value_and_grad(factor, argnums=(0, 1), engine="generated")(*args)
-    np.testing.assert_allclose(compiled, value, rtol=1e-13)
-    np.testing.assert_allclose(flat(slopes), flat(gradient), rtol=1e-10, atol=1e-12 * np.abs(flat(gradient)).max())
-    monkeypatch.setattr(derivative_text, "unroll_and_jam", lambda function, *_: function)
-    assert "begun" not in source(asked)
-    known, plain = as_python(asked)(*args)
-    assert value == known
-    np.testing.assert_array_equal(flat(gradient), flat(plain))

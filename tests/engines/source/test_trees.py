@@ -8,7 +8,7 @@ from benchmarks.comparison.topic import Choice
 from benchmarks.topics.passes import list_real
 from contad.engines.source.build import derivative_of
 from contad.engines.source.ir import syntax
-from contad.engines.source.writing import derivative_text
+from contad.engines.source.passes import order
 from tests.engines.source.passes.tree_check import find_faults
 from tests.judges.sources import SOURCES, nodes_of
 
@@ -90,31 +90,19 @@ def test_a_breach_is_found(source, what):
     assert [x for _, x in breaches(f"{PACKAGE}passes.new", source)] == what
 
 
-PASSES_OF_RUN = (
-    "rename_scalars", "remove_dead_zeros", "peel", "replace_by_scalars", "hoist_allocations", "hoist_invariants",
-    "unroll_and_jam",
-)  # fmt: skip
-
-
 @pytest.mark.parametrize("mode", ["value_and_grad", "hvp"])
 @pytest.mark.parametrize("name", ["bundle", "lotka_volterra", "regularised_horseshoe", "gaussian_process", "upwind"])
 def test_trees_are_well_formed_between_passes(name, mode, monkeypatch):
     (subject,) = list_real(Choice(names=(name,)))
     checked = []
 
-    def watch(original):
-        def watched(function, *rest):
-            checked.append(find_faults(function))
-            found = original(function, *rest)
-            checked.append(find_faults(found[0] if isinstance(found, tuple) else found))
-            return found
+    def check(draft):
+        checked.extend(map(find_faults, draft.functions))
 
-        return watched
-
-    for x in PASSES_OF_RUN:
-        monkeypatch.setattr(derivative_text, x, watch(getattr(derivative_text, x)))
+    passes = order.PASSES
+    monkeypatch.setattr(order, "PASSES", [x for step in passes for x in (order.ListedPass("", check), step)])
     derivative_of(subject.request._replace(mode=mode)).source("njit()")
-    assert len(checked) >= 2 * len(PASSES_OF_RUN)
+    assert len(checked) >= len(passes)
     assert [x for x in checked if x] == []
 
 

@@ -155,7 +155,7 @@ def _flow(o: Operation, is_wild: Callable[[Apply], bool]) -> list[tuple[Value | 
 
 
 def unselected_values(
-    program: SourceProgram, readers: dict[Value, list[Operation]], sunk: Mapping[Value, Block]
+    program: SourceProgram, readers: dict[Value, list[Operation]], sunk: Mapping[Value, Block | None]
 ) -> set[Value]:
     """The numbers whose adjoints may be zero, because another number or element is taken in their place.
 
@@ -196,7 +196,7 @@ def unselected_values(
 
 def _may_pass_by(
     value: Value, reader: Operation, readers: dict[Value, list[Operation]], found: set[Value], branches: set[If],
-    sunk: Mapping[Value, Block],
+    sunk: Mapping[Value, Block | None],
 ) -> bool:  # fmt: skip
     """Whether a reader may hand nothing on to the adjoint of a value."""
     block = sunk.get(value, value.block)
@@ -216,8 +216,8 @@ def _may_pass_by(
         inner = [c.inner for c in reader.carried if value in (c.initial, c.following)]
         if any(x in found or x not in readers for x in inner):
             return True
-    inner = sunk.get(reader.results[0], reader.block) if reader.results else reader.block
-    return not branches.isdisjoint(_holders(inner, block))
+    read_in = sunk.get(reader.results[0], reader.block) if reader.results else reader.block
+    return not branches.isdisjoint(_holders(read_in, block))
 
 
 def _holders(inner: Block | None, outer: Block | None) -> Iterable[Operation]:

@@ -51,6 +51,8 @@ def _print(s: ast.stmt) -> Iterator[str]:
 
 def _text(node: ast.AST) -> str:
     """The text of what stands alone: of a tuple without parentheses."""
+    if isinstance(node, ast.Name):
+        return node.id
     if isinstance(node, ast.Tuple) and len(node.elts) > 1:
         return ", ".join(map(ast.unparse, node.elts))
     return ast.unparse(node)

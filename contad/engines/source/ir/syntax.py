@@ -54,6 +54,8 @@ def part(given: Part) -> ast.expr:
 
 def name(text: str) -> ast.expr:
     """A name, which may have points in it."""
+    if text.isidentifier():
+        return ast.Name(text, ast.Load())
     head, *rest = text.split(".")
     assert head.isidentifier(), text
     found: ast.expr = ast.Name(head, ast.Load())
@@ -174,8 +176,12 @@ def place_at(tree: ast.expr, place: ast.AST) -> ast.expr:
 
 @functools.cache
 def _read(template: str, kind: str) -> Any:
-    """The tree of a template; statements have the number that Python's printer asks for."""
+    """The tree of a template, without places but the number that Python's printer asks for in statements."""
     tree: Any = ast.parse(textwrap.dedent(template), mode=kind)
+    for node in ast.walk(tree):
+        for place in {"lineno", "col_offset", "end_lineno", "end_col_offset"} & vars(node).keys():
+            if place != "lineno" or not isinstance(node, ast.stmt):
+                delattr(node, place)
     return tree.body
 
 
@@ -302,16 +308,16 @@ def nodes_in(node: ast.AST) -> list[ast.AST]:
     for x in found:
         for field in _BRANCHES.get(type(x), ()):
             value = x.__dict__.get(field)
-            if isinstance(value, list):
+            if type(value) is list:
                 found += value
-            elif isinstance(value, ast.AST):
+            elif value is not None and isinstance(value, ast.AST):
                 found.append(value)
     return found
 
 
 def names_in(node: ast.AST) -> list[ast.Name]:
     """The names in a tree."""
-    return [x for x in nodes_in(node) if isinstance(x, ast.Name)]
+    return [x for x in nodes_in(node) if type(x) is ast.Name]
 
 
 def names_of(node: ast.AST) -> set[str]:

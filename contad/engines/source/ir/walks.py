@@ -94,13 +94,14 @@ def precedes(o: Operation, later: Operation) -> bool:
 def find_written_roots(operation: Operation) -> set[Value]:
     """The arrays whose elements an operation, or one inside it, writes."""
     inside = [operation, *(inner for block in operation.blocks for inner in walk(block))]
-    return {root for o in inside for array in _find_written(o) for root in array.roots}
+    return {root for o in inside for array in find_written(o) for root in array.roots}
 
 
-def _find_written(o: Operation) -> list[Value]:
-    if isinstance(o, MatrixCall):
-        return o.filled
-    return [o.array] if isinstance(o, (Store, Accumulate)) else []
+def find_written(o: Operation) -> list[Value]:
+    """The arrays by which an operation itself writes elements."""
+    if isinstance(o, (Store, Accumulate)):
+        return [o.array]
+    return o.filled if isinstance(o, MatrixCall) else []
 
 
 def is_natural(value: Value) -> bool:

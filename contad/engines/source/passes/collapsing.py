@@ -19,10 +19,11 @@ of the functions in them alone.)
 
 import ast
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.syntax import called_name, dotted_name, names_of, nodes_in
-from contad.engines.source.passes.dependence import LoopStatements, is_function
+from contad.engines.source.passes.dependence import LoopStatements
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
 
@@ -56,10 +57,10 @@ class NestParts(NamedTuple):
 class OuterBody(LoopStatements):
     """The statements of an outer loop, which notes what arrays it takes for different ones."""
 
-    def __init__(self, *given: Any) -> None:
-        """Look through the outer loop; what is given is that of `LoopStatements`."""
+    def __init__(self, loop: ast.For, names: NameTable) -> None:
+        """Look through the outer loop."""
         self.apart: dict[tuple[str, str], None] = {}
-        super().__init__(*given)
+        super().__init__(loop, names)
 
     def is_still(self, array: str) -> bool:
         """Whether nothing in the loop writes where an array lies, if those that may be one are not."""
@@ -120,10 +121,9 @@ def find_nest(
     )  # fmt: skip
 
 
-def find_inner(loop: ast.For) -> ast.For | None:
+def find_inner(loop: ast.For, is_calling: Callable[[ast.stmt], bool]) -> ast.For | None:
     """The one loop over 0, ..., m - 1 among the statements of a loop that has functions, none of them deeper."""
-    others = [s for s in loop.body if not isinstance(s, (ast.Assign, ast.AugAssign))]
-    found = [s for s in others if any(map(is_function, nodes_in(s)))]
+    found = [s for s in loop.body if not isinstance(s, (ast.Assign, ast.AugAssign)) and is_calling(s)]
     if len(found) != 1 or not isinstance(found[0], ast.For):
         return None
     inner = found[0]

@@ -47,15 +47,15 @@ _FEWEST = 2  # functions of a branch that some iterations take, to be worth a se
 class Taking(ast.NodeTransformer):
     """Replaces calls of functions in a tree, innermost first, by what `take` gives for them: None where a call stays.
 
-    What may not be computed stays, too, unless calls are replaced `everywhere`.
+    What may not be computed stays, too.
     """
 
-    def __init__(self, take: Callable[[ast.Call], ast.expr | None], everywhere: bool = False) -> None:
-        self.take, self.everywhere, self.taken = take, everywhere, False
+    def __init__(self, take: Callable[[ast.Call], ast.expr | None]) -> None:
+        self.take, self.taken = take, False
 
     def visit(self, node: ast.AST) -> Any:
         """A node, or what stands for it."""
-        if isinstance(node, (ast.IfExp, ast.BoolOp)) and not self.everywhere:
+        if isinstance(node, (ast.IfExp, ast.BoolOp)):
             return node
         self.generic_visit(node)
         found = self.take(node) if isinstance(node, ast.Call) and is_function(node) else None

@@ -13,8 +13,9 @@ Ref: Muchnick (1997), section 18.10; Hascoet & Pascual (2013), section 4.2, on a
 """
 
 import ast
-from collections.abc import Iterator
-from typing import NamedTuple
+import functools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
 
 from contad.engines.source.ir.syntax import (
     called_name,
@@ -23,7 +24,6 @@ from contad.engines.source.ir.syntax import (
     is_number,
     name,
     names_of,
-    nodes_in,
     note_of,
     splice,
     statement,
@@ -39,6 +39,7 @@ from contad.engines.source.passes.dependence import (
 from contad.engines.source.passes.equal_lengths import EqualLengths
 from contad.engines.source.passes.liveness import names_assigned
 
+_NamesOf: TypeAlias = Callable[[ast.stmt], set[str]]
 _EMPTY = {"np.zeros": "np.empty", "lent_zeros": "lent_empty"}
 
 
@@ -58,29 +59,29 @@ class Zeros(NamedTuple):
         self.made.value.func = name(_EMPTY[called_name(self.made.value)])  # type: ignore[attr-defined]
 
 
-def remove_dead_zeros(function: ast.FunctionDef) -> ast.FunctionDef:
-    """A function without zeros that are written over."""
+def remove_dead_zeros(function: ast.FunctionDef) -> None:
+    """Make arrays empty whose zeros are written over."""
     bodies = [function.body, *(s.body for s in walk_statements(function.body) if isinstance(s, ast.For))]
-    found = [nest for body in bodies if any(map(find_zeros, body)) for nest in _list_nests(body)]
+    names = functools.cache(names_of)
+    found = [nest for body in bodies if any(map(find_zeros, body)) for nest in _list_nests(body, names)]
     if not found:
-        return function
+        return
     lengths = EqualLengths(function)
     instead: dict[ast.stmt, list[ast.stmt]] = {}
     for zeros, nest in found:
-        if (add := _find_add(zeros, nest, lengths)) is not None:
+        if (add := _find_add(zeros, nest, lengths, names)) is not None:
             zeros.leave_empty()
             instead[add] = [store_instead(add)]
     splice(function.body, instead)
-    return function
 
 
-def _list_nests(body: list[ast.stmt]) -> Iterator[tuple[Zeros, ast.For]]:
+def _list_nests(body: list[ast.stmt], names: _NamesOf) -> Iterator[tuple[Zeros, ast.For]]:
     """The zeros that a body makes, with the loop behind them where that names the array first."""
-    following: dict[str, ast.stmt] = {}
-    for s in reversed(body):
-        if (zeros := find_zeros(s)) is not None and isinstance(nest := following.get(zeros.array), ast.For):
-            yield zeros, nest
-        following |= dict.fromkeys(names_of(s), s)
+    for k, s in enumerate(body):
+        if (zeros := find_zeros(s)) is not None:
+            nest = next((x for x in body[k + 1 :] if zeros.array in names(x)), None)
+            if isinstance(nest, ast.For):
+                yield zeros, nest
 
 
 def find_zeros(s: ast.stmt) -> Zeros | None:
@@ -100,16 +101,16 @@ def store_instead(add: ast.AugAssign) -> ast.stmt:
     return made
 
 
-def _find_add(zeros: Zeros, nest: ast.For, lengths: EqualLengths) -> ast.AugAssign | None:
+def _find_add(zeros: Zeros, nest: ast.For, lengths: EqualLengths, names: _NamesOf) -> ast.AugAssign | None:
     """The `+=` that may be `=`."""
     array = zeros.array
-    if len(lengths.assigned[array]) != 1 or any(isinstance(x, LEAVES) for x in nodes_in(nest)):
+    if len(lengths.assigned[array]) != 1 or any(isinstance(x, LEAVES) for x in walk_statements([nest])):
         return None
     limits: dict[str, ast.expr] = {}  # by the index of a loop
     loop: ast.stmt = nest
     while isinstance(loop, ast.For):
         limit = _find_limit(loop)
-        naming = [s for s in loop.body if array in names_of(s)]
+        naming = [s for s in loop.body if array in names(s)]
         if limit is None or not naming or not isinstance(loop.target, ast.Name):
             return None
         index = loop.target.id

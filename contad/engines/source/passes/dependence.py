@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from contad.elementary.elementary_table import BY_CALL
+from contad.engines.source.ir.name_table import WORK, NameTable
 from contad.engines.source.ir.printing import show
 from contad.engines.source.ir.runtime_names import CALLEES
 from contad.engines.source.ir.syntax import (
@@ -36,25 +37,10 @@ from contad.engines.source.ir.syntax import (
     same,
 )
 from contad.engines.source.ir.writer import BAR
+from contad.engines.source.passes.effects import MAKERS, ON_WORK, RAISED, is_pure
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
 
-WORK = "work"  # the name of the workspace
-RAISED = "ZeroDivisionError"  # where no memory is at stake, so that earlier parts may run for later iterations
-# arrays stay where they are made
-MAKERS = frozenset(("np.zeros", "np.empty", "np.ones", "np.full", "small_zeros", "lent_empty", "lent_zeros"))
 LEAVES = (ast.Break, ast.Continue, ast.Return)  # what an iteration ends with before its last statement
-PURE = frozenset(("abs", "bool", "chain", "chain_slope", "float", "int", "len", "max", "min", "range", "select"))
-ON_WORK = frozenset(("grow", "integer", "put_integer"))  # they touch nothing but the workspace
-
-
-# ---- calls -----------------------------------------------------------------------------------------------------------
-def is_pure(function: str) -> bool:
-    """Whether a call of this name computes something and does nothing else."""
-    module, _, name = function.rpartition(".")
-    if function in MAKERS or name == "copy":
-        return False
-    is_rule = not module and function.startswith("value_") and not function.startswith("value_of_")
-    return function in PURE or module in ("math", "np") or is_rule
 
 
 def is_function(node: ast.AST) -> bool:
@@ -96,9 +82,10 @@ class Bounds(NamedTuple):
         return Bounds(number(before + 1), last.left, 1) if known else None  # type: ignore[operator, attr-defined]
 
     @property
-    def is_known(self) -> bool:
-        """Whether they are numbers."""
-        return integer_of(self.start) is not None and integer_of(self.stop) is not None
+    def number(self) -> int | None:
+        """The number of iterations as `span` has it; None where it is not known."""
+        start, stop = integer_of(self.start), integer_of(self.stop)
+        return None if start is None or stop is None else start - stop if self.down else stop - start
 
     @property
     def counts_from_number(self) -> bool:
@@ -322,11 +309,11 @@ def _is_new_axis(index: ast.expr) -> bool:
 class LoopStatements:
     """What the statements of a loop read and write."""
 
-    def __init__(self, loop: ast.For, floats: set[str], roots: dict[str, frozenset[str]], constant: set[str]) -> None:
-        """Look through a loop; given are float64 numbers, the memory that arrays may be, and what is never written."""
+    def __init__(self, loop: ast.For, names: NameTable) -> None:
+        """Look through a loop."""
         assert isinstance(loop.target, ast.Name)
-        self.statements, self.index, self.floats = loop.body, loop.target.id, floats
-        self.roots, self.constant = roots, constant
+        self.statements, self.index, self.floats = loop.body, loop.target.id, names.floats
+        self.roots, self.constant = names.roots, names.constant
         self.movable: dict[ast.AST, bool] = {}
         self.writers: dict[str, list[int]] = {}
         for k, statement in enumerate(loop.body):
@@ -336,7 +323,7 @@ class LoopStatements:
         self.stores = set(self._list_stored())
         written: list[ast.expr] = [x for x in nodes if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store)]
         written += [x.target for x in nodes if isinstance(x, ast.AugAssign)]
-        self.stored = {name for x in written if (name := base_of(x)) in roots}  # the arrays by which that is done
+        self.stored = {name for x in written if (name := base_of(x)) in names.roots}  # the arrays by which that is done
         whole = [loop, *nodes, *(x for s in loop.orelse for x in nodes_in(s))]  # all statements
         self.raises = any(isinstance(x, ast.Raise) for x in whole)
         counted = {x.target.id for x in whole if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}

@@ -20,10 +20,9 @@ from contad.engines.source.ir.syntax import (
     names_of,
     number_statements,
     same,
-    walk_statements,
 )
-from contad.engines.source.passes.dependence import MAKERS
-from contad.engines.source.passes.liveness import names_assigned
+from contad.engines.source.passes.effects import MAKERS
+from contad.engines.source.passes.liveness import find_assignments
 
 # what may be a length, make an array or compare lengths
 _LENGTHS = (ast.Name, ast.Subscript, ast.Call, ast.Compare, ast.UnaryOp)
@@ -38,11 +37,7 @@ class EqualLengths:
         number_statements(function)
         self.body = function.body
         self.given = {x.arg for x in function.args.args}
-        self.assigned: dict[str, list[ast.AST]] = defaultdict(list)
-        for s in walk_statements(function.body):
-            if isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
-                for name in names_assigned(s.targets if isinstance(s, ast.Assign) else [s.target]):
-                    self.assigned[name].append(s)
+        self.assigned = find_assignments(function.body)
 
     def are_equal(self, x: ast.expr, y: ast.expr, before: ast.stmt) -> bool:
         """Whether two lengths, which stay as they are, are seen to be one before a statement."""

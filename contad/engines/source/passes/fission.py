@@ -94,6 +94,7 @@ class _Search:
         self.same: dict[object, str] = {}  # the names of steps by what they compute
         self.loads: dict[str, ast.Assign] = {}  # elements that are read, by the names that they get
         self.ahead: dict[str, bool] = {}
+        self.read_of = functools.cache(_read_of)  # of items of the rest
 
     def find(self, gather: bool) -> LoopParts | None:
         """The parts."""
@@ -134,7 +135,7 @@ class _Search:
         rest = [(k, item) for k, item in enumerate(after) if k not in once]
         entering, leaving = set(), set()
         for k, item in rest:
-            for name in _read_of(item) & names:
+            for name in self.read_of(item) & names:
                 writers = self.body.writers[name]
                 if name not in self.body.floats or not once.issuperset(writers) or min(writers) < k < max(writers):
                     return None
@@ -146,7 +147,7 @@ class _Search:
         kept = self._drop_unread(rest, moved - once)
         taken = {item for item in kept if isinstance(item, str)}
         kernels = {step.name for step in steps if isinstance(step, Kernel)} - taken
-        wanted = {name for item in kept for name in _read_of(item)}
+        wanted = {name for item in kept for name in self.read_of(item)}
         given = list(dict.fromkeys([*given, *sorted(leaving)]))
         before, calls = (before + gathered.before, gathered.calls) if gathered else (before, [])
         return LoopParts(before, sorted(entering), given, steps, sorted(wanted & kernels), kept, calls)
@@ -159,7 +160,7 @@ class _Search:
             if isinstance(item, ast.stmt) and k in repeated and not names_assigned([item]) & wanted:
                 continue
             kept.insert(0, item)
-            wanted |= _read_of(item)
+            wanted |= self.read_of(item)
         return kept
 
     def _is_repeated(self, k: int) -> bool:
@@ -192,16 +193,18 @@ class _Search:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
         own = target.id if isinstance(statement, ast.Assign) and isinstance(target, ast.Name) else ""
         alone = self._is_own(own, k)
-        left, taking = clone(statement), Taking(functools.partial(self.take_call, k=k))
-        if alone and is_function(left.value):
-            left.value.args = [taking.visit(x) for x in left.value.args]
-            made = self.take_call(left.value, k, own)
-            if made is not None and dotted_name(made) == own:
-                return own
-            taking.taken |= made is not None
-            left.value = made or left.value
-        else:
-            left.value = taking.visit(left.value)
+        left, taking = statement, Taking(functools.partial(self.take_call, k=k))
+        if any(map(is_function, nodes_in(statement))):
+            left = clone(statement)
+            if alone and is_function(left.value):
+                left.value.args = [taking.visit(x) for x in left.value.args]
+                made = self.take_call(left.value, k, own)
+                if made is not None and dotted_name(made) == own:
+                    return own
+                taking.taken |= made is not None
+                left.value = made or left.value
+            else:
+                left.value = taking.visit(left.value)
         if alone and own in self.body.floats and not self._has_row(own):
             if (row := self._along(left.value, k)) is not None:
                 self._add(Plain(own, row))
@@ -338,6 +341,8 @@ def find_sums(items: Sequence[ast.stmt | str], floats: set[str]) -> dict[int, as
     statements = {k: item for k, item in enumerate(items) if isinstance(item, ast.stmt)}
     if not all(map(is_straight, statements.values())):
         return {}
+    if sum(isinstance(x, (ast.BinOp, ast.Call)) for item in statements.values() for x in nodes_in(item)) < _MANY:
+        return {}
     adding = {k: item for k, item in statements.items() if isinstance(item, ast.AugAssign) and _is_sum(item, floats)}
     others = {name for k, item in statements.items() if k not in adding for name in names_assigned([item])}
     found = {k: item for k, item in adding.items() if not names_assigned([item]) & others}
@@ -352,8 +357,7 @@ def find_sums(items: Sequence[ast.stmt | str], floats: set[str]) -> dict[int, as
         if isinstance(item, ast.stmt) and (exposed_names([item]) - made - handed_on) & written:
             return {}
         made |= {item} if isinstance(item, str) else names_assigned([item])
-    work = sum(isinstance(x, (ast.BinOp, ast.Call)) for item in statements.values() for x in nodes_in(item))
-    return sums if work >= _MANY else {}
+    return sums
 
 
 def _find_handed_on(statements: Iterable[ast.stmt]) -> set[str]:

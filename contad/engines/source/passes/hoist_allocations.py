@@ -14,34 +14,35 @@ Ref: Muchnick (1997), section 13.2 (loop-invariant code motion), for allocations
 """
 
 import ast
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 
-from contad.engines.source.ir.syntax import called_name, clone, expression, names_in, note_of, splice, statement
+from contad.engines.source.ir.name_table import NameTable
+from contad.engines.source.ir.single_assignment import INT
+from contad.engines.source.ir.syntax import called_name, clone, expression, integer_of, note_of, splice, statement
+from contad.engines.source.passes.liveness import find_assignments
 
 
-def hoist_allocations(function: ast.FunctionDef, fresh: Callable[[str], str]) -> ast.FunctionDef:
-    """A function with such arrays before the outermost of their loops; `fresh` gives names of indices."""
+def hoist_allocations(function: ast.FunctionDef, names: NameTable) -> None:
+    """Make such arrays before the outermost of their loops."""
     if not (found := list(_find(function.body, None))):
-        return function
-    stored = Counter(x.id for x in names_in(function) if isinstance(x.ctx, ast.Store))
+        return
+    stored = find_assignments(function.body)
     lengths: set[str] = set()
     for s in function.body:
-        if _is_length(s, lengths) and stored[name := s.targets[0].id] == 1:  # type: ignore[attr-defined]
+        if _is_length(s, lengths) and len(stored[name := s.targets[0].id]) == 1:  # type: ignore[attr-defined]
             lengths.add(name)
     instead: dict[ast.stmt, list[ast.stmt]] = {}
     for s, name, shape, loop in found:
         known = all(isinstance(n, ast.Constant) or (isinstance(n, ast.Name) and n.id in lengths) for n in shape)
-        if known and stored[name] == 1:
+        if known and len(stored[name]) == 1:
             made = statement("z = np.empty(shape)", z=name, shape=ast.Tuple(shape, ast.Load()))
             made.note = note_of(s)
             instead.setdefault(loop, [loop]).insert(-1, made)
             instead[s] = []
             if called_name(s.value) == "np.zeros":  # type: ignore[attr-defined]
-                instead[s] = [_clear(name, shape, fresh)]
+                instead[s] = [_clear(name, shape, names)]
                 instead[s][0].note = note_of(s)  # type: ignore[attr-defined]
     splice(function.body, instead)
-    return function
 
 
 def _find(body: list[ast.stmt], loop: ast.For | None) -> Iterator[tuple[ast.stmt, str, list[ast.expr], ast.For]]:
@@ -59,9 +60,10 @@ def _find(body: list[ast.stmt], loop: ast.For | None) -> Iterator[tuple[ast.stmt
                 yield s, target.id, shape.elts, loop
 
 
-def _clear(array: str, shape: list[ast.expr], fresh: Callable[[str], str]) -> ast.stmt:
+def _clear(array: str, shape: list[ast.expr], names: NameTable) -> ast.stmt:
     """Loops that write zeros into an array."""
-    indices = [fresh("element") for _ in shape]
+    indices = [names.fresh("element") for _ in shape]
+    names.add(INT, indices)
     made: ast.stmt = statement("z[indices] = 0.0", z=array, indices=[expression("k", k=k) for k in indices])
     for k, length in reversed(list(zip(indices, shape, strict=True))):
         loop = statement("for k in range(n): pass", k=k, n=clone(length))
@@ -78,6 +80,7 @@ def _is_length(s: ast.stmt, lengths: Collection[str]) -> bool:
             return called_name(x) == "select" and all(map(is_natural, x.args[1:]))
         if isinstance(x, ast.Subscript):
             return isinstance(x.value, ast.Attribute) and x.value.attr == "shape"
-        return x.id in lengths if isinstance(x, ast.Name) else isinstance(x, ast.Constant) and x.value >= 0
+        number = integer_of(x)
+        return x.id in lengths if isinstance(x, ast.Name) else number is not None and number >= 0
 
     return isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and is_natural(s.value)

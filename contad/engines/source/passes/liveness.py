@@ -9,9 +9,10 @@ Ref: Muchnick (1997), section 14.1.
 """
 
 import ast
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from contad.engines.source.ir.syntax import names_in
+from contad.engines.source.ir.syntax import names_in, walk_statements
 
 Names = frozenset[str]
 NONE: Names = frozenset()
@@ -27,17 +28,27 @@ def names_assigned(nodes: Iterable[ast.AST]) -> Names:
     found: set[str] = set()
     waiting = list(nodes)
     for node in waiting:
-        if isinstance(node, ast.Name):
+        if type(node) is ast.Name:
             found.add(node.id)
-        elif isinstance(node, ast.Assign):
+        elif type(node) is ast.Assign:
             waiting += node.targets
-        elif isinstance(node, (ast.AugAssign, ast.For)):
+        elif isinstance(node, (ast.For, ast.While, ast.If)):
+            waiting += (*node.body, *node.orelse, *([node.target] if isinstance(node, ast.For) else ()))
+        elif isinstance(node, ast.AugAssign):
             waiting.append(node.target)
         elif isinstance(node, ast.Tuple):
             waiting += node.elts
-        if isinstance(node, (ast.For, ast.While, ast.If)):
-            waiting += (*node.body, *node.orelse)
     return frozenset(found)
+
+
+def find_assignments(body: Iterable[ast.stmt]) -> defaultdict[str, list[ast.stmt]]:
+    """The statements that assign names, here or in statements inside, in order."""
+    found: defaultdict[str, list[ast.stmt]] = defaultdict(list)
+    for s in walk_statements(body):
+        if isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
+            for name in names_assigned(s.targets if isinstance(s, ast.Assign) else [s.target]):
+                found[name].append(s)
+    return found
 
 
 class LiveNames:

@@ -18,9 +18,10 @@ Ref: Allen & Kennedy (2001), sections 6.2.1 and 6.5; Huckelheim & Hascoet (2022)
 """
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from contad.engines.source.ir.name_table import WORK, NameTable
 from contad.engines.source.ir.printing import show
 from contad.engines.source.ir.single_assignment import For
 from contad.engines.source.ir.syntax import (
@@ -40,7 +41,6 @@ from contad.engines.source.ir.syntax import (
     tuple_of,
 )
 from contad.engines.source.passes.dependence import (
-    PURE,
     Access,
     Accesses,
     UnknownAccess,
@@ -48,6 +48,7 @@ from contad.engines.source.passes.dependence import (
     find_own,
     is_plain,
 )
+from contad.engines.source.passes.effects import is_quiet
 from contad.engines.source.passes.liveness import (
     LiveNames,
     carried_names,
@@ -58,13 +59,8 @@ from contad.engines.source.passes.profitability import cost_of
 from contad.engines.source.passes.sum_reductions import is_sum
 
 FIXED, EACH, UP, DOWN = "fixed", "each", "up", "down"
-# besides functions of math: what runs without Python, and writes nothing but what it makes
-QUIET = PURE | {
-    *("integer", "put_integer", "small_zeros", "np.zeros", "np.empty", "np.ones", "np.int64", "np.float64"),
-    *("np.isfinite", "np.power", "np.sign", "np.minimum", "np.maximum", "np.arctan", "np.arctan2"),  # of numbers
-}  # fmt: skip
 NOISY = (ast.Lambda, ast.Try, ast.With, ast.JoinedStr, ast.Dict, ast.Set, ast.List)
-WORK = ("work", "top")
+WORKSPACE = (WORK, "top")
 
 
 class SharedLoop(NamedTuple):
@@ -77,19 +73,9 @@ class SharedLoop(NamedTuple):
     stride: str  # a name
 
 
-class SharedFacts(NamedTuple):
-    """What the tree does not tell."""
-
-    kinds: dict[str, str]  # of numbers: "float", "int" or "bool"
-    roots: dict[str, frozenset[str]]  # of arrays: the memory that they may be
-    quiet_rules: frozenset[str]  # functions of rules that need nothing of Python's
-    called: Mapping[str, ast.FunctionDef]  # functions that are called
-
-
 class Shared(NamedTuple):
-    """A function whose loops have been looked at."""
+    """What has become of loops."""
 
-    function: ast.FunctionDef
     blocks: list[ast.FunctionDef]  # the functions of blocks
     reasons: dict[int, str]  # for each loop why it is serial; empty where it is shared
 
@@ -99,13 +85,13 @@ class SerialReason(Exception):
 
 
 def share_loops(
-    function: ast.FunctionDef, loops: list[SharedLoop], facts: SharedFacts, fresh: Callable[[str], str], name: str
+    function: ast.FunctionDef, names: NameTable, loops: list[SharedLoop], called: Mapping[str, ast.FunctionDef]
 ) -> Shared:
-    """A function with loops over prange shared where they can be, else serial."""
-    shared = Shared(function, [], {})
+    """Share loops over prange where they can be; others are serial. `called` are functions that are called."""
+    shared = Shared([], {})
     if loops:
         local = names_assigned(function.body) | {x.arg for x in function.args.args}
-        sharer = _Sharer(loops, facts, fresh, name, local, LiveNames(function.body), shared)
+        sharer = _Sharer(loops, names, called, local, LiveNames(function.body), shared)
         function.body = sharer.visit(function.body)
         for f in (function, *shared.blocks):
             _make_serial(f)
@@ -123,9 +109,8 @@ class _Sharer(NamedTuple):
     """Goes through a function and takes loops out."""
 
     loops: list[SharedLoop]
-    facts: SharedFacts
-    fresh: Callable[[str], str]
-    name: str
+    names: NameTable
+    called: Mapping[str, ast.FunctionDef]
     local: frozenset[str]
     live: LiveNames
     found: Shared
@@ -148,12 +133,12 @@ class _Sharer(NamedTuple):
         k = integer_of(loop.iter.args[0])  # type: ignore[attr-defined]
         assert k is not None
         try:
-            shared = _LoopOfBlocks(loop, self.loops[k], self.facts, self.local, self.live.after[loop])
+            shared = _LoopOfBlocks(loop, self.loops[k], self, self.live.after[loop])
         except (SerialReason, UnknownAccess) as reason:
             self.found.reasons[k] = str(reason)
             return None
         self.found.reasons[k] = ""
-        made, block = shared.write(self.fresh, self.name)
+        made, block = shared.write()
         self.found.blocks.append(block)
         return made
 
@@ -161,11 +146,9 @@ class _Sharer(NamedTuple):
 class _LoopOfBlocks:
     """A loop, and all that has to be known of it to be shared."""
 
-    def __init__(
-        self, loop: ast.For, shared: SharedLoop, facts: SharedFacts, local: frozenset[str], after: frozenset[str]
-    ) -> None:
+    def __init__(self, loop: ast.For, shared: SharedLoop, sharer: _Sharer, after: frozenset[str]) -> None:
         """Look at a loop; SerialReason where its iterations cannot be told to be independent."""
-        self.loop, self.shared, self.facts = loop, shared, facts
+        self.loop, self.shared, self.names, self.called = loop, shared, sharer.names, sharer.called
         bounds = bounds_of(loop)
         assert bounds is not None and isinstance(loop.target, ast.Name)
         self.bounds, self.index = bounds, loop.target.id
@@ -183,14 +166,14 @@ class _LoopOfBlocks:
         if self.index in self.assigned:
             raise SerialReason("its index is assigned")
         self.sums = self._find_sums()
-        left = (after & self.assigned) - self.sums.keys() - {*WORK}
+        left = (after & self.assigned) - self.sums.keys() - {*WORKSPACE}
         if left:
             raise SerialReason(f"{', '.join(sorted(left))} is read after it")
         self.buffered = self._find_buffered()
         read = frozenset().union(*map(names_read, loop.body))
-        own = self.assigned - self.sums.keys() - {*WORK}
-        self.given = sorted(((read | limits) & local) - own - self.sums.keys() - {self.index, *WORK})
-        self.uses_work = bool({*WORK} & (read | self.assigned))
+        own = self.assigned - self.sums.keys() - {*WORKSPACE}
+        self.given = sorted(((read | limits) & sharer.local) - own - self.sums.keys() - {self.index, *WORKSPACE})
+        self.uses_work = bool({*WORKSPACE} & (read | self.assigned))
 
     # ---- what an iteration may do ------------------------------------------------------------------------------------
     def _require_quiet(self, body: list[ast.stmt]) -> None:
@@ -205,11 +188,11 @@ class _LoopOfBlocks:
     def _require_quiet_call(self, node: ast.Call) -> None:
         """A call runs without Python, and so does what is called."""
         name = called_name(node)
-        if name.startswith("math.") or name in QUIET or name in self.facts.quiet_rules or name.endswith("Error"):
+        if is_quiet(name, self.names.rules):
             return
-        if name == "prange" or (name in self.facts.called and "work" not in names_read(node)):
-            if name in self.facts.called:
-                self._require_quiet(self.facts.called[name].body)
+        if name == "prange" or (name in self.called and WORK not in names_read(node)):
+            if name in self.called:
+                self._require_quiet(self.called[name].body)
             return
         raise SerialReason(f"{show(node.func)} may not run on several threads")
 
@@ -227,18 +210,19 @@ class _LoopOfBlocks:
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def _find_sums(self) -> dict[str, str]:
         """The numbers that are carried from one iteration to the next because they are added to, with their kinds."""
-        carried = carried_names(self.loop.body) - {*WORK}
+        carried = carried_names(self.loop.body) - {*WORKSPACE}
         for name in sorted(carried):
-            known = self.facts.kinds.get(name) in ("float", "int")
+            kind = self.names.kinds.get(name)
+            known = kind is not None and not kind.ndim and kind.base in ("float", "int")
             if not known or not is_sum(name, self.loop.body, carried):
                 raise SerialReason(f"{name} goes from one iteration to the next, and is no sum")
-        return {name: self.facts.kinds[name] for name in sorted(carried)}
+        return {name: self.names.kinds[name].base for name in sorted(carried)}
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
     def _find_buffered(self) -> list[str]:
         """The arrays that are only added to, so that each block gets a buffer."""
-        accesses = Accesses(self.loop.body, self.facts.roots)
-        if unknown := accesses.unknown - self.assigned - {*WORK}:
+        accesses = Accesses(self.loop.body, self.names.roots)
+        if unknown := accesses.unknown - self.assigned - {*WORKSPACE}:
             raise SerialReason(f"it is not known what {', '.join(sorted(unknown))} is")
         touched: dict[str, list[Access]] = {}
         for access in accesses.found:
@@ -246,7 +230,7 @@ class _LoopOfBlocks:
                 touched.setdefault(root, []).append(access)
         buffered: list[str] = []
         for root, found in sorted(touched.items()):
-            if root == WORK[0] or all(x.way == "read" for x in found):  # every iteration has places of its own there
+            if root == WORK or all(x.way == "read" for x in found):  # every iteration has places of its own there
                 continue
             if any(len(self._roots(x.name)) > 1 for x in found):
                 raise SerialReason(f"{root} may be another array")
@@ -265,7 +249,7 @@ class _LoopOfBlocks:
         return buffered
 
     def _roots(self, name: str) -> frozenset[str]:
-        return self.facts.roots.get(name, frozenset((name,)))
+        return self.names.roots.get(name, frozenset((name,)))
 
     def _is_private(self, accesses: list[Access]) -> bool:
         """Whether every iteration has elements of its own: in one place all have the index, plus the same number."""
@@ -285,12 +269,13 @@ class _LoopOfBlocks:
             raise SerialReason("its indices may be negative")
 
     # ---- the new tree ------------------------------------------------------------------------------------------------
-    def write(self, fresh: Callable[[str], str], name: str) -> tuple[list[ast.stmt], ast.FunctionDef]:
+    def write(self) -> tuple[list[ast.stmt], ast.FunctionDef]:
         """What stands for the loop, and the function of a block."""
+        fresh = self.names.fresh
         n, blocks, block = fresh("iterations"), fresh("blocks"), fresh("block")
-        function = fresh(f"{name}_block")
+        function = fresh(f"{self.names.program}_block")
         parts = {x: fresh(f"{x}_parts") for x in [*self.sums, *self.buffered]}
-        given = [n, blocks, *self.given, *parts.values(), *(WORK if self.uses_work else [])]
+        given = [n, blocks, *self.given, *parts.values(), *(WORKSPACE if self.uses_work else [])]
         moves, stride = self.shared.moves, self.shared.stride
         if stride and stride not in given:
             given.append(stride)

@@ -14,7 +14,9 @@ import ast
 from collections.abc import Collection
 
 from contad.elementary.elementary_table import ELEMENTARY
+from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.syntax import called_name, expression, names_in, nodes_in, statement
+from contad.engines.source.passes.effects import may_be_left_out
 from contad.engines.source.passes.liveness import names_read
 from contad.numba_functions.request import ASKS
 
@@ -27,13 +29,13 @@ _LIBRARY = frozenset(
 ) | {f"np.{name}" for name in ("cbrt", "exp2", "log2", "logaddexp", "power")}  # fmt: skip
 
 
-def ask_for_value(function: ast.FunctionDef, rules: Collection[str]) -> bool:
+def ask_for_value(function: ast.FunctionDef, names: NameTable) -> bool:
     """Guard what only the value needs in a function that returns (value, gradients), with a parameter `asks_value`.
 
-    `rules` are the functions in it, beside those of libraries, that have no effect but their result. False where no
-    function would be passed over: then nothing is changed.
+    False where no function would be passed over: then nothing is changed.
     """
-    calls = _LIBRARY | set(rules)
+    rules = {f"value_{name}" for name in names.rules}
+    calls = _LIBRARY | {f for f in rules if may_be_left_out(f, names.rules)}
     costly = calls | _ROWS
     if _calls_in(function).isdisjoint(costly):
         return False

@@ -19,7 +19,6 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from contad.elementary.elementary_table import BY_CALL
 from contad.engines.source.ir.syntax import (
     called_name,
     clone,
@@ -34,8 +33,8 @@ from contad.engines.source.ir.syntax import (
     statements,
     walk_statements,
 )
-from contad.engines.source.passes.dependence import LEAVES, bounds_of, offset_of
-from contad.engines.source.passes.liveness import names_assigned
+from contad.engines.source.passes.dependence import LEAVES, bounds_of, is_function, offset_of
+from contad.engines.source.passes.liveness import find_assignments, names_assigned
 
 MOST = 60  # statements of a loop, which are written twice
 _HOLDS: Mapping[type[ast.cmpop], Callable[[int, int], bool]] = {
@@ -66,8 +65,8 @@ class _Apart(NamedTuple):
 _Tests = dict[Any, _Apart]  # by their keys
 
 
-def peel(function: ast.FunctionDef) -> ast.FunctionDef:
-    """A function with such iterations apart."""
+def peel(function: ast.FunctionDef) -> None:
+    """Write such iterations apart."""
     waiting = [s for s in walk_statements(function.body) if isinstance(s, ast.For)]
     for node in waiting:
         loop = _find_range(node) if any(isinstance(s, ast.If) for s in node.body) else None
@@ -77,7 +76,6 @@ def peel(function: ast.FunctionDef) -> ast.FunctionDef:
         parts = _write(loop, tests, function)
         splice(function.body, {node: parts})
         waiting += [s for s in parts if isinstance(s, ast.For)]  # the other end
-    return function
 
 
 def _find_range(node: ast.For) -> _Range | None:
@@ -95,15 +93,15 @@ def _find_range(node: ast.For) -> _Range | None:
 def _find_tests(loop: _Range, function: ast.FunctionDef) -> _Tests:
     """The tests, all of one end; none where the loop stays as it is."""
     node = loop.node
-    inside = [x for s in node.body for x in nodes_in(s)]
+    inside = list(walk_statements(node.body))
     branches = [x for x in inside if isinstance(x, ast.If)]
     if not branches or any(x not in node.body for x in branches):
         return {}
     if any(isinstance(x, (*LEAVES, ast.For, ast.While, ast.Raise, ast.Try)) for x in inside):
         return {}
-    if loop.counter in names_assigned(node.body) or sum(isinstance(x, ast.stmt) for x in inside) > MOST:
+    if loop.counter in names_assigned(node.body) or len(inside) > MOST:
         return {}
-    if node not in function.body and any(called_name(x) in BY_CALL for x in inside):
+    if node not in function.body and any(map(is_function, nodes_in(node))):
         return {}  # a function that one iteration would have alone, in another loop
     found: _Tests = {}
     for branch in branches:
@@ -120,8 +118,7 @@ def _find_tests(loop: _Range, function: ast.FunctionDef) -> _Tests:
 
 def _value_of(name: str, loop: ast.For, function: ast.FunctionDef) -> ast.expr | None:
     """What a name is given in a loop, and nowhere else."""
-    found = (s for s in walk_statements(function.body) if isinstance(s, (ast.Assign, ast.AugAssign, ast.For)))
-    makers = [s for s in found if name in names_assigned(s.targets if isinstance(s, ast.Assign) else [s.target])]
+    makers = find_assignments(function.body)[name]
     (s,) = makers if len(makers) == 1 else (None,)
     return s.value if isinstance(s, ast.Assign) and s in loop.body else None
 

@@ -15,14 +15,13 @@ from contad.engines.source.ir.syntax import (
     called_name,
     expression,
     integer_of,
-    is_number,
     key,
     nodes_in,
     number,
     product,
     total,
 )
-from contad.engines.source.passes.dependence import bounds_of, is_function
+from contad.engines.source.passes.dependence import bounds_of
 from contad.engines.source.passes.liveness import names_read
 
 UNKNOWN_TRIPS = 8.0  # of a loop whose length differs from iteration to iteration
@@ -45,17 +44,6 @@ def cost_of(body: list[ast.stmt], inside: frozenset[str]) -> ast.expr:
         sums[which] = _Term(before + term.additions, term.trips)
     terms = [product([number(round(x.additions, 1)), *x.trips]) for x in sums.values() if x.additions]
     return total(terms) if terms else number(1.0)
-
-
-def is_outgrown(s: ast.stmt) -> bool:
-    """Whether a loop over 0, ..., n - 1 has functions beside loops in it that are about as long, and have none."""
-    bounds, inside = bounds_of(s), nodes_in(s)
-    if bounds is None or not is_number(bounds.start, 0) or not any(map(is_function, inside)):
-        return False
-    inner = [x for x in inside if isinstance(x, ast.For) and x is not s]
-    if any(is_function(x) for loop in inner for x in nodes_in(loop)):
-        return False
-    return any(names_read(bounds.stop) & names_read(loop.iter) for loop in inner)
 
 
 def _list_terms(body: list[ast.stmt], inside: frozenset[str]) -> Iterator[_Term]:

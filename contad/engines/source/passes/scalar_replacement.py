@@ -20,9 +20,10 @@ section 8.3.
 
 import ast
 import itertools
-from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from contad.engines.source.ir.name_table import NameTable
+from contad.engines.source.ir.single_assignment import FLOAT, Kind
 from contad.engines.source.ir.syntax import (
     called_name,
     clone,
@@ -42,31 +43,18 @@ from contad.engines.source.ir.syntax import (
 from contad.engines.source.passes.dead_stores import Zeros, find_zeros, store_instead
 from contad.engines.source.passes.dependence import (
     LEAVES,
-    MAKERS,
     added_to,
     bounds_of,
     indices_of,
     offset_of,
     touches_only,
 )
+from contad.engines.source.passes.effects import MAKERS
 from contad.engines.source.passes.equal_lengths import EqualLengths
 from contad.engines.source.passes.liveness import names_assigned, names_read
 
+VECTOR = Kind("float", 1)
 MOST_CARRIED = 3  # numbers from one iteration to the next
-
-
-class Vectors(NamedTuple):
-    """What the tree does not tell of names."""
-
-    vectors: frozenset[str]  # arrays of numbers with one axis
-    roots: Mapping[str, frozenset[str]]  # of arrays: the memory that they may be
-
-
-class WithScalars(NamedTuple):
-    """A function after its loops were looked at, and the names of numbers that they have now."""
-
-    function: ast.FunctionDef
-    numbers: list[str]
 
 
 class _StencilLoop(NamedTuple):
@@ -90,18 +78,17 @@ class _HeldBefore(NamedTuple):
     add: ast.AugAssign | None  # where it does so first, by an addition
 
 
-def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callable[[str], str]) -> WithScalars:
-    """A function with such loops written so."""
-    made = {s.targets[0].id: s for s in function.body if _makes_vector(s, facts.vectors)}  # type: ignore[attr-defined]
+def replace_by_scalars(function: ast.FunctionDef, table: NameTable) -> None:
+    """Write such loops so."""
+    made = {s.targets[0].id: s for s in function.body if _makes_vector(s, table)}  # type: ignore[attr-defined]
     loops = [s for s in walk_statements(function.body) if made and isinstance(s, ast.For)]
     shared = {x for s in loops if called_name(s.iter) == "prange" for x in walk_statements([s])}  # of additions alone
     pairs = [(x, name) for x in loops if x not in shared for name in sorted({*map(added_to, x.body)} & made.keys())]
-    found = [loop for x, name in pairs if (loop := _find(x, name, function, facts)) is not None]
+    found = [loop for x, name in pairs if (loop := _find(x, name, function, table)) is not None]
     if not found:
-        return WithScalars(function, [])
+        return
     lengths = EqualLengths(function)
     instead: dict[ast.stmt, list[ast.stmt]] = {}
-    numbers: list[str] = []
     for loop in found:
         before, reach = _zeros_before(made[loop.name], function, loop), loop.ahead - loop.behind
         if len(lengths.assigned[loop.name]) != 1 or (before is None and reach < 2):
@@ -111,23 +98,23 @@ def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callabl
             before.zeros.leave_empty()  # type: ignore[union-attr]
             if before.add is not None:  # type: ignore[union-attr]
                 instead[before.add] = [store_instead(before.add)]  # type: ignore[union-attr]
-        names = [fresh(f"{loop.name}_{part}") for part in ("here", *["then"] * (reach - 1), "next")]
-        numbers += names
+        names = [table.fresh(f"{loop.name}_{part}") for part in ("here", *["then"] * (reach - 1), "next")]
+        table.add(FLOAT, names)
         _write(loop, names, instead, before, is_whole)
     splice(function.body, instead)
-    return WithScalars(function, numbers)
 
 
-def _makes_vector(s: ast.stmt, vectors: frozenset[str]) -> bool:
-    """Whether a statement makes an array with one axis."""
-    is_made = isinstance(s, ast.Assign) and called_name(s.value) in (*MAKERS, "fill_with_zeros")
-    return is_made and isinstance(s.targets[0], ast.Name) and s.targets[0].id in vectors  # type: ignore[attr-defined]
+def _makes_vector(s: ast.stmt, table: NameTable) -> bool:
+    """Whether a statement makes an array of numbers with one axis."""
+    if not isinstance(s, ast.Assign) or called_name(s.value) not in (*MAKERS, "fill_with_zeros"):
+        return False
+    return isinstance(s.targets[0], ast.Name) and table.kinds.get(s.targets[0].id) == VECTOR
 
 
-def _find(node: ast.For, name: str, function: ast.FunctionDef, facts: Vectors) -> _StencilLoop | None:
+def _find(node: ast.For, name: str, function: ast.FunctionDef, table: NameTable) -> _StencilLoop | None:
     """The loop, if it may carry the neighbours of this array."""
     bounds = bounds_of(node)
-    if bounds is None or bounds.step != 1 or any(isinstance(x, (*LEAVES, ast.Try)) for x in nodes_in(node)):
+    if bounds is None or bounds.step != 1 or any(isinstance(x, (*LEAVES, ast.Try)) for x in walk_statements([node])):
         return None
     first, end = integer_of(bounds.start), clone(bounds.stop)
     changed, counter = names_assigned(node.body), node.target.id  # type: ignore[attr-defined]
@@ -148,15 +135,15 @@ def _find(node: ast.For, name: str, function: ast.FunctionDef, facts: Vectors) -
     behind, ahead = (choose(offset for _, offset in added) for choose in (min, max))
     if not 1 <= ahead - behind <= MOST_CARRIED or first + behind < 0:  # indices from the end
         return None
-    if _others_of(function, name, facts) & {x for s in node.body for x in names_of(s)}:
+    if _others_of(function, name, table) & {x for s in node.body for x in names_of(s)}:
         return None
     return _StencilLoop(node, name, counter, first, end, added, behind, ahead)
 
 
-def _others_of(function: ast.FunctionDef, name: str, facts: Vectors) -> set[str]:
+def _others_of(function: ast.FunctionDef, name: str, table: NameTable) -> set[str]:
     """Other names that memory of this array may have."""
-    own = facts.roots.get(name, frozenset((name,)))
-    found = {other for other, roots in facts.roots.items() if other != name and roots & own}
+    own = table.roots.get(name, frozenset((name,)))
+    found = {other for other, roots in table.roots.items() if other != name and roots & own}
     ahead = {name}
     while ahead:
         known = ahead.pop()

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 from contad.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.elementary.rows import ROWS
+from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.syntax import (
     Part,
     both,
@@ -37,10 +38,7 @@ from contad.engines.source.ir.syntax import (
     clone,
     dotted_name,
     expression,
-    integer_of,
-    is_name,
     key,
-    names_in,
     names_of,
     nodes_in,
     note_of,
@@ -52,56 +50,37 @@ from contad.engines.source.ir.syntax import (
     substitute,
 )
 from contad.engines.source.passes.collapsing import NestParts, OuterBody, find_inner, find_integers, find_nest
-from contad.engines.source.passes.compaction import Taking
 from contad.engines.source.passes.dependence import Bounds, LoopStatements, bounds_of, is_function
 from contad.engines.source.passes.fission import Kernel, LoopParts, find_parts, find_sums
-from contad.engines.source.passes.liveness import LiveNames, Names, names_assigned
-from contad.engines.source.passes.profitability import is_outgrown
+from contad.engines.source.passes.liveness import LiveNames, Names, find_assignments, names_assigned
 
 MOST_ROWS = 48  # of a function: 96 KB of its stack
 FEWEST = 8  # iterations that are worth it; known where their number is written out, else tested where loops repeat it
 LONG = 12  # iterations of loops in others that are sooner along rows than the C library has their functions
 
 
-class Facts(NamedTuple):
-    """What a function does not tell of the names in it."""
-
-    floats: set[str]  # numbers of float64
-    roots: dict[str, frozenset[str]]  # of arrays: the memory that they may be
-    constant: set[str]  # roots that are never written
-    adjoints: frozenset[str] = frozenset()  # numbers of float64 whose terms have no order
-
-
-class StripMined(NamedTuple):
-    """A function after its loops were split, and the definitions that it needs."""
-
-    function: ast.FunctionDef
-    definitions: list[ast.stmt]
-
-
 def strip_mine(
-    function: ast.FunctionDef, facts: Facts, fresh: Callable[[str], str], nests: bool = True, alone: bool = True
-) -> StripMined:
-    """A function with loops in blocks where that puts elementary functions into registers.
+    function: ast.FunctionDef, names: NameTable, nests: bool = True, alone: bool = True
+) -> list[ast.stmt]:
+    """Write loops in blocks where that puts elementary functions into registers; the definitions that these need.
 
     Without `nests`, of loops that stand in others those whose length changes with these are split: it grows as theirs
     does. Other lengths, of states or components, are often a handful. So where these are known before all loops, the
     function tests them, and has either all of its loops in blocks that share functions, or none and the C library's
     functions: a function is the same one in a whole call. No loop is split for a function that would stay in another
-    loop: the C library computes it sooner. (Functions beside loops that are as long as theirs are few: such
-    loops stay whole, and are written once so.) Where a function is not `alone`, but shares its work with others,
-    nothing is left to a test.
+    loop: the C library computes it sooner. Where a function is not `alone`, but shares its work with
+    others, nothing is left to a test.
     """
-    miner = _Miner(function, facts, nests)
+    miner, fresh = _Miner(function, names, nests), names.fresh
     if not miner.called or any(len(x.args) != 1 for x in miner.called):  # a logarithm of some base
-        return StripMined(function, [])
+        return []
     if nests:
         return miner.mine(fresh).finish()
     long = miner.mine(None, long=LongLoops("", (), -1, frozenset())).find_long(fresh) if alone else None
     for way in dict.fromkeys([(True, long), (True, None), (False, None)]):
         if miner.mine(None, *way).is_consistent:
             return miner.mine(fresh, *way).finish()
-    return StripMined(function, [])
+    return []
 
 
 def _count_names() -> Callable[[str], str]:
@@ -130,14 +109,30 @@ class _Blocked(NamedTuple):
 class _Miner:
     """Writes the statements of a function again, their loops in blocks where they can be."""
 
-    def __init__(self, function: ast.FunctionDef, facts: Facts, splits_all: bool) -> None:
+    def __init__(self, function: ast.FunctionDef, names: NameTable, splits_all: bool) -> None:
         """What is known of a function; whether loops in others are split whatever their length."""
-        self.function, self.facts, self.splits_all = function, facts, splits_all
-        self.called = [x for x in nodes_in(function) if isinstance(x, ast.Call) and is_function(x)]
+        self.function, self.names, self.splits_all = function, names, splits_all
+        self.called: list[Any] = []  # the calls of functions
+        self.calling: dict[ast.stmt, bool] = {}  # whether these are in statements, or in statements inside
+        self._note_calling(function.body)
         self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
         self.bodies: dict[ast.For, LoopStatements] = {}
-        self.answers: dict[tuple[ast.stmt, Any], bool] = {}
         self.tried: dict[tuple[ast.For, bool], LoopParts | None] = {}  # parts of loops in trials
+
+    def _note_calling(self, body: list[ast.stmt]) -> bool:
+        """Note the functions in statements; whether there are any."""
+        for s in body:
+            found = [x for x in nodes_in(_head_of(s)) if is_function(x)]
+            self.called += found
+            inside = [self._note_calling(getattr(s, block, [])) for block in ("body", "orelse")]
+            self.calling[s] = bool(found) or any(inside)
+        return any(map(self.calling.get, body))
+
+    def is_calling(self, s: ast.stmt) -> bool:
+        """Whether a statement, which may be new, has functions in it."""
+        if s not in self.calling:
+            self.calling[s] = any(map(is_function, nodes_in(s)))
+        return self.calling[s]
 
     @functools.cached_property
     def integers(self) -> set[str]:
@@ -152,14 +147,8 @@ class _Miner:
     def body_of(self, loop: ast.For) -> LoopStatements:
         """The statements of a loop, which stay as they are: what is written are copies."""
         if loop not in self.bodies:
-            self.bodies[loop] = LoopStatements(loop, *self.facts[:3])
+            self.bodies[loop] = LoopStatements(loop, self.names)
         return self.bodies[loop]
-
-    def _ask(self, s: ast.stmt, question: Callable[[ast.stmt], bool]) -> bool:
-        """What a function says of a statement, which is the same in all trials."""
-        if (s, question) not in self.answers:
-            self.answers[s, question] = question(s)
-        return self.answers[s, question]
 
     def mine(
         self, fresh: Callable[[str], str] | None, gathers: bool = True, long: LongLoops | None = None
@@ -169,8 +158,7 @@ class _Miner:
         self.gathers, self.long = gathers, long
         self.nests = self.splits_all or long is not None
         self.calls: list[tuple[ast.Call, str]] = []  # functions that are no rows, and which way led to them
-        self.way = ""  # "long" and "short" where a test has led to what is written, "rare" in no rows
-        self.rare: list[ast.stmt] = []  # loops
+        self.way = ""  # "long" and "short" where a test has led to what is written
         self.split: list[_Blocked] = []
         self.rows: list[str] = []
         there = {BY_CALL[called_name(x)].name for x in self.called}
@@ -206,40 +194,28 @@ class _Miner:
         first = next(k for k, s in enumerate(body) if any(isinstance(x, (ast.For, ast.While)) for x in nodes_in(s)))
         known = {x.arg: -1 for x in self.function.args.args}
         known |= {dotted_name(s.targets[0]): k for k, s in enumerate(body) if isinstance(s, ast.Assign)}
-        written = [x.id for x in names_in(self.function) if isinstance(x.ctx, ast.Store)]
+        written = find_assignments(body)
         names = {x for length in lengths.values() for x in names_of(length)}
-        if any(known.get(x, first) >= first or written.count(x) > 1 for x in names):
+        if any(known.get(x, first) >= first or len(written[x]) > 1 for x in names):
             return None
         place = max((known[x] for x in names), default=-1)
         return LongLoops(fresh("long"), (*lengths.values(),), place, frozenset(functions))
 
-    def finish(self) -> StripMined:
-        """The function as it was written, with own functions in place of the C library's."""
+    def finish(self) -> list[ast.stmt]:
+        """Write the function so, with own functions in place of the C library's."""
         if not self.rows:
-            return StripMined(self.function, [])
+            return []
         used = {x: given for x, given in self.functions.items() if x in self.used}
-        tested = self.long.functions & used.keys() if self.long else frozenset()
         alone: set[str] = set()
         for call, way in self.calls:
             known = BY_CALL[called_name(call)].name
-            if known in used and way != "short" and not (way == "rare" and known in tested):
+            if known in used and way != "short":
                 call.func = part(used[known][0])
                 alone.add(known)
-
-        def choose(call: ast.Call) -> ast.expr | None:
-            """Either function, by the test."""
-            known = BY_CALL[called_name(call)].name
-            if known not in tested or self.long is None:
-                return None
-            alone.add(known)
-            return expression("own(x) if long else c", own=used[known][0], x=call.args, long=self.long.name, c=call)
-
-        for loop in self.rare:
-            Taking(choose, everywhere=True).visit(loop)
         self.function.body = [*(statement("row = new_row()", row=row) for row in self.rows), *self.body]
         one = [statement("f = elementary(x)", f=f, x=number(x)) for x, (f, _) in used.items() if x in alone]
         rows = [statement("f = elementary_rows(x)", f=f, x=number(x)) for x, (_, f) in used.items()]
-        return StripMined(self.function, one + rows)
+        return one + rows
 
     def write_all(self, body: Iterable[ast.stmt]) -> list[ast.stmt]:
         """Statements, their loops in blocks where they can be."""
@@ -247,6 +223,8 @@ class _Miner:
 
     def write(self, s: ast.stmt) -> list[ast.stmt]:
         """A statement, which becomes several where it is a loop in blocks."""
+        if not self.is_calling(s):
+            return [clone(s) if self.around and not self.is_trial else s]  # outside of loops each is written once
         split = self._split(s) if isinstance(s, ast.For) else []
         return split or [self._copy(s)]
 
@@ -256,7 +234,7 @@ class _Miner:
         blocks = ("body", "orelse")
         if not self.is_trial:
             vars(made).update({x: [] if x in blocks else clone(value) for x, value in vars(s).items()})
-        head = s.iter if isinstance(s, ast.For) else s.test if isinstance(s, (ast.While, ast.If)) else s
+        head = _head_of(s)
         if head not in self.functions_in:
             self.functions_in[head] = {BY_CALL[called_name(x)].name for x in nodes_in(head) if is_function(x)}
         if self.functions_in[head]:
@@ -289,15 +267,11 @@ class _Miner:
         bounds = None if self.stays_whole else _bounds(loop)
         if bounds is None:
             return []
-        if self.around and not self.in_nest and not self.splits_all and self._ask(loop, is_outgrown):
-            with self._set(way=self.way or "rare"):
-                whole = self._copy_whole(loop)
-            self.rare += [] if self.way else [whole]
-            return [whole]
         varies = any(x in self.around for x in names_of(loop.iter))
         if not (self.nests or not self.around or varies):
             return []
-        if bounds.is_known and self.around and self.long is not None:
+        is_known = bounds.number is not None
+        if is_known and self.around and self.long is not None:
             return []
         parts = self._find_nest(loop, bounds.down) or self._find_parts(loop)
         if parts is None:
@@ -305,7 +279,7 @@ class _Miner:
         length = bounds.span
         if isinstance(parts, NestParts):
             length = product([length, parts.length])
-        is_asked = self.long is not None and self.around and not (varies or bounds.is_known or self.in_nest)
+        is_asked = self.long is not None and self.around and not (varies or is_known or self.in_nest)
         self.split.append(_Blocked(parts.functions, (length,) if is_asked else (), varies))
         if self.long is not None and self.long.functions & parts.functions and not self.way:
             with self._set(way="long"):
@@ -313,20 +287,20 @@ class _Miner:
             with self._set(way="short"):
                 whole = self._copy_whole(loop)
             return _either(part(self.long.name), split, [whole])
-        if self.around and not bounds.is_known and self.way != "long":
+        if self.around and not is_known and self.way != "long":
             is_short = expression("length < fewest", length=length, fewest=FEWEST)
             return _either(is_short, [self._copy_whole(loop)], self._write_split(loop, bounds, parts))
         return self._write_split(loop, bounds, parts)
 
     def _find_nest(self, loop: ast.For, down: bool) -> NestParts | None:
         """The parts of a loop with one in it whose functions may go along rows of several iterations."""
-        if down or self.in_nest or (not self.splits_all and any(self._ask(s, is_outgrown) for s in loop.body)):
+        if down or self.in_nest:
             return None
-        inner = find_inner(loop)
+        inner = find_inner(loop, self.is_calling)
         if inner is None or loop not in self.live:
             return None
         for fresh in (_count_names(), self.fresh):
-            outer = OuterBody(loop, *self.facts[:3])
+            outer = OuterBody(loop, self.names)
             nest = find_nest(outer, inner, self.body_of(inner), self.integers, self.live[loop], fresh)
             if nest is None or len(self.rows) + nest.size > MOST_ROWS:
                 return None
@@ -342,8 +316,6 @@ class _Miner:
 
     def _find_parts(self, loop: ast.For) -> LoopParts | None:
         """The parts of a loop, with the functions in its branches if there are rows left for them."""
-        if not self._ask(loop, _has_functions):
-            return None
         for gathers in (True, False) if self.gathers else (False,):
             parts = self._try_parts(loop, gathers)
             if parts is not None and len(self.rows) + parts.size <= MOST_ROWS:
@@ -427,9 +399,9 @@ for block in range(start, stop, wide):
         for call in parts.gathered:
             functions += self._call(call.function, [call.argument, call.value, call.counter])
         reads = any(index in names_of(item) for item in parts.after if isinstance(item, ast.stmt))
-        sums = find_sums(parts.after, self.facts.floats)
+        sums = find_sums(parts.after, self.names.floats)
         heads: dict[str, int] = {}  # what an iteration adds to an adjoint is added up before, in one row
-        adjoints = {k: name for k, s in sums.items() if (name := dotted_name(s.target)) in self.facts.adjoints}
+        adjoints = {k: name for k, s in sums.items() if (name := dotted_name(s.target)) in self.names.adjoints}
         groups = {k: heads.setdefault(adjoints[k], k) if k in adjoints else k for k in sums}
         if len(self.rows) + len(set(groups.values())) > MOST_ROWS:
             sums, groups = {}, {}
@@ -455,7 +427,6 @@ for at in range(count):
             again=statements("index = here", index=index, here=here) if reads else [],
             taken=_take(entering.items(), at), rest=rest,
         )  # fmt: skip
-        earlier = self._find_earlier(inside, index, first, at, integer_of(bounds.start) or 0) if is_place else []
         adding: list[ast.stmt] = []
         for k, row in terms.items():
             s = clone(sums[k])
@@ -469,13 +440,12 @@ for block in range(start, stop, step):
     opening
     count = min(rows, left)
     counting
-    earlier
     inside
     adding
 """,
             block=block, start=bounds.start, stop=bounds.stop, step=-ROWS if bounds.down else ROWS,
             opening=_open(first, block), count=count, rows=ROWS, left=bounds.count_from(first),
-            counting=_count(parts), earlier=earlier, inside=inside, adding=adding,
+            counting=_count(parts), inside=inside, adding=adding,
         )  # fmt: skip
         made[-1].note = note_of(loop)  # type: ignore[attr-defined]
         return made
@@ -519,34 +489,13 @@ for block in range(start, stop, step):
         self.used.add(function)
         return statements("kernel(given)", kernel=self.functions[function][1], given=given)
 
-    def _find_earlier(self, body: list[ast.stmt], index: str, first: str, at: str, start: int) -> list[ast.stmt]:
-        """Write indices of neighbours before so that none is tested for being negative; what that is made of."""
-        found: dict[int, str] = {}
-
-        def shift(node: ast.expr) -> ast.expr:
-            back = None
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and is_name(node.left, index):
-                back = integer_of(node.right)
-            if back is None or not 0 <= back <= start:
-                return node
-            if back not in found:
-                found[back] = self.fresh(f"{first}_less_{back}")
-            return expression("before + at", before=found[back], at=at)
-
-        for element in (x for s in body for x in _elements(s)):
-            if isinstance(element.slice, ast.Tuple):
-                element.slice.elts = [*map(shift, element.slice.elts)]
-            else:
-                element.slice = shift(element.slice)
-        return [statement("x = place(first - back)", x=x, first=first, back=back) for back, x in found.items()]
-
 
 def _bounds(loop: ast.For) -> Bounds | None:
     """The range of a loop that steps by one and is not known to be short; None of other loops."""
     bounds = bounds_of(loop)
     if bounds is None or loop.orelse or bounds.step not in (1, -1) or called_name(loop.iter) != "range":
         return None
-    if (length := integer_of(bounds.span)) is not None and length < FEWEST:
+    if bounds.number is not None and bounds.number < FEWEST:
         return None
     return None if names_of(loop.iter) & names_assigned([loop]) else bounds
 
@@ -579,13 +528,6 @@ def _either(test: ast.expr, then: list[ast.stmt], other: list[ast.stmt]) -> list
     return statements("if test:\n    then\nelse:\n    other", test=test, then=then, other=other)
 
 
-def _elements(node: ast.AST) -> Iterator[ast.Subscript]:
-    """The elements of arrays in a tree, in its order."""
-    if isinstance(node, ast.Subscript):
-        yield node
-    for x in ast.iter_child_nodes(node):
-        yield from _elements(x)
-
-
-def _has_functions(s: ast.stmt) -> bool:
-    return any(map(is_function, nodes_in(s)))
+def _head_of(s: ast.stmt) -> ast.AST:
+    """A statement without the statements inside it."""
+    return s.iter if isinstance(s, ast.For) else s.test if isinstance(s, (ast.While, ast.If)) else s

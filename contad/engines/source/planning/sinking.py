@@ -29,15 +29,14 @@ def find_sunk(
     What is `kept` has adjoints from elsewhere.
     """
     found: dict[Operation, Block] = {}
-    for block in (program.block, *(b for o in walk(program.block) for b in o.blocks)):
-        for k, branch in enumerate(block.operations):
-            if isinstance(branch, If) and plan.activity.changes(branch) and branch not in plan.choosing:
-                for o in reversed(block.operations[:k]):
-                    if isinstance(o, Apply) and o not in found and o.result in plan.activity and o.result not in kept:
-                        mine = [x for x in readers.get(o.result, ()) if _hands_on(x, o.result, plan.activity)]
-                        for own in branch.blocks:
-                            if mine and all(_is_in(x, o.result, branch, own, found) for x in mine):
-                                found[o] = own
+    for block in (program.block, *(b for o in walk(program.block) for b in o.blocks)):  # from the outermost in
+        for o in reversed(block.operations):
+            if isinstance(o, Apply) and o.result in plan.activity and o.result not in kept:
+                mine = [x for x in readers.get(o.result, ()) if _hands_on(x, o.result, plan.activity)]
+                places = {found[x] if x in found else _find_branch(x, o.result, block) for x in mine}
+                own = places.pop() if len(places) == 1 else None
+                if own and own.parent and plan.activity.changes(own.parent) and own.parent not in plan.choosing:
+                    found[o] = own
     return found
 
 
@@ -46,13 +45,14 @@ def _hands_on(reader: Operation, value: Value, activity: Activity) -> bool:
     return not isinstance(reader, Apply) or (reader.result in activity and value in passes(reader))
 
 
-def _is_in(reader: Operation, value: Value, branch: If, own: Block, found: Mapping[Operation, Block]) -> bool:
-    """Whether a reader of a value is reversed in one block of a branch."""
-    if reader is branch:
-        return not any(value is (m.otherwise if own is branch.blocks[0] else m.then) for m in branch.merges)
-    if found.get(reader) is own:
-        return True
+def _find_branch(reader: Operation, value: Value, block: Block) -> Block | None:
+    """The block of a branch in a block that the reader of a value is in, or that hands the value on; None elsewhere."""
+    if isinstance(reader, If) and reader.block is block:
+        sides = {k for m in reader.merges for k, x in enumerate((m.then, m.otherwise)) if x is value}
+        return reader.blocks[sides.pop()] if len(sides) == 1 else None
     inside = reader.block
-    while inside is not None and inside is not own:
-        inside = inside.parent.block if inside.parent is not None else None
-    return inside is own
+    while inside is not None and inside.parent is not None:
+        if inside.parent.block is block:
+            return inside if isinstance(inside.parent, If) else None
+        inside = inside.parent.block
+    return None

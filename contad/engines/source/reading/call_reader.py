@@ -153,10 +153,9 @@ class CallReader:
                 remedy = "multiply a draw with constant parameters; draws move with locations and scales alone"
                 site.refuse("the draw {node} with parameters that vary", remedy)
             site.refuse(f"the call of {name!r}", _AS_LOOP)
-        *given, last = [*site.arguments, None]
+        given = site.arguments
         if isinstance(function, np.ufunc) and len(given) == found.arity + 1 and not site.keywords:
-            *given, last = given
-            return site.compute_into(last, site.compute_by(found, given))
+            return site.compute_into(given[-1], site.compute_by(found, given[:-1]))
         if site.keywords or len(given) != found.arity:
             site.refuse(remedy="give the numbers only, by position")
         return site.compute_by(found, given)

@@ -10,6 +10,7 @@ from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.partials import find_negated, partial, recall_calls, write_partial
 from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, SELECT
 from contad.engines.source.ir.masked_products import CHAIN
+from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.single_assignment import (
     FLOAT,
     Accumulate,
@@ -49,7 +50,6 @@ class AdjointWriter:
         program = writer.program
         self.writer, self.plan, self.lanes = writer, plan, lanes
         self.expressions = ExpressionWriter(writer, lanes)
-        self.formulas = WrittenFormulas(writer, plan.fused, enabled=lanes is None)
         self.outputs: list[Value] = []  # what is differentiated
         self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity
@@ -66,6 +66,9 @@ class AdjointWriter:
         for value, total in sums.items():
             value.name = total.name
         self._name_alike(program, sums)
+        self.names = NameTable(writer.fresh, writer.rules, program.name)
+        self.names.add_program(program)
+        self.formulas = WrittenFormulas(writer, self.names, plan.fused, enabled=lanes is None)
         self.folded = fold(program, plan, self.readers, kept)
         self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
         self.begun: set[Value] = set()  # values whose adjoint has been assigned

@@ -20,7 +20,6 @@ from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.single_assignment import Body
 from contad.engines.source.ir.syntax import Part, clone, names_of, number, statement, statements
 from contad.engines.source.ir.writer import Writer
-from contad.engines.source.passes.renaming import rename_scalars
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 
@@ -171,4 +170,4 @@ class Called:
     def _define(self, name: str, given: list[str], body: list[ast.stmt], returned: list[Part]) -> ast.FunctionDef:
         function: ast.FunctionDef = statement("def name(given): pass", name=name, given=given)
         function.body = [*map(clone, body), *(statements("return returned", returned=returned) if returned else [])]
-        return rename_scalars(function, self.reverse_sweep.numbers(), self.writer.fresh)
+        return function

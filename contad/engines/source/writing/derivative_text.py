@@ -5,13 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from contad.compile.compiling import write_options
-from contad.compiled_rules.rules import needs_no_python
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.entries import Point
 from contad.engines.source.ir.options import options_of
-from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
+from contad.engines.source.ir.single_assignment import INT, SourceProgram, Value
 from contad.engines.source.ir.syntax import (
     call,
     expression,
@@ -22,19 +21,9 @@ from contad.engines.source.ir.syntax import (
     tuple_of,
     walk_statements,
 )
-from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
-from contad.engines.source.ir.writer import BAR
-from contad.engines.source.passes.code_motion import hoist_invariants
-from contad.engines.source.passes.dead_stores import remove_dead_zeros
-from contad.engines.source.passes.dependence import WORK
-from contad.engines.source.passes.hoist_allocations import hoist_allocations
-from contad.engines.source.passes.parallelise import Shared, SharedFacts, SharedLoop, share_loops
-from contad.engines.source.passes.partial_dead_code import ask_for_value
-from contad.engines.source.passes.peel import peel
-from contad.engines.source.passes.renaming import rename_scalars
-from contad.engines.source.passes.scalar_replacement import Vectors, replace_by_scalars
-from contad.engines.source.passes.strip_mining import Facts, strip_mine
-from contad.engines.source.passes.unroll_and_jam import unroll_and_jam
+from contad.engines.source.ir.walks import class_of_names, leaves, values_in
+from contad.engines.source.passes.order import Draft, optimise
+from contad.engines.source.passes.parallelise import SharedLoop
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
 from contad.engines.source.planning.running_products import running_products
@@ -60,7 +49,6 @@ WHAT = {
     "dependencies": "value, and graph of what depends on what,",
     "all_dependencies": "graph of what depends on what, by all branches,",
 }
-_OPS = "contad.ops."  # the module of rules whose bodies have no effect but their results
 _TOGETHER = {"value_and_grad": "tangents", "vjp": "cotangents", "jvp": "tangents", "hvp": "vectors"}
 _PACKED = {
     "vjp": ("args", "cotangent"), "jvp": ("args", "tangents"), "hvp": ("args", "tangents"),
@@ -157,8 +145,7 @@ class DerivativeWriter:
     def source(self, decorator: str = "") -> str:
         """The module with the function `run`, under this decorator if there is one: a call of njit or link."""
         self._arguments()
-        parameters = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
-        for value in parameters:
+        for value in values_in(self.program.parameters):
             if value in self.adjoints.active and value.is_array:
                 self.writer.line("bar = zeros", bar=self.adjoints.bar(value), zeros=self._zeros(value))
         seed = name("cotangent") if self.mode == "vjp" else number(1.0)
@@ -168,50 +155,36 @@ class DerivativeWriter:
         given = [self._argument(k) for k in range(len(self.program.parameters))]
         arguments = [*(_PACKED.get(self.mode) or [*given, *self.outs.values()])]
         arguments += ["memory", "marks"] * self.has_memory + ["work", "top"] * self.is_nested
-        function: ast.FunctionDef = statement("def run(arguments): pass", arguments=arguments)
-        function.body = self.writer.body
-        rename_scalars(function, self.reverse_sweep.numbers(), self.writer.fresh)
+        run: ast.FunctionDef = statement("def run(arguments): pass", arguments=arguments)
+        run.body = self.writer.body
         if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
-            function.body[:0] = statements("work, top = workspace()")
-        run = remove_dead_zeros(function)
-        if self.lanes is None:
-            run, numbers = replace_by_scalars(peel(run), self._list_vectors(), self.writer.fresh)
-            self.adjoints.formulas.numbers |= set(numbers)
-        functions = [(f, called.decorator) for called in find_used(self) for f in called.functions()]
-        for called in find_used(self):
-            self.writer.rules |= called.writer.rules
-        shared = self._share_loops(run, [f for f, _ in functions])
-        run, blocks = shared.function, shared.blocks
-        names = self.adjoints.formulas.names
-        if not self.adjoints.expressions.hands_on:
-            run = hoist_allocations(run, self.writer.fresh)
-        run = hoist_invariants(run, names)
-        blocks = [hoist_invariants(block, names) for block in blocks]
-        definitions: list[ast.stmt] = []
-        if self.numerics != "libm":
-            nests, facts, fresh = self.numerics == "simd", self._list_facts(), self.writer.fresh
-            for k, function in enumerate([run, *blocks]):
-                definitions += strip_mine(function, facts, fresh, nests, alone=k == 0 and not blocks).definitions
-        if self.lanes is None:
-            run = unroll_and_jam(run, self._list_facts().roots, self.writer.fresh)
-        if self.optional_value and not blocks:
-            rules = {f"value_{name}" for name, rule in self.writer.rules.items() if rule.__module__.startswith(_OPS)}
-            self.asks_value = ask_for_value(run, rules)
-        return self._print(run, functions, blocks, definitions, bool(decorator), decorator)
+            run.body[:0] = statements("work, top = workspace()")
+        draft = Draft(
+            run, self.adjoints.names, self.numerics, self.lanes is not None, self.adjoints.expressions.hands_on,
+            self.optional_value,
+        )  # fmt: skip
+        called = find_used(self)
+        functions = [(f, x.decorator) for x in called for f in x.functions()]
+        for x in called:
+            self.writer.rules |= x.writer.rules
+        loops = self.reverse_sweep.forward_sweep.shared.loops
+        draft.loops, draft.called = loops, {f.name: f for f, _ in functions}
+        optimise(draft)
+        self.asks_value = draft.asks_value
+        self.shared_reasons = [(x, draft.serial.get(k, "")) for k, x in enumerate(loops)]
+        return self._print(draft, functions, decorator)
 
-    def _print(
-        self, run: ast.FunctionDef, functions: list[tuple[ast.FunctionDef, str]], blocks: list[ast.FunctionDef],
-        constants: list[ast.stmt], compiled: bool, decorator: str,
-    ) -> str:  # fmt: skip
+    def _print(self, draft: Draft, functions: list[tuple[ast.FunctionDef, str]], decorator: str) -> str:
         """The text of the module; UnsupportedError where it is so long that compiling it would take minutes."""
-        inside = f"link({write_options(options_of(self.program.fastmath))})" if compiled else ""
-        made = [ModuleFunction(function, link if compiled else "") for function, link in functions]
-        made += [ModuleFunction(block, inside, is_shared=True) for block in blocks]
+        inside = f"link({write_options(options_of(self.program.fastmath))})"
+        made = [ModuleFunction(function, link if decorator else "") for function, link in functions]
+        made += [ModuleFunction(block, inside if decorator else "", is_shared=True) for block in draft.blocks]
         name = self.program.name
         many = "" if self.lanes is None else f", for {self.lanes.count} {_TOGETHER[self.mode]} at once"
         what = f"The {WHAT[self.mode]} of {name}{many}; generated by contad, with the lines of {name} noted."
-        text = print_module(what, self.writer.rules, constants, [*made, ModuleFunction(run, decorator)])
-        loops = max(_count_loops(f) for f in (run, *(f for f, _ in functions)))
+        made.append(ModuleFunction(draft.run, decorator))
+        text = print_module(what, self.writer.rules, draft.definitions, made)
+        loops = max(_count_loops(f.function) for f in made if not f.is_shared)
         size = text.count("\n") + LOOP_LINES * loops
         if size > MOST_LINES:
             raise UnsupportedError(
@@ -220,52 +193,6 @@ class DerivativeWriter:
                 "which are not written in place"
             )
         return text
-
-    def _share_loops(self, run: ast.FunctionDef, functions: list[ast.FunctionDef]) -> Shared:
-        """The function with loops that threads share taken out of it."""
-        heads = self.reverse_sweep.forward_sweep.shared
-        facts = self._list_facts()
-        kinds = dict.fromkeys(facts.floats, "float")
-        for o in walk(self.program.block):
-            carried = [c.inner for c in o.carried] if isinstance(o, Loop) else []
-            kinds |= {x.name: x.kind.base for x in [*o.results, *carried] if not x.is_array}
-        called = {f.name: f for f in functions}
-        quiet = frozenset(f"value_{name}" for name, rule in self.writer.rules.items() if needs_no_python(rule))
-        shared = share_loops(
-            run, heads.loops, SharedFacts(kinds, facts.roots, quiet, called), self.writer.fresh, self.program.name
-        )
-        self.shared_reasons = [(x, shared.reasons.get(k, "")) for k, x in enumerate(heads.loops)]
-        return shared
-
-    def _list_facts(self) -> Facts:
-        """What is known of the names in the text: which are numbers, and what memory arrays may be."""
-        program = self.program
-        given = [v for p in program.parameters for v in leaves(p) if isinstance(v, Value)]
-        read_only = {*given, *program.captured_values} - self._written_roots()
-        values = [*given, *program.captured_values, *(v for o in walk(program.block) for v in o.results)]
-        values += [c.inner for o in walk(program.block) if isinstance(o, Loop) for c in o.carried]
-        numbers = [v for v in values if not v.is_array]
-        roots = {v.name: frozenset(root.name for root in v.roots) for v in values if v.is_array}
-        bars = {name + BAR: frozenset(root + BAR for root in found) for name, found in roots.items()}
-        return Facts(
-            {v.name for v in numbers if v.kind == FLOAT}
-            | {v.name + BAR for v in numbers}
-            | self.adjoints.formulas.numbers,
-            roots | bars | {WORK: frozenset((WORK,))},
-            {v.name for v in read_only if v.is_array},
-            frozenset(v.name + BAR for v in numbers) - {v.name for v in values},
-        )
-
-    def _list_vectors(self) -> Vectors:
-        """The adjoints of arrays with one axis, and what memory they may be."""
-        names = (name + BAR for name, axes in self._count_axes().items() if axes == 1)
-        return Vectors(frozenset(names), self._list_facts().roots)
-
-    def _count_axes(self) -> dict[str, int]:
-        """How many axes floats and arrays of them have."""
-        values = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
-        values += [*self.program.captured_values, *(v for o in walk(self.program.block) for v in o.results)]
-        return {v.name: v.kind.ndim for v in values if v.kind.base == FLOAT.base}
 
     def _seed(self, tree: Any, seed: ast.expr) -> None:
         """Start the adjoints of what is returned."""
@@ -296,14 +223,9 @@ class DerivativeWriter:
             for k, p in enumerate(self.program.parameters):
                 if isinstance(p, tuple):
                     self._unpack(p, name(self._argument(k)))
-        written = self._written_roots()
-        for p in self.program.parameters:
-            for value in leaves(p):
-                if value in written:
-                    self.writer.line("x = x.copy()", x=value.name)
-
-    def _written_roots(self) -> set[Value]:
-        return {r for o in walk(self.program.block) if isinstance(o, (Store, Accumulate)) for r in o.array.roots}
+        for value in values_in(self.program.parameters):
+            if value.is_array and value.name not in self.adjoints.names.constant:
+                self.writer.line("x = x.copy()", x=value.name)
 
     def _unpack(self, tree: Any, given: ast.expr) -> None:
         if isinstance(tree, Point):

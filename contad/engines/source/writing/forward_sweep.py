@@ -9,6 +9,7 @@ from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
 from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
 from contad.engines.source.ir.single_assignment import (
+    BOOL,
     DIVISION_BY_ZERO,
     FLOAT,
     INT,
@@ -55,14 +56,13 @@ class ForwardSweep:
         self.products = ProductWriter(copying, adjoints)
         self.called_functions: dict[Any, None] = {}
         self.products_kept: dict[For, str] = {}  # the names of running products by which factors are divided
-        self.checking: set[str] = set()  # names of the results of several checks
 
     def forward(self, operations: list[Operation]) -> None:
         """Write operations in order; where several divisors are checked one after the other, one branch raises."""
         for group in _runs(operations):
             checks = [o for o in group if isinstance(o, Check)]
             zero = self.writer.fresh("zero") if len(checks) > 1 else ""
-            self.checking.add(zero)
+            self.adjoints.names.add(BOOL, [zero])
             for operation in group:
                 if zero and operation in checks:
                     test, first = self.test(operation), operation is checks[0]

@@ -21,8 +21,8 @@ from contad.engines.source.ir.single_assignment import (
     Value,
 )
 from contad.engines.source.ir.syntax import either, expression, name, number
-from contad.engines.source.ir.walks import around, find_written_roots, leaves, walk
-from contad.engines.source.ir.writer import BAR, Writer
+from contad.engines.source.ir.walks import around, find_written_roots, walk
+from contad.engines.source.ir.writer import Writer
 from contad.engines.source.planning.fuse import reads_late, way_back
 from contad.engines.source.planning.running_products import LARGEST, SMALLEST
 from contad.engines.source.planning.store_plan import StorePlan
@@ -63,13 +63,6 @@ class ReverseSweep:
 
     def reverse_DerivativeCall(self, o: DerivativeCall) -> None:
         self.forward_sweep.derivatives.reverse(o)
-
-    def numbers(self) -> set[str]:
-        """The names of numbers that operations compute, and of their adjoints; `+=` of an array is no assignment."""
-        given = [v for p in self.writer.program.parameters for v in leaves(p) if isinstance(v, Value)]
-        made = [v for o in walk(self.writer.program.block) for v in o.results]
-        names = {v.name for v in made if not v.is_array} | {v.name + BAR for v in (*given, *made) if not v.is_array}
-        return names | self.forward_sweep.checking
 
     # ---- branches ----------------------------------------------------------------------------------------------------
     def reverse_If(self, o: If) -> None:

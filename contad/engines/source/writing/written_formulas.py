@@ -5,7 +5,8 @@ from typing import Any, TypeAlias, cast
 
 from contad.distributions.formula import Formula
 from contad.engines.source.analysis.partials import ByInverse, write_partial
-from contad.engines.source.ir.single_assignment import Apply, Loop
+from contad.engines.source.ir.name_table import NameTable
+from contad.engines.source.ir.single_assignment import BOOL, FLOAT, Apply, Loop
 from contad.engines.source.ir.syntax import called_name, expression, key, name, names_of, nodes_in, substitute
 from contad.engines.source.ir.walks import is_inside
 from contad.engines.source.ir.writer import Writer
@@ -15,19 +16,17 @@ Lines: TypeAlias = list[tuple[str, ast.expr]]  # assignments: a name and what it
 
 
 class WrittenFormulas:
-    """Writes the values of formulas line by line, and remembers the names of these lines and of those of partials."""
+    """Writes the values of formulas line by line, and notes the names of these lines and of those of partials."""
 
-    def __init__(self, writer: Writer, fused: frozenset[Loop], enabled: bool) -> None:
+    def __init__(self, writer: Writer, names: NameTable, fused: frozenset[Loop], enabled: bool) -> None:
         """`fused` are the loops that are reversed at once."""
-        self.writer, self.fused, self.enabled = writer, fused, enabled
+        self.writer, self.names, self.fused, self.enabled = writer, names, fused, enabled
         self.lines_of: dict[Apply, dict[str, ast.expr]] = {}  # of each value that was written out: names, what they are
         self.written: dict[Apply, Lines] = {}  # likewise, with the lines of formulas that it calls
         self.known: dict[Any, str] = {}  # of the formula whose partials are written: names by the keys of their values
         self.renamed: dict[str, str] = {}  # and names of lines that others stand for
         self.still: set[str] = set()  # and names that the loop does not change
         self.inside: dict[Apply, set[str]] = {}  # of each value: names that were given to its operands
-        self.numbers: set[str] = set()  # names of lines, but for those of conditions
-        self.names: set[str] = set()
 
     def is_written_out(self, o: Apply) -> bool:
         """Whether a function of numbers is a formula in a loop that is reversed at once."""
@@ -133,9 +132,8 @@ class WrittenFormulas:
     def note(self, lines: Lines) -> None:
         """Remember lines of a formula."""
         for target, value in lines:
-            self.names.add(target)
-            if not _is_condition(value):
-                self.numbers.add(target)
+            self.names.lines.add(target)
+            self.names.add(BOOL if _is_condition(value) else FLOAT, [target])
 
 
 def _is_condition(node: ast.expr) -> bool:

@@ -20,6 +20,7 @@ import numpy as np
 import contad
 from contad.elementary.elementary_table import BY_CALL
 from contad.elementary.rows import are_apart
+from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.printing import print_statements
 from contad.engines.source.ir.syntax import called_name, key, nodes_in, note_of
 from tests.engines.source.trees import function_of, text_of
@@ -31,7 +32,7 @@ class Table(NamedTuple):
     """A pass, and what is expected of it."""
 
     name: str
-    apply: Callable[[ast.FunctionDef, Callable[[str], str]], Any]  # a function, and definitions that it needs, if any
+    apply: Callable[[ast.FunctionDef, NameTable], Any]  # rewrites a function; definitions that it needs, if any
     head: str  # of functions
     end: str  # what they return
     arguments: Callable[[], list[tuple[Any, ...]]]
@@ -43,6 +44,7 @@ class Table(NamedTuple):
     settings: tuple[Plant, ...] = ()
     seen: Callable[[Any], Any] = lambda result: result  # what of a result has to be the same
     nests: int = 0  # how many of the random nests it changes at least
+    known: tuple[tuple[Any, ...], ...] = ()  # what `NameTable.add` is given: kinds, names, what memory these may be
 
 
 def programs(text: str) -> dict[str, str]:
@@ -67,9 +69,11 @@ def rewrite(table: Table, text: str) -> tuple[str, str, bool]:
             s.note = s.lineno
     before, was = text_of(function), key(function)
     numbers = itertools.count()
-    found = table.apply(function, lambda hint: f"{hint}_{next(numbers)}")
-    function, definitions = found if isinstance(found, tuple) else (found, [])
-    after = "\n".join([*print_statements(definitions), text_of(function)])
+    names = NameTable(lambda hint: f"{hint}_{next(numbers)}", {}, "run")
+    for known in table.known:
+        names.add(*known)
+    definitions = table.apply(function, names)
+    after = "\n".join([*print_statements(definitions if isinstance(definitions, list) else []), text_of(function)])
     return before, after, key(function) != was
 
 

@@ -102,7 +102,8 @@ HOIST_ALLOCATIONS = Table(
         "shapes that change": (hoist_allocations, "_find", lambda body, loop: (
             (s, name, [], loop) for s, name, _, loop in _FIND(body, loop))),
         "arrays of zeros": (hoist_allocations, "called_name", lambda x: called_name(x).replace("zeros", "empty")),
-        "arrays that are made twice": (hoist_allocations, "Counter", lambda names: defaultdict(lambda: 1)),
+        "arrays that are made twice": (
+            hoist_allocations, "find_assignments", lambda body: defaultdict(lambda: [body[0]])),
     },
     nests=3,
 )  # fmt: skip

@@ -7,12 +7,10 @@ import numpy as np
 
 from contad.engines.source.ir.syntax import statement
 from contad.engines.source.passes import scalar_replacement
-from contad.engines.source.passes.scalar_replacement import Vectors
+from contad.engines.source.passes.scalar_replacement import VECTOR
 from tests.engines.source.passes.harness import Table
 from tests.engines.source.passes.random_nests import VECTORS
 
-ROOTS = {"a": frozenset("a"), "b": frozenset("b"), "c": frozenset("a")}
-FACTS = Vectors(frozenset((*"ab", *VECTORS)), ROOTS | {name: frozenset((name,)) for name in VECTORS})
 ZEROS, SHAPE = "a = np.zeros(x.shape)", "a = np.empty((n,))\nfor i in range(n):\n    a[i] = 0.5 * x[i]"
 WHOLE = f"{ZEROS}\nn = x.shape[0]\nk = n - 1\n"
 FILLED = f"n = x.shape[0]\n{SHAPE}\n"
@@ -86,9 +84,8 @@ def expect(name, before, after):
 
 
 SCALAR_REPLACEMENT = Table(
-    "scalar replacement",
-    lambda function, fresh: scalar_replacement.replace_by_scalars(function, FACTS, fresh).function,
-    "def run(x):", "return a", arguments, CARRIED, LEFT, expect,
+    "scalar replacement", scalar_replacement.replace_by_scalars, "def run(x):", "return a", arguments, CARRIED, LEFT,
+    expect,
     faults={
         "another name of the array": (scalar_replacement, "_others_of", lambda *_: set()),
         "what is not all written": (scalar_replacement, "_is_whole", lambda *_: True),
@@ -99,5 +96,5 @@ SCALAR_REPLACEMENT = Table(
         "signs": (scalar_replacement, "statement", lambda template, **parts: statement(
             template.replace("-value", "value"), **parts)),
     },
-    nests=3,
+    nests=3, known=((VECTOR, ("a", "b", *VECTORS)), (VECTOR, "c", frozenset("a"))),
 )  # fmt: skip

@@ -5,12 +5,10 @@ from tests.engines.source.passes.dead_stores import DEAD_STORES
 from tests.engines.source.passes.hoist_allocations import HOIST_ALLOCATIONS
 from tests.engines.source.passes.partial_dead_code import PARTIAL_DEAD_CODE
 from tests.engines.source.passes.peel import PEEL
-from tests.engines.source.passes.renaming import RENAMING
 from tests.engines.source.passes.scalar_replacement import SCALAR_REPLACEMENT
 from tests.engines.source.passes.strip_mining import STRIP_MINING, STRIP_MINING_BY_DEFAULT
-from tests.engines.source.passes.unroll_and_jam import UNROLL_AND_JAM
 
 TABLES = [
-    DEAD_STORES, PEEL, SCALAR_REPLACEMENT, HOIST_ALLOCATIONS, HOIST, RENAMING, UNROLL_AND_JAM, PARTIAL_DEAD_CODE,
+    DEAD_STORES, PEEL, SCALAR_REPLACEMENT, HOIST_ALLOCATIONS, HOIST, PARTIAL_DEAD_CODE,
     STRIP_MINING, STRIP_MINING_BY_DEFAULT,
 ]  # fmt: skip

@@ -1,0 +1,90 @@
+"""The passes in their order: each with its term, what it rewrites, and what it needs to run at all."""
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from contad.engines.source.ir.name_table import NameTable
+from contad.engines.source.passes.code_motion import hoist_invariants
+from contad.engines.source.passes.dead_stores import remove_dead_zeros
+from contad.engines.source.passes.hoist_allocations import hoist_allocations
+from contad.engines.source.passes.parallelise import SharedLoop, share_loops
+from contad.engines.source.passes.partial_dead_code import ask_for_value
+from contad.engines.source.passes.peel import peel
+from contad.engines.source.passes.scalar_replacement import replace_by_scalars
+from contad.engines.source.passes.strip_mining import strip_mine
+
+
+class Draft:
+    """A derivative while passes rewrite it: `run`, and later the functions of blocks that threads share."""
+
+    def __init__(
+        self, run: ast.FunctionDef, names: NameTable, numerics: str, has_lanes: bool, hands_on: bool,
+        optional_value: bool,
+    ) -> None:  # fmt: skip
+        """Begin with `run` alone; the rest is what passes need to know, by the names that `DerivativeWriter` has."""
+        self.run, self.names, self.numerics = run, names, numerics
+        self.has_lanes, self.hands_on, self.optional_value = has_lanes, hands_on, optional_value
+        self.called: Mapping[str, ast.FunctionDef] = {}  # what it calls, besides
+        self.loops: list[SharedLoop] = []  # which threads may share
+        self.blocks: list[ast.FunctionDef] = []
+        self.serial: dict[int, str] = {}  # why loops are not shared, by their places; empty where they are
+        self.definitions: list[ast.stmt] = []  # of the module
+        self.asks_value = False  # whether `run` takes whether the value is asked for
+
+    @property
+    def functions(self) -> list[ast.FunctionDef]:
+        """All that passes rewrite."""
+        return [self.run, *self.blocks]
+
+    def share(self) -> None:
+        """Take loops out of `run` that threads share."""
+        self.blocks, self.serial = share_loops(self.run, self.names, self.loops, self.called)
+
+    def move(self) -> None:
+        """Move invariants out of loops."""
+        for function in self.functions:
+            hoist_invariants(function, self.names.lines)
+
+    def mine(self) -> None:
+        """Split loops into blocks of rows."""
+        for function in self.functions:
+            self.definitions += strip_mine(function, self.names, self.numerics == "simd", alone=not self.blocks)
+
+    def ask(self) -> None:
+        """Let callers do without the value."""
+        self.asks_value = ask_for_value(self.run, self.names)
+
+
+class ListedPass(NamedTuple):
+    """One pass over a draft."""
+
+    term: str
+    rewrite: Callable[[Draft], object]
+    needs: Callable[[Draft], bool] = lambda draft: True
+
+
+def _is_scalar(draft: Draft) -> bool:
+    return not draft.has_lanes
+
+
+PASSES = (
+    ListedPass("dead store elimination", lambda draft: remove_dead_zeros(draft.run)),
+    ListedPass("loop peeling", lambda draft: peel(draft.run), _is_scalar),
+    ListedPass("scalar replacement", lambda draft: replace_by_scalars(draft.run, draft.names), _is_scalar),
+    ListedPass("privatisation, reductions", Draft.share),
+    ListedPass(
+        "loop-invariant code motion, of arrays", lambda draft: hoist_allocations(draft.run, draft.names),
+        lambda draft: not draft.hands_on,
+    ),
+    ListedPass("loop-invariant code motion", Draft.move),
+    ListedPass("strip mining, loop fission", Draft.mine, lambda draft: draft.numerics != "libm"),
+    ListedPass("partial dead code elimination", Draft.ask, lambda draft: draft.optional_value and not draft.blocks),
+)  # fmt: skip
+
+
+def optimise(draft: Draft) -> None:
+    """Rewrite a draft by all passes, in their order."""
+    for step in PASSES:
+        if step.needs(draft):
+            step.rewrite(draft)
