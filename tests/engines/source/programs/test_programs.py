@@ -1,7 +1,6 @@
 """Programs are differentiated, refused, or raise, as tables say; faults that are planted in the engine are found."""
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -39,11 +38,9 @@ FAULTS = [case(t, name, name=name) for t in TABLES for name in t.faults]
 
 
 @pytest.fixture(autouse=True)
-def _settings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _settings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     for plant in request.node.callspec.params["table"].settings:
         monkeypatch.setattr(*plant)
-    with np.errstate(all="ignore"):  # as compiled code
-        yield
 
 
 @pytest.mark.parametrize(("table", "name"), TAKEN)
