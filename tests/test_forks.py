@@ -27,7 +27,7 @@ HELD_BY_NOBODY = {
     "contad.python_objects.python_objects": "an example of its class, closed for a moment",
 }
 WITH_LOCKS = (
-    "contad.engines.matrix.compiled_steps",
+    "contad.engines.matrix.kernel_records",
     "contad.engines.stream.kernels",
     "contad.compile.machine_code",
     "contad.programs.member_groups",

@@ -24,10 +24,9 @@ def has_word(name):
 
 
 def listed(page):
-    """The names that a page says are right, and those that it says have to change."""
-    right = re.findall(r"^(?:- \*\*|  `).*", page, re.MULTILINE)
-    wrong = re.findall(r"^\| (`\w+`.*?) \| `", page, re.MULTILINE)
-    return {name for line in [*right, *wrong] for name in re.findall(r"`(\w+)`", line)}
+    """The names that a page says are right."""
+    lines = re.findall(r"^(?:- \*\*|  `).*", page, re.MULTILINE)
+    return {name for line in lines for name in re.findall(r"`(\w+)`", line)}
 
 
 def unlisted(sources, page):
@@ -54,4 +53,4 @@ def test_a_name_that_is_not_listed_is_found(planted):
 
 
 def test_a_name_that_is_gone_is_found():
-    assert gone({}, "- **step**: `a`, `b`,\n  `c`\n\n| `D` | `E` |\n") == set("abcD")
+    assert gone({}, "- **step**: `a`, `b`,\n  `c`\n\n| `D` | `E` |\n") == set("abc")

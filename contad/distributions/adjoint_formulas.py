@@ -11,7 +11,7 @@ from contad.rules.body import RuleBody
 Lines = list[tuple[str, ast.expr]]
 
 
-class FormulaStep(NamedTuple):
+class FormulaAssignment(NamedTuple):
     """result = operation(operands); the operation is the class of an operator in trees, a rule, or `select`."""
 
     result: str
@@ -26,7 +26,7 @@ class Operations:
         self.body = body
         self.parameters = set(parameters)
         self.lines: Lines = []
-        self.found: list[FormulaStep] = []
+        self.found: list[FormulaAssignment] = []
         self.conditions: set[str] = set()
         self.count = 0
 
@@ -81,7 +81,7 @@ class Operations:
         else:
             written = ast.Call(ast.Name(self.body.name_of(kind), ast.Load()), list(operands), [])
         self.lines.append((name, ast.fix_missing_locations(written)))
-        self.found.append(FormulaStep(name, kind, operands))
+        self.found.append(FormulaAssignment(name, kind, operands))
 
     def _is_condition(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Name):
@@ -168,7 +168,7 @@ class _Adjoints:
             )  # fmt: skip
         return self._name(total)
 
-    def _pull(self, operation: FormulaStep, bar: ast.expr) -> None:
+    def _pull(self, operation: FormulaAssignment, bar: ast.expr) -> None:
         kind, operands = operation.kind, operation.operands
         z = ast.Name(operation.result, ast.Load())
         if kind is ast.Add or kind is ast.Sub:

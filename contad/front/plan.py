@@ -14,6 +14,7 @@ from contad.compile.numba_code import literal_shape
 from contad.engines import compiled_engine
 from contad.errors import OutputError, UnsupportedError
 from contad.front import lane_plans
+from contad.front.diagonal_plans import plan_blocks, plan_trace, value_of_blocks
 from contad.front.form import (
     HIGHER,
     ROWS,
@@ -28,7 +29,6 @@ from contad.front.form import (
 from contad.front.higher_plans import PlannedCall, plan_hessian, plan_hvp, plan_laplacian, plan_pull
 from contad.front.jacobian_plans import Jacobian
 from contad.front.row_plans import RowProducts, SeveralTangents
-from contad.front.trace_plans import plan_blocks, plan_trace, value_of_blocks
 from contad.numba_functions.request import ASKS, Request
 from contad.numba_functions.writes import may_write_arrays
 from contad.numba_functions.written_arrays import OVERLAPS, describe_needed, describe_tuple
@@ -42,15 +42,15 @@ from contad.compile.machine_code import njit
 
 from contad.errors import OverlapError
 from contad.compile.brief_calls import {calls}
-from contad.kernels.lane_blocks import give_lanes, give_numbers, take_lanes
+from contad.kernels.lane_chunks import give_lanes, give_numbers, take_lanes
 {lanes}
 
 @njit(nogil=True, error_model="numpy", cache={cache}, pipeline_class={calls})
 def derivative({parameters}):
 {body}
 """
-_LANES = """from contad.kernels.lane_blocks import put_blocks, put_columns, put_combs, put_numbers, put_rows, put_units
-from contad.kernels.lane_blocks import add_sums, sum_diagonal
+_LANES = """from contad.kernels.lane_chunks import put_blocks, put_columns, put_combs, put_numbers, put_rows, put_units
+from contad.kernels.lane_chunks import add_sums, sum_diagonal
 from contad.engines.source.writing.small_products import small_zeros
 from contad.kernels.lanes import as_rows, lane, lanes_zeros, small_lanes_zeros, unit_lanes
 from contad.kernels.recalled_values import begin_block, point_to

@@ -27,7 +27,7 @@ from contad.kernels.recorded_operands import (
 )
 from contad.kernels.rows.line_rows import LINE_ROWS, LineRow
 from contad.kernels.rows.log_sum_rows import add_up, pass_on, push_on
-from contad.kernels.step_fields import (
+from contad.kernels.shape_fields import (
     FIRST,
     PAIRED,
     RESULT,

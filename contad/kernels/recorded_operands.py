@@ -13,7 +13,7 @@ from contad.compile.named_code import attempt_call
 from contad.compile.words import array_at, pointer
 from contad.kernels.matrix_loops import turn
 from contad.kernels.product_kernels import is_finite
-from contad.kernels.step_fields import (
+from contad.kernels.shape_fields import (
     A_CELLS,
     A_TURNED,
     B_CELLS,

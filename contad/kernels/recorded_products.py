@@ -14,7 +14,7 @@ from contad.kernels.gram_matrices import gram
 from contad.kernels.matrix_loops import write_rows
 from contad.kernels.product_kernels import FEW_IN_PLACE, add_masked_at, is_finite, put_product_at
 from contad.kernels.recorded_operands import fields, place_of
-from contad.kernels.step_fields import A_CELLS, A_TURNED, B_CELLS, B_TURNED, RESULT, A, B, K, M, N
+from contad.kernels.shape_fields import A_CELLS, A_TURNED, B_CELLS, B_TURNED, RESULT, A, B, K, M, N
 
 _NUMBER = 8  # bytes
 

@@ -11,11 +11,11 @@ import numpy as np
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
 from contad.compile.words import array_at
-from contad.kernels import recorded_operands, step_fields
+from contad.kernels import recorded_operands, shape_fields
 from contad.kernels.matrix_loops import in_order, turn, write_rows
 from contad.kernels.recorded_operands import block
 from contad.kernels.rows.matrix_rows import ROWS, MatrixRow, RowPart, find_part, write_size
-from contad.kernels.step_fields import KEEPER, KEPT, SAVED, STATUS
+from contad.kernels.shape_fields import KEEPER, KEPT, SAVED, STATUS
 from contad.kernels.triangular_kernels import height_of_factors
 
 _SIZES = "m, n, k = shape[M], shape[N], shape[K]", "p = min(m, n)"
@@ -140,7 +140,7 @@ class _Adapter:
 
 _KNOWN = {
     "np": np, "array_at": array_at, "band_height": height_of_factors, "in_order": in_order, "turn": turn,
-    "write_rows": write_rows, "saved_at": saved_at, "is_to_factor": is_to_factor, **vars(step_fields),
+    "write_rows": write_rows, "saved_at": saved_at, "is_to_factor": is_to_factor, **vars(shape_fields),
     **{x: vars(recorded_operands)[x] for x in (
         "fields", "operand", "result", "room", "write_back", "adjoint", "give", "tangent",
     )},

@@ -1,10 +1,10 @@
-"""Where the adjoints of a chain are, and which kernels write them first."""
+"""Where the adjoints of a fused loop are, and which kernels write them first."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 from contad.engines.stream.kernels import ADDING, LEAVING, WRITING
-from contad.programs.chain_members import IN_CELLS, BlockPlace, Layout, Member, Operand, Slots
+from contad.programs.fused_members import IN_CELLS, Layout, Member, Operand, Slots, StripPlace
 
 
 class AdjointPlaces:
@@ -21,18 +21,18 @@ class AdjointPlaces:
         self.members = members
         self.slots = Slots()
         self.count = Counter(id(m.operands[k][0]) for m in members for k, _ in m.partials())
-        self.holders: dict[BlockPlace, int] = {}  # whose adjoint is there and not passed on yet; 1 unless it is shared
-        self.shared: set[BlockPlace] = set()
+        self.holders: dict[StripPlace, int] = {}  # whose adjoint is there and not passed on yet; 1 unless it is shared
+        self.shared: set[StripPlace] = set()
         whole: list[Operand | Member] = [*operands, *members]
         for what in whole:
             what.adjoint = what.preferred = None
         for member in members:
             member.how, member.cleared = [LEAVING, LEAVING], []
             if member.is_sum:
-                member.adjoint = BlockPlace(IN_CELLS, member.first)
+                member.adjoint = StripPlace(IN_CELLS, member.first)
             elif not member.is_guard and is_read(member.first, member.first + member.n):
-                member.adjoint = BlockPlace(IN_CELLS, member.first, member.width)
-        self.direct: set[BlockPlace] = set()
+                member.adjoint = StripPlace(IN_CELLS, member.first, member.width)
+        self.direct: set[StripPlace] = set()
         for operand in operands:
             if operand.is_direct:
                 self.direct.add(operand.own_place)
@@ -40,7 +40,7 @@ class AdjointPlaces:
             elif operand.is_active and not operand.layout.is_moving:
                 operand.adjoint = self.slots.take(operand.layout.width, is_block=False)
 
-    def _prefer(self, what: Operand | Member, place: BlockPlace) -> None:
+    def _prefer(self, what: Operand | Member, place: StripPlace) -> None:
         """Have the adjoint of something begin at a place, and so that of the last reader, if that passes its own on."""
         what.preferred = place
         for member in reversed(self.members):
@@ -51,7 +51,7 @@ class AdjointPlaces:
                     return
 
     def find(self) -> Slots:
-        """Go back through the chain; returns the scratch memory that adjoints take."""
+        """Go back through the fused loop; returns the scratch memory that adjoints take."""
         for member in reversed(self.members):
             if member.is_guard or member.adjoint is None:
                 continue
@@ -67,7 +67,7 @@ class AdjointPlaces:
             self._leave(member, member.adjoint, len(passed))
         return self.slots
 
-    def _find_passed(self, member: Member, own: BlockPlace) -> list[int]:
+    def _find_passed(self, member: Member, own: StripPlace) -> list[int]:
         """The operands that get the place of a member's adjoint."""
         found = []
         for k, _ in member.partials():
@@ -95,7 +95,7 @@ class AdjointPlaces:
         self.holders[what.adjoint] = 1
         member.how[k] = WRITING
 
-    def _leave(self, member: Member, own: BlockPlace, passed: int) -> None:
+    def _leave(self, member: Member, own: StripPlace, passed: int) -> None:
         """The adjoint of a member is read no more, but by whom it is passed on to."""
         left = self.holders.pop(own, 1) - 1 + passed
         if left:

@@ -1,4 +1,4 @@
-"""Where cells lie in a run: members of chains that nobody else reads, and copies that are left out, take no memory.
+"""Where cells lie in a run: values of fused loops that nobody else reads, and omitted copies, take no memory.
 
 Cells keep their order, and those of one record stay together, so that strides are what they were.
 """
@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from contad.engines.matrix.matrix_steps import PAIRED_SUM
+from contad.engines.matrix.kernel_shapes import PAIRED_SUM
 from contad.engines.stream.arithmetic_rules import operation_of
 from contad.engines.stream.record_head import LINEAR
-from contad.kernels.step_fields import (
+from contad.kernels.shape_fields import (
     A_CELLS,
     B_CELLS,
     FIELDS,

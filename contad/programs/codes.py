@@ -10,7 +10,7 @@ import operator
 
 import numpy as np
 
-from contad.engines.matrix.matrix_steps import LINES, NAMES, PAIRED_SUM
+from contad.engines.matrix.kernel_shapes import LINES, NAMES, PAIRED_SUM
 from contad.engines.stream.arithmetic_rules import list_operations
 from contad.engines.stream.record_head import CODES
 from contad.rules.body import COMPARISONS as SYMBOLS_OF_COMPARISONS
@@ -22,12 +22,12 @@ ARRAY = CODES
 # STOPPED: a number, and a GATHER, that pass no derivative on.
 CONSTANT, CALL, STOP, PRODUCT, GATHER, COMPARE, STOPPED = 0, 1, 2, ARRAY + 3, ARRAY + 4, ARRAY + 5, ARRAY + 1
 # REPEATED, after the operations by elements: one on more than two axes, see `contad.programs.more_axes`.
-# Only in plans. CHAIN: x is the place of the chain. JUMP: the next cell is x further and y back.
-CHAIN, JUMP = ARRAY, 3
+# Only in plans. FUSED: x is the place of the fused loop. JUMP: the next cell is x further and y back.
+FUSED, JUMP = ARRAY, 3
 
-# What kernels are for: values, adjoints, tangents; from IN_CHAINS + 1 to + 8 adjoints in chains, by whether those of x
-# and y are left, added to or written; and GROUPS of members, by their numbers.
-IN_CHAINS, GROUPS, PURPOSES = 2, 11, 12
+# What kernels are for: values, adjoints, tangents; from IN_FUSED + 1 to + 8 adjoints in fused loops, by whether those
+# of x and y are left, added to or written; and GROUPS of members, by their numbers.
+IN_FUSED, GROUPS, PURPOSES = 2, 11, 12
 
 COMPARISONS = {name: (symbol, getattr(operator, name)) for name, symbol in SYMBOLS_OF_COMPARISONS.items()}
 ORDER = tuple(COMPARISONS)

@@ -1,7 +1,7 @@
-"""Cells that are copies of others, which chains read where the others lie: slices of arrays that were written to.
+"""Cells that are copies of others, which fused loops read where the others lie: slices of arrays that were written to.
 
 An array that was written to has its elements in several places, and an operation on a slice of it reads fresh cells,
-to which a record copies them. Where every reader is a chain, nobody has to: it finds the runs that slices consist of.
+to which a record copies them. Where every reader is a fused loop, nobody has to: it finds the runs of slices.
 """
 
 from bisect import bisect_right

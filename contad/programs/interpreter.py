@@ -30,7 +30,7 @@ from contad.engines.stream.rule_functions import (
     write_partials,
 )
 from contad.engines.stream.storage import address_of
-from contad.programs import chain_loops, chain_members, chains, codes, header, more_axes
+from contad.programs import codes, fused_loop_source, fused_loops, fused_members, header, more_axes
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
 from contad.progress_bars import ProgressBar
 from contad.python_objects.builtin_functions import make_function
@@ -116,7 +116,7 @@ _FORWARD = '''
 def forward(code, constants, shapes, kernels, values, inputs, row, cell):
     """The values of the records from a row on, whose first cell is given.
 
-    Where a guard in a chain does not hold, -1 - its row in the trace stands for the cell.
+    Where a guard in a fused loop does not hold, -1 - its row in the trace stands for the cell.
     """
     for k in range(row, len(code)):
         r = np.uintp(k)
@@ -131,8 +131,8 @@ def forward(code, constants, shapes, kernels, values, inputs, row, cell):
             elif c == {compare}:
                 if not compared(shapes[s:], constants, values):
                     return k, cell
-            elif c == {chain}:
-                failed = chain_forward(s, constants, shapes, kernels, values, inputs)
+            elif c == {fused}:
+                failed = fused_forward(s, constants, shapes, kernels, values, inputs)
                 if failed >= 0:
                     return k, -1 - failed
             elif c >= {first_step}:
@@ -172,8 +172,8 @@ def backward(code, constants, shapes, kernels, values, adjoints, inputs, gradien
         if c >= {array}:
             s = np.int64(code[r, 1])
             n = np.int64(code[r, 2])
-            if c == {chain}:
-                chain_backward(s, constants, shapes, kernels, values, adjoints, inputs, gradient)
+            if c == {fused}:
+                fused_backward(s, constants, shapes, kernels, values, adjoints, inputs, gradient)
                 continue
             cell -= n
             first = cell + 1
@@ -226,8 +226,8 @@ def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
                                         constants.ctypes.data, dots.ctypes.data)
                         or (c < {first_line} and not all_finite(dots, cell, n))):
                     return k, cell
-            elif c == {chain}:
-                chain_tangents(s, constants, shapes, kernels, values, dots, inputs)
+            elif c == {fused}:
+                fused_tangents(s, constants, shapes, kernels, values, dots, inputs)
             elif c == {repeated}:
                 repeat_kernel(2, kernels, shapes[s:], values, constants, dots)
             elif c != {compare} and c != {stopped}:
@@ -247,7 +247,7 @@ def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
 
 def interpreter_source() -> str:
     """The source of the interpreter."""
-    numbers = vars(codes) | vars(header) | vars(chain_members) | vars(chains) | vars(more_axes)
+    numbers = vars(codes) | vars(header) | vars(fused_members) | vars(fused_loops) | vars(more_axes)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
     copies = [f"\n\n@inline\n{text}\n" for text in copies_of_values(find_compiled_rules())]
     values = {code: [f"return {value_of_rule(rule)}"] for code, rule in find_rules(SCALARS).items()}
@@ -258,7 +258,7 @@ def interpreter_source() -> str:
     decorator = "@inline"
     parts += [write_function("value_of", "code, x, y", SCALARS, values, decorator)]
     parts += [write_partials(SCALARS, decorator, value=value).rstrip("\n"), "\n"]
-    parts += [more_axes.SOURCE.format(**names), chain_loops.SOURCE.format(**names), _FORWARD.format(**names)]
+    parts += [more_axes.SOURCE.format(**names), fused_loop_source.SOURCE.format(**names), _FORWARD.format(**names)]
     parts += [_value_branch(code, *operation) for code, operation in common.items()]
     parts += [_value_run(run) for run in runs]
     parts += [_guard_branch(code) for code in GUARDS]

@@ -1,4 +1,4 @@
-"""Groups: members of chains, one after the other, that one kernel computes where programs have many such chains.
+"""Groups: consecutive members of fused loops that one kernel computes, where programs have many such loops.
 
 A step of a simulation is recorded as often as it is done. What all its loops read from the cache and write there takes
 longer than their arithmetic: the kernel of a group keeps in registers what only its members read. It reads the shapes
@@ -6,7 +6,7 @@ of all of them, which lie one behind the other. Each number is what the members'
 adjoints are added up in another order.
 
 `MemberGroup` has the text of the loop, in which operands are named by the member, and the place in its shape, that say
-where they lie: the groups of all chains with the same text have the same kernel.
+where they lie: the groups of all fused loops with the same text have the same kernel.
 """
 
 import itertools
@@ -19,11 +19,11 @@ from contad.engines.stream.kernels import LEAVING, WRITING, accumulation_text, a
 from contad.engines.stream.record_head import CODES
 from contad.engines.stream.rule_functions import indent
 from contad.forks import make_lock
-from contad.programs.chain_members import IN_CELLS, PLACES, SHAPE, BlockPlace, Member
-from contad.programs.chains import Chain
+from contad.programs.fused_loops import FusedLoop
+from contad.programs.fused_members import IN_CELLS, PLACES, SHAPE, Member, StripPlace
 from contad.programs.interpreter import value_of_rule
 
-OFTEN = 8  # chains with the same group, for which a kernel is compiled
+OFTEN = 8  # fused loops with the same group, for which a kernel is compiled
 LONGEST = 16  # members
 MOST_TESTS = 8  # pairs of arrays of which a compiler tests whether they overlap, for loops in vector registers
 SIMPLE = frozenset({"add", "divide", "multiply", "negative", "square", "subtract"})
@@ -46,7 +46,7 @@ class MemberGroup(NamedTuple):
 
 
 Place = tuple[bool, int, int]  # whether of adjoints, memory, and where there
-Shapes = Sequence[tuple[list[int], list[BlockPlace]]]  # what kernels of members read
+Shapes = Sequence[tuple[list[int], list[StripPlace]]]  # what kernels of members read
 
 
 class _GroupLoop:
@@ -121,9 +121,9 @@ class _GroupLoop:
         return "\n".join([*self.before, "for i in range(n):", *indent(lines), *self.after])
 
 
-def find_groups(chain: Chain, shapes: Shapes) -> list[MemberGroup]:
-    """The groups of a chain, forward and backward; those with several members."""
-    members = chain.members
+def find_groups(fused: FusedLoop, shapes: Shapes) -> list[MemberGroup]:
+    """The groups of a fused loop, forward and backward; those with several members."""
+    members = fused.members
     simple = [_is_simple(m, integers) for m, (integers, _) in zip(members, shapes, strict=True)]
     found: list[MemberGroup] = []
     for is_backward, loop_of in ((False, _forward), (True, _backward)):
@@ -135,7 +135,7 @@ def find_groups(chain: Chain, shapes: Shapes) -> list[MemberGroup]:
             ):  # fmt: skip
                 end += 1
             while end > first + 1:
-                loop = loop_of(chain, shapes, first, end)
+                loop = loop_of(fused, shapes, first, end)
                 if loop.is_sound():
                     found.append(MemberGroup(first, end - first, loop.text, is_backward))
                     break
@@ -152,27 +152,27 @@ def _is_simple(member: Member, integers: Sequence[int]) -> bool:
     return integers[OUTER] == integers[STRIDES[Z]] == 1 and all(stride in (0, 1) for stride in strides)
 
 
-def _forward(chain: Chain, shapes: Shapes, first: int, end: int) -> _GroupLoop:
+def _forward(fused: FusedLoop, shapes: Shapes, first: int, end: int) -> _GroupLoop:
     """The values of members; those are written that others read."""
     loop = _GroupLoop(shapes, first)
-    own = {id(m): f"z{k}" for k, m in enumerate(chain.members[first:end])}
-    elsewhere = {id(what) for m in chain.members[end:] for what, _ in m.operands}
+    own = {id(m): f"z{k}" for k, m in enumerate(fused.members[first:end])}
+    elsewhere = {id(what) for m in fused.members[end:] for what, _ in m.operands}
     for k in range(first, end):
-        m = chain.members[k]
+        m = fused.members[k]
         assert m.rule is not None
         for name, at, (what, _) in zip("xy", (X, Y), m.operands, strict=False):
             loop.lines.append(f"{name} = {own[id(what)] if id(what) in own else loop.load(k, at)}")
         loop.lines.append(f"{own[id(m)]} = {value_of_rule(m.rule)}")
-        if m.is_stored or (m.is_needed and chain.is_kept) or id(m) in elsewhere:
+        if m.is_stored or (m.is_needed and fused.is_kept) or id(m) in elsewhere:
             loop.lines.append(f"{loop.store(k, Z)} = {own[id(m)]}")
     return loop
 
 
-def _backward(chain: Chain, shapes: Shapes, first: int, end: int) -> _GroupLoop:
+def _backward(fused: FusedLoop, shapes: Shapes, first: int, end: int) -> _GroupLoop:
     """The adjoints of what members read; those are written that others read or add to."""
     loop = _GroupLoop(shapes, first)
     for k in reversed(range(first, end)):
-        m = chain.members[k]
+        m = fused.members[k]
         if m.purpose:
             loop.lines.append(f"d = {loop.load(k, Z_BAR)}")
         for n, kind in enumerate(m.active if m.purpose else ""):
@@ -188,27 +188,27 @@ def _backward(chain: Chain, shapes: Shapes, first: int, end: int) -> _GroupLoop:
             target = loop.store(k, at)
             lines = accumulation_text(m.rule, n, found, m.how[n], target)
             loop.lines += lines if loop.stride(k, at) else [add_freely_to(target, line) for line in lines]
-    read_later = _read_later(chain, first)
-    for at in chain.adjoint_slots.places:
-        if chain.base + at not in read_later:
-            loop.written.pop((True, IN_CELLS, chain.base + at), None)
+    read_later = _read_later(fused, first)
+    for at in fused.adjoint_slots.places:
+        if fused.base + at not in read_later:
+            loop.written.pop((True, IN_CELLS, fused.base + at), None)
     return loop
 
 
-def _read_later(chain: Chain, first: int) -> set[int]:
+def _read_later(fused: FusedLoop, first: int) -> set[int]:
     """Where adjoints are that are read after those of members from the first one on."""
-    places = [m.adjoint for m in chain.members[:first]] + [o.adjoint for o in chain.operands.values()]
-    return {chain.locate(place, True).at for place in places if place is not None}
+    places = [m.adjoint for m in fused.members[:first]] + [o.adjoint for o in fused.operands.values()]
+    return {fused.locate(place, True).at for place in places if place is not None}
 
 
-def choose_groups(chains: Sequence[Chain]) -> None:
-    """Give chains the groups that many of them have, and these the numbers of their kernels."""
-    found = [(chain, group) for chain in chains for group in find_groups(chain, chain.shapes)]
+def choose_groups(fused_loops: Sequence[FusedLoop]) -> None:
+    """Give fused loops the groups that many of them have, and these the numbers of their kernels."""
+    found = [(fused, group) for fused in fused_loops for group in find_groups(fused, fused.shapes)]
     often = Counter(group.text for _, group in found)
-    for chain, group in found:
+    for fused, group in found:
         number = _number_of(group.text) if often[group.text] >= OFTEN else 0
         if number:
-            (chain.groups_back if group.is_backward else chain.groups)[group.first] = number, group.size
+            (fused.groups_back if group.is_backward else fused.groups)[group.first] = number, group.size
 
 
 def _number_of(text: str) -> int:

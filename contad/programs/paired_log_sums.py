@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contad.engines.stream.sweep import operation_code
-from contad.kernels.step_fields import A_CELLS, A_TURNED, FIELDS, A, K, M, N
+from contad.kernels.shape_fields import A_CELLS, A_TURNED, FIELDS, A, K, M, N
 from contad.ops import add, subtract
 from contad.programs.codes import ARRAY, STEP_CODES
 

@@ -12,10 +12,9 @@ from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
 from contad.ops.close_values import LOST, was_lost
 from contad.programs import plain_runs
-from contad.programs.chain_members import ALIGNED
-from contad.programs.chain_plan import ChainPlan
 from contad.programs.codes import numbering
 from contad.programs.frozen_draws import DrawWatch
+from contad.programs.fused_members import ALIGNED
 from contad.programs.header import (
     CELLS,
     CODE_AT,
@@ -54,6 +53,7 @@ from contad.programs.interpreter import Interpreter, interpreter
 from contad.programs.program_kernels import ADDRESSES, ADJOINTS, TANGENTS, VALUES, Kernel, compile_missing, find_missing
 from contad.programs.run_memory import give_back, give_back_inputs, take
 from contad.programs.trace import Trace, trace_of
+from contad.programs.trace_layout import TraceLayout
 from contad.programs.tracer import Tracer
 from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule
@@ -111,7 +111,7 @@ class Program:
 
     def _start(self) -> None:
         self.traces: list[Trace] = []
-        self._plans: list[ChainPlan] = []  # of traces, for compiled code
+        self._plans: list[TraceLayout] = []  # of traces, for compiled code
         self._numbers = 0  # that the largest trace computes with
         self._lock = make_lock()
         self._tangents = False
@@ -170,11 +170,11 @@ class Program:
                 raise
         self._header[COUNT] = len(self.traces)  # last: other threads see whole traces only
 
-    def _plan(self, k: int) -> ChainPlan:
+    def _plan(self, k: int) -> TraceLayout:
         """What compiled code runs in place of the records of a trace, which stay for runs in Python."""
         with self._lock:
             while len(self._plans) <= k:
-                self._plans.append(ChainPlan(self.traces[len(self._plans)]))
+                self._plans.append(TraceLayout(self.traces[len(self._plans)]))
         return self._plans[k]
 
     def _enter(self, k: int) -> None:
@@ -224,7 +224,7 @@ class Program:
     def _try_in_python(self, loops: Any, run: Run) -> Outcome:
         """The same where Python has to do something, or everything, as the loops over records are."""
         for k, trace in enumerate(list(self.traces)):
-            if loops is not plain_runs and (self._plans[k].chains or self._plans[k].has_pairs):
+            if loops is not plain_runs and (self._plans[k].fused_loops or self._plans[k].has_pairs):
                 trace.compile(*self._purposes())
             found = Outcome(*trace.run(loops, *run), k)
             if found.row < 0:

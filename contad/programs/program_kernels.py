@@ -12,16 +12,16 @@ import numpy as np
 from contad.compile.compiling import is_cached, load_cached
 from contad.compile.images import find_function, is_kept
 from contad.compiled_rules.rule_source import names_read
-from contad.engines.matrix.matrix_steps import find_address, is_on_disk
+from contad.engines.matrix.kernel_shapes import find_address, is_on_disk
 from contad.engines.stream.arithmetic_rules import operation_of, value
 from contad.engines.stream.kernels import (
     ELEMENTARY,
     FAST,
     KERNEL,
     by_strides,
-    chain_kernel,
     compile_kernel,
     element_text,
+    fused_kernel,
     has_kernel,
     kernel_module,
     name_of_code,
@@ -36,20 +36,20 @@ from contad.engines.stream.storage import KERNELS
 from contad.engines.stream.sweep import numbering
 from contad.forks import make_lock
 from contad.ops import multiply
-from contad.programs.chain_members import SHAPE
 from contad.programs.codes import (
     ARRAY,
-    CHAIN,
     COMPARE,
+    FUSED,
     GATHER,
     GROUPS,
-    IN_CHAINS,
+    IN_FUSED,
     PRODUCT,
     PURPOSES,
     REPEATED,
     STEPS,
     STOPPED,
 )
+from contad.programs.fused_members import SHAPE
 from contad.programs.interpreter import value_of_rule
 from contad.programs.member_groups import LONGEST, group_text
 from contad.programs.more_axes import CODE_OF
@@ -59,7 +59,7 @@ from contad.rules.scalar_rule import ScalarRule
 VALUES, ADJOINTS, TANGENTS = range(3)
 Kernel = tuple[int, int]  # purpose, code
 ADDRESSES = np.zeros((PURPOSES, CODES), np.uintp)  # of kernels, by purpose and code; 0 where not compiled yet
-_WITHOUT = {CHAIN, GATHER, COMPARE, STOPPED, REPEATED}  # records without kernels of their own
+_WITHOUT = {FUSED, GATHER, COMPARE, STOPPED, REPEATED}  # records without kernels of their own
 _lock = make_lock()
 _modules: list[ModuleType] = []  # a C function lives as long as its module
 
@@ -89,7 +89,7 @@ def {name}(shape_at, values_at, constants_at, target_at):
     product_{name}(shape_at, values_at, constants_at, target_at)
 '''
 _GROUP = '''\
-"""A group of members of chains; generated from their rules, do not edit."""
+"""A group of members of fused loops; generated from their rules, do not edit."""
 
 import math
 
@@ -229,9 +229,9 @@ def _module_of(purpose: int, code: int) -> tuple[str, Callable[[], str], Sequenc
     if purpose == GROUPS:
         text = group_text(code)
         return "group", lambda: group_source(text), [text]
-    if purpose > IN_CHAINS:
-        y, x = divmod(purpose - IN_CHAINS, 3)
-        return chain_kernel(code, (x, y))
+    if purpose > IN_FUSED:
+        y, x = divmod(purpose - IN_FUSED, 3)
+        return fused_kernel(code, (x, y))
     if purpose == ADJOINTS:
         return own_kernel(code)
     kind = "values" if purpose == VALUES else "tangents"

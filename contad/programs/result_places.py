@@ -1,8 +1,8 @@
-"""Results that chains alone read: there is room for a few numbers beside them, and others get their memory after them.
+"""Results that only fused loops read: a few numbers fit beside them, and others get their memory after them.
 
 A step written into an array in place reads the results of the last one with old ends beside them. Copied to the room
 the ends make one piece of both, which kernels read where it lies. Where derivatives do not read results either, they
-lie in memory that serves again after the last chain that reads them; where they would do so only to compute others
+lie in memory that serves again after the last fused loop that reads them; where they would do so only to compute others
 anew, these are kept in their place.
 
 Places of such results are numbers behind all cells: `ResultPlaces.value_place` is where they lie.
@@ -13,31 +13,31 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from contad.programs.cell_places import Ranges
-from contad.programs.chain_members import ALIGNED, IN_CELLS, Member, Operand, OperandPart, align
-from contad.programs.chains import Chain, Fill
+from contad.programs.fused_loops import Fill, FusedLoop
+from contad.programs.fused_members import ALIGNED, IN_CELLS, Member, Operand, OperandPart, align
 
 FOREVER = -1
 
 
 class Reading(NamedTuple):
-    """A part of an operand of a chain, which reads a result."""
+    """A part of an operand of a fused loop, which reads a result."""
 
-    chain: int
+    fused: int
     operand: Operand
     part: OperandPart
 
 
 class MovedResult:
-    """A result with the chain that computes it, and who reads it."""
+    """A result with the fused loop that computes it, and who reads it."""
 
-    def __init__(self, member: Member, chain: int) -> None:
+    def __init__(self, member: Member, fused: int) -> None:
         self.member = member
-        self.chain = chain
+        self.fused = fused
         self.readings: list[Reading] = []
         self.beside: dict[int, tuple[int, int]] = {}  # by place from the first on: (memory, place) of what is there
         self.place = 0  # of its first number, behind the cells
         self.at = 0  # where that lies
-        self.last = FOREVER  # the chain after which it is not read
+        self.last = FOREVER  # the fused loop after which it is not read
 
     @property
     def before(self) -> int:
@@ -68,16 +68,16 @@ class MovedResult:
 class ResultPlaces:
     """The results that have places of their own."""
 
-    def __init__(self, chains: Sequence[Chain], known: Ranges) -> None:
-        """Find them; `known` is what others than chains read."""
+    def __init__(self, fused_loops: Sequence[FusedLoop], known: Ranges) -> None:
+        """Find them; `known` is what others than fused loops read."""
         self._joined: list[tuple[Operand, MovedResult, int]] = []
-        self._fills: list[tuple[Chain, Operand, int, MovedResult, int]] = []
-        made = [(m, k) for k, chain in enumerate(chains) for m in chain.members if m.is_stored and m.is_output]
+        self._fills: list[tuple[FusedLoop, Operand, int, MovedResult, int]] = []
+        made = [(m, k) for k, fused in enumerate(fused_loops) for m in fused.members if m.is_stored and m.is_output]
         self.found = [MovedResult(m, k) for m, k in made if not known.meet(m.first, m.first + m.n)]
         self._index()
         failed: set[int] = set()
-        for k, chain in enumerate(chains):
-            for operand in chain.operands.values():
+        for k, fused in enumerate(fused_loops):
+            for operand in fused.operands.values():
                 for part in operand.parts:
                     self._add(Reading(k, operand, part), failed)
         self.found = [r for r in self.found if r.can_move() and id(r) not in failed]
@@ -105,39 +105,39 @@ class ResultPlaces:
         result = self.found[k] if k >= 0 else None
         return result if result and cell < result.member.first + result.member.n else None
 
-    def exchange(self, chains: Sequence[Chain]) -> None:
-        """Store what derivatives of a chain read, in place of results that they read only to compute it anew."""
+    def exchange(self, fused_loops: Sequence[FusedLoop]) -> None:
+        """Store what derivatives of a fused loop read, in place of results that they read only to compute it anew."""
         by_reader: dict[int, list[MovedResult]] = {}
         for result in self.found:
-            readers = {reading.chain for reading in result.readings}
+            readers = {reading.fused for reading in result.readings}
             if len(readers) == 1 and result.is_needed() and not result.is_read_back():
                 by_reader.setdefault(readers.pop(), []).append(result)
         for k, results in by_reader.items():
-            kept = [m for m in chains[k].members if m.is_read_back and not m.is_stored]
+            kept = [m for m in fused_loops[k].members if m.is_read_back and not m.is_stored]
             if not any(m.is_sum for m in kept) and sum(m.n for m in kept) <= sum(r.member.n for r in results):
-                chains[k].find_needed(kept)
+                fused_loops[k].find_needed(kept)
 
-    def join_parts(self, chains: Sequence[Chain]) -> None:
+    def join_parts(self, fused_loops: Sequence[FusedLoop]) -> None:
         """Have kernels read operands of several parts in place, where all but one fit in the room beside that one."""
-        for chain in chains:
-            for operand in chain.operands.values():
+        for fused in fused_loops:
+            for operand in fused.operands.values():
                 if len(operand.parts) > 1 and all(part.is_contiguous or _size(part) == 1 for part in operand.parts):
-                    self._join(chain, operand)
+                    self._join(fused, operand)
 
-    def _join(self, chain: Chain, operand: Operand) -> None:
+    def _join(self, fused: FusedLoop, operand: Operand) -> None:
         whole = max(operand.parts, key=_size)
         result = self.result_at(whole.place) if whole.source == IN_CELLS else None
         at = operand.parts.index(whole)
         if result is None or not whole.is_contiguous:
             return
         start = k = whole.place - result.member.first - sum(map(_size, operand.parts[:at]))
-        fills: list[tuple[Chain, Operand, int, MovedResult, int]] = []
+        fills: list[tuple[FusedLoop, Operand, int, MovedResult, int]] = []
         beside: dict[int, tuple[int, int]] = {}
         for number, part in enumerate(operand.parts):
             if part is not whole:
                 if _size(part) > ALIGNED:
                     return
-                fills.append((chain, operand, number, result, k))
+                fills.append((fused, operand, number, result, k))
                 beside |= {k + n: (part.source, part.place + n) for n in range(_size(part))}
             k += _size(part)
         n = result.member.n
@@ -152,7 +152,7 @@ class ResultPlaces:
         """Leave the results that are worth it, and find out how long they are read."""
         for result in self.found:
             if not result.is_needed():
-                result.last = max(reading.chain for reading in result.readings)
+                result.last = max(reading.fused for reading in result.readings)
         self.found = [r for r in self.found if r.last != FOREVER or r.beside]
         self._index()
         self._rows = {r.member.row for r in self.found}
@@ -170,23 +170,23 @@ class ResultPlaces:
         return start + 1 if self.found else start
 
     def settle(self) -> None:
-        """Tell operands and chains where the numbers beside results are, when parts have their places."""
+        """Tell operands and fused loops where the numbers beside results are, when parts have their places."""
         for operand, result, start in self._joined:
             operand.joined_at = result.place + start
-        for chain, operand, number, result, start in self._fills:
+        for fused, operand, number, result, start in self._fills:
             fill = Fill(result.place + start, operand.parts[number])
-            chain.fills += [] if fill in chain.fills else [fill]
+            fused.fills += [] if fill in fused.fills else [fill]
 
-    def lend(self, start: int, chains: int) -> int:
+    def lend(self, start: int, fused_loops: int) -> int:
         """Give results memory from a start on, which others get after them; returns how much they take."""
         made: dict[int, list[MovedResult]] = {}
         ending: dict[int, list[MovedResult]] = {}
         free: dict[int, list[int]] = {}
         taken = 0
         for result in self.found:
-            made.setdefault(result.chain, []).append(result)
+            made.setdefault(result.fused, []).append(result)
             ending.setdefault(result.last, []).append(result)
-        for k in range(chains):
+        for k in range(fused_loops):
             for result in made.get(k, ()):
                 size = _room(result)
                 if not free.get(size):

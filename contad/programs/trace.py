@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.matrix.matrix_steps import MatrixStep, describe_step
+from contad.engines.matrix.kernel_shapes import KernelShape, describe_step
 from contad.engines.stream.plain_arrays import strides_of
 from contad.engines.stream.pullbacks import Continuation, Pullback
 from contad.engines.stream.record_head import (
@@ -28,7 +28,7 @@ from contad.ops import power, reductions, square
 from contad.programs import codes
 from contad.programs.more_axes import AXES, CODE_OF, AxisLoops, broadcast_of
 from contad.programs.program_kernels import ADDRESSES, compile_missing, kernels_of
-from contad.programs.python_steps import ArrayCall, ScalarCall
+from contad.programs.python_calls import ArrayCall, ScalarCall
 from contad.programs.run_memory import give_back, take
 from contad.programs.tracer import Tracer
 from contad.variables.level import HeldData
@@ -81,11 +81,11 @@ class Trace:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, x in state.items():
             setattr(self, name, x)
-        self.constants = np.require(self.constants, requirements="A")  # whose address chains take for a place
+        self.constants = np.require(self.constants, requirements="A")  # whose address fused loops take for a place
         self.addresses = self._addresses()
 
     def compile(self, *purposes: int) -> None:
-        """Have the kernels of these purposes ready, also those in whose place compiled code takes those of chains."""
+        """Have the kernels of these purposes ready, also those that compiled code replaces by those of fused loops."""
         compile_missing((purpose, code) for code in self.kernels for purpose in purposes)
 
     def describe_guard(self, row: int) -> str:
@@ -232,7 +232,7 @@ class _Translation:
     def split_gathers(self, code: np.ndarray, firsts: np.ndarray, kept: set[int]) -> np.ndarray:
         """The records, with copies in place of gathers whose sources are long runs of cells.
 
-        Copies are in vector registers, and in chains. The gathers with these first cells are kept.
+        Copies are in vector registers, and in fused loops. The gathers with these first cells are kept.
         """
         parts, at = [], 0
         for k in np.flatnonzero((code[:, 0] == codes.GATHER) & (code[:, 2] >= LONG_RUN)).tolist():
@@ -307,7 +307,7 @@ class _Translation:
             places.append(self.constant(np.array(c.results[0].size / c.values[0].size)))
         return found.write(first, *places, *[0] * (2 - len(places)))  # 1 x, the one of `constants`
 
-    def step(self, c: Pullback, step: MatrixStep, first: int) -> int:
+    def step(self, c: Pullback, step: KernelShape, first: int) -> int:
         """The shape of a step of linear algebra."""
         cells = {k: cell for k, cell, _ in c.operands}
         operands = [self.factor(cells.get(k, 0), v) for k, v in enumerate(c.values)]

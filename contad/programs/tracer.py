@@ -17,7 +17,7 @@ from contad.errors import NUMPY_FILES, OWN_FILES, NestingError, UnsupportedError
 from contad.programs.codes import CALL, COMPARISONS, GUARD_CODES, STOP, code_of
 from contad.programs.decisions import DECISIONS
 from contad.programs.expanded_formulas import sum_of_lines
-from contad.programs.python_steps import ArrayCall, ScalarCall
+from contad.programs.python_calls import ArrayCall, ScalarCall
 from contad.protocols.number_protocols import install
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.number import Carrier, compare_primals, like_numpy, peek, stands_for_float

@@ -15,7 +15,7 @@ from contad.engines import DEFAULT
 from contad.engines.forward import forward_level
 from contad.engines.matrix.matrix_stack import stack_of_operations
 from contad.engines.second_order.passes import SecondOrder
-from contad.engines.second_order.steps import Unsuited
+from contad.engines.second_order.second_order_records import Unsuited
 from contad.front.numba_transforms import Transform, higher_of, require_flag, require_numerics
 from contad.front.user_function import UserFunction, runnable
 from contad.functions.pickling import Transformed

@@ -10,7 +10,7 @@ import numpy as np
 from contad.engines import DEFAULT
 from contad.engines.matrix.matrix_stack import MatrixStack, stack_of_whole_rules
 from contad.engines.second_order.passes import SecondOrder
-from contad.engines.second_order.steps import Unsuited
+from contad.engines.second_order.second_order_records import Unsuited
 from contad.front.recorded import Recorded
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import SEND, OfThisProcess, Transformed

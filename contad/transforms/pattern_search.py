@@ -9,7 +9,7 @@ import numpy as np
 
 from contad.engines.matrix.matrix_stack import stack_of_operations
 from contad.engines.second_order.passes import SecondOrder
-from contad.engines.second_order.steps import Unsuited
+from contad.engines.second_order.second_order_records import Unsuited
 from contad.errors import UnsupportedError
 from contad.front.user_function import UserFunction
 from contad.functions.python_copy import NOT_COPIED

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.second_order.steps import Unsuited
+from contad.engines.second_order.second_order_records import Unsuited
 from contad.errors import UnsupportedError, ValueMismatchError
 from contad.front.numba_transforms import higher_of
 from contad.front.user_function import UserFunction

@@ -6,7 +6,7 @@ Those of a user's functions, of shapes and of densities are not among them: they
 from collections.abc import Callable
 from typing import Any
 
-from contad.engines.matrix import matrix_steps
+from contad.engines.matrix import kernel_shapes
 from contad.engines.matrix.matrix_products import ProductPullback  # noqa: F401  (its kernel is written there)
 from contad.engines.second_order.number_runs import compile_runs
 from contad.engines.stream.arithmetic_rules import list_operations
@@ -58,7 +58,7 @@ def get_ready(kernel: Kernel) -> None:
 
 def _names_on_tapes() -> list[str]:
     from contad.engines.tape import matrix_records  # noqa: F401  (which declares kernels)
-    from contad.engines.tape.block_kernels import NAMES
+    from contad.engines.tape.array_kernels import NAMES
 
     return sorted(NAMES)
 
@@ -82,13 +82,13 @@ def _find_lent_array(axes: int) -> None:
 
 
 def _find_tape(name: str) -> None:
-    from contad.engines.tape.block_kernels import find_kernel
+    from contad.engines.tape.array_kernels import find_kernel
 
     find_kernel(name)
 
 
 def _find_attempts() -> None:
-    from contad.engines.matrix.compiled_steps import find_attempts
+    from contad.engines.matrix.kernel_records import find_attempts
 
     find_attempts()
 
@@ -103,7 +103,7 @@ _MAKERS: dict[str, Callable[..., object]] = {
     "tangents": lambda code: compile_missing([(TANGENTS, code)]),
     "product": lambda purpose: compile_missing([(purpose, PRODUCT - ARRAY)]),
     "product_adjoint": _find_product_adjoint,
-    "step": matrix_steps.find_address,
+    "step": kernel_shapes.find_address,
     "generated": _find_generated,
     "lent_array": _find_lent_array,
     "tape": _find_tape,

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.matrix.compiled_steps import StepKernels
+from contad.engines.matrix.kernel_records import RecordKernels
 from contad.engines.matrix.matrix_products import Continuations, ProductPullback, fast_product
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.storage import Buffers
-from contad.kernels.step_fields import ADJOINT
+from contad.kernels.shape_fields import ADJOINT
 from contad.rules.array_rule import array_rule_of
 from contad.scipy.linalg import solve_triangular
 from tests.judges.operator_methods import methods_of_python
@@ -380,7 +380,7 @@ def test_a_large_constant_is_read_as_it_was_and_masked(kept, by_steps, monkeypat
 
 def test_large_products_are_steps_after_they_have_taken_as_long_as_their_kernel_takes_to_get(monkeypatch):
     monkeypatch.setattr(PATIENCE, "loading", 1e9)
-    steps = StepKernels("matmul")
+    steps = RecordKernels("matmul")
     product, _, _ = fast_product(array_rule_of("matmul"), None, steps)
     with contad.nested() as s:
         x = contad.var(LARGE)

@@ -10,8 +10,8 @@ import pytest
 import contad
 from contad.engines.matrix.matrix_products import ProductPullback
 from contad.engines.matrix.matrix_stack import MatrixStack
-from contad.engines.second_order.steps import Gather
-from contad.engines.stream import patience, plain_steps, plain_sweep, record_stream
+from contad.engines.second_order.second_order_records import Gather
+from contad.engines.stream import patience, plain_records, plain_sweep, record_stream
 from contad.engines.stream.patience import Patience
 from contad.engines.stream.record_head import DOT, GATHER, STRIDED, SUM, X_NUMBER, Y_NUMBER, decode
 from contad.engines.stream.sweep import OPERATIONS
@@ -243,7 +243,8 @@ def small_program(x, rows, weight):
 
 def test_a_gradient_that_is_called_again_makes_no_steps(plainly, monkeypatch):
     made = []
-    monkeypatch.setattr(plain_sweep, "find_step", lambda *record: made.append(record) or plain_steps.find_step(*record))
+    find = plain_records.find_step
+    monkeypatch.setattr(plain_sweep, "find_step", lambda *record: made.append(record) or find(*record))
     x, rows = DRAW.standard_normal(4), DRAW.standard_normal((3, 4))
     gradient = contad.grad(small_program)
     expected, of_others = gradient(x, rows, 0.7), gradient(2.0 * x, 0.5 * rows, 0.7)
@@ -291,7 +292,7 @@ def test_steps_are_told_apart_by_what_stands_beside_records(plainly, monkeypatch
         run = functools.cache(lambda: make(numbers.tolist()))
         return lambda top: run()()
 
-    monkeypatch.setattr(plain_steps, "_by_shape", forget_strides)
+    monkeypatch.setattr(plain_records, "_by_shape", forget_strides)
     assert not take_turns(plainly)
 
 
@@ -317,7 +318,8 @@ SOURCE, GATHERED = np.array([3, 5, 3]), slice(10, 13)
 
 
 def step_of_gather(adjoints):
-    step = plain_steps._make_step(plain_steps.Memory(adjoints, adjoints, adjoints, SOURCE), GATHER, 0, 3, 10, 0.0, 0.0)
+    memory = plain_records.Memory(adjoints, adjoints, adjoints, SOURCE)
+    step = plain_records._make_step(memory, GATHER, 0, 3, 10, 0.0, 0.0)
     step(12)
 
 
@@ -340,7 +342,7 @@ def test_a_gather_reads_its_cells_and_no_others(run, allowed):
 
 
 def test_steps_are_no_more_than_fit(plainly, monkeypatch):
-    monkeypatch.setattr(plain_steps, "MOST", 5)
+    monkeypatch.setattr(plain_records, "MOST", 5)
     monkeypatch.setattr(plain_sweep, "MOST", 5)
     x, rows = DRAW.standard_normal(4), DRAW.standard_normal((3, 4))
     gradient = contad.grad(small_program)

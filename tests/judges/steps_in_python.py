@@ -2,10 +2,10 @@
 
 import pytest
 
-from contad.engines.matrix.compiled_steps import StepKernels
+from contad.engines.matrix.kernel_records import RecordKernels
 
 
 def leave_steps_to_python(patch: pytest.MonkeyPatch) -> None:
     """Let no step take a kernel, whatever has been compiled, as long as the patch lasts."""
-    patch.setattr(StepKernels, "attempt", property(lambda kernels: None), raising=False)  # before those of instances
-    patch.setattr(StepKernels, "are_there", lambda kernels: False)
+    patch.setattr(RecordKernels, "attempt", property(lambda kernels: None), raising=False)  # before those of instances
+    patch.setattr(RecordKernels, "are_there", lambda kernels: False)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import chain_plan, program
+from contad.programs import program, trace_layout
 from contad.programs.cell_places import CellPlaces, Ranges, can_move
-from contad.programs.chains import BLOCK
-from contad.programs.codes import CHAIN, PRODUCT
+from contad.programs.codes import FUSED, PRODUCT
+from contad.programs.fused_loops import BLOCK
 from tests.programs.comparison import compare
 
 RNG = np.random.default_rng(61)
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(61)
 def memory_of_others(monkeypatch):
     """Runs get memory that is not zero anywhere: what they read they have written or cleared."""
     monkeypatch.setattr(program, "take", lambda n: np.full(n, np.nan))
-    monkeypatch.setattr(chain_plan, "FEWEST", 100)
+    monkeypatch.setattr(trace_layout, "FEWEST", 100)
 
 
 def plan_of(f, *inputs):
@@ -27,7 +27,7 @@ def plan_of(f, *inputs):
     made._compile()
     assert compare(made, f, inputs)["agreed"] == 4
     (plan,) = made._plans
-    assert CHAIN in plan.code[:, 0] and plan.cells < made.traces[0].cells
+    assert FUSED in plan.code[:, 0] and plan.cells < made.traces[0].cells
     return plan
 
 
@@ -100,7 +100,7 @@ def matrices(x, y):
 def compared(x, y):
     z = np.sin(x) * y + 1.0
     w = np.where(np.arange(len(x)) % 3 > 0, z + 2.0, x)
-    few = np.all(z[:9] > w[3:12] - 1e6) and np.all(z[:9] * x[:9] > -1e6)  # which no chain takes
+    few = np.all(z[:9] > w[3:12] - 1e6) and np.all(z[:9] * x[:9] > -1e6)  # which no fused loop takes
     return np.sum(w * z) if few and np.all(w > -1e9) and np.all(z * 2.0 < 1e9 + w) else z[0]
 
 
@@ -113,7 +113,7 @@ def test_records_find_their_cells(f, n):
 
 
 def test_unknown_records_stay_where_they_are():
-    assert can_move([CHAIN + 1, PRODUCT]) and not can_move([PRODUCT, 1 << 20])
+    assert can_move([FUSED + 1, PRODUCT]) and not can_move([PRODUCT, 1 << 20])
 
 
 @pytest.mark.parametrize("is_summed", [False, True])
@@ -132,7 +132,7 @@ def test_what_the_next_loop_begins_with_is_left_to_it(is_summed):
 
     plan = plan_of(f, RNG.normal(size=n), 0.1)
     # the sum stays where it is, and so does what it reads; then what is multiplied by k is kept in place of the state
-    stored = sum(m.is_stored for chain in plan.chains for m in chain.members)
+    stored = sum(m.is_stored for fused in plan.fused_loops for m in fused.members)
     assert stored == steps + is_summed * 2 * (steps - 1)
 
 

@@ -1,4 +1,4 @@
-"""Slices of arrays that were written to: chains read them where they lie, and no record copies them."""
+"""Slices of arrays that were written to: fused loops read them where they lie, and no record copies them."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,11 @@ import contad
 from contad.engines.stream.record_head import LINEAR
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
-from contad.programs import chain_plan, chains, copied_cells
-from contad.programs.chain_members import Member
-from contad.programs.chains import BLOCK, Chain
-from contad.programs.codes import ARRAY, CHAIN, GATHER
+from contad.programs import copied_cells, fused_loops, trace_layout
+from contad.programs.codes import ARRAY, FUSED, GATHER
 from contad.programs.copied_cells import CellRun, CopiedCells
+from contad.programs.fused_loops import BLOCK, FusedLoop
+from contad.programs.fused_members import Member
 from tests.programs.comparison import compare
 
 RNG = np.random.default_rng(60)
@@ -91,7 +91,7 @@ def test_rows_and_matrices_of_copies():
     copies.add(0, 100, [CellRun(50, -2, 20)])
     copies.add(1, 1000, [CellRun(400, 1, 900)])
     shape = 2000, 30, 20, 20, 1, 1001, 30, 1, 119, 0, -1  # a matrix of 30 columns without the last ten, and a row
-    made = Chain(0, Member(2, ARRAY + operation_code(multiply, "vv"), 2000, 600, shape), copies)
+    made = FusedLoop(0, Member(2, ARRAY + operation_code(multiply, "vv"), 2000, 600, shape), copies)
     (matrix,), (row,) = [operand.parts for operand in made.operands.values()]
     assert (matrix.place, matrix.apart, matrix.step) == (401, 30, 1) and (row.place, row.step) == (12, 2)
 
@@ -108,7 +108,7 @@ def heat(u, k, steps=4):
 def test_steps_in_place_copy_nothing(n):
     plan = plan_of(heat, RNG.normal(size=n), 0.2)
     assert count_copies(plan) == 0
-    assert (plan.code[:, 0] == CHAIN).sum() == 5 == len(plan.chains)  # a chain for each step, and the sum
+    assert (plan.code[:, 0] == FUSED).sum() == 5 == len(plan.fused_loops)  # a fused loop for each step, and the sum
 
 
 def write_everywhere(x, y):
@@ -156,16 +156,16 @@ def read_by_others(x, y):
 @pytest.mark.parametrize("f", [write_everywhere, write_rows, read_again, read_by_others])
 @pytest.mark.parametrize("block", [BLOCK, 200, 24])
 def test_aliasing_offsets_and_steps(f, block, monkeypatch):
-    monkeypatch.setattr(chains, "BLOCK", block)
-    monkeypatch.setattr(chain_plan, "FEWEST", 100)
+    monkeypatch.setattr(fused_loops, "BLOCK", block)
+    monkeypatch.setattr(trace_layout, "FEWEST", 100)
     for n in (1219, 1300):
         plan_of(f, 1.0 + 0.1 * RNG.normal(size=n), 1.0 + 0.1 * RNG.normal(size=n))
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_slices(seed, monkeypatch):
-    monkeypatch.setattr(chain_plan, "FEWEST", 64)
-    monkeypatch.setattr(chains, "BLOCK", [64, 300, BLOCK][seed % 3])
+    monkeypatch.setattr(trace_layout, "FEWEST", 64)
+    monkeypatch.setattr(fused_loops, "BLOCK", [64, 300, BLOCK][seed % 3])
     rng = np.random.default_rng(seed)
     n = int(rng.integers(150, 400))
     length = 100

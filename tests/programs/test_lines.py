@@ -5,8 +5,8 @@ import pytest
 from numba import njit
 
 import contad
-from contad.engines.matrix.matrix_steps import LINES, RUNNING
-from contad.programs.python_steps import ArrayCall
+from contad.engines.matrix.kernel_shapes import LINES, RUNNING
+from contad.programs.python_calls import ArrayCall
 from contad.rules.array_rule import array_rule_of
 from tests.judges.special_numbers import INF, NAN, SPECIAL
 from tests.judges.steps_in_python import leave_steps_to_python

@@ -161,10 +161,10 @@ def test_where_python_raises_compiled_code_runs(endless, monkeypatch):
     assert program(3.0) == 3.0 * math.exp(3.0) and program._interpreter is not None
 
 
-# ---- what programs with chains wait for -----------------------------------------------------------------------------
+# ---- what programs with fused loops wait for -------------------------------------------------------------------------
 def test_kernels_of_chains_are_counted_and_no_others_for_their_records(monkeypatch):
     program = contad.record(lambda x: np.sum(np.exp(x) * x), np.linspace(0.1, 1.0, 20_000))
-    (members,) = ([m for m in chain.members if not m.is_guard] for chain in program._plan(0).chains)
+    (members,) = ([m for m in fused.members if not m.is_guard] for fused in program._plan(0).fused_loops)
     kernels = set(program._plan(0).kernels(VALUES, ADJOINTS))
     chained = {(m.purpose, m.code - ARRAY) for m in members if m.purpose}
     assert chained and kernels == chained | {(VALUES, m.code - ARRAY) for m in members}
@@ -182,7 +182,7 @@ def test_records_of_chains_have_kernels_where_python_runs_them(monkeypatch):
     x = np.linspace(0.1, 1.0, 20_000)
     program = contad.record(lambda x, a: np.sum(np.exp(x)) + np.sum(np.linalg.inv(a)), x, np.eye(3))
     program._compile()
-    assert program._plan(0).chains
+    assert program._plan(0).fused_loops
     asked = []
     monkeypatch.setattr(Trace, "compile", lambda self, *purposes: asked.append(purposes))
     program.value_and_grad(x, 2.0 * np.eye(3))

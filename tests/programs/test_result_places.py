@@ -1,11 +1,11 @@
-"""Results that chains alone read: ends are copied beside them, and their memory serves again."""
+"""Results that fused loops alone read: ends are copied beside them, and their memory serves again."""
 
 import numpy as np
 import pytest
 
 import contad
-from contad.programs import chain_plan, chains, result_places
-from contad.programs.chain_members import SHAPE, align
+from contad.programs import fused_loops, result_places, trace_layout
+from contad.programs.fused_members import SHAPE, align
 from contad.programs.result_places import MovedResult, ResultPlaces
 from tests.programs.comparison import compare
 from tests.programs.simulations import heat, simulation
@@ -27,7 +27,7 @@ def plan_of(f, *inputs):
 
 def count_copied(plan):
     """Operands that are copied to scratch memory."""
-    operands = [o for chain in plan.chains for o in chain.operands.values()]
+    operands = [o for fused in plan.fused_loops for o in fused.operands.values()]
     return sum(o.layout.is_moving and not o.is_read_in_place for o in operands)
 
 
@@ -51,20 +51,20 @@ def test_ends_lie_beside_results(step):
     plan = plan_of(simulation(step, STEPS), RNG.normal(size=N), 0.1)
     # the sum at the end reads the state, and of the first step's operands all are the inputs
     assert count_copied(plan) == 0
-    ends = sum(part.part.high - part.part.low for chain in plan.chains[1:-1] for part in chain.fills)
+    ends = sum(part.part.high - part.part.low for fused in plan.fused_loops[1:-1] for part in fused.fills)
     assert ends == (STEPS - 1) * (6 if step is wide else 2)  # of slices of both sides; two share ends
 
 
 def repeated(plan):
     """Members that are computed anew for derivatives."""
-    return [sum(m.is_needed for m in chain.members) for chain in plan.chains if not chain.is_kept]
+    return [sum(m.is_needed for m in fused.members) for fused in plan.fused_loops if not fused.is_kept]
 
 
 def test_what_derivatives_read_is_kept_in_place_of_what_it_is_computed_from():
-    n = 3000  # no chain is one block
+    n = 3000  # no fused loop is one block
     plan = plan_of(simulation(heat, STEPS), RNG.normal(size=n), 0.1)
     # the bend of the state of each step but the first, whose state is the input; the last state, which is squared
-    kept = [[m.rule.name for m in chain.members if m.is_stored] for chain in plan.chains]
+    kept = [[m.rule.name for m in fused.members if m.is_stored] for fused in plan.fused_loops]
     assert kept == [["add"], *[["add", "add"]] * (STEPS - 1), []]
     assert plan.cells == 1 + (n + 1) + (STEPS - 1) * (n - 2) + 1
     # the bend of the first step is computed anew: there nobody has made the state
@@ -105,8 +105,8 @@ def test_lines_of_the_cache():
 
 @pytest.mark.parametrize("seed", range(60))
 def test_random_simulations(seed, monkeypatch):
-    monkeypatch.setattr(chain_plan, "FEWEST", 64)
-    monkeypatch.setattr(chains, "BLOCK", [64, 300, 3072][seed % 3])
+    monkeypatch.setattr(trace_layout, "FEWEST", 64)
+    monkeypatch.setattr(fused_loops, "BLOCK", [64, 300, 3072][seed % 3])
     made = generate(seed, [130, 257, 400][seed % 4 % 3])
     plan_of(made.function, *made.inputs)
 
@@ -141,7 +141,7 @@ def test_memory_that_is_given_away_too_early_is_seen(monkeypatch):
     def too_early(places):
         choose(places)
         for result in places.found:
-            result.last = max(result.chain, result.last - 1)
+            result.last = max(result.fused, result.last - 1)
 
     monkeypatch.setattr(ResultPlaces, "choose", too_early)
     with pytest.raises(AssertionError):

@@ -18,7 +18,7 @@ from contad.engines.source.ir.dependency_notes import NotedGraph
 from contad.engines.source.reading import frontend
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.branch_nodes import BranchNodes
-from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
+from contad.engines.source.tangents.dependency_writer import DependencyWriter, add_nodes
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
@@ -28,7 +28,7 @@ from tests.random_programs import generated_programs as first, judging
 SIZES = [np.size(x) for x in first.arguments(0)[: len(first.ARGNUMS)]]
 
 
-def program_of(function, aux=False, calls=False, parts=0, write=ProgramNodes):
+def program_of(function, aux=False, calls=False, parts=0, write=DependencyWriter):
     """The generated program that notes what depends on what, as Python."""
     with pytest.MonkeyPatch.context() as patch:
         if calls:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import chain_plan, chains, program
+from contad.programs import fused_loops, program, trace_layout
 from tests.programs.comparison import compare
 from tests.random_programs.generated_programs import run
 from tests.random_programs.outcomes import collect, is_failure, tell
@@ -180,9 +180,9 @@ def judge(lines, seed):
     f, args = function_of(lines, seed), arguments(seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(program, "take", lambda n: np.full(n, np.nan))
-        patch.setattr(chains, "BLOCK", BLOCKS[seed % len(BLOCKS)])
-        patch.setattr(chains, "FEWEST", FEWEST[(seed + seed // 6) % len(FEWEST)])
-        patch.setattr(chain_plan, "FEWEST", FEWEST[(seed + seed // 6) % len(FEWEST)])
+        patch.setattr(fused_loops, "BLOCK", BLOCKS[seed % len(BLOCKS)])
+        patch.setattr(fused_loops, "FEWEST", FEWEST[(seed + seed // 6) % len(FEWEST)])
+        patch.setattr(trace_layout, "FEWEST", FEWEST[(seed + seed // 6) % len(FEWEST)])
         value = f(*args)
         if not np.isfinite(value) or abs(value) > 1e6:
             return "rejected: large", {}
@@ -190,7 +190,7 @@ def judge(lines, seed):
         made.compile_tangents()
         made._compile()
         (plan,) = made._plans
-        has = {"chains": len(plan.chains), "pairs": int(plan.has_pairs), "compiled": int(not made.traces[0].calls)}
+        has = {"chains": len(plan.fused_loops), "pairs": int(plan.has_pairs), "compiled": int(not made.traces[0].calls)}
         try:
             found = compare(made, f, args, seed)
         except AssertionError as error:

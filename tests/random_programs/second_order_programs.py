@@ -20,7 +20,7 @@ from contad.engines.source.planning import store_plan
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading import frontend
 from contad.engines.source.reading.frontend import read
-from contad.engines.source.tangents.program_tangents import add_tangents
+from contad.engines.source.tangents.tangent_writer import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin

@@ -484,7 +484,7 @@ SPARSE_ADVICE = r"S @ x takes array variables .*contad\.scipy\.sparse has matric
         (lambda x: sp.csr_matrix(CSR) * x, UnsupportedError, r"multiply: an operation of a sparse matrix .*S @ x"),
         (lambda x: CSR + x, UnsupportedError, r"add: an operation of a sparse matrix and a variable"),
         (lambda x: CSR @ np.array([*x], dtype=object), UnsupportedError, SPARSE_ADVICE),
-        (lambda x: scipy.sparse.linalg.spsolve(CSC, x), LostDerivativeError, r"use contad\.scipy\.sparse\.linalg\.spsolve"),
+        (lambda x: scipy.sparse.linalg.spsolve(CSC, x), LostDerivativeError, r"scipy\.sparse\.linalg\.spsolve; else"),
         (lambda x: CSR @ x[:3], ValueError, r"a sparse matrix @ x: x must be a vector or a matrix of 4 rows"),
         (lambda x: x[:3] @ CSR, ValueError, r"x @ a sparse matrix: .* of 4 columns, got shape \(3,\)"),
         (lambda x: (1j * CSR) @ x, UnsupportedError, "must hold real numbers, got dtype complex128"),

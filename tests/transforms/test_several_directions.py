@@ -11,7 +11,7 @@ import pytest
 import contad
 from contad.engines.source.build import kind_of
 from contad.engines.source.reading.frontend import read
-from contad.engines.source.tangents.program_tangents import add_tangents
+from contad.engines.source.tangents.tangent_writer import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.front import choice
 from contad.kernels import lanes, recalled_values

@@ -14,7 +14,7 @@ import numpy as np
 
 from contad.engines.matrix.array_records import fast_elementwise, operate_on_view, sum_along
 from contad.engines.matrix.array_var import ArraySlab, ArrayVar, is_direct
-from contad.engines.matrix.compiled_steps import StepKernels
+from contad.engines.matrix.kernel_records import RecordKernels
 from contad.engines.matrix.matrix_products import compile_product, factor_of, fast_product
 from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER
 from contad.engines.stream.storage import CELLS_WITH_VIEWS, ROWS, Buffers
@@ -294,7 +294,7 @@ def install_products() -> None:
     """Let sums and products of whole arrays use these: the rules, and the NumPy functions that stand for them."""
     total, average, product = array_rule_of("sum"), array_rule_of("mean"), array_rule_of("matmul")
     total.methods[ArrayVar] = fast_sum(total, total.generally)
-    steps = StepKernels(product.name)
+    steps = RecordKernels(product.name)
     product.methods[ArrayVar], product.reflected[ArrayVar], operate = fast_product(product, product.generally, steps)
     ArrayVar.__matmul__ = operate  # type: ignore[operator]
     average.methods[ArrayVar] = fast_reduction(average, average.generally)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.engines.matrix.array_var import ArraySlab, ArrayVar, affine, is_own
+from contad.engines.matrix.kernel_shapes import ACCUMULATIONS, LINES, RUNNING, are_consecutive
 from contad.engines.matrix.matrix_products import factor_of
-from contad.engines.matrix.matrix_steps import ACCUMULATIONS, LINES, RUNNING, are_consecutive
 from contad.engines.stream.kernels import two_axes
 from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Part, Pullback
 from contad.engines.stream.record_head import LINEAR, PULLBACK, STRIDED, head_of

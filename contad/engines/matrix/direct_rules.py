@@ -11,9 +11,9 @@ import numpy as np
 
 from contad.engines.matrix.array_records import LOOPS, Operand, push_continuation
 from contad.engines.matrix.array_var import ArrayVar
-from contad.engines.matrix.compiled_steps import COMPILED, WORDS, StepKernels, checked_step, of_one_matrix
+from contad.engines.matrix.kernel_records import COMPILED, WORDS, RecordKernels, checked_step, of_one_matrix
+from contad.engines.matrix.kernel_shapes import LINES, NAMES
 from contad.engines.matrix.matrix_products import factor_of
-from contad.engines.matrix.matrix_steps import LINES, NAMES
 from contad.engines.stream.pullbacks import Part, Pullback
 from contad.engines.stream.record_head import PULLBACK
 from contad.rules.array_rule import ArrayRule, array_rule_of
@@ -25,7 +25,7 @@ from contad.variables.open_types import Function, Option, Rule, Value
 _TURNED = (1, 0)  # the axes of a transposed matrix
 
 
-def fast_rule(rule: ArrayRule, kernels: StepKernels | None) -> Callable[..., Value]:
+def fast_rule(rule: ArrayRule, kernels: RecordKernels | None) -> Callable[..., Value]:
     """The rule on arrays of one recording and plain ones, all of its arguments given by position."""
     general = rule.generally
     function, forward = rule.function, rule.forward_body
@@ -141,7 +141,7 @@ def install_rule(rule: Rule) -> None:
         return
     if not rule.__module__.startswith("contad.ops."):
         return
-    kernels = StepKernels(rule.name) if rule.name in COMPILED else None
+    kernels = RecordKernels(rule.name) if rule.name in COMPILED else None
     method = fast_rule(rule, kernels)
     count = len(rule.argument_names)
     of_one = kernels if count == 1 else None

@@ -27,7 +27,7 @@ JoinedBlock = tuple[int, int, int, int, int, int]
 _pack = struct.Struct("11q").pack_into
 
 
-class Blocks(list[JoinedBlock]):
+class JoinedParts(list[JoinedBlock]):
     """What an array in C order is made of; the rest of it is constant."""
 
     __slots__ = ()
@@ -76,7 +76,7 @@ class Blocks(list[JoinedBlock]):
 
 
 def _make(s: ArraySlab, value: np.ndarray, blocks: list[JoinedBlock]) -> ArrayVar:
-    return blocks_of(s, value, Blocks([b for b in blocks if b[4] and b[5]]))
+    return blocks_of(s, value, JoinedParts([b for b in blocks if b[4] and b[5]]))
 
 
 def _is_ready(x: Any, s: ArraySlab) -> bool:
@@ -135,7 +135,7 @@ def _append(arrays: Sequence[Value], are_rows: bool) -> ArrayVar | None:
     """Arrays one after the other along their first axis, or as the rows of one; those made of blocks give theirs."""
     s: Any = None
     values: list[np.ndarray] = []
-    blocks = Blocks()
+    blocks = JoinedParts()
     at = 0
     shape = None
     for x in arrays:

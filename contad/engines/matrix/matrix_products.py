@@ -20,7 +20,7 @@ from contad.engines.stream.pullbacks import Part, accumulate, block_of
 from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
 from contad.engines.stream.storage import CELLS_WITH_VIEWS, WORTH_SHARING, Buffers
 from contad.engines.stream.sweep import operation_code
-from contad.kernels.step_fields import A_TURNED, ADJOINT, AT_ADDRESS, B_TURNED, FIRST, RESULT, A, B, K, M, N
+from contad.kernels.shape_fields import A_TURNED, ADJOINT, AT_ADDRESS, B_TURNED, FIRST, RESULT, A, B, K, M, N
 from contad.ops import multiply
 from contad.ops._scipy import blas
 from contad.ops.cotangents import all_finite
@@ -250,7 +250,7 @@ General = Callable[..., Value]
 
 
 class ProductKernels(Protocol):
-    """The kernels of products, once they are there: see `contad.engines.matrix.compiled_steps.StepKernels`."""
+    """The kernels of products, once they are there: see `contad.engines.matrix.kernel_records.RecordKernels`."""
 
     adjoint: int
     attempt: Callable[..., float] | None

@@ -31,7 +31,7 @@ FEW = 80  # elements up to which a loop of floats takes less time than NumPy for
 SHORT = 16  # elements of which each is a record of its own
 
 
-class SumPlan:
+class SumRecipe:
     """How sums of one formula are evaluated, of arguments of which some are arrays, and some have partials."""
 
     def __init__(self, rule: ScalarRule, conditions: tuple[str, ...], code: int) -> None:
@@ -81,9 +81,9 @@ class SumPlan:
 
 
 @functools.cache
-def plan_of(rule: ScalarRule, conditions: tuple[str, ...], code: int) -> SumPlan:
+def plan_of(rule: ScalarRule, conditions: tuple[str, ...], code: int) -> SumRecipe:
     """The plan for arguments by their code: the bits 2 k and 2 k + 1 say whether k is an array, and has a partial."""
-    return SumPlan(rule, conditions, code)
+    return SumRecipe(rule, conditions, code)
 
 
 def sum_formula(stack: ArraySlab, rule: ScalarRule, args: Sequence[Value], conditions: tuple[str, ...]) -> Value:
@@ -169,7 +169,7 @@ def _push(stack: ArraySlab, cells: Sequence[int], found: tuple[float, Sequence[A
     return z
 
 
-def _call(stack: ArraySlab, plan: SumPlan, values: Sequence[Value], cells: Sequence[int]) -> Value:
+def _call(stack: ArraySlab, plan: SumRecipe, values: Sequence[Value], cells: Sequence[int]) -> Value:
     """The sum and its partials by the compiled function, which writes those by arrays where they are kept."""
     from contad.compiled_rules.formula_sums import sum_function
 

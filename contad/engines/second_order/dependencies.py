@@ -23,7 +23,7 @@ Bends = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Depending(Protocol):
-    """A record that tells what its result depends on: see `SweepStep`."""
+    """A record that tells what its result depends on: see `SecondOrderRecord`."""
 
     def depend(self, d: "Dependencies") -> None:
         """Tell on which cells the result depends."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from contad.compile.compiling import is_cached, load_cached, write_options
 from contad.engines.second_order.dependencies import Dependencies
-from contad.engines.second_order.steps import Pass, SweepStep, partials_of, require_smooth
+from contad.engines.second_order.second_order_records import Pass, SecondOrderRecord, partials_of, require_smooth
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.pullbacks import ElementwisePullback
 from contad.engines.stream.sweep import OPERATIONS
@@ -158,7 +158,7 @@ def _has_second_partials(rule: ScalarRule, active: str) -> bool:
     return True
 
 
-class Numbers(SweepStep):
+class Numbers(SecondOrderRecord):
     """A run of scalar rules on numbers: rows of cells, of first partials and of second ones, 0 where there is none.
 
     An operand that is a constant, or has a zero partial, stands as cell 0, whose tangent is 0.

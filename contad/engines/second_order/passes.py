@@ -16,14 +16,14 @@ import numpy as np
 from contad.engines.forward import forward_level
 from contad.engines.second_order.dependencies import Dependencies
 from contad.engines.second_order.number_runs import Numbers, belongs_to_run
-from contad.engines.second_order.steps import (
+from contad.engines.second_order.second_order_records import (
     Gather,
     Linear,
-    OperationStep,
+    OperationRecord,
     Pass,
-    SweepStep,
+    SecondOrderRecord,
     Unsuited,
-    VariableStep,
+    VariableRecord,
     step_of,
 )
 from contad.engines.stream.operand_cells import Cells
@@ -66,7 +66,7 @@ class SecondOrder:
             self.steps = self._steps()
 
     @functools.cached_property
-    def upward(self) -> list[SweepStep]:
+    def upward(self) -> list[SecondOrderRecord]:
         """The steps whose tangents the way down needs."""
         with np.errstate(all="ignore"):
             return self._find_needed([cells for step in self.steps for cells in step.bending])
@@ -93,7 +93,7 @@ class SecondOrder:
         THREAD.pools["second order"] = room
         return _finite(rows)
 
-    def tangents(self, directions: np.ndarray, outputs: np.ndarray, upward: Sequence[SweepStep]) -> np.ndarray:
+    def tangents(self, directions: np.ndarray, outputs: np.ndarray, upward: Sequence[SecondOrderRecord]) -> np.ndarray:
         """The tangents of cells along the rows of `directions`, as rows; `upward` are the steps that they need."""
         self.stack.require_held()
         p = self.first
@@ -124,11 +124,11 @@ class SecondOrder:
         """What depends on what."""
         return Dependencies(self.steps, self.inputs, self.top)
 
-    def upward_to(self, outputs: np.ndarray) -> list[SweepStep]:
+    def upward_to(self, outputs: np.ndarray) -> list[SecondOrderRecord]:
         """The steps that the tangents of these cells need."""
         return self._find_needed([outputs])
 
-    def _find_needed(self, cells_read: Sequence[slice | np.ndarray]) -> list[SweepStep]:
+    def _find_needed(self, cells_read: Sequence[slice | np.ndarray]) -> list[SecondOrderRecord]:
         """The steps whose tangents somebody reads: often those of the last operations nobody does."""
         read = np.zeros(self.top, np.bool_)
         for cells in cells_read:
@@ -142,7 +142,7 @@ class SecondOrder:
         return needed[::-1]
 
     # ---- records -----------------------------------------------------------------------------------------------------
-    def _steps(self) -> list[SweepStep]:
+    def _steps(self) -> list[SecondOrderRecord]:
         stack = self.stack
         if stack.is_mixed:
             raise Unsuited
@@ -155,7 +155,7 @@ class SecondOrder:
         for row in np.flatnonzero(heads == head_of(PULLBACK, 1)).tolist():
             numbers[row] = belongs_to_run(stack.callbacks[int(records[row, 1])])
         changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
-        steps: list[SweepStep] = []
+        steps: list[SecondOrderRecord] = []
         for begin, end in itertools.pairwise([0, *changes.tolist(), len(numbers)]):
             if begin < end and numbers[begin]:
                 steps.append(Numbers(records[begin:end], int(starts[begin]), b.values, stack.callbacks))
@@ -165,7 +165,7 @@ class SecondOrder:
                     steps.append(self._of_array(record, int(k), int(n)))
         return steps
 
-    def _of_array(self, record: Sequence[float], k: int, n: int) -> SweepStep:
+    def _of_array(self, record: Sequence[float], k: int, n: int) -> SecondOrderRecord:
         """The step of one record of an array, whose n cells begin with k."""
         head, x, y = record
         code, form, _ = decode(head)
@@ -175,7 +175,7 @@ class SecondOrder:
         if code == GATHER:
             return Gather(buffers.shapes[int(x) : int(x) + n].copy(), slice(k, k + n))
         if code == INPUT:
-            return VariableStep(slice(k, k + n))
+            return VariableRecord(slice(k, k + n))
         if code == CALLBACK:  # somebody's own
             raise Unsuited
         z0, outer, inner, *rest = strides_of(buffers.shapes, form, k, n, x, y)
@@ -189,7 +189,7 @@ class SecondOrder:
             numbers[a] if a in numbers else places[a].of(buffers.values if kind == "v" else buffers.constants)[0]
             for a, kind in enumerate(active)
         ]
-        return OperationStep(rule, active, places, (z.of(buffers.values)[0], *values), z)
+        return OperationRecord(rule, active, places, (z.of(buffers.values)[0], *values), z)
 
 
 def _finite(rows: np.ndarray) -> np.ndarray:

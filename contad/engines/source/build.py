@@ -24,15 +24,15 @@ from contad.engines.source.ir.single_assignment import (
     Handed,
     Kind,
     Operation,
-    SourceProgram,
+    SourceFunction,
     Value,
 )
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.planning.segments import mark_loops
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.branch_nodes import BranchNodes
-from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
-from contad.engines.source.tangents.program_tangents import add_tangents, add_tangents_of_floats
+from contad.engines.source.tangents.dependency_writer import DependencyWriter, add_nodes
+from contad.engines.source.tangents.tangent_writer import add_tangents, add_tangents_of_floats
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of
@@ -137,14 +137,14 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
     )  # fmt: skip
 
 
-def _with_marks(transform: Any, program: SourceProgram) -> None:
+def _with_marks(transform: Any, program: SourceFunction) -> None:
     """Mark loops as checkpointed before anything else is made of the program."""
     mark_loops(program)
     if transform is not None:
         transform(program)
 
 
-def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
+def _with_tangents(program: SourceFunction, request: Any, what: str) -> None:
     """Add the tangents that forward mode, and products with higher derivatives, are made of; once for each order."""
     _require_differentiable(program, request, what)
     value = tangent = program.returned
@@ -158,13 +158,13 @@ def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
     program.returned = tangent, value
 
 
-def _with_nodes(program: SourceProgram, request: Any, what: str) -> None:
+def _with_nodes(program: SourceFunction, request: Any, what: str) -> None:
     """Add the nodes that tell what depends on what."""
     _require_differentiable(program, request, what)
-    add_nodes(program, request.argnums, ProgramNodes if request.mode == "dependencies" else BranchNodes)
+    add_nodes(program, request.argnums, DependencyWriter if request.mode == "dependencies" else BranchNodes)
 
 
-def _require_differentiable(program: SourceProgram, request: Any, what: str) -> None:
+def _require_differentiable(program: SourceFunction, request: Any, what: str) -> None:
     """UnsupportedError unless what is returned, and the arguments, can be differentiated in this mode."""
     returned = program.returned
     if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
@@ -243,7 +243,7 @@ def derive_part(part: Any, given: tuple[Any, ...], wanted: Callable[[list[Any]],
     what = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__}"
     kinds = tuple(kind_of(t, what) for t in given)
 
-    def transform(program: SourceProgram) -> None:
+    def transform(program: SourceFunction) -> None:
         add_tangents_of_floats(program, wanted(program.parameters))
 
     program = read(function, kinds, flags_of(part), part, None, transform, is_part=True, at_ties=True)
@@ -276,7 +276,7 @@ def derive_repeated(f: Any, given: tuple[Any, ...], along: tuple[tuple[int, ...]
     mode: Mode = "hvp" if along else "value_and_grad"
     request = Request(function, f, given, argnums, False, mode, along)
 
-    def transform(program: SourceProgram) -> None:
+    def transform(program: SourceFunction) -> None:
         if along:
             _with_tangents(program, request, what)
         else:

@@ -98,7 +98,7 @@ def kernel(shape_at, values_at, constants_at, {target}_at):
 {rows}{cases}
 '''
 
-# Adjoints lie where values do; in chains of programs, which use the memory of adjoints again, at places of their own.
+# Adjoints lie where values do; in fused loops, which use the memory of adjoints again, at places of their own.
 _ROWS = "d_z_row, d_x_row, d_y_row = z_row, x_row, y_row"
 _ROWS_APART = """\
 d_z_row = shape[11] + o * z_outer
@@ -127,8 +127,8 @@ def kernel_source(code: int) -> str:
     return kernel_module("The adjoint", rule, active, by_strides(rule, active, _loops), "adjoints")
 
 
-def chain_kernel_source(code: int, how: tuple[int, int]) -> str:
-    """The same for a chain of a program; `how` says for x and y whether it adds or writes.
+def fused_kernel_source(code: int, how: tuple[int, int]) -> str:
+    """The same for a fused loop; `how` says for x and y whether it adds or writes.
 
     Only where their inner strides are 1 are adjoints written: then each belongs to one element of the result.
     """
@@ -136,7 +136,7 @@ def chain_kernel_source(code: int, how: tuple[int, int]) -> str:
     loops = functools.partial(_loops, how=how)
     written = [k for k in range(len(active)) if how[k] == WRITING]
     lines = by_strides(rule, active, loops, lambda strides: all(strides[1 + k] == "1" for k in written))
-    return kernel_module("The adjoint in chains", rule, active, lines, "adjoints", rows=_ROWS_APART)
+    return kernel_module("The adjoint in fused loops", rule, active, lines, "adjoints", rows=_ROWS_APART)
 
 
 def by_strides(
@@ -294,9 +294,9 @@ def own_kernel(code: int) -> tuple[str, Callable[[], str], Sequence[str]]:
     return f"kernel_{name_of_code(code)}", lambda: kernel_source(code), _depends(code)
 
 
-def chain_kernel(code: int, how: tuple[int, int]) -> tuple[str, Callable[[], str], Sequence[str]]:
-    """The same of the one that chains call."""
-    return f"chain_{name_of_code(code)}_{how[0]}{how[1]}", lambda: chain_kernel_source(code, how), _depends(code)
+def fused_kernel(code: int, how: tuple[int, int]) -> tuple[str, Callable[[], str], Sequence[str]]:
+    """The same of the one that fused loops call."""
+    return f"fused_{name_of_code(code)}_{how[0]}{how[1]}", lambda: fused_kernel_source(code, how), _depends(code)
 
 
 def has_compiled_kernel(code: int) -> bool:

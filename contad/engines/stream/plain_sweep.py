@@ -16,7 +16,7 @@ import numpy as np
 
 from contad.compiled_rules.rule_source import names_read, partial_source
 from contad.engines.stream.plain_formulas import Powers, make_function
-from contad.engines.stream.plain_steps import MOST, find_step
+from contad.engines.stream.plain_records import MOST, find_step
 from contad.engines.stream.record_head import CALLBACK, CELLS, INPUT, JOIN, LINEAR, own_cells
 from contad.engines.stream.rule_functions import partial_of, routes
 from contad.engines.stream.storage import Buffers

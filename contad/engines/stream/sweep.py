@@ -25,7 +25,7 @@ from contad.engines.stream.rule_functions import (
     write_partials,
 )
 from contad.engines.stream.storage import KERNELS, RECORDS, STOPPED_AT, Buffers
-from contad.kernels.step_fields import ADJOINT
+from contad.kernels.shape_fields import ADJOINT
 from contad.progress_bars import ProgressBar
 from contad.python_objects.builtin_functions import make_function
 from contad.rules.scalar_rule import ScalarRule, rules

@@ -44,7 +44,7 @@ from contad.compile.machine_code import njit
 
 from contad.engines.tape import conversions, operations
 from contad.engines.tape.arrays import constants_of, copy_in_order, lift, lift_dual, readonly, tangents, values
-from contad.engines.tape.block_records import take_adjoint, take_adjoints
+from contad.engines.tape.tape_array_records import take_adjoint, take_adjoints
 from contad.engines.tape.guard import guard, seed, seed_number
 from contad.engines.tape.tape_sweep import sweep
 from contad.engines.tape.variables import DUAL, VARIABLE, dual, variable
@@ -69,10 +69,10 @@ def build(request: Request) -> Any:
         raise UnsupportedError(f"{request.function.__name__}: the tape gives gradients in arrays of its own (out=True)")
     if request.mode == "hvp":
         raise UnsupportedError(f"{request.function.__name__}: the tape has first derivatives only")
-    return TapePlan(request).run()
+    return TapeRecipe(request).run()
 
 
-class TapePlan:
+class TapeRecipe:
     """One derivative: the rebuilt function, and how its arguments are lifted and its results lowered."""
 
     def __init__(self, request: Request) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
 from contad.compile.words import array_at, hold
-from contad.engines.tape import block_records
-from contad.engines.tape.block_kernels import address_of_kernel
+from contad.engines.tape import tape_array_records
+from contad.engines.tape.array_kernels import address_of_kernel
 from contad.engines.tape.variables import DUAL, VARIABLE
 from contad.kernels.matrix_loops import clear
 from contad.kernels.rows.matrix_rows import MATRIX_ROWS, SIZES, MatrixRow, RowPart, find_part, write_size
@@ -21,7 +21,7 @@ from contad.kernels.triangular_kernels import height_of_factors
 _BITS = 32  # of a size; the others are an option's
 _KNOWN = {
     "np": np, "band_height": height_of_factors, "array_at": array_at, "hold": hold, "clear": clear,
-    **{x: vars(block_records)[x] for x in (
+    **{x: vars(tape_array_records)[x] for x in (
         "read_block", "sizes_of", "read_elements", "take_adjoints", "write_elements", "place_of_saved",
         "add_to_operand", "push_block", "push_duals", "VALUE", "TANGENT",
     )},

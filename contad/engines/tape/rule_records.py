@@ -35,9 +35,10 @@ from contad.compiled_rules.user_rules import (
     transposed_backward,
     wrong_shape,
 )
+from contad.engines.tape.array_kernels import address_of_kernel
 from contad.engines.tape.arrays import is_active_array, values, zeros_of
-from contad.engines.tape.block_kernels import address_of_kernel
-from contad.engines.tape.block_records import (
+from contad.engines.tape.packing import count_text, put_array, put_elements, put_lines, read_text, require_exact
+from contad.engines.tape.tape_array_records import (
     VALUE,
     add_to_operand,
     push_block,
@@ -48,7 +49,6 @@ from contad.engines.tape.block_records import (
     values_at,
     write_elements,
 )
-from contad.engines.tape.packing import count_text, put_array, put_elements, put_lines, read_text, require_exact
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import RuleError, UnsupportedError
 from contad.ops.logic import stop_gradient

@@ -6,7 +6,7 @@ import pytest
 import contad
 from contad import grad, hessian, hvp, jvp
 from contad.engines.second_order import passes
-from contad.engines.second_order.steps import Unsuited, partials_of
+from contad.engines.second_order.second_order_records import Unsuited, partials_of
 from contad.rules.scalar_rule import rules
 from contad.variables.trees import flatten
 from tests.judges.array_derivatives import split

@@ -19,7 +19,7 @@ from numba import njit, prange
 import contad
 from contad.engines.source.build import derivative_of
 from contad.engines.source.passes import parallelise
-from contad.engines.source.runtime import loop_blocks
+from contad.engines.source.runtime import loop_strips
 from contad.engines.source.writing import shared_heads
 from contad.memory import threads
 from contad.numba_functions.request import Request
@@ -277,7 +277,7 @@ def at_random(monkeypatch):
         return share
 
     monkeypatch.setattr(threads, "sharer", sharer)
-    monkeypatch.setattr(loop_blocks, "count_blocks", lambda n, cost, buffered: max(1, min(n, 3)))
+    monkeypatch.setattr(loop_strips, "count_blocks", lambda n, cost, buffered: max(1, min(n, 3)))
     return ran
 
 

@@ -12,9 +12,9 @@ from contad.engines.source.ir.known_matrix_functions import FUNCTIONS
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.reading import frontend
 from contad.engines.source.reading.frontend import read
-from contad.engines.source.tangents import matrix_formulas, matrix_tangents, program_tangents
+from contad.engines.source.tangents import matrix_formulas, matrix_tangents, tangent_writer
 from contad.engines.source.tangents.appending import Appender
-from contad.engines.source.tangents.program_tangents import add_tangents
+from contad.engines.source.tangents.tangent_writer import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.functions.python_copy import Flags
 from tests.engines.source.programs.matrix_functions import MATRIX_FUNCTIONS, A, V, X, function_named
@@ -269,17 +269,17 @@ def test_random_programs(seed):
 
 
 def drop_carried(monkeypatch):
-    of_loop = program_tangents.ProgramTangents._of_Loop
+    of_loop = tangent_writer.TangentWriter._of_Loop
 
     def planted(tangents, o):
         of_loop(tangents, o)
         o.carry([c for c in o.carried if not c.inner.hint.endswith("_dot")])
 
-    monkeypatch.setattr(program_tangents.ProgramTangents, "_of_For", planted)
+    monkeypatch.setattr(tangent_writer.TangentWriter, "_of_For", planted)
 
 
 def keep_tangents_of_stores(monkeypatch):
-    monkeypatch.setattr(program_tangents.ProgramTangents, "_of_Store", lambda tangents, o: tangents.append.add(o))
+    monkeypatch.setattr(tangent_writer.TangentWriter, "_of_Store", lambda tangents, o: tangents.append.add(o))
 
 
 def forget_a_term(monkeypatch):

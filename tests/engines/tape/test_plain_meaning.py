@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import boolean, int64, njit
 
-from contad.engines.tape import block_records, casts, conversions, new_arrays, numpy_products, whole_arrays
+from contad.engines.tape import casts, conversions, new_arrays, numpy_products, tape_array_records, whole_arrays
 from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.variables import VARIABLE
 
@@ -22,8 +22,8 @@ def declared(k, x):
     ("stub", "args"),
     [
         (conversions.value, (2.5,)),
-        (block_records.cell_of, (2.5,)),
-        (block_records.tangent_of, (2.5,)),
+        (tape_array_records.cell_of, (2.5,)),
+        (tape_array_records.tangent_of, (2.5,)),
         (whole_arrays.shape_of, (A,)),
         (whole_arrays.shape_of, (2.5,)),
         (MADE[np.full_like], (np.arange(3), 2)),

@@ -16,7 +16,7 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Product,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
 )
@@ -26,7 +26,7 @@ from contad.engines.source.ir.walks import walk
 class Activity:
     """Asks whether a value has an adjoint: `value in activity`. An array has one if any of its roots does."""
 
-    def __init__(self, program: SourceProgram, inputs: list[Value], outputs: list[Value]) -> None:
+    def __init__(self, program: SourceFunction, inputs: list[Value], outputs: list[Value]) -> None:
         edges = [edge for operation in walk(program.block) for edge in _flow(operation)]
         joined = [o.result.roots for o in walk(program.block) if isinstance(o, Choose) and _is_float(o.result)]
         varied = self.varied = _closure(_keys(inputs), edges, joined)  # what depends on the inputs
@@ -111,7 +111,7 @@ def _closure(start: list[Value], edges: list[tuple[Value, Value]], joined: list[
     return reached
 
 
-def refuse_lost(program: SourceProgram, activity: Activity) -> None:
+def refuse_lost(program: SourceFunction, activity: Activity) -> None:
     """Raise the refusal of a call that Numba computes as it stands, where a derivative would have to pass."""
     for o in walk(program.block):
         if isinstance(o, Handed) and not o.is_step:

@@ -19,7 +19,7 @@ from contad.engines.source.ir.single_assignment import (
     Loop,
     Operation,
     Segments,
-    SourceProgram,
+    SourceFunction,
     Value,
 )
 from contad.engines.source.ir.walks import around, find_written_roots, is_inside, is_natural, walk
@@ -64,7 +64,7 @@ class Copy:
         return (self.array, self.loop, *parts)
 
 
-def copies(program: SourceProgram, plan: Regions) -> dict[Load, Copy]:
+def copies(program: SourceFunction, plan: Regions) -> dict[Load, Copy]:
     """For loads in loops, the copy from which the reverse pass may read the element again."""
     possible: dict[Load, Copy] = {}
     worth: dict[object, Copy] = {}

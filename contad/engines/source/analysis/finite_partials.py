@@ -37,7 +37,7 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Product,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
     View,
@@ -71,7 +71,7 @@ def has_bounded_slopes(operations: Iterable[Operation]) -> bool:
     )  # fmt: skip
 
 
-def wild_values(program: SourceProgram, given: Iterable[Value] = ()) -> set[Value]:
+def wild_values(program: SourceFunction, given: Iterable[Value] = ()) -> set[Value]:
     """The numbers, and the arrays by their roots, that may be infinite or nan; among the parameters those given."""
     operations = list(walk(program.block))
     wild = set(given)
@@ -82,7 +82,7 @@ def wild_values(program: SourceProgram, given: Iterable[Value] = ()) -> set[Valu
     return _spread(operations, wild, lambda o: not is_tame(o))
 
 
-def pole_values(program: SourceProgram) -> tuple[set[Value], set[Value]]:
+def pole_values(program: SourceFunction) -> tuple[set[Value], set[Value]]:
     """The numbers and arrays that lead to an operand which may be at a pole, and those that may be infinite there."""
     operations = list(walk(program.block))
     before = {x for o in operations if isinstance(o, Apply) and has_poles(o) for x in o.inputs if x.constant is None}
@@ -155,7 +155,7 @@ def _flow(o: Operation, is_wild: Callable[[Apply], bool]) -> list[tuple[Value | 
 
 
 def unselected_values(
-    program: SourceProgram, readers: dict[Value, list[Operation]], sunk: Mapping[Value, Block | None]
+    program: SourceFunction, readers: dict[Value, list[Operation]], sunk: Mapping[Value, Block | None]
 ) -> set[Value]:
     """The numbers whose adjoints may be zero, because another number or element is taken in their place.
 

@@ -15,7 +15,7 @@ from contad.engines.source.ir.single_assignment import (
     Length,
     Load,
     Operation,
-    SourceProgram,
+    SourceFunction,
     Value,
 )
 from contad.engines.source.ir.walks import find_written_roots, is_inside, walk
@@ -26,7 +26,7 @@ _CHEAP = {
 }  # fmt: skip
 
 
-def hoist(program: SourceProgram) -> None:
+def hoist(program: SourceFunction) -> None:
     """Move what does not change out of the loops of a program, from the innermost out."""
     _block(program.block)
 

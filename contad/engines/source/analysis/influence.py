@@ -11,7 +11,7 @@ from contad.engines.source.ir.single_assignment import (
     Loop,
     MatrixCall,
     Operation,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
     While,
@@ -22,7 +22,7 @@ from contad.engines.source.ir.walks import leaves, walk
 class Influence:
     """Asks whether a value is influenced by some inputs: `value in influence`; an array if any of its elements is."""
 
-    def __init__(self, program: SourceProgram, inputs: list[Value]) -> None:
+    def __init__(self, program: SourceFunction, inputs: list[Value]) -> None:
         self._found: set[Value] = set()
         self._add(*inputs)
         size = -1
@@ -83,7 +83,7 @@ class Influence:
             self._add(*o.results)
 
 
-def find_escaping(program: SourceProgram) -> set[Loop]:
+def find_escaping(program: SourceFunction) -> set[Loop]:
     """The loops in which something is made that is read outside, other than what they hand on."""
     holders: dict[Value, list[Loop]] = {}
 

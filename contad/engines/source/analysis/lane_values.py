@@ -25,7 +25,7 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Product,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
 )
@@ -36,7 +36,7 @@ from contad.errors import UnsupportedError
 class LaneValues:
     """Asks whether a value is lanes, and whether its adjoint is."""
 
-    def __init__(self, program: SourceProgram, count: int, given: Iterable[Value]) -> None:
+    def __init__(self, program: SourceFunction, count: int, given: Iterable[Value]) -> None:
         """`given` are lanes."""
         self.count = count
         self.values = {key for x in given for key in x.roots or (x,)}
@@ -130,7 +130,7 @@ def refuse(name: str, what: str) -> NoReturn:
     raise UnsupportedError(f"{name}: {what} is differentiated in one direction at a time; ask for one direction")
 
 
-def _walk_calls(program: SourceProgram) -> Iterator[Operation]:
+def _walk_calls(program: SourceFunction) -> Iterator[Operation]:
     """The operations of a program and of the functions that it calls."""
     waiting, known = [program], {program}
     while waiting:

@@ -6,11 +6,11 @@ So it is one variable, the same in every iteration, and an iteration can be reve
 from collections import Counter
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
-from contad.engines.source.ir.single_assignment import FLOAT, Apply, Carried, If, Loop, Operation, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import FLOAT, Apply, Carried, If, Loop, Operation, SourceFunction, Value
 from contad.engines.source.ir.walks import is_inside, walk
 
 
-def partial_sums(program: SourceProgram) -> dict[Value, Value]:
+def partial_sums(program: SourceFunction) -> dict[Value, Value]:
     """For each partial sum, inside any nest of loops and branches, the total: the result of the outermost loop."""
     readers: dict[Value, list[Operation]] = {}
     for operation in walk(program.block):

@@ -35,7 +35,7 @@ from contad.engines.source.ir.single_assignment import (
     Length,
     Load,
     Operation,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
     View,
@@ -46,7 +46,7 @@ _Operation = TypeVar("_Operation", bound=Operation)
 DEAR = 20.0  # what a function costs that is worth an array, in units of an addition
 
 
-def expand_scalars(program: SourceProgram) -> bool:
+def expand_scalars(program: SourceFunction) -> bool:
     """Compute before a loop what its inner loops would compute in each iteration; whether there was anything."""
     changed = False
     for loop in [o for o in walk(program.block) if isinstance(o, For) and o.step.constant]:
@@ -67,7 +67,7 @@ class _Place(NamedTuple):
 class _Invariants:
     """The numbers inside a loop that are the same in each of its iterations."""
 
-    def __init__(self, program: SourceProgram, loop: For) -> None:
+    def __init__(self, program: SourceFunction, loop: For) -> None:
         self.program, self.loop = program, loop
         self.written = find_written_roots(loop)
         self.parts: dict[Value, list[Operation] | None] = {}

@@ -23,7 +23,7 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Product,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
 )
@@ -35,7 +35,7 @@ SMALL = 12  # operations, without loops and branches: to write them costs no mor
 class Callee:
     """A function for arguments of given kinds."""
 
-    def __init__(self, program: SourceProgram) -> None:
+    def __init__(self, program: SourceFunction) -> None:
         """Note what callers ask, and make the block a body that is reversed elsewhere than where it runs."""
         operations = list(walk(program.block))
         self.is_small = len(operations) <= SMALL and not any(o.blocks for o in operations)
@@ -61,7 +61,7 @@ class Callee:
         return frozenset(k for k, x in enumerate(self.outputs) if x in varied)
 
 
-def callee_of(program: SourceProgram) -> Callee | None:
+def callee_of(program: SourceFunction) -> Callee | None:
     """A program as a callee, if it can be one."""
     parameters = {x for x in leaves(tuple(program.parameters)) if isinstance(x, Value)}
     parameters.update(program.captured_values)

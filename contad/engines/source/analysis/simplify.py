@@ -20,7 +20,7 @@ from contad.engines.source.ir.single_assignment import (
     Load,
     Loop,
     Operation,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
     While,
@@ -28,7 +28,7 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import find_written_roots, is_natural, is_within, leaves, like
 
 
-def simplify(program: SourceProgram) -> None:
+def simplify(program: SourceFunction) -> None:
     """Rewrite a program into a shorter one that computes the same."""
     found = _Equal()
     found.block(program.block, {})
@@ -173,7 +173,7 @@ def _checks(o: Operation) -> list[Operation]:
 class _Live:
     """Finds what the result depends on, and drops the rest."""
 
-    def __init__(self, program: SourceProgram) -> None:
+    def __init__(self, program: SourceFunction) -> None:
         self.values: set[Value] = set()
         self.operations: set[Operation] = set()
         self.refusing: set[Operation] = set()  # whose result nobody reads, but which may raise

@@ -60,7 +60,7 @@ class Rows:
         self.array = array
 
 
-class RecordArray:
+class StructuredArray:
     """An array of records, or one of them: an array for each field, the axes, and the index of what has none.
 
     The name of an `argument` stands with what lies in its memory, which must not be written.

@@ -8,7 +8,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from contad.engines.source.ir.single_assignment import FLOAT, Kind, Loop, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import FLOAT, Kind, Loop, SourceFunction, Value
 from contad.engines.source.ir.walks import find_written, values_in, walk
 from contad.engines.source.ir.writer import BAR
 from contad.rules.scalar_rule import ScalarRule
@@ -38,7 +38,7 @@ class NameTable:
             elif kind == FLOAT:
                 self.floats.add(name)
 
-    def add_program(self, program: SourceProgram) -> None:
+    def add_program(self, program: SourceFunction) -> None:
         """Note the values of a program, which have their names by now, and their adjoints."""
         given, written = [*values_in(program.parameters), *program.captured_values], set[Value]()
         for value in given:

@@ -460,7 +460,7 @@ class Body(Loop):
         super().__init__([], [body], None)
 
 
-class SourceProgram:
+class SourceFunction:
     """A function: its parameters, its block, and what it returns (a number, an array, or nested tuples of them)."""
 
     def __init__(self, name: str, parameters: list[Any], block: Block) -> None:

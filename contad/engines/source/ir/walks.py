@@ -13,7 +13,7 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Segments,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
 )
@@ -55,7 +55,7 @@ def walk(block: Block) -> Iterator[Operation]:
             yield from walk(inner)
 
 
-def readers_of(program: SourceProgram) -> dict[Value, list[Operation]]:
+def readers_of(program: SourceFunction) -> dict[Value, list[Operation]]:
     """For each value the operations that read it, as often as they do."""
     readers: dict[Value, list[Operation]] = {}
     for operation in walk(program.block):

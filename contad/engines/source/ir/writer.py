@@ -13,7 +13,7 @@ from contad.engines.source.ir.single_assignment import (
     Handed,
     Loop,
     Segments,
-    SourceProgram,
+    SourceFunction,
     Value,
     input_name,
 )
@@ -41,7 +41,7 @@ BAR = "_bar"  # the suffix of an adjoint
 class Writer:
     """Statements, and a name for every value: the user's, with a number where it has several values."""
 
-    def __init__(self, program: SourceProgram) -> None:
+    def __init__(self, program: SourceFunction) -> None:
         """Give every value of a program its name."""
         self.program = program
         self.body: list[ast.stmt] = []  # where statements are written now

@@ -23,7 +23,7 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Product,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
 )
@@ -33,7 +33,7 @@ from contad.engines.source.planning.store_plan import StorePlan, apply_reads
 
 
 def fuse(
-    program: SourceProgram,
+    program: SourceFunction,
     activity: Activity,
     sums: dict[Value, Value],
     choices: dict[Loop, RunningChoice],
@@ -48,7 +48,7 @@ def fuse(
 class _Fuser:
     """Looks for loops whose iterations can be reversed one by one, right after they ran."""
 
-    def __init__(self, program: SourceProgram, activity: Activity, sums: dict[Value, Value], plan: StorePlan) -> None:
+    def __init__(self, program: SourceFunction, activity: Activity, sums: dict[Value, Value], plan: StorePlan) -> None:
         self.program, self.activity, self.sums = program, activity, sums
         self.plan = plan  # for what the reverse of an operation reads
         self.fused: set[Loop] = set()
@@ -158,7 +158,7 @@ def _read_roots(operation: Operation) -> set[Value]:
     return {root for o in readers for x in o.inputs if x.is_array for root in x.roots}
 
 
-def private_length(program: SourceProgram, array: Value, loop: Loop) -> Value | None:
+def private_length(program: SourceFunction, array: Value, loop: Loop) -> Value | None:
     """The number of elements of a private array of a loop; None for any other array."""
     if array.kind.ndim != 1 or not isinstance(array.operation, Create):
         return None

@@ -21,7 +21,7 @@ from contad.engines.source.ir.single_assignment import (
     Load,
     Loop,
     Operation,
-    SourceProgram,
+    SourceFunction,
     Value,
     View,
     While,
@@ -37,7 +37,7 @@ _WHOLE = (Apply, Load, Length, Check, Call, If, For, While)
 _INSIDE = (*_WHOLE, View, Choose)
 
 
-def divide(program: SourceProgram, long: int = LONG, most: int = MOST, least: int = LEAST) -> None:
+def divide(program: SourceFunction, long: int = LONG, most: int = MOST, least: int = LEAST) -> None:
     """Put parts of a long program into callees."""
     nested = sum(1 for o in program.block.operations for block in o.blocks for _ in walk(block))
     if nested > long:
@@ -47,7 +47,7 @@ def divide(program: SourceProgram, long: int = LONG, most: int = MOST, least: in
 class _Divider:
     """Makes parts of the blocks of a program, from the innermost out."""
 
-    def __init__(self, program: SourceProgram, most: int, least: int) -> None:
+    def __init__(self, program: SourceFunction, most: int, least: int) -> None:
         self.program, self.most, self.least = program, most, least
 
     def block(self, block: Block, after: set[Value]) -> int:
@@ -96,7 +96,7 @@ class _Divider:
         for o in group:
             block.append(o)
         _rewrite(group, {x: parameters[y] for x in _reads(group) if (y := new.get(x, x)) in parameters})
-        program = SourceProgram(f"{self.program.name}{PART}", list(parameters.values()), block)
+        program = SourceFunction(f"{self.program.name}{PART}", list(parameters.values()), block)
         program.returned = tuple(handed)
         program.fastmath = self.program.fastmath
         results = [Value(x.kind, x.hint) for x in handed]

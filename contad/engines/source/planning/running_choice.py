@@ -17,7 +17,7 @@ from contad.engines.source.ir.single_assignment import (
     If,
     Loop,
     Operation,
-    SourceProgram,
+    SourceFunction,
     Value,
 )
 from contad.engines.source.ir.walks import find_written_roots, is_inside, is_natural, readers_of, walk
@@ -32,7 +32,7 @@ class RunningChoice(NamedTuple):
     last: Value  # the index of the iteration that was chosen last; -1 for none
 
 
-def choices(program: SourceProgram, activity: Activity) -> dict[Loop, RunningChoice]:
+def choices(program: SourceFunction, activity: Activity) -> dict[Loop, RunningChoice]:
     """The loops that are running choices; from now on they carry the index of the iteration chosen last."""
     readers = readers_of(program)
     found: dict[Loop, RunningChoice] = {}

@@ -15,7 +15,7 @@ from contad.engines.source.ir.single_assignment import (
     Length,
     Load,
     Operation,
-    SourceProgram,
+    SourceFunction,
     Value,
 )
 from contad.engines.source.ir.walks import readers_of
@@ -24,7 +24,7 @@ from contad.engines.source.planning.store_plan import StorePlan
 SMALLEST, LARGEST = 2.2250738585072014e-308, 1.7976931348623157e308  # normal numbers
 
 
-def running_products(program: SourceProgram, plan: StorePlan) -> dict[For, Value]:
+def running_products(program: SourceFunction, plan: StorePlan) -> dict[For, Value]:
     """{loop: what it multiplies by} of loops that do nothing else and store nothing but the partial products."""
     allowed = program.fastmath
     if allowed is not True and not (isinstance(allowed, (set, frozenset)) and allowed & {"fast", "reassoc"}):

@@ -28,7 +28,7 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Segments,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
     View,
@@ -48,14 +48,14 @@ class KeptArray:
         self.least, self.most = offsets  # what is added to an iteration's index
 
 
-def mark_loops(program: SourceProgram) -> None:
+def mark_loops(program: SourceFunction) -> None:
     """Mark every counted loop that is in no other as checkpointed."""
     for o in walk(program.block):
         if isinstance(o, For) and not any(isinstance(holder, Loop) for holder in around(o.block)):
             o.checkpointed = True
 
 
-def split_into_segments(program: SourceProgram, plan: StorePlan) -> list[Segments]:
+def split_into_segments(program: SourceFunction, plan: StorePlan) -> list[Segments]:
     """Divide the marked loops of a program that have a reverse and, by the plan of it as it is, store something."""
     marked = [o for o in walk(program.block) if isinstance(o, For) and o.checkpointed and o not in plan.fused]
     copied = {loop for copy in plan.copies_in_use() for loop in copy.around}
@@ -72,7 +72,7 @@ def why_not(loop: For) -> str:
     return ""
 
 
-def _split(program: SourceProgram, loop: For) -> Segments:
+def _split(program: SourceFunction, loop: For) -> Segments:
     """Put a loop in one over its segments, and in its place."""
     block, body = loop.block, Block()
     assert block is not None
@@ -101,7 +101,7 @@ def _split(program: SourceProgram, loop: For) -> Segments:
 
 
 # ---- arrays ----------------------------------------------------------------------------------------------------------
-def _find_kept(program: SourceProgram, segments: Segments, loop: For) -> list[KeptArray]:
+def _find_kept(program: SourceFunction, segments: Segments, loop: For) -> list[KeptArray]:
     """The arrays that a segment finds changed when it runs again, and what is kept of them."""
     written = {root for root in find_written_roots(loop) if not is_inside(root.block, loop)}
     others = _find_read_roots(loop) - written

@@ -16,13 +16,13 @@ from collections.abc import Container, Mapping, Sequence
 
 from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.analysis.partials import passes
-from contad.engines.source.ir.single_assignment import Apply, Block, If, Operation, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import Apply, Block, If, Operation, SourceFunction, Value
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.planning.store_plan import StorePlan
 
 
 def find_sunk(
-    program: SourceProgram, plan: StorePlan, readers: Mapping[Value, Sequence[Operation]], kept: Container[Value]
+    program: SourceFunction, plan: StorePlan, readers: Mapping[Value, Sequence[Operation]], kept: Container[Value]
 ) -> dict[Operation, Block]:
     """The functions of numbers that are reversed in a branch after them, each with the block of that branch.
 

@@ -34,7 +34,7 @@ from contad.engines.source.ir.single_assignment import (
     Operation,
     Product,
     Segments,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
     View,
@@ -57,7 +57,7 @@ class StorePlan:
 
     def __init__(
         self,
-        program: SourceProgram,
+        program: SourceFunction,
         activity: Activity,
         sums: dict[Value, Value],
         fused: frozenset[Loop] = frozenset(),
@@ -286,7 +286,7 @@ def _are_separate(root: Value, loop: For, inside: list[Operation]) -> bool:
     return not others and separate and first.inputs[0] is root
 
 
-def pair_sines(program: SourceProgram) -> dict[Operation, Value]:
+def pair_sines(program: SourceFunction) -> dict[Operation, Value]:
     """For a sine the cosine of the same number, and the other way round, where one block has both."""
     found: dict[Operation, Value] = {}
     by_operand: dict[tuple[Block | None, Value, str], Operation] = {}
@@ -316,7 +316,7 @@ def trips(loop: Loop) -> list[Value]:
     return [loop.count, *loop.inputs]
 
 
-class Step:
+class Increment:
     """What an iteration adds to an integer: a number times what an inner loop counts (once, without a loop)."""
 
     def __init__(self, sign: str, amount: Value, times: For | None) -> None:
@@ -330,14 +330,14 @@ class Step:
         return [x for value in self.reads() for x in _outside(value, loop)]
 
 
-def find_steps(loop: Loop, c: Carried) -> list[Step] | None:
+def find_steps(loop: Loop, c: Carried) -> list[Increment] | None:
     """The steps by which an iteration changes an integer, if they are known at its end; None for any other.
 
     The reverse sweep takes them back: it starts from what the loop ended with.
     """
     if not isinstance(loop, For) or c.inner.kind != INT:
         return None
-    steps: list[Step] = []
+    steps: list[Increment] = []
     value = c.following
     while value is not c.inner:
         o = value.operation
@@ -345,13 +345,13 @@ def find_steps(loop: Loop, c: Carried) -> list[Step] | None:
             before, amount = o.inputs
             if o.function is ADD and not isinstance(before.operation, (Loop, Apply)) and before is not c.inner:
                 before, amount = amount, before
-            steps.append(Step("+" if o.function is ADD else "-", amount, None))
+            steps.append(Increment("+" if o.function is ADD else "-", amount, None))
         elif isinstance(o, For) and o.exit is None and is_inside(o.block, loop):
             inner = next((i for i in o.carried if i.result is value), None)
             step = find_count(o, inner) if inner is not None else None
             if inner is None or step is None:
                 return None
-            steps.append(Step(step[0], step[1], o))
+            steps.append(Increment(step[0], step[1], o))
             before = inner.initial
         else:
             return None

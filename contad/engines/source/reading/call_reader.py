@@ -17,15 +17,15 @@ from contad.engines.source.ir.entries import (
     Method,
     Object,
     Point,
-    RecordArray,
+    StructuredArray,
     Yielding,
     is_array,
     is_number,
     same,
 )
-from contad.engines.source.ir.single_assignment import Call, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import Call, SourceFunction, Value
 from contad.engines.source.ir.walks import leaves, map_tree
-from contad.engines.source.reading import class_instances, points, record_arrays
+from contad.engines.source.reading import class_instances, points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.call_site import METHODS, READERS, CallSite, is_none
 from contad.engines.source.reading.declared_names import cast, cast_arguments, cast_declared
@@ -49,7 +49,7 @@ from contad.rules.compilable import Compilable, MakesDerivatives, MakesRules, Wi
 # functions whose argument may be written out as a list
 _LISTED = (np.array, np.asarray, np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, sum)
 _AS_LOOP = 'write it as a loop over numbers, or use engine="tape"'
-ReadCallee = Callable[[Scope, Flags, tuple[Any, ...]], SourceProgram]  # reads what keeps a derivative of its own
+ReadCallee = Callable[[Scope, Flags, tuple[Any, ...]], SourceFunction]  # reads what keeps a derivative of its own
 
 
 def _as_tuple(node: ast.expr) -> ast.expr:
@@ -320,8 +320,8 @@ class CallReader:
         called, name, arguments, arrays = method.array, method.name, site.arguments, self.arrays
         if class_instances.class_of(called) is not None:
             return class_instances.call_method(site, method)
-        if isinstance(called, RecordArray) and not arguments:
-            return record_arrays.copy_records(self.reader, called)
+        if isinstance(called, StructuredArray) and not arguments:
+            return structured_arrays.copy_records(self.reader, called)
         if isinstance(called, (BoundedBuffer, KeyedBuffer)):
             return called.call(name, [*arguments, *site.keywords.values()], site.node)
         if name == "item" and not arguments and not site.keywords and (is_number(called) or isinstance(called, Point)):

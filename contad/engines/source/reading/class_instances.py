@@ -15,7 +15,7 @@ from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.numba_typing import BASES
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.reader import Reader
-from contad.engines.source.reading.record_arrays import put_number
+from contad.engines.source.reading.structured_arrays import put_number
 
 
 def class_of(x: Any) -> Any:

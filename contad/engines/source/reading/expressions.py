@@ -16,7 +16,7 @@ from contad.engines.source.ir.entries import (
     Method,
     Object,
     Point,
-    RecordArray,
+    StructuredArray,
     Unknown,
     constant,
     is_array,
@@ -24,7 +24,7 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, Value
 from contad.engines.source.ir.walks import class_of_names
-from contad.engines.source.reading import made_containers, points, record_arrays
+from contad.engines.source.reading import made_containers, points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.class_instances import class_of, read_attribute
 from contad.engines.source.reading.handlers import DividesByZero
@@ -109,10 +109,10 @@ class ExpressionReader:
             return base[class_of_names(base)._fields.index(node.attr)]
         if isinstance(base, (BoundedBuffer, KeyedBuffer)):
             return Method(base, node.attr)
-        if record_arrays.is_argument(base):
-            base = record_arrays.read_argument(self.reader, base)
-        if isinstance(base, RecordArray):
-            return record_arrays.read_attribute(self.reader, base, node)
+        if structured_arrays.is_argument(base):
+            base = structured_arrays.read_argument(self.reader, base)
+        if isinstance(base, StructuredArray):
+            return structured_arrays.read_attribute(self.reader, base, node)
         if class_of(base) is not None:
             return read_attribute(self.reader, base, node, env)
         if is_array(base):

@@ -15,7 +15,7 @@ from contad.engines.source.ir.single_assignment import (
     Handed,
     Kind,
     Loop,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
 )
@@ -29,9 +29,9 @@ from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.progress import Progress, TooLong
 from contad.engines.source.reading.reader import Reader
-from contad.engines.source.reading.record_arrays import WrittenArgument, copy_argument, is_argument
 from contad.engines.source.reading.scope import Scope
 from contad.engines.source.reading.statements import StatementReader
+from contad.engines.source.reading.structured_arrays import WrittenArgument, copy_argument, is_argument
 from contad.engines.source.reading.subscripts import SubscriptReader
 from contad.functions.python_copy import Flags, flags_of
 
@@ -43,7 +43,7 @@ def _begin_reading(progress: Progress, most: int) -> Reader:
     """A reader of one function, which knows how to read what stands in one another."""
     reader = Reader(progress, most)
 
-    def read_callee(scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> SourceProgram:
+    def read_callee(scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> SourceFunction:
         return _program(_begin_reading(Progress(scope, flags, progress), most), kinds)
 
     subscripts, calls, statements = SubscriptReader(reader), CallReader(reader, read_callee), StatementReader(reader)
@@ -62,11 +62,11 @@ def read(
     flags: Flags | None = None,
     dispatcher: Any = None,
     argnums: tuple[int, ...] | None = None,
-    transform: Callable[[SourceProgram], None] | None = None,
+    transform: Callable[[SourceFunction], None] | None = None,
     is_part: bool = False,
     callables: dict[str, Any] | None = None,
     at_ties: bool = False,
-) -> SourceProgram:
+) -> SourceFunction:
     """The program of a function; `kinds` has, per argument, a kind, nested tuples of kinds, or an Object.
 
     The functions that it calls are written in place, unless it gets too long; then those that take and return numbers,
@@ -101,9 +101,9 @@ def _program(
     reader: Reader,
     kinds: tuple[Any, ...],
     argnums: tuple[int, ...] | None = None,
-    transform: Callable[[SourceProgram], None] | None = None,
+    transform: Callable[[SourceFunction], None] | None = None,
     is_part: bool = False,
-) -> SourceProgram:
+) -> SourceFunction:
     """The program of the function that a reader stands at the beginning of."""
     progress, builder = reader.progress, reader.builder
     scope, flags, dispatcher = progress.scope, progress.flags, progress.scope.dispatcher
@@ -143,7 +143,7 @@ def _program(
         place = Place(scope.place.filename, scope.place.function, line)
         refuse(place, "an array that may be another one or a copy of it, one of which is written", "call .copy() first")
     returned = cast(builder, dispatcher, "the result", env.get(RESULT, Object(None)), declared)
-    program = SourceProgram(scope.function.__name__, list(parameters), builder.block)
+    program = SourceFunction(scope.function.__name__, list(parameters), builder.block)
     program.returned = _settle(reader, returned, is_part)
     program.returns_small = any(isinstance(x, Value) and x.kind.small for x in leaves(program.returned))
     _widen(builder.block)

@@ -15,8 +15,8 @@ from contad.engines.source.ir.entries import (
     Object,
     Point,
     Range,
-    RecordArray,
     Rows,
+    StructuredArray,
     constant,
     is_array,
     is_number,
@@ -35,7 +35,7 @@ from contad.engines.source.ir.known_functions import (
     TO_INT,
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, SINGLE, Apply, Check, Kind, Value
-from contad.engines.source.reading import points, record_arrays
+from contad.engines.source.reading import points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.call_site import CallSite, is_none, reads
 from contad.engines.source.reading.made_containers import Keyed
@@ -51,9 +51,9 @@ _ROUNDS = "{node}, which rounds"
 @reads("shape dtype", np.empty, fill="empty")
 def _create(site: CallSite, shape: Any, dtype: Any, fill: str) -> Any:
     """A new array of numbers or of records."""
-    record = record_arrays.record_of(dtype)
+    record = structured_arrays.record_of(dtype)
     if record is not None:
-        return record_arrays.make_records(site, fill, site.lengths(shape), record)
+        return structured_arrays.make_records(site, fill, site.lengths(shape), record)
     if shape == ():
         return points.make(site.builder, fill, site.dtype(dtype))
     made = site.builder.create(fill, site.lengths(shape), site.dtype(dtype))
@@ -237,8 +237,8 @@ def _length(site: CallSite, x: Any) -> Any:
     """len(x) of what has a length."""
     if isinstance(x, (tuple, Keyed)):
         return constant(len(x if isinstance(x, tuple) else x.members))
-    if isinstance(x, RecordArray) and x.ndim:
-        return record_arrays.shape_of(site.reader, x)[0]
+    if isinstance(x, StructuredArray) and x.ndim:
+        return structured_arrays.shape_of(site.reader, x)[0]
     if isinstance(x, KeyedBuffer):
         return x.count()
     x = x.elements() if isinstance(x, BoundedBuffer) else x

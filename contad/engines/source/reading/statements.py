@@ -18,7 +18,7 @@ from contad.engines.source.ir.entries import (
     Opaque,
     Point,
     Range,
-    RecordArray,
+    StructuredArray,
     Yielding,
     constant,
     is_array,
@@ -27,7 +27,7 @@ from contad.engines.source.ir.entries import (
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.source.ir.syntax import expression, place_at
 from contad.engines.source.ir.walks import find_written_roots
-from contad.engines.source.reading import class_instances, made_containers, points, record_arrays
+from contad.engines.source.reading import class_instances, made_containers, points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.buffer_bounds import count_axis
 from contad.engines.source.reading.builder import WHOLE
@@ -102,8 +102,8 @@ class StatementReader:
             self.assign_elements(target, entry, env, statement)
         elif isinstance(target, ast.Attribute):
             instance = self.reader.expression(target.value, env)
-            if isinstance(instance, RecordArray):
-                record_arrays.assign_field(self.reader, instance, target.attr, target, entry)
+            if isinstance(instance, StructuredArray):
+                structured_arrays.assign_field(self.reader, instance, target.attr, target, entry)
                 return
             class_instances.assign_field(self.reader, instance, target, entry, env)
         else:
@@ -135,7 +135,7 @@ class StatementReader:
         with self.reader.forbid_writes([entry], target):
             records = self.records_at(target, env)
             if records is not None:
-                record_arrays.assign_record(self.reader, records, entry, target)
+                structured_arrays.assign_record(self.reader, records, entry, target)
                 return
             array, spec = self.place(target, env)
             entry = points.element(self.arrays, entry)
@@ -155,20 +155,21 @@ class StatementReader:
 
     def records_at(self, target: ast.Subscript, env: Environment) -> Any:
         """The record, or the records, that an assignment replaces; None where it goes elsewhere."""
-        if not isinstance(target.value, ast.Name) or not isinstance(env.get(target.value.id), (RecordArray, Opaque)):
+        of = target.value
+        if not isinstance(of, ast.Name) or not isinstance(env.get(of.id), (StructuredArray, Opaque)):
             return None
         read = ast.Subscript(target.value, target.slice, ast.Load(), lineno=target.lineno)
         found = self.reader.expression(read, env)
-        return found if isinstance(found, RecordArray) else None
+        return found if isinstance(found, StructuredArray) else None
 
     def place(self, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
         """The array that an assignment goes to, and where in it."""
         array = self.reader.expression(target.value, env)
         if isinstance(array, (BoundedBuffer, KeyedBuffer)):
             return array.place(self.reader.expression(target.slice, env), target)
-        if isinstance(array, RecordArray):
+        if isinstance(array, StructuredArray):
             name = self.reader.expression(target.slice, env)
-            return record_arrays.find_place(self.reader, array, getattr(name, "value", None), target)
+            return structured_arrays.find_place(self.reader, array, getattr(name, "value", None), target)
         if isinstance(array, Point):
             return points.find_place(self.reader, array, target, env)
         if not isinstance(array, Value) or not array.is_array:
@@ -183,8 +184,8 @@ class StatementReader:
             placed = self.place(target, env)
         elif isinstance(target, ast.Attribute):
             instance = self.reader.expression(target.value, env)
-            if isinstance(instance, RecordArray):
-                placed = record_arrays.find_place(self.reader, instance, target.attr, target)
+            if isinstance(instance, StructuredArray):
+                placed = structured_arrays.find_place(self.reader, instance, target.attr, target)
             elif (cell := class_instances.find_cell(instance, target)) is not None:
                 placed = cell, [constant(0)]
         elif not isinstance(target, ast.Name):
@@ -470,11 +471,11 @@ class StatementReader:
                 limits,
                 lambda index: self.builder.view(array, [index, *rest]) if rest else self.builder.load(array, [index]),
             )
-        if record_arrays.is_argument(iterated):
-            iterated = record_arrays.read_argument(self.reader, iterated)
-        if isinstance(iterated, RecordArray) and iterated.ndim == 1 and iterated.fields:
-            (length,) = record_arrays.shape_of(self.reader, iterated)
-            return [constant(0), length, constant(1)], lambda index: record_arrays.read_item(iterated, index)
+        if structured_arrays.is_argument(iterated):
+            iterated = structured_arrays.read_argument(self.reader, iterated)
+        if isinstance(iterated, StructuredArray) and iterated.ndim == 1 and iterated.fields:
+            (length,) = structured_arrays.shape_of(self.reader, iterated)
+            return [constant(0), length, constant(1)], lambda index: structured_arrays.read_item(iterated, index)
         if isinstance(iterated, Opaque) and isinstance(iterated.type, (types.ListType, types.List)):
             names: Environment = {"iterated": iterated, "len": Object(len)}
             length = self.reader.number(place_at(expression("len(iterated)"), node), names)

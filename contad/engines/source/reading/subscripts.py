@@ -8,14 +8,14 @@ from contad.engines.source.ir.entries import (
     Object,
     Opaque,
     Point,
-    RecordArray,
     Rows,
+    StructuredArray,
     constant,
     is_array,
     is_number,
 )
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
-from contad.engines.source.reading import points, record_arrays
+from contad.engines.source.reading import points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.builder import WHOLE
 from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
@@ -39,10 +39,10 @@ class SubscriptReader:
             return points.read_part(self.reader, base, node, env)
         if isinstance(base, tuple):
             return self._part(base, node, env)
-        if record_arrays.is_argument(base):
-            base = record_arrays.read_argument(self.reader, base)
-        if isinstance(base, RecordArray):
-            return record_arrays.read_part(self.reader, base, node, env)
+        if structured_arrays.is_argument(base):
+            base = structured_arrays.read_argument(self.reader, base)
+        if isinstance(base, StructuredArray):
+            return structured_arrays.read_part(self.reader, base, node, env)
         if isinstance(base, Rows) or (isinstance(base, BoundedBuffer) and isinstance(node.slice, ast.Slice)):
             self.reader.refuse(node, "{node}, a part of a list", "make an array of the list")
         if isinstance(base, (BoundedBuffer, KeyedBuffer, Keyed)):

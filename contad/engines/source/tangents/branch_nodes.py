@@ -36,14 +36,14 @@ from contad.engines.source.ir.single_assignment import (
     Loop,
     MatrixCall,
     Operation,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
     View,
 )
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.tangents.called_tangents import CalleeTangents
-from contad.engines.source.tangents.program_nodes import NONE, ProgramNodes
+from contad.engines.source.tangents.dependency_writer import NONE, DependencyWriter
 from contad.errors import UnsupportedError
 
 _MAKERS = {"float": TO_FLOAT, "int": TO_INT, "bool": TO_BOOL}
@@ -56,12 +56,12 @@ class _Found(NamedTuple):
     node: Value
 
 
-class BranchNodes(ProgramNodes):
+class BranchNodes(DependencyWriter):
     """Writes the nodes of a program into it, and all branches between which inputs decide."""
 
     def __init__(
         self,
-        program: SourceProgram,
+        program: SourceFunction,
         given: Sequence[Value],
         outputs: Sequence[Value],
         graph: Value,
@@ -74,7 +74,7 @@ class BranchNodes(ProgramNodes):
         self.escaping = find_escaping(program)
         self.uncertain = uncertain
 
-    def _of_callee(self, program: SourceProgram, given: list[Value]) -> "BranchNodes":
+    def _of_callee(self, program: SourceFunction, given: list[Value]) -> "BranchNodes":
         graph = Value(Kind("int", 2), "graph")
         nodes = BranchNodes(program, given, leaves(program.returned), graph, self.callees, uncertain=True)
         nodes.write()

@@ -13,11 +13,11 @@ from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.called_derivatives import DerivativeCall, number_of
 from contad.engines.source.ir.clones import clone
 from contad.engines.source.ir.known_functions import MULTIPLY
-from contad.engines.source.ir.single_assignment import Block, Call, Create, Product, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import Block, Call, Create, Product, SourceFunction, Value
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.tangents.appending import ZERO, Appender
 
-AddTangents = Callable[[SourceProgram, list[Value]], Any]
+AddTangents = Callable[[SourceFunction, list[Value]], Any]
 
 
 class CalleeTangents:
@@ -59,7 +59,7 @@ class CalleeTangents:
         for operation in clone(body.blocks[0].operations, new):
             block.append(operation)
         outputs = [new.get(x, x) for x in callee.outputs]
-        program = SourceProgram(callee.program.name, list(parameters), block)
+        program = SourceFunction(callee.program.name, list(parameters), block)
         program.fastmath, program.callables = callee.program.fastmath, callee.program.callables
         program.returned = tuple(outputs)
         given = [parameters[k] for k in places]

@@ -7,7 +7,7 @@ from typing import Any
 
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_matrix_functions import NORM, MatrixFunction
-from contad.engines.source.ir.single_assignment import Kind, MatrixCall, SourceProgram, Value, View
+from contad.engines.source.ir.single_assignment import Kind, MatrixCall, SourceFunction, Value, View
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents import matrix_formulas as formulas
@@ -57,7 +57,7 @@ def find_formula(function: MatrixFunction) -> Callable[..., Any]:
 
 
 @functools.cache
-def _program(formula: Callable[..., Any], given: tuple[tuple[Kind, Any], ...]) -> SourceProgram:
+def _program(formula: Callable[..., Any], given: tuple[tuple[Kind, Any], ...]) -> SourceFunction:
     """A formula as a program, to be copied."""
     kinds = tuple(kind if x is None else constant(x) for kind, x in given)
     return read(formula, kinds, Flags(error_model="numpy"))

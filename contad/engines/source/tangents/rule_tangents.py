@@ -16,7 +16,7 @@ from contad.engines.source.ir.single_assignment import (
     Accumulate,
     Check,
     Kind,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
 )
@@ -31,7 +31,7 @@ from contad.functions.python_copy import flags_of
 class RuleTangents:
     """Writes the forward mode of rules into a program."""
 
-    def __init__(self, append: Appender, program: SourceProgram) -> None:
+    def __init__(self, append: Appender, program: SourceFunction) -> None:
         self.append, self.program = append, program
         self.is_called = False  # whether the program is that of a callee
 
@@ -87,7 +87,7 @@ class RuleTangents:
         kinds: list[Any] = list(leaves(kind))
         return forward.give_more(kinds), kind
 
-    def _read(self, site: RuleSite, kinds: tuple[Any, ...]) -> SourceProgram:
+    def _read(self, site: RuleSite, kinds: tuple[Any, ...]) -> SourceFunction:
         """Its forward mode as a program."""
         part = site.parts.tangent
         try:
@@ -98,7 +98,7 @@ class RuleTangents:
             raise _refusal(site, "its tangent is no number or array")
         return program
 
-    def _take_over(self, site: RuleSite, program: SourceProgram) -> None:
+    def _take_over(self, site: RuleSite, program: SourceFunction) -> None:
         """Know the global arrays of another program, and compile no faster than it may be."""
         if program.fastmath != self.program.fastmath:
             self.program.fastmath = False

@@ -25,7 +25,7 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Product,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
     View,
@@ -74,7 +74,7 @@ class AdjointWriter:
         self.begun: set[Value] = set()  # values whose adjoint has been assigned
         self.left_out: Callable[[Value], bool] = lambda _: False  # what functions of numbers do not add to now
 
-    def _name_alike(self, program: SourceProgram, sums: dict[Value, Value]) -> None:
+    def _name_alike(self, program: SourceFunction, sums: dict[Value, Value]) -> None:
         """What the branches of an if hand on is written under the name of the result."""
         for o in walk(program.block):
             for m in o.merges if isinstance(o, If) else []:

@@ -10,7 +10,7 @@ from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.entries import Point
 from contad.engines.source.ir.options import options_of
-from contad.engines.source.ir.single_assignment import INT, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import INT, SourceFunction, Value
 from contad.engines.source.ir.syntax import (
     call,
     expression,
@@ -66,7 +66,7 @@ class DerivativeWriter:
 
     def __init__(
         self,
-        program: SourceProgram,
+        program: SourceFunction,
         argnums: tuple[int, ...],
         has_aux: bool = False,
         mode: str = "value_and_grad",
@@ -136,7 +136,7 @@ class DerivativeWriter:
         if not nested:
             self.adjoints.expressions.lend_arrays()
 
-    def _find_lanes(self, program: SourceProgram, count: int) -> LaneValues:
+    def _find_lanes(self, program: SourceFunction, count: int) -> LaneValues:
         """What is lanes: the tangents, and what is returned of them; or the adjoints alone."""
         shown = leaves(program.returned[0]) if self.mode == "jvp" else []
         given = [*values_in(program.tangents), *(x for x in shown if x.is_array)]

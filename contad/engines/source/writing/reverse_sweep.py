@@ -17,7 +17,7 @@ from contad.engines.source.ir.single_assignment import (
     Loop,
     Operation,
     Segments,
-    SourceProgram,
+    SourceFunction,
     Value,
 )
 from contad.engines.source.ir.syntax import either, expression, name, number
@@ -38,7 +38,7 @@ class ReverseSweep:
     """Writes operations backwards, and loops that are reversed at once, by a forward sweep of the same program."""
 
     def __init__(
-        self, program: SourceProgram, plan: StorePlan, sums: dict[Value, Value], lanes: LaneValues | None = None
+        self, program: SourceFunction, plan: StorePlan, sums: dict[Value, Value], lanes: LaneValues | None = None
     ) -> None:
         """Make the writers; `lanes` tells what there is once for each of several directions."""
         self.writer, self.plan = Writer(program), plan

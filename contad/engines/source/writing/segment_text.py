@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable
 
-from contad.engines.source.ir.single_assignment import For, Loop, Segments, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import For, Loop, Segments, SourceFunction, Value
 from contad.engines.source.ir.syntax import Part, expression
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.planning.segments import KeptArray
@@ -14,7 +14,7 @@ from contad.engines.source.writing.storing import Storing
 class SegmentWriter:
     """Writes the loops over segments; what runs in them is written by the sweeps."""
 
-    def __init__(self, program: SourceProgram, storing: Storing, adjoints: AdjointWriter) -> None:
+    def __init__(self, program: SourceFunction, storing: Storing, adjoints: AdjointWriter) -> None:
         self.program, self.storing, self.writer, self.adjoints = program, storing, storing.writer, adjoints
         self.names: dict[Segments, tuple[str, str]] = {}  # of the size of a segment, and how many there are
         self.places: dict[tuple[Segments, KeptArray], str] = {}  # the names of places of what is kept once

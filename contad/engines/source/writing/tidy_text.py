@@ -10,7 +10,7 @@ from contad.engines.source.ir.single_assignment import (
     For,
     Load,
     Operation,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
 )
@@ -19,7 +19,7 @@ from contad.engines.source.planning.store_plan import StorePlan
 
 
 def fold(
-    program: SourceProgram, plan: StorePlan, readers: dict[Value, list[Operation]], kept: set[Value]
+    program: SourceFunction, plan: StorePlan, readers: dict[Value, list[Operation]], kept: set[Value]
 ) -> set[Value]:
     """Values without a name of the user's that are read once, next to where they are made, and not by the reverse.
 

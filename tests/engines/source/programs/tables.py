@@ -15,13 +15,13 @@ from tests.engines.source.programs.made_containers import MADE_CONTAINERS
 from tests.engines.source.programs.missing_data import MISSING_DATA
 from tests.engines.source.programs.numpy_calls import KERNELS, NUMPY_CALLS
 from tests.engines.source.programs.points import POINTS
-from tests.engines.source.programs.record_arrays import RECORD_ARRAYS
 from tests.engines.source.programs.running_choice import RUNNING_CHOICES
 from tests.engines.source.programs.sample_calls import SAMPLE_CALLS
 from tests.engines.source.programs.scalar_expansion import NO_SCALAR_EXPANSION, SCALAR_EXPANSION
 from tests.engines.source.programs.shape_calls import SHAPE_CALLS
 from tests.engines.source.programs.shared_callees import SHARED_CALLEES
 from tests.engines.source.programs.statements import COMPUTED_BY_NUMBA, STATEMENTS
+from tests.engines.source.programs.structured_arrays import RECORD_ARRAYS
 from tests.engines.source.programs.traps import TRAPS
 from tests.engines.source.programs.typed_containers import TYPED_CONTAINERS
 from tests.engines.source.programs.unchanged import FILLED_TRIANGLES, OTHER_FILLINGS

@@ -1,7 +1,7 @@
 """Array rules with compiled kernels, of linear algebra and along axes: which they are, and what a record says of sizes.
 
 A step is done by compiled code; where a matrix turns out to be singular, or a result is not finite, Python does it
-instead, so that errors and limits are NumPy's. Recordings that are swept at once take steps (`compiled_steps`), and
+instead, so that errors and limits are NumPy's. Recordings that are swept at once take steps (`kernel_records`), and
 recorded programs do.
 """
 
@@ -29,7 +29,7 @@ VALUE, ADJOINT = range(2)  # purposes of kernels
 Shape = tuple[int, ...]
 
 
-class MatrixStep(NamedTuple):
+class KernelShape(NamedTuple):
     """What the shape of a record says beside the places: sizes and options, and how many numbers are saved."""
 
     result: Shape
@@ -39,7 +39,7 @@ class MatrixStep(NamedTuple):
     has_factors: bool = False  # those of the first operand, which steps share
 
 
-def _of_row(name: str, shapes: Sequence[Shape], options: Options) -> MatrixStep | None:
+def _of_row(name: str, shapes: Sequence[Shape], options: Options) -> KernelShape | None:
     """An operation on matrices; None where the shapes are others than those of its row."""
     row, a, b = ROWS[name], shapes[0], shapes[1] if len(shapes) == 2 else (0, 0)
     if len(a) != 2 or len(b) > 2:
@@ -53,15 +53,15 @@ def _of_row(name: str, shapes: Sequence[Shape], options: Options) -> MatrixStep 
         return None
     result = () if not row.results[0].shape else b if len(b) == 1 else (sum(rows), columns[0])
     first, second, third, *_ = *values, 0, 0, 0
-    return MatrixStep(result, sizes, (first, second, third), saved, name in FACTORED)
+    return KernelShape(result, sizes, (first, second, third), saved, name in FACTORED)
 
 
-def _of_vector(a: Shape, options: Options) -> MatrixStep | None:
+def _of_vector(a: Shape, options: Options) -> KernelShape | None:
     axis = options.get("axis")
     axes = range(len(a)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     whole = {k % len(a) for k in axes} == set(range(len(a)))
     shape = (1,) * len(a) if options.get("keepdims") else ()
-    return MatrixStep(shape, (1, math.prod(a), 0)) if whole else None
+    return KernelShape(shape, (1, math.prod(a), 0)) if whole else None
 
 
 # ---- along axes ------------------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def are_consecutive(axes: Sequence[int]) -> bool:
     return all(after - before == 1 for before, after in itertools.pairwise(axes))
 
 
-def _of_lines(name: str, a: Shape, options: Options) -> MatrixStep | None:
+def _of_lines(name: str, a: Shape, options: Options) -> KernelShape | None:
     """Axes that follow one another are those of lines; the options are rows and columns of the operand, and ddof."""
     axis, n = options.get("axis"), len(a)
     axes = range(n) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -94,13 +94,13 @@ def _of_lines(name: str, a: Shape, options: Options) -> MatrixStep | None:
         result = tuple(1 if k in reduced else m for k, m in enumerate(a) if keeps or k not in reduced)
     rows, columns = a if n == 2 else (1, size)
     saved = LINE_ROWS[name].count_saved(size, lines)
-    return MatrixStep(result, (before, size // lines, after), (rows, columns, ddof), saved)
+    return KernelShape(result, (before, size // lines, after), (rows, columns, ddof), saved)
 
 
 _IN_ORDER = {"cholesky_factor", "euclidean_norm", *LINES} - RUNNING  # whose results lie in memory as they are
 
 
-def describe_operation(name: str, shapes: Sequence[Shape], options: Options) -> MatrixStep | None:
+def describe_operation(name: str, shapes: Sequence[Shape], options: Options) -> KernelShape | None:
     """What a record of a rule says, None where Python has to do it: of stacks, of what does not fit, of other rules."""
     if name not in NAMES or not all(map(math.prod, shapes)):
         return None
@@ -110,7 +110,7 @@ def describe_operation(name: str, shapes: Sequence[Shape], options: Options) -> 
     return _of_vector(a, options) if name == "euclidean_norm" else _of_row(name, shapes, options)
 
 
-def describe_step(c: Pullback) -> MatrixStep | None:
+def describe_step(c: Pullback) -> KernelShape | None:
     """What the record of a program says where a recording has that continuation; None where Python has to do it."""
     name = c.rule.name
     if c.is_tuple or not c.rule.__module__.startswith("contad.ops.") or not all(map(is_float64, c.values)):

@@ -27,13 +27,13 @@ from contad.engines.source.ir.single_assignment import (
     Kind,
     MatrixCall,
     Product,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
 )
 from contad.engines.source.ir.walks import leaves, values_in
 from contad.engines.source.tangents.called_tangents import CalleeTangents
-from contad.engines.source.tangents.program_tangents import ProgramTangents
+from contad.engines.source.tangents.tangent_writer import TangentWriter
 from contad.rules.body_derivatives import bent_pairs
 
 # linear in their second operand, where the first is constant
@@ -41,7 +41,7 @@ _SYSTEMS = [f for f in known.FUNCTIONS.values() if f.lanes == "right" or f.name 
 NONE = constant(0)
 
 
-class ProgramNodes(ProgramTangents):
+class DependencyWriter(TangentWriter):
     """Writes the nodes of a program into it, as tangents are written."""
 
     suffix = "_node"
@@ -49,7 +49,7 @@ class ProgramNodes(ProgramTangents):
 
     def __init__(
         self,
-        program: SourceProgram,
+        program: SourceFunction,
         given: Sequence[Value],
         outputs: Sequence[Value],
         graph: Value,
@@ -72,9 +72,9 @@ class ProgramNodes(ProgramTangents):
             return y if x.constant == 0 else x
         return self.append.apply(NOTE, x, y, constant(bends), self.graph)
 
-    def _of_callee(self, program: SourceProgram, given: list[Value]) -> "ProgramNodes":
+    def _of_callee(self, program: SourceFunction, given: list[Value]) -> "DependencyWriter":
         graph = Value(Kind("int", 2), "graph")
-        nodes = ProgramNodes(program, given, leaves(program.returned), graph, self.callees)
+        nodes = DependencyWriter(program, given, leaves(program.returned), graph, self.callees)
         nodes.write()
         return nodes
 
@@ -204,7 +204,9 @@ class ProgramNodes(ProgramTangents):
         return loop.carried[0].result
 
 
-def add_nodes(program: SourceProgram, argnums: Sequence[int], write: type[ProgramNodes] = ProgramNodes) -> None:
+def add_nodes(
+    program: SourceFunction, argnums: Sequence[int], write: type[DependencyWriter] = DependencyWriter
+) -> None:
     """Give a program further parameters: the nodes of these arguments, and the graph; it returns (nodes, value)."""
     wanted = [program.parameters[k] for k in argnums]
     made = write(program, values_in(wanted), leaves(program.returned), Value(Kind("int", 2), "graph"))

@@ -64,7 +64,7 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Product,
-    SourceProgram,
+    SourceFunction,
     Store,
     Value,
     View,
@@ -80,7 +80,7 @@ from contad.errors import UnsupportedError
 DOT = "_dot"  # the suffix of a tangent
 
 
-class ProgramTangents:
+class TangentWriter:
     """Writes the tangents of a program into it, with respect to some values that it is given."""
 
     suffix = DOT
@@ -89,7 +89,7 @@ class ProgramTangents:
 
     def __init__(
         self,
-        program: SourceProgram,
+        program: SourceFunction,
         given: Sequence[Value],
         outputs: Sequence[Value],
         callees: CalleeTangents | None = None,
@@ -360,9 +360,9 @@ class ProgramTangents:
     def _of_Call(self, o: Call) -> None:
         self.append.add(self.callees.with_tangents(o, self))
 
-    def _of_callee(self, program: SourceProgram, given: list[Value]) -> "ProgramTangents":
+    def _of_callee(self, program: SourceFunction, given: list[Value]) -> "TangentWriter":
         ways = self.is_reversed, self.rules_written, self.in_lanes
-        tangents = ProgramTangents(program, given, leaves(program.returned), self.callees, *ways)
+        tangents = TangentWriter(program, given, leaves(program.returned), self.callees, *ways)
         tangents.matrices.is_called = tangents.rules.is_called = True
         tangents.write()
         return tangents
@@ -492,22 +492,22 @@ def walk_all(operations: list[Operation]) -> list[Operation]:
 
 
 def add_tangents(
-    program: SourceProgram, argnums: Sequence[int], is_reversed: bool = False, rules_written: bool = False,
+    program: SourceFunction, argnums: Sequence[int], is_reversed: bool = False, rules_written: bool = False,
     in_lanes: bool = False,
 ) -> None:  # fmt: skip
     """Give a program a further parameter for each of these, its tangent; it returns (tangent, what it has returned)."""
     wanted, returned = [program.parameters[k] for k in argnums], leaves(program.returned)
-    tangents = ProgramTangents(program, values_in(wanted), returned, None, is_reversed, rules_written, in_lanes)
+    tangents = TangentWriter(program, values_in(wanted), returned, None, is_reversed, rules_written, in_lanes)
     tangents.write()
     tangents.return_with(wanted, program.returned)
 
 
-def add_tangents_of_floats(program: SourceProgram, given: list[Value]) -> None:
+def add_tangents_of_floats(program: SourceFunction, given: list[Value]) -> None:
     """As `add_tangents`, of some floats and arrays of floats, each of which gets a parameter.
 
     The tangents that are returned are those of all floats, one after the other.
     """
     floats = tuple(x for x in leaves(program.returned) if x.kind.base == "float")
-    tangents = ProgramTangents(program, given, floats, None, is_reversed=True, rules_written=True)
+    tangents = TangentWriter(program, given, floats, None, is_reversed=True, rules_written=True)
     tangents.write()
     tangents.return_with(given, floats)

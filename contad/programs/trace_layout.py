@@ -1,6 +1,6 @@
-"""The plan of a trace: its records with chains in place of their members, and which memory has to be filled.
+"""The plan of a trace: its records with fused loops in place of their members, and which memory has to be filled.
 
-Members of chains have cells only where somebody else reads them, copies that chains read through have none.
+Members of fused loops have cells only where somebody else reads them, copies that fused loops read through have none.
 """
 
 import itertools
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contad.engines.matrix.matrix_steps import PAIRED_SUM
+from contad.engines.matrix.kernel_shapes import PAIRED_SUM
 from contad.engines.stream.arithmetic_rules import operation_of
 from contad.programs import codes
 from contad.programs.cell_places import CellPlaces, Ranges, Shape, active_of, can_move
-from contad.programs.chain_members import (
+from contad.programs.copied_cells import CopiedCells, sources_of
+from contad.programs.fused_loops import BASES, FEWEST, FusedLoop, meets
+from contad.programs.fused_members import (
     IN_CELLS,
     IN_INPUTS,
     SHAPE,
@@ -25,8 +27,6 @@ from contad.programs.chain_members import (
     can_be_member,
     reach_of,
 )
-from contad.programs.chains import BASES, FEWEST, Chain, meets
-from contad.programs.copied_cells import CopiedCells, sources_of
 from contad.programs.header import ADD, WRITE, ZERO
 from contad.programs.member_groups import choose_groups
 from contad.programs.more_axes import AXES, CODE_OF, length_of, reach
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 Spans = list[tuple[int, int]]
 
 
-class ChainPlan:
+class TraceLayout:
     """What compiled code runs of a trace."""
 
     __slots__ = (
-        *("cells", "chains", "code", "copied", "finished", "frontier_at", "frontiers", "result", "rows"),
+        *("cells", "fused_loops", "code", "copied", "finished", "frontier_at", "frontiers", "result", "rows"),
         *("has_pairs", "scratch", "shapes", "zeroed"),
     )
 
@@ -56,7 +56,7 @@ class ChainPlan:
         self.result = trace.result  # a cell, or -1 - the place of a constant
         self.scratch = 0  # numbers behind the cells and what is saved
         self.frontiers, self.frontier_at = 0, 0  # numbers that say how far adjoints are written
-        self.chains: list[Chain] = []
+        self.fused_loops: list[FusedLoop] = []
         self.has_pairs = False  # records that are two of the trace
         n = trace.inputs
         self.copied = _spans([(0, n)])  # of inputs, whose values are cells
@@ -66,24 +66,24 @@ class ChainPlan:
             _group(trace).fill(self)
 
     def kernels(self, *purposes: int) -> Iterator[Kernel]:
-        """The kernels that its records and chains call for these purposes."""
+        """The kernels that its records and fused loops call for these purposes."""
         for code in kernels_of(self.code, self.shapes):
             yield from ((purpose, code) for purpose in purposes)
-        for chain in self.chains:
+        for fused in self.fused_loops:
             for purpose in purposes:
-                yield from _kernels_of_members(chain, purpose)
+                yield from _kernels_of_members(fused, purpose)
 
     def row_of(self, row: int) -> int:
-        """The row of the trace, of a guard; of one in a chain -1 - row."""
+        """The row of the trace, of a guard; of one in a fused loop -1 - row."""
         return -1 - row if row < 0 else int(self.rows[row])
 
 
-def _kernels_of_members(chain: Chain, purpose: int) -> Iterator[Kernel]:
-    """The kernels that a chain calls: those of groups, and of members that are in none or computed anew."""
-    groups = {VALUES: chain.groups, ADJOINTS: chain.groups_back}.get(purpose, {})
+def _kernels_of_members(fused: FusedLoop, purpose: int) -> Iterator[Kernel]:
+    """The kernels that a fused loop calls: those of groups, and of members that are in none or computed anew."""
+    groups = {VALUES: fused.groups, ADJOINTS: fused.groups_back}.get(purpose, {})
     yield from ((codes.GROUPS, number) for number, _ in groups.values())
-    grouped = chain.in_groups(purpose == ADJOINTS) if groups else ()
-    for k, m in enumerate(chain.members):
+    grouped = fused.in_groups(purpose == ADJOINTS) if groups else ()
+    for k, m in enumerate(fused.members):
         if m.is_guard or (k in grouped and not (purpose == VALUES and m.is_needed)):
             continue
         if purpose != ADJOINTS or m.purpose:  # whose adjoints have kernels for what is written first
@@ -108,7 +108,7 @@ def _runs(mask: np.ndarray) -> Spans:
 
 
 def _group(trace: "Trace") -> "_Planner":
-    """The records in chains; copies that only chains read are left out."""
+    """The records in fused loops; copies that only fused loops read are left out."""
     kept: set[int] = set()
     firsts = codes.first_cells(trace.code, trace.inputs).tolist()
     pairs = find_pairs(trace, firsts, lambda row: _all_reads(trace, row, firsts[row]))
@@ -121,16 +121,16 @@ def _group(trace: "Trace") -> "_Planner":
 
 
 class _Planner:
-    """Groups records into chains, and finds out what everybody reads."""
+    """Groups records into fused loops, and finds out what everybody reads."""
 
     def __init__(self, trace: "Trace", kept: set[int], pairs: dict[int, PairedSum]) -> None:
         self.trace = trace
         self.copies = CopiedCells()
         self.gathered: dict[int, np.ndarray] = {}  # by row
-        self.kept = kept  # copies that others than chains read
-        self.order: list[int | Chain] = []  # rows, and chains
-        self.reads: dict[int, Spans] = {}  # of rows that are in no chain
-        self.open: Chain | None = None
+        self.kept = kept  # copies that others than fused loops read
+        self.order: list[int | FusedLoop] = []  # rows, and fused loops
+        self.reads: dict[int, Spans] = {}  # of rows that are in no fused loop
+        self.open: FusedLoop | None = None
         self.firsts = codes.first_cells(trace.code, trace.inputs).tolist()
         self.pairs = pairs
         self.unrecorded = {pair.row for pair in pairs.values()}
@@ -139,7 +139,7 @@ class _Planner:
         self.close()
 
     def visit(self, row: int, code: int, x: int, y: int) -> None:
-        """Take a record into the open chain, or put it before that, or begin another."""
+        """Take a record into the open fused loop, or put it before that, or begin another."""
         first = self.firsts[row]
         if row in self.unrecorded:
             return
@@ -155,7 +155,7 @@ class _Planner:
                 return
             reads, own = _reach_of(member, y)
             if member.size >= FEWEST // 4 and own:
-                made = Chain(self.trace.inputs, member, self.copies)
+                made = FusedLoop(self.trace.inputs, member, self.copies)
                 if made.is_good:
                     made = self._move_members(member, made)
                     self.close()
@@ -168,8 +168,8 @@ class _Planner:
         self.order.append(row)
         self.reads[row] = reads
 
-    def _move_members(self, member: Member, made: Chain) -> Chain:
-        """The chain that a member begins, with members of the open one where these then need no cells.
+    def _move_members(self, member: Member, made: FusedLoop) -> FusedLoop:
+        """The fused loop that a member begins, with members of the open one where these then need no cells.
 
         The next step of a simulation may begin in the loop of the last one, which it only then cannot join: what it has
         begun with is computed from results that have cells in any case.
@@ -181,73 +181,73 @@ class _Planner:
         rest = [m for m in members if m not in moved]
         if not moved or sum(m.size for m in rest) < FEWEST:
             return made
-        found = self._chain_of([*moved, member])
-        left = found and self._chain_of(rest)  # None too where the units were those of a member that is moved
+        found = self._loop_of([*moved, member])
+        left = found and self._loop_of(rest)  # None too where the units were those of a member that is moved
         if not found or not left:
-            self.open = self._chain_of(members)  # as they were
-            return Chain(self.trace.inputs, member, self.copies)
+            self.open = self._loop_of(members)  # as they were
+            return FusedLoop(self.trace.inputs, member, self.copies)
         self.open = left
         return found
 
-    def _chain_of(self, members: Sequence[Member]) -> Chain | None:
-        """A chain of all these members; None where they do not fit together."""
-        made = Chain(self.trace.inputs, members[0], self.copies)
+    def _loop_of(self, members: Sequence[Member]) -> FusedLoop | None:
+        """A fused loop of all these members; None where they do not fit together."""
+        made = FusedLoop(self.trace.inputs, members[0], self.copies)
         return made if made.is_good and all(made.add(m) for m in members[1:]) else None
 
     def close(self) -> None:
-        """Put the open chain where it stands now; one with too little to do is what it was."""
-        chain, self.open = self.open, None
-        if chain is None:
+        """Put the open fused loop where it stands now; one with too little to do is what it was."""
+        fused, self.open = self.open, None
+        if fused is None:
             return
-        if chain.size >= FEWEST:
-            self.order.append(chain)
+        if fused.size >= FEWEST:
+            self.order.append(fused)
             return
-        for member in chain.members:
+        for member in fused.members:
             self.order.append(member.row)
             self.reads[member.row] = _reach_of(member, member.n)[0]
 
     def find_needed_copies(self) -> set[int]:
-        """The records that copy what others than chains read, or chains but not where it comes from."""
+        """The records that copy what others than fused loops read, or fused loops but not where it comes from."""
         ranges = [r for reads in self.reads.values() for r in reads]
-        parts = [p for k in self.order if isinstance(k, Chain) for o in k.operands.values() for p in o.parts]
+        parts = [p for k in self.order if isinstance(k, FusedLoop) for o in k.operands.values() for p in o.parts]
         ranges += [part.reach for part in parts if part.source == IN_CELLS]
         if self.trace.result > 0:
             ranges.append((self.trace.result, self.trace.result + 1))
         return {row for low, high in ranges for row in self.copies.rows_of(low, high)}
 
     # ---- the plan ----------------------------------------------------------------------------------------------------
-    def fill(self, plan: ChainPlan) -> None:
+    def fill(self, plan: TraceLayout) -> None:
         """Write the plan."""
-        chains = [k for k in self.order if isinstance(k, Chain)]
-        if not chains and not self.pairs:
+        fused_loops = [k for k in self.order if isinstance(k, FusedLoop)]
+        if not fused_loops and not self.pairs:
             return
         trace = self.trace
-        plan.chains, plan.has_pairs = chains, bool(self.pairs)
-        for chain in chains:
-            chain.find_active()
-        self._place_cells(chains)
-        self._mark(chains)
-        self._choose_direct(chains)
+        plan.fused_loops, plan.has_pairs = fused_loops, bool(self.pairs)
+        for fused in fused_loops:
+            fused.find_active()
+        self._place_cells(fused_loops)
+        self._mark(fused_loops)
+        self._choose_direct(fused_loops)
         plan.cells, plan.result = self.owned, self.result
         base = align(self.owned + trace.saved)
         shared = used = 0
-        for chain in chains:  # those that are kept have places of their own
-            taken = chain.place(used, self.is_read)
-            if chain.has_kept:
+        for fused in fused_loops:  # those that are kept have places of their own
+            taken = fused.place(used, self.is_read)
+            if fused.has_kept:
                 used += taken
-        for chain in chains:
-            if not chain.has_kept:
-                shared = max(shared, chain.place(used, self.is_read))
+        for fused in fused_loops:
+            if not fused.has_kept:
+                shared = max(shared, fused.place(used, self.is_read))
         self.frontiers: dict[tuple[int, int], int] = {}
         lent_at = base + used + shared
-        self._lend_adjoints(chains, lent_at)
-        lent = max(self.lent, self.results.lend(lent_at, len(chains)))  # adjoints, and values
+        self._lend_adjoints(fused_loops, lent_at)
+        lent = max(self.lent, self.results.lend(lent_at, len(fused_loops)))  # adjoints, and values
         self._frontier_at = plan.frontier_at = lent_at + lent
         bound = align(self._frontier_at + sum(map(len, self._spans_of.values())))
-        for chain in chains:
-            chain.settle(base, self.adjoint_place, self.results.value_place)
-        choose_groups(chains)
-        most = max((len(chain.members) for chain in chains), default=0)
+        for fused in fused_loops:
+            fused.settle(base, self.adjoint_place, self.results.value_place)
+        choose_groups(fused_loops)
+        most = max((len(fused.members) for fused in fused_loops), default=0)
         shapes = trace.shapes.tolist()
 
         def shape(integers: Iterable[int]) -> int:
@@ -260,8 +260,8 @@ class _Planner:
         cell = trace.inputs + 1
         records = trace.code.tolist()
         for k in self.order:
-            if isinstance(k, Chain):
-                code.append((codes.CHAIN, k.write(shape, bound, self.is_read, self.frontier), 0))
+            if isinstance(k, FusedLoop):
+                code.append((codes.FUSED, k.write(shape, bound, self.is_read, self.frontier), 0))
                 rows.append(-1)
                 continue
             if self.firsts[k] != cell:
@@ -289,7 +289,7 @@ class _Planner:
         ).reshape(-1, 3)
 
     def _record(self, row: int, record: tuple[int, int, int], shape: Shape) -> tuple[int, int, int]:
-        """A record that is in no chain, with cells where they are now."""
+        """A record that is in no fused loop, with cells where they are now."""
         if row in self.gathered:
             return record[0], shape(self.gathered[row].tolist()), record[2]
         if row in self.pairs:
@@ -297,7 +297,7 @@ class _Planner:
             return self.places.move(pair, np.array(self.pairs[row].shape), shape)
         return self.places.move(record, self.trace.shapes, shape) if self.is_moved else record
 
-    def _place_cells(self, chains: Sequence[Chain]) -> None:
+    def _place_cells(self, fused_loops: Sequence[FusedLoop]) -> None:
         """Leave no memory for results of members that nobody else reads, nor for copies that are left out."""
         trace = self.trace
         records = {row: trace.code[row].tolist() for row in self.reads}
@@ -306,19 +306,19 @@ class _Planner:
                 cells = trace.shapes[x : x + n]
                 self.gathered[row] = np.where(cells > 0, self.copies.trace_back(cells), cells)
                 self.reads[row] = _spans_of(self.gathered[row])
-        operands = [o for chain in chains for o in chain.operands.values()]
+        operands = [o for fused in fused_loops for o in fused.operands.values()]
         read = [span for spans in self.reads.values() for span in spans]
         read += [part.reach for o in operands for part in o.parts if part.source == IN_CELLS]
         alone = Ranges([*(s for spans in self.reads.values() for s in spans), (trace.result, trace.result + 1)])
         known = Ranges([*read, (trace.result, trace.result + 1)])
-        members = [m for chain in chains for m in chain.members if not m.is_guard]
-        for chain in chains:
-            chain.find_outputs(known.meet)
-            chain.find_needed()
+        members = [m for fused in fused_loops for m in fused.members if not m.is_guard]
+        for fused in fused_loops:
+            fused.find_outputs(known.meet)
+            fused.find_needed()
         self.is_moved = can_move([code for code, _, _ in records.values()])
-        self.results = results = ResultPlaces(chains if self.is_moved else (), alone)
-        results.exchange(chains)
-        results.join_parts(chains)
+        self.results = results = ResultPlaces(fused_loops if self.is_moved else (), alone)
+        results.exchange(fused_loops)
+        results.join_parts(fused_loops)
         results.choose()
         seen = {m.row for m in members if m.is_sum or m.is_stored}
         used = [(m.first, m.first + m.n) for m in members if m.row in seen and not results.has(m)]
@@ -348,19 +348,19 @@ class _Planner:
         }
         self.firsts = [places.place(first) for first in self.firsts]
 
-    def _mark(self, chains: Sequence[Chain]) -> None:
-        """Find out which cells are read, which never exist, and where chains write adjoints first."""
+    def _mark(self, fused_loops: Sequence[FusedLoop]) -> None:
+        """Find out which cells are read, which never exist, and where fused loops write adjoints first."""
         trace = self.trace
-        self.read = np.zeros(self.cells, bool)  # by records, and where operands of chains are no simple ranges
-        moved = np.zeros(self.cells, bool)  # read by chains as they go along
-        self.direct = np.zeros(trace.inputs, bool)  # inputs whose adjoints chains write to the gradient
+        self.read = np.zeros(self.cells, bool)  # by records, and where operands of fused loops are no simple ranges
+        moved = np.zeros(self.cells, bool)  # read by fused loops as they go along
+        self.direct = np.zeros(trace.inputs, bool)  # inputs whose adjoints fused loops write to the gradient
         active = np.zeros(self.cells, bool)
         if self.result > 0:
             self.read[self.result] = True
         for low, high in (span for spans in self.reads.values() for span in spans):
             self.read[low:high] = True
-        for chain in chains:
-            for o, part in ((operand, part) for operand in chain.operands.values() for part in operand.parts):
+        for fused in fused_loops:
+            for o, part in ((operand, part) for operand in fused.operands.values() for part in operand.parts):
                 low, high = part.reach
                 if part.source == IN_INPUTS:
                     if o.is_active:
@@ -374,7 +374,7 @@ class _Planner:
         self.touched = np.concatenate([[0], np.cumsum(self.read | moved)])
         self.written = np.zeros(self.cells, bool)
         spans: Spans = []
-        for low, high in itertools.pairwise(self._cuts(chains)):
+        for low, high in itertools.pairwise(self._cuts(fused_loops)):
             own = moved[low:high]
             # sums are added up, and results of records, which read their adjoints, may have other readers
             if own.any() and active[low:high][own].all() and not self.read[low:high].any():
@@ -383,25 +383,25 @@ class _Planner:
         self.hidden = np.zeros(self.cells, bool)  # of inputs, those that nobody reads in cells
         self.hidden[self.owned :] = True
         self.hidden[1 : trace.inputs + 1] = ~self.read[1 : trace.inputs + 1]
-        for m in (m for chain in chains for m in chain.members if m.is_stored):
+        for m in (m for fused in fused_loops for m in fused.members if m.is_stored):
             if not self.is_read(m.first, m.first + m.n):
                 self.hidden[m.first : m.first + m.n] = True
-        operands = [o for chain in chains for o in chain.operands.values() if o.is_active and o.layout.is_moving]
+        operands = [o for fused in fused_loops for o in fused.operands.values() if o.is_active and o.layout.is_moving]
         reaches = (part.reach for o in operands for part in o.parts if part.source == IN_INPUTS)
-        of_inputs = Ranges(reaches, join_touching=False).joined  # each has a chain that writes to it first
+        of_inputs = Ranges(reaches, join_touching=False).joined  # each has a fused loop that writes to it first
         self._spans_of = {IN_INPUTS: of_inputs, IN_CELLS: spans}
         self._starts_of = {k: [low for low, _ in spans] for k, spans in self._spans_of.items()}
 
-    def _choose_direct(self, chains: Sequence[Chain]) -> None:
+    def _choose_direct(self, fused_loops: Sequence[FusedLoop]) -> None:
         """Find the operands whose adjoints kernels can write where they belong.
 
-        Of all chains that write to a range the last one does so first, and there the operand that lies farthest on:
+        Of all fused loops that write to a range the last one does so first, and there the operand that lies last:
         what it writes no block has written before.
         """
         decided: set[tuple[int, int]] = set()
-        for chain in reversed(chains):
+        for fused in reversed(fused_loops):
             found: dict[tuple[int, int], list[tuple[int, int, Operand]]] = {}
-            for o, part in ((k, part) for k in chain.operands.values() if k.is_active for part in k.parts):
+            for o, part in ((k, part) for k in fused.operands.values() if k.is_active for part in k.parts):
                 spans, starts = self._spans_of.get(part.source, []), self._starts_of.get(part.source, [])
                 k = bisect_right(starts, part.place) - 1
                 if k >= 0 and part.place < spans[k][1]:
@@ -412,23 +412,23 @@ class _Planner:
                     last.is_direct = all(w == width and o.is_contiguous for _, w, o in read)
             decided |= found.keys()
 
-    def _cuts(self, chains: Sequence[Chain]) -> list[int]:
-        """Where cells of one record end and those of the next begin, but where a chain reads both in a row."""
-        made = [m.first for chain in chains for m in chain.members if not m.is_guard]
+    def _cuts(self, fused_loops: Sequence[FusedLoop]) -> list[int]:
+        """Where cells of one record end and those of the next begin, but where a fused loop reads both in a row."""
+        made = [m.first for fused in fused_loops for m in fused.members if not m.is_guard]
         made += [end for result in self.results.found for end in (result.place, result.place + result.member.n)]
         own = [self.firsts[row] for row in self.reads]
         cuts = np.zeros(self.cells + 1, bool)
         cuts[[self.trace.inputs + 1, self.cells, self.owned, *made, *own]] = True
-        for part in (part for chain in chains for o in chain.operands.values() for part in o.parts):
+        for part in (part for fused in fused_loops for o in fused.operands.values() for part in o.parts):
             low, high = part.reach
             if part.source == IN_CELLS:
                 cuts[low + 1 : high] = False
         return np.flatnonzero(cuts).tolist()
 
-    def _lend_adjoints(self, chains: Sequence[Chain], start: int) -> None:
-        """Give adjoints that chains alone write and read memory from `start` on, which others get after them.
+    def _lend_adjoints(self, fused_loops: Sequence[FusedLoop], start: int) -> None:
+        """Give adjoints that fused loops alone write and read memory from `start` on, which others get after them.
 
-        Going back they begin with the last chain that reads the numbers, and end with the one that computes them.
+        Going back they begin with the last fused loop that reads the numbers, and end with the one that computes them.
         """
         spans, starts = self._spans_of[IN_CELLS], self._starts_of[IN_CELLS]
 
@@ -436,10 +436,10 @@ class _Planner:
             k = bisect_right(starts, cell) - 1
             return k if k >= 0 and spans[k][0] <= cell < spans[k][1] else -1
 
-        ends: dict[int, int] = {}  # the first chain that computes some of the numbers
+        ends: dict[int, int] = {}  # the first fused loop that computes some of the numbers
         fixed = {span_of(self.firsts[row]) for row in self.reads}
-        for k, chain in enumerate(chains):
-            for m in chain.members:
+        for k, fused in enumerate(fused_loops):
+            for m in fused.members:
                 span = -1 if m.is_guard else span_of(m.first)
                 ends.setdefault(span, k)
                 fixed |= {span} if m.is_sum else set()
@@ -449,8 +449,8 @@ class _Planner:
         ending: dict[int, list[int]] = {}
         for span, k in ends.items():
             ending.setdefault(k, []).append(span)
-        for k in range(len(chains) - 1, -1, -1):
-            for part in (part for o in chains[k].operands.values() for part in o.parts if part.source == IN_CELLS):
+        for k in range(len(fused_loops) - 1, -1, -1):
+            for part in (part for o in fused_loops[k].operands.values() for part in o.parts if part.source == IN_CELLS):
                 span = span_of(part.place)
                 if span in fixed or span not in ends or spans[span][0] in self._moved_by:
                     continue
@@ -471,7 +471,7 @@ class _Planner:
         return cell + self._moved_by.get(low, 0) if low <= cell < high else cell
 
     def is_read(self, low: int, high: int) -> bool:
-        """Whether anybody reads cells, besides members of their own chain."""
+        """Whether anybody reads cells, besides members of their own fused loop."""
         return low < self.cells and bool(self.touched[high] > self.touched[low])
 
     def frontier(self, part: OperandPart) -> tuple[int, int, int]:
@@ -490,7 +490,7 @@ class _Planner:
 
 
 def _find_movable(members: Sequence[Member], reads: Sequence[OperandPart]) -> list[Member]:
-    """The last members that a chain may leave to one which reads these parts of its results, and has others anyway."""
+    """The last members that a fused loop may leave to one that reads these parts of its results, and has others."""
     stored = [m for m in members if not m.is_guard and any(meets(m, part) and not m.is_read_by(part) for part in reads)]
     movable: list[Member] = []
     for m in members if stored else ():
@@ -505,7 +505,7 @@ def _find_movable(members: Sequence[Member], reads: Sequence[OperandPart]) -> li
 
 
 def _reads_of(trace: "Trace", row: int, copies: CopiedCells) -> Spans:
-    """The cells that a record reads which is in no chain."""
+    """The cells that a record reads which is in no fused loop."""
     code, x, y = trace.code[row].tolist()
     if code in (codes.GATHER, codes.STOPPED):
         cells = trace.shapes[x : x + y]

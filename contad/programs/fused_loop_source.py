@@ -1,9 +1,9 @@
-"""The loops of chains, as source of the interpreter: blocks of units, the kernels of all members for each of them.
+"""Fused loops as source of the interpreter: blocks of units, the kernels of all members for each of them.
 
 Scratch memory lies behind the cells, among the values and among the adjoints. Kernels get one address for values,
 constants and adjoints, the lowest of all memory that a run reads: so they read inputs, cells and constants where these
-lie. Their shapes are those of a run, which go on from block to block. `chain` is the place of
-`contad.programs.chains.Chain` in the shapes.
+lie. Their shapes are those of a run, which go on from block to block. `fused` is the place of
+`contad.programs.fused_loops.FusedLoop` in the shapes.
 """
 
 SOURCE = '''
@@ -38,29 +38,29 @@ def copy_units(source, place, apart, width, step, units, target, z):
 
 
 @inline
-def copy_fixed(chain, shapes, source, constants, target):
+def copy_fixed(fused, shapes, source, constants, target):
     """Copy the operands that do not go along, and that kernels cannot read where they lie, to scratch memory."""
-    for k in range(shapes[chain + {fixed}]):
-        e = shapes[shapes[chain + {fixed_at}] + {entry} * k:]
+    for k in range(shapes[fused + {fixed}]):
+        e = shapes[shapes[fused + {fixed_at}] + {entry} * k:]
         if e[0] >= 0:
             copy_units(constants if e[1] == {in_constants} else source, e[2], 0, e[3], e[4], 1, target, e[0])
 
 
 @inline
-def fill_room(chain, shapes, source, inputs, constants, target, first_input):
+def fill_room(fused, shapes, source, inputs, constants, target, first_input):
     """Copy what operands have beside results to the room there; the first input is where it lies in `inputs`."""
-    for k in range(shapes[chain + {fills}]):
-        e = shapes[shapes[chain + {fills_at}] + {fill} * k:]
+    for k in range(shapes[fused + {fills}]):
+        e = shapes[shapes[fused + {fills_at}] + {fill} * k:]
         place = e[2] + first_input if e[1] == {in_inputs} else e[2]
         memory = inputs if e[1] == {in_inputs} else constants if e[1] == {in_constants} else source
         copy_units(memory, place, e[3], e[4], e[5], e[6], target, e[0])
 
 
 @inline
-def load_block(chain, shapes, first, units, values, inputs, constants, only_needed):
+def load_block(fused, shapes, first, units, values, inputs, constants, only_needed):
     """Copy the values of a block that kernels cannot read where they lie to scratch memory."""
-    for k in range(shapes[chain + {moving}]):
-        e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
+    for k in range(shapes[fused + {moving}]):
+        e = shapes[shapes[fused + {moving_at}] + {entry} * k:]
         if e[0] < 0 or only_needed and e[6] == 0:
             continue
         low, high = max(first, e[12]), min(first + units, e[13])
@@ -77,14 +77,14 @@ def lowest(a, b):
 
 
 @inline
-def bind(chain, shapes, bound, low, values_at, inputs_at, constants_at, adjoints_at, gradient_at):
+def bind(fused, shapes, bound, low, values_at, inputs_at, constants_at, adjoints_at, gradient_at):
     """The shapes of members for this run, whose places are numbers from the address `low` on; of the first block."""
     bound[{in_cells}], bound[4 + {in_cells}] = (values_at - low) // 8, (adjoints_at - low) // 8
     bound[{in_inputs}], bound[4 + {in_inputs}] = (inputs_at - low) // 8, (gradient_at - low) // 8
     bound[{in_constants}], bound[4 + {in_constants}] = (constants_at - low) // 8, 0
     bound[{nowhere}], bound[4 + {nowhere}] = 0, 0
-    for k in range(shapes[chain + {members}]):
-        s = shapes[shapes[shapes[chain + {members_at}] + {entry} * k + 1]:]
+    for k in range(shapes[fused + {members}]):
+        s = shapes[shapes[shapes[fused + {members_at}] + {entry} * k + 1]:]
         b = bound[{bases} + {shape} * k:]
         for i in range({shape}):
             b[i] = s[i]
@@ -97,55 +97,55 @@ def bind(chain, shapes, bound, low, values_at, inputs_at, constants_at, adjoints
 
 
 @inline
-def cut(chain, shapes, bound):
+def cut(fused, shapes, bound):
     """Make the shapes those of the last block, which has fewer units."""
-    for k in range(shapes[chain + {members}]):
-        s = shapes[shapes[shapes[chain + {members_at}] + {entry} * k + 1]:]
+    for k in range(shapes[fused + {members}]):
+        s = shapes[shapes[shapes[fused + {members_at}] + {entry} * k + 1]:]
         bound[{bases} + {shape} * k + 1] = s[{shape} + 6]
         bound[{bases} + {shape} * k + 2] = s[{shape} + 7]
 
 
 @inline
-def advance(chain, shapes, bound, units):
+def advance(fused, shapes, bound, units):
     """Make the shapes those of the next block, after so many units."""
-    for k in range(shapes[chain + {steps}]):
-        e = shapes[shapes[chain + {steps_at}] + 2 * k:]
+    for k in range(shapes[fused + {steps}]):
+        e = shapes[shapes[fused + {steps_at}] + 2 * k:]
         bound[e[0]] += e[1] * units
 
 
 @inline
-def repeat_members(chain, shapes, bound, kernels, low):
+def repeat_members(fused, shapes, bound, kernels, low):
     """The values of members that derivatives read and that have no cells."""
-    for k in range(shapes[chain + {members}]):
-        e = shapes[shapes[chain + {members_at}] + {entry} * k:]
+    for k in range(shapes[fused + {members}]):
+        e = shapes[shapes[fused + {members_at}] + {entry} * k:]
         if e[3] != 0:
             call_kernel(kernels[0, e[0] - {array}], bound[{bases} + {shape} * k:].ctypes.data, low, low, low)
 
 
 @inline
-def chain_forward(chain, constants, shapes, kernels, values, inputs):
-    """The values of a chain; the row of a guard that does not hold, or -1."""
-    copy_fixed(chain, shapes, values, constants, values)
-    fill_room(chain, shapes, values, inputs, constants, values, 0)
+def fused_forward(fused, constants, shapes, kernels, values, inputs):
+    """The values of a fused loop; the row of a guard that does not hold, or -1."""
+    copy_fixed(fused, shapes, values, constants, values)
+    fill_room(fused, shapes, values, inputs, constants, values, 0)
     low = lowest(lowest(values.ctypes.data, inputs.ctypes.data), constants.ctypes.data)
-    bound = integers_at(values[shapes[chain + {bound_at}]:].ctypes.data, 1 << 20)
-    bind(chain, shapes, bound, low, np.int64(values.ctypes.data), np.int64(inputs.ctypes.data),
+    bound = integers_at(values[shapes[fused + {bound_at}]:].ctypes.data, 1 << 20)
+    bind(fused, shapes, bound, low, np.int64(values.ctypes.data), np.int64(inputs.ctypes.data),
          np.int64(constants.ctypes.data), low, low)
     whole = array_at(low, 1 << 59)
-    n, block = shapes[chain + {units}], shapes[chain + {block_units}]
-    for k in range(shapes[chain + {sums}]):
-        e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
+    n, block = shapes[fused + {units}], shapes[fused + {block_units}]
+    for k in range(shapes[fused + {sums}]):
+        e = shapes[shapes[fused + {sums_at}] + {entry} * k:]
         for i in range(e[2]):
             values[e[1] + i] = -0.0
     first = 0
     while first < n:
         units = min(block, n - first)
         if units < block:
-            cut(chain, shapes, bound)
-        load_block(chain, shapes, first, units, values, inputs, constants, False)
+            cut(fused, shapes, bound)
+        load_block(fused, shapes, first, units, values, inputs, constants, False)
         k = 0
-        while k < shapes[chain + {members}]:
-            e = shapes[shapes[chain + {members_at}] + {entry} * k:]
+        while k < shapes[fused + {members}]:
+            e = shapes[shapes[fused + {members_at}] + {entry} * k:]
             own = bound[{bases} + {shape} * k:]
             if e[14] != 0:
                 call_kernel(kernels[{groups}, e[14]], own.ctypes.data, low, low, low)
@@ -156,11 +156,11 @@ def chain_forward(chain, constants, shapes, kernels, values, inputs):
             elif not compared(own, whole, whole):
                 return e[2]
             k += 1
-        for k in range(shapes[chain + {sums}]):
-            e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
+        for k in range(shapes[fused + {sums}]):
+            e = shapes[shapes[fused + {sums_at}] + {entry} * k:]
             for i in range(e[2]):
                 values[e[1] + i] += values[e[0] + i]
-        advance(chain, shapes, bound, units)
+        advance(fused, shapes, bound, units)
         first += units
     return -1
 
@@ -178,10 +178,10 @@ def add_first(target, start, n, source, z, frontier, low, values):
 
 
 @inline
-def open_block(chain, shapes, first, units, values, adjoints, gradient):
+def open_block(fused, shapes, first, units, values, adjoints, gradient):
     """Clear what lies before a block whose adjoints kernels write where they belong."""
-    for k in range(shapes[chain + {moving}]):
-        e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
+    for k in range(shapes[fused + {moving}]):
+        e = shapes[shapes[fused + {moving_at}] + {entry} * k:]
         if e[14] != 0:
             target = gradient if e[1] == {in_inputs} else adjoints
             start = e[16] + first * e[3]
@@ -257,11 +257,11 @@ def store_together(parts, count, first, units, values, adjoints, gradient):
 
 
 @inline
-def store_block(chain, shapes, first, units, values, adjoints, gradient):
+def store_block(fused, shapes, first, units, values, adjoints, gradient):
     """Pass the adjoints of a block's operands on."""
     k = 0
-    while k < shapes[chain + {moving}]:
-        e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
+    while k < shapes[fused + {moving}]:
+        e = shapes[shapes[fused + {moving_at}] + {entry} * k:]
         if e[17] > 1:
             store_together(e, e[17], first, units, values, adjoints, gradient)
             k += e[17]
@@ -271,43 +271,43 @@ def store_block(chain, shapes, first, units, values, adjoints, gradient):
 
 
 @inline
-def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, gradient):
-    """The adjoints of a chain."""
-    n, block, kept = shapes[chain + {units}], shapes[chain + {block_units}], shapes[chain + {is_kept}]
+def fused_backward(fused, constants, shapes, kernels, values, adjoints, inputs, gradient):
+    """The adjoints of a fused loop."""
+    n, block, kept = shapes[fused + {units}], shapes[fused + {block_units}], shapes[fused + {is_kept}]
     low = lowest(lowest(lowest(values.ctypes.data, inputs.ctypes.data), constants.ctypes.data),
                  lowest(adjoints.ctypes.data, gradient.ctypes.data))
-    bound = integers_at(values[shapes[chain + {bound_at}]:].ctypes.data, 1 << 20)
-    bind(chain, shapes, bound, low, np.int64(values.ctypes.data), np.int64(inputs.ctypes.data),
+    bound = integers_at(values[shapes[fused + {bound_at}]:].ctypes.data, 1 << 20)
+    bind(fused, shapes, bound, low, np.int64(values.ctypes.data), np.int64(inputs.ctypes.data),
          np.int64(constants.ctypes.data), np.int64(adjoints.ctypes.data), np.int64(gradient.ctypes.data))
     if kept == 0:
-        copy_fixed(chain, shapes, values, constants, values)
-    for k in range(shapes[chain + {fixed}]):
-        e = shapes[shapes[chain + {fixed_at}] + {entry} * k:]
+        copy_fixed(fused, shapes, values, constants, values)
+    for k in range(shapes[fused + {fixed}]):
+        e = shapes[shapes[fused + {fixed_at}] + {entry} * k:]
         if e[6] >= 0:
             for i in range(e[3]):
                 adjoints[e[6] + i] = 0.0
     is_live = False
-    for k in range(shapes[chain + {sums}]):
-        e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
+    for k in range(shapes[fused + {sums}]):
+        e = shapes[shapes[fused + {sums_at}] + {entry} * k:]
         is_live = is_live or live(adjoints, e[1], e[2])
     first = 0
     while first < n:
         units = min(block, n - first)
         if units < block:
-            cut(chain, shapes, bound)
+            cut(fused, shapes, bound)
         is_due = is_live
-        for k in range(shapes[chain + {outputs}]):
-            e = shapes[shapes[chain + {outputs_at}] + {entry} * k:]
+        for k in range(shapes[fused + {outputs}]):
+            e = shapes[shapes[fused + {outputs_at}] + {entry} * k:]
             is_due = is_due or live(adjoints, e[0] + first * e[1], units * e[1])
         if is_due:
-            open_block(chain, shapes, first, units, values, adjoints, gradient)
+            open_block(fused, shapes, first, units, values, adjoints, gradient)
             if kept == 0:
-                load_block(chain, shapes, first, units, values, inputs, constants, True)
-                repeat_members(chain, shapes, bound, kernels, low)
-            k = shapes[chain + {members}]
+                load_block(fused, shapes, first, units, values, inputs, constants, True)
+                repeat_members(fused, shapes, bound, kernels, low)
+            k = shapes[fused + {members}]
             while k > 0:
                 k -= 1
-                e = shapes[shapes[chain + {members_at}] + {entry} * k:]
+                e = shapes[shapes[fused + {members_at}] + {entry} * k:]
                 if e[16] != 0:
                     k -= e[17] - 1
                     own = bound[{bases} + {shape} * k:]
@@ -317,16 +317,16 @@ def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, 
                         for i in range(e[c + 1]):
                             adjoints[e[c] + i] = 0.0
                     call_kernel(kernels[e[4], e[0] - {array}], bound[{bases} + {shape} * k:].ctypes.data, low, low, low)
-            store_block(chain, shapes, first, units, values, adjoints, gradient)
-        advance(chain, shapes, bound, units)
+            store_block(fused, shapes, first, units, values, adjoints, gradient)
+        advance(fused, shapes, bound, units)
         first += units
-    for k in range(shapes[chain + {fixed}]):
-        e = shapes[shapes[chain + {fixed_at}] + {entry} * k:]
+    for k in range(shapes[fused + {fixed}]):
+        e = shapes[shapes[fused + {fixed_at}] + {entry} * k:]
         if e[6] >= 0:
             for i in range(e[3]):
                 adjoints[e[2] + i * e[4]] += adjoints[e[6] + i]
-    for k in range(shapes[chain + {moving}]):  # what no block has written
-        e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
+    for k in range(shapes[fused + {moving}]):  # what no block has written
+        e = shapes[shapes[fused + {moving_at}] + {entry} * k:]
         if e[8] >= 0:
             target = gradient if e[1] == {in_inputs} else adjoints
             for i in range(e[9] + np.int64(values[e[8]]), e[10]):
@@ -335,25 +335,25 @@ def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, 
 
 
 @inline
-def chain_tangents(chain, constants, shapes, kernels, values, dots, inputs):
-    """The tangents of a chain; those of inputs lie in their cells, and so do their values here."""
-    n, block, kept = shapes[chain + {units}], shapes[chain + {block_units}], shapes[chain + {is_kept}]
+def fused_tangents(fused, constants, shapes, kernels, values, dots, inputs):
+    """The tangents of a fused loop; those of inputs lie in their cells, and so do their values here."""
+    n, block, kept = shapes[fused + {units}], shapes[fused + {block_units}], shapes[fused + {is_kept}]
     low = lowest(lowest(values.ctypes.data, constants.ctypes.data), dots.ctypes.data)
     at = np.int64(values.ctypes.data)
-    bound = integers_at(values[shapes[chain + {bound_at}]:].ctypes.data, 1 << 20)
-    bind(chain, shapes, bound, low, at, at + 8, np.int64(constants.ctypes.data), low, low)
+    bound = integers_at(values[shapes[fused + {bound_at}]:].ctypes.data, 1 << 20)
+    bind(fused, shapes, bound, low, at, at + 8, np.int64(constants.ctypes.data), low, low)
     dots_at = low + np.int64(dots.ctypes.data) - at
     if kept == 0:
-        copy_fixed(chain, shapes, values, constants, values)
-    copy_fixed(chain, shapes, dots, constants, dots)
-    fill_room(chain, shapes, dots, dots, dots, dots, 1)
+        copy_fixed(fused, shapes, values, constants, values)
+    copy_fixed(fused, shapes, dots, constants, dots)
+    fill_room(fused, shapes, dots, dots, dots, dots, 1)
     first = 0
     while first < n:
         units = min(block, n - first)
         if units < block:
-            cut(chain, shapes, bound)
-        for k in range(shapes[chain + {moving}]):
-            e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
+            cut(fused, shapes, bound)
+        for k in range(shapes[fused + {moving}]):
+            e = shapes[shapes[fused + {moving_at}] + {entry} * k:]
             start, end = max(first, e[12]), min(first + units, e[13])
             if start >= end:
                 continue
@@ -365,18 +365,18 @@ def chain_tangents(chain, constants, shapes, kernels, values, dots, inputs):
             if e[0] >= 0 and e[7] != 0:
                 copy_units(dots, place, e[3], e[4], e[5], end - start, dots, e[0] + (start - first) * e[4])
         if kept == 0:
-            load_block(chain, shapes, first, units, values, inputs, constants, True)
-            repeat_members(chain, shapes, bound, kernels, low)
-        for k in range(shapes[chain + {members}]):
-            e = shapes[shapes[chain + {members_at}] + {entry} * k:]
+            load_block(fused, shapes, first, units, values, inputs, constants, True)
+            repeat_members(fused, shapes, bound, kernels, low)
+        for k in range(shapes[fused + {members}]):
+            e = shapes[shapes[fused + {members_at}] + {entry} * k:]
             if e[5] == 0:
                 for i in range(e[8] if e[9] != 0 else units * e[8]):
                     dots[e[6] + first * e[7] + i] = 0.0
                 call_kernel(kernels[2, e[0] - {array}], bound[{bases} + {shape} * k:].ctypes.data, low, low, dots_at)
-        for k in range(shapes[chain + {sums}]):
-            e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
+        for k in range(shapes[fused + {sums}]):
+            e = shapes[shapes[fused + {sums_at}] + {entry} * k:]
             for i in range(e[2]):
                 dots[e[1] + i] += dots[e[0] + i]
-        advance(chain, shapes, bound, units)
+        advance(fused, shapes, bound, units)
         first += units
 '''

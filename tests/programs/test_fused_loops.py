@@ -1,4 +1,4 @@
-"""Chains of programs: what is grouped, what has no cells, and that blocks change no number."""
+"""Fused loops of programs: what is grouped, what has no cells, and that blocks change no number."""
 
 import ast
 import pickle
@@ -16,10 +16,10 @@ from contad.engines.stream import kernels
 from contad.engines.stream.kernels import ADDING, LEAVING, WRITING
 from contad.engines.stream.sweep import operation_code
 from contad.ops import exp, multiply
-from contad.programs import chain_plan, chains
-from contad.programs.chain_members import ALIGNED, IN_CELLS, IN_CONSTANTS, IN_INPUTS, IN_SCRATCH
-from contad.programs.chains import BLOCK, FEWEST
-from contad.programs.codes import CHAIN, PURPOSES
+from contad.programs import fused_loops, trace_layout
+from contad.programs.codes import FUSED, PURPOSES
+from contad.programs.fused_loops import BLOCK, FEWEST
+from contad.programs.fused_members import ALIGNED, IN_CELLS, IN_CONSTANTS, IN_INPUTS, IN_SCRATCH
 from contad.programs.interpreter import interpreter_source
 from contad.programs.program_kernels import VALUES, kernel_source
 from tests.programs.comparison import compare, of_one_number
@@ -77,7 +77,7 @@ def standardised(x):
     return np.sum(z * z * z) + np.sum(z[3:] * x[:-3])
 
 
-BLOCKS = BLOCK // 2  # units of a chain with two operands
+BLOCKS = BLOCK // 2  # units of a fused loop with two operands
 LENGTHS = [1, 2, BLOCK + 1, 3 * BLOCK + 5]
 LENGTHS += [n + k for n in (FEWEST, BLOCKS, 2 * BLOCKS) for k in (-1, 0, 1)]
 
@@ -97,11 +97,11 @@ def test_units_have_several_rows(units, name):
     program = expect_derivatives(ROWS_OF_UNITS[name], x, b, c)
     codes = plan_of(program).code[:, 0].tolist()
     if units > 100 and name == "sums of rows":
-        assert codes.count(CHAIN) == 1
-        (chain,) = plan_of(program).chains
-        assert chain.units == units and len(chain.members) > 5  # all that there is
+        assert codes.count(FUSED) == 1
+        (fused,) = plan_of(program).fused_loops
+        assert fused.units == units and len(fused.members) > 5  # all that there is
     if units > 100 and name == "a number for each row":
-        assert all(chain.units == units for chain in plan_of(program).chains)
+        assert all(fused.units == units for fused in plan_of(program).fused_loops)
 
 
 @pytest.mark.parametrize("n", LENGTHS)
@@ -146,17 +146,17 @@ def test_temporaries_have_no_cells():
     n = 100_000
     program = compiled(rosenbrock, rng.normal(size=n))
     plan = plan_of(program)
-    assert [len(chain.members) for chain in plan.chains] == [8] and plan.code[:, 0].tolist()[0] == CHAIN
+    assert [len(fused.members) for fused in plan.fused_loops] == [8] and plan.code[:, 0].tolist()[0] == FUSED
     assert plan.copied[:, 1].sum() == 0 and plan.zeroed[:, 1].sum() <= 4  # nearly nothing is cleared
     assert plan.scratch <= 4 * BLOCK and len(plan.finished) == 0
 
 
 def count_adjoints(f, *inputs):
-    """(how many operands kernels leave, add to and write, how many are cleared, slots) in the chains of a program."""
+    """(how many operands kernels leave, add to and write, how many are cleared, slots) in a program's fused loops."""
     plan = plan_of(expect_derivatives(f, *inputs))
-    members = [m for chain in plan.chains for m in chain.members]
+    members = [m for fused in plan.fused_loops for m in fused.members]
     how = [m.how[k] for m in members for k, _ in m.partials()]
-    places = [o for chain in plan.chains for o in chain.operands.values() if o.layout.is_moving]
+    places = [o for fused in plan.fused_loops for o in fused.operands.values() if o.layout.is_moving]
     slots = {what.adjoint for what in [*members, *places]} - {None}
     assert all(n < PURPOSES for n in [m.purpose for m in members])
     return [how.count(k) for k in (LEAVING, ADDING, WRITING)], sum(len(m.cleared) for m in members), len(slots)
@@ -178,7 +178,7 @@ def test_the_last_reader_writes_adjoints():
 
 def operands_of(f, *inputs):
     program = expect_derivatives(f, *inputs)
-    return [o for chain in plan_of(program).chains for o in chain.operands.values()]
+    return [o for fused in plan_of(program).fused_loops for o in fused.operands.values()]
 
 
 def test_operands_are_read_where_they_lie():
@@ -193,36 +193,36 @@ def test_operands_are_read_where_they_lie():
 
 def test_slots_of_values_serve_again():
     x = rng.normal(size=3 * BLOCK + 5)
-    (chain,) = plan_of(expect_derivatives(rosenbrock, x)).chains
-    assert len(chain.slots.widths) == 6 and len(chain.members) == 8  # three are read by derivatives
+    (fused,) = plan_of(expect_derivatives(rosenbrock, x)).fused_loops
+    assert len(fused.slots.widths) == 6 and len(fused.members) == 8  # three are read by derivatives
 
     def f(x):
         for _ in range(20):
             x = x * 0.5 + 1.0
         return np.sum(x)
 
-    (chain,) = plan_of(expect_derivatives(f, x)).chains
-    assert len(chain.members) == 41 and len(chain.slots.widths) == 3
-    assert len(chain.adjoint_slots.widths) <= 2
+    (fused,) = plan_of(expect_derivatives(f, x)).fused_loops
+    assert len(fused.members) == 41 and len(fused.slots.widths) == 3
+    assert len(fused.adjoint_slots.widths) <= 2
 
 
 def test_what_takes_long_is_computed_once():
     x = rng.normal(size=3 * BLOCK + 5)
-    chain = plan_of(expect_derivatives(log_sum_exp, x)).chains[-1]
-    assert [m.rule.name for m in chain.members if m.is_stored] == ["exp"]
-    assert not any(m.is_needed for m in chain.members)  # nor what it was computed from
-    (chain,) = plan_of(expect_derivatives(lambda x: np.sum(np.exp(x * 2.0) * x * 3.0), x)).chains
-    assert not any(m.is_needed for m in chain.members if m.rule is exp)
-    (chain,) = plan_of(expect_derivatives(lambda x: np.sum((np.log(x * x + 1.0) + 1.0) ** 2), x)).chains
-    assert [m.rule.name for m in chain.members if m.is_stored] == ["log"]  # which the square needs again
-    (chain,) = plan_of(expect_derivatives(lambda x: np.sum(np.log(x * x + 1.0)), x)).chains
-    assert not any(m.is_stored for m in chain.members)  # whose derivative reads what it is the logarithm of
+    fused = plan_of(expect_derivatives(log_sum_exp, x)).fused_loops[-1]
+    assert [m.rule.name for m in fused.members if m.is_stored] == ["exp"]
+    assert not any(m.is_needed for m in fused.members)  # nor what it was computed from
+    (fused,) = plan_of(expect_derivatives(lambda x: np.sum(np.exp(x * 2.0) * x * 3.0), x)).fused_loops
+    assert not any(m.is_needed for m in fused.members if m.rule is exp)
+    (fused,) = plan_of(expect_derivatives(lambda x: np.sum((np.log(x * x + 1.0) + 1.0) ** 2), x)).fused_loops
+    assert [m.rule.name for m in fused.members if m.is_stored] == ["log"]  # which the square needs again
+    (fused,) = plan_of(expect_derivatives(lambda x: np.sum(np.log(x * x + 1.0)), x)).fused_loops
+    assert not any(m.is_stored for m in fused.members)  # whose derivative reads what it is the logarithm of
 
 
 def test_products_with_oneself_are_squares():
     x = rng.normal(size=3 * BLOCK)
-    (chain,) = plan_of(expect_derivatives(lambda x: np.sum((x - 1.0) * (x - 1.0) + x * x), x)).chains
-    assert [m.rule.name for m in chain.members if m.rule].count("square") == 1  # the differences are two records
+    (fused,) = plan_of(expect_derivatives(lambda x: np.sum((x - 1.0) * (x - 1.0) + x * x), x)).fused_loops
+    assert [m.rule.name for m in fused.members if m.rule].count("square") == 1  # the differences are two records
     a = rng.normal(size=(2000, 3))
     expect_derivatives(lambda a: np.sum(np.sum(a * a, axis=0) * np.sum(a * a, axis=1)[:3]), a)
     for special in (np.inf, -0.0, np.nan, 1e200, 1e-200):
@@ -249,7 +249,7 @@ def test_adjoints_are_written_where_they_belong():
     assert direct(lambda x: np.sum(x[2:] + x[1:-1] + x[:-2]), x) == [True, False, False]
     assert direct(lambda x: np.sum(x[:-2] + x[1:-1] + x[2:]), x) == [False, False, True]
     assert direct(lambda x: np.sum(np.exp(x[5:9000])) + np.sum(x[:10] * 2.0), x)[0]
-    # the last chain to read it is the first that writes
+    # the last fused loop to read it is the first that writes
     found = direct(lambda x: np.sum(np.exp(x / np.sum(x * x))), x)
     assert found.count(True) == 1
     expect_derivatives(lambda x, y: np.sum((x + y) * (x - y)) + np.sum(x + (y + x)), x, y)
@@ -293,16 +293,16 @@ def test_members_that_nobody_needs_have_no_adjoints():
         return np.sum(y * y) if np.all(z > -1.0) else 0.0
 
     program = expect_derivatives(f, *rng.normal(size=(2, 3 * BLOCK + 5)))
-    chain = plan_of(program).chains[0]
-    assert [m.purpose for m in chain.members if m.rule is exp] == [0]
+    fused = plan_of(program).fused_loops[0]
+    assert [m.purpose for m in fused.members if m.rule is exp] == [0]
 
 
-def test_kernels_of_chains_write():
+def test_kernels_of_fused_loops_write():
     code = operation_code(multiply, "vv")
-    source = kernels.chain_kernel_source(code, (WRITING, ADDING))
+    source = kernels.fused_kernel_source(code, (WRITING, ADDING))
     assert "adjoints_x[i] = d * " in source and "adjoints_y[i] += d * " in source and "adjoints_x[i] +=" not in source
     assert "x_inner == 0" not in source.split("def kernel")[1]  # there elements would be written over
-    assert "adjoints_x" not in kernels.chain_kernel_source(code, (LEAVING, WRITING))
+    assert "adjoints_x" not in kernels.fused_kernel_source(code, (LEAVING, WRITING))
 
 
 def test_kernels_of_values_go_to_vector_registers():
@@ -321,24 +321,24 @@ def test_kernels_of_values_go_to_vector_registers():
 def test_scratch_memory_begins_at_a_line_of_the_cache():
     for n in range(5000, 5009):
         plan = plan_of(compiled(normal, 0.1, 2.0, rng.normal(size=n)))
-        slots = [at for chain in plan.chains for s in (chain.slots, chain.adjoint_slots) for at in s.places]
+        slots = [at for fused in plan.fused_loops for s in (fused.slots, fused.adjoint_slots) for at in s.places]
         assert slots and all(at % ALIGNED == 0 for at in slots) and plan.frontier_at % ALIGNED == 0
 
 
-def test_numbers_between_are_moved_before_a_chain():
+def test_numbers_between_are_moved_before_a_fused_loop():
     def f(x, s):
         y = x * s
         t = np.log(s) * s
         return np.sum(np.exp(y) * t) + t
 
     program = expect_derivatives(f, rng.normal(size=5000), 1.5)
-    assert [len(chain.members) for chain in plan_of(program).chains] == [4]
+    assert [len(fused.members) for fused in plan_of(program).fused_loops] == [4]
 
 
 def test_what_two_chains_need_has_cells():
     program = expect_derivatives(standardised, rng.normal(size=10_000))
-    first, *others = plan_of(program).chains
-    assert others and all(chain.units >= 9_997 for chain in [first, *others])
+    first, *others = plan_of(program).fused_loops
+    assert others and all(fused.units >= 9_997 for fused in [first, *others])
 
 
 def test_operands_of_products_and_of_linear_algebra():
@@ -367,8 +367,8 @@ def test_special_numbers():
 
 @pytest.mark.parametrize("block", [1, 24, 100])
 def test_random_programs_in_small_blocks(monkeypatch, block):
-    monkeypatch.setattr(chains, "BLOCK", block)
-    monkeypatch.setattr(chain_plan, "FEWEST", 1)
+    monkeypatch.setattr(fused_loops, "BLOCK", block)
+    monkeypatch.setattr(trace_layout, "FEWEST", 1)
     found, grouped = Counter(), 0
     for seed in range(RANDOM):
         generated, _ = generate(seed)
@@ -376,7 +376,7 @@ def test_random_programs_in_small_blocks(monkeypatch, block):
         f = generated.function() if generated.result == "s" else of_one_number(generated.function())
         program = contad.record(f, *inputs)
         found += compare(program, f, inputs, seed, tries=3)
-        grouped += sum(len(plan.chains) for plan in program._plans)
+        grouped += sum(len(plan.fused_loops) for plan in program._plans)
     assert found["agreed"] > 2 * RANDOM and grouped > RANDOM
 
 
@@ -401,7 +401,7 @@ def test_a_guard_that_fails_in_a_later_block():
     program = compiled(log_sum_exp, x)
     y = x.copy()
     y[3 * BLOCK - 2] = 10.0
-    with pytest.raises(contad.errors.GuardError, match=r"comparison of arrays at .*test_chains\.py:\d+ comes out"):
+    with pytest.raises(contad.errors.GuardError, match=r"comparison of arrays at .*test_fused_loops\.py:\d+ comes out"):
         program.value_and_grad(y)
     again = compiled(log_sum_exp, x, retrace=True)
     again(x)

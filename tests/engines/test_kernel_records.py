@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.matrix import compiled_steps
-from contad.engines.matrix.compiled_steps import COMPILED, StepKernels, StepPullback
+from contad.engines.matrix import kernel_records
+from contad.engines.matrix.kernel_records import COMPILED, KernelPullback, RecordKernels
 from contad.rules.array_rule import array_rule_of
 from contad.scipy import linalg, mirroring, structured_matrices
 from tests.judges.steps_in_python import leave_steps_to_python
@@ -24,7 +24,7 @@ CASES = [(name, k) for name in sorted(COMPILED) for k in range(len(array_rule_of
 def steps(monkeypatch):
     """What has been recorded by kernels, by the name of its rule; Python may sweep none of it."""
     taken = []
-    record = StepKernels.record
+    record = RecordKernels.record
 
     def noted(kernels, *args):
         found = record(kernels, *args)
@@ -35,8 +35,8 @@ def steps(monkeypatch):
     def refuse(c, adj):
         raise AssertionError(f"Python sweeps {c.rule.name}")
 
-    monkeypatch.setattr(StepKernels, "record", noted)
-    monkeypatch.setattr(StepPullback, "__call__", refuse)
+    monkeypatch.setattr(RecordKernels, "record", noted)
+    monkeypatch.setattr(KernelPullback, "__call__", refuse)
     return taken
 
 
@@ -139,7 +139,7 @@ def test_only_kernels_of_few_numbers_keep_pythons_lock(n, monkeypatch):
     a = RNG.normal(size=(n, n)) + n * np.eye(n)
     gradient = contad.value_and_grad(lambda a: np.sum(np.linalg.inv(a)) + np.linalg.det(a / n))
     expected = gradient(a)
-    record, called = StepKernels.record, []
+    record, called = RecordKernels.record, []
 
     def swapped(kernels, *args):
         """The record of a plan whose kernel is called the other way."""
@@ -152,7 +152,7 @@ def test_only_kernels_of_few_numbers_keep_pythons_lock(n, monkeypatch):
         finally:
             kernels.plans[a.shape] = plan
 
-    monkeypatch.setattr(StepKernels, "record", swapped)
+    monkeypatch.setattr(RecordKernels, "record", swapped)
     found = gradient(a)
     assert called == [int(n == 40)] * 2
     assert found[0] == expected[0]
@@ -231,12 +231,12 @@ def test_rows_and_footprints_name_the_rule():
 
 def test_kernels_are_got_when_python_has_taken_as_long(monkeypatch):
     got = []
-    monkeypatch.setattr(compiled_steps.PATIENCE, "loading", 0.2)
-    monkeypatch.setattr(compiled_steps.PATIENCE, "compiling", 2.0)
-    monkeypatch.setattr(StepKernels, "_get", lambda kernels: got.append(kernels.name))
+    monkeypatch.setattr(kernel_records.PATIENCE, "loading", 0.2)
+    monkeypatch.setattr(kernel_records.PATIENCE, "compiling", 2.0)
+    monkeypatch.setattr(RecordKernels, "_get", lambda kernels: got.append(kernels.name))
     for on_disk, enough in ((True, 0.11), (False, 1.1)):
-        monkeypatch.setattr(compiled_steps, "is_on_disk", lambda name, purpose, on_disk=on_disk: on_disk)
-        kernels = StepKernels("det")
+        monkeypatch.setattr(kernel_records, "is_on_disk", lambda name, purpose, on_disk=on_disk: on_disk)
+        kernels = RecordKernels("det")
         kernels.spent = 0.9 * enough
         assert not kernels.are_there()
         kernels.spent = enough
@@ -246,8 +246,8 @@ def test_kernels_are_got_when_python_has_taken_as_long(monkeypatch):
 
 def test_the_first_value_which_may_import_scipy_is_not_counted(monkeypatch):
     clock = iter([5.25])
-    monkeypatch.setattr(compiled_steps, "perf_counter", lambda: next(clock))
-    kernels = StepKernels("det")
+    monkeypatch.setattr(kernel_records, "perf_counter", lambda: next(clock))
+    kernels = RecordKernels("det")
     kernels.count(0.0)
     assert kernels.spent == 0.0
     kernels.count(5.0)

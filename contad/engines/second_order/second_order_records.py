@@ -57,7 +57,7 @@ class Pass:
         return bool(cells.stop > self.free)
 
 
-class SweepStep(ABC):
+class SecondOrderRecord(ABC):
     """One record. `z` are the cells of its result, `operands` those that `up` reads, `bending` those that `down` reads.
 
     A linear operation bends nothing: its adjoints have no use for the tangents of its operands.
@@ -80,7 +80,7 @@ class SweepStep(ABC):
         """Tell on which cells the result depends."""
 
 
-class VariableStep(SweepStep):
+class VariableRecord(SecondOrderRecord):
     """A variable that f has made: its tangent is zero."""
 
     def __init__(self, z: slice) -> None:
@@ -96,7 +96,7 @@ class VariableStep(SweepStep):
         d.make_nodes(self.z)
 
 
-class Gather(SweepStep):
+class Gather(SecondOrderRecord):
     """Elements in fresh cells."""
 
     def __init__(self, source: np.ndarray, z: slice) -> None:
@@ -117,7 +117,7 @@ class Gather(SweepStep):
 
 
 # ---- operations element by element -----------------------------------------------------------------------------------
-class Linear(SweepStep):
+class Linear(SecondOrderRecord):
     """A sum or a mean: a coefficient times the operand, added up where the result repeats."""
 
     def __init__(self, x: Cells, z: Cells, coefficient: float) -> None:
@@ -140,7 +140,7 @@ class Linear(SweepStep):
         return d if self.coefficient == 1.0 else d * self.coefficient
 
 
-class OperationStep(SweepStep):
+class OperationRecord(SecondOrderRecord):
     """A core rule. Its partials and their derivatives are evaluated once, for all directions."""
 
     def __init__(
@@ -217,7 +217,7 @@ def partials_of(
 
 
 # ---- pullbacks -------------------------------------------------------------------------------------------------------
-class ProductStep(SweepStep):
+class ProductRecord(SecondOrderRecord):
     """A product of matrices, or of a matrix and a vector, with all directions in one product."""
 
     def __init__(self, c: ProductPullback) -> None:
@@ -259,7 +259,7 @@ class ProductStep(SweepStep):
         d.depend_on_product(self.c, self.z)
 
 
-class ByDuals(SweepStep):
+class ByDuals(SecondOrderRecord):
     """An array rule, or a scalar rule on arrays for which there is no kernel: its jvp, then its vjp on duals."""
 
     def __init__(self, c: Continuation) -> None:
@@ -328,12 +328,12 @@ def _require_finite(p: Value) -> Value:
     return p
 
 
-def step_of(c: Any) -> SweepStep:
+def step_of(c: Any) -> SecondOrderRecord:
     """The step of a pullback."""
     if getattr(c, "turned", ()):
         raise Unsuited  # its cells are in another order
     if hasattr(c, "x_cell"):
-        return ProductStep(c)
+        return ProductRecord(c)
     if isinstance(c, ElementwisePullback) or (isinstance(c, Pullback) and isinstance(c.rule, ArrayRule)):
         require_smooth(c.rule, c.values, *([c.options] if isinstance(c, Pullback) else []))
         return ByDuals(c)

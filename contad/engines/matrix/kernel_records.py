@@ -14,8 +14,7 @@ import numpy as np
 
 from contad.engines.matrix.array_records import Operand
 from contad.engines.matrix.array_var import ArraySlab, ArrayVar
-from contad.engines.matrix.matrix_products import ProductFactor, factor_of
-from contad.engines.matrix.matrix_steps import (
+from contad.engines.matrix.kernel_shapes import (
     ADJOINT,
     FACTORED,
     NAMES,
@@ -26,6 +25,7 @@ from contad.engines.matrix.matrix_steps import (
     find_address,
     is_on_disk,
 )
+from contad.engines.matrix.matrix_products import ProductFactor, factor_of
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.pullbacks import Continuation, Part, Pullback
 from contad.engines.stream.record_head import CELLS, PULLBACK
@@ -33,7 +33,7 @@ from contad.engines.stream.storage import CELLS_WITH_VIEWS
 from contad.engines.stream.sweep import called_directly
 from contad.forks import make_lock
 from contad.kernels.rows.matrix_rows import ROWS, find_part
-from contad.kernels.step_fields import AT_ADDRESS, FIELDS, IS_CHECKED
+from contad.kernels.shape_fields import AT_ADDRESS, FIELDS, IS_CHECKED
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.variables.adjoints import Adjoints
 from contad.variables.dtypes import FLOAT
@@ -58,7 +58,7 @@ _new: Any = tuple.__new__
 _lock = make_lock()
 
 
-class StepPullback(Continuation):
+class KernelPullback(Continuation):
     """The continuation of a step, for what its kernel leaves to Python; most of it is made when that happens."""
 
     __slots__ = ("cells", "first", "memory", "options", "plan", "turned", "z")
@@ -67,7 +67,7 @@ class StepPullback(Continuation):
     turned: Sequence[int]  # positions of matrices whose cells are those of the transpose, in C order
     first: int  # cell of the result
     memory: np.ndarray  # what the value has saved for the kernel
-    plan: "StepPlan"
+    plan: "RecordShape"
     options: Options
     z: Value
 
@@ -95,7 +95,7 @@ class StepPullback(Continuation):
         return int(self.memory.nbytes)
 
 
-class StepKernels:
+class RecordKernels:
     """The kernels of a rule: none before Python has taken as long as it takes to get them."""
 
     STEP = 0.5  # of what sweeps take to compile, or to load
@@ -110,7 +110,7 @@ class StepKernels:
         self.is_met = False
         self.spent = 0.0
         self.left: float | None = None  # not known before the disk has been looked at
-        self.plans: dict[tuple[Any, ...], StepPlan | None] = {}
+        self.plans: dict[tuple[Any, ...], RecordShape | None] = {}
 
     def count(self, since: float) -> None:
         """Count the time that Python has taken for a value, but for the first one, which may have imported SciPy."""
@@ -138,7 +138,7 @@ class StepKernels:
             self.value, self.adjoint = found.get(VALUE, 0), found[ADJOINT]
             self.attempt_briefly, self.attempt = find_attempts()
 
-    def plan(self, key: tuple[Any, ...], shapes: list[tuple[int, ...]], options: Options) -> "StepPlan | None":
+    def plan(self, key: tuple[Any, ...], shapes: list[tuple[int, ...]], options: Options) -> "RecordShape | None":
         """What a record says beside places, by its shapes and options, their key; None where Python has to do it."""
         if len(self.plans) > 1000:
             self.plans.clear()
@@ -156,7 +156,7 @@ class StepKernels:
             at = numbers.__array_interface__["data"][0]
             rows, columns, others = step.sizes
             is_brief = rows * columns * max(min(rows, columns), others) <= _BRIEF
-            found = StepPlan(
+            found = RecordShape(
                 step.result, n, n if axes == 1 else 0, -PULLBACK - CELLS * n, int(by_columns), step.saved, at, numbers,
                 self.attempt_briefly if is_brief else self.attempt,
             )  # fmt: skip
@@ -269,11 +269,12 @@ class StepKernels:
         return found
 
     def continuation(
-        self, slab: np.ndarray, plan: "StepPlan", cells: Sequence[int], values: Sequence[Value], turned: Sequence[int],
+        self, slab: np.ndarray, plan: "RecordShape", cells: Sequence[int], values: Sequence[Value],
+        turned: Sequence[int],
         options: Options, first: int, memory: np.ndarray,
-    ) -> "StepPullback":  # fmt: skip
+    ) -> "KernelPullback":  # fmt: skip
         """The continuation of a record, for what its kernel leaves to Python."""
-        c = StepPullback.__new__(StepPullback)  # whose operands and results are found when they are asked for
+        c = KernelPullback.__new__(KernelPullback)  # whose operands and results are found when they are asked for
         c.rule, c.values, c.options = array_rule_of(self.name), values, options
         c.cells, c.turned, c.plan, c.first, c.memory = cells, turned, plan, first, memory
         shape = plan.result
@@ -291,7 +292,9 @@ def find_attempts() -> tuple[Callable[..., float], Callable[..., float]]:
     return briefly, called_directly(compile_once(name_of(attempt_value), OF_ATTEMPT))
 
 
-def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, names: Collection[str] = ()) -> Function:
+def of_one_matrix(
+    kernels: RecordKernels, rule: ArrayRule, otherwise: Function, names: Collection[str] = ()
+) -> Function:
     """A rule of one argument, where that is an affine array and options have these names; else `otherwise`."""
     known = frozenset(names)
 
@@ -308,7 +311,7 @@ def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, na
     return method
 
 
-def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
+def checked_step(kernels: RecordKernels, rule: ArrayRule) -> Function:
     """The rule, where its kernel finds every operand and the result finite; else None, and nothing is recorded."""
 
     def of_one(a: Value, **options: Option) -> Value:
@@ -386,7 +389,7 @@ def _take_joined(a: ArrayVar) -> ProductFactor | None:
     return factor_of(a)
 
 
-class StepPlan(NamedTuple):
+class RecordShape(NamedTuple):
     """What the record of a step says beside the places: its shape, and the numbers behind them."""
 
     result: tuple[int, ...]

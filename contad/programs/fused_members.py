@@ -1,4 +1,4 @@
-"""Members of chains, what they read, and where numbers lie."""
+"""Members of fused loops, what they read, and where numbers lie."""
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -9,7 +9,7 @@ from contad.engines.stream.arithmetic_rules import operation_of
 from contad.engines.stream.kernels import LEAVING, partial_in_kernel
 from contad.engines.stream.record_head import LINEAR
 from contad.ops import multiply, square
-from contad.programs.codes import ARRAY, COMPARE, IN_CHAINS, SCALARS
+from contad.programs.codes import ARRAY, COMPARE, IN_FUSED, SCALARS
 from contad.rules.scalar_rule import ScalarRule
 
 IN_CELLS, IN_INPUTS, IN_CONSTANTS, NOWHERE = range(4)  # of values; adjoints are in their cells or in the gradient
@@ -25,7 +25,7 @@ def align(n: int) -> int:
     return -(-n // ALIGNED) * ALIGNED
 
 
-class BlockPlace(NamedTuple):
+class StripPlace(NamedTuple):
     """Where the numbers of a block lie: in which memory, where there, and how far on those of the next unit are.
 
     In scratch memory this is the number of a slot.
@@ -43,14 +43,14 @@ class Slots:
         self.widths: list[tuple[int, bool]] = []  # of each slot, and whether every unit of a block takes as much
         self.free: dict[int, list[int]] = {}
 
-    def take(self, width: int, is_block: bool = True) -> BlockPlace:
+    def take(self, width: int, is_block: bool = True) -> StripPlace:
         """A slot of this width."""
         if is_block and self.free.get(width):
-            return BlockPlace(IN_SCRATCH, self.free[width].pop())
+            return StripPlace(IN_SCRATCH, self.free[width].pop())
         self.widths.append((width, is_block))
-        return BlockPlace(IN_SCRATCH, len(self.widths) - 1)
+        return StripPlace(IN_SCRATCH, len(self.widths) - 1)
 
-    def give(self, place: BlockPlace) -> None:
+    def give(self, place: StripPlace) -> None:
         """Let a slot of a block serve again."""
         if place.memory == IN_SCRATCH:
             self.free.setdefault(self.widths[place.at][0], []).append(place.at)
@@ -129,14 +129,14 @@ class OperandPart(NamedTuple):
 
 
 class Operand:
-    """What a chain reads from memory: places there, and one in scratch memory."""
+    """What a fused loop reads from memory: places there, and one in scratch memory."""
 
     def __init__(self, parts: tuple[OperandPart, ...], layout: Layout) -> None:
         self.parts = parts
         self.layout = layout
-        self.value = BlockPlace(NOWHERE, 0)  # for kernels
-        self.adjoint: BlockPlace | None = None  # None where nothing reaches it
-        self.preferred: BlockPlace | None = None  # for its adjoint
+        self.value = StripPlace(NOWHERE, 0)  # for kernels
+        self.adjoint: StripPlace | None = None  # None where nothing reaches it
+        self.preferred: StripPlace | None = None  # for its adjoint
         self.is_active = False  # whether it has an adjoint
         self.is_direct = False  # whether that is written to the gradient, or its cells, at once
         self.is_read_back = False  # whether derivatives read its value
@@ -162,19 +162,19 @@ class Operand:
         return self.is_contiguous if self.layout.is_moving else part.width == 1 or part.step == 1
 
     @property
-    def own_place(self) -> BlockPlace:
+    def own_place(self) -> StripPlace:
         """Where it lies, if it is read there."""
         if self.joined_at is not None:
-            return BlockPlace(IN_CELLS, self.joined_at, self.layout.width)
+            return StripPlace(IN_CELLS, self.joined_at, self.layout.width)
         part = self.parts[0]
-        return BlockPlace(part.source, part.place, part.apart if self.layout.is_moving else 0)
+        return StripPlace(part.source, part.place, part.apart if self.layout.is_moving else 0)
 
 
 Key = tuple[tuple[OperandPart, ...], bool]
 
 
 class Member:
-    """A record of a chain: its operation, its operands, and its result, which may be a sum over units."""
+    """A record of a fused loop: its operation, its operands, and its result, which may be a sum over units."""
 
     def __init__(self, row: int, code: int, first: int, n: int, shape: Sequence[int]) -> None:
         self.row = row
@@ -185,11 +185,11 @@ class Member:
         self.is_guard = code == COMPARE
         self.rule, self.active = operation_of(code - ARRAY)
         self.shape = shape
-        self.value = BlockPlace(NOWHERE, 0)
-        self.adjoint: BlockPlace | None = None
-        self.preferred: BlockPlace | None = None
+        self.value = StripPlace(NOWHERE, 0)
+        self.adjoint: StripPlace | None = None
+        self.preferred: StripPlace | None = None
         self.how = [LEAVING, LEAVING]  # what its kernel does with the adjoints of x and y
-        self.cleared: list[tuple[BlockPlace, int]] = []  # slots that are cleared before it adds to them, and widths
+        self.cleared: list[tuple[StripPlace, int]] = []  # slots that are cleared before it adds to them, and widths
         self.is_sum = False
         self.width = 0  # of the result: numbers of a unit, or of the sum
         self.is_read_back = False  # whether derivatives read its value
@@ -275,7 +275,7 @@ class Member:
     def purpose(self) -> int:
         """That of its kernel of adjoints; 0 where it needs none."""
         x, y = self.how
-        return IN_CHAINS + x + 3 * y if x or y else 0
+        return IN_FUSED + x + 3 * y if x or y else 0
 
     def passes_on(self, k: int, layout: Layout) -> bool:
         """Whether the adjoint of operand k, if it has no other, is that of the result."""
@@ -284,8 +284,8 @@ class Member:
         return is_one and alone and not self.is_sum and self._strides(layout) == (self.z_outer, self.z_inner)
 
     def write_shape(
-        self, units: int, locate: Callable[[BlockPlace, bool], BlockPlace]
-    ) -> tuple[list[int], list[BlockPlace]]:
+        self, units: int, locate: Callable[[StripPlace, bool], StripPlace]
+    ) -> tuple[list[int], list[StripPlace]]:
         """What a kernel reads, for a block of so many units, and its `PLACES`, whose memory is known when it runs.
 
         Three integers more than elsewhere are the places of adjoints.
@@ -297,7 +297,7 @@ class Member:
             outer = outer // self._units * units
         places = [locate(what.value, False) for what, _ in self.operands]
         strides = [self._strides(layout) for _, layout in self.operands]
-        nowhere = BlockPlace(NOWHERE, 0)
+        nowhere = StripPlace(NOWHERE, 0)
         if self.is_guard:
             (z, x, y), (of_z, of_x, of_y) = places, strides
             found = [z.at, outer, inner, *of_z, x.at, *of_x, y.at, *of_y, self.shape[11], 1, 1]
@@ -337,5 +337,5 @@ def _names_in_partial(rule: ScalarRule | None, k: int) -> frozenset[str] | None:
 
 
 def can_be_member(code: int) -> bool:
-    """Whether records of an array are of a kind that chains take."""
+    """Whether records of an array are of a kind that fused loops take."""
     return code == COMPARE or code == ARRAY + LINEAR or code - ARRAY in SCALARS

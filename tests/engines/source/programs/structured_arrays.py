@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from contad.engines.source.reading import record_arrays
+from contad.engines.source.reading import structured_arrays
 from tests.engines.source.programs.harness import Table, X, listed, programs
 
 POINT = np.dtype([("x", "f8"), ("n", "i8"), ("w", "f8", (3,))], align=True)
@@ -87,10 +87,10 @@ def _find_copy(reader, records, name, target):
     return reader.arrays.copy_elements(field), spec
 
 
-_FIND_PLACE = record_arrays.find_place
+_FIND_PLACE = structured_arrays.find_place
 RECORD_ARRAYS = Table(
     "record arrays", TAKEN, REFUSED, twice=("given",),
-    faults={"a record is a copy, so that writes into it are lost": (record_arrays, "find_place", _find_copy)},
+    faults={"a record is a copy, so that writes into it are lost": (structured_arrays, "find_place", _find_copy)},
     known={"POINT": POINT, "NUMBER": NUMBER, "SMALL": SMALL}, plainly={"np": _Records()},
     head="x, data", arguments=(X, DATA.view(np.recarray)), argnums=(0,),
 )  # fmt: skip

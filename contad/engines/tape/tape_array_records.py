@@ -21,8 +21,8 @@ from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload
 from contad.compile.words import array_at, integers_at, set_word, short_integers_at, word
 from contad.compiled_rules.elementwise_calls import PLAIN
+from contad.engines.tape.array_kernels import call_kernel
 from contad.engines.tape.arrays import zeros_of
-from contad.engines.tape.block_kernels import call_kernel
 from contad.engines.tape.conversions import value
 from contad.engines.tape.variables import DUAL, VARIABLE, DualNumber, Variable, dual, variable
 from contad.memory.arena import ADJOINTS, BLOCK, RECORDS, USED, arena, reserve_cells

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from contad.compile.typing_rules import from_dtype
-from contad.engines.source.ir.entries import Method, Object, Opaque, RecordArray, constant, is_array, is_number
+from contad.engines.source.ir.entries import Method, Object, Opaque, StructuredArray, constant, is_array, is_number
 from contad.engines.source.ir.single_assignment import MOST_AXES, Block, Value
 from contad.engines.source.reading.builder import WHOLE
 from contad.engines.source.reading.call_site import CallSite
@@ -36,7 +36,7 @@ def record_of(dtype: Any) -> Any:
     return found if isinstance(found, types.Record) else None
 
 
-def make_records(site: CallSite, fill: str, shape: list[Value], t: Any) -> RecordArray:
+def make_records(site: CallSite, fill: str, shape: list[Value], t: Any) -> StructuredArray:
     """A new array of records of a type."""
     made: dict[str, Value] = {}
     for name, field in t.fields.items():
@@ -46,7 +46,7 @@ def make_records(site: CallSite, fill: str, shape: list[Value], t: Any) -> Recor
             what = f"the field {name} of {{node}}, of type {inner}"
             site.refuse(what, "declare float64, int64 or bool, or arrays of these")
         made[name] = site.builder.create(fill, [*shape, *map(constant, more)], BASES[str(base)], name)
-    return RecordArray(made, len(shape), str(t))
+    return StructuredArray(made, len(shape), str(t))
 
 
 def is_argument(x: Any) -> bool:
@@ -92,21 +92,21 @@ def _is_computed(t: Any) -> bool:
     return str(t) in BASES or str(t) in NARROW
 
 
-def read_argument(reader: Reader, given: Opaque) -> RecordArray:
+def read_argument(reader: Reader, given: Opaque) -> StructuredArray:
     """An argument, in its memory."""
     t = given.type
-    return RecordArray(_ArgumentFields(reader, given), t.ndim, str(t.dtype), argument=given.value.hint)
+    return StructuredArray(_ArgumentFields(reader, given), t.ndim, str(t.dtype), argument=given.value.hint)
 
 
-def copy_argument(reader: Reader, given: Opaque) -> RecordArray:
+def copy_argument(reader: Reader, given: Opaque) -> StructuredArray:
     """An argument that is written, by fields."""
     found = read_argument(reader, given)
     fields = {name: x if x.kind.narrow else reader.arrays.copy_elements(x) for name, x in found.fields.items()}
-    return RecordArray(fields, found.ndim, found.type)
+    return StructuredArray(fields, found.ndim, found.type)
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
-def read_part(reader: Reader, records: RecordArray, node: ast.Subscript, env: Environment) -> Any:
+def read_part(reader: Reader, records: StructuredArray, node: ast.Subscript, env: Environment) -> Any:
     """records[...]: a field, a record, or records of a slice."""
     index = reader.expression(node.slice, env) if not isinstance(node.slice, (ast.Slice, ast.Tuple)) else None
     if isinstance(index, Object) and isinstance(index.value, str):
@@ -118,23 +118,23 @@ def read_part(reader: Reader, records: RecordArray, node: ast.Subscript, env: En
     lead = reader.builder.view(first, [*records.index, *[WHOLE] * records.ndim, *[constant(0)] * more])
     spec = reader.subscript(lead, node.slice, env)
     if all(isinstance(part, Value) and not part.is_array for part in spec):
-        return RecordArray(records.fields, 0, records.type, [*records.index, *spec], records.argument)
+        return StructuredArray(records.fields, 0, records.type, [*records.index, *spec], records.argument)
     if not all(isinstance(part, tuple) or (isinstance(part, Value) and not part.is_array) for part in spec):
         reader.refuse(node, "the subscript {node} of records", "take integers and slices")
     fields = {name: reader.builder.view(x, _all_of(spec, x)) for name, x in records.fields.items()}
-    return RecordArray(fields, sum(isinstance(part, tuple) for part in spec), records.type, [], records.argument)
+    return StructuredArray(fields, sum(isinstance(part, tuple) for part in spec), records.type, [], records.argument)
 
 
 def _all_of(spec: list[Any], array: Value) -> list[Any]:
     return spec + [WHOLE] * (array.kind.ndim - len(spec))
 
 
-def read_item(records: RecordArray, index: Value) -> RecordArray:
+def read_item(records: StructuredArray, index: Value) -> StructuredArray:
     """What a loop over an array of one axis has at an index."""
-    return RecordArray(records.fields, 0, records.type, [index], records.argument)
+    return StructuredArray(records.fields, 0, records.type, [index], records.argument)
 
 
-def read_field(reader: Reader, records: RecordArray, name: str, node: ast.expr) -> Any:
+def read_field(reader: Reader, records: StructuredArray, name: str, node: ast.expr) -> Any:
     """A field of a record, or of all records of an array."""
     field = records.fields.get(name)
     if field is None:
@@ -145,7 +145,7 @@ def read_field(reader: Reader, records: RecordArray, name: str, node: ast.expr) 
     return reader.builder.view(field, _all_of(records.index, field)) if records.index else field
 
 
-def read_attribute(reader: Reader, records: RecordArray, node: ast.Attribute) -> Any:
+def read_attribute(reader: Reader, records: StructuredArray, node: ast.Attribute) -> Any:
     """A field by its attribute, or what an array tells of itself."""
     if node.attr in records.fields or not records.ndim:
         return read_field(reader, records, node.attr, node)
@@ -159,20 +159,20 @@ def read_attribute(reader: Reader, records: RecordArray, node: ast.Attribute) ->
     return read_field(reader, records, node.attr, node)
 
 
-def shape_of(reader: Reader, records: RecordArray) -> list[Value]:
+def shape_of(reader: Reader, records: StructuredArray) -> list[Value]:
     """The lengths of an array of records."""
     first = next(iter(records.fields.values()))
     return [reader.builder.length(first, axis) for axis in range(records.ndim)]
 
 
-def copy_records(reader: Reader, records: RecordArray) -> RecordArray:
+def copy_records(reader: Reader, records: StructuredArray) -> StructuredArray:
     """records.copy()."""
     fields = {name: reader.arrays.copy_elements(x) for name, x in records.fields.items()}
-    return RecordArray(fields, records.ndim, records.type)
+    return StructuredArray(fields, records.ndim, records.type)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
-def find_place(reader: Reader, records: RecordArray, name: Any, target: ast.expr) -> tuple[Value, list[Any]]:
+def find_place(reader: Reader, records: StructuredArray, name: Any, target: ast.expr) -> tuple[Value, list[Any]]:
     """The array that a field of a record is written into, and where in it."""
     if records.argument:
         raise WrittenArgument(records.argument)
@@ -183,7 +183,7 @@ def find_place(reader: Reader, records: RecordArray, name: Any, target: ast.expr
     return field, _all_of(records.index, field)
 
 
-def assign_field(reader: Reader, records: RecordArray, name: Any, target: ast.expr, entry: Any) -> None:
+def assign_field(reader: Reader, records: StructuredArray, name: Any, target: ast.expr, entry: Any) -> None:
     """record.name = entry."""
     field, spec = find_place(reader, records, name, target)
     if any(isinstance(part, tuple) for part in spec):
@@ -199,11 +199,11 @@ def put_number(reader: Reader, field: Value, place: list[Any], entry: Any, targe
     reader.arrays.put(field, place, entry)
 
 
-def assign_record(reader: Reader, record: RecordArray, entry: Any, target: ast.Subscript) -> None:
+def assign_record(reader: Reader, record: StructuredArray, entry: Any, target: ast.Subscript) -> None:
     """records[i] = another record."""
     if record.argument:
         raise WrittenArgument(record.argument)
-    known = isinstance(entry, RecordArray) and not record.ndim and not entry.ndim and entry.type == record.type
+    known = isinstance(entry, StructuredArray) and not record.ndim and not entry.ndim and entry.type == record.type
     if not known or set(entry.fields) != set(record.fields):
         what = "the assignment to {node} of something that is no record of this type"
         reader.refuse(target, what, "assign to its fields, one by one")

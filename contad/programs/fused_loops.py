@@ -1,7 +1,7 @@
-"""Chains: consecutive records of arrays that the interpreter runs together, block by block.
+"""Fused loops: consecutive records of arrays that the interpreter runs together, block by block.
 
 Operations by elements, and sums over whole arrays, rows or columns, go along an axis of the same length: n numbers, or
-rows of matrices, the *units* of a chain. For each block of units the interpreter runs the kernels of all members. They
+rows of matrices, the *units* of a fused loop. For each strip of units the interpreter runs all members' kernels. They
 read operands where these lie, or in scratch memory, to which others are copied, and write there what only members read:
 it never gets cells, lives in the first level cache, and going back it is computed anew. What takes long to compute has
 cells as well, and so has what somebody else reads.
@@ -11,7 +11,8 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import NamedTuple
 
 from contad.programs.adjoint_places import AdjointPlaces
-from contad.programs.chain_members import (
+from contad.programs.copied_cells import LONG, CellRun, CopiedCells
+from contad.programs.fused_members import (
     ALIGNED,
     IN_CELLS,
     IN_INPUTS,
@@ -19,18 +20,17 @@ from contad.programs.chain_members import (
     NOWHERE,
     PLACES,
     SHAPE,
-    BlockPlace,
     Key,
     Layout,
     Member,
     Operand,
     OperandPart,
     Slots,
+    StripPlace,
     layout_of,
 )
-from contad.programs.copied_cells import LONG, CellRun, CopiedCells
 
-FEWEST = 1024  # numbers that a chain computes; where there are fewer, cells are in the cache as well
+FEWEST = 1024  # numbers that a fused loop computes; where there are fewer, cells are in the cache as well
 MOST_MEMBERS = 64
 BLOCK = 3072  # numbers of scratch memory for the values of a block, or for its adjoints
 COSTLY = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "expm1", "log1p", "power"})  # to compute anew
@@ -51,7 +51,7 @@ class Fill(NamedTuple):
     part: OperandPart
 
 
-class Chain:
+class FusedLoop:
     """Members, what they read and where everything lies in scratch memory."""
 
     def __init__(self, inputs: int, member: Member, copies: CopiedCells) -> None:
@@ -221,7 +221,7 @@ class Chain:
             if member.is_guard:
                 pass
             elif member.is_stored:
-                member.value = BlockPlace(IN_CELLS, member.first, member.width)
+                member.value = StripPlace(IN_CELLS, member.first, member.width)
             else:
                 member.value = self.slots.take(member.width, not member.is_sum)
             for what in {id(what): what for what, _ in member.operands}.values():
@@ -244,20 +244,20 @@ class Chain:
         self.base, self._adjoint_place, self._value_place = base, adjoint_place, value_place
         self.shapes = [m.write_shape(self.block, self.locate) for m in self.members]
 
-    def locate(self, place: BlockPlace, is_adjoint: bool) -> BlockPlace:
+    def locate(self, place: StripPlace, is_adjoint: bool) -> StripPlace:
         """Where a place is, without slots."""
         if place.memory == IN_CELLS:
             return place._replace(at=(self._adjoint_place if is_adjoint else self._value_place)(place.at))
         if place.memory != IN_SCRATCH:
             return place
         slots = self.adjoint_slots if is_adjoint else self.slots
-        return BlockPlace(IN_CELLS, self.base + slots.places[place.at])
+        return StripPlace(IN_CELLS, self.base + slots.places[place.at])
 
     def write(
         self, shape: Callable[[Iterable[int]], int], bound: int, is_read: Callable[[int, int], bool],
         frontier: Callable[[OperandPart], tuple[int, int, int]],
     ) -> int:  # fmt: skip
-        """Write the chain to the shapes; returns its place.
+        """Write the fused loop to the shapes; returns its place.
 
         `bound` is where the shapes of a run are among the cells, `is_read` says whether anybody else reads cells, and
         `frontier` where adjoints of a part are written first.
@@ -267,7 +267,7 @@ class Chain:
         def place_of(part: OperandPart) -> int:
             return value_place(part.place) if part.source == IN_CELLS else part.place
 
-        def at(place: BlockPlace | None) -> int:
+        def at(place: StripPlace | None) -> int:
             return -1 if place is None else locate(place, True).at
 
         fixed, moving, outputs, totals, members, steps = [], [], [], [], [], []

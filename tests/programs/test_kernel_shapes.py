@@ -7,9 +7,9 @@ import pytest
 from numba import njit
 
 import contad
-from contad.engines.matrix.matrix_steps import NAMES, describe_step
+from contad.engines.matrix.kernel_shapes import NAMES, describe_step
 from contad.errors import GuardError
-from contad.programs.python_steps import ArrayCall
+from contad.programs.python_calls import ArrayCall
 from contad.rules.array_rule import array_rule_of
 from contad.scipy import linalg
 from tests.judges.steps_in_python import leave_steps_to_python

@@ -8,9 +8,9 @@ from contad.engines.source.analysis.influence import Influence
 from contad.engines.source.ir.dependency_notes import NotedGraph
 from contad.engines.source.ir.single_assignment import Kind
 from contad.engines.source.reading.frontend import read
-from contad.engines.source.tangents import program_nodes
+from contad.engines.source.tangents import dependency_writer
 from contad.engines.source.tangents.branch_nodes import BranchNodes
-from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
+from contad.engines.source.tangents.dependency_writer import DependencyWriter, add_nodes
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.functions.python_copy import Flags
 from contad.patterns.closure import hessian_pattern, jacobian_pattern
@@ -18,7 +18,7 @@ from tests.engines.source.grids_and_chains import BY_NAME, HESSIANS, JACOBIANS
 from tests.random_programs import dependency_programs
 
 
-def pattern(f, args, find, write=ProgramNodes):
+def pattern(f, args, find, write=DependencyWriter):
     """A pattern by the generated program, run as Python."""
     kinds = tuple(Kind("float" if np.asarray(x).dtype.kind == "f" else "int", np.ndim(x)) for x in args)
     program = read(f, kinds, Flags("numpy"), transform=lambda p: add_nodes(p, (0,), write))
@@ -66,15 +66,15 @@ def test_random_programs(seed):
 
 
 def lose_stores(monkeypatch):
-    monkeypatch.setattr(program_nodes.ProgramNodes, "_of_Store", lambda nodes, o: nodes.append.add(o))
+    monkeypatch.setattr(dependency_writer.DependencyWriter, "_of_Store", lambda nodes, o: nodes.append.add(o))
 
 
 def lose_what_is_added(monkeypatch):
-    monkeypatch.setattr(program_nodes.ProgramNodes, "_of_Accumulate", lambda nodes, o: nodes.append.add(o))
+    monkeypatch.setattr(dependency_writer.DependencyWriter, "_of_Accumulate", lambda nodes, o: nodes.append.add(o))
 
 
 def bend_nothing(monkeypatch):
-    monkeypatch.setattr(program_nodes, "bent_pairs", lambda *_: ())
+    monkeypatch.setattr(dependency_writer, "bent_pairs", lambda *_: ())
 
 
 @pytest.mark.parametrize("plant", [lose_stores, lose_what_is_added, bend_nothing])
