@@ -247,7 +247,7 @@ def test_what_a_row_shows():
         "`matmul`",
         "`np.matmul`, `np.linalg.matmul`",
         "rule",
-        "Matrix product, of stacks too; vectors are rows on the left and columns on the right.",
+        "Matrix product, also of stacks; vectors are rows on the left and columns on the right.",
         "`z = a b, z_dot = a_dot b + a b_dot, a_bar = z_bar b^T, b_bar = a^T z_bar`",
         everywhere,
         "every",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import contad
+from benchmarks.chains import CHAINS, make_program, write_elements
 from benchmarks.comparison.measure import BY_HAND, Disagreement, versions
 from benchmarks.comparison.memory import measure_memory
 from benchmarks.comparison.program import Program
@@ -18,7 +19,6 @@ from benchmarks.comparison.programs import normal, regressions, stochastic_volat
 from benchmarks.comparison.shaped import on_eager, on_engine, with_autograd, with_jax, with_torch
 from benchmarks.comparison.tools import TOOLS, describe_error
 from benchmarks.comparison.topic import EVERYTHING, QUICK, Choice, Counted, Timed, Topic
-from benchmarks.fused_loops import CHAINS, make_program, write_elements
 from benchmarks.timing import switch_collector, time_calls
 from contad.engines import engine as engine_class, engine_names
 from contad.variables.stack import opened

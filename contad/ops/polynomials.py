@@ -88,8 +88,7 @@ def polysub(a1, a2):
 
 @implements(np.polymul)
 def polymul(a1, a2):
-    """The product of two polynomials. Leading coefficients that are variables are kept even if they are 0, for
-    derivatives."""
+    """The product of two polynomials. Leading variables that are 0 are kept: they have derivatives."""
     a1, a2 = (coefficients("np.polymul", a) for a in (a1, a2))
     a1, a2 = (a if isinstance(a, Carrier) else np.trim_zeros(a, "f") for a in (a1, a2))
     return np.convolve(*(a if np.size(a) else np.zeros(1) for a in (a1, a2)))

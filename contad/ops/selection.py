@@ -197,8 +197,7 @@ def clip(
     a: Value, a_min: Value | None = None, a_max: Value | None = None, out: ArrayValue | None = None, *,
     min: Value | None = None, max: Value | None = None, **options: Option,
 ) -> Value:  # fmt: skip
-    """Elements outside the bounds replaced by the bounds; at a bound, element and bound each have half the
-    derivative."""
+    """Elements outside the bounds are replaced by them; at a bound, both have half of the derivative."""
     refuse_out(np.clip, {"out": out})
     refuse_given(np.clip, **options)
     absent = (None, NO_VALUE)

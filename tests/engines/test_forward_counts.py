@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.second_order import steps
+from contad.engines.second_order import second_order_records
 
 X = np.linspace(0.1, 1.1, 50)
 V = np.linspace(-1.0, 2.0, 50)
@@ -43,7 +43,7 @@ def test_a_linear_map_evaluates_no_second_partials(monkeypatch):
     def refuse(*args):
         raise AssertionError("second partials")
 
-    monkeypatch.setattr(steps, "partials_of", refuse)
+    monkeypatch.setattr(second_order_records, "partials_of", refuse)
     z, tangent_map = contad.linearize(f, X)
     np.testing.assert_allclose([z, tangent_map(V)], [f(X), gradient(X) @ V], rtol=1e-14)
     with pytest.raises(AssertionError, match="second partials"):

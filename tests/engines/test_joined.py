@@ -5,7 +5,7 @@ import pytest
 
 import contad
 from contad.engines import engine_names
-from contad.engines.matrix.joined_arrays import Blocks
+from contad.engines.matrix.joined_arrays import JoinedParts
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.testing import check_grads
 from contad.variables.stack import opened
@@ -110,7 +110,7 @@ def test_nothing_is_recorded_until_an_operation_needs_it(make):
 
 @pytest.mark.parametrize("name", ["rows", "with constants", "columns", "slices", "a view", "roll", "roll columns"])
 def test_cells_are_not_counted_out(name, monkeypatch):
-    monkeypatch.setattr(Blocks, "cells", None)
+    monkeypatch.setattr(JoinedParts, "cells", None)
     contad.grad(FUNCTIONS[name])(X)
 
 
@@ -119,7 +119,7 @@ def test_vectors_that_become_rows_are_copied_once(monkeypatch):
         x = contad.var(X[0])
         shifted = np.concatenate((np.zeros(1), x[:-1]))
         top = s.top
-        monkeypatch.setattr(Blocks, "take", None)  # which copies an array that is there
+        monkeypatch.setattr(JoinedParts, "take", None)  # which copies an array that is there
         z = np.stack((shifted, x, np.ones(3)))
         assert s.top == top + 9
         assert np.shares_memory(z._value, s.slab)
@@ -143,7 +143,7 @@ def test_stacked_arrays_are_blocks_and_so_are_those_of_blocks(monkeypatch):
     def f(x):
         return np.sum(w * np.stack((np.concatenate((np.zeros(1), x[:-1])), x, np.ones(4))) ** 2)
 
-    monkeypatch.setattr(Blocks, "cells", None)  # which counts them out
+    monkeypatch.setattr(JoinedParts, "cells", None)  # which counts them out
     expected = 2.0 * w[1] * x
     expected[:-1] += 2.0 * w[0, 1:] * x[:-1]
     np.testing.assert_allclose(contad.grad(f)(x), expected, rtol=1e-14)

@@ -26,8 +26,8 @@ def test_the_source_is_deterministic_and_names_no_foreign_symbol():
     imports = [line for line in source.splitlines() if line.startswith(("import ", "from "))]
     own = (
         "compile.image_code import builtin_function, inline", "compile.named_code import attempt_call",
-        "python_objects.number_lists import read_numbers",
         "python_objects.python_functions import as_integer, as_number, from_integer, give_lock_up, take_lock",
+        "python_objects.python_functions import read_numbers",
         "compile.words import array_at, call_kernel, call_rule, integers_at, word",
     )  # fmt: skip
     assert imports == ["import math", "import numpy as np", *(f"from contad.{name}" for name in own)]

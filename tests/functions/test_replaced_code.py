@@ -12,7 +12,7 @@ import pytest
 
 import contad
 from contad.errors import ContadError
-from contad.functions import callees
+from contad.functions import callees, reached
 from contad.transforms import gradients
 
 POINT, DIRECTION = np.array([0.3, 0.5]), np.array([1.0, 2.0])
@@ -354,7 +354,7 @@ def test_a_numba_function_among_the_arguments_is_refused_once_it_is_another(name
 
 # ---- planted faults --------------------------------------------------------------------------------------------------
 def test_a_copy_that_watches_nothing_is_found(monkeypatch):
-    monkeypatch.setattr(callees.Family, "_watches", lambda self: ())
+    monkeypatch.setattr(reached.Family, "_watches", lambda self: ())
     with pytest.raises(AssertionError):
         test_the_code_of_a_function_that_is_called_again_and_again()
     with pytest.raises(AssertionError):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.functions import callees
+from contad.functions import callees, reached
 from tests.judges.samples import shortened
 
 POINT = np.array([0.3, 1.2, -0.5])
@@ -351,8 +351,8 @@ def test_a_method_keeps_no_object_and_asks_about_no_other_one():
 FAULTS = {
     "code leads back": (callees, "weakly", lambda method: method, "a lambda of an object"),
     "globals that are freed": (callees, "is_of_module", lambda names: True, "source of a helper"),
-    "a table of classes": (callees, "is_users_class", functools.cache(callees.is_users_class), "a class in a loop"),
-    "of a base": (callees, "is_method", lambda f, cls: False, "a class with a base"),
+    "a table of classes": (reached, "is_users_class", functools.cache(reached.is_users_class), "a class in a loop"),
+    "of a base": (reached, "is_method", lambda f, cls: False, "a class with a base"),
 }  # fmt: skip
 
 

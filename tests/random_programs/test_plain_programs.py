@@ -91,15 +91,19 @@ def without_bases(cls, bases, is_told):
     return stand_in_classes.stand_for_class(cls, cls.__bases__, is_told)
 
 
+def no_named_tuples(cls, is_users_class=reached.is_users_class):
+    return not issubclass(cls, tuple) and is_users_class(cls)
+
+
 FAULTS = {
     "code inside functions": (callees, "bind_names", forget_inner_code),
     "stand-ins of bases": (callees, "stand_for_class", without_bases),
-    "functions in containers": (callees, "looked_into", lambda x: []),
+    "functions in containers": (reached, "looked_into", lambda x: []),
     "names in strings": (reached, "attributes_of", lambda code: frozenset(global_names(code))),
     "functions that are passed": (callees._StandIns, "of_argument", lambda self, x: x),
     "objects": (callees._StandIns, "of_object", lambda self, x: x),
     "attributes": (stand_in_objects._Reached, "__get__", lambda self, x, cls=None: x.__dict__[self.name]),
-    "named tuples": (callees, "is_users_class", lambda cls: not issubclass(cls, tuple) and reached.is_users_class(cls)),
+    "named tuples": (reached, "is_users_class", no_named_tuples),
     "what is watched": (reached.Family, "_watches", lambda self: ()),
     "what is left of an attempt": (callees, "forget_since", lambda before: None),
 }

@@ -173,7 +173,7 @@ def test_the_command_prints_the_table():
     assert sum(line.startswith("| `") for line in lines) == 564
     counts = [sum(row.status == status for row in ROWS) for status in ("works", "NumPy", "constant")]
     assert f"Of 564 names {counts[0]} are functions of `contad.stan`, {counts[1]} are expressions that" in done.stdout
-    assert "| `inverse` | works | `contad.stan.inverse` | The inverse of a square matrix, as" in done.stdout
+    assert "| `inverse` | works | `contad.stan.inverse` | The inverse of a square matrix, like" in done.stdout
     assert "| `sd` | NumPy | `np.std(v, ddof=1)` |  |" in lines
     assert "| `fft` | missing |  |  |" in lines
     assert "| `check_ldlt_factor` | not for Python |  | a state of Eigen's factorisation; np.linalg" in done.stdout

@@ -12,7 +12,7 @@ from numba import njit
 import contad
 from contad import ops, scalar_rule, stop_gradient
 from contad.engines.matrix.array_var import ArrayVar
-from contad.engines.second_order import steps
+from contad.engines.second_order import second_order_records
 from contad.engines.stream import pullbacks
 from contad.engines.stream.pullbacks import accumulate
 from contad.engines.stream.sweep import sweep_source
@@ -647,13 +647,13 @@ def test_right_engine():
 
 def test_wrong_second_partials_of_a_recording(monkeypatch):
     """The way of `contad.hessian`, which no other leg goes."""
-    real = steps.partials_of
+    real = second_order_records.partials_of
 
     def planted(*args):
         first, second = real(*args)
         return first, [[q if q is None else 1.001 * q for q in row] for row in second]
 
-    monkeypatch.setattr(steps, "partials_of", planted)
+    monkeypatch.setattr(second_order_records, "partials_of", planted)
     found = failure(lambda a: np.sum(a**3), V)
     assert "leg whole hessian, engine matrix, argument a (number 0) and a (number 0): expected" in found
 

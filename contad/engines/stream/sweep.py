@@ -49,8 +49,8 @@ import numpy as np
 
 from contad.compile.image_code import builtin_function, inline
 from contad.compile.named_code import attempt_call
-from contad.python_objects.python_functions import read_numbers
 from contad.python_objects.python_functions import as_integer, as_number, from_integer, give_lock_up, take_lock
+from contad.python_objects.python_functions import read_numbers
 from contad.compile.words import array_at, call_kernel, call_rule, integers_at, word
 
 
