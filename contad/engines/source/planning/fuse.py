@@ -54,7 +54,7 @@ class _Fuser:
         self.fused: set[Loop] = set()
 
     def block(self, block: Block) -> None:
-        """Find the loops of a block that are reversed at once and do not depend on each other, and the loops in them."""
+        """Find loops of a block that are independent of each other and reversed at once, and such loops in them."""
         candidates = [o for o in block.operations if isinstance(o, For) and o.exit is None and self.activity.changes(o)]
         found: set[For] = set()
         for loop in sorted(candidates, key=lambda o: (-_depth(o), -candidates.index(o))):
@@ -126,7 +126,7 @@ def _depth(o: Operation) -> int:
 def _divide(
     operations: list[Operation], loops: set[For]
 ) -> tuple[list[Operation], list[For], list[Operation]] | None:
-    """The operations independent of these loops, the loops, and the dependent ones; None if a loop depends on another."""
+    """The operations independent of these loops, the loops, the dependent ones; None if a loop depends on another."""
     independent, found, dependent = list[Operation](), list[For](), list[Operation]()
     results, written, read = set[Value](), set[Value](), set[Value]()
     for o in operations:

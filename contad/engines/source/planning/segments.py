@@ -6,7 +6,8 @@
 
 The values that a segment stores live until it is reversed. The reverse pass also needs the old contents of the arrays
 that a segment writes. If each iteration writes the row of its index, or a row at a fixed distance from it, the old rows
-of the segment are kept. If iterations read only rows behind those that they write, nothing is kept. Otherwise the whole array is.
+of the segment are kept. If iterations read only rows behind those that they write, nothing is kept. Otherwise the
+whole array is kept.
 """
 
 from collections.abc import Iterator
