@@ -89,7 +89,7 @@ class Operation:
         return self.results[0]
 
     def reads(self) -> list[Value]:
-        """The values that the operation reads: its inputs and the results of its blocks, not reads inside the blocks."""
+        """The values that the operation reads: inputs and results of its blocks, but not reads inside the blocks."""
         return self.inputs
 
     def rewrite(self, new: Callable[[Value], Value]) -> None:

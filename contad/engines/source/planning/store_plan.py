@@ -164,7 +164,7 @@ class StorePlan:
         again = set().union(*self.recomputed.values()) if self.recomputed else set()
         return list(dict.fromkeys(copy for o, copy in self.copies.items() if o.result in again))
 
-    # ---- reading ------------------------------------------------------------------------------------------------
+    # ---- reading -----------------------------------------------------------------------------------------------------
     def reverse_reads(self, o: Operation) -> list[Value]:
         """The values that the reverse of an operation reads; not those of the operations inside it."""
         active = self.activity
@@ -197,7 +197,7 @@ class StorePlan:
             return trips(o)
         return []
 
-    # ---- storing ----------------------------------------------------------------------------------------------
+    # ---- storing -----------------------------------------------------------------------------------------------------
     def _decide(self, block: Block) -> None:
         for operation in block.operations:
             for inner in operation.blocks:

@@ -1,4 +1,4 @@
-"""Early exits as flags: break, continue and early return become assignments, branches, and conditions of loops.
+"""Turns early exits into flags: break, continue and early return become assignments, branches, and loop conditions.
 
     for i in range(n):                  for i in range(n):            (the loop ends where .broken is True)
         if x[i] < 0.0:          ->          .broken = False
@@ -7,10 +7,10 @@
                                             else:
                                                 s += x[i]
 
-`return e` is `.result = e`, and `.returned = True` where statements follow. The dots keep the names apart from the
-user's. A loop statement gets an attribute `flags`: the names that end it.
+`return e` becomes `.result = e`, and also `.returned = True` if statements follow. No user name begins with a dot. A loop
+statement gets an attribute `flags`: the names that end the loop.
 
-Long ladders of `elif` as short ones, one after the other: Python takes a hundred levels of indentation, no more.
+Long ladders of `elif` become a sequence of short ones, because Python allows only a hundred levels of indentation.
 
     if a: ...                     .pending1 = False
     elif b: ...                   if a: ...
@@ -29,7 +29,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 RESULT, RETURNED = ".result", ".returned"
-LONGEST = 24  # exits, or rungs of a ladder, that are nested in one another and do not stand one after the other
+LONGEST = 24  # the most exits, or rungs of a ladder, that are nested
 
 
 class Thrown(ast.stmt):

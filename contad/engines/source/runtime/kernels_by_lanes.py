@@ -81,7 +81,7 @@ def typing({names}, count, work, top):
 """
 
 
-# ---- called by source -----------------------------------------------------------------------------------------------
+# ---- called by source ------------------------------------------------------------------------------------------------
 def take_lanes(call: Any) -> None:
     """Let the reverse of a kernel take adjoints with lanes."""
     _declare(call, _WITH_KEPT_ONCE, call, _views(call), call.parameters)
@@ -102,7 +102,7 @@ def reverse_by_lanes(call: Any) -> Any:
 
 
 def forward_solver(call: Any) -> Any:
-    """The forward kernel of a solver whose second operand has lanes: they are columns of the matrix that it keeps last."""
+    """The forward kernel of a solver whose second operand has lanes: they are columns of the last kept matrix."""
     names = call.parameters
     columns = ["right" if k == 1 else "found" if x == names[-1] else x for k, x in enumerate(names)]
     made = _forward(call)

@@ -28,7 +28,7 @@ from contad.kernels.spectral_kernels import (
 )
 
 
-# ---- kept values ----------------------------------------------------------------------------------------------------
+# ---- kept values -----------------------------------------------------------------------------------------------------
 @in_machine_code
 def make_room(rows, columns, work, top):  # type: ignore[no-untyped-def]
     """Push a matrix for the caller to fill; it is valid until the next push."""

@@ -4,8 +4,8 @@ If inputs decide between branches, both run, and the dependences of both are add
 the loop does not run: each of its results depends on all that it reads. If inputs decide an index, the element may be
 any of the array. Other branches, loops and indices stay, so that the patterns of grids and chains are kept.
 
-Numbers that inputs influence are not those of the original function. So no such number decides anything, and every index
-is checked against the length of its axis.
+Numbers that inputs influence are not those of the original function. So no such number decides anything, and every
+index is checked against the length of its axis.
 """
 
 import functools
@@ -324,7 +324,7 @@ class BranchNodes(DependencyWriter):
         super()._operations([o])
 
     def _all_of_Call(self, o: Call) -> None:
-        """If inputs influence a callee through other paths, all results depend on all arguments."""
+        """All results depend on all arguments, if inputs influence an argument that has no node in the callee."""
         reached = [bool(outputs) for outputs in o.callee.reached]
         hidden = any(
             x in self.influence and not (follows and self.has_dot(x))

@@ -32,7 +32,7 @@ class CalleeTangents:
         self.made: dict[Any, tuple[Callee, list[int]]] = {}
 
     def with_tangents(self, o: Call, tangents: Any) -> Call:
-        """A call that replaces another one, and computes its results and their tangents; adds these to the caller's `tangents`."""
+        """A call that replaces another one, and also computes the tangents of its results; they join the caller's."""
         dots: dict[Value, Value] = tangents.dots
         reached = zip(o.inputs, o.callee.reached, strict=True)
         places = [k for k, (x, outputs) in enumerate(reached) if outputs and x in dots and dots[x].constant != 0.0]

@@ -35,7 +35,7 @@ class MatrixTangents:
         return self._write(formula, given)
 
     def _copy_view(self, x: Value) -> Value:
-        """The array, or a copy of a slice: Numba computes fast products only of contiguous arrays."""
+        """The array, or a copy of a view: Numba computes fast products only of contiguous arrays."""
         if not (x.is_array and isinstance(x.operation, View)):
             return x
         made = self.append.zeros(self.append.shape_of(x))

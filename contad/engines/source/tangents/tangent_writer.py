@@ -126,7 +126,7 @@ class TangentWriter:
         operations, self.program.block.operations = self.program.block.operations, []
         made = {x for o in walk_all(operations) for x in o.results}
         for root in dict.fromkeys(r for o in walk_all(operations) for x in (*o.inputs, *o.results) for r in x.roots):
-            if root not in made and root not in self.dots and root in self.active:  # an argument that the function writes
+            if root not in made and root not in self.dots and root in self.active:  # a written argument
                 self._new_zeros(root)
         had = walk_all(operations)
         self._operations(operations)
@@ -437,7 +437,7 @@ class TangentWriter:
         write_tangents(self, o)
 
     def _of_RuleValue(self, o: RuleValue) -> None:
-        """Inline the forward mode of the rule; if the rule has none, the call also computes the tangent of its value."""
+        """Inline the forward mode of the rule; if there is none, the call also computes the tangent of its value."""
         site, forward = o.site, o.found.operation
         assert isinstance(forward, RuleForward)
         has_forward = site.parts.tangent is not None

@@ -219,7 +219,8 @@ class AdjointWriter:
         """An adjoint times a partial.
 
         A zero adjoint gives 0, even if the partial is infinite. The zero partial of a selection gives 0, even if the
-        adjoint is infinite. A zero partial masks the unknown but bounded slope at a kink, not the infinite one at a pole.
+        adjoint is infinite. A zero partial also masks the slope at a kink, which is unknown but bounded, but not that
+        at a pole, which has no bound.
         """
         rule = o.function.rule
         masked = may_be_infinite(o, k, self.wild, self.unselected)

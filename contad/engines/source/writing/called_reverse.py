@@ -3,8 +3,8 @@
     z, work, top = forward_of_g(x, y, work, top)            the value; stores what the reverse reads in the workspace
     x_bar, y_bar, top = reverse_of_g(x, y, z_bar, work, top)
 
-If nothing is stored, they do not take the workspace. The reverse takes the adjoints of arrays and adds to them. Both are
-written once for every set of active arguments.
+If nothing is stored, they do not take the workspace. The reverse takes the adjoints of arrays and adds to them. Both
+are written once for every set of active arguments.
 """
 
 import ast
