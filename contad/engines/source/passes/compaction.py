@@ -256,7 +256,7 @@ class _Gathering:
         return True
 
     def _close(self, names: set[str], k: int, path: Path, order: int) -> tuple[set[_Atom], set[str]] | None:
-        """The statements of branches that compute names, and names that the loop computes before; None if one is missing."""
+        """The statements of branches that compute names, and names from the loop before; None if one is missing."""
         atoms: set[_Atom] = set()
         needed: set[str] = set()
         waiting = [(name, k, path, order) for name in names]

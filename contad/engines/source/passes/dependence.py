@@ -376,7 +376,7 @@ class LoopStatements:
         return roots is not None and (roots <= self.constant or ("" not in self.stores and not roots & self.stores))
 
     def is_movable(self, node: ast.AST) -> bool:
-        """Whether a statement or expression may run ahead: it only writes names, and calls no function with a kernel."""
+        """Whether a statement or expression may run ahead: it only writes names, and calls no kernel function."""
         if node not in self.movable:
             self.movable[node] = all(map(self._may_move, nodes_in(node)))
         return self.movable[node]

@@ -206,7 +206,7 @@ class KeyedBuffer:
         return _in_step(self._list(*self.columns))
 
     def _list(self, *arrays: Value) -> list[Any]:
-        """Copies of the current elements of arrays."""
+        """Views of the current elements of arrays, as full buffers."""
         count = self.count()
         views = (self.reader.builder.view(array, [(None, count, None)]) for array in arrays)
         return [BoundedBuffer(self.reader, view) for view in views]

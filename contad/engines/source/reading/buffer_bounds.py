@@ -4,7 +4,7 @@ The reader computes the trip counts of the loops where the array is created. If 
 runs the statements beforehand, and counts.
 
     z = []                                  .room = counted(x)           the same statements, compiled by Numba, on
-    while t < 5.0:                ->        z = []  with room for that   copies of the arrays that they may write: returns
+    while t < 5.0:                ->        z = []  with room for that   copies of arrays that they may write: returns
         z.append(t * x)                     while t < 5.0: ...           the greatest length of z
 
 The count is an integer, so no derivative passes through it. If it turns out too small, the append raises. Statements
@@ -81,7 +81,7 @@ def find_bound(
     return bound
 
 
-# ---- trip counts -------------------------------------------------------------------------------------------------
+# ---- trip counts -----------------------------------------------------------------------------------------------------
 class _Bounds:
     """Bounds the number of elements that nodes in statements may add, by the trip counts of the loops around them."""
 

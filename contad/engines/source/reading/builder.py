@@ -201,7 +201,7 @@ class Builder(BlockWriter):
         return found
 
     def power(self, x: Any, y: Any, by_ufunc: bool = False) -> Any:
-        """x ** y. Small integer powers are products, as in Numba; a ufunc calls `pow`."""
+        """x ** y. Powers by a small integer are products, as Numba compiles them, but not in a ufunc."""
         if any(isinstance(v, Elementwise) or v.is_array for v in (x, y)):
             return Elementwise(known_functions.POWER_BY_UFUNC if by_ufunc else known_functions.POWER, [x, y])
         if any(v.kind.small for v in (x, y)):

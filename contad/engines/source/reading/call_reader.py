@@ -108,7 +108,7 @@ class CallReader:
         return CallSite(self.reader, node, arguments[:first], keywords, env)
 
     def _user_function(self, function: Any, site: CallSite) -> Any:
-        """The result of a user function, or of one that contad has made for the user; else that of a library function."""
+        """The result of a user function, or of one that contad has made for the user; else of a library function."""
         if isinstance(function, MakesDerivatives):
             return read_transform(site, function)
         if isinstance(function, MakesRules):
@@ -263,7 +263,7 @@ class CallReader:
         if key not in self.progress.callees:
             try:
                 found = callee_of(self.read_callee(scope, flags, kinds))
-            except UnsupportedError:  # reading may succeed with the values of its arguments, or fail with a better reason
+            except UnsupportedError:  # inlining may succeed with known arguments, or give the reason
                 found = None
             self.progress.callees[key] = found
         return self.progress.callees[key]

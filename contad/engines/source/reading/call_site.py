@@ -126,7 +126,7 @@ class CallSite:
         return out
 
 
-# ---- functions with special readers -----------------------------------------------------------------------
+# ---- functions with special readers ----------------------------------------------------------------------------------
 READERS: dict[Any, Callable[[CallSite], Any]] = {}  # by function
 METHODS: dict[str, Callable[[CallSite], Any]] = {}  # by name of the array method; the array is the first argument
 

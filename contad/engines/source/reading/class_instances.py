@@ -1,7 +1,7 @@
 """Reads instances of `numba.experimental.jitclass`: new ones, and methods of arguments.
 
-A number field is an array of one element, so that branches and loops may change it. Other fields may be assigned only
-in the block that creates the instance. Methods are inlined.
+A number field is an array of one element, so that branches and loops may change it. Any other field is fixed by the
+block that creates the instance. Methods are inlined.
 """
 
 import ast

@@ -30,7 +30,7 @@ from contad.rules.compilable import MakesDerivatives, WrittenOut
 _NO_VALUE = Unknown("it is the value of a function, which its higher derivatives do not have")
 
 
-# ---- transforms and derivatives --------------------------------------------------------------------------------------------------
+# ---- transforms and derivatives --------------------------------------------------------------------------------------
 def read_transform(site: CallSite, transform: MakesDerivatives) -> Any:
     """The derivative that a transform makes of a Numba function, or its result if it is called at once."""
     arguments = site.arguments
@@ -93,7 +93,7 @@ def _type_of(site: CallSite, entry: Any) -> Any:
     return site.refuse(remedy="give a derivative numbers, arrays and tuples of them")
 
 
-# ---- calls of run ----------------------------------------------------------------------------------------------
+# ---- calls of run ----------------------------------------------------------------------------------------------------
 def read_asked(site: CallSite, asked: AskedDerivative) -> Any:
     """The result of an engine's `run`."""
     return getattr(_Asked(site, asked), asked.request.mode)(site.arguments)
