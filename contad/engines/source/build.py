@@ -263,7 +263,7 @@ def derive_gradient(part: Any, given: tuple[Any, ...], first: int, nested: bool 
 DERIVE.update(part=derive_part, gradient=derive_gradient)
 
 
-# ---- derivatives that a program calls --------------------------------------------------------------------------------
+# ---- derivatives that a function calls -------------------------------------------------------------------------------
 def derive_repeated(f: Any, given: tuple[Any, ...], along: tuple[tuple[int, ...], ...], by: tuple[int, ...]) -> Any:
     """The gradient of a derivative of f along tangents of some arguments for each order; another derivative calls it.
 

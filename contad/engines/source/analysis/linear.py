@@ -83,7 +83,7 @@ class _Sum:
         return True
 
     def _leads_to(self, value: Value, c: Carried, loop: Loop) -> bool:
-        """Whether the sum may continue through a value: a first look, without side effects."""
+        """Whether the sum may continue through a value: a first check, without side effects."""
         known = self.leading.get(value)
         if known is None:
             known = self.leading[value] = self._look(value, c, loop)

@@ -72,7 +72,7 @@ class _Invariants:
         self.written = find_written_roots(loop)
         self.parts: dict[Value, list[Operation] | None] = {}
 
-    # ---- what is moved -----------------------------------------------------------------------------------------------
+    # ---- finding -----------------------------------------------------------------------------------------------------
     def find(self) -> dict[_Place, list[Apply]]:
         """The functions that are worth an array, grouped by the loops around them."""
         found: dict[_Place, list[Apply]] = {}
@@ -131,7 +131,7 @@ class _Invariants:
     def _is_written(self, array: Value) -> bool:
         return not self.written.isdisjoint(array.roots)
 
-    # ---- how it is moved ---------------------------------------------------------------------------------------------
+    # ---- moving ------------------------------------------------------------------------------------------------------
     def move(self, nest: _Place, moved: list[Apply]) -> None:
         """Build a nest of loops before the loop that computes the numbers, and loads of them in the loop."""
         before: list[Operation] = []

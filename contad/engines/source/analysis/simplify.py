@@ -55,7 +55,7 @@ class _Equal:
         return self.replaced.get(value, value)
 
     def block(self, block: Block, known: dict[Any, Value]) -> None:
-        """Simplify a block, where `known` has been computed before it."""
+        """Simplify a block; operations before it have computed the values in `known`."""
         kept = []
         for operation in block.operations:
             operation.rewrite(self.new)
@@ -151,7 +151,7 @@ def _refusals(o: Operation) -> list[tuple[Value, tuple[str, str]]]:
 
 
 def _is_length(n: Value) -> bool:
-    """Whether an integer is a length, or made of lengths."""
+    """Whether an integer is a length, or computed from lengths."""
     o = n.operation
     made = isinstance(o, Apply) and o.function in (ADD, MULTIPLY, SQUARE) and all(map(_is_length, o.inputs))
     return isinstance(o, Length) or made or is_natural(n)

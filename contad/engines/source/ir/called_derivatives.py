@@ -2,7 +2,7 @@
 
     parts = grad of D^m g(x)[d_1, ..., d_m]        by some of the arguments x, along tangents of some of them
 
-    The function g returns a number. For m = 0 the operation also computes the value of g. Its tangent is a sum of two:
+The function g returns a number. For m = 0 the operation also computes the value of g. Its tangent is a sum of two:
 
     grad of D^(m+1) g(x)[d_1, ..., d_m, x_dot]  +  the sum over i of grad of D^m g(x)[..., d_i_dot, ...]
 
@@ -32,7 +32,7 @@ class DerivativeSite(NamedTuple):
         return [k for k, t in enumerate(self.types) if str(getattr(t, "dtype", t)) == "float64"]
 
     def order(self) -> list[int]:
-        """The arguments, floats before others."""
+        """The arguments, floats first."""
         floats = self.floats()
         return [*floats, *(k for k in range(len(self.types)) if k not in floats)]
 

@@ -83,7 +83,7 @@ class Point(NamedTuple):
 
 
 class Elementwise:
-    """function(operands), element by element, not yet computed."""
+    """An array expression, function(operands) element by element, that is not computed yet."""
 
     def __init__(self, function: Function, operands: list[Any]) -> None:
         self.function, self.operands = function, operands
@@ -102,7 +102,7 @@ class Range:
 
 
 class Iteration:
-    """enumerate(...) or zip(...) before it is iterated over."""
+    """enumerate(...) or zip(...), before a loop iterates over it."""
 
     def __init__(self, kind: str, arguments: list[Any], start: Value) -> None:
         self.kind, self.arguments, self.start = kind, arguments, start
@@ -118,7 +118,7 @@ class Yielding:
 
 
 class Grid:
-    """np.ndindex(...), np.ndenumerate(array) or array.flat before it is iterated over."""
+    """np.ndindex(...), np.ndenumerate(array) or array.flat, before a loop iterates over it."""
 
     def __init__(self, kind: str, shape: list[Value], array: Value | Point | None = None) -> None:
         self.kind, self.shape, self.array = kind, shape, array

@@ -20,7 +20,7 @@ class NameTable:
     """The names of a derivative. A writer of statements with new names notes their kinds here."""
 
     def __init__(self, fresh: Callable[[str], str], rules: Mapping[str, ScalarRule], program: str) -> None:
-        """Begin with the workspace alone; `fresh` gives new names, `rules` are those whose values are called."""
+        """Start with the workspace only; `fresh` creates new names, and the source calls the values of `rules`."""
         self.fresh, self.rules, self.program = fresh, rules, program
         self.kinds: dict[str, Kind] = {}
         self.floats: set[str] = set()  # numbers of float64

@@ -93,7 +93,7 @@ class Operation:
         return self.inputs
 
     def rewrite(self, new: Callable[[Value], Value]) -> None:
-        """Replace every value that `reads` gives."""
+        """Replace every value that `reads` lists."""
         self.inputs = [new(value) for value in self.inputs]
 
 

@@ -106,7 +106,7 @@ def find_nest(
             continue
         items = [item for item in parts.after if isinstance(item, ast.stmt)] if s is inner else [s]
         read = {x for item in items for x in exposed_names([item])}
-        for name in read & made:  # only they may write it
+        for name in read & made:  # only moved statements before k may write it
             if k < max(outer.writers[name]) or not moved.issuperset(outer.writers[name]):
                 return None
         leaving |= read & made

@@ -3,7 +3,7 @@
     for i in range(1, n):              bounds_of: 1, n, 1
         row = a[i]                     Accesses: row is a[i] (a view), a[i, j] is read through it,
         b[i - 1] += row[j]             b[i - 1] is added to: iterations have elements of their own in b
-        t = math.sin(c[i])             LoopStatements: this may run ahead of what is written to b
+        t = math.sin(c[i])             LoopStatements: this may run ahead of the writes to b
 
 A statement may move before others if there is no true, anti or output dependence between them, neither in an iteration
 nor loop-carried. If indices do not decide, the roots of arrays tell whether two arrays may alias.

@@ -42,7 +42,7 @@ def names_assigned(nodes: Iterable[ast.AST]) -> Names:
 
 
 def find_assignments(body: Iterable[ast.stmt]) -> defaultdict[str, list[ast.stmt]]:
-    """The statements that assign names, here or in statements inside, in order."""
+    """Maps names to the statements that assign them, at any depth, in order."""
     found: defaultdict[str, list[ast.stmt]] = defaultdict(list)
     for s in walk_statements(body):
         if isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
@@ -52,7 +52,7 @@ def find_assignments(body: Iterable[ast.stmt]) -> defaultdict[str, list[ast.stmt
 
 
 class LiveNames:
-    """Which names are live after each loop of a function."""
+    """Finds the names that are live after each loop of a function."""
 
     def __init__(self, body: list[ast.stmt]) -> None:
         self.after: dict[ast.stmt, Names] = {}
@@ -60,7 +60,7 @@ class LiveNames:
         self.before(body, NONE)
 
     def before(self, body: list[ast.stmt], after: Names, end: Names = NONE, again: Names = NONE) -> Names:
-        """The names that are live before statements: `end` those after the loop around, `again` those at its head."""
+        """The names live before statements; `end` are those live after the enclosing loop, `again` those at its head."""
         for statement in reversed(body):
             after = self._statement(statement, after, end, again)
         return after

@@ -166,7 +166,7 @@ class StorePlan:
 
     # ---- reading -----------------------------------------------------------------------------------------------------
     def reverse_reads(self, o: Operation) -> list[Value]:
-        """The values that the reverse of an operation reads; not those of the operations inside it."""
+        """The values that the reverse of an operation reads, without those of operations inside it."""
         active = self.activity
         if o in self.choosing:
             return []

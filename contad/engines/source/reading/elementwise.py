@@ -41,7 +41,7 @@ _LENGTHS = limit(
 
 
 class WholeArrays:
-    """Shapes and elements of arrays and of array expressions."""
+    """Computes shapes and elements of arrays and of array expressions."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder, self.progress = builder, builder.progress

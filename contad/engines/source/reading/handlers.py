@@ -1,7 +1,7 @@
 """Turns try/except into branches: `raise` inside a try exits to its end, and the handler follows.
 
     try:                                .raised1 = False
-        if x < 0.0:                     (leaving behind the region where .raised1 becomes True)
+        if x < 0.0:                     (setting .raised1 to True leaves the region)
             raise ValueError                if x < 0.0: .raised1 = True
         y = a / x               ->          .divisor1 = x; if .divisor1 == 0: .raised1 = True
     except Exception:                       y = a / .divisor1
@@ -44,7 +44,7 @@ _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 
 
 class DividesByZero(ast.expr):
-    """Whether a division by a number raises."""
+    """An expression: whether a division by a number raises."""
 
     _fields = ("divisor",)
 

@@ -32,7 +32,7 @@ class Switch:
 
 
 class Merging:
-    """Branches and loops over environments (dicts of names to entries)."""
+    """Writes branches and loops, and merges environments (dicts from names to entries)."""
 
     def __init__(self, fresh: FreshArrays) -> None:
         self.fresh, self.builder, self.progress = fresh, fresh.builder, fresh.progress

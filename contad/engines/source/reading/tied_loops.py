@@ -27,7 +27,7 @@ def _in_place_of(body: Any) -> Callable[[Any], Any]:
 
 
 def is_tied_loop(function: Any) -> bool:
-    """Whether a function is one of this file."""
+    """Whether a function is defined in this file."""
     return getattr(function, "__module__", "") == __name__
 
 

@@ -2,9 +2,9 @@
 
     z = f(x, y)     beside it     z_node = note(x_node, y_node, bends, graph)
 
-    Nodes are rows of a graph that the function fills as it runs (`contad/engines/source/ir/dependency_notes.py`).
-    They are carried, stored and passed like tangents, so they follow loops, branches and array writes. Branches and
-    indices are those of the run.
+Nodes are rows of a graph that the function fills as it runs (`contad/engines/source/ir/dependency_notes.py`).
+They are carried, stored and passed like tangents, so they follow loops, branches and array writes. Branches and
+indices are those of the run.
 """
 
 import functools

@@ -481,12 +481,12 @@ def softmax(a: Array, z: Array, a_dot: Array) -> Array:
 
 
 def logsumexp_along(a: Array, axis: int, z: Array, a_dot: Array) -> Array:
-    """Likewise, of columns or rows."""
+    """As `logsumexp`, along columns or rows."""
     return np.sum(log_sums.softmax(a, axis=axis) * a_dot, axis=axis)
 
 
 def softmax_along(a: Array, axis: int, z: Array, a_dot: Array) -> Array:
-    """Likewise, of columns or rows."""
+    """As `softmax`, along columns or rows."""
     m, n = z.shape
     found = np.empty((m, n))
     for k in range(n if axis == 0 else m):

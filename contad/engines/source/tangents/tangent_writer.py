@@ -313,7 +313,7 @@ class TangentWriter:
             at_kink = apply(COMPARISONS["Eq"], o.result, constant(0.0))
         if o.function.name == "power" and o.inputs[1].constant is None:
             above, below = (apply(COMPARISONS[k], o.inputs[1], constant(n)) for k, n in (("Gt", 0.0), ("Lt", 1.0)))
-            at_kink = apply(AND, at_kink, apply(AND, above, below))  # of a root
+            at_kink = apply(AND, at_kink, apply(AND, above, below))  # only a root has one
         rests = at_kink
         if kink.is_pole and self._is_given(o.inputs[0]):
             on_line, tangent = apply(POLE.value, o.inputs[0]), z_dot

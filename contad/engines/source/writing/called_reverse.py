@@ -61,7 +61,7 @@ def find_used(derivative: Any) -> list["Called"]:
 
 
 class Called:
-    """The source of the derivative of a callee."""
+    """Writes the source of the derivative of a callee."""
 
     name = ""
 

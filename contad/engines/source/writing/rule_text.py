@@ -273,7 +273,7 @@ class RuleWriter:
                 self._add(site, x, _item(parts, 1, order.index(place)), lane)
 
     def _derive(self, site: RuleSite, what: str, part: Any, given: tuple[Any, ...], wanted: Any) -> str:
-        """The name of forward mode of a part; see `derive_part` of `contad.engines.source.build`."""
+        """The name of the forward mode of a part; see `derive_part` of `contad.engines.source.build`."""
         key = site.rule, what, given, site.moved
         return self._name(site, f"{what}_moved", key, lambda: DERIVE["part"](part, given, wanted))
 
