@@ -34,7 +34,7 @@ class _Sum:
         self.reaching: dict[tuple[Value, Carried], bool] = {}  # the results of `reaches` so far
         self.leading: dict[Value, bool] = {}  # for values already seen: whether they lead to `carried.inner`
         self.values: set[Value] | None = {carried.inner}
-        self.steps: set[tuple[Value, Operation]] = {(carried.following, loop)}  # who may read which partial sum
+        self.steps: set[tuple[Value, Operation]] = {(carried.following, loop)}  # (partial sum, its reader)
         if not self.reaches(carried.following, carried, loop) or any(
             (value, reader) not in self.steps or times > 1  # a second read: the loop carries it for another name, too
             for value in self.values or ()

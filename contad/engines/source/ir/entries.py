@@ -131,7 +131,7 @@ class Unknown:
         self.reason = reason
 
 
-# types of elements that are widened where they are read, and how Kind has them
+# element types that are widened when read, with their names in Kind
 SMALL = {"float32": "single"} | dict.fromkeys(("uint8", "uint16", "uint32"), "unsigned")
 UNDEFINED = Unknown("it is not assigned on every path")
 

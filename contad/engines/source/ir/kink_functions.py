@@ -3,8 +3,8 @@
     z = f(x),     z_dot = f'(x) x_dot     at a kink     z = u x,     z_dot = u x_dot = f(x_dot)
 
 For the absolute value and the length of two numbers, u is the gradient at x_dot, on the line through the kink: see
-`contad.ops.kinks`. A root has no u, and neither has any function where x_dot is 0; all derivatives are nan then. The
-extreme of two equal numbers is the one with the extreme tangent, and gets the change of the adjoint along v.
+`contad.ops.kinks`. A root has no u, nor has any function where x_dot is 0: then all derivatives are nan. The extreme of
+two equal numbers is the one with the extreme tangent, and gets the change of the adjoint along v.
 """
 
 import math

@@ -26,7 +26,7 @@ class Function(NamedTuple):
     name: str
     template: str  # with the operands x0, x1 ...
     rule: ScalarRule | None
-    result: str  # the kind of the result: "float", "int", "bool", "same" as the operands, or "wide": at least an int
+    result: str  # the kind of the result: "float", "int", "bool", "same" as the operands, or "wide", at least int
     cost: float = 1.0  # of recomputing it, in units of an addition
 
     @property

@@ -19,7 +19,7 @@ MOST_AXES = 5  # the most axes that an array may have
 class Kind:
     """The type of a value: of its elements, and its number of dimensions (0 for a number)."""
 
-    base: str  # "float", "int" or "bool"; "object" of what only calls can read
+    base: str  # "float", "int" or "bool"; "object" for elements that only calls read
     ndim: int = 0
     narrow: bool = False  # an array of numbers with fewer than 64 bits, whose elements are widened when read
     # "single" for float32, "unsigned" for uint8 to uint32, of arrays and their elements: Numba's arithmetic among such

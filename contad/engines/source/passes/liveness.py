@@ -60,7 +60,7 @@ class LiveNames:
         self.before(body, NONE)
 
     def before(self, body: list[ast.stmt], after: Names, end: Names = NONE, again: Names = NONE) -> Names:
-        """The names live before statements; `end` are those live after the enclosing loop, `again` those at its head."""
+        """The names live before statements; `end` are those after the enclosing loop, `again` those at its head."""
         for statement in reversed(body):
             after = self._statement(statement, after, end, again)
         return after

@@ -68,7 +68,7 @@ class SharedLoop(NamedTuple):
 
     loop: For
     is_reverse: bool
-    # the top of the workspace: FIXED, moved within EACH iteration, or by `stride` UP or DOWN from each to the next one
+    # how the top of the workspace moves: FIXED, within EACH iteration, or UP or DOWN by `stride` after each iteration
     moves: str
     stride: str  # a name
 

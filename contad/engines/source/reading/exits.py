@@ -37,7 +37,7 @@ class Thrown(ast.stmt):
 
     _fields = ()
 
-    def __init__(self, flag: str = "") -> None:  # as nodes are copied
+    def __init__(self, flag: str = "") -> None:  # copies need defaults
         super().__init__()
         self.flag = flag
 
@@ -47,7 +47,7 @@ class Region(ast.stmt):
 
     _fields = ("body",)
 
-    def __init__(self, flag: str = "", body: Sequence[ast.stmt] = ()) -> None:  # as nodes are copied
+    def __init__(self, flag: str = "", body: Sequence[ast.stmt] = ()) -> None:  # copies need defaults
         super().__init__()
         self.flag, self.body = flag, list(body)
 

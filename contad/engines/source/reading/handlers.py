@@ -48,7 +48,7 @@ class DividesByZero(ast.expr):
 
     _fields = ("divisor",)
 
-    def __init__(self, divisor: ast.expr | None = None) -> None:  # as nodes are copied
+    def __init__(self, divisor: ast.expr | None = None) -> None:  # copies need defaults
         super().__init__()
         if divisor is not None:
             self.divisor = divisor

@@ -32,9 +32,7 @@ class Progress:
         self.scope = scope  # the current function
         self.flags = flags  # the flags of the current function
         self.fastmath = [flags.fastmath]  # the fastmath flags of all functions read so far
-        self.inlining: tuple[Any, ...] = (
-            scope.function,
-        )  # the functions that are being inlined, outermost first
+        self.inlining: tuple[Any, ...] = (scope.function,)  # the functions that are being inlined, outermost first
         self.frames: list[Environment] = []  # the environments of the callers
         self.scopes: dict[Any, Scope] = {scope.dispatcher or scope.function: scope}
         self.captured: dict[str, Any] = {}  # global arrays

@@ -1,4 +1,4 @@
-"""Keeps the parts of arrays that a segment of a checkpointed loop will write in the workspace, and restores them."""
+"""Copies to the workspace the parts of arrays that a segment of a checkpointed loop will write, and restores them."""
 
 from functools import partial
 from typing import Any

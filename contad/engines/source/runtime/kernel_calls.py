@@ -26,7 +26,7 @@ from contad.kernels.matrix_loops import add_scaled, clear, is_in_rows, write_int
 from contad.memory.arena import allocate, release
 
 _MATRIX, _ANY = (types.Array(types.float64, 2, layout) for layout in "CA")
-_READ, _WRITTEN, _ADDED_TO = range(3)  # what a kernel does with a matrix
+_READ, _WRITTEN, _ADDED_TO = range(3)  # how a kernel uses a matrix
 _BYTES = 8  # in a number
 _NUMBERS = {"float": types.float64, "int": types.int64}
 _POSITION = types.Tuple((NUMBERS, types.int64))

@@ -1,7 +1,7 @@
 """Inlines the user-written forward mode of rules.
 
-Inlined operations are like any others: they have tangents, several lanes, and a reverse. For rules without a forward
-mode, the engine differentiates their parts in forward mode, but only once.
+Inlined operations are like any others: they have tangents, several lanes, and a reverse. If a rule has no forward
+mode, the engine differentiates its parts in forward mode, but only once.
 """
 
 from collections.abc import Mapping
