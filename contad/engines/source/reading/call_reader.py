@@ -184,7 +184,7 @@ class CallReader:
         known = all((is_number(x) or is_array(x)) and not x.kind.small for x in numbers)
         ndims = tuple(x.value if isinstance(x, Object) else x.kind.ndim for x in given) if known else ()
         body = function.body(ndims) if known else None
-        # integer results are integers; and for constant data, the function itself runs
+        # an integer result stays an integer; for constant data, the function itself runs
         if body is None or (
             not is_face and all(x.kind.base != "float" or self.arrays.is_constant(x) for x in numbers)
         ):

@@ -15,7 +15,7 @@ from contad.engines.source.reading.index_arrays import IndexArrays
 from contad.engines.source.reading.shape_calls import copy_unshared, flat_view, widen
 
 
-# ---- joined ----------------------------------------------------------------------------------------------------------
+# ---- joining ---------------------------------------------------------------------------------------------------------
 def _entries(site: CallSite, given: Any) -> list[Any]:
     """The arrays of a tuple of at least one."""
     if not isinstance(given, tuple) or not given or not all(map(is_array, given)):
@@ -84,7 +84,7 @@ def _append(site: CallSite, array: Any, values: Any, axis: Any) -> Any:
     return _concatenate(site, arrays, site.axis(axis, arrays[0].kind.ndim))
 
 
-# ---- moved and cut ---------------------------------------------------------------------------------------------------
+# ---- moving and cutting ----------------------------------------------------------------------------------------------
 @reads("a shift", np.roll)
 def _roll(site: CallSite, given: Any, shift: Any) -> Any:
     """np.roll of all elements, row by row."""
