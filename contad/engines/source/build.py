@@ -1,4 +1,4 @@
-"""From a request to a compiled function: types, source, compilation."""
+"""Turns a request into a compiled derivative: infers types, writes the source, has Numba compile it."""
 
 import functools
 from collections.abc import Callable
@@ -40,7 +40,7 @@ from contad.numba_functions.asked_derivatives import DERIVE as CALLED
 from contad.numba_functions.fingerprint import fingerprint
 from contad.numba_functions.request import Mode, Request
 
-# arguments that expressions of Numba's may read, as long as no derivative passes there
+# Numba's own expressions may read arguments of these types, as long as no derivative passes there
 _READABLE = (
     types.Array, types.Number, types.UnicodeType, types.BaseNamedTuple, types.List, types.ListType, types.DictType,
     types.Record, types.ClassInstanceType,
@@ -80,23 +80,23 @@ def kind_of(t: Any, what: str) -> Any:
 
 
 def infer_result(request: Any) -> Any:
-    """The type of what the function returns where it is made of numbers; None where it is not, or the engine refuses.
+    """The type of the result, if it consists of numbers; None for other results, or where the engine refuses.
 
-    To ask Numba is to have the function compiled, and all that it calls.
+    Asking Numba for this type would compile the function and all its callees.
     """
     try:
         code = request.function.__code__
         what = f"{code.co_filename}:{code.co_firstlineno}: {request.function.__name__}"
         kinds = tuple(kind_of(t, what) for t in request.types)
         program = read(request.function, kinds, flags_of(request.dispatcher), request.dispatcher)
-    except Exception:  # of whatever class: `build` tells of it
+    except Exception:  # of any class: `build` reports it
         return None
     hidden = program.returns_small or any(map(_hides_types, walk(program.block)))
     return None if hidden else _type_of_numbers(program.returned)
 
 
 def _hides_types(operation: Operation) -> bool:
-    """Whether results may have fewer bits in Numba than the program says, or are Numba's own affair."""
+    """Whether Numba may compute a result with fewer bits than the operation declares, or in a way only Numba knows."""
     if isinstance(operation, Apply):
         return operation.function in (*WIDENED.values(), ROUNDED)
     return isinstance(operation, (Handed, Call))
@@ -110,9 +110,9 @@ def _type_of_numbers(returned: Any) -> Any:
 
 
 def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
-    """The derivative that a request asks for, as source that has not been written yet.
+    """The writer of the derivative that a request asks for; it has not written the source yet.
 
-    Where it is `nested`, another derivative calls it.
+    If `nested`, another derivative calls this one.
     """
     name = request.function.__name__
     code = request.function.__code__
@@ -138,14 +138,14 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
 
 
 def _with_marks(transform: Any, program: SourceFunction) -> None:
-    """Mark loops as checkpointed before anything else is made of the program."""
+    """Mark loops as checkpointed, before any other transformation of the function."""
     mark_loops(program)
     if transform is not None:
         transform(program)
 
 
 def _with_tangents(program: SourceFunction, request: Any, what: str) -> None:
-    """Add the tangents that forward mode, and products with higher derivatives, are made of; once for each order."""
+    """Add tangents, once for each order: forward mode and products with higher derivatives need them."""
     _require_differentiable(program, request, what)
     value = tangent = program.returned
     if request.has_aux:
@@ -159,13 +159,13 @@ def _with_tangents(program: SourceFunction, request: Any, what: str) -> None:
 
 
 def _with_nodes(program: SourceFunction, request: Any, what: str) -> None:
-    """Add the nodes that tell what depends on what."""
+    """Add the nodes that describe which numbers depend on which."""
     _require_differentiable(program, request, what)
     add_nodes(program, request.argnums, DependencyWriter if request.mode == "dependencies" else BranchNodes)
 
 
 def _require_differentiable(program: SourceFunction, request: Any, what: str) -> None:
-    """UnsupportedError unless what is returned, and the arguments, can be differentiated in this mode."""
+    """Raise UnsupportedError unless the result and the arguments can be differentiated in this mode."""
     returned = program.returned
     if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
         raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux); return both")
@@ -189,7 +189,7 @@ def _require_differentiable(program: SourceFunction, request: Any, what: str) ->
 def build(request: Any) -> Any:
     """The compiled derivative: run(*args) -> (value, grads).
 
-    Raises UnsupportedError where the function has something in it that is not generated.
+    Raises UnsupportedError if the function contains anything that this engine does not support.
     """
     derivative = derivative_of(request)
     run = _load(derivative, request.function.__name__, {}, request.linked or request.lanes > 1)
@@ -199,11 +199,11 @@ def build(request: Any) -> Any:
 
 
 def _load(derivative: DerivativeWriter, function: str, inside: dict[str, bool], is_linked: bool = False) -> Any:
-    """The function `run` of a derivative, as an njit function; of a function of that name."""
+    """Compile the function `run` of the derivative of the named function with njit."""
     options = options_of(derivative.program.fastmath)
     if is_linked:
         decorator = f"link({write_options(options)})"
-    else:  # a cache is without effect where the source is in no file
+    else:  # Numba caches nothing for source that is in no file
         decorator = f"njit({write_options(options | inside | {'cache': True})})"
     text = derivative.source(decorator)
     callables = derivative.program.callables
@@ -224,7 +224,7 @@ def _load(derivative: DerivativeWriter, function: str, inside: dict[str, bool], 
         contents += [f"{name} {array.dtype} {array.shape} {array.tobytes()!r}" for name, array in arrays.items()]
         module = load_cached(f"generated_{name}", lambda: text, [text, *contents])
     else:
-        module = ModuleType("contad._uncached")  # unlike those on disk it is found nowhere, which Numba accepts
+        module = ModuleType("contad._uncached")  # this module cannot be imported by name; Numba accepts that
         exec(compile(text, f"<derivative of {function}>", "exec"), vars(module))
     vars(module).update(constants)
     return module.run
@@ -232,12 +232,12 @@ def _load(derivative: DerivativeWriter, function: str, inside: dict[str, bool], 
 
 # ---- parts of rules --------------------------------------------------------------------------------------------------
 def derive_part(part: Any, given: tuple[Any, ...], wanted: Callable[[list[Any]], list[Value]]) -> Any:
-    """Forward mode of a part of a rule, for what calls it from another derivative.
+    """Forward mode of a part of a rule, which another derivative calls.
 
         run(arguments, tangents, work, top) -> (value, tangents), work
 
-    `wanted` chooses, among the parameters, the floats and arrays that tangents are given of. Those that are returned
-    are the tangents of all floats of the value, in their order; None in the value is an empty tuple.
+    `wanted` chooses the float and array parameters that have tangents. The call returns the tangents of all floats of
+    the value, in order; a None in the value gives an empty tuple.
     """
     function = part.py_func
     what = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__}"
@@ -251,9 +251,9 @@ def derive_part(part: Any, given: tuple[Any, ...], wanted: Callable[[list[Any]],
 
 
 def derive_gradient(part: Any, given: tuple[Any, ...], first: int, nested: bool = True) -> Any:
-    """The gradient of a part of a rule that returns a number, by its arguments from the first one on.
+    """The gradient of a part of a rule that returns a number, with respect to its arguments from number `first` on.
 
-    run(*arguments[, work, top]) -> value, gradients     where it is nested: (value, gradients), work
+    run(*arguments[, work, top]) -> value, gradients     if nested: (value, gradients), work
     """
     argnums = tuple(range(first, len(given)))
     request = Request(part.py_func, part, given, argnums, False, "value_and_grad")
@@ -263,12 +263,13 @@ def derive_gradient(part: Any, given: tuple[Any, ...], first: int, nested: bool 
 DERIVE.update(part=derive_part, gradient=derive_gradient)
 
 
-# ---- derivatives that a program calls --------------------------------------------------------------------------------
+# ---- derivatives that a function calls -------------------------------------------------------------------------------
 def derive_repeated(f: Any, given: tuple[Any, ...], along: tuple[tuple[int, ...], ...], by: tuple[int, ...]) -> Any:
-    """The gradient of a derivative of f, along tangents of some arguments for each order; for what calls it.
+    """The gradient of a derivative of f along tangents of some arguments for each order; another derivative calls it.
 
-    run(arguments, tangents, work, top) -> (the value of f, the gradients), work     without tangents where there is no
-    order. Behind the arguments, `by` may name tangents.
+    run(arguments, tangents, work, top) -> (the value of f, the gradients), work
+
+    Without an order there are no tangents. Numbers in `by` that follow those of the arguments name tangents.
     """
     function = f.py_func
     what = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__}"

@@ -1,4 +1,4 @@
-"""What a generated derivative does, in words: loops that are reversed at once; what others store, and compute again."""
+"""Describes a generated derivative: which loops reverse each iteration at once, what others store and recompute."""
 
 from typing import Any, NamedTuple
 
@@ -18,30 +18,30 @@ class StoredNumber(NamedTuple):
 
     shown: str
     file: str
-    line: int  # where it is made
+    line: int  # the line that computes it
 
 
 class ReversedLoop(NamedTuple):
-    """A loop that the reverse pass runs through: what it stores in each iteration, and what it computes again."""
+    """A loop that the reverse pass runs through: what each iteration stores, and what the reverse pass recomputes."""
 
     file: str
     line: int
-    depth: int  # of loops around it
-    is_fused: bool  # reversed at once, iteration by iteration
+    depth: int  # the number of loops around it
+    is_fused: bool  # each iteration is reversed as soon as it has run
     stored: tuple[StoredNumber, ...]
     again: tuple[str, ...]
-    kept: tuple[str, ...] | None = None  # of a checkpointed loop, what is kept where a segment begins
-    why_not: str = ""  # of one that is marked and not checkpointed
-    threads: str = ""  # whether threads share its iterations, where it is a prange that asks for it
+    kept: tuple[str, ...] | None = None  # of a checkpointed loop: what is kept at the start of a segment
+    why_not: str = ""  # of a loop that is marked, but cannot be checkpointed
+    threads: str = ""  # of a prange in parallel code: whether threads share its iterations
 
     @property
     def bytes(self) -> int:
-        """What an iteration stores."""
+        """How many bytes an iteration stores."""
         return BYTES * len(self.stored)
 
 
 def list_loops(request: Any) -> list[ReversedLoop]:
-    """The loops of a function with a reverse, as they stand in it; those of functions that it calls are not told."""
+    """The loops of a function that have a reverse, in source order, without the loops of its callees."""
     derivative = derivative_of(request)
     derivative.source()
     return _list_loops(derivative)
@@ -55,7 +55,7 @@ def _list_loops(derivative: DerivativeWriter) -> list[ReversedLoop]:
 def explain(request: Any) -> str:
     """A line for each loop with a reverse, indented as the loops are nested.
 
-    Numbers have the names of the source, which are the user's where there are any.
+    Numbers have their names in the source, which are the user's where the user named them.
     """
     derivative = derivative_of(request)
     derivative.source()
@@ -86,7 +86,7 @@ def explain(request: Any) -> str:
 
 
 def _describe(derivative: DerivativeWriter, loop: Loop) -> ReversedLoop:
-    """What the plan says of one loop."""
+    """One loop, as the store plan treats it."""
     fused = loop in derivative.plan.fused
     holders = [o for o in around(loop.block) if isinstance(o, Loop)]
     segments = next((o for o in holders if isinstance(o, Segments)), None)
@@ -109,7 +109,7 @@ def _describe(derivative: DerivativeWriter, loop: Loop) -> ReversedLoop:
 
 
 def _tell_threads(derivative: DerivativeWriter, loop: Loop) -> str:
-    """Whether threads share the iterations of a loop, forwards and backwards, and why not."""
+    """Whether threads share the iterations of a loop, forwards and backwards; if not, why."""
     if not isinstance(loop, For) or not loop.is_parallel:
         return ""
     found = [(shared.is_reverse, why) for shared, why in derivative.shared_reasons if shared.loop is loop]
@@ -130,7 +130,7 @@ def _tell_threads(derivative: DerivativeWriter, loop: Loop) -> str:
 
 
 def _tell(loop: ReversedLoop) -> str:
-    """The line on one loop."""
+    """The line that describes one loop."""
     head = f"{'  ' * loop.depth}line {loop.line}: the loop "
     threads = f"; {loop.threads}" if loop.threads else ""
     if loop.is_fused:
@@ -153,7 +153,7 @@ def _tell(loop: ReversedLoop) -> str:
 
 
 def _show(value: Value) -> str:
-    """A number by its name; one without a name of the user's also by where it comes from."""
+    """The name of a number; if the user did not name it, also where it comes from."""
     made = value.operation
     if value.hint or not isinstance(made, (Apply, Load)):
         return value.name

@@ -1,4 +1,4 @@
-"""The source of a derivative as something to read and to run without Numba: with the global arrays that it reads."""
+"""The source of a derivative, to read or to run without Numba; includes the global arrays that it reads."""
 
 import math
 import sys
@@ -10,11 +10,11 @@ import numpy as np
 
 from contad.engines.source.build import derivative_of
 
-_SHORT = 64  # numbers that are written out
+_SHORT = 64  # longer arrays are not written out
 
 
 def source(request: Any) -> str:
-    """The source of `run`; as a module of its own it needs NumPy and contad."""
+    """The source of `run`, as a module that imports only NumPy and contad."""
     derivative = derivative_of(request)
     head, separator, body = derivative.source().partition("\n\n\ndef run(")
     arrays = [_definition(name, array, request.function) for name, array in derivative.constants().items()]
@@ -22,7 +22,7 @@ def source(request: Any) -> str:
 
 
 def _definition(name: str, array: Any, function: FunctionType) -> str:
-    """A statement that gives an array or a function its name: its numbers, or where it is found."""
+    """A statement that binds the name to an array, written out, or to a function, imported."""
     what = f"an array of {array.dtype}, shape {array.shape}" if isinstance(array, np.ndarray) else "a function"
     if isinstance(array, np.ndarray) and array.size <= _SHORT:
         text = f'{name} = np.array({_numbers(array.tolist())}, "{array.dtype}")'

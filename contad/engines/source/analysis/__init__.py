@@ -1,1 +1,1 @@
-"""What is known of a program before it is reversed: what is active, linear, unchanged, constant in a loop."""
+"""Analyses of a function before it is reversed: what is active, linear, unchanged, or loop-invariant."""

@@ -1,4 +1,4 @@
-"""Activity: what depends on a differentiated argument and reaches the result. Only that has an adjoint."""
+"""Activity analysis: a value is active, and has an adjoint, if it depends on an argument and affects the result."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ from contad.engines.source.ir.walks import walk
 
 
 class Activity:
-    """Asks whether a value has an adjoint: `value in activity`. An array has one if any of its roots does."""
+    """`value in activity` tells whether a value has an adjoint. An array has one if any of its roots has one."""
 
     def __init__(self, program: SourceFunction, inputs: list[Value], outputs: list[Value]) -> None:
         edges = [edge for operation in walk(program.block) for edge in _flow(operation)]
@@ -37,7 +37,7 @@ class Activity:
         return value.constant is None and any(key in self.active for key in _keys([value]))
 
     def changes(self, operation: Operation) -> bool:
-        """Whether the reverse pass has something to do for an operation."""
+        """Whether an operation has a reverse."""
         if isinstance(operation, (Store, Accumulate)):
             return operation.array in self
         if isinstance(operation, MatrixCall):
@@ -57,7 +57,7 @@ def _is_float(value: Value) -> bool:
     return value.kind.base == "float"
 
 
-_OF_SINGLES = (known_functions.WIDENED["single"], known_functions.ROUNDED)  # `refuse_lost` refuses what is not constant
+_OF_SINGLES = (known_functions.WIDENED["single"], known_functions.ROUNDED)  # `refuse_lost` refuses them unless constant
 
 
 def _flow(operation: Operation) -> Iterator[tuple[Value, Value]]:
@@ -80,13 +80,13 @@ def _flow(operation: Operation) -> Iterator[tuple[Value, Value]]:
     elif isinstance(operation, Call):
         reached = zip(operation.inputs, operation.callee.reached, strict=True)
         pairs = [(x, operation.results[k]) for x, outputs in reached for k in outputs]
-    elif isinstance(operation, Handed) and not operation.is_step:  # none may pass: `refuse_lost` finds those that would
+    elif isinstance(operation, Handed) and not operation.is_step:  # no derivative may pass; `refuse_lost` checks that
         pairs = [(x, r) for x in operation.inputs for r in operation.results]
     elif isinstance(operation, If):
         pairs = [(x, m.result) for m in operation.merges for x in (m.then, m.otherwise)]
     elif isinstance(operation, Loop):
         for c in operation.carried:
-            # the adjoint of the result is that of what is carried, so neither is active without the other
+            # the result and the carried value share an adjoint, so both are active or neither is
             pairs += [(c.initial, c.inner), (c.following, c.inner), (c.inner, c.result), (c.result, c.inner)]
     for source, target in pairs:
         for a in _keys([source]):
@@ -94,7 +94,7 @@ def _flow(operation: Operation) -> Iterator[tuple[Value, Value]]:
 
 
 def _closure(start: list[Value], edges: list[tuple[Value, Value]], joined: list[tuple[Value, ...]]) -> set[Value]:
-    """Everything reached from the start; of arrays that one name may stand for, all or none."""
+    """Everything reachable from the start. Arrays that one name may stand for are in it together, or not at all."""
     onward: dict[Value, list[Value]] = {}
     for a, b in edges:
         onward.setdefault(a, []).append(b)
@@ -112,7 +112,7 @@ def _closure(start: list[Value], edges: list[tuple[Value, Value]], joined: list[
 
 
 def refuse_lost(program: SourceFunction, activity: Activity) -> None:
-    """Raise the refusal of a call that Numba computes as it stands, where a derivative would have to pass."""
+    """Refuse a call that is left to Numba if a derivative would have to pass through it."""
     for o in walk(program.block):
         if isinstance(o, Handed) and not o.is_step:
             if any(x in activity for x in o.inputs) and any(r in activity for r in o.results):

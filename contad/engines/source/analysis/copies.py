@@ -1,8 +1,8 @@
-"""Which parts of arrays are copied for the reverse pass, because a nest of loops reads each element many times.
+"""Copies parts of arrays for the reverse pass where a nest of loops reads each element many times.
 
-A number that a loop reads is stored once for each iteration, where the array does not keep it. In
-`for i: for j: z += w[i, j] * state[j]` that is n * n numbers for n elements. As the nest does not write the array, its
-part is copied before the nest, once in each iteration of the loops around it.
+If an array is overwritten later, the reverse pass stores each element that a loop reads, once for each iteration. In
+`for i: for j: z += w[i, j] * state[j]` it would store n * n numbers for n elements. The nest does not write the array,
+so the part that it reads is copied before the nest instead, once in each iteration of the loops around the nest.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from contad.engines.source.ir.walks import around, find_written_roots, is_inside
 
 
 class Regions(Protocol):
-    """Which loops are reversed how, and what they change: see `contad.engines.source.planning.store_plan.StorePlan`."""
+    """How loops are reversed, and what they change: see `contad.engines.source.planning.store_plan.StorePlan`."""
 
     @property
     def fused(self) -> Container[Any]:
-        """Loops whose iterations are reversed at once."""
+        """Loops that reverse each iteration as soon as it has run."""
 
     def region(self, block: Block | None) -> Loop | None:
         """The innermost loop around a block whose reverse is a loop of its own."""
 
     def is_unchanged(self, reader: Operation, array: Value) -> bool:
-        """Whether an array still holds what an operation read there when the reverse pass gets to the operation."""
+        """Whether an array still holds the values that an operation read when the reverse pass reaches it."""
 
 
 class Copy:
-    """A part of an array, copied before a loop: all elements of some axes, one of the others."""
+    """A part of an array that is copied before a loop: all elements along some axes, one index of the others."""
 
     def __init__(
         self, array: Value, indices: list[Value | For], loop: For, around: list[For], others: set[For]
     ) -> None:
         self.array = array
-        self.indices = indices  # per axis a fixed index, or a loop for those in range(its stop)
-        self.loop = loop  # before which the copy is made
-        self.around = around  # the loops around it, whose iterations have a copy each, from the outermost in
-        self.once = around[0] if around else loop  # before which there has to be room for all the copies
-        self.others = others  # loops inside which all loads of the part are; they may turn out to be empty
-        self.base = ""  # the name of where the copies start in the workspace
+        self.indices = indices  # for each axis a fixed index, or a loop whose range(stop) gives the indices
+        self.loop = loop  # the copy is made before this loop
+        self.around = around  # the loops around it, outermost first; each of their iterations makes a copy
+        self.once = around[0] if around else loop  # space for all copies is reserved before this loop
+        self.others = others  # other loops around all loads of the part; they may run zero times
+        self.base = ""  # the name of the offset in the workspace where the copies start
 
     @property
     def varying(self) -> list[For]:
@@ -59,13 +59,13 @@ class Copy:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What two loads have in common that read the same copy."""
+        """A key that is equal for two loads if they read the same copy."""
         parts = (("all", _same(x.stop)) if isinstance(x, For) else _same(x) for x in self.indices)
         return (self.array, self.loop, *parts)
 
 
 def copies(program: SourceFunction, plan: Regions) -> dict[Load, Copy]:
-    """For loads in loops, the copy from which the reverse pass may read the element again."""
+    """Maps loads in loops to the copy from which the reverse pass may reload the element."""
     possible: dict[Load, Copy] = {}
     worth: dict[object, Copy] = {}
     for o in walk(program.block):
@@ -88,7 +88,7 @@ def copies(program: SourceFunction, plan: Regions) -> dict[Load, Copy]:
 
 
 def _nest(o: Load, plan: Regions) -> list[For]:
-    """The loops around a load that run to their end and do not write the array, from the innermost out."""
+    """The loops around a load that run to their end and do not write the array, innermost first."""
     found: list[For] = []
     roots = set(o.array.roots)
     for holder in around(o.block):
@@ -101,7 +101,7 @@ def _nest(o: Load, plan: Regions) -> list[For]:
 
 
 def _copy(o: Load, nest: list[For], plan: Regions) -> Copy | None:
-    """The copy that a load can be read back from, in the innermost of its loops; None where there is none."""
+    """The copy from which a load can be repeated, before the innermost possible loop; None if there is no such copy."""
     outer = _regular(nest[-1], plan)
     if outer is None:
         return None
@@ -121,7 +121,7 @@ def _copy(o: Load, nest: list[For], plan: Regions) -> Copy | None:
 
 
 def _regular(loop: For, plan: Regions) -> list[For] | None:
-    """The loops around a loop, from the outermost in, if they surely run it a number of times known before them."""
+    """The loops around a loop, outermost first, if they certainly run it and their trip counts are known; else None."""
     found: list[For] = []
     branch = False
     for holder in around(loop.block):

@@ -1,7 +1,7 @@
-"""Where an adjoint of zero may meet a partial that is infinite or nan; the reverse pass then says that it is zero.
+"""Finds where a zero adjoint may meet an infinite or nan partial. The reverse pass takes their product as zero.
 
-Numbers may be infinite or nan although the arguments are finite: what functions with poles lead to, and constants. And
-the arguments themselves may be, in elements and branches that are not selected: adjoints are zero there.
+Functions with poles, and constants, can make a number infinite or nan although the arguments are finite. The arguments
+themselves may be infinite or nan in elements and branches that are not selected, and adjoints are zero there.
 """
 
 import itertools
@@ -45,7 +45,7 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import around, leaves, walk
 from contad.ops.powers import MOST
 
-# finite at finite operands, with finite partials; large products are not considered
+# values and partials are finite at finite operands, overflow of products aside
 TAME = frozenset(
     (
         *("add", "subtract", "multiply", "negative", "square", "absolute", "sin", "cos", "tanh", "arctan", "arcsinh"),
@@ -58,12 +58,12 @@ TAME = frozenset(
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
-# their partials are not finite only where they are not either
+# where the value is finite, so are the partials
 BOUNDED = TAME | {"divide", "reciprocal", "exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "cosh", "sinh"}
 
 
 def has_bounded_slopes(operations: Iterable[Operation]) -> bool:
-    """Whether all slopes of operations have bounds where their values are finite; not if others are called."""
+    """Whether all partials are bounded where the values are finite; False if the operations call other functions."""
     return all(
         o.function.name in BOUNDED or o.result.kind != FLOAT if isinstance(o, Apply)
         else o.function.is_finite if isinstance(o, MatrixCall) else not isinstance(o, (Call, Handed))
@@ -72,7 +72,7 @@ def has_bounded_slopes(operations: Iterable[Operation]) -> bool:
 
 
 def wild_values(program: SourceFunction, given: Iterable[Value] = ()) -> set[Value]:
-    """The numbers, and the arrays by their roots, that may be infinite or nan; among the parameters those given."""
+    """The numbers, and the roots of arrays, that may be infinite or nan, if the `given` parameters may be."""
     operations = list(walk(program.block))
     wild = set(given)
     wild |= {x for o in operations for x in o.reads() if x.constant is not None and not math.isfinite(x.constant)}
@@ -83,7 +83,7 @@ def wild_values(program: SourceFunction, given: Iterable[Value] = ()) -> set[Val
 
 
 def pole_values(program: SourceFunction) -> tuple[set[Value], set[Value]]:
-    """The numbers and arrays that lead to an operand which may be at a pole, and those that may be infinite there."""
+    """The numbers and arrays that feed an operand which may be at a pole, and those that may then be infinite."""
     operations = list(walk(program.block))
     before = {x for o in operations if isinstance(o, Apply) and has_poles(o) for x in o.inputs if x.constant is None}
     size = -1
@@ -97,9 +97,9 @@ def pole_values(program: SourceFunction) -> tuple[set[Value], set[Value]]:
 
 
 def has_poles(o: Apply) -> bool:
-    """Whether a function is infinite, with its slope, at some finite operands in the range of these.
+    """Whether a function and its partials are infinite at some finite values that these operands may have.
 
-    Slopes of functions that have kinks do not divide by 0, or are others there.
+    Partials of functions with kinks either never divide by 0, or have another formula there.
     """
     if o.function.rule is None or not o.function.rule.may_have_pole() or is_tame(o) or o.of_kink:
         return False
@@ -108,7 +108,7 @@ def has_poles(o: Apply) -> bool:
 
 
 def _spread(operations: list[Operation], wild: set[Value], begins: Callable[[Apply], bool]) -> set[Value]:
-    """These values, the results of the functions that begin there, and what is made of them."""
+    """The values `wild`, the results of functions for which `begins` is true, and everything computed from them."""
     size = -1
     while len(wild) != size:
         size = len(wild)
@@ -120,10 +120,10 @@ def _spread(operations: list[Operation], wild: set[Value], begins: Callable[[App
 
 
 def _flow(o: Operation, is_wild: Callable[[Apply], bool]) -> list[tuple[Value | None, Value]]:
-    """From what to what wildness spreads; from None where it begins."""
+    """Pairs (from, to) along which infinite values spread; from None where they begin."""
     if isinstance(o, Apply) and o.result.kind == FLOAT:
         begins: list[tuple[Value | None, Value]] = [(None, o.result)] if is_wild(o) else []
-        # an infinite positive divisor gives zero
+        # dividing by a positive infinity gives zero
         spreading = o.inputs
         if o.function in (DIVIDE, RECIPROCAL) and is_tame(o):
             spreading = o.inputs[:-1]
@@ -157,15 +157,15 @@ def _flow(o: Operation, is_wild: Callable[[Apply], bool]) -> list[tuple[Value | 
 def unselected_values(
     program: SourceFunction, readers: dict[Value, list[Operation]], sunk: Mapping[Value, Block | None]
 ) -> set[Value]:
-    """The numbers whose adjoints may be zero, because another number or element is taken in their place.
+    """The numbers whose adjoints may be zero because another number or element is selected instead.
 
-    Among them are arrays, by their roots, of whose elements some may be passed by: by what data decide, or by a slice.
-    What counters alone decide passes by numbers only; elements that no index reaches are not looked for. The adjoints
-    of `sunk` values are those of a branch.
+    The set includes the roots of arrays of which some elements may not be selected, by a decision on data or by a
+    slice. For decisions on counters alone it includes numbers only, and ignores elements that no index reaches.
+    `sunk` values have adjoints only in their branch.
     """
     operations = list(walk(program.block))
     returned = leaves(program.returned)
-    found = set(returned) if len(returned) > 1 else set()  # some of the results may have no cotangent
+    found = set(returned) if len(returned) > 1 else set()  # some results may have no cotangent
     values: list[Value] = []
     for o in operations:
         values += [*(c.inner for c in o.carried), *o.results] if isinstance(o, Loop) else o.results
@@ -198,7 +198,7 @@ def _may_pass_by(
     value: Value, reader: Operation, readers: dict[Value, list[Operation]], found: set[Value], branches: set[If],
     sunk: Mapping[Value, Block | None],
 ) -> bool:  # fmt: skip
-    """Whether a reader may hand nothing on to the adjoint of a value."""
+    """Whether a reader may add nothing to the adjoint of a value."""
     block = sunk.get(value, value.block)
     if isinstance(reader, Call):
         return True
@@ -212,7 +212,7 @@ def _may_pass_by(
             return True
     if reader in branches and block not in reader.blocks:
         return True
-    if isinstance(reader, Loop):  # each iteration may overtake the one before
+    if isinstance(reader, Loop):  # each iteration may replace the value of the one before
         inner = [c.inner for c in reader.carried if value in (c.initial, c.following)]
         if any(x in found or x not in readers for x in inner):
             return True
@@ -221,14 +221,14 @@ def _may_pass_by(
 
 
 def _holders(inner: Block | None, outer: Block | None) -> Iterable[Operation]:
-    """What holds a block, but not another one around it."""
+    """The operations that contain a block, out to another block around it."""
     if outer is None:
         return ()
     return itertools.takewhile(lambda holder: holder is not outer.parent, around(inner))
 
 
 def reads_data(condition: Value) -> bool:
-    """Whether a condition depends on more than counters, lengths and numbers that are integers."""
+    """Whether a condition depends on anything but counters, lengths and integers."""
     seen: set[Value] = set()
     left = [condition]
     while left:
@@ -264,7 +264,7 @@ def may_be_infinite(o: Apply, k: int, wild: set[Value], unselected: set[Value]) 
 
 
 def is_tame(o: Apply) -> bool:
-    """Whether a function has neither poles nor overflow, at these operands."""
+    """Whether a function has neither poles nor overflow at these operands."""
     if o.function in (DIVIDE, RECIPROCAL):
         return _is_above_zero(o.inputs[-1], o.block)
     return o.function.name in TAME or (o.function.name in ("sqrt", "log") and _is_above_zero(o.inputs[0], o.block))
@@ -276,7 +276,7 @@ def _is_above_zero(value: Value, block: Block | None) -> bool:
 
 
 def _is_positive(value: Value, depth: int = 8) -> bool:
-    """Whether a number is surely not 0, or below, unless it has underflowed."""
+    """Whether a number is certainly above 0, unless it has underflowed."""
     if value.constant is not None:
         return float(value.constant) > 0.0
     o = value.operation
@@ -289,16 +289,16 @@ def _is_positive(value: Value, depth: int = 8) -> bool:
 
 
 def least(value: Value, bounds: Mapping[Value, float] = MappingProxyType({}), depth: int = 8) -> float:
-    """A number that a value is surely not below, unless it is nan; -inf where none is known.
+    """A lower bound of a value, unless the value is nan; -inf if no bound is known.
 
-    Rounding keeps order, so that a bound computed as the value is computed holds. `bounds` are known of some values.
+    Rounding is monotonic, so a bound that is computed in the same way as the value holds. `bounds` are known ones.
     """
     if value.constant is not None:
         return float(value.constant)
     o, known = value.operation, bounds.get(value, -math.inf)
     if depth == 0:
         return known
-    if isinstance(o, Loop):  # what starts at a bound, and keeps to it if it did before
+    if isinstance(o, Loop):  # by induction: the bound holds at the start, and after an iteration if it held before
         for c in o.carried:
             bound = least(c.initial, bounds, depth - 1) if value is c.result else -math.inf
             if bound > known and least(c.following, {**bounds, c.inner: bound}, depth - 1) >= bound:
@@ -317,7 +317,7 @@ def least(value: Value, bounds: Mapping[Value, float] = MappingProxyType({}), de
 
 
 def bounds_in(block: Block | None) -> dict[Value, float]:
-    """Numbers that values are not below where a block runs, by the conditions of the branches around it."""
+    """Lower bounds of values inside a block, from the conditions of the branches around it."""
     found: dict[Value, float] = {}
     while block is not None and block.parent is not None:
         if isinstance(block.parent, If):
@@ -327,7 +327,7 @@ def bounds_in(block: Block | None) -> dict[Value, float]:
 
 
 def _assume(test: Value, holds: bool, found: dict[Value, float]) -> None:
-    """Note the bounds that follow from a condition, if it holds or if it does not."""
+    """Note the lower bounds that follow if a condition has the truth value `holds`."""
     o = test.operation
     if not isinstance(o, Apply):
         return

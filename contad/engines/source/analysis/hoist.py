@@ -1,7 +1,7 @@
-"""What a loop computes anew although it cannot change is computed before the loop.
+"""Loop-invariant code motion: computes before a loop what is the same in each iteration.
 
-For the reverse pass that is more than speed: an element read before the loop has one adjoint, a variable, to which the
-iterations add; and it is stored once. A loop may run zero times, so a read moved out of it is guarded by a condition.
+The reverse pass gains too. An element read before the loop is stored once, and has one adjoint: a variable to which the
+iterations add. A loop may run zero times, so a condition guards each read that is moved out of it.
 """
 
 from contad.engines.source.analysis.shared_callees import raises
@@ -27,12 +27,12 @@ _CHEAP = {
 
 
 def hoist(program: SourceFunction) -> None:
-    """Move what does not change out of the loops of a program, from the innermost out."""
+    """Move invariant operations out of the loops of a function, innermost loops first."""
     _block(program.block)
 
 
 def _block(block: Block) -> None:
-    """Move what does not change out of the loops of a block."""
+    """Move invariant operations out of the loops of a block."""
     done: list[Operation] = []
     for operation in block.operations:
         for inner in operation.blocks:
@@ -81,9 +81,9 @@ def _find_movable(loop: For) -> list[Operation]:
 
 
 def _is_movable(function: known_functions.Function) -> bool:
-    """Whether a function may be computed for a loop that does not run: it neither raises nor has an effect.
+    """Whether a function may be computed before a loop that does not run: it neither raises nor has a side effect.
 
-    LLVM moves sums and divisions, but no calls.
+    Sums and divisions are left to LLVM, which does not move calls.
     """
     is_call = function.rule is not None and function.result == "float" and function.cost > known_functions.DIVIDE.cost
     return function.name in _CHEAP or is_call

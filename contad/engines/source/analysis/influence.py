@@ -1,4 +1,4 @@
-"""Influence: what may be another number at other inputs, be it by computation, by a branch, a count or an index."""
+"""Influence analysis: which values may change with the inputs, by computation, a branch, a trip count or an index."""
 
 from contad.engines.source.ir.single_assignment import (
     Accumulate,
@@ -20,7 +20,7 @@ from contad.engines.source.ir.walks import leaves, walk
 
 
 class Influence:
-    """Asks whether a value is influenced by some inputs: `value in influence`; an array if any of its elements is."""
+    """`value in influence` tells whether inputs influence a value, or any element of an array."""
 
     def __init__(self, program: SourceFunction, inputs: list[Value]) -> None:
         self._found: set[Value] = set()
@@ -34,11 +34,11 @@ class Influence:
         return value in self._found or not self._found.isdisjoint(value.roots)
 
     def any(self, values: list[Value]) -> bool:
-        """Whether one of them is influenced."""
+        """Whether inputs influence one of these values."""
         return any(x in self for x in values)
 
     def decides(self, o: Operation) -> bool:
-        """Whether inputs have an influence on which branch is taken, or how often a loop runs."""
+        """Whether inputs influence which branch is taken, or how often a loop runs."""
         if isinstance(o, Loop):
             ends = [*([] if o.exit is None else [o.exit]), *(o.inputs if isinstance(o, For) else [])]
             return self.any([*ends, *([o.condition] if isinstance(o, While) else [])])
@@ -57,7 +57,7 @@ class Influence:
             self._operation(o, controlled, decides)
 
     def _operation(self, o: Operation, controlled: bool, decides: bool) -> None:
-        """What an operation computes or writes; `controlled` where inputs decide whether it runs."""
+        """Visit an operation; `controlled` says that inputs decide whether it runs."""
         given = self.any(o.inputs)
         if isinstance(o, If):
             self._add(*(m.result for m in o.merges if decides or self.any([m.then, m.otherwise])))
@@ -84,7 +84,7 @@ class Influence:
 
 
 def find_escaping(program: SourceFunction) -> set[Loop]:
-    """The loops in which something is made that is read outside, other than what they hand on."""
+    """The loops that define a value which is read outside, other than the values that they carry."""
     holders: dict[Value, list[Loop]] = {}
 
     def note(block: Block, loops: list[Loop]) -> None:
@@ -104,7 +104,7 @@ def find_escaping(program: SourceFunction) -> set[Loop]:
     def look(block: Block, loops: list[Loop]) -> None:
         for o in block.operations:
             inner = [*loops, o] if isinstance(o, Loop) else loops
-            for value in o.reads():  # a loop reads what its body hands on
+            for value in o.reads():  # a loop itself reads the values that its body carries to the next iteration
                 found.update(loop for loop in holders.get(value, ()) if loop not in inner)
             for b in o.blocks:
                 look(b, inner)
@@ -116,7 +116,7 @@ def find_escaping(program: SourceFunction) -> set[Loop]:
 
 
 def defined_inside(loop: Loop) -> set[Value]:
-    """All values that a loop makes in its body."""
+    """All values defined in the body of a loop."""
     inside = [o for block in loop.blocks for o in walk(block)]
     made = {x for o in inside for x in o.results}
     for o in [loop, *(x for x in inside if isinstance(x, Loop))]:

@@ -1,8 +1,8 @@
-"""Which values are lanes, where several directions or cotangents are taken at once: what differs between them.
+"""Finds the values that have lanes: those that differ between the directions or cotangents of one call.
 
-A tangent is a number for each direction, and so is what a tangent goes into. In the reverse of a program with tangents
-it is the other way round: the adjoint of a tangent is the same for all directions, that of any other number is not.
-Without tangents all adjoints are lanes, one for each cotangent, and nothing else is.
+A tangent, and any value computed from a tangent, has a number for each direction. For adjoints in a function with
+tangents it is the other way round: the adjoint of a tangent is the same for all directions, other adjoints differ.
+Without tangents each adjoint has a lane for each cotangent, and no other value has lanes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,15 +34,15 @@ from contad.errors import UnsupportedError
 
 
 class LaneValues:
-    """Asks whether a value is lanes, and whether its adjoint is."""
+    """Tells whether a value has lanes, and whether its adjoint has."""
 
     def __init__(self, program: SourceFunction, count: int, given: Iterable[Value]) -> None:
-        """`given` are lanes."""
+        """The `given` values have lanes."""
         self.count = count
         self.values = {key for x in given for key in x.roots or (x,)}
         self.has_tangents = bool(self.values)
-        # whether adjoints of tangents differ, too: where a tangent of 0 may leave out a partial, and where tangents are
-        # multiplied (in third derivatives) or enter a function that is not linear in them
+        # adjoints of tangents differ, too, where a tangent of 0 may mask a partial, and where tangents are multiplied
+        # (in third derivatives) or enter a function that is not linear in them
         self.masked = False
         known = -1
         while known != len(self.values):
@@ -56,18 +56,18 @@ class LaneValues:
         return any(key in self.values for key in value.roots or (value,))
 
     def width(self, value: Value) -> int:
-        """How many numbers a value is."""
+        """The number of lanes of a value."""
         return self.count if value in self else 1
 
     def bar(self, value: Value) -> bool:
-        """Whether the adjoint of a value is lanes."""
+        """Whether the adjoint of a value has lanes."""
         return not self.has_tangents or self.masked or value not in self
 
     def _add(self, value: Value) -> None:
         self.values.update(value.roots or (value,))
 
     def _visit(self, o: Operation) -> None:
-        """Add what an operation makes of lanes."""
+        """Add the results of an operation that have lanes."""
         pairs: list[tuple[Value, Value]] = []
         if isinstance(o, Apply) and o.result.kind == FLOAT:
             pairs = [(x, o.result) for x in o.inputs[: 3 if o.function is EXTREME_ON_LINE else None]]  # no parts
@@ -83,7 +83,7 @@ class LaneValues:
         elif isinstance(o, Product):
             pairs = [(x, o.result) for x in o.inputs]
             self.masked |= self._multiplies(o)
-        elif isinstance(o, RuleValue):  # only tangents are lanes, and only if they are computed with it
+        elif isinstance(o, RuleValue):  # only its tangents have lanes, and only if the call computes them
             pairs = [(x, made) for x in o.tangents for made in o.varying[1:]]
         elif isinstance(o, MatrixCall):
             pairs = [(x, made) for x in o.operands for made in o.varying]
@@ -100,11 +100,11 @@ class LaneValues:
                 self._add(target)
 
     def _multiplies(self, o: Apply | Product) -> bool:
-        """Whether two operands that differ are multiplied, so that the adjoint of one differs by the other."""
+        """Whether it multiplies two operands that differ: then the adjoint of one has the lanes of the other."""
         return (isinstance(o, Product) or o.function is MULTIPLY) and all(x in self for x in o.inputs)
 
     def _check(self, name: str, o: Operation) -> None:
-        """Refuse what is computed one direction at a time."""
+        """Refuse operations that compute one direction at a time."""
         if isinstance(o, Apply) and o.result.kind != FLOAT and any(x in self for x in o.inputs):
             refuse(name, "a condition on a tangent")
         if isinstance(o, RuleForward):
@@ -121,17 +121,17 @@ class LaneValues:
                 refuse(name, o.function.name)
 
     def enter(self, o: MatrixCall) -> bool:
-        """Whether operands of a call are lanes."""
+        """Whether operands of a call have lanes."""
         return any(x in self for x in o.operands)
 
 
 def refuse(name: str, what: str) -> NoReturn:
-    """Refuse something in a function of this name."""
+    """Refuse `what` in the function `name`."""
     raise UnsupportedError(f"{name}: {what} is differentiated in one direction at a time; ask for one direction")
 
 
 def _walk_calls(program: SourceFunction) -> Iterator[Operation]:
-    """The operations of a program and of the functions that it calls."""
+    """The operations of a function and of its callees."""
     waiting, known = [program], {program}
     while waiting:
         for o in walk(waiting.pop().block):

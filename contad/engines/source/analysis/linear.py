@@ -1,6 +1,6 @@
-"""Sums that a loop builds up: s = s + t. The adjoint of every partial sum is that of the total.
+"""Sum reductions in loops: s = s + t. Every partial sum has the adjoint of the total.
 
-So it is one variable, the same in every iteration, and an iteration can be reversed without knowing the total.
+So one variable holds the adjoint for all iterations, and an iteration can be reversed before the total is known.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from contad.engines.source.ir.walks import is_inside, walk
 
 
 def partial_sums(program: SourceFunction) -> dict[Value, Value]:
-    """For each partial sum, inside any nest of loops and branches, the total: the result of the outermost loop."""
+    """Maps each partial sum, in any nest of loops and branches, to the total: the result of the outermost loop."""
     readers: dict[Value, list[Operation]] = {}
     for operation in walk(program.block):
         for value in operation.reads():
@@ -27,30 +27,30 @@ def partial_sums(program: SourceFunction) -> dict[Value, Value]:
 
 
 class _Sum:
-    """The partial sums from `inner` to `following`, or None where something else happens to them."""
+    """The partial sums from `inner` to `following`, or None if the loop uses them for anything else."""
 
     def __init__(self, loop: Loop, carried: Carried, readers: dict[Value, list[Operation]]) -> None:
         """Follow the values from `carried.following` back."""
-        self.reaching: dict[tuple[Value, Carried], bool] = {}  # for values looked at, what `reaches` has found
-        self.leading: dict[Value, bool] = {}  # for values looked at, whether they lead to `carried.inner`
+        self.reaching: dict[tuple[Value, Carried], bool] = {}  # the results of `reaches` so far
+        self.leading: dict[Value, bool] = {}  # for values already seen: whether they lead to `carried.inner`
         self.values: set[Value] | None = {carried.inner}
-        self.steps: set[tuple[Value, Operation]] = {(carried.following, loop)}  # who may read which partial sum
+        self.steps: set[tuple[Value, Operation]] = {(carried.following, loop)}  # (partial sum, its reader)
         if not self.reaches(carried.following, carried, loop) or any(
-            (value, reader) not in self.steps or times > 1  # read again: as what the loop carries for another name
+            (value, reader) not in self.steps or times > 1  # a second read: the loop carries it for another name, too
             for value in self.values or ()
             for reader, times in Counter(readers.get(value, ())).items()
         ):
             self.values = None
 
     def reaches(self, value: Value, c: Carried, loop: Loop) -> bool:
-        """Whether a value is `c.inner` plus terms; notes the partial sums on the way."""
+        """Whether a value is `c.inner` plus terms. Notes the partial sums on the way."""
         known = self.reaching.get((value, c))
-        if known is None:  # branches one after the other double the ways through them
+        if known is None:  # each branch in a sequence doubles the number of paths
             known = self.reaching[value, c] = self._follow(value, c, loop)
         return known
 
     def _follow(self, value: Value, c: Carried, loop: Loop) -> bool:
-        """`reaches` for a value that was not looked at before, by what computes it."""
+        """`reaches` for a value seen for the first time, from the operation that computes it."""
         assert self.values is not None
         o = value.operation
         if value is c.inner:
@@ -83,14 +83,14 @@ class _Sum:
         return True
 
     def _leads_to(self, value: Value, c: Carried, loop: Loop) -> bool:
-        """Whether the sum may continue through a value: a first look, without side effects."""
+        """Whether the sum may continue through a value: a first check, without side effects."""
         known = self.leading.get(value)
         if known is None:
             known = self.leading[value] = self._look(value, c, loop)
         return known
 
     def _look(self, value: Value, c: Carried, loop: Loop) -> bool:
-        """Whether a value is made of what a loop carries, by sums and branches only; not looked up."""
+        """`_leads_to` for a value seen for the first time: whether only sums and branches lead to it from `c.inner`."""
         o = value.operation
         if value is c.inner:
             return True

@@ -1,6 +1,6 @@
-"""What the reverse pass needs to know of one operation: which operands its derivative reads, and its source.
+"""Tells the reverse pass which operands the derivative of an operation reads, and writes the derivative as source.
 
-The derivative bodies are those of the registry; `contad.compiled_rules.rule_source` writes them.
+The derivatives are those of the registry; `contad.compiled_rules.rule_source` turns them into source.
 """
 
 import ast
@@ -16,16 +16,16 @@ from contad.rules.scalar_rule import ScalarRule
 
 
 class Partial(NamedTuple):
-    """The derivative of a function with respect to one operand: a number, or what it reads."""
+    """The derivative of a function with respect to one operand: a constant, or the values that it reads."""
 
     literal: float | None
     reads_result: bool
-    reads: tuple[int, ...]  # operands
+    reads: tuple[int, ...]  # numbers of operands
 
 
 @functools.cache
 def partial(function: Function, k: int) -> Partial:
-    """The derivative with respect to operand k; literal 0.0 where there is none."""
+    """The derivative with respect to operand k; the constant 0.0 if there is no derivative."""
     if function is SELECT:
         return Partial(0.0, False, ()) if k == 0 else Partial(None, False, (0,))
     if function is TO_FLOAT:
@@ -55,11 +55,11 @@ def write_partial(
     called: Callable[[ScalarRule], object],
     inverses: Mapping[Any, str],
 ) -> tuple[list[tuple[str, ast.expr]], ast.expr]:
-    """Names with what they are, and an expression, for the derivative of a rule with respect to operand k.
+    """The derivative of a rule with respect to operand k: pairs (name, source), and an expression that reads the names.
 
-    The partials of a formula number one more than its operands, the last of which is its value. `operands` are the
-    result and the operands. `called` is told of each rule whose value is no expression, and is called as a function.
-    What is divided by one of `inverses`, by their keys, is multiplied by the name that it maps to.
+    A formula returns one partial for each operand, and its value last. `operands` are the result and the operands.
+    `called` collects each rule whose value is not an expression, so that the source calls it as a function.
+    Divisions by a key of `inverses` become multiplications by the name that the key maps to.
     """
     lines, result, rules = _read_partial(rule, rule.body, k, len(operands))
     for inner in rules:
@@ -78,9 +78,9 @@ def write_partial(
 def _read_partial(
     rule: ScalarRule, body: Any, k: int, count: int
 ) -> tuple[list[tuple[str, ast.expr]], ast.expr, list[ScalarRule]]:
-    """A partial of a rule without branches, by `_OPERAND` and `_LINE` in front of numbers and names; what it calls.
+    """A partial of a rule without branches, in names that begin with `_OPERAND` and `_LINE`; and what it calls.
 
-    `body` is that of the rule, which may be given another one: then it is read again.
+    `body` is part of the key of the cache: a rule that gets another body is read again.
     """
     rules: list[ScalarRule] = []
 
@@ -94,7 +94,7 @@ def _read_partial(
 
 
 def find_negated(tree: ast.expr) -> ast.expr | None:
-    """What the negative of is an expression, where that is seen at its front: a * b of -a * b; None of others."""
+    """The expression without its leading minus sign: a * b for -a * b; None if it has no leading minus sign."""
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
         return None if isinstance(tree.operand, (ast.BinOp, ast.UnaryOp)) else tree.operand
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Div)):
@@ -103,13 +103,13 @@ def find_negated(tree: ast.expr) -> ast.expr | None:
     return None
 
 
-_OPERAND, _LINE = "operand_", "line_"  # how names begin in partials as they are read
+_OPERAND, _LINE = "operand_", "line_"  # prefixes of names in the partials that `_read_partial` returns
 _CHEAP = ("abs", "select", "math.sqrt", "math.isnan")
 _NOT_RECALLED = (*_CHEAP, "math.isinf", "math.isfinite", "math.copysign", "math.floor")
 
 
 class ByInverse(ast.NodeTransformer):
-    """Multiplies by the inverses of divisors that have one, by their keys."""
+    """Turns divisions by the keys of a table of inverses into multiplications."""
 
     def __init__(self, find_inverse: Callable[[Any], str | None]) -> None:
         self.find_inverse = find_inverse
@@ -125,7 +125,7 @@ class ByInverse(ast.NodeTransformer):
 
 
 class _Branchless(ast.NodeTransformer):
-    """Replaces conditions in a partial by calls that need no branch, unless a function would be called in vain."""
+    """Replaces conditions in a partial by branch-free calls, unless a function would then be called in vain."""
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
@@ -150,7 +150,7 @@ class _Branchless(ast.NodeTransformer):
 
 
 class _Recalls(ast.NodeTransformer):
-    """Calls of functions that take long, by `recall`."""
+    """Wraps calls of expensive functions in `recall`."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -164,7 +164,7 @@ _MEMORY = [ast.Name("memory", ast.Load()), ast.Name("marks", ast.Load())]
 
 
 def recall_calls(tree: ast.expr) -> ast.expr:
-    """An expression in which functions that take long are computed once for all blocks of directions."""
+    """An expression that computes expensive functions once for all chunks of directions."""
     return cast(ast.expr, _Recalls().visit(tree))
 
 

@@ -1,4 +1,4 @@
-"""Loop-invariant code motion with scalar expansion: what only inner loops change is computed before the outer one.
+"""Loop-invariant code motion with scalar expansion: values that vary only in inner loops move before the outer loop.
 
     for i in range(n):                        scales = np.empty(m)
         for j in range(m):                    for j in range(m):
@@ -7,9 +7,9 @@
                                                   for j in range(m):
                                                       s += scales[j] * x[i, j]
 
-The reverse pass gains as much: the elements have adjoints, to which the outer loop adds, and the derivative of the
-function is taken once for each element. Only functions that take much longer than a read of an element are moved. A
-loop may run zero times; then the elements are not computed, because what they read need not be there.
+The reverse pass gains as much: the outer loop adds to the adjoints of the elements, and the derivative of the function
+is computed once for each element. Only functions that take much longer than a read of an element are moved. If a loop
+runs zero times, the elements are not computed, because their operands need not exist.
 
 Ref: Muchnick (1997), section 13.2 (loop-invariant code motion); Allen & Kennedy (2001), section 5.3 (scalar expansion).
 """
@@ -43,11 +43,11 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import find_written_roots, is_inside, walk
 
 _Operation = TypeVar("_Operation", bound=Operation)
-DEAR = 20.0  # what a function costs that is worth an array, in units of an addition
+DEAR = 20.0  # cheaper functions are not worth an array; in units of an addition
 
 
 def expand_scalars(program: SourceFunction) -> bool:
-    """Compute before a loop what its inner loops would compute in each iteration; whether there was anything."""
+    """Move invariant computations of inner loops in front of the outer loop; True if any was moved."""
     changed = False
     for loop in [o for o in walk(program.block) if isinstance(o, For) and o.step.constant]:
         invariants = _Invariants(program, loop)
@@ -58,26 +58,26 @@ def expand_scalars(program: SourceFunction) -> bool:
 
 
 class _Place(NamedTuple):
-    """All loops between a loop and what is computed inside, and those of them whose iterations differ in it."""
+    """All loops between a loop and a number computed inside, and those of them over which the number varies."""
 
     around: tuple[For, ...]
     own: tuple[For, ...]
 
 
 class _Invariants:
-    """The numbers inside a loop that are the same in each of its iterations."""
+    """The numbers computed inside a loop that are the same in each iteration of the loop."""
 
     def __init__(self, program: SourceFunction, loop: For) -> None:
         self.program, self.loop = program, loop
         self.written = find_written_roots(loop)
         self.parts: dict[Value, list[Operation] | None] = {}
 
-    # ---- what is moved -----------------------------------------------------------------------------------------------
+    # ---- finding -----------------------------------------------------------------------------------------------------
     def find(self) -> dict[_Place, list[Apply]]:
-        """What is worth an array, by the loops around it."""
+        """The functions that are worth an array, grouped by the loops around them."""
         found: dict[_Place, list[Apply]] = {}
         for o, around in self._run_always(self.loop.body, ()):
-            if raises(o):  # what follows need not run
+            if raises(o):  # the operations after it need not run
                 break
             if around and isinstance(o, Apply) and o.result.kind == FLOAT and self._is_dear(o) and self._is_read(o):
                 read = {x for part in self.compute(o.result) or () for x in part.inputs}
@@ -87,7 +87,7 @@ class _Invariants:
         return found
 
     def _run_always(self, block: Block, around: tuple[For, ...]) -> Iterator[tuple[Operation, tuple[For, ...]]]:
-        """The operations of a block; where they run whenever the loops around them do, with these, else with none."""
+        """The operations of a block, each with the loops around it if it runs whenever these do, else with no loops."""
         for o in block.operations:
             yield o, around
             first = o.start.constant if isinstance(o, For) and o.exit is None and o.step.constant == 1 else None
@@ -101,18 +101,18 @@ class _Invariants:
         return any(isinstance(part, Apply) and part.function.cost >= DEAR for part in parts)
 
     def _is_read(self, o: Apply) -> bool:
-        """Whether anything reads a number that is not moved with it."""
+        """Whether an operation that is not moved reads the number."""
         readers = (x for x in walk(self.loop.body) if o.result in x.reads())
         return any(not isinstance(x, Apply) or self.compute(x.result) is None for x in readers)
 
     def compute(self, value: Value) -> list[Operation] | None:
-        """The operations inside the loop that compute a value, in order; None where its iterations differ in it."""
+        """The operations inside the loop that compute a value, in order; None if iterations differ in it."""
         if value not in self.parts:
             self.parts[value] = self._compute(value)
         return self.parts[value]
 
     def _compute(self, value: Value) -> list[Operation] | None:
-        """Follow what a value is made of, as far as where the loop begins."""
+        """Follow the operands of a value back to the start of the loop."""
         o = value.operation
         if value.constant is not None or not is_inside(value.block, self.loop):
             return []
@@ -131,9 +131,9 @@ class _Invariants:
     def _is_written(self, array: Value) -> bool:
         return not self.written.isdisjoint(array.roots)
 
-    # ---- how it is moved ---------------------------------------------------------------------------------------------
+    # ---- moving ------------------------------------------------------------------------------------------------------
     def move(self, nest: _Place, moved: list[Apply]) -> None:
-        """Write a nest of loops that computes numbers before the loop, and read them in the loop."""
+        """Build a nest of loops before the loop that computes the numbers, and loads of them in the loop."""
         before: list[Operation] = []
         lengths = [self._find_length(own.stop, before) for own in nest.own]
         new = {own.index: Value(INT, own.index.hint) for own in nest.own}
@@ -158,7 +158,7 @@ class _Invariants:
         self.parts.clear()
 
     def _find_length(self, stop: Value, before: list[Operation]) -> Value:
-        """The length of an axis of which a loop passes the elements as far as the stop."""
+        """The length of an axis whose elements a loop visits up to `stop`."""
         if isinstance(stop.operation, Length) or (stop.constant or 0) > 0:
             return stop
         more = Apply(known_functions.COMPARISONS["Gt"], [stop, constant(0)], Value(BOOL))
@@ -167,7 +167,7 @@ class _Invariants:
         return length.result
 
     def _find_test(self, nest: _Place, before: list[Operation]) -> Value | None:
-        """Whether all loops run at all: else what would be read need not be there. None where it is known."""
+        """A test that all loops run: otherwise the operands need not exist. None if it is known that they run."""
         test: Value | None = None
         for loop in (self.loop, *(h for h in nest.around if h not in nest.own)):
             one, made = runs(loop)
@@ -191,6 +191,6 @@ class _Invariants:
 
 
 def _note(o: _Operation, like: Operation) -> _Operation:
-    """An operation, of the line of the user's that another one is of."""
+    """An operation, with the line of the user's source that `like` has."""
     o.file, o.line = like.file, like.line
     return o

@@ -1,7 +1,7 @@
-"""A function of the user's that is called instead of being written in place: read once, with a derivative of its own.
+"""User functions that are called, not inlined: each is read once, and has its own derivative.
 
-It takes numbers, arrays that it only reads, and objects of Python; it returns numbers. Other functions are written in
-place of their calls.
+Such a function takes numbers, arrays that it only reads, and Python objects, and returns numbers. All others are
+inlined.
 """
 
 from dataclasses import replace
@@ -29,23 +29,23 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import class_of_names, leaves, like, walk
 
-SMALL = 12  # operations, without loops and branches: to write them costs no more than a call
+SMALL = 12  # operations without loops and branches: inlining them costs no more than a call
 
 
 class Callee:
     """A function for arguments of given kinds."""
 
     def __init__(self, program: SourceFunction) -> None:
-        """Note what callers ask, and make the block a body that is reversed elsewhere than where it runs."""
+        """Note the facts that callers ask for, and turn the block into a body that is not reversed where it runs."""
         operations = list(walk(program.block))
         self.is_small = len(operations) <= SMALL and not any(o.blocks for o in operations)
         self.may_raise = any(map(raises, operations))
-        self.captured = program.captured  # global arrays, which are handed over as further arguments
+        self.captured = program.captured  # global arrays, passed as additional arguments
         self.parameters = [x for x in leaves(tuple(program.parameters)) if isinstance(x, Value)]
         self.parameters += program.captured_values
         self.outputs = leaves(program.returned)
         self.program = program
-        # the outputs that may not be finite at finite arguments
+        # outputs that may be infinite or nan at finite arguments
         wild = wild_values(program)
         self.wild = frozenset(k for k, x in enumerate(self.outputs) if x in wild)
         self.reached = [self._reach(x) for x in self.parameters]  # for each parameter, the outputs with a derivative
@@ -62,7 +62,7 @@ class Callee:
 
 
 def callee_of(program: SourceFunction) -> Callee | None:
-    """A program as a callee, if it can be one."""
+    """A function as a callee; None if it has to be inlined."""
     parameters = {x for x in leaves(tuple(program.parameters)) if isinstance(x, Value)}
     parameters.update(program.captured_values)
     for o in walk(program.block):
@@ -75,12 +75,12 @@ def callee_of(program: SourceFunction) -> Callee | None:
 
 
 def raises(o: Operation) -> bool:
-    """Whether an operation by itself may raise an exception of the user's."""
+    """Whether an operation itself may raise an exception of the user's."""
     return isinstance(o, (Check, Handed, MatrixCall)) or (isinstance(o, Call) and o.callee.may_raise)
 
 
 def kinds_of(entry: Any) -> Any:
-    """The kinds of arguments, as `read` takes them; None where something is no number, array, object or tuple."""
+    """The kinds of arguments that `read` takes; None unless all are numbers, arrays, objects or tuples."""
     if isinstance(entry, tuple):
         parts = like(entry, map(kinds_of, entry))
         return None if None in parts else parts
@@ -90,7 +90,7 @@ def kinds_of(entry: Any) -> Any:
 
 
 def key_of(kinds: Any) -> Any:
-    """What tells kinds apart: of an object of Python, which one it is."""
+    """A key that tells kinds apart; for a Python object, its identity."""
     if isinstance(kinds, tuple):
         return (class_of_names(kinds), *map(key_of, kinds))
     return (kinds, kinds.order) if isinstance(kinds, Kind) else id(kinds.value)

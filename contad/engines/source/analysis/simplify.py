@@ -1,4 +1,4 @@
-"""Simplification: equal values are computed once, an element just stored is not read again, dead code goes."""
+"""Common subexpression elimination, store-to-load forwarding and dead code elimination."""
 
 from collections import Counter
 from typing import Any
@@ -29,7 +29,7 @@ from contad.engines.source.ir.walks import find_written_roots, is_natural, is_wi
 
 
 def simplify(program: SourceFunction) -> None:
-    """Rewrite a program into a shorter one that computes the same."""
+    """Rewrite a function into a shorter one that computes the same result."""
     found = _Equal()
     found.block(program.block, {})
     program.returned = _map_tree(program.returned, found.new)
@@ -41,10 +41,10 @@ def _map_tree(tree: Any, new: Any) -> Any:
 
 
 class _Equal:
-    """Replaces values by equal ones that were computed before.
+    """Replaces values by equal values that were computed before.
 
-    The table of what has been computed maps an operation's function and operands to its result; a read of an element
-    counts the writes to the array so far among its operands, so that a write makes later reads different.
+    A table maps the function and the operands of an operation to its result. The key of a load includes the number of
+    writes to the array so far, so a load after a write has another key.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class _Equal:
         return self.replaced.get(value, value)
 
     def block(self, block: Block, known: dict[Any, Value]) -> None:
-        """Simplify a block, where `known` has been computed before it."""
+        """Simplify a block; operations before it have computed the values in `known`."""
         kept = []
         for operation in block.operations:
             operation.rewrite(self.new)
@@ -86,8 +86,8 @@ class _Equal:
         """Simplify the blocks inside an operation."""
         written = find_written_roots(operation) if operation.blocks else set()
         if isinstance(operation, Loop):
-            self.writes.update(written)  # an iteration may meet what an earlier one wrote
-        if isinstance(operation, While):  # the test has been computed whenever the body runs
+            self.writes.update(written)  # an iteration may read what an earlier one wrote
+        if isinstance(operation, While):  # the test was computed before the body runs
             tested = dict(known)
             self.block(operation.test, tested)
             self.block(operation.body, tested)
@@ -102,10 +102,10 @@ class _Equal:
         self.writes.update(operation.array.roots)
 
     def key(self, o: Operation) -> Any:
-        """What identifies the result of an operation; None where it has none, or is not to be shared."""
+        """The key of the result of an operation; None if it has no result, or one that must not be shared."""
         if isinstance(o, Apply):
             return ("apply", o.function.name, o.result.kind, *map(_identity, o.inputs))
-        if isinstance(o, Load) and o.guard is not None:  # 0 where another read of the element is not
+        if isinstance(o, Load) and o.guard is not None:  # 0 if the guard is false, unlike other loads of the element
             return ("guarded", _identity(o.guard), self.element(o.array, o.indices))
         if isinstance(o, Load):
             return self.element(o.array, o.indices)
@@ -122,7 +122,7 @@ def _identity(value: Value) -> Any:
 
 
 def _never(check: Check) -> bool:
-    """Whether a check can be seen not to fail: a length differs from itself, or a loop counts to the length."""
+    """Whether a check obviously cannot fail: a length differs from itself, or a loop counts to the length."""
     condition = check.inputs[0]
     if condition.constant is not None:
         return not condition.constant
@@ -142,7 +142,7 @@ _NO_STEP = "ValueError", "range() arg 3 must not be zero"
 
 
 def _refusals(o: Operation) -> list[tuple[Value, tuple[str, str]]]:
-    """The integers for which an operation may raise: lengths, the step of a range."""
+    """The integers for which an operation may raise: lengths, and the increment of a range."""
     if isinstance(o, Create):
         return [(n, _NEGATIVE) for n in o.inputs if not _is_length(n)]
     if isinstance(o, For):
@@ -151,14 +151,14 @@ def _refusals(o: Operation) -> list[tuple[Value, tuple[str, str]]]:
 
 
 def _is_length(n: Value) -> bool:
-    """Whether an integer is a length, or made of lengths."""
+    """Whether an integer is a length, or computed from lengths."""
     o = n.operation
     made = isinstance(o, Apply) and o.function in (ADD, MULTIPLY, SQUARE) and all(map(_is_length, o.inputs))
     return isinstance(o, Length) or made or is_natural(n)
 
 
 def _checks(o: Operation) -> list[Operation]:
-    """What is left of an operation of which nobody reads the result: the checks that raise as it would."""
+    """The checks that raise as an operation would; they replace it if nothing reads its result."""
     checks: list[Operation] = []
     for value, exception in _refusals(o):
         test = Apply(
@@ -171,12 +171,12 @@ def _checks(o: Operation) -> list[Operation]:
 
 
 class _Live:
-    """Finds what the result depends on, and drops the rest."""
+    """Keeps the operations on which the result depends, and drops the others."""
 
     def __init__(self, program: SourceFunction) -> None:
         self.values: set[Value] = set()
         self.operations: set[Operation] = set()
-        self.refusing: set[Operation] = set()  # whose result nobody reads, but which may raise
+        self.refusing: set[Operation] = set()  # they may raise, but nothing reads their result
         self.changed = True
         for value in leaves(program.returned):
             self.use(value)
@@ -191,14 +191,14 @@ class _Live:
                 self.changed = True
 
     def sweep(self, block: Block) -> bool:
-        """Mark the live operations of a block, from the last to the first; whether there are any."""
+        """Mark the live operations of a block, from the last to the first; True if there are any."""
         live = False
         for operation in reversed(block.operations):
             live = self.mark(operation) or live
         return live
 
     def mark(self, o: Operation) -> bool:
-        """Mark an operation and what it reads, if it is live; whether it is."""
+        """Mark an operation and its operands if it is live; True if it is."""
         live = raises(o) or any(value in self.values for value in o.results)
         if isinstance(o, (Store, Accumulate)):
             live = any(root in self.values for root in o.array.roots)
@@ -228,14 +228,14 @@ class _Live:
         return True
 
     def mark_refusal(self, o: Operation) -> bool:
-        """Keep what an operation that is dropped may raise for."""
+        """Keep the integers for which a dropped operation may raise."""
         for value, _ in _refusals(o):
             self.refusing.add(o)
             self.use(value)
         return o in self.refusing
 
     def clean(self, block: Block) -> None:
-        """Drop the operations that are not live; of some, what they may raise for stays."""
+        """Drop the operations that are not live; the checks of those that may raise stay."""
         kept: list[Operation] = []
         for o in block.operations:
             if o in self.operations:

@@ -1,4 +1,4 @@
-"""Whether the reverse pass may read an array again, because nothing has written there since."""
+"""Decides whether the reverse pass may reload from an array because no store has written there since."""
 
 from collections.abc import Callable
 
@@ -17,15 +17,15 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import around, is_inside, is_natural, limits, precedes
 
-_BRANCHES = {"==": 1, "!=": 0}  # the branch that is taken where two values differ
+_BRANCHES = {"==": 1, "!=": 0}  # the branch that is taken if two values differ
 
 Region = Callable[[Block | None], Loop | None]  # the innermost loop around whose reverse is a loop of its own
 
 
 def is_unchanged(reader: Operation, array: Value, stores: list[Store | Accumulate], region: Region) -> bool:
-    """Whether an array still holds what an operation read there when the reverse pass gets to the operation."""
+    """Whether an array still holds the values that an operation read when the reverse pass reaches the operation."""
     if any(region(root.block) is not None for root in array.roots):
-        return False  # the array was made in an iteration that is over
+        return False  # an earlier iteration has made the array
     held = {id(reader.block): reader, **{id(o.block): o for o in around(reader.block)}}
     for store in stores:
         if not set(store.array.roots) & set(array.roots):
@@ -41,7 +41,7 @@ def is_unchanged(reader: Operation, array: Value, stores: list[Store | Accumulat
             return False  # a later iteration may write it
         if operation is mine:
             if isinstance(operation, If):
-                continue  # the other branch
+                continue  # it is in the other branch
             return False
         assert operation.block is not None
         order = operation.block.operations
@@ -51,11 +51,11 @@ def is_unchanged(reader: Operation, array: Value, stores: list[Store | Accumulat
 
 
 def _is_ahead(store: Store | Accumulate, reader: Operation, region: Region) -> bool:
-    """Whether stores have left behind the element that an operation reads, and do not come back to it.
+    """Whether a store has passed the element that an operation reads, and never returns to it.
 
-    Where a store's index is that of a loop, plus a number, the element was its turn in one iteration of the loop. The
-    loops around both are taken from the outermost in: while that iteration is the reader's or an earlier one, the next
-    loop decides; in the same iteration of all, the order of the two.
+    If the index of a store is a loop index plus a number, the store writes the element in one iteration of that loop.
+    The loops around both are compared, outermost first. If that iteration is the reader's or an earlier one, the next
+    loop decides. If it is the same iteration of all loops, the order of the two operations decides.
     """
     array = store.array
     if not isinstance(reader, Load) or array is not reader.array or len(array.roots) != 1:
@@ -73,9 +73,9 @@ def _is_ahead(store: Store | Accumulate, reader: Operation, region: Region) -> b
 
 
 def _count_passed(row: Value, other: Value, loop: For, reader: Operation) -> int:
-    """How many steps of an index a store is past `other`, at least, if `row` is where it stores; -1 if that is unknown.
+    """By how many iterations, at least, a store to `row` is past index `other`; -1 if unknown.
 
-    A store that is at the reader's own element has passed none.
+    A store at the reader's own element is past it by 0.
     """
     forward = 1 if (loop.step.constant or 0) > 0 else -1
     a, b = _offset(row, loop), _find_reach(other, loop, forward)
@@ -88,7 +88,7 @@ def _count_passed(row: Value, other: Value, loop: For, reader: Operation) -> int
 
 
 def _offset(value: Value, loop: For) -> int | None:
-    """What is added to the index of a loop, where a value is made so."""
+    """The c in a value i + c, where i is the index of the loop; None for other values."""
     if value is loop.index:
         return 0
     o = value.operation
@@ -99,7 +99,7 @@ def _offset(value: Value, loop: For) -> int | None:
 
 
 def _find_reach(value: Value, loop: For, forward: int) -> int | None:
-    """What is added to the index of a loop for a bound of a value: from above if `forward` is 1, from below if -1."""
+    """The c for which loop index + c bounds a value: from above if `forward` is 1, from below if -1."""
     if value is loop.index:
         return 0
     o = value.operation
@@ -116,7 +116,7 @@ def _find_reach(value: Value, loop: For, forward: int) -> int | None:
 
 
 def _differ(x: Value, y: Value, reader: Operation) -> bool:
-    """Whether an operation is in a branch that is taken only where two values differ."""
+    """Whether an operation is in a branch that is taken only if two values differ."""
     block = reader.block
     while block is not None and block.parent is not None:
         holder = block.parent

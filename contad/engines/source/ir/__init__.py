@@ -1,1 +1,1 @@
-"""Programs between Python and generated text: operations in single assignment, their tables, and a writer of lines."""
+"""The intermediate representation: functions in SSA form, tables of known operations, and a writer of statements."""

@@ -1,13 +1,13 @@
-"""Derivatives of a function as one operation, closed under differentiation.
+"""One operation for all derivatives of a function. Its tangent and its reverse are operations of the same kind.
 
     parts = grad of D^m g(x)[d_1, ..., d_m]        by some of the arguments x, along tangents of some of them
 
-of a function g that returns a number; of m = 0 with the value of g, too. The tangent of it is made of such operations:
+The function g returns a number. For m = 0 the operation also computes the value of g. Its tangent is a sum of two:
 
     grad of D^(m+1) g(x)[d_1, ..., d_m, x_dot]  +  the sum over i of grad of D^m g(x)[..., d_i_dot, ...]
 
-and so is its reverse, with w for the adjoints of the parts: <parts, w> = D^(m+1) g(x)[d_1, ..., d_m, w], whose
-gradient, by the arguments and by the directions, is what is added to their adjoints.
+For its reverse, let w be the adjoints of the parts: <parts, w> = D^(m+1) g(x)[d_1, ..., d_m, w]. The reverse adds the
+gradient of that number to the adjoints of the arguments and of the directions.
 """
 
 from typing import Any, NamedTuple
@@ -17,14 +17,14 @@ from contad.engines.source.ir.single_assignment import FLOAT, MatrixCall, Value
 
 
 class DerivativeSite(NamedTuple):
-    """What all derivatives of one function, called in one place, have in common."""
+    """The facts that all derivatives of one function at one call site share."""
 
-    what: str  # how messages name the call
+    what: str  # the name of the call in messages
     function: Any  # the Numba function, of numbers and arrays
     types: tuple[Any, ...]  # of its arguments
 
     def place(self, k: int) -> int:
-        """Where argument k stands among what is read: floats come first."""
+        """The position of argument k among the inputs, where floats come first."""
         return self.order().index(k)
 
     def floats(self) -> list[int]:
@@ -32,16 +32,16 @@ class DerivativeSite(NamedTuple):
         return [k for k, t in enumerate(self.types) if str(getattr(t, "dtype", t)) == "float64"]
 
     def order(self) -> list[int]:
-        """The arguments, floats before others."""
+        """The arguments, floats first."""
         floats = self.floats()
         return [*floats, *(k for k in range(len(self.types)) if k not in floats)]
 
 
 class DerivativeCall(MatrixCall):
-    """The gradient by the arguments at `by` of the derivative along `directions` of the arguments at `along`.
+    """The gradient with respect to the arguments in `by` of the derivative along `directions` of those in `along`.
 
-    `along` has the arguments of each order of differentiation, `directions` one value for each of these, in their
-    order. Parts that are arrays are filled; numbers are results, behind the value where `along` is empty.
+    `along` lists the arguments for each order of differentiation; `directions` has one value for each of them, in the
+    same order. Array parts are filled. Numbers are results; the value comes first if `along` is empty.
     """
 
     def __init__(
@@ -57,19 +57,19 @@ class DerivativeCall(MatrixCall):
 
     @property
     def arguments(self) -> list[Value]:
-        """The arguments of the function, in their order."""
+        """The arguments of the function, in order."""
         floats, found = self.site.floats(), self.read
         others = iter(found[self.function.operands :])
         return [found[floats.index(k)] if k in floats else next(others) for k in range(len(self.site.types))]
 
     @property
     def directions(self) -> list[Value]:
-        """All directions, one order after the other."""
+        """All directions, order by order."""
         return self.operands[len(self.site.floats()) :]
 
     @property
     def value(self) -> Value | None:
-        """The value of the function, which is there where `along` is empty."""
+        """The value of the function, if `along` is empty."""
         return None if self.along else self.results[0]
 
     @property
@@ -80,5 +80,5 @@ class DerivativeCall(MatrixCall):
 
 
 def number_of(hint: str) -> Value:
-    """A number that is computed."""
+    """A new value for a computed number."""
     return Value(FLOAT, hint)

@@ -1,4 +1,4 @@
-"""Operations again, under other values: programs are written into others."""
+"""Clones operations with new values, so that one function can be inlined into another."""
 
 import copy
 from collections.abc import Iterable
@@ -18,12 +18,12 @@ from contad.engines.source.ir.single_assignment import (
 
 
 def clone(operations: Iterable[Operation], new: dict[Value, Value]) -> list[Operation]:
-    """The operations once more, reading `new[x]` for x; what they compute joins `new`. They are in no block yet."""
+    """Copies of operations that read `new[x]` for x. Their results are added to `new`; they are in no block yet."""
     return [_Clone(new).operation(o) for o in operations]
 
 
 class _Clone:
-    """One copy: what stands for each value."""
+    """One copy: maps each value to the new one."""
 
     def __init__(self, new: dict[Value, Value]) -> None:
         self.new = new
@@ -32,14 +32,14 @@ class _Clone:
         return self.new.get(value, value)
 
     def fresh(self, value: Value) -> Value:
-        """Another value in place of one that an operation computes."""
+        """A new value that replaces the result of an operation."""
         made = self.new[value] = Value(value.kind, value.hint, value.constant)
         roots = [x for root in value.roots for x in ((made,) if root is value else self.now(root).roots)]
-        made.roots = tuple(dict.fromkeys(roots))  # what stands for a root may be a view itself
+        made.roots = tuple(dict.fromkeys(roots))  # a root may be mapped to a view
         return made
 
     def operation(self, o: Operation) -> Operation:
-        """An operation with what is inside it."""
+        """A copy of an operation and of its blocks."""
         made = copy.copy(o)
         made.inputs = [self.now(x) for x in o.inputs]
         if isinstance(made, Loop) and isinstance(o, Loop):
@@ -59,7 +59,7 @@ class _Clone:
         return made
 
     def _loop(self, made: Loop, o: Loop) -> None:
-        """What a loop counts, carries and repeats."""
+        """Copy the counter, the carried values and the body of a loop."""
         inner = [self.fresh(c.inner) for c in o.carried]
         if isinstance(made, For) and isinstance(o, For):
             made.index = self.fresh(o.index)

@@ -1,8 +1,8 @@
-"""Notes of what depends on what, as a function of the program.
+"""The dependency graph of a function, and the operation that adds a node to it.
 
-A node stands for a number that depends on inputs: node 0 for every constant, nodes 1 to n for the inputs. A graph is
-an array with a row for each node: (x, y, bends), its parents, and the sum of those of `BENDS_X`, `BENDS_XY`, `BENDS_Y`
-that say in which of them together it is not linear. Row 0 holds the number of the next node.
+A node represents a number that depends on inputs: node 0 every constant, nodes 1 to n the inputs. A graph is an array
+with a row (x, y, bends) for each node: its two parents, and the sum of those of `BENDS_X`, `BENDS_XY`, `BENDS_Y` that
+say in which pairs of parents the number is not linear. Row 0 holds the number of the next node.
 """
 
 import functools
@@ -13,7 +13,7 @@ from contad.engines.source.ir.known_functions import Function
 
 BENDS_X, BENDS_XY, BENDS_Y = 1, 2, 4
 
-NOTE = Function("note", "note(x0, x1, x2, x3)", None, "int")  # of x, y, bends and the graph
+NOTE = Function("note", "note(x0, x1, x2, x3)", None, "int")  # the operands are x, y, bends and the graph
 Bends = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -29,7 +29,7 @@ class NotedGraph:
 
     @functools.cached_property
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """(where the parents of each node begin, the parents)."""
+        """(the start of each node's parents, the parents)."""
         parents = self.rows[:, :2].copy()
         parents[0] = 0
         parents[parents[:, 0] == parents[:, 1], 1] = 0
@@ -40,7 +40,7 @@ class NotedGraph:
 
     @functools.cached_property
     def bends(self) -> Bends:
-        """Nodes z, p, q where z may have a second derivative by p and q."""
+        """Triples of nodes z, p, q where z may have a second derivative with respect to p and q."""
         found = []
         for which, p, q in ((BENDS_X, 0, 0), (BENDS_XY, 0, 1), (BENDS_Y, 1, 1)):
             z = np.flatnonzero(self.rows[1:, 2] & which) + 1

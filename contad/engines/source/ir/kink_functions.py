@@ -1,10 +1,10 @@
-"""Kinks in programs of second derivatives: what stands there in the place of a function that is 0, and of its tangent.
+"""Kinks in second derivatives: at a kink, where a function is 0, other formulas replace the function and its tangent.
 
     z = f(x),     z_dot = f'(x) x_dot     at a kink     z = u x,     z_dot = u x_dot = f(x_dot)
 
-For the absolute value and the length of two numbers u is the gradient at x_dot, that on the line through the kink: see
-`contad.ops.kinks`. Where x_dot is 0, and of a root, there is no u, and all derivatives are nan. The extreme of two
-equal numbers is the one with the extreme tangent, which what changes of its adjoint along v belongs to.
+For the absolute value and the length of two numbers, u is the gradient at x_dot, on the line through the kink: see
+`contad.ops.kinks`. A root has no u, nor has any function where x_dot is 0: then all derivatives are nan. The extreme of
+two equal numbers is the one with the extreme tangent, and gets the change of the adjoint along v.
 """
 
 import math
@@ -19,12 +19,12 @@ from contad.rules.scalar_rule import ScalarRule
 
 
 class Kink(NamedTuple):
-    """What a function is at its kink, of the operands and of their tangents; and its tangent, of the latter."""
+    """What replaces a function at its kink, given operands and tangents; and its tangent, given the latter."""
 
     value: Function
     tangent: Function
     is_pole: bool = False
-    at_end: bool = False  # a pole at an argument of 1 or -1
+    at_end: bool = False  # whether it has a pole at 1 or -1
 
 
 def _function(template, function, body):  # type: ignore[no-untyped-def]
@@ -90,7 +90,7 @@ def _pole_of_tangent_partials(z, x_dot):  # type: ignore[no-untyped-def]
 
 @unlisted_rule()
 def nowhere(x):  # type: ignore[no-untyped-def]
-    """0, whose derivative is nan: for formulas to call."""
+    """0 with the derivative nan; formulas call it."""
     return 0.0
 
 
@@ -101,7 +101,7 @@ def _nowhere_partials(z, x):  # type: ignore[no-untyped-def]
 
 @unlisted_rule()
 def hold(x):  # type: ignore[no-untyped-def]
-    """x without a derivative, as a factor that selects: for formulas to call."""
+    """x without a derivative, as a factor that selects; formulas call it."""
     return x
 
 
@@ -144,17 +144,17 @@ _KINKS = {
 }  # fmt: skip
 
 
-# of the first operand of an extreme at a tie: the part that it has along v, of the tangents of both
+# at a tie: the part that the first operand has in an extreme along v, a function of both tangents
 _LARGER = Function("larger", "larger(x0, x1)", None, "float")
 _SMALLER = Function("smaller", "larger(x1, x0)", None, "float")
 PARTS = {"maximum": _LARGER, "fmax": _LARGER, "minimum": _SMALLER, "fmin": _SMALLER}
-# of such a part, what an adjoint of the tangent is multiplied by: nan where v does not leave the tie
+# the factor of an adjoint of the tangent, a function of such a part: nan where v does not leave the tie
 KNOWN_PART = Function("known_part", "x0 + chain(x0 * (1.0 - x0), np.nan)", None, "float")
-# the extreme, of itself, the operands, and their parts of the adjoint; and a term of its tangent
+# the extreme, a function of itself, the operands and their parts of the adjoint; and a term of its tangent
 EXTREME_ON_LINE = _function("x0", _extreme_on_line, _extreme_on_line_partials)
 PART_OF_TANGENT = _function("chain(x1, x0)", _part_of_tangent, _part_of_tangent_partials)
 
 
 def find_kink(function: Function) -> Kink | None:
-    """What a function of the program is where it is 0, a kink."""
+    """What replaces a function at its kink, where it is 0; None if it has no kink."""
     return _KINKS.get(function.name)

@@ -1,7 +1,7 @@
-"""The functions of numbers that generated code computes: how each is written, and the rule with its derivative.
+"""The table of scalar functions in generated code: how each is written, and the rule with its derivative.
 
-What a user calls (`math.sin`, `np.sin`, the operator `*`, a rule of contad) is looked up here; the derivative is always
-that of the registry. A function without a rule has no derivative: comparisons, conversions to integers.
+The reader looks up each function that a user calls (`math.sin`, `np.sin`, the operator `*`, a rule of contad). The
+derivative is always that of the registry. Functions without a rule, such as comparisons, have no derivative.
 """
 
 import ast
@@ -24,10 +24,10 @@ class Function(NamedTuple):
     """A pure function of numbers."""
 
     name: str
-    template: str  # with x0, x1 ... for the operands
+    template: str  # with the operands x0, x1 ...
     rule: ScalarRule | None
-    result: str  # the kind of the result: "float", "int", "bool", "same" as the operands, or "wide": at least an int
-    cost: float = 1.0  # of computing it once more, in units of an addition
+    result: str  # the kind of the result: "float", "int", "bool", "same" as the operands, or "wide", at least int
+    cost: float = 1.0  # of recomputing it, in units of an addition
 
     @property
     def arity(self) -> int:
@@ -36,7 +36,7 @@ class Function(NamedTuple):
         return next(k for k in itertools.count() if f"x{k}" not in names)
 
     def write(self, operands: Sequence[ast.expr]) -> ast.expr:
-        """The function of these operands as an expression."""
+        """The call of the function as an expression."""
         return expression(self.template, **{f"x{k}": x for k, x in enumerate(operands)})
 
     def kind(self, kinds: list[Kind]) -> Kind:
@@ -57,32 +57,32 @@ ADD = _function("add", "x0 + x1", "wide", 1, "add")
 SUBTRACT = _function("subtract", "x0 - x1", "wide", 1, "subtract")
 MULTIPLY = _function("multiply", "x0 * x1", "wide", 1, "multiply")
 DIVIDE = _function("divide", "x0 / x1", "float", 5, "divide")
-# where division by zero has been ruled out by a check that raises
+# a check that raises precedes it, so the divisor is not 0
 CHECKED_DIVIDE = _function("checked_divide", "x0 / x1", "float", 5, "divide")
-# one over a number: its derivative reads the result alone, and divides no more
+# its derivative reads only the result, and needs no second division
 RECIPROCAL = _function("reciprocal", "1.0 / x0", "float", 5, "reciprocal")
 CHECKED_RECIPROCAL = _function("checked_reciprocal", "1.0 / x0", "float", 5, "reciprocal")
 FLOOR_DIVIDE = _function("floor_divide", "x0 // x1", "wide", 8, "floor_divide")
 REMAINDER = _function("remainder", "x0 % x1", "wide", 8, "remainder")
 POWER = _function("power", "x0 ** x1", "wide", 40, "power")
-POWER_BY_UFUNC = POWER._replace(template="np.power(x0, x1)")  # of arrays, whose elements it computes by libm
+POWER_BY_UFUNC = POWER._replace(template="np.power(x0, x1)")  # for arrays; it calls libm for each element
 NEGATIVE = _function("negative", "-x0", "wide", 0.5, "negative")
 ABSOLUTE = _function("absolute", "abs(x0)", "wide", 0.5, "absolute")
 SQUARE = _function("square", "x0 * x0", "wide", 1, "square")
-OUTSIDE = _function("outside", "not -x1 <= x0 < x1", "bool", 2)  # of a range of indices
+OUTSIDE = _function("outside", "not -x1 <= x0 < x1", "bool", 2)  # whether an index is out of range
 NOT = _function("not", "not x0", "bool", 0.5)
 AND = _function("and", "x0 and x1", "bool", 0.5)
 OR = _function("or", "x0 or x1", "bool", 0.5)
 TO_FLOAT = _function("float", "float(x0)", "float", 0.5)
 TO_INT = _function("int", "int(x0)", "int", 1)
-TO_INT32 = _function("int32", "np.int64(np.int32(x0))", "int", 1)  # Numba computes with it in 64 bits
-CONSTANT = _function("constant", "float(x0)", "float", 0.5)  # the value without a derivative
-WIDENED = {  # the elements of arrays with fewer bits
+TO_INT32 = _function("int32", "np.int64(np.int32(x0))", "int", 1)  # Numba computes it in 64 bits
+CONSTANT = _function("constant", "float(x0)", "float", 0.5)  # drops the derivative
+WIDENED = {  # for elements of arrays with fewer than 64 bits
     "single": _function("float64", "np.float64(x0)", "float", 0.5),
     "unsigned": _function("int64", "np.int64(x0)", "int", 0.5),
 }
 ROUNDED = _function("float32", "np.float64(np.float32(x0))", "float", 1)
-# what float32 computes, in float64 and rounded: twice the digits and two more round to the same number; signs are exact
+# float32 arithmetic as rounded float64 arithmetic: 2p + 2 digits suffice to round to the same number; signs are exact
 _ROUNDING = (ADD, SUBTRACT, MULTIPLY, DIVIDE, CHECKED_DIVIDE, SQUARE)
 SINGLES: dict[Function, Function | None] = {NEGATIVE: None, ABSOLUTE: None} | dict.fromkeys(_ROUNDING, ROUNDED)
 TO_BOOL = _function("bool", "bool(x0)", "bool", 0.5)
@@ -93,7 +93,7 @@ EXPONENT = _function("exponent", "math.frexp(x0)[1]", "int", 10)
 
 
 def power_by(exponent: float) -> Function | None:
-    """The power by an exponent that is written as a number, if its derivative is shorter than that of any power."""
+    """The power with a literal exponent, if it has a shorter derivative than the general power."""
     rule = literal_power(exponent)
     cost = 3.0 if isinstance(exponent, int) else 40.0
     if rule is None:
@@ -101,7 +101,7 @@ def power_by(exponent: float) -> Function | None:
     return Function(rule.name, f"x0 ** {exponent!r}", rule, "float", cost)
 
 
-# the choice of rule bodies and of conditional expressions: no branch, and the derivative is that of the chosen operand
+# for rule bodies and conditional expressions: has no branch; the chosen operand has the derivative
 SELECT = Function("select", "select(x0, x1, x2)", None, "same", 1)
 
 OPERATORS = {
@@ -113,14 +113,14 @@ COMPARISONS = {
     for tree, symbol in SYMBOLS.items()
     if symbol in COMPARED.values()
 }
-BITWISE = {  # of integers, or of booleans as NumPy combines masks
+BITWISE = {  # for integers, and for boolean masks
     name: _function(symbol, f"x0 {symbol} x1", "same")
     for name, symbol in (("BitAnd", "&"), ("BitOr", "|"), ("BitXor", "^"), ("LShift", "<<"), ("RShift", ">>"))
 }
 
-_NOT_IN_NUMBA = ("exp2", "cbrt", "fmod")  # functions of `math`
+_NOT_IN_NUMBA = ("exp2", "cbrt", "fmod")  # functions of `math` that Numba lacks
 _COST = {"sqrt": 8.0, "hypot": 10.0, "copysign": 1.0, "maximum": 1.0, "minimum": 1.0, "sign": 1.0, "reciprocal": 5.0}
-# operators, as functions of NumPy and of the module `operator`
+# NumPy's and the module `operator`'s functions for operators
 _OPERATOR_UFUNCS = {
     np.add: ADD, np.subtract: SUBTRACT, np.multiply: MULTIPLY, np.divide: DIVIDE, np.negative: NEGATIVE,
     np.absolute: ABSOLUTE, np.fabs: ABSOLUTE, np.square: SQUARE,
@@ -128,7 +128,7 @@ _OPERATOR_UFUNCS = {
 
 
 def _table() -> dict[Any, Function]:
-    """The functions by what the user calls: from the rules, and those without one."""
+    """Maps each callable of users to its function, with or without a rule."""
     found: dict[Any, Function] = {abs: ABSOLUTE, operator.neg: NEGATIVE, math.floor: FLOOR, math.ceil: CEIL}
     found[math.trunc] = TO_INT
     in_math = [r for r in rules() if r.math and r.math not in _NOT_IN_NUMBA]
@@ -144,7 +144,7 @@ def _table() -> dict[Any, Function]:
             arguments = ", ".join(f"x{k}" for k in range(known.arity))
             template = f"np.{value.__name__}({arguments})"
             found[value] = Function(known.name, template, known, "float", _COST.get(known.name, 30.0))
-    for r in in_math:  # the same number as NumPy's where the names agree, and compiled faster
+    for r in in_math:  # gives the same number as the NumPy function of that name, and compiles faster
         ufunc = vars(np).get(r.name) if r.math == r.name else None  # np.str would warn
         if ufunc in found:
             found[ufunc] = found[getattr(math, r.math)]
@@ -156,13 +156,13 @@ MAXIMUM = _FUNCTIONS[np.maximum]
 
 
 def function_with(rule: ScalarRule) -> Function | None:
-    """The function of numbers whose derivative is a rule of contad's, written with operators where it can be."""
+    """The scalar function with the derivative of a rule, written with operators if possible."""
     known = (*_OPERATOR_UFUNCS.values(), *_FUNCTIONS.values())
     return next((f for f in known if f.rule is rule), None)
 
 
 def function_of(called: Callable[..., Any]) -> Function | None:
-    """The function of numbers that a callable of the user's program stands for, if it is one."""
+    """The scalar function for a callable in the user's function; None if there is none."""
     if isinstance(called, ScalarRule):
         if called.body is None:
             return None
@@ -174,5 +174,5 @@ def function_of(called: Callable[..., Any]) -> Function | None:
         return Function(called.name, f"value_{called.name}({arguments})", called, "float", 100.0)
     try:
         return _FUNCTIONS.get(called)
-    except TypeError:  # not hashable
+    except TypeError:  # unhashable
         return None

@@ -1,4 +1,4 @@
-"""The functions of matrices that generated code computes by kernels: what a program has to know of each."""
+"""The table of matrix functions that generated code computes by kernels."""
 
 from typing import NamedTuple
 
@@ -8,13 +8,13 @@ from contad.kernels.rows.row_calls import ROW_CALLS
 class MatrixFunction(NamedTuple):
     """A function of matrices: `forward_...` and `reverse_...` of a module of `runtime` compute it."""
 
-    name: str  # of the function in np.linalg, scipy.linalg or contad
-    operands: int  # that may have a derivative; numbers that have none follow them
-    constant: int = 0  # how many of the numbers that it computes first have no derivative
-    reads_all: bool = True  # whether each element of its operands matters to a result that has a cotangent
+    name: str  # in np.linalg, scipy.linalg or contad
+    operands: int  # how many operands may have a derivative; numbers without one follow them
+    constant: int = 0  # how many of the first numbers that it computes have no derivative
+    reads_all: bool = True  # whether a result with a cotangent depends on every element of the operands
     is_finite: bool = True  # whether finite operands give finite results
-    lanes: str = ""  # what takes lanes: "right", the second operand of a solver; "all" operands; else none
-    plain: tuple[bool, ...] | None = ()  # what NumPy's takes last, where no derivative is wanted; None: the kernel then
+    lanes: str = ""  # which operands may have lanes: "right", the second operand of a solver; "all"; "" for none
+    plain: tuple[bool, ...] | None = ()  # NumPy's last arguments, where no derivative is wanted; None: call the kernel
     module: str = "row_kernels"
 
 
@@ -22,7 +22,7 @@ _OF_ROWS = [
     MatrixFunction(name, sum(map(bool, (x.shape for x in call.row.operands))), *call[-5:])
     for name, call in ROW_CALLS.items()
 ]
-# tangents, which read w and v
+# the tangents read w and v
 EIGH_ALONG = MatrixFunction("eigh_along", 2, reads_all=False, lanes="all", plain=None, module="matrix_kernels")
 SVD_ALONG = MatrixFunction("svd_along", 2, reads_all=False, lanes="all", plain=None, module="matrix_kernels")
 NORM = MatrixFunction("norm", 1, reads_all=False, module="matrix_kernels")

@@ -1,4 +1,4 @@
-"""What can be seen of lengths before a program runs: which are equal, which may differ, which are never greater."""
+"""Static facts about lengths: which are equal, which may differ, which are never greater than another."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,14 +19,14 @@ from contad.engines.source.ir.single_assignment import (
 
 
 def same_length(a: Value, b: Value) -> bool:
-    """Whether two lengths are seen to be one."""
+    """Whether two lengths are known to be equal."""
     return a is b or _key(a) == _key(b)
 
 
 def may_differ(length: Value, limit: Value, blocks: list[Block]) -> bool:
-    """Whether a length may be another one after each iteration of a loop, of these blocks, that started with the limit.
+    """Whether a length at the end of an iteration may differ from `limit`, the length before a loop with these blocks.
 
-    It is made from the limit, or from what the iteration computes, by a slice or by arithmetic.
+    It may if a slice or arithmetic computes it from the limit, or from values of the iteration.
     """
     if length.constant is not None and limit.constant is not None:
         return bool(length.constant != limit.constant)
@@ -44,7 +44,7 @@ def may_differ(length: Value, limit: Value, blocks: list[Block]) -> bool:
 
 
 def is_within(length: Value, limit: Value) -> bool:
-    """Whether a length is seen to be no greater than another one."""
+    """Whether a length is known to be at most another one."""
     if same_length(length, limit) or length.constant == 0:
         return True
     if length.constant is not None:
@@ -65,7 +65,7 @@ def is_within(length: Value, limit: Value) -> bool:
 
 
 def whole_axis(view: View, axis: int) -> int | None:
-    """The axis of an array that an axis of a view is, forwards or backwards; None where it is a part of one."""
+    """The axis of the array that an axis of a view covers in full, forwards or backwards; None if it covers a part."""
     kept = [(k, part) for k, part in enumerate(view.spec or ()) if not isinstance(part, int)]
     k, (start, stop, step) = kept[axis]
     if start is not None or stop is not None or (step is not None and view.inputs[step].constant not in (1, -1)):
@@ -74,7 +74,7 @@ def whole_axis(view: View, axis: int) -> int | None:
 
 
 def lies_in(value: Value, block: Block) -> bool:
-    """Whether a value is computed inside a block (whose own operation need not exist yet)."""
+    """Whether a value is computed inside a block (the operation that holds the block need not exist yet)."""
     inside: Block | None = value.block
     while inside is not None:
         if inside is block:
@@ -85,7 +85,7 @@ def lies_in(value: Value, block: Block) -> bool:
 
 # ---- lengths of arrays -----------------------------------------------------------------------------------------------
 def _is_known(array: Value) -> bool:
-    """Whether it can be seen where the length of an array comes from."""
+    """Whether the origin of the length of an array is known."""
     return isinstance(array.operation, (Create, Choose)) or _is_slice(array)
 
 
@@ -95,14 +95,14 @@ def _is_slice(array: Value) -> bool:
 
 
 def base_axis(view: View, axis: int) -> tuple[Value, int]:
-    """The array and the axis that an axis of a view is a part of."""
+    """The array and the axis of which an axis of a view is a part."""
     if view.spec is None:
         return view.inputs[0], view.result.kind.ndim - 1 - axis
     return view.inputs[0], [k for k, part in enumerate(view.spec) if not isinstance(part, int)][axis]
 
 
 def _sources(array: Value, axis: int) -> list[Value]:
-    """The lengths that the length of an array comes from: of a view that of the array that it is a part of."""
+    """The lengths from which the length of an array is derived: for a view, that of its array."""
     o = array.operation
     if isinstance(o, Create):
         return [o.inputs[axis]]
@@ -114,7 +114,7 @@ def _sources(array: Value, axis: int) -> list[Value]:
 
 
 class _Unknown(Value):
-    """The length of an array of which nothing else is known."""
+    """The length of an array, if nothing else is known about it."""
 
     def __init__(self, array: Value, axis: int) -> None:
         super().__init__(array.kind)
@@ -123,7 +123,7 @@ class _Unknown(Value):
 
 
 def _parts(length: Value, limit: Value) -> Iterator[Value]:
-    """The lengths and numbers that a length is made of, as far as the limit."""
+    """The lengths and numbers from which a length is computed, back to the limit."""
     o = length.operation
     if same_length(length, limit) or not isinstance(o, (Length, Apply)):
         yield length
@@ -133,7 +133,7 @@ def _parts(length: Value, limit: Value) -> Iterator[Value]:
 
 
 def _is_sliced(length: Value) -> bool:
-    """Whether a length is that of a part of an array, or computed."""
+    """Whether a length is computed, or that of a part of an array."""
 
     def is_part(array: Value, axis: int) -> bool:
         o = array.operation
@@ -150,7 +150,7 @@ def _is_sliced(length: Value) -> bool:
 
 
 def _key(length: Value) -> Any:
-    """What two lengths have in common that are computed alike from the same."""
+    """A key that is equal for two lengths with the same computation from the same operands."""
     if isinstance(length, _Unknown):
         return length.key
     if length.constant is not None:
@@ -164,7 +164,7 @@ def _key(length: Value) -> Any:
 
 
 def _key_of(array: Value, axis: int) -> Any:
-    """The length of an array along an axis, as a key that equal lengths share."""
+    """A key for the length of an array along an axis; equal lengths share it."""
     o = array.operation
     if isinstance(o, Create):
         return _key(o.inputs[axis])

@@ -1,8 +1,8 @@
-"""The product of a tangent with a partial, as a function of the program: a tangent of 0 has no part in infinities.
+"""The scalar function tangent * partial, in which a tangent of 0 cancels an infinite or nan partial.
 
     z = d p,  and 0 where d is 0 and p is infinite or nan
 
-Only the partial is masked, and only there, so that the derivative of d is kept where d happens to be 0.
+It masks only the partial, and only if that is infinite or nan: d keeps its derivative where it happens to be 0.
 """
 
 import sys
@@ -21,7 +21,7 @@ def chain(d: float, p: float) -> float:
 
 
 def chain_partials(z, d, p):  # type: ignore[no-untyped-def]
-    """Of d the partial that is masked where d is 0, of p the tangent."""
+    """For d: the partial, masked where d is 0. For p: the tangent."""
     return select(d != 0.0 or absolute(p) <= LARGEST, p, 0.0), d
 
 

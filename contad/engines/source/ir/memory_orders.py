@@ -1,4 +1,4 @@
-"""What Numba knows of how an array lies in memory, as far as it can be seen in a program."""
+"""Infers the memory layout that Numba's type of an array states."""
 
 from contad.engines.source.ir.single_assignment import Choose, Product, Reshaped, Value, View
 
@@ -6,7 +6,7 @@ UNSEEN = ""
 
 
 def order_of(array: Value) -> str:
-    """"C" where an array lies row by row, and Numba's type of it says so; "other" where it says otherwise."""
+    """"C" if Numba's type of an array says that it is C-contiguous; "other" if the type says otherwise."""
     o = array.operation
     if array.order or not array.is_array:
         return array.order
@@ -23,7 +23,7 @@ def order_of(array: Value) -> str:
 
 
 def _order_of_part(view: View) -> str:
-    """Of a transpose, of rows, and of the front of a vector; other slices are not looked at."""
+    """The order of a transpose, of rows, and of the front of a vector; other slices are not analysed."""
     outer = order_of(view.inputs[0])
     if view.spec is None:
         return outer if view.result.kind.ndim == 1 else {"C": "other"}.get(outer, UNSEEN)

@@ -1,9 +1,9 @@
-"""What is known of the names in a derivative: their kinds, and what memory arrays may be.
+"""The table of names in a derivative: their kinds, and the memory that arrays may refer to.
 
-    x          an array of one axis, in its own memory, which nothing writes
-    row        an array of one axis, in the memory of x
-    s, s_bar   numbers; what is added to s_bar has no order
-    x_bar      an array of one axis, in its own memory
+x          an array of one axis, in its own memory; nothing writes it
+row        an array of one axis, in the memory of x
+s, s_bar   numbers; terms may be added to s_bar in any order
+x_bar      an array of one axis, in its own memory
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,20 +17,20 @@ WORK = "work"  # the name of the workspace
 
 
 class NameTable:
-    """The names of a derivative. Whoever writes statements with new names notes what their kinds are."""
+    """The names of a derivative. A writer of statements with new names notes their kinds here."""
 
     def __init__(self, fresh: Callable[[str], str], rules: Mapping[str, ScalarRule], program: str) -> None:
-        """Begin with the workspace alone; `fresh` gives new names, `rules` are those whose values are called."""
+        """Start with the workspace only; `fresh` creates new names, and the source calls the values of `rules`."""
         self.fresh, self.rules, self.program = fresh, rules, program
         self.kinds: dict[str, Kind] = {}
         self.floats: set[str] = set()  # numbers of float64
-        self.roots = {WORK: frozenset((WORK,))}  # of arrays: the memory that they may be
+        self.roots = {WORK: frozenset((WORK,))}  # the memory that an array may refer to
         self.constant: set[str] = set()  # arrays that nothing writes
         self.adjoints: set[str] = set()  # of numbers
-        self.lines: set[str] = set()  # of formulas: each is assigned in one place, by what has no effect
+        self.lines: set[str] = set()  # lines of formulas: each is assigned once, by an expression without side effects
 
     def add(self, kind: Kind, names: Iterable[str], roots: frozenset[str] | None = None) -> None:
-        """Note names of a kind, and the memory that they may be; without it each has its own."""
+        """Note names of a kind, and the memory that they may refer to; by default each has its own."""
         for name in names:
             self.kinds[name] = kind
             if kind.ndim:
@@ -39,7 +39,7 @@ class NameTable:
                 self.floats.add(name)
 
     def add_program(self, program: SourceFunction) -> None:
-        """Note the values of a program, which have their names by now, and their adjoints."""
+        """Note the values of a function, which already have names, and their adjoints."""
         given, written = [*values_in(program.parameters), *program.captured_values], set[Value]()
         for value in given:
             self._add_value(value)

@@ -1,4 +1,4 @@
-"""Derivatives as text: the one place where their trees become lines, with the lines of the user's source noted."""
+"""Prints derivatives: turns syntax trees into lines of text, and notes the lines of the user's source."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ def print_statements(body: Iterable[ast.stmt], depth: int = 0) -> list[str]:
 
 
 def show(node: ast.AST) -> str:
-    """A node as a message shows it: the first line of its text, or its name where it has none."""
+    """A node for a message: the first line of its text, or its name if it has no text."""
     return _text(node).splitlines()[0] if isinstance(node, (ast.expr, ast.stmt)) else type(node).__name__
 
 
@@ -50,7 +50,7 @@ def _print(s: ast.stmt) -> Iterator[str]:
 
 
 def _text(node: ast.AST) -> str:
-    """The text of what stands alone: of a tuple without parentheses."""
+    """The text of a node as a whole statement or right-hand side: a tuple without parentheses."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Tuple) and len(node.elts) > 1:

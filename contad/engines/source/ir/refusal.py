@@ -1,15 +1,15 @@
-"""Refusals: every construct that is not differentiated is named, with its file and line and what to do about it."""
+"""Refusals: the error for an unsupported construct names it, its file and line, and a remedy."""
 
 import ast
 from typing import NoReturn
 
 from contad.errors import EngineLimitError, UnsupportedError
 
-LIMIT = EngineLimitError.__name__  # as source raises it
+LIMIT = EngineLimitError.__name__  # generated source raises it by this name
 
 
 class Place:
-    """Where in the user's source something stands."""
+    """A place in the user's source."""
 
     def __init__(self, filename: str, function: str, line: int) -> None:
         self.filename, self.function, self.line = filename, function, line
@@ -30,5 +30,5 @@ def refuse(place: Place, construct: str, remedy: str) -> NoReturn:
 
 
 def limit(what: str) -> tuple[str, str]:
-    """The exception for what is found when the derivative runs, and another engine can do."""
+    """The exception for a case found at run time that another engine can handle."""
     return LIMIT, f'{what}, or use engine="tape"'

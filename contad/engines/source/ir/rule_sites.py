@@ -1,13 +1,13 @@
-"""Calls of operations whose reverse rule a user has written: two operations each, the forward part and its value.
+"""Calls of operations with a user-written reverse rule. Each call is two operations: the forward part and its value.
 
-The forward part gives what the value is read from, whose shape is known only then; so the array that holds the value
-is made between the two. What the rule saves is kept in the workspace, with the options that its backward part takes.
+Only the forward part tells the shape of the value, so the array for the value is created between the two. The workspace
+keeps what the rule saves, and the options that its backward part takes.
 
-In a program with tangents the forward mode of a rule is written beside the call, as operations like any others. A call
-of a rule without one computes the tangent of its value, too. Its reverse is what forward mode makes of the reverse: the
-adjoint of the tangent is what the backward part takes, whose derivative along the tangent of what is saved, and along
-the adjoint of the value, is that of the arguments. So second derivatives are those of the backward part, be that linear
-in its cotangent or not; third ones there are none.
+In a function with tangents, the forward mode of a rule is inlined next to the call. If a rule has no forward mode, the
+call also computes the tangent of the value, and its reverse differentiates the backward part in forward mode: the
+backward part takes the adjoint of the tangent as its cotangent. The tangent of the result, along the tangent of the
+saved values and the adjoint of the value, gives the adjoints of the arguments. So the rule gets second derivatives,
+whether or not the backward part is linear in its cotangent, but no third ones.
 """
 
 import ast
@@ -19,11 +19,11 @@ from contad.rules.compilable import Parts, WithParts
 
 
 class RuleSite:
-    """What both operations of a call have to know.
+    """The facts that both operations of a call need.
 
-    `given` has, for each argument, its position among the values that are read, None for a constant, which is `known`
-    by the argument; `plain` its Numba type. The source calls `name_value`, `name_forward`, and a backward part
-    for the arguments that are wanted.
+    `given` has, for each argument, its position among the inputs, or None for a constant; `known` has the constants by
+    argument, and `plain` the Numba types. The source calls `name_value`, `name_forward`, and a backward part for the
+    arguments that need adjoints.
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class RuleSite:
         self.rule, self.name, self.parts = rule, name, parts
         self.given, self.plain = given, plain
         self.known = known
-        self.saved = saved  # the Numba type of what the forward part saves
-        self.moved: tuple[int, ...] = ()  # arguments whose tangents are read behind all that is read
+        self.saved = saved  # the Numba type of the saved values
+        self.moved: tuple[int, ...] = ()  # arguments whose tangents are the last inputs
 
     def with_tangents(self, moved: tuple[int, ...]) -> "RuleSite":
-        """The same call in a program with tangents, which these arguments have."""
+        """The same call in a function with tangents, where these arguments have tangents."""
         made = RuleSite(self.rule, self.name, self.parts, self.given, self.plain, self.saved, self.known)
         made.moved = moved
         return made
@@ -52,18 +52,18 @@ class RuleSite:
 
 
 class RuleForward(Handed):
-    """found, lengths = the forward part of a call: (value, saved), and the lengths of a value that is an array.
+    """found, lengths = the forward part of a call: (value, saved), and the lengths of an array value.
 
-    With tangents it is ((value, saved), tangents), of which the first is that of the value.
+    With tangents it is ((value, saved), tangents); the first tangent is that of the value.
     """
 
     def __init__(self, site: RuleSite, read: list[Value], ndim: int, lengths: list[Value] | None = None) -> None:
-        """No derivative passes here, but from what is read to the value."""
+        """No derivative passes here, only from the inputs to the value."""
         lengths = [Value(INT, "length") for _ in range(ndim)] if lengths is None else lengths
         results = [Value(Kind("object"), f"{site.name}_found"), *lengths]
         super().__init__(ast.Constant(None), read, results, None, set(), NotImplementedError())
         self.site, self.is_step = site, True
-        self.more: list[Value] = []  # numbers and arrays that the rule saves beside its value and arguments
+        self.more: list[Value] = []  # numbers and arrays that the rule saves, other than its value and arguments
 
     @property
     def found(self) -> Value:
@@ -74,7 +74,7 @@ class RuleForward(Handed):
         return self.results[1 : len(self.results) - len(self.more)]
 
     def give_more(self, kinds: list[Kind]) -> list[Value]:
-        """The values of what is saved last, of these kinds; they carry no derivative."""
+        """The values, of these kinds, that are saved last; they carry no derivative."""
         if not self.more:
             self.more = [Value(kind, f"{self.site.name}_saved") for kind in kinds]
             self.results = [*self.results, *self.more]
@@ -84,7 +84,7 @@ class RuleForward(Handed):
 
 
 class RuleValue(MatrixCall):
-    """The value of a call: a number, or what fills an array; its reverse is the backward part of the rule."""
+    """The value of a call: computes a number or fills an array. Its reverse is the backward part of the rule."""
 
     def __init__(self, forward: RuleForward, filled: list[Value]) -> None:
         name, count = forward.site.rule.name, len(forward.inputs)
@@ -95,10 +95,10 @@ class RuleValue(MatrixCall):
 
     @property
     def tangents(self) -> list[Value]:
-        """The tangents that it reads."""
+        """The tangents among its inputs."""
         return self.read[len(self.read) - 1 - len(self.site.moved) : -1]
 
     @property
     def found(self) -> Value:
-        """What the forward part has given."""
+        """The result of the forward part."""
         return self.inputs[self.function.operands]

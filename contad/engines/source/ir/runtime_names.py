@@ -1,9 +1,9 @@
-"""What derivatives call of contad, by the modules that have it."""
+"""The functions of contad that derivatives call, by module."""
 
 from contad.engines.source.ir.known_matrix_functions import KERNELS
 from contad.engines.source.ir.refusal import LIMIT
 
-CALLEES = ("forward_of_", "reverse_of_", "value_of_", "share_")  # how functions begin that a derivative brings along
+CALLEES = ("forward_of_", "reverse_of_", "value_of_", "share_")  # prefixes of functions that a derivative defines
 RUNTIME: dict[str, tuple[str, ...]] = {
     "engines.source.writing.branchless": ("chain", "chain_slope", "larger", "select"),
     "engines.source.runtime.dependency_graph": ("note",),
@@ -35,6 +35,6 @@ RUNTIME: dict[str, tuple[str, ...]] = {
     "rules.scalar_rule": ("rule",),
 }  # fmt: skip
 BUILTIN = ("abs", "bool", "float", "int", "len", "max", "min", "range")
-# names that nothing of the user's may have in a derivative
+# no user name may become one of these in a derivative
 RESERVED = frozenset(("np", "math", "run", "work", "top", "prange", "memory", "marks", "args", "cotangent", *BUILTIN))
 RESERVED |= {name for names in RUNTIME.values() for name in names}

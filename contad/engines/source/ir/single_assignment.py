@@ -1,8 +1,8 @@
-"""The program between the user's source and its reverse pass: structured, in static single assignment.
+"""Structured SSA: the form of a function between the user's source and its reverse pass.
 
-A block is a list of operations; loops and branches are operations that hold blocks, as in Python. A value is computed
-once, by one operation; what changes from one iteration to the next is *carried* by the loop, and what differs between
-two branches is *merged* by the branch. Arrays are references to memory: an array value names one, or a part of one.
+A block is a list of operations. Loops and branches are operations that hold blocks, as in Python. One operation
+computes each value, once. A loop *carries* values from one iteration to the next, and a branch *merges* the values of
+its two blocks. Arrays are references: an array value names memory, or a part of it.
 """
 
 import ast
@@ -12,28 +12,28 @@ from typing import Any
 
 from contad.engines.source.ir.known_matrix_functions import MatrixFunction
 
-MOST_AXES = 5  # of an array
+MOST_AXES = 5  # the most axes that an array may have
 
 
 @dataclass(frozen=True)
 class Kind:
     """The type of a value: of its elements, and its number of dimensions (0 for a number)."""
 
-    base: str  # "float", "int" or "bool"; "object" of what only calls can read
+    base: str  # "float", "int" or "bool"; "object" for elements that only calls read
     ndim: int = 0
-    narrow: bool = False  # an array of numbers with fewer than 64 bits: its elements are read, and widened
-    # "single" of float32 and "unsigned" of uint8 to uint32, in arrays and of their elements: arithmetic among them is
-    # another one in Numba, so that each meets a number of 64 bits first
+    narrow: bool = False  # an array of numbers with fewer than 64 bits, whose elements are widened when read
+    # "single" for float32, "unsigned" for uint8 to uint32, of arrays and their elements: Numba's arithmetic among such
+    # numbers differs, so each of them meets a 64-bit number first
     small: str = ""
-    order: str = field(default="", compare=False)  # of an argument: "C" or "F" where Numba knows its memory to be so
+    order: str = field(default="", compare=False)  # of an argument: "C" or "F" if its Numba type says so
 
 
 FLOAT, INT, BOOL = Kind("float"), Kind("int"), Kind("bool")
-SINGLE = Kind("float", small="single")  # a number of float32, which the program has as one of float64
+SINGLE = Kind("float", small="single")  # a float32 number, held as a float64
 
 
 class Value:
-    """What one operation computes; a constant, or a parameter, where no operation does."""
+    """The result of one operation; a constant or a parameter has no operation."""
 
     def __init__(self, kind: Kind, hint: str = "", constant: Any = None) -> None:
         self.kind = kind
@@ -41,10 +41,10 @@ class Value:
         self.constant = constant
         self.operation: Operation | None = None
         self.block: Block | None = None
-        # arrays: the parameters and created arrays whose memory this may be
+        # of an array: the parameters and created arrays that it may alias
         self.roots: tuple[Value, ...] = (self,) if kind.ndim else ()
-        self.name = ""  # given when source is written
-        self.order = ""  # "C" where Numba, too, knows that an array lies in memory row by row; set by who makes it
+        self.name = ""  # assigned when the source is written
+        self.order = ""  # "C" if Numba also knows that the array is C-contiguous; its creator sets it
 
     def __repr__(self) -> str:
         return f"<{self.name or self.hint or 'value'}: {self.kind.base}{self.kind.ndim or ''} {self.constant or ''}>"
@@ -71,14 +71,14 @@ class Block:
 class Operation:
     """The base of all operations."""
 
-    of_kink = False  # whether it is a part of the tangent of a function that is another one at its kink
+    of_kink = False  # whether it belongs to the tangent of a function that another one replaces at its kink
 
     def __init__(self, inputs: list[Value], results: list[Value], blocks: list[Block] | None = None) -> None:
         self.inputs = inputs
         self.results = results
         self.blocks = blocks or []
         self.block: Block | None = None
-        self.file, self.line = "", 0  # of the user's
+        self.file, self.line = "", 0  # in the user's source
         for value in results:
             value.operation = self
         for block in self.blocks:
@@ -89,11 +89,11 @@ class Operation:
         return self.results[0]
 
     def reads(self) -> list[Value]:
-        """The values this operation reads: its inputs, and what its blocks hand on; not what their operations read."""
+        """The values that the operation reads: inputs and results of its blocks, but not reads inside the blocks."""
         return self.inputs
 
     def rewrite(self, new: Callable[[Value], Value]) -> None:
-        """Replace every value that `reads` gives."""
+        """Replace every value that `reads` lists."""
         self.inputs = [new(value) for value in self.inputs]
 
 
@@ -106,7 +106,7 @@ class Apply(Operation):
 
 
 class Element(Operation):
-    """The base of Load, Store and Accumulate: inputs are the array and one index per dimension."""
+    """The base of Load, Store and Accumulate. The inputs are the array and one index per dimension."""
 
     @property
     def array(self) -> Value:
@@ -118,7 +118,7 @@ class Element(Operation):
 
 
 class Load(Element):
-    """result = array[indices]; with a guard as the last input, 0 where the guard is False."""
+    """result = array[indices]. A guard may be the last input: if it is False, the result is 0."""
 
     def __init__(self, array: Value, indices: list[Value], result: Value) -> None:
         super().__init__([array, *indices], [result])
@@ -165,8 +165,8 @@ NEW_AXIS = "None"  # in the spec of a view
 class View(Operation):
     """result = array[spec], a basic slice, or the transpose.
 
-    `spec` has, for each dimension, the position of an index in `inputs`, or the three positions of a slice (or None),
-    and NEW_AXIS for a dimension that is put in; it is None for the transpose, and empty for what is no slice.
+    For each dimension, `spec` has the position of an index in `inputs`, or the three positions (or None) of a slice;
+    for an inserted dimension it has NEW_AXIS. It is None for the transpose, and empty for other views.
     """
 
     def __init__(self, array: Value, parts: list[Value], spec: list[Any] | None, result: Value) -> None:
@@ -191,7 +191,7 @@ class Permuted(View):
 
 
 class Reshaped(View):
-    """result = array.reshape(shape), in the memory of the array; the inputs after it are the shape."""
+    """result = array.reshape(shape), in the memory of the array. The inputs after the array are the shape."""
 
     def __init__(self, array: Value, shape: list[Value], result: Value) -> None:
         super().__init__(array, shape, [], result)
@@ -209,7 +209,7 @@ class Length(Operation):
 
 
 class Choose(Operation):
-    """result = the array whose number is the selector; the inputs are the selector and the arrays."""
+    """result = arrays[selector]. The inputs are the selector and the arrays."""
 
     def __init__(self, selector: Value, arrays: dict[int, Value], result: Value) -> None:
         super().__init__([selector, *arrays.values()], [result])
@@ -235,7 +235,7 @@ def _is_transpose(x: Value, y: Value) -> bool:
 
 
 class MatrixCall(Operation):
-    """A function of matrices: it reads arrays, fills others, which have just been made, and computes numbers."""
+    """A function of matrices: it reads arrays, fills newly created ones, and computes numbers."""
 
     def __init__(self, function: MatrixFunction, read: list[Value], filled: list[Value], results: list[Value]) -> None:
         super().__init__([*read, *filled], results)
@@ -248,7 +248,7 @@ class MatrixCall(Operation):
 
     @property
     def operands(self) -> list[Value]:
-        """What is read and may have a derivative."""
+        """The inputs that may have a derivative."""
         return self.inputs[: self.function.operands]
 
     @property
@@ -257,12 +257,12 @@ class MatrixCall(Operation):
 
     @property
     def varying(self) -> list[Value]:
-        """What it computes that may have a derivative."""
+        """The results and filled arrays that may have a derivative."""
         return [*self.filled, *(x for x in self.results[self.function.constant :] if x.kind == FLOAT)]
 
 
 class Call(Operation):
-    """results = callee(inputs), a function of the user's that has a derivative of its own; its results are numbers."""
+    """results = callee(inputs), a user function with its own derivative; its results are numbers."""
 
     def __init__(self, callee: Any, inputs: list[Value], results: list[Value]) -> None:
         super().__init__(inputs, results)
@@ -270,16 +270,16 @@ class Call(Operation):
 
 
 def input_name(k: int) -> str:
-    """What input k is called in an expression that is handed on."""
+    """The name of input k in an expression that is handed on."""
     return f"__input_{k}"
 
 
 class Handed(Operation):
-    """results = an expression of the user's that Numba computes as it stands; no derivative passes through it.
+    """results = an expression of the user's that is handed on to Numba unchanged; no derivative passes through it.
 
-    `expression` has the name `input_name(k)` for input k; `shape` says how the results stand in nested tuples,
-    by their positions. A result that `aliases` may lie in the memory of an input. `refusal` is the error to raise where
-    a derivative would have to pass after all.
+    `expression` names input k `input_name(k)`. `shape` is the nested tuple of results, by their positions. A result in
+    `aliases` may share memory with an input. `refusal` is the error to raise if a derivative would have to pass after
+    all.
     """
 
     def __init__(
@@ -291,10 +291,10 @@ class Handed(Operation):
         aliases: set[int],
         refusal: Exception,
     ) -> None:
-        """Note which results may lie in the memory of an input: they share its roots."""
+        """Note which results may share memory with an input: they share its roots."""
         super().__init__(inputs, results)
         self.expression, self.shape, self.refusal = expression, shape, refusal
-        self.is_step = False  # whether the derivative is zero, so that none is lost
+        self.is_step = False  # whether it is a step function, whose derivative is zero, so that none is lost
         self.aliases = [results[k] for k in sorted(aliases)]
         shared = [root for value in inputs for root in value.roots]
         for value in self.aliases:
@@ -305,7 +305,7 @@ DIVISION_BY_ZERO = "ZeroDivisionError", "division by zero"
 
 
 class Check(Operation):
-    """Raise an exception where the condition holds: the name of its class, and what it says, numbers at the end."""
+    """Raise an exception if the condition holds: its class by name, its message, and numbers that end the message."""
 
     def __init__(self, condition: Value, exception: tuple[Any, ...], numbers: Sequence[Value] = ()) -> None:
         super().__init__([condition, *numbers], [])
@@ -327,7 +327,7 @@ class If(Operation):
         self.merges: list[Merge] = []
 
     def merge(self, then: Value, otherwise: Value, result: Value) -> Value:
-        """result, which is `then` or `otherwise` after the branch."""
+        """Add a merge: after the branch, result is `then` or `otherwise`."""
         self.merges.append(Merge(result, then, otherwise))
         self.results.append(result)
         result.operation, result.block = self, self.block
@@ -343,27 +343,27 @@ class If(Operation):
 
 
 class Carried:
-    """A number that changes from iteration to iteration: `inner` starts as `initial`, goes on as `following`."""
+    """A loop-carried number: `inner` is `initial` in the first iteration, then `following` of the one before."""
 
     def __init__(self, initial: Value, inner: Value, following: Value, result: Value) -> None:
         self.initial, self.inner, self.following, self.result = initial, inner, following, result
 
 
 class Loop(Operation):
-    """The base of For and While: `body` is repeated; `exit`, where there is one, ends the loop after an iteration.
+    """The base of For and While: repeats `body`. If there is an `exit` and it is True, the iteration is the last one.
 
-    `count` is the number of iterations begun.
+    `count` is the number of iterations started.
     """
 
     def __init__(self, inputs: list[Value], blocks: list[Block], exit: Value | None) -> None:
         self.carried: list[Carried] = []
-        self.checkpointed = False  # of a counted loop: whether its memory is to grow with the root of its length
+        self.checkpointed = False  # of a counted loop: whether its memory shall grow with the square root of its length
         self.exit = exit
         self.count = Value(INT, "count")
         super().__init__(inputs, [self.count], blocks)
 
     def carry(self, carried: list[Carried]) -> None:
-        """Carry these, and no others."""
+        """Carry exactly these."""
         self.carried = carried
         self.results = [*(c.result for c in carried), self.count]
         for c in carried:
@@ -391,9 +391,9 @@ class For(Loop):
 
     def __init__(self, limits: list[Value], index: Value, body: Block, exit: Value | None = None) -> None:
         super().__init__(limits, [body], exit)
-        self.is_parallel = False  # whether its iterations may run at the same time
-        self.is_of_arrays = False  # whether it stands for a statement on whole arrays
-        self.is_product = False  # whether it was read as a product of arrays
+        self.is_parallel = False  # whether its iterations may run in parallel
+        self.is_of_arrays = False  # whether it was a statement on whole arrays
+        self.is_product = False  # whether it was a product of arrays
         self.index = index
         index.operation = self
         index.block = body
@@ -431,10 +431,10 @@ class While(Loop):
 
 
 class Segments(Loop):
-    """A checkpointed loop: each iteration runs a segment of it, `range(first, last, step)`.
+    """A checkpointed loop: each iteration runs a segment, `range(first, last, step)`.
 
-    The inputs are the limits of the whole loop. The reverse pass restores what a segment started from, runs it again,
-    storing, and reverses it.
+    The inputs are the limits of the whole loop. The reverse pass restores the state at the start of a segment, runs the
+    segment again, storing this time, and reverses it.
     """
 
     def __init__(self, limits: list[Value], body: Block, exit: Value | None, kept: list[Any]) -> None:
@@ -442,7 +442,7 @@ class Segments(Loop):
         self.index, self.first, self.last = Value(INT, "segment"), Value(INT, "first"), Value(INT, "last")
         for value in (self.index, self.first, self.last):
             value.operation, value.block = self, body
-        self.kept = kept  # of arrays whose contents a segment would not find again: `segments.KeptArray`
+        self.kept = kept  # arrays that would differ when a segment runs again: `segments.KeptArray`
 
     @property
     def start(self) -> Value:
@@ -454,25 +454,25 @@ class Segments(Loop):
 
 
 class Body(Loop):
-    """All that a callee does, as a loop that runs once: its reverse is not in the function where it ran."""
+    """The body of a callee, as a loop that runs once. Another function runs its reverse."""
 
     def __init__(self, body: Block) -> None:
         super().__init__([], [body], None)
 
 
 class SourceFunction:
-    """A function: its parameters, its block, and what it returns (a number, an array, or nested tuples of them)."""
+    """A function in SSA form: its parameters, its block, its result (a number, an array, or nested tuples of them)."""
 
     def __init__(self, name: str, parameters: list[Any], block: Block) -> None:
-        """Hold what has been read; what it returns, and what it needs from outside, is set by who reads it."""
+        """Hold the function. The reader sets the result, and the global objects that it needs."""
         self.name = name
-        self.parameters = parameters  # one per argument: a value, or nested tuples of them
+        self.parameters = parameters  # one for each argument: a value, or nested tuples of values
         self.block = block
-        self.tangents: list[Any] = []  # the last parameters, where tangents have been added; as parameters
+        self.tangents: list[Any] = []  # the last parameters, if tangents have been added
         self.returned: Any = None
-        self.has_unknown_slopes = False  # whether nans are of kinks alone; a partial of 0 masks them
-        self.returns_small = False  # whether it returns numbers that Numba has in fewer than 64 bits
-        self.fastmath: Any = False  # Numba's option under which all of it may be compiled
-        self.captured: dict[str, Any] = {}  # global arrays, by the name under which the generated source finds them
-        self.captured_values: list[Value] = []  # the values that stand for them
-        self.callables: dict[str, Any] = {}  # functions that calls name, by the name under which the source finds them
+        self.has_unknown_slopes = False  # whether only kinks give nans; a partial of 0 masks them
+        self.returns_small = False  # whether it returns numbers that have fewer than 64 bits in Numba
+        self.fastmath: Any = False  # the fastmath option that is valid for the whole function
+        self.captured: dict[str, Any] = {}  # global arrays, by their names in the generated source
+        self.captured_values: list[Value] = []  # the values of these arrays
+        self.callables: dict[str, Any] = {}  # called functions, by their names in the generated source

@@ -1,11 +1,11 @@
-"""Expressions and statements of derivatives: Python's own syntax tree, made from templates, and questions about it.
+"""Builds the expressions and statements of derivatives, Python syntax trees, from templates; and queries trees.
 
     statement("bar += y_bar * slope", bar=x_bar, y_bar=..., slope=...)
 
-A template is a piece of Python; the names in it that are given as keywords stand for what they are given: a name as a
-string, a number, an expression, or a list, which stands for all of its members where a call, a subscript or a tuple has
-several, and elsewhere for one, or for a tuple of them. A statement that is such a name alone stands for a list of
-statements, which are put in as they are. Each template is read once in a process.
+A template is a piece of Python. Keywords replace names in it, by a name (a string), a number, an expression or a list.
+In a call, a subscript or a tuple, a list gives several members; elsewhere it gives its only member, or a tuple. A
+statement that consists of such a name is replaced by a list of statements, without a copy. Each template is parsed once
+in a process.
 """
 
 import ast
@@ -27,7 +27,7 @@ def expression(template: str, **parts: Part) -> ast.expr:
 
 
 def statements(template: str, **parts: Part) -> list[ast.stmt]:
-    """New statements; a loop or branch of a template holds `pass` where others are put in later."""
+    """New statements. A loop or branch in a template holds `pass` where statements are inserted later."""
     return [made for s in _read(template, "exec") for made in _fill_each(s, parts)]
 
 
@@ -38,7 +38,7 @@ def statement(template: str, **parts: Part) -> Any:
 
 
 def part(given: Part) -> ast.expr:
-    """What a part of a template stands for, as a tree; a copy where it stands in another tree already."""
+    """The tree that replaces a name in a template; a copy if it is already in another tree."""
     if isinstance(given, ast.expr):
         if "stands" in given.__dict__:
             return clone(given)
@@ -53,7 +53,7 @@ def part(given: Part) -> ast.expr:
 
 
 def name(text: str) -> ast.expr:
-    """A name, which may have points in it."""
+    """A name, which may be dotted."""
     if text.isidentifier():
         return ast.Name(text, ast.Load())
     head, *rest = text.split(".")
@@ -85,25 +85,25 @@ def call(function: str, arguments: Sequence[Part]) -> ast.expr:
 
 
 def tuple_of(members: Sequence[Part]) -> ast.expr:
-    """A tuple, also of one."""
+    """A tuple, possibly of one member."""
     return ast.Tuple([part(x) for x in members], ast.Load())
 
 
 def total(terms: Sequence[Part]) -> ast.expr:
-    """A sum from the left; 0 of nothing."""
+    """A left-associative sum; 0 without terms."""
     found = [part(x) for x in terms]
     return functools.reduce(lambda x, y: ast.BinOp(x, ast.Add(), y), found) if found else ast.Constant(0)
 
 
 def terms_of(tree: ast.expr) -> list[ast.expr]:
-    """The terms of a sum from the left."""
+    """The terms of a left-associative sum."""
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Add):
         return [*terms_of(tree.left), tree.right]
     return [tree]
 
 
 def product(factors: Sequence[Part]) -> ast.expr:
-    """A product from the left; 1 of nothing."""
+    """A left-associative product; 1 without factors."""
     found = [part(x) for x in factors]
     return functools.reduce(lambda x, y: ast.BinOp(x, ast.Mult(), y), found) if found else ast.Constant(1)
 
@@ -127,7 +127,7 @@ def both(tests: Sequence[Part]) -> ast.expr:
 
 
 def clone(node: Any) -> Any:
-    """A tree of its own that is the same, with its notes."""
+    """A deep copy of a tree, with its notes."""
     if isinstance(node, list):
         return [clone(x) for x in node]
     if not isinstance(node, ast.AST):
@@ -139,7 +139,7 @@ def clone(node: Any) -> Any:
 
 
 def _copy_of(node: ast.AST) -> Any:
-    """A node of its own with the same branches, which stands nowhere yet."""
+    """A shallow copy of a node, in no tree yet."""
     made = type(node).__new__(type(node))
     made.__dict__.update(node.__dict__)
     made.__dict__.pop("stands", None)
@@ -147,7 +147,7 @@ def _copy_of(node: ast.AST) -> Any:
 
 
 def _find_branches(kind: type) -> tuple[str, ...]:
-    """The fields of nodes of a kind in which there may be trees."""
+    """The fields of a class of nodes that may hold trees."""
     if issubclass(kind, (ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
         return ()
     bare = {"attr", "ctx", "id", "kind", "name", "arg", "op", "ops", "type_comment"}
@@ -159,7 +159,7 @@ _BRANCHES = {kind: _find_branches(kind) for kind in _KINDS}
 
 
 def splice(body: list[ast.stmt], instead: Mapping[ast.stmt, list[ast.stmt]]) -> None:
-    """Put other statements in the place of some that are anywhere in a body."""
+    """Replace statements anywhere in a body by others."""
     for s in body:
         for inner in (getattr(s, "body", []), getattr(s, "orelse", [])):
             if inner:
@@ -168,7 +168,7 @@ def splice(body: list[ast.stmt], instead: Mapping[ast.stmt, list[ast.stmt]]) -> 
 
 
 def place_at(tree: ast.expr, place: ast.AST) -> ast.expr:
-    """A new expression as one that stands where another node does in the user's source."""
+    """A new expression with the source position of another node."""
     for x in ast.walk(tree):
         ast.copy_location(x, place)
     return tree
@@ -176,7 +176,7 @@ def place_at(tree: ast.expr, place: ast.AST) -> ast.expr:
 
 @functools.cache
 def _read(template: str, kind: str) -> Any:
-    """The tree of a template, without places but the number that Python's printer asks for in statements."""
+    """The tree of a template, without positions but the line number that Python's printer needs in statements."""
     tree: Any = ast.parse(textwrap.dedent(template), mode=kind)
     for node in ast.walk(tree):
         for place in {"lineno", "col_offset", "end_lineno", "end_col_offset"} & vars(node).keys():
@@ -186,7 +186,7 @@ def _read(template: str, kind: str) -> Any:
 
 
 def substitute(node: Any, parts: Mapping[str, Part]) -> Any:
-    """A copy of a template, or of any tree, in which names stand for parts; statements keep their notes."""
+    """A copy of a template, or of any tree, in which parts replace names; statements keep their notes."""
     if isinstance(node, ast.Name):
         if node.id not in parts:
             return _copy_of(node)
@@ -199,7 +199,7 @@ def substitute(node: Any, parts: Mapping[str, Part]) -> Any:
     made = _copy_of(node)
     for field in _BRANCHES[type(node)]:
         value: Any = getattr(node, field, None)
-        if field == "targets":  # where several are a tuple
+        if field == "targets":  # several targets are a tuple
             made.__dict__[field] = [substitute(x, parts) for x in value]
         elif isinstance(value, list):
             made.__dict__[field] = [filled for x in value for filled in _fill_each(x, parts)]
@@ -212,7 +212,7 @@ def substitute(node: Any, parts: Mapping[str, Part]) -> Any:
 
 
 def _fill_each(node: Any, parts: Mapping[str, Part]) -> list[Any]:
-    """What stands for one member of a list: several where it is a part that is a list."""
+    """The trees that replace one member of a list: several if the part is a list."""
     if isinstance(node, ast.Expr) and isinstance(block := parts.get(dotted_name(node.value)), list):
         return block
     given = parts.get(node.id) if isinstance(node, ast.Name) else None
@@ -223,7 +223,7 @@ def _fill_each(node: Any, parts: Mapping[str, Part]) -> list[Any]:
 
 
 def _arguments(arguments: ast.arguments, parts: Mapping[str, Part]) -> ast.arguments:
-    """Parameters of a function, where a part that is a list of names stands for several."""
+    """Parameters of a function, in which a list of names replaces one name by several."""
     names: list[str] = []
     for x in arguments.args:
         given = parts.get(x.arg, x.arg)
@@ -232,7 +232,7 @@ def _arguments(arguments: ast.arguments, parts: Mapping[str, Part]) -> ast.argum
 
 
 def _as_target(node: ast.expr) -> ast.expr:
-    """A new expression as what is assigned."""
+    """A new expression as the target of an assignment."""
     node.ctx = ast.Store()  # type: ignore[attr-defined]
     if isinstance(node, ast.Tuple):
         node.elts = [_as_target(x) for x in node.elts]
@@ -241,7 +241,7 @@ def _as_target(node: ast.expr) -> ast.expr:
 
 # ---- asking ----------------------------------------------------------------------------------------------------------
 def dotted_name(node: ast.AST) -> str:
-    """The text of a name with or without points; empty of anything else."""
+    """The text of a plain or dotted name; empty for other nodes."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (before := dotted_name(node.value)):
@@ -250,12 +250,12 @@ def dotted_name(node: ast.AST) -> str:
 
 
 def called_name(node: ast.AST | None) -> str:
-    """The name of the function that an expression calls; empty where it is no call."""
+    """The name of the function that an expression calls; empty if it is no call."""
     return dotted_name(node.func) if isinstance(node, ast.Call) else ""
 
 
 def key(node: Any) -> Any:
-    """What two trees have in common if and only if they are the same."""
+    """A key that two trees share if and only if they are the same."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Constant):
@@ -280,12 +280,12 @@ def is_name(node: Any, text: str) -> bool:
 
 
 def is_number(node: Any, x: float) -> bool:
-    """Whether a tree is this constant, which is not negative."""
+    """Whether a tree is this constant; x must not be negative."""
     return isinstance(node, ast.Constant) and node.value == x and type(node.value) is type(x)
 
 
 def integer_of(node: ast.AST) -> int | None:
-    """The integer that an expression of constants is; None of another one."""
+    """The value of a constant integer expression; None for other expressions."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = integer_of(node.operand)
         return None if inner is None else -inner
@@ -298,12 +298,12 @@ def integer_of(node: ast.AST) -> int | None:
 
 
 def note_of(node: ast.AST) -> int:
-    """The line of the user's source that a statement is the first one of; 0 of others."""
+    """The line of the user's source whose first statement this is; 0 for other statements."""
     return getattr(node, "note", 0)
 
 
 def nodes_in(node: ast.AST) -> list[ast.AST]:
-    """A tree and all in it but operators, those around others before them; `ast.walk` takes several times as long."""
+    """All nodes of a tree but operators, parents before children. `ast.walk` takes several times as long."""
     found: list[ast.AST] = [node]
     for x in found:
         for field in _BRANCHES.get(type(x), ()):
@@ -321,12 +321,12 @@ def names_in(node: ast.AST) -> list[ast.Name]:
 
 
 def names_of(node: ast.AST) -> set[str]:
-    """The names of these."""
+    """The texts of the names in a tree."""
     return {x.id for x in names_in(node)}
 
 
 def walk_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements and those in them, in order."""
+    """Statements and the statements inside them, in order."""
     for s in body:
         yield s
         if isinstance(s, (ast.For, ast.While, ast.If)):
@@ -335,12 +335,12 @@ def walk_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def depth_of(node: ast.AST) -> int:
-    """How many expressions are nested in one another."""
+    """How deeply expressions are nested."""
     return 1 + max((depth_of(x) for x in ast.iter_child_nodes(node) if isinstance(x, ast.expr)), default=0)
 
 
 def number_statements(function: ast.FunctionDef) -> None:
-    """Give statements the numbers of their first and last lines, by which passes tell what comes before what."""
+    """Give statements the numbers of their first and last lines, from which passes tell the order of statements."""
     line = 0
 
     def number_one(s: ast.stmt) -> None:

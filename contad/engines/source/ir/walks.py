@@ -1,4 +1,4 @@
-"""Ways through a program: its operations, what holds them, what they write."""
+"""Walks over a function: its operations, the operations that hold them, the arrays that they write."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -25,30 +25,30 @@ def leaves(tree: Any) -> list[Value]:
 
 
 def map_tree(tree: Any, new: Callable[[Any], Any]) -> Any:
-    """Nested tuples with every value replaced; what is none, as None, stays."""
+    """Nested tuples with every value replaced; other members, such as None, stay."""
     if isinstance(tree, tuple):
         return like(tree, (map_tree(part, new) for part in tree))
     return new(tree) if isinstance(tree, Value) else tree
 
 
 def values_in(trees: Iterable[Any]) -> list[Value]:
-    """The values of nested tuples, without what is None in them."""
+    """The values of nested tuples, without None."""
     return [leaf for tree in trees for leaf in leaves(tree) if isinstance(leaf, Value)]
 
 
 def class_of_names(tree: tuple[Any, ...]) -> Any:
-    """The class of a named tuple; None of any other."""
+    """The class of a named tuple; None for a plain tuple."""
     return type(tree) if hasattr(tree, "_fields") else None
 
 
 def like(tree: tuple[Any, ...], parts: Iterable[Any]) -> tuple[Any, ...]:
-    """Parts in a tuple like another one: a named tuple stays one."""
+    """A tuple of these parts, of the same named-tuple class as another one."""
     cls = class_of_names(tree)
     return tuple(parts) if cls is None else cls._make(parts)
 
 
 def walk(block: Block) -> Iterator[Operation]:
-    """Every operation of a block and of the blocks inside it, in order of the source."""
+    """Every operation of a block and of the blocks inside it, in source order."""
     for operation in block.operations:
         yield operation
         for inner in operation.blocks:
@@ -56,7 +56,7 @@ def walk(block: Block) -> Iterator[Operation]:
 
 
 def readers_of(program: SourceFunction) -> dict[Value, list[Operation]]:
-    """For each value the operations that read it, as often as they do."""
+    """Maps each value to the operations that read it, once for each read."""
     readers: dict[Value, list[Operation]] = {}
     for operation in walk(program.block):
         for value in operation.reads():
@@ -65,7 +65,7 @@ def readers_of(program: SourceFunction) -> dict[Value, list[Operation]]:
 
 
 def around(block: Block | None) -> Iterator[Operation]:
-    """The operations that hold a block, from the innermost out."""
+    """The operations that hold a block, innermost first."""
     while block is not None and block.parent is not None:
         yield block.parent
         block = block.parent.block
@@ -77,7 +77,7 @@ def is_inside(block: Block | None, operation: Operation) -> bool:
 
 
 def precedes(o: Operation, later: Operation) -> bool:
-    """Whether an operation comes before another one whenever the block that holds both runs; or runs instead of it."""
+    """Whether an operation is before `later` in the innermost block around both, or in the other branch of an if."""
     mine = {id(holder.block): holder for holder in (later, *around(later.block))}
     operation = o
     for operation in (o, *around(o.block)):
@@ -98,14 +98,14 @@ def find_written_roots(operation: Operation) -> set[Value]:
 
 
 def find_written(o: Operation) -> list[Value]:
-    """The arrays by which an operation itself writes elements."""
+    """The array values through which an operation itself writes."""
     if isinstance(o, (Store, Accumulate)):
         return [o.array]
     return o.filled if isinstance(o, MatrixCall) else []
 
 
 def is_natural(value: Value) -> bool:
-    """Whether an integer is surely not negative."""
+    """Whether an integer is known to be at least 0."""
     if value.constant is not None:
         return bool(value.constant >= 0)
     o = value.operation
@@ -126,7 +126,7 @@ def is_natural(value: Value) -> bool:
 
 
 def _follows_natural(stop: Value) -> bool:
-    """Whether an integer is surely at least -1."""
+    """Whether an integer is known to be at least -1."""
     o = stop.operation
     if isinstance(o, Apply) and o.function is SUBTRACT and o.inputs[1].constant == 1 and is_natural(o.inputs[0]):
         return True
@@ -134,7 +134,7 @@ def _follows_natural(stop: Value) -> bool:
 
 
 def is_within(index: Value, length: Value) -> bool:
-    """Whether an index surely lies in range(length), where a loop counts to the length."""
+    """Whether an index is known to be in range(length), because a loop counts to the length."""
     if index.constant is not None and length.constant is not None:
         return bool(0 <= index.constant < length.constant)
     loop = index.operation
@@ -146,6 +146,6 @@ def is_within(index: Value, length: Value) -> bool:
 
 
 def limits(loop: For) -> list[Value]:
-    """The limits of a loop; of a segment those of the whole loop."""
+    """The limits of a loop; for a segment, those of the whole loop."""
     whole = loop.start.operation
     return whole.inputs if isinstance(whole, Segments) and loop.start is whole.first else loop.inputs

@@ -1,4 +1,4 @@
-"""Writing derivatives: statements, a name for every value, and values as operands."""
+"""The writer of derivatives: it appends statements, names every value, and gives values as operands."""
 
 import ast
 import contextlib
@@ -33,23 +33,23 @@ from contad.engines.source.ir.walks import leaves, walk
 from contad.rules.scalar_rule import ScalarRule, rules
 
 ZEROS: dict[str, float | int | bool] = {"float": 0.0, "int": 0, "bool": False}
-COSTLY = 30.0  # additions that a function takes which is not computed again for each block of directions
-DEEPEST = 50  # expressions in one another; Python takes 200 parentheses, and Numba's frames run out before
+COSTLY = 30.0  # cost, in additions, from which a function is computed only once for all chunks of directions
+DEEPEST = 50  # nested expressions: Python's parser takes 200 parentheses, but Numba's recursion ends earlier
 BAR = "_bar"  # the suffix of an adjoint
 
 
 class Writer:
-    """Statements, and a name for every value: the user's, with a number where it has several values."""
+    """Writes statements. Every value has a name: the user's, with a number if the user's name has several values."""
 
     def __init__(self, program: SourceFunction) -> None:
-        """Give every value of a program its name."""
+        """Name every value of a function."""
         self.program = program
-        self.body: list[ast.stmt] = []  # where statements are written now
-        self.rules: dict[str, ScalarRule] = {}  # whose compiled values the source calls
-        self.recalls = False  # whether what takes long to compute is read again for each block of directions
+        self.body: list[ast.stmt] = []  # statements are appended to this list
+        self.rules: dict[str, ScalarRule] = {}  # the source calls the compiled values of these rules
+        self.recalls = False  # whether values of expensive functions are reused for each chunk of directions
         self.noted = 0  # the line of the user's source that was noted last
-        self.inside: dict[Value, ast.expr] = {}  # what is written inside the expression that reads it
-        self.numbered: dict[str, int] = {}  # the last number that a hint was given
+        self.inside: dict[Value, ast.expr] = {}  # values that are written inside the expression that reads them
+        self.numbered: dict[str, int] = {}  # the last number given to a hint
         self.taken = RESERVED | {f"value_{rule.name}" for rule in rules()}
         self.taken |= set(program.callables)
         for parameter in program.parameters:
@@ -67,7 +67,7 @@ class Writer:
                 self.give_name(value)
 
     def give_name(self, value: Value) -> None:
-        """The name of a value, and with it that of its adjoint."""
+        """Name a value, and thereby its adjoint."""
         hint = "".join(ch for ch in value.hint.rpartition(".")[2] if ch.isidentifier() or ch.isdigit() or ch == "_")
         if not hint:
             hint = "t" if value.kind.base == "float" else "k" if value.kind.base == "int" else "test"
@@ -76,8 +76,8 @@ class Writer:
         value.name = self.fresh(hint)
 
     def fresh(self, hint: str) -> str:
-        """A name that nothing else has, with its adjoint's."""
-        if hint.startswith(CALLEES):  # as the functions are named
+        """A new name; the name of its adjoint is new, too."""
+        if hint.startswith(CALLEES):  # functions are named in the same way
             hint = f"v_{hint}"
         number = self.numbered.get(hint, 1)
         name = hint if number == 1 else f"{hint}_{number}"
@@ -89,7 +89,7 @@ class Writer:
         return name
 
     def name_function(self, hint: str, function: Any) -> str:
-        """A name under which the source finds a function."""
+        """The name of a function in the source."""
         name = self.fresh(hint)
         while name in self.program.callables:
             name = self.fresh(hint)
@@ -98,7 +98,7 @@ class Writer:
 
     # ---- statements --------------------------------------------------------------------------------------------------
     def line(self, template: str, of: int = 0, **parts: Part) -> None:
-        """Statements by a template of `syntax`; `of` is the line of the user's source that they stand for."""
+        """Append statements from a template of `syntax`; `of` is the line of the user's source that they implement."""
         for made in statements(template, **parts):
             self._note(made, of)
             self.body.append(made)
@@ -109,7 +109,7 @@ class Writer:
 
     @contextlib.contextmanager
     def block(self, template: str, of: int = 0, **parts: Part) -> Iterator[None]:
-        """A loop or a branch by a template with `pass` in it, in whose place comes what is written inside."""
+        """Append a loop or a branch from a template; statements written inside the `with` block replace its `pass`."""
         made = statement(template, **parts)
         self._note(made, of)
         self.body.append(made)
@@ -121,7 +121,7 @@ class Writer:
 
     @contextlib.contextmanager
     def otherwise(self) -> Iterator[None]:
-        """What runs where the test of the last branch does not hold."""
+        """Statements written inside go into the else part of the last branch."""
         branch = self.body[-1]
         assert isinstance(branch, ast.If)
         with self.writing_to(branch.orelse):
@@ -129,7 +129,7 @@ class Writer:
 
     @contextlib.contextmanager
     def writing_to(self, body: list[ast.stmt]) -> Iterator[None]:
-        """Statements go into another list inside."""
+        """Statements written inside go into another list."""
         before, self.body = self.body, body
         yield
         self.body = before
@@ -152,12 +152,12 @@ class Writer:
         return expression("array[indices]", array=array, indices=[self.text(i) for i in indices])
 
     def call_rule(self, rule: ScalarRule) -> str:
-        """The name of the compiled value of a rule that is no expression."""
+        """The name of the compiled value function of a rule whose value is not an expression."""
         self.rules[rule.name] = rule
         return f"value_{rule.name}"
 
     def apply(self, operation: Apply) -> ast.expr:
-        """A function of numbers."""
+        """The call of a scalar function."""
         function = operation.function
         if function.template.startswith("value_") and function.rule is not None:
             self.call_rule(function.rule)

@@ -1,11 +1,11 @@
-"""Loop-invariant code motion: numbers that no iteration of a loop changes are computed before it.
+"""Loop-invariant code motion: computes loop-invariant numbers before the loop.
 
     for i in range(n):                     t = math.log(s)
         t = math.log(s)             ->     for i in range(n):
         total += x[i] * t                      total += x[i] * t
 
-Only the names that are given to it move: those of the lines of formulas. Each is assigned once, a number without side
-effects, so that it may be computed for a loop that does not run.
+It moves only given names: those of the lines of formulas. One statement without side effects assigns each, so it may
+be computed for a loop that does not run.
 
 Ref: Muchnick (1997), section 13.2; Allen & Kennedy (2001), section 4.5.
 """
@@ -18,14 +18,14 @@ from contad.engines.source.passes.liveness import names_assigned
 
 
 def hoist_invariants(function: ast.FunctionDef, names: Set[str]) -> ast.FunctionDef:
-    """A function with the assignments of some names before the loops that change nothing in them."""
+    """A function with the assignments of `names` moved before the loops in which they are invariant."""
     if names:
         _visit(function.body, names)
     return function
 
 
 def _visit(body: list[ast.stmt], names: Set[str]) -> bool:
-    """Move what is invariant in the loops of a body before them; whether any moved."""
+    """Move invariant assignments of loops in a body before them; True if any moved."""
     k, moved_any = 0, False
     while k < len(body):
         s = body[k]
@@ -44,7 +44,7 @@ def _visit(body: list[ast.stmt], names: Set[str]) -> bool:
 
 
 def _take(loop: ast.For, names: Set[str]) -> list[ast.stmt]:
-    """Take what is invariant out of the body of a loop."""
+    """Remove the invariant assignments from the body of a loop, and return them."""
     assigned = set(names_assigned([loop]))
     moved: list[ast.stmt] = []
     for s in loop.body:

@@ -1,4 +1,4 @@
-"""Loop collapsing: two loops in one another whose functions go along one row, as inner loops may be short.
+"""Loop collapsing: computes the functions of two nested loops along one row, because inner loops may be short.
 
     for s in range(n):                     for block in range(0, n, wide):
         total = 0.0                            for at in range(count):
@@ -11,10 +11,10 @@
                                                        total += t_rows[at * m + r]
                                                    x[s] = total
 
-First comes what arguments are made of, for some iterations; then the functions; then everything else, in its order. So
-it is where the first part writes numbers alone, and reads nothing that the rest writes. Of arrays that may be one, or
-not, the loop asks when it begins. (Collapsing makes one loop of several, Bacon, Graham & Sharp 1994, section 6.3; here
-of the functions in them alone.)
+The first part computes arguments, for some iterations; then the functions run; then the rest follows in its order. So
+the first part must only write numbers, and must not read anything that the rest writes. If arrays may alias, the loop
+tests that when it begins. (Collapsing merges nested loops: Bacon, Graham & Sharp 1994, section 6.3. Here it merges only
+the functions in them.)
 """
 
 import ast
@@ -27,43 +27,43 @@ from contad.engines.source.passes.dependence import LoopStatements
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
 
-MOST = 1000  # what an iteration may add to a whole number, which is below 2^53 then in as many as a life has
-STORED = "put_integer()"  # in place of a name, for those in the workspace
+MOST = 1000  # the most that an iteration may add to an integer, which then practically never reaches 2^53
+STORED = "put_integer()"  # instead of a name, for integers in the workspace
 
 
 class NestParts(NamedTuple):
-    """A loop with one in it that has functions."""
+    """The parts of a loop around an inner loop that calls functions."""
 
     inner: ast.For
-    length: ast.expr  # of the inner one
-    ahead: list[ast.stmt]  # of the outer one, what arguments are made of
-    floats: list[str]  # names of it that the rest reads
-    integers: list[str]  # likewise
-    rest: list[ast.stmt]  # of the outer one, the inner one among them
-    parts: LoopParts  # of the inner one
+    length: ast.expr  # of the inner loop
+    ahead: list[ast.stmt]  # statements of the outer loop that arguments need
+    floats: list[str]  # names from `ahead` that the rest reads
+    integers: list[str]  # the same for integers
+    rest: list[ast.stmt]  # the other statements of the outer loop, including the inner loop
+    parts: LoopParts  # of the inner loop
     apart: list[tuple[str, str]]  # arrays that must not share memory
 
     @property
     def functions(self) -> set[str]:
-        """The functions that are along rows."""
+        """The functions that run along rows."""
         return self.parts.functions
 
     @property
     def size(self) -> int:
-        """How many rows it takes."""
+        """The number of rows."""
         return self.parts.size + len(self.floats) + len(self.integers)
 
 
 class OuterBody(LoopStatements):
-    """The statements of an outer loop, which notes what arrays it takes for different ones."""
+    """The statements of an outer loop; notes the pairs of arrays that it assumes to be different."""
 
     def __init__(self, loop: ast.For, names: NameTable) -> None:
-        """Look through the outer loop."""
+        """Analyse the outer loop."""
         self.apart: dict[tuple[str, str], None] = {}
         super().__init__(loop, names)
 
     def is_still(self, array: str) -> bool:
-        """Whether nothing in the loop writes where an array lies, if those that may be one are not."""
+        """Whether the loop does not write an array, provided that arrays that may alias do not."""
         if super().is_still(array):
             return True
         if array not in self.roots or array in self.writers or "" in self.stores:
@@ -79,9 +79,9 @@ def find_nest(
     outer: OuterBody, inner: ast.For, body: LoopStatements, integers: set[str], live: Names,
     fresh: Callable[[str], str],
 ) -> NestParts | None:
-    """The parts of a nest, by its outer loop and its inner one; None where its first part may not run ahead.
+    """The parts of a nest, from its outer and inner loops; None if its first part may not run ahead.
 
-    `integers` are names of whole numbers, `live` those that are read behind the loop.
+    `integers` are the names of integers, `live` those that are live after the loop.
     """
     if not outer.runs_to_its_end or names_of(inner.iter) & {*outer.writers, outer.index}:
         return None
@@ -94,7 +94,7 @@ def find_nest(
     counter = {inner.target.id}  # type: ignore[attr-defined]
     needed = (exposed_names(parts.before) | set(parts.given) - names_assigned(parts.before)) - counter
     needed &= outer.writers.keys()
-    if any(max(outer.writers[name]) > outer.statements.index(inner) for name in needed):  # of the iteration before
+    if any(max(outer.writers[name]) > outer.statements.index(inner) for name in needed):  # a previous iteration's
         return None
     moved = outer.closure(needed)
     if moved is None or not _are_own(parts, inner, outer, live):
@@ -106,7 +106,7 @@ def find_nest(
             continue
         items = [item for item in parts.after if isinstance(item, ast.stmt)] if s is inner else [s]
         read = {x for item in items for x in exposed_names([item])}
-        for name in read & made:  # what they leave, and nobody else
+        for name in read & made:  # only moved statements before k may write it
             if k < max(outer.writers[name]) or not moved.issuperset(outer.writers[name]):
                 return None
         leaving |= read & made
@@ -122,7 +122,7 @@ def find_nest(
 
 
 def find_inner(loop: ast.For, is_calling: Callable[[ast.stmt], bool]) -> ast.For | None:
-    """The one loop over 0, ..., m - 1 among the statements of a loop that has functions, none of them deeper."""
+    """The only inner loop that calls functions, if it runs over 0, ..., m - 1 and calls them at its top level."""
     found = [s for s in loop.body if not isinstance(s, (ast.Assign, ast.AugAssign)) and is_calling(s)]
     if len(found) != 1 or not isinstance(found[0], ast.For):
         return None
@@ -134,7 +134,7 @@ def find_inner(loop: ast.For, is_calling: Callable[[ast.stmt], bool]) -> ast.For
 
 
 def _are_own(parts: LoopParts, inner: ast.For, outer: LoopStatements, live: Names) -> bool:
-    """Whether what the first part of the inner loop makes is read there alone, or made again in the second one."""
+    """Whether only the first part of the inner loop reads its names, or the second part computes them again."""
     again = names_assigned([x for x in parts.after if isinstance(x, ast.stmt)]) | set(parts.read)
     again |= {x for x in parts.after if isinstance(x, str)}
     lost = names_assigned(parts.before) - again
@@ -142,7 +142,7 @@ def _are_own(parts: LoopParts, inner: ast.For, outer: LoopStatements, live: Name
 
 
 def find_integers(function: ast.FunctionDef) -> set[str]:
-    """Names that are whole numbers, whatever is assigned to them, and small enough to be a float exactly."""
+    """Names that always hold integers that a float represents exactly."""
     values: dict[str, list[ast.expr | None]] = {}
     for s in nodes_in(function):
         if isinstance(s, ast.For) and isinstance(s.target, ast.Name):
@@ -164,7 +164,7 @@ def find_integers(function: ast.FunctionDef) -> set[str]:
 
 
 def _is_integer(value: ast.expr | None, known: set[str]) -> bool:
-    """Whether an expression is such a number, if these names are: at most a constant farther than they."""
+    """Whether an expression is such an integer, if these names are: it may differ from one of them by a constant."""
     if isinstance(value, ast.Constant):
         return type(value.value) is int and value.value <= MOST
     if isinstance(value, ast.Name):

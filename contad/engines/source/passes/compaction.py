@@ -1,4 +1,4 @@
-"""Compaction: arguments of functions in branches of a split loop are gathered from the iterations that have them.
+"""Compaction: gathers the arguments of functions in branches of a split loop from the iterations that take them.
 
                                                for at in range(count):
     if y[i] > 0.0:                                 if y[i] > 0.0:
@@ -11,10 +11,10 @@
                                                        total += log_value_rows[taken]
                                                        taken += 1
 
-So nothing is computed that the program does not ask for: a branch that is not taken has no value, and no partial that
-could be infinite. Branches that ask the same twice in an iteration, as those of the way back do, are one in the first
-part. (If-conversion, Allen & Kennedy 2001, chapter 7, would compute all branches; compaction is what a vector
-processor does when it compresses a vector by a mask.)
+So only taken branches are computed: others have no value, and no partial that could be infinite. Branches that repeat a
+test in an iteration, as those of the reverse sweep do, are one branch in the first part. (If-conversion, Allen &
+Kennedy 2001, chapter 7, would compute all branches. Compaction is what a vector processor does when it compresses a
+vector by a mask.)
 """
 
 import ast
@@ -38,23 +38,23 @@ from contad.engines.source.ir.syntax import (
 from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.liveness import exposed_names, names_assigned
 
-Test = tuple[object, int]  # what tells tests apart: what is asked, and when, unless that is the same in an iteration
-Path = tuple[tuple[Test, bool], ...]  # the tests that lead to a block, and what they are there
+Test = tuple[object, int]  # a key of a test: its expression, and its place if its result may change in an iteration
+Path = tuple[tuple[Test, bool], ...]  # the tests that lead to a block, and their results there
 
-_FEWEST = 2  # functions of a branch that some iterations take, to be worth a second look at its test
+_FEWEST = 2  # functions in a branch that are worth repeating its test
 
 
 class Taking(ast.NodeTransformer):
-    """Replaces calls of functions in a tree, innermost first, by what `take` gives for them: None where a call stays.
+    """Replaces calls of functions in a tree, innermost first, by the results of `take`: None keeps a call.
 
-    What may not be computed stays, too.
+    Calls that are only computed conditionally stay, too.
     """
 
     def __init__(self, take: Callable[[ast.Call], ast.expr | None]) -> None:
         self.take, self.taken = take, False
 
     def visit(self, node: ast.AST) -> Any:
-        """A node, or what stands for it."""
+        """The node, or its replacement."""
         if isinstance(node, (ast.IfExp, ast.BoolOp)):
             return node
         self.generic_visit(node)
@@ -64,67 +64,67 @@ class Taking(ast.NodeTransformer):
 
 
 class Gathered(NamedTuple):
-    """A function of an argument that branches have."""
+    """A function call with an argument that branches gather."""
 
     function: str
-    argument: str  # the name of its row
-    value: str  # likewise
-    counter: str  # how many there are
+    argument: str  # the name of the row of arguments
+    value: str  # the name of the row of values
+    counter: str  # the name of the count of gathered arguments
 
 
 class GatheredCalls(NamedTuple):
-    """What branches of a loop ask for."""
+    """The result of gathering the calls in the branches of a loop."""
 
     before: list[ast.stmt]  # branches that gather arguments
     calls: list[Gathered]
-    needed: set[str]  # names that the first part makes for them
-    after: Mapping[int, ast.stmt]  # statements of the loop with values in place of calls, by their number
+    needed: set[str]  # names that these branches need from the first part
+    after: Mapping[int, ast.stmt]  # statements of the loop with values in place of calls, by index
 
 
 def gather_calls(body: LoopStatements, fresh: Callable[[str], str], is_split: bool) -> GatheredCalls | None:
-    """The functions in branches of a loop; None where there are none, or too few for a loop that is not split yet."""
+    """Gather the functions in branches of a loop; None if there are none, or too few for a loop that is not split."""
     return _Gathering(body, fresh).gather(is_split)
 
 
 class _Atom(NamedTuple):
-    """A statement that writes a name: where it stands."""
+    """The place of a statement that writes a name."""
 
     order: int
-    k: int  # of the statement of the loop that it is part of
+    k: int  # the index of the top-level statement that contains it
     path: Path
     statement: ast.stmt
 
 
 class _Block(NamedTuple):
-    """A branch: the tests that lead to it, and where it ends."""
+    """A branch: the tests that lead to it, and its end."""
 
     branches: list[ast.If]
     end: int
 
 
 class _Gathering:
-    """Looks through the branches of a loop."""
+    """Analyses the branches of a loop."""
 
     def __init__(self, body: LoopStatements, fresh: Callable[[str], str]) -> None:
-        """Note where the statements of a loop stand, and what they write."""
+        """Note the places of the statements of a loop, and the names that they write."""
         self.body, self.fresh = body, fresh
         self.order = 0
-        self.atoms: dict[str, list[_Atom]] = {}  # by the names that they write
-        self.at: dict[ast.stmt, int] = {}  # the order of statements in branches, and of branches
+        self.atoms: dict[str, list[_Atom]] = {}  # statements by the names that they write
+        self.at: dict[ast.stmt, int] = {}  # the positions of branches and of statements in them
         self.keys: dict[ast.If, Test] = {}
         self.blocks: dict[tuple[int, Path], _Block] = {}
         self.counters: dict[Path, str] = {}
-        self.stores: dict[tuple[int, Path], list[ast.stmt]] = {}  # what goes to the ends of blocks in the first part
-        self.kept: set[ast.stmt] = set()  # statements of branches that arguments are made of
+        self.stores: dict[tuple[int, Path], list[ast.stmt]] = {}  # stores to append to blocks of the first part
+        self.kept: set[ast.stmt] = set()  # statements of branches that arguments need
         self.needed: set[str] = set()
-        self.calls: dict[tuple[Path, str, object], Gathered] = {}  # by their functions and arguments
+        self.calls: dict[tuple[Path, str, object], Gathered] = {}  # by path, function and argument
         self.arguments: dict[tuple[Path, object], str] = {}
-        self.asked: dict[Path, set[int]] = {}  # the statements of the loop in which a branch has calls
+        self.asked: dict[Path, set[int]] = {}  # the top-level statements in which a branch has calls
         for k, s in enumerate(body.statements):
             self._note(s, k, ())
 
     def _note(self, s: ast.stmt, k: int, path: Path, branches: Sequence[ast.If] = ()) -> None:
-        """Note what statements write, and the blocks of branches."""
+        """Note the names that statements write, and the blocks of branches."""
         self.order += 1
         self.at[s] = self.order
         if not isinstance(s, ast.If):
@@ -140,18 +140,18 @@ class _Gathering:
             self.blocks[k, inner] = _Block([*branches, s], self.order)
 
     def _find_key(self, branch: ast.If) -> Test:
-        """A key of a test that is the same whenever an iteration asks; else one that no other has."""
+        """A key that tests with the same result in an iteration share; a unique key if the result may change."""
         test = branch.test.operand if isinstance(branch.test, ast.UnaryOp) else branch.test
         is_one = isinstance(test, ast.Name) and len(self.atoms.get(test.id, [])) == self._count_writers(test.id) <= 1
         return key(branch.test), 0 if is_one else self.order
 
     def _count_writers(self, name: str) -> int:
-        """How many statements of the loop write a name, wherever they stand."""
+        """How many statements of the loop write a name, at any depth."""
         return sum(
             x.id == name and isinstance(x.ctx, ast.Store) for s in self.body.statements for x in names_in(s)
         )
 
-    # ---- what can be gathered ----------------------------------------------------------------------------------------
+    # ---- finding calls -----------------------------------------------------------------------------------------------
     def gather(self, is_split: bool) -> GatheredCalls | None:
         """Find the calls, and write both parts."""
         branches = {k: s for k, s in enumerate(self.body.statements) if isinstance(s, ast.If)}
@@ -198,7 +198,7 @@ class _Gathering:
                     s.value = taking.visit(s.value)
 
     def take(self, call: ast.Call, k: int, path: Path, order: int) -> ast.expr | None:
-        """What stands for a call in a branch; None where its argument cannot be gathered."""
+        """The replacement of a call in a branch; None if its argument cannot be gathered."""
         (argument,) = call.args
         if not self.body.is_movable(argument):
             return None
@@ -224,9 +224,9 @@ class _Gathering:
     def _find_place(
         self, argument: ast.expr, k: int, path: Path, order: int
     ) -> tuple[int, set[ast.stmt], set[str]] | None:
-        """The first statement of the loop in which a block with this path has all that an argument is made of.
+        """The first top-level statement in which a block with this path can compute an argument.
 
-        With it the statements of branches that make it, and names from elsewhere.
+        Also the statements of branches that compute the argument, and the names that these read from elsewhere.
         """
         own = self._close(names_of(argument), k, path, order)
         if own is None:
@@ -244,7 +244,7 @@ class _Gathering:
         return None
 
     def _close_tests(self, k: int, path: Path, atoms: set[_Atom], needed: set[str]) -> bool:
-        """Add what the tests of a path are made of; whether all of it can be made."""
+        """Add the statements and names that the tests of a path need; False if one cannot be computed."""
         for n, branch in enumerate(self.blocks[k, path].branches):
             if not self.body.is_movable(branch.test):
                 return False
@@ -256,7 +256,7 @@ class _Gathering:
         return True
 
     def _close(self, names: set[str], k: int, path: Path, order: int) -> tuple[set[_Atom], set[str]] | None:
-        """The statements of branches that make names, and names that the loop makes before; None where one cannot."""
+        """The statements of branches that compute names, and names from the loop before; None if one is missing."""
         atoms: set[_Atom] = set()
         needed: set[str] = set()
         waiting = [(name, k, path, order) for name in names]
@@ -268,7 +268,7 @@ class _Gathering:
                 needed.add(name)
                 continue
             made = [a for a in self.atoms[name] if not _exclude(a.path, path)]
-            if len(made) != 1:  # none: it is that of an earlier iteration
+            if len(made) != 1:  # no writer: the value is from an earlier iteration
                 return None
             (atom,) = made
             if not atom.path or atom.path != path[: len(atom.path)] or atom.order >= order:
@@ -280,20 +280,20 @@ class _Gathering:
                 waiting += [(x, atom.k, atom.path, atom.order) for x in exposed_names([atom.statement])]
         return atoms, needed
 
-    # ---- what is written ---------------------------------------------------------------------------------------------
+    # ---- writing -----------------------------------------------------------------------------------------------------
     def _count(self, path: Path) -> ast.stmt:
         return statement("counter += 1", counter=self.counters[path])
 
     def _list_made(self, statement: ast.stmt) -> Iterator[str]:
-        """The names that statements of branches make for arguments."""
+        """The names that statements of branches write for arguments."""
         for s in nodes_in(statement):
             if s in self.kept:
                 yield from names_assigned([s])
 
     def _slice(self, branch: ast.If, k: int, path: Path, made: dict[str, str]) -> list[ast.stmt]:
-        """A branch with what is gathered in it, and what that is made of; an empty list where nothing is.
+        """A branch with only the gathering and the statements that it needs; an empty list if it gathers nothing.
 
-        What is `made` has names of its own: those of the program may be read by another iteration.
+        `made` maps names to new ones, because another iteration may read the original names.
         """
         blocks = []
         for holds, block in ((True, branch.body), (False, branch.orelse)):
@@ -318,7 +318,7 @@ def _exclude(x: Path, y: Path) -> bool:
 
 
 def _find_block(copy: ast.If, original: ast.If, path: Path, keys: dict[ast.If, Test]) -> list[ast.stmt]:
-    """The block of a copy that has this path, from the statement that it is a copy of."""
+    """The block of a copied statement that has this path in the original."""
     (_, holds), *rest = path
     block, old = (copy.body, original.body) if holds else (copy.orelse, original.orelse)
     if not rest:

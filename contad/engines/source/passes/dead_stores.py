@@ -1,13 +1,13 @@
-"""Dead store elimination: zeros of adjoints that a loop writes before anything reads them; its `+=` is `=` then.
+"""Dead store elimination: drops the zeros of an adjoint that a loop overwrites, by turning its `+=` into `=`.
 
     x_bar = np.zeros(x.shape)              x_bar = np.empty(x.shape)
     for i in range(x_length):       ->     for i in range(x_length):
         x_bar[i] += t_bar                      x_bar[i] = t_bar
 
-The first statement behind the zeros that names the array has to be a nest of loops over every index of it, in whose
-innermost body that `+=` comes first, and nothing else touches the array but at the same indices. The zeros of a large
-array are a pass over memory. So are those of arrays that each iteration of a loop makes, where the nest follows in the
-same iteration.
+The first statement after the zeros that names the array must be a nest of loops over all its indices. In the innermost
+body, that `+=` must come first, and all other accesses must be at the same indices. Zeroing a large array takes a pass
+over memory. The pass also applies to arrays that each iteration of a loop creates, if the nest follows in that
+iteration.
 
 Ref: Muchnick (1997), section 18.10; Hascoet & Pascual (2013), section 4.2, on adjoints that begin with zeros.
 """
@@ -44,7 +44,7 @@ _EMPTY = {"np.zeros": "np.empty", "lent_zeros": "lent_empty"}
 
 
 class Zeros(NamedTuple):
-    """A statement that makes an adjoint of zeros, in which shape."""
+    """A statement that creates a zero adjoint, and its shape."""
 
     made: ast.Assign
     array: str
@@ -55,12 +55,12 @@ class Zeros(NamedTuple):
         return self.shape.elts[axis] if isinstance(self.shape, ast.Tuple) else expression("s[k]", s=self.shape, k=axis)
 
     def leave_empty(self) -> None:
-        """Make the array without zeros."""
+        """Create the array without zeros."""
         self.made.value.func = name(_EMPTY[called_name(self.made.value)])  # type: ignore[attr-defined]
 
 
 def remove_dead_zeros(function: ast.FunctionDef) -> None:
-    """Make arrays empty whose zeros are written over."""
+    """Turn zeros that are overwritten into empty arrays."""
     bodies = [function.body, *(s.body for s in walk_statements(function.body) if isinstance(s, ast.For))]
     names = functools.cache(names_of)
     found = [nest for body in bodies if any(map(find_zeros, body)) for nest in _list_nests(body, names)]
@@ -76,7 +76,7 @@ def remove_dead_zeros(function: ast.FunctionDef) -> None:
 
 
 def _list_nests(body: list[ast.stmt], names: _NamesOf) -> Iterator[tuple[Zeros, ast.For]]:
-    """The zeros that a body makes, with the loop behind them where that names the array first."""
+    """The zero adjoints created in a body, each with the loop after it, if that loop is the first to name the array."""
     for k, s in enumerate(body):
         if (zeros := find_zeros(s)) is not None:
             nest = next((x for x in body[k + 1 :] if zeros.array in names(x)), None)
@@ -85,7 +85,7 @@ def _list_nests(body: list[ast.stmt], names: _NamesOf) -> Iterator[tuple[Zeros, 
 
 
 def find_zeros(s: ast.stmt) -> Zeros | None:
-    """The zeros that a statement makes; None of the user's own, which are noted."""
+    """The zeros that a statement creates; None for zeros of the user's, which have a note."""
     if not isinstance(s, ast.Assign) or called_name(s.value) not in _EMPTY or note_of(s):
         return None
     (*slot, shape), target = s.value.args, s.targets[0]  # type: ignore[attr-defined]
@@ -95,7 +95,7 @@ def find_zeros(s: ast.stmt) -> Zeros | None:
 
 
 def store_instead(add: ast.AugAssign) -> ast.stmt:
-    """A statement that stores what another one adds."""
+    """A statement that stores the number that another one adds."""
     made: ast.stmt = statement("element = value", element=add.target, value=add.value)
     made.note = note_of(add)  # type: ignore[attr-defined]
     return made
@@ -106,7 +106,7 @@ def _find_add(zeros: Zeros, nest: ast.For, lengths: EqualLengths, names: _NamesO
     array = zeros.array
     if len(lengths.assigned[array]) != 1 or any(isinstance(x, LEAVES) for x in walk_statements([nest])):
         return None
-    limits: dict[str, ast.expr] = {}  # by the index of a loop
+    limits: dict[str, ast.expr] = {}  # by loop index
     loop: ast.stmt = nest
     while isinstance(loop, ast.For):
         limit = _find_limit(loop)
@@ -135,14 +135,14 @@ def _find_add(zeros: Zeros, nest: ast.For, lengths: EqualLengths, names: _NamesO
 
 
 def _find_limit(loop: ast.For) -> ast.expr | None:
-    """The number n of a loop over 0, ..., n - 1 in either order; None of another one."""
+    """The n of a loop over 0, ..., n - 1 in either order; None for other loops."""
     bounds = bounds_of(loop)
     up = bounds.upwards if bounds is not None else None
     return up.stop if up is not None and is_number(up.start, 0) else None
 
 
 def _added_at(s: ast.stmt, array: str) -> list[str]:
-    """The indices, if all are names, of the element that a statement adds to."""
+    """The indices of the element to which a statement adds, if all are names."""
     if added_to(s) != array or not isinstance(s.op, ast.Add) or array in names_of(s.value):  # type: ignore[attr-defined]
         return []
     return [x.id if isinstance(x, ast.Name) else "" for x in indices_of(s.target)]  # type: ignore[attr-defined]

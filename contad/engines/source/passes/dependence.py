@@ -1,12 +1,12 @@
-"""Dependence analysis: over what loops run, what statements read and write, and which of them may change places.
+"""Dependence analysis: the ranges of loops, the reads and writes of statements, and which statements may be reordered.
 
     for i in range(1, n):              bounds_of: 1, n, 1
         row = a[i]                     Accesses: row is a[i] (a view), a[i, j] is read through it,
         b[i - 1] += row[j]             b[i - 1] is added to: iterations have elements of their own in b
-        t = math.sin(c[i])             LoopStatements: this may run ahead of what is written to b
+        t = math.sin(c[i])             LoopStatements: this may run ahead of the writes to b
 
-A statement may move before others if no true, anti or output dependence leads from them to it, neither in an iteration
-nor from one to a later one. Where indices do not tell, memory is told apart by the roots of arrays.
+A statement may move before others if there is no true, anti or output dependence between them, neither in an iteration
+nor loop-carried. If indices do not decide, the roots of arrays tell whether two arrays may alias.
 
 Ref: Allen & Kennedy (2001), chapters 2 and 3.
 """
@@ -40,7 +40,7 @@ from contad.engines.source.ir.writer import BAR
 from contad.engines.source.passes.effects import MAKERS, ON_WORK, RAISED, is_pure
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
 
-LEAVES = (ast.Break, ast.Continue, ast.Return)  # what an iteration ends with before its last statement
+LEAVES = (ast.Break, ast.Continue, ast.Return)  # statements that end an iteration early
 
 
 def is_function(node: ast.AST) -> bool:
@@ -54,26 +54,26 @@ class Bounds(NamedTuple):
 
     start: ast.expr
     stop: ast.expr
-    step: int  # 0 where it is not known
+    step: int  # 0 if unknown
 
     @property
     def down(self) -> bool:
-        """Whether the index falls."""
+        """Whether the loop counts down."""
         return self.step == -1
 
     @property
     def span(self) -> ast.expr:
-        """The number of iterations if the step is 1 or -1; it may be negative, and then there are none."""
+        """The number of iterations if the step is 1 or -1; a negative number means none."""
         return self.count_from(self.start)
 
     def count_from(self, first: Part) -> ast.expr:
-        """How many of them there are from one on."""
+        """The number of iterations from `first` on."""
         near, far = clone(part(first)), clone(self.stop)
         return difference(near, far) if self.down else difference(far, near)
 
     @property
     def upwards(self) -> "Bounds | None":
-        """The same numbers as a range that counts up by one; None where it is not seen."""
+        """The same indices as a range that counts up by one; None if unknown."""
         if self.step == 1:
             return self
         last, before = self.start, integer_of(self.stop)
@@ -83,18 +83,18 @@ class Bounds(NamedTuple):
 
     @property
     def number(self) -> int | None:
-        """The number of iterations as `span` has it; None where it is not known."""
+        """`span` as a constant; None if unknown."""
         start, stop = integer_of(self.start), integer_of(self.stop)
         return None if start is None or stop is None else start - stop if self.down else stop - start
 
     @property
     def counts_from_number(self) -> bool:
-        """Whether it is known that no index is negative."""
+        """Whether all indices are known not to be negative."""
         return integer_of(self.start) is not None and (integer_of(self.start) or 0) >= 0
 
 
 def bounds_of(loop: ast.stmt) -> Bounds | None:
-    """What a loop runs over, also where threads may share it; None where that is no range, or no loop over one name."""
+    """The range of a loop, including a prange; None if it is not a loop of one name over a range."""
     over = loop.iter if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) else None
     if called_name(over) == "prange":
         over = over.args[1]  # type: ignore[union-attr]  # behind the number of the loop
@@ -112,7 +112,7 @@ def indices_of(node: ast.Subscript) -> tuple[ast.expr, ...]:
 
 
 def offset_of(node: ast.expr, index: str) -> int | None:
-    """The number c of an index `index + c`; None of another one."""
+    """The c of an expression `index + c`; None for other expressions."""
     if isinstance(node, ast.Name) and node.id == index:
         return 0
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
@@ -123,7 +123,7 @@ def offset_of(node: ast.expr, index: str) -> int | None:
 
 
 def base_of(node: ast.expr) -> str:
-    """The name of the array that an element is of, or that stands alone."""
+    """The name of the array in an expression: of an element, or a plain name."""
     value = node.value if isinstance(node, ast.Subscript) else node
     while isinstance(value, (ast.Subscript, ast.Attribute)):
         value = value.value
@@ -131,7 +131,7 @@ def base_of(node: ast.expr) -> str:
 
 
 def added_to(s: ast.AST) -> str:
-    """The array to whose element a statement adds a number, or takes one from it; empty of other statements."""
+    """The array to an element of which a statement adds or subtracts a number; empty for other statements."""
     if not isinstance(s, ast.AugAssign) or not isinstance(s.op, (ast.Add, ast.Sub)):
         return ""
     element = s.target
@@ -139,18 +139,18 @@ def added_to(s: ast.AST) -> str:
 
 
 def touches_only(s: ast.AST, array: str, indices: list[str]) -> bool:
-    """Whether a statement names an array nowhere but in its element at these indices."""
+    """Whether a statement names an array only in its element at these indices."""
     elements = [x for x in nodes_in(s) if isinstance(x, ast.Subscript) and is_name(x.value, array)]
     there = [x for x in elements if [getattr(i, "id", "") for i in indices_of(x)] == indices]
     return len(there) == sum(x.id == array for x in names_in(s))
 
 
 class UnknownAccess(Exception):
-    """Why it cannot be told what statements touch."""
+    """Raised if the accesses of statements are unknown; tells why."""
 
 
 class Access(NamedTuple):
-    """Where an array is touched: by a name, at indices, in which way ("read", "write" or "add")."""
+    """An access to an array: a name, indices, and a way ("read", "write" or "add")."""
 
     name: str
     indices: tuple[ast.expr, ...]
@@ -158,23 +158,23 @@ class Access(NamedTuple):
 
 
 class ViewOf(NamedTuple):
-    """The part of an array that an iteration gives another name."""
+    """A view of an array that an iteration gives a name."""
 
     name: str
     indices: tuple[ast.expr, ...]
 
 
 class Accesses:
-    """Where statements touch arrays."""
+    """The array accesses of statements."""
 
     def __init__(self, body: Sequence[ast.stmt], arrays: Iterable[str]) -> None:
-        """Look through statements; UnknownAccess where it cannot be told."""
+        """Analyse statements; UnknownAccess if their accesses are unknown."""
         self.arrays = frozenset(arrays)
         self.found: list[Access] = []
         self.views: dict[str, ViewOf] = {}
         self.unknown: set[str] = set()
         makes = [x for s in body for x in nodes_in(s) if isinstance(x, ast.Assign) and called_name(x.value) in MAKERS]
-        self.made = {name for x in makes for name in names_assigned(x.targets)}  # arrays that the statements make
+        self.made = {name for x in makes for name in names_assigned(x.targets)}  # arrays that the statements create
         for s in body:
             self._statement(s)
 
@@ -182,7 +182,7 @@ class Accesses:
         return name in self.arrays or name in self.made
 
     def _statement(self, s: ast.stmt) -> None:
-        """Where a statement touches arrays."""
+        """Note the array accesses of a statement."""
         if isinstance(s, (ast.For, ast.While, ast.If)):
             self._expression(s.iter if isinstance(s, ast.For) else s.test)
             for inner in [*s.body, *s.orelse]:
@@ -204,7 +204,7 @@ class Accesses:
             raise UnknownAccess(f"{show(s)} may not run on several threads")
 
     def _name(self, target: str, value: ast.expr) -> None:
-        """An array gets a name: a new one, or a part of another one."""
+        """Note the name of an array: a new one, or a view."""
         if target in self.made:
             self._expression(value)
             return
@@ -233,7 +233,7 @@ class Accesses:
             self._expression(index)
 
     def _expression(self, node: ast.AST) -> None:
-        """Where an expression reads arrays."""
+        """Note the arrays that an expression reads."""
         if isinstance(node, ast.Subscript):
             if isinstance(node.value, ast.Name):
                 self._touch(node.value.id, indices_of(node), "read")
@@ -251,7 +251,7 @@ class Accesses:
                 self._expression(inner)
 
     def _call(self, node: ast.Call) -> None:
-        """The adjoints of arrays are added to by a function of a callee's reverse; else arguments are read."""
+        """Note the accesses of a call: the reverse of a callee adds to adjoints, other calls read their arguments."""
         for given in node.args:
             if isinstance(given, ast.Name) and self._is_array(given.id):
                 adds = called_name(node).startswith(CALLEES[1]) and given.id.endswith(BAR)
@@ -262,7 +262,7 @@ class Accesses:
             self._expression(keyword.value)
 
     def resolve(self, access: Access) -> Access:
-        """An access by the name of a view as one to the array behind it, as far as its indices can be told."""
+        """An access through a view as an access to its array, as far as the indices are known."""
         while access.name in self.views:
             view = self.views[access.name]
             if any(isinstance(x, ast.Slice) and _is_whole(x) for x in view.indices):
@@ -275,7 +275,7 @@ class Accesses:
 
 
 def find_own(accesses: Sequence[Access], index: str) -> int | None:
-    """The number c where each iteration has elements of its own: in one place all accesses have the index, plus c."""
+    """The c if each iteration accesses its own elements: all accesses have index + c along the same axis."""
     for indices in zip(*(x.indices for x in accesses), strict=False):
         offsets = {offset_of(x, index) for x in indices}
         if len(offsets) == 1 and (offset := offsets.pop()) is not None:
@@ -284,12 +284,12 @@ def find_own(accesses: Sequence[Access], index: str) -> int | None:
 
 
 def is_plain(node: ast.Attribute) -> bool:
-    """Whether an attribute is that of a module, or tells how long an array is."""
+    """Whether an attribute belongs to a module, or is the shape of an array."""
     return node.attr in ("shape", "size") or dotted_name(node.value) in ("math", "np")
 
 
 def _fill_slices(taken: tuple[ast.expr, ...], given: tuple[ast.expr, ...]) -> tuple[ast.expr, ...]:
-    """The indices of x[taken][given] in x, where whole axes are taken or one element of them."""
+    """The indices of x[taken][given] in x; along each axis, `taken` is one index or the whole axis."""
     if any(_is_new_axis(x) or (isinstance(x, ast.Slice) and not _is_whole(x)) for x in taken):
         return taken
     rest = list(given)
@@ -307,10 +307,10 @@ def _is_new_axis(index: ast.expr) -> bool:
 
 # ---- statements of loops ---------------------------------------------------------------------------------------------
 class LoopStatements:
-    """What the statements of a loop read and write."""
+    """The reads and writes of the statements of a loop."""
 
     def __init__(self, loop: ast.For, names: NameTable) -> None:
-        """Look through a loop."""
+        """Analyse a loop."""
         assert isinstance(loop.target, ast.Name)
         self.statements, self.index, self.floats = loop.body, loop.target.id, names.floats
         self.roots, self.constant = names.roots, names.constant
@@ -323,7 +323,7 @@ class LoopStatements:
         self.stores = set(self._list_stored())
         written: list[ast.expr] = [x for x in nodes if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store)]
         written += [x.target for x in nodes if isinstance(x, ast.AugAssign)]
-        self.stored = {name for x in written if (name := base_of(x)) in names.roots}  # the arrays by which that is done
+        self.stored = {name for x in written if (name := base_of(x)) in names.roots}  # the names of written arrays
         whole = [loop, *nodes, *(x for s in loop.orelse for x in nodes_in(s))]  # all statements
         self.raises = any(isinstance(x, ast.Raise) for x in whole)
         counted = {x.target.id for x in whole if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
@@ -332,7 +332,7 @@ class LoopStatements:
         self.counters = counted - others
 
     def _list_stored(self) -> Iterator[str]:
-        """The memory that the statements write; "" where it is not known."""
+        """The memory that the statements write; "" if unknown."""
         for node in self.nodes:
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
                 yield from self.roots.get(base_of(node), ("",))
@@ -343,12 +343,12 @@ class LoopStatements:
 
     @functools.cached_property
     def reads(self) -> list[Names]:
-        """The names that each of the statements reads as they were before it."""
+        """The names that each statement reads before it assigns them."""
         return [exposed_names([s]) for s in self.statements]
 
     @functools.cached_property
     def readers(self) -> dict[str, int]:
-        """The first statements that read names as they were before these."""
+        """Maps names to the first statement that reads them before it assigns them."""
         found: dict[str, int] = {}
         for k, names in enumerate(self.reads):
             for name in names:
@@ -357,7 +357,7 @@ class LoopStatements:
 
     @property
     def runs_to_its_end(self) -> bool:
-        """Whether iterations neither leave the loop nor call what may, but for divisions by zero."""
+        """Whether no iteration leaves the loop or calls a function that may raise, other than by a division by zero."""
         for node in self.nodes:
             if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Lambda)):
                 return False
@@ -371,18 +371,18 @@ class LoopStatements:
         return self.index not in self.writers
 
     def is_still(self, array: str) -> bool:
-        """Whether nothing in the loop writes where an array lies."""
+        """Whether nothing in the loop writes the memory of an array."""
         roots = self.roots.get(array)
         return roots is not None and (roots <= self.constant or ("" not in self.stores and not roots & self.stores))
 
     def is_movable(self, node: ast.AST) -> bool:
-        """Whether a statement or an expression may run ahead: it writes names alone, and has no function in it."""
+        """Whether a statement or expression may run ahead: it only writes names, and calls no kernel function."""
         if node not in self.movable:
             self.movable[node] = all(map(self._may_move, nodes_in(node)))
         return self.movable[node]
 
     def _may_move(self, node: ast.AST) -> bool:
-        """Whether a node does not keep what it stands in from running ahead."""
+        """Whether the statement that contains a node may run ahead despite it."""
         if isinstance(node, (ast.Assign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if not (len(targets) == 1 and isinstance(targets[0], ast.Name)):
@@ -398,15 +398,15 @@ class LoopStatements:
             return node.id not in self.roots or isinstance(node.ctx, ast.Store) or self.is_still(node.id)
         if isinstance(node, ast.Subscript):
             if self.raises and (names_of(node.slice) & self.writers.keys()) - self.counters:
-                return False  # an index that a test may have to come before
+                return False  # a test may guard the index
             return self.is_still(base_of(node))
         if isinstance(node, ast.Call):
             return is_pure(called_name(node)) and not is_function(node)
-        # of integers by 0, where a test comes before
+        # a test guards integer division by 0
         return not isinstance(getattr(node, "op", None), (ast.FloorDiv, ast.Mod))
 
     def closure(self, names: Collection[str]) -> set[int] | None:
-        """The statements that make names, and all that these read; None where some may not run ahead."""
+        """The statements that compute names, and those that these need; None if some may not run ahead."""
         found: set[int] = set()
         waiting = [name for name in names if name in self.writers]
         while waiting:

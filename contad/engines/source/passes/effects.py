@@ -1,9 +1,9 @@
-"""Effects of calls: what passes may compute earlier, twice or not at all, and what runs without Python.
+"""Side effects of calls: which calls passes may move, repeat or drop, and which run without Python.
 
-    math.log(x)          pure: it may be computed earlier and again, and left out where nobody reads it
-    value_of_user(x)     the value of a user's rule: likewise, but it runs where the user wrote it
-    np.zeros((n,))       an array that stays where it is made, as others may write to it
-    grow(work, n)        touches nothing but the workspace
+    math.log(x)          pure: may be moved, repeated, and dropped if nothing reads it
+    value_of_user(x)     the value of a user's rule: pure, but it must run where the user wrote it
+    np.zeros((n,))       creates an array, which must not move because other statements may write it
+    grow(work, n)        only accesses the workspace
     forward_of_g(x)      may do anything
 """
 
@@ -14,18 +14,18 @@ from contad.rules.scalar_rule import ScalarRule
 
 MAKERS = frozenset(("np.zeros", "np.empty", "np.ones", "np.full", "small_zeros", "lent_empty", "lent_zeros"))
 ON_WORK = frozenset(("grow", "integer", "put_integer"))
-RAISED = "ZeroDivisionError"  # where no memory is at stake, so that earlier parts may run for later iterations
+RAISED = "ZeroDivisionError"  # cannot corrupt memory, so earlier parts may run for later iterations
 _PURE = frozenset(("abs", "bool", "chain", "chain_slope", "float", "int", "len", "max", "min", "range", "select"))
 _QUIET = _PURE | {
     *("integer", "put_integer", "small_zeros", "np.zeros", "np.empty", "np.ones", "np.int64", "np.float64"),
-    *("np.isfinite", "np.power", "np.sign", "np.minimum", "np.maximum", "np.arctan", "np.arctan2"),  # of numbers
+    *("np.isfinite", "np.power", "np.sign", "np.minimum", "np.maximum", "np.arctan", "np.arctan2"),  # on numbers
 }  # fmt: skip
-_VALUE = "value_"  # how the values of rules are called
+_VALUE = "value_"  # the prefix of value functions of rules
 _Rules = Mapping[str, ScalarRule]
 
 
 def is_pure(function: str) -> bool:
-    """Whether a call of this name computes something and does nothing else."""
+    """Whether a call of this name has no side effects."""
     module, _, name = function.rpartition(".")
     if function in MAKERS or name == "copy":
         return False
@@ -34,7 +34,7 @@ def is_pure(function: str) -> bool:
 
 
 def may_be_left_out(function: str, rules: _Rules) -> bool:
-    """Whether nobody notices that a call is not done: a value function of the user's may print, or raise."""
+    """Whether a call may be dropped unnoticed: a value function of the user's may print or raise."""
     if function.startswith(_VALUE):
         rule = rules.get(function.removeprefix(_VALUE))
         return rule is not None and rule.__module__.startswith("contad.ops.")
@@ -42,7 +42,7 @@ def may_be_left_out(function: str, rules: _Rules) -> bool:
 
 
 def is_quiet(function: str, rules: _Rules) -> bool:
-    """Whether a call runs without Python, and writes nothing but what it makes."""
+    """Whether a call runs without Python, and writes only objects that it creates."""
     rule = rules.get(function.removeprefix(_VALUE)) if function.startswith(_VALUE) else None
     if rule is not None:
         return needs_no_python(rule)

@@ -1,4 +1,4 @@
-"""Equal lengths: what a function calls the same number, by what it assigns once and what it checks.
+"""Equal lengths: infers from single assignments and from checks which lengths in a function are equal.
 
     m = x.shape[0]
     z = np.empty((m, 2))              m, x.shape[0], len(x), z.shape[0] and n are one length from here on
@@ -24,14 +24,14 @@ from contad.engines.source.ir.syntax import (
 from contad.engines.source.passes.effects import MAKERS
 from contad.engines.source.passes.liveness import find_assignments
 
-# what may be a length, make an array or compare lengths
+# nodes that may be a length, create an array or compare lengths
 _LENGTHS = (ast.Name, ast.Subscript, ast.Call, ast.Compare, ast.UnaryOp)
 
-_HIDDEN = expression("bool(True)")  # the test that hides from Numba that a branch always raises
+_HIDDEN = expression("bool(True)")  # hides from Numba that a branch always raises
 
 
 class EqualLengths:
-    """The lengths of a function, whose statements are numbered."""
+    """The lengths of a function with numbered statements."""
 
     def __init__(self, function: ast.FunctionDef) -> None:
         number_statements(function)
@@ -40,7 +40,7 @@ class EqualLengths:
         self.assigned = find_assignments(function.body)
 
     def are_equal(self, x: ast.expr, y: ast.expr, before: ast.stmt) -> bool:
-        """Whether two lengths, which stay as they are, are seen to be one before a statement."""
+        """Whether two invariant lengths are known to be equal before a statement."""
         if not self.stays(x):
             return False
         found: set[Any] = set()
@@ -53,7 +53,7 @@ class EqualLengths:
         return _key(x) in found
 
     def stays(self, node: ast.expr) -> bool:
-        """Whether the names in an expression are given or assigned once; an array that is given may become a copy."""
+        """Whether the names in an expression are parameters, or assigned once; a parameter may become its copy."""
         for name in names_of(node):
             made = [s for s in self.assigned[name] if not _is_copy(s, name)]
             if len(made) + (name in self.given) > 1 or any(s not in self.body for s in made):
@@ -62,7 +62,7 @@ class EqualLengths:
 
     @functools.cached_property
     def _equal(self) -> dict[Any, list[tuple[Any, int]]]:
-        """By a length: others that are the same, and the line from which on they are."""
+        """Maps a length to equal ones, each with the line from which on they are equal."""
         found: dict[Any, list[tuple[Any, int]]] = defaultdict(list)
         for x, y, s in self._list_pairs():
             if self.stays(x) and self.stays(y):
@@ -71,7 +71,7 @@ class EqualLengths:
         return found
 
     def _list_pairs(self) -> Iterator[tuple[ast.expr, ast.expr, ast.stmt]]:
-        """Pairs of expressions that are the same from a statement on: a name and its value, or lengths it checks."""
+        """Pairs of expressions that are equal from a statement on: a name and its value, or lengths that it checks."""
         values: dict[str, ast.expr] = {}
         for s in self.body:
             if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and isinstance(s.value, _LENGTHS):
@@ -90,21 +90,21 @@ class EqualLengths:
 
 
 def _key(length: ast.expr) -> Any:
-    """A length, of an array's first axis as of any other."""
+    """The key of a length; len(x) and x.shape[0] have the same key."""
     if called_name(length) == "len":
         length = expression("array.shape[0]", array=length.args[0])  # type: ignore[attr-defined]
     return key(length)
 
 
 def _surely_raises(s: ast.stmt) -> bool:
-    """Whether a statement raises whenever it is met, which a test hides from Numba."""
+    """Whether a statement always raises, which a test hides from Numba."""
     if isinstance(s, ast.If) and same(s.test, _HIDDEN):
         s = s.body[0]
     return isinstance(s, ast.Raise)
 
 
 def _shape_of(made: ast.expr) -> list[ast.expr]:
-    """The lengths of an array that is made by a call."""
+    """The lengths of an array that a call creates."""
     shape = made.args[-1] if isinstance(made, ast.Call) and called_name(made) in MAKERS else None
     return shape.elts if isinstance(shape, ast.Tuple) else []
 

@@ -1,4 +1,4 @@
-"""Loop fission, or distribution: a loop as three, of arguments, of functions along rows, and of the rest.
+"""Loop fission, or distribution: splits a loop into arguments, functions along rows, and the rest.
 
     for i in range(n):                         for i in range(n):
         eta = x[i] * w                             eta_rows[i] = x[i] * w
@@ -6,9 +6,9 @@
         total += t                     ->      for i in range(n):
                                                    total += t_rows[i]
 
-The names that go from one part to another become rows, which is scalar expansion. A statement is in the first part if
-a function needs it and nothing keeps it from running ahead (`dependence`); what is cheap is computed again in the last
-part, in place of a row (Allen & Kennedy 2001, chapter 5). `strip_mining` writes the loops, in blocks.
+Names that one part writes and another reads become rows, which is scalar expansion. A statement is in the first part if
+a function needs it and no dependence prevents it from running ahead (`dependence`). The last part recomputes cheap
+values instead of reading a row (Allen & Kennedy 2001, chapter 5). `strip_mining` writes the loops, in strips.
 """
 
 import ast
@@ -23,36 +23,36 @@ from contad.engines.source.passes.compaction import Gathered, GatheredCalls, Tak
 from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.liveness import NONE, Names, exposed_names, names_assigned
 
-_CHEAP = {"abs", "chain", "select", "float", "math.sqrt"}  # what may be computed twice
-_BETWEEN = {"abs", "chain", "select", "math.sqrt"}  # functions that LLVM has in registers as they are
-_MANY = 8  # operations of an iteration that are worth a loop of their own, beside that of sums
+_CHEAP = {"abs", "chain", "select", "float", "math.sqrt"}  # cheap enough to compute twice
+_BETWEEN = {"abs", "chain", "select", "math.sqrt"}  # functions that LLVM vectorises itself
+_MANY = 8  # this many operations of an iteration are worth a loop apart from that of the sums
 
 
 class Kernel(NamedTuple):
-    """A function along rows."""
+    """A function that runs along rows."""
 
     name: str
     function: str
-    argument: str  # the name of a row
+    argument: str  # the name of the row of arguments
 
 
 class Plain(NamedTuple):
-    """Arithmetic along rows."""
+    """Arithmetic that runs along rows."""
 
     name: str
     expression: ast.expr
 
 
 class LoopParts(NamedTuple):
-    """A loop in three parts."""
+    """The three parts of a loop."""
 
-    before: list[ast.stmt]  # what arguments are made of
-    entering: list[str]  # names whose value before it the rest reads, too
-    given: list[str]  # names of it that go into rows
+    before: list[ast.stmt]  # statements that arguments need
+    entering: list[str]  # names whose values before `before` the rest reads, too
+    given: list[str]  # names from `before` that go into rows
     steps: list[Kernel | Plain]
-    read: list[str]  # names that the rest has from rows at its beginning
-    after: list[ast.stmt | str]  # the rest; a name where it takes that from its row
-    gathered: list[Gathered]  # what branches ask for
+    read: list[str]  # names that the rest reads from rows at its start
+    after: list[ast.stmt | str]  # the rest; a name means a read from its row
+    gathered: list[Gathered]  # the calls gathered from branches
 
     @property
     def rows(self) -> list[str]:
@@ -61,22 +61,22 @@ class LoopParts(NamedTuple):
 
     @property
     def rows_of_branches(self) -> list[str]:
-        """The rows of what branches ask for."""
+        """The rows of gathered calls."""
         return list(dict.fromkeys(row for call in self.gathered for row in (call.argument, call.value)))
 
     @property
     def functions(self) -> set[str]:
-        """The functions that are along rows."""
+        """The functions that run along rows."""
         return {step.function for step in (*self.steps, *self.gathered) if not isinstance(step, Plain)}
 
     @property
     def size(self) -> int:
-        """How many rows it takes."""
+        """The number of rows."""
         return len(self.rows) + len(self.entering) + len(self.rows_of_branches)
 
 
 def find_parts(body: LoopStatements, fresh: Callable[[str], str], gather: bool = True) -> LoopParts | None:
-    """The three parts of a loop; None where no function in it is worth it, or may run ahead.
+    """The three parts of a loop; None if no function in it is worth a split, or none may run ahead.
 
     Without `gather`, functions in branches stay where they are.
     """
@@ -86,15 +86,15 @@ def find_parts(body: LoopStatements, fresh: Callable[[str], str], gather: bool =
 
 
 class _Search:
-    """Walks through the statements of a loop in their order and takes out what goes along rows."""
+    """Visits the statements of a loop in order and takes out the calls that can run along rows."""
 
     def __init__(self, body: LoopStatements, fresh: Callable[[str], str]) -> None:
         self.body, self.fresh = body, fresh
         self.steps: dict[str, Kernel | Plain] = {}  # by name
-        self.same: dict[object, str] = {}  # the names of steps by what they compute
-        self.loads: dict[str, ast.Assign] = {}  # elements that are read, by the names that they get
+        self.same: dict[object, str] = {}  # the names of steps by key of their computation
+        self.loads: dict[str, ast.Assign] = {}  # loads of elements, by the names that they get
         self.ahead: dict[str, bool] = {}
-        self.read_of = functools.cache(_read_of)  # of items of the rest
+        self.read_of = functools.cache(_read_of)  # names that an item of the rest reads
 
     def find(self, gather: bool) -> LoopParts | None:
         """The parts."""
@@ -125,10 +125,10 @@ class _Search:
         self, steps: list[Kernel | Plain], given: list[str], before: list[ast.stmt], moved: set[int],
         after: list[ast.stmt | str], gathered: GatheredCalls | None,
     ) -> LoopParts | None:  # fmt: skip
-        """What of the first part the rest does not repeat, and what it has from rows."""
+        """Divide the first part into statements that the rest repeats and names that it reads from rows."""
         once = {k for k in moved if not self._is_repeated(k)}
         names = {name for k in once for name in names_assigned([self.body.statements[k]])}
-        for name in names:  # what the rest writes for itself comes later, as it did
+        for name in names:  # the rest writes its own value later, as before
             others = [k for k in self.body.writers[name] if k not in once]
             if others and min(others) < max(k for k in self.body.writers[name] if k in once):
                 return None
@@ -153,7 +153,7 @@ class _Search:
         return LoopParts(before, sorted(entering), given, steps, sorted(wanted & kernels), kept, calls)
 
     def _drop_unread(self, rest: list[tuple[int, ast.stmt | str]], repeated: set[int]) -> list[ast.stmt | str]:
-        """The rest without those statements of the first part whose names nothing reads after all."""
+        """The rest without repeated statements whose names nothing reads."""
         kept: list[ast.stmt | str] = []
         wanted: set[str] = set()
         for k, item in reversed(rest):
@@ -164,9 +164,9 @@ class _Search:
         return kept
 
     def _is_repeated(self, k: int) -> bool:
-        """Whether the rest may compute a statement of the first part again: one assignment, of this iteration alone.
+        """Whether the rest may repeat a statement of the first part: one assignment, from values of this iteration.
 
-        Of a quotient it reads the row, which is sooner there than a division is done.
+        The rest reads quotients from a row, because a load is faster than a division.
         """
         statement = self.body.statements[k]
         calls = {called_name(x) for x in nodes_in(statement) if isinstance(x, ast.Call)}
@@ -179,14 +179,14 @@ class _Search:
         return all(self._is_own(name, k) for name in names)
 
     def _is_own(self, name: str, k: int) -> bool:
-        """Whether statement k alone writes a name, and nothing before it reads that of an earlier iteration."""
+        """Whether only statement k writes a name, and no statement reads its value of the previous iteration."""
         return self.body.writers.get(name) == [k] and self.body.readers.get(name, k + 1) > k
 
-    # ---- what goes along rows ----------------------------------------------------------------------------------------
+    # ---- along rows --------------------------------------------------------------------------------------------------
     def _take(self, k: int, statement: ast.stmt) -> ast.stmt | str:
-        """Take functions out of a statement that is always run; what is left of it, by the names that they got.
+        """Take functions out of a statement that always runs; the statement that is left reads them by name.
 
-        A name where nothing else is.
+        It is only a name if nothing else is left.
         """
         if not isinstance(statement, (ast.Assign, ast.AugAssign)):
             return statement
@@ -215,7 +215,7 @@ class _Search:
         return step.name
 
     def take_call(self, call: ast.Call, k: int, own: str = "") -> ast.expr | None:
-        """A function's value along rows, by its own name or a new one; None where its argument is not there."""
+        """The name of a function's value along rows, `own` or new; None if its argument is not available."""
         function = BY_CALL[called_name(call)].name
         argument = self._find_row(call.args[0], k, f"{function}_of")
         if argument is None:
@@ -226,7 +226,7 @@ class _Search:
         return part(self.same[known])
 
     def _find_row(self, node: ast.expr, k: int, hint: str) -> str | None:
-        """The name of an expression's row; None where it is not there before statement k, or is the same in all."""
+        """The name of the row of an expression; None if it is not available before statement k, or loop-invariant."""
         if isinstance(node, ast.Name) and (node.id in self.steps or node.id in self.body.writers):
             return node.id if self.is_there(node.id, k) else None
         names, known = names_of(node), key(node)
@@ -243,14 +243,14 @@ class _Search:
         return self.same[known]
 
     def _along(self, node: ast.expr, k: int) -> ast.expr | None:
-        """An expression by names that are there along rows, or do not change; None where it has others in it."""
+        """An expression in names that are rows or loop-invariant; None if it reads other names."""
         try:
             return self._require_along(node, k)
         except _NotAlong:
             return None
 
     def _require_along(self, node: ast.expr, k: int) -> ast.expr:
-        """Likewise; _NotAlong where it has others in it."""
+        """As `_along`, but raises _NotAlong."""
         found: ast.expr | None = None
         if isinstance(node, ast.Name):
             found = node if self.is_there(node.id, k) else None
@@ -273,7 +273,7 @@ class _Search:
         return found
 
     def is_there(self, name: str, k: int) -> bool:
-        """Whether a name is there along rows before statement k, or does not change."""
+        """Whether a name is available along rows before statement k, or is loop-invariant."""
         if name in self.steps:
             return True
         if name not in self.body.writers:
@@ -281,7 +281,7 @@ class _Search:
         return self._has_row(name) and max(self.body.writers[name]) < k
 
     def _has_row(self, name: str) -> bool:
-        """Whether a name is made by statements that may run ahead."""
+        """Whether the statements that compute a name may run ahead."""
         if name in self.loads:
             return True
         if name not in self.body.writers or name not in self.body.floats:
@@ -291,23 +291,23 @@ class _Search:
         return self.ahead[name]
 
     def load(self, node: ast.Subscript, k: int) -> str | None:
-        """The name of an element that is read ahead."""
+        """The name of an element that is loaded ahead; None if it may not be."""
         return self._load(node, "element") if self._is_early(node, names_of(node), k) else None
 
     def _is_early(self, node: ast.expr, names: set[str], k: int) -> bool:
-        """Whether an expression with these names in it may run ahead of the functions, if statement k reads it."""
+        """Whether an expression that statement k reads, with these names, may run ahead of the functions."""
         is_made = all(max(self.body.writers[x]) < k if x in self.body.writers else x not in self.steps for x in names)
         return is_made and self.body.is_movable(node) and self.body.closure(names) is not None
 
     def _load(self, node: ast.expr, hint: str) -> str:
-        """The name of an expression that is computed ahead."""
+        """A name for an expression that is computed ahead."""
         if (known := key(node)) not in self.same:
             made = self.same[known] = self.fresh(hint)
             self.loads[made] = statement("made = value", made=made, value=node)
         return self.same[known]
 
     def _find_needed(self) -> set[str]:
-        """The names of functions, and of the steps that they are made of."""
+        """The names of functions, and of the steps that they need."""
         needed: set[str] = set()
         waiting = [name for name, step in self.steps.items() if isinstance(step, Kernel)]
         while waiting:
@@ -319,11 +319,11 @@ class _Search:
 
 
 class _NotAlong(Exception):
-    """An expression that does not go along rows."""
+    """An expression cannot run along rows."""
 
 
 def _is_arithmetic(node: ast.expr) -> bool:
-    """Whether LLVM has an operation in registers."""
+    """Whether LLVM vectorises an operation."""
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div))
     if isinstance(node, ast.UnaryOp):
@@ -334,9 +334,10 @@ def _is_arithmetic(node: ast.expr) -> bool:
 
 
 def find_sums(items: Sequence[ast.stmt | str], floats: set[str]) -> dict[int, ast.AugAssign]:
-    """The statements that add to numbers carried from iteration to iteration, if the others branch nowhere, and carry
-    nothing but what the iteration before has made, so that they go in vector registers where the sums have a loop of
-    their own; none where these are few.
+    """The sums over iterations, if the other statements vectorise once the sums have their own loop; else none.
+
+    The others vectorise if they have no branches and carry only values that the previous iteration has computed. If
+    they are few, a loop for the sums does not pay.
     """
     statements = {k: item for k, item in enumerate(items) if isinstance(item, ast.stmt)}
     if not all(map(is_straight, statements.values())):
@@ -361,7 +362,7 @@ def find_sums(items: Sequence[ast.stmt | str], floats: set[str]) -> dict[int, as
 
 
 def _find_handed_on(statements: Iterable[ast.stmt]) -> set[str]:
-    """Names that statements give, last of all, the value of another one, which they have made."""
+    """Names to which statements finally assign the value of another name that they have computed."""
     last = {name: s for s in statements for name in names_assigned([s])}
     return {
         name for name, s in last.items()
@@ -374,7 +375,7 @@ def _is_sum(item: ast.AugAssign, floats: set[str]) -> bool:
 
 
 def is_straight(statement: ast.stmt) -> bool:
-    """Whether a statement is an assignment of what LLVM has in registers."""
+    """Whether a statement is an assignment that LLVM vectorises."""
     if not isinstance(statement, (ast.Assign, ast.AugAssign)):
         return False
     for node in nodes_in(statement):

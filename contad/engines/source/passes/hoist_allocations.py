@@ -1,4 +1,4 @@
-"""Loop-invariant allocations: arrays that every iteration makes anew, of a shape known before the loop, are made once.
+"""Loop-invariant allocations: allocates an array once that every iteration creates with the same shape.
 
     for k in range(n):                      z = np.empty((m, m))
         z = np.empty((m, m))        ->      y = np.empty((m,))
@@ -7,8 +7,8 @@
                                                     y[element] = 0.0
                                                 ...
 
-No iteration reads what the one before has left there: no array outlives the iteration that makes it, an empty one holds
-anything, and zeros are written again. To make a small array takes longer than to fill it.
+No iteration reads the values of the previous one: no array outlives its iteration, an empty one may hold anything, and
+zeros are written again. Allocating a small array takes longer than filling it.
 
 Ref: Muchnick (1997), section 13.2 (loop-invariant code motion), for allocations.
 """
@@ -23,7 +23,7 @@ from contad.engines.source.passes.liveness import find_assignments
 
 
 def hoist_allocations(function: ast.FunctionDef, names: NameTable) -> None:
-    """Make such arrays before the outermost of their loops."""
+    """Allocate such arrays before the outermost of their loops."""
     if not (found := list(_find(function.body, None))):
         return
     stored = find_assignments(function.body)
@@ -46,13 +46,13 @@ def hoist_allocations(function: ast.FunctionDef, names: NameTable) -> None:
 
 
 def _find(body: list[ast.stmt], loop: ast.For | None) -> Iterator[tuple[ast.stmt, str, list[ast.expr], ast.For]]:
-    """Where iterations make arrays: the name, the shape, and the outermost loop with no while loop between."""
+    """The allocations in loops: statement, name, shape, and the outermost loop with no while loop between."""
     for s in body:
         if isinstance(s, ast.For):
             yield from _find(s.body, loop or s)
         elif isinstance(s, ast.If):
             yield from _find([*s.body, *s.orelse], loop)
-        elif isinstance(s, ast.While):  # in which a loop may begin, but none goes on
+        elif isinstance(s, ast.While):  # arrays cannot move out of it
             yield from _find(s.body, None)
         elif loop is not None and isinstance(s, ast.Assign) and called_name(s.value) in ("np.empty", "np.zeros"):
             target, (shape, *others) = s.targets[0], s.value.args  # type: ignore[attr-defined]
@@ -73,7 +73,7 @@ def _clear(array: str, shape: list[ast.expr], names: NameTable) -> ast.stmt:
 
 
 def _is_length(s: ast.stmt, lengths: Collection[str]) -> bool:
-    """Whether a statement gives a name to the length of an array, or to that of a slice."""
+    """Whether a statement names the length of an array or of a slice."""
 
     def is_natural(x: ast.expr) -> bool:
         if isinstance(x, ast.Call):

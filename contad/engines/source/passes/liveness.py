@@ -1,4 +1,4 @@
-"""Liveness analysis: names that are read before they are assigned again; what a loop takes, carries and leaves.
+"""Liveness analysis: names that are read before they are assigned again; the exposed, carried and live names of a loop.
 
     for i in range(n):
         t = x[i]                   s is carried, x is exposed, t is neither
@@ -42,7 +42,7 @@ def names_assigned(nodes: Iterable[ast.AST]) -> Names:
 
 
 def find_assignments(body: Iterable[ast.stmt]) -> defaultdict[str, list[ast.stmt]]:
-    """The statements that assign names, here or in statements inside, in order."""
+    """Maps names to the statements that assign them, at any depth, in order."""
     found: defaultdict[str, list[ast.stmt]] = defaultdict(list)
     for s in walk_statements(body):
         if isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
@@ -52,15 +52,15 @@ def find_assignments(body: Iterable[ast.stmt]) -> defaultdict[str, list[ast.stmt
 
 
 class LiveNames:
-    """Which names are live after each loop of a function."""
+    """Finds the names that are live after each loop of a function."""
 
     def __init__(self, body: list[ast.stmt]) -> None:
         self.after: dict[ast.stmt, Names] = {}
-        self.named: dict[ast.stmt, tuple[Names, Names]] = {}  # what plain statements assign and read
+        self.named: dict[ast.stmt, tuple[Names, Names]] = {}  # the names that plain statements assign and read
         self.before(body, NONE)
 
     def before(self, body: list[ast.stmt], after: Names, end: Names = NONE, again: Names = NONE) -> Names:
-        """The names that are live before statements: `end` those after the loop around, `again` those at its head."""
+        """The names live before statements; `end` are those after the enclosing loop, `again` those at its head."""
         for statement in reversed(body):
             after = self._statement(statement, after, end, again)
         return after
@@ -81,13 +81,13 @@ class LiveNames:
             return again
         if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name):
             return after | {s.target.id} | names_read(s.value)
-        if s not in self.named:  # a loop around is gone through several times
+        if s not in self.named:  # loops are visited several times
             self.named[s] = names_assigned([s]), names_read(s)
         assigned, read = self.named[s]
         return (after - assigned) | read
 
     def _loop(self, s: ast.For | ast.While, after: Names) -> Names:
-        """What is live before a loop, which may run not at all, or again."""
+        """The names that are live before a loop, which may run zero times or repeat."""
         index = names_assigned([s.target]) if isinstance(s, ast.For) else NONE
         once = NONE if isinstance(s, ast.For) else names_read(s.test)
         head = after | once
@@ -99,12 +99,12 @@ class LiveNames:
 
 
 def carried_names(body: list[ast.stmt]) -> Names:
-    """The names that one run of statements assigns, though it may read, before that, what the run before has left."""
+    """The names that statements assign, but may read before that: then they hold the previous iteration's value."""
     return exposed_names(body) & names_assigned(body)
 
 
 def exposed_names(body: Iterable[ast.stmt]) -> Names:
-    """The names that statements may read as they were before all of them: their upward exposed uses."""
+    """The names that statements may read before assigning them: their upward exposed uses."""
     exposed = _Exposed()
     exposed.visit(body, set(), {})
     return frozenset(exposed.found)
@@ -114,13 +114,13 @@ Guard = tuple[str, bool]  # a name that an `if` tests, and whether it is true
 
 
 class _Exposed:
-    """Finds names that may be read before they are assigned; where the same test guards both, they are not."""
+    """Finds names that may be read before they are assigned. If the same test guards both, the name is not exposed."""
 
     def __init__(self) -> None:
         self.found: set[str] = set()
 
     def visit(self, body: Iterable[ast.stmt], known: set[str], under: dict[Guard, set[str]]) -> None:
-        """Go through statements: `known` are the names surely assigned, `under` a guard those besides."""
+        """Visit statements: `known` are the names certainly assigned, `under` those assigned if a guard holds."""
         for s in body:
             if isinstance(s, ast.If):
                 self._branch(s, known, under)
@@ -142,7 +142,7 @@ class _Exposed:
                 _forget(under, assigned)
 
     def _branch(self, s: ast.If, known: set[str], under: dict[Guard, set[str]]) -> None:
-        """Both branches, and what is known after them."""
+        """Visit both branches, and merge the known names after them."""
         self._read(s.test, known)
         test = s.test.id if isinstance(s.test, ast.Name) else ""
         ends = []
@@ -164,6 +164,6 @@ class _Exposed:
 
 
 def _forget(under: dict[Guard, set[str]], names: Collection[str]) -> None:
-    """What was known under guards that are assigned anew is known no more."""
+    """Forget the names under guards that are reassigned."""
     for guard in [guard for guard in under if guard[0] in names]:
         del under[guard]

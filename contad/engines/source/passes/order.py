@@ -1,4 +1,4 @@
-"""The passes in their order: each with its term, what it rewrites, and what it needs to run at all."""
+"""The passes in order: each with its name, its function, and its condition."""
 
 import ast
 from collections.abc import Callable, Mapping
@@ -16,43 +16,43 @@ from contad.engines.source.passes.strip_mining import strip_mine
 
 
 class Draft:
-    """A derivative while passes rewrite it: `run`, and later the functions of blocks that threads share."""
+    """A derivative that passes rewrite: `run`, and later the functions of strips that threads share."""
 
     def __init__(
         self, run: ast.FunctionDef, names: NameTable, numerics: str, has_lanes: bool, hands_on: bool,
         optional_value: bool,
     ) -> None:  # fmt: skip
-        """Begin with `run` alone; the rest is what passes need to know, by the names that `DerivativeWriter` has."""
+        """Start with `run` only; the other arguments are facts that passes need, named as in `DerivativeWriter`."""
         self.run, self.names, self.numerics = run, names, numerics
         self.has_lanes, self.hands_on, self.optional_value = has_lanes, hands_on, optional_value
-        self.called: Mapping[str, ast.FunctionDef] = {}  # what it calls, besides
-        self.loops: list[SharedLoop] = []  # which threads may share
+        self.called: Mapping[str, ast.FunctionDef] = {}  # the callees of `run`
+        self.loops: list[SharedLoop] = []  # loops that threads may share
         self.blocks: list[ast.FunctionDef] = []
-        self.serial: dict[int, str] = {}  # why loops are not shared, by their places; empty where they are
-        self.definitions: list[ast.stmt] = []  # of the module
-        self.asks_value = False  # whether `run` takes whether the value is asked for
+        self.serial: dict[int, str] = {}  # by index of a loop: why it is serial; empty if parallel
+        self.definitions: list[ast.stmt] = []  # definitions in the module
+        self.asks_value = False  # whether `run` takes a flag that asks for the value
 
     @property
     def functions(self) -> list[ast.FunctionDef]:
-        """All that passes rewrite."""
+        """The functions that passes rewrite."""
         return [self.run, *self.blocks]
 
     def share(self) -> None:
-        """Take loops out of `run` that threads share."""
+        """Move parallel loops out of `run`."""
         self.blocks, self.serial = share_loops(self.run, self.names, self.loops, self.called)
 
     def move(self) -> None:
-        """Move invariants out of loops."""
+        """Move loop-invariant statements out of loops."""
         for function in self.functions:
             hoist_invariants(function, self.names.lines)
 
     def mine(self) -> None:
-        """Split loops into blocks of rows."""
+        """Strip-mine loops."""
         for function in self.functions:
             self.definitions += strip_mine(function, self.names, self.numerics == "simd", alone=not self.blocks)
 
     def ask(self) -> None:
-        """Let callers do without the value."""
+        """Let callers skip the value."""
         self.asks_value = ask_for_value(self.run, self.names)
 
 

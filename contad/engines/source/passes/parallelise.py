@@ -1,4 +1,4 @@
-"""Parallelisation: loops whose iterations cannot meet, as functions of blocks of iterations that threads share.
+"""Parallelisation: turns loops with independent iterations into functions of strips of iterations that threads share.
 
     for i in prange(0, range(n)):          def f_block(block, n, blocks, x, w, x_bar, w_bar, w_bar_parts, s_parts):
         t = x[i] * w[0]                        w_bar = part_of(w_bar, w_bar_parts, block)
@@ -9,10 +9,10 @@
 
                                            share_f_block(blocks, (n, blocks, x, ...)); s += s_parts[...]; ...
 
-What an iteration assigns before it reads it is its own (privatisation). Numbers that are only added to become sums of
-blocks (reductions). An array that is written is one of two kinds: each iteration touches elements of its own, as its
-index is in the same place everywhere, or iterations only add to it, each block in a buffer. All else stays serial, and
-so does what would need Python.
+Names that an iteration assigns before it reads them are private (privatisation). Numbers to which iterations only add
+become sums for each strip (reductions). A written array must be of one of two kinds. Either each iteration accesses its
+own elements, because all accesses have the loop index along the same axis; or iterations only add to the array, and
+each strip has a buffer. All other loops stay serial, and so do loops that need Python.
 
 Ref: Allen & Kennedy (2001), sections 6.2.1 and 6.5; Huckelheim & Hascoet (2022), on adjoints of parallel loops.
 """
@@ -64,20 +64,20 @@ WORKSPACE = (WORK, "top")
 
 
 class SharedLoop(NamedTuple):
-    """A loop over iterations that may run at the same time: one over prange(its place in a list, range)."""
+    """A loop that may run in parallel, over prange(its index in a list, range)."""
 
     loop: For
     is_reverse: bool
-    # the top of the workspace: FIXED, moved within EACH iteration, or by `stride` UP or DOWN from each to the next one
+    # how the top of the workspace moves: FIXED, within EACH iteration, or UP or DOWN by `stride` after each iteration
     moves: str
     stride: str  # a name
 
 
 class Shared(NamedTuple):
-    """What has become of loops."""
+    """The result of parallelising loops."""
 
-    blocks: list[ast.FunctionDef]  # the functions of blocks
-    reasons: dict[int, str]  # for each loop why it is serial; empty where it is shared
+    blocks: list[ast.FunctionDef]  # the functions of strips
+    reasons: dict[int, str]  # for each loop why it is serial; empty if parallel
 
 
 class SerialReason(Exception):
@@ -87,7 +87,7 @@ class SerialReason(Exception):
 def share_loops(
     function: ast.FunctionDef, names: NameTable, loops: list[SharedLoop], called: Mapping[str, ast.FunctionDef]
 ) -> Shared:
-    """Share loops over prange where they can be; others are serial. `called` are functions that are called."""
+    """Make loops over prange parallel if possible, else serial. `called` are the callees."""
     shared = Shared([], {})
     if loops:
         local = names_assigned(function.body) | {x.arg for x in function.args.args}
@@ -99,14 +99,14 @@ def share_loops(
 
 
 def _make_serial(function: ast.FunctionDef) -> None:
-    """Loops that are left run over plain ranges."""
+    """Let the remaining loops run over plain ranges."""
     for s in nodes_in(function):
         if isinstance(s, ast.For) and called_name(s.iter) == "prange":
             s.iter = s.iter.args[1]  # type: ignore[attr-defined]
 
 
 class _Sharer(NamedTuple):
-    """Goes through a function and takes loops out."""
+    """Visits a function and takes out parallel loops."""
 
     loops: list[SharedLoop]
     names: NameTable
@@ -116,7 +116,7 @@ class _Sharer(NamedTuple):
     found: Shared
 
     def visit(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Statements without the loops that can be shared, the outermost first."""
+        """Statements without the loops that can be parallel, outermost first."""
         made: list[ast.stmt] = []
         for s in body:
             called_instead = self._share(s) if isinstance(s, ast.For) and called_name(s.iter) == "prange" else None
@@ -129,7 +129,7 @@ class _Sharer(NamedTuple):
         return made
 
     def _share(self, loop: ast.For) -> list[ast.stmt] | None:
-        """What is written instead of a loop; None where it cannot be shared."""
+        """The statements that replace a loop; None if it stays serial."""
         k = integer_of(loop.iter.args[0])  # type: ignore[attr-defined]
         assert k is not None
         try:
@@ -144,10 +144,10 @@ class _Sharer(NamedTuple):
 
 
 class _LoopOfBlocks:
-    """A loop, and all that has to be known of it to be shared."""
+    """A loop, and the facts needed to make it parallel."""
 
     def __init__(self, loop: ast.For, shared: SharedLoop, sharer: _Sharer, after: frozenset[str]) -> None:
-        """Look at a loop; SerialReason where its iterations cannot be told to be independent."""
+        """Analyse a loop; SerialReason unless its iterations are known to be independent."""
         self.loop, self.shared, self.names, self.called = loop, shared, sharer.names, sharer.called
         bounds = bounds_of(loop)
         assert bounds is not None and isinstance(loop.target, ast.Name)
@@ -175,9 +175,9 @@ class _LoopOfBlocks:
         self.given = sorted(((read | limits) & sharer.local) - own - self.sums.keys() - {self.index, *WORKSPACE})
         self.uses_work = bool({*WORKSPACE} & (read | self.assigned))
 
-    # ---- what an iteration may do ------------------------------------------------------------------------------------
+    # ---- iterations --------------------------------------------------------------------------------------------------
     def _require_quiet(self, body: list[ast.stmt]) -> None:
-        """Nothing but what runs without Python."""
+        """Require that all statements run without Python."""
         for node in (x for s in body for x in nodes_in(s)):
             is_product = isinstance(getattr(node, "op", None), ast.MatMult)
             if is_product or isinstance(node, NOISY) or (isinstance(node, ast.Attribute) and not is_plain(node)):
@@ -186,7 +186,7 @@ class _LoopOfBlocks:
                 self._require_quiet_call(node)
 
     def _require_quiet_call(self, node: ast.Call) -> None:
-        """A call runs without Python, and so does what is called."""
+        """Require that a call, and the callee, run without Python."""
         name = called_name(node)
         if is_quiet(name, self.names.rules):
             return
@@ -197,7 +197,7 @@ class _LoopOfBlocks:
         raise SerialReason(f"{show(node.func)} may not run on several threads")
 
     def _require_own_end(self, body: list[ast.stmt]) -> None:
-        """No statement ends the loop early."""
+        """Require that no statement ends the loop early."""
         for s in body:
             if isinstance(s, (ast.Break, ast.Return)):
                 raise SerialReason("it may end early")
@@ -209,7 +209,7 @@ class _LoopOfBlocks:
 
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def _find_sums(self) -> dict[str, str]:
-        """The numbers that are carried from one iteration to the next because they are added to, with their kinds."""
+        """The numbers that are reductions, with their kinds; all other numbers must be private."""
         carried = carried_names(self.loop.body) - {*WORKSPACE}
         for name in sorted(carried):
             kind = self.names.kinds.get(name)
@@ -220,7 +220,7 @@ class _LoopOfBlocks:
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
     def _find_buffered(self) -> list[str]:
-        """The arrays that are only added to, so that each block gets a buffer."""
+        """The arrays to which iterations only add: each strip gets a buffer."""
         accesses = Accesses(self.loop.body, self.names.roots)
         if unknown := accesses.unknown - self.assigned - {*WORKSPACE}:
             raise SerialReason(f"it is not known what {', '.join(sorted(unknown))} is")
@@ -230,7 +230,7 @@ class _LoopOfBlocks:
                 touched.setdefault(root, []).append(access)
         buffered: list[str] = []
         for root, found in sorted(touched.items()):
-            if root == WORK or all(x.way == "read" for x in found):  # every iteration has places of its own there
+            if root == WORK or all(x.way == "read" for x in found):  # iterations have their own places in WORK
                 continue
             if any(len(self._roots(x.name)) > 1 for x in found):
                 raise SerialReason(f"{root} may be another array")
@@ -252,14 +252,14 @@ class _LoopOfBlocks:
         return self.names.roots.get(name, frozenset((name,)))
 
     def _is_private(self, accesses: list[Access]) -> bool:
-        """Whether every iteration has elements of its own: in one place all have the index, plus the same number."""
+        """Whether every iteration accesses its own elements: all accesses have index + c along the same axis."""
         offset = find_own(accesses, self.index)
         if offset is not None:
             self._guard(offset)
         return offset is not None
 
     def _guard(self, offset: int) -> None:
-        """Indices must not be negative: -1 is the last element, which another iteration may have, too."""
+        """Require indices that are not negative: -1 is the last element, which another iteration may access."""
         start, stop, step = self.bounds
         first = total([clone(start), offset] if step == 1 else [clone(stop), 1 + offset])
         known = integer_of(first)
@@ -270,7 +270,7 @@ class _LoopOfBlocks:
 
     # ---- the new tree ------------------------------------------------------------------------------------------------
     def write(self) -> tuple[list[ast.stmt], ast.FunctionDef]:
-        """What stands for the loop, and the function of a block."""
+        """The statements that replace the loop, and the function of a strip."""
         fresh = self.names.fresh
         n, blocks, block = fresh("iterations"), fresh("blocks"), fresh("block")
         function = fresh(f"{self.names.program}_block")
@@ -307,7 +307,7 @@ class _LoopOfBlocks:
     def _function(
         self, function: str, block: str, given: list[str], parts: dict[str, str], n: str, blocks: str
     ) -> ast.FunctionDef:
-        """The function of a block."""
+        """The function of a strip."""
         made = statement("def function(arguments): pass", function=function, arguments=[block, *given])
         body = made.body = [
             statement("x = part_of(x, parts, block)", x=x, parts=parts[x], block=block) for x in self.buffered

@@ -1,11 +1,11 @@
-"""Partial dead code elimination: elementary functions that the value alone needs, where nobody asks for the value.
+"""Partial dead code elimination: skips elementary functions that only the value needs, if no caller asks for the value.
 
     log_rows(t_rows, log_rows_2, count)        if asks_value:
     ...                                   ->       log_rows(t_rows, log_rows_2, count)
     s += t - math.lgamma(y[i])                 if asks_value:
                                                    s += t - math.lgamma(y[i])
 
-A sum that only the value is made of is left as it is elsewhere: it takes less than a test.
+Other sums that only the value needs stay unguarded: they cost less than a test.
 
 Ref: Knoop, Ruething & Steffen (1994), "Partial dead code elimination"; Muchnick (1997), section 18.10.
 """
@@ -30,9 +30,9 @@ _LIBRARY = frozenset(
 
 
 def ask_for_value(function: ast.FunctionDef, names: NameTable) -> bool:
-    """Guard what only the value needs in a function that returns (value, gradients), with a parameter `asks_value`.
+    """Guard the statements that only the value needs by a new parameter `asks_value`.
 
-    False where no function would be passed over: then nothing is changed.
+    The function returns (value, gradients). If no elementary function would be skipped, nothing changes: False.
     """
     rules = {f"value_{name}" for name in names.rules}
     calls = _LIBRARY | {f for f in rules if may_be_left_out(f, names.rules)}
@@ -49,7 +49,7 @@ def ask_for_value(function: ast.FunctionDef, names: NameTable) -> bool:
 
 
 def _guard(body: list[ast.stmt], guarded: set[ast.stmt]) -> None:
-    """Statements that run only where the value is asked for."""
+    """Make the `guarded` statements run only if the value is asked for."""
     for k, s in enumerate(body):
         if s not in guarded:
             for inner in ("body", "orelse"):
@@ -66,7 +66,7 @@ def _calls_in(node: ast.AST) -> set[str]:
 
 
 def _made_by(s: ast.stmt, calls: Collection[str]) -> set[str]:
-    """The name that a statement makes and has no effect beside; none for other statements."""
+    """The name that a statement without other effects assigns; none for other statements."""
     if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and len(s.value.args) == 3:
         into = s.value.args[1]
         return {into.id} if called_name(s.value) in _ROWS and isinstance(into, ast.Name) else set()
@@ -79,7 +79,7 @@ def _made_by(s: ast.stmt, calls: Collection[str]) -> set[str]:
 
 
 def _only_in_value(statements: list[ast.stmt], calls: Collection[str]) -> set[str]:
-    """The names that nothing but the value is made of: numbers, and rows that loops write to."""
+    """The names that only the value needs: numbers, and rows that loops write."""
     made = [(s, _made_by(s, calls)) for s in statements]
     rows = {name for s, names in made for name in names if isinstance(s, ast.Assign) and "new_row" in _calls_in(s)}
     found = {name for _, names in made for name in names}
@@ -100,7 +100,7 @@ def _is_array(s: ast.stmt) -> bool:
 
 
 def _named_by(s: ast.stmt) -> set[str]:
-    """The names of a statement that may do anything with them; without those of statements inside it, or a value."""
+    """The names that a statement uses itself, without nested statements and assigned values."""
     parts: list[ast.AST] = [s]
     if isinstance(s, ast.For):
         parts = [s.target, s.iter]

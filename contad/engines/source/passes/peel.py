@@ -1,4 +1,4 @@
-"""Loop peeling: the first or last iteration, which a test tells from all others, is written before or behind the loop.
+"""Loop peeling: moves the first or last iteration, which a test distinguishes, before or after the loop.
 
     for t in range(n):                     if 0 < n:
         x_bar[t] += s                          t = 0
@@ -7,9 +7,8 @@
             x_bar[t - 1] += u                  x_bar[t] += s
                                                x_bar[t - 1] += u
 
-The rest of the loop has no branch: it goes in vector registers, and adjoints of neighbours go on in numbers. Iterations
-keep their order. The pass takes loops without loops in them, whose branches all hang on such tests, and which none
-leaves.
+The remaining loop has no branch: it vectorises, and scalar replacement applies to adjoints of neighbours. Iterations
+keep their order. The pass applies to innermost loops without early exits, if all branches depend on such tests.
 
 Ref: Bacon, Graham & Sharp (1994), section 6.3.5; Allen & Kennedy (2001), section 5.7.
 """
@@ -36,7 +35,7 @@ from contad.engines.source.ir.syntax import (
 from contad.engines.source.passes.dependence import LEAVES, bounds_of, is_function, offset_of
 from contad.engines.source.passes.liveness import find_assignments, names_assigned
 
-MOST = 60  # statements of a loop, which are written twice
+MOST = 60  # statements of a loop, which peeling duplicates
 _HOLDS: Mapping[type[ast.cmpop], Callable[[int, int], bool]] = {
     ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -45,41 +44,41 @@ _TURNED = {ast.Gt: ast.Lt, ast.GtE: ast.LtE, ast.Lt: ast.Gt, ast.LtE: ast.GtE}
 
 
 class _Range(NamedTuple):
-    """A loop by its counter, its least number and the end of its numbers."""
+    """The counter, the least index and the end of the indices of a loop."""
 
     node: ast.For
     counter: str
     least: int
-    stop: str  # behind the greatest one
+    stop: str  # one past the greatest index
     down: bool
 
 
 class _Apart(NamedTuple):
-    """What a test is in the iteration with the least index, or with the greatest one, and in all others."""
+    """The result of a test in the iteration with the least or greatest index, and in all others."""
 
     is_least: bool
     there: bool
     elsewhere: bool
 
 
-_Tests = dict[Any, _Apart]  # by their keys
+_Tests = dict[Any, _Apart]  # by key of a test
 
 
 def peel(function: ast.FunctionDef) -> None:
-    """Write such iterations apart."""
+    """Peel iterations off the loops of a function."""
     waiting = [s for s in walk_statements(function.body) if isinstance(s, ast.For)]
     for node in waiting:
         loop = _find_range(node) if any(isinstance(s, ast.If) for s in node.body) else None
         tests = _find_tests(loop, function) if loop is not None else {}
-        if loop is None or not tests or not _body(node, tests, False, function):  # else the others do nothing
+        if loop is None or not tests or not _body(node, tests, False, function):  # else the loop would be empty
             continue
         parts = _write(loop, tests, function)
         splice(function.body, {node: parts})
-        waiting += [s for s in parts if isinstance(s, ast.For)]  # the other end
+        waiting += [s for s in parts if isinstance(s, ast.For)]  # to peel the other end
 
 
 def _find_range(node: ast.For) -> _Range | None:
-    """A loop over all whole numbers of a range from a known one on, in either order; None of another one."""
+    """The range of a loop that steps by 1 or -1 and has a constant least index; None for other loops."""
     bounds = bounds_of(node) if called_name(node.iter) == "range" else None
     up = bounds.upwards if bounds is not None else None
     least = integer_of(up.start) if up is not None else None
@@ -91,7 +90,7 @@ def _find_range(node: ast.For) -> _Range | None:
 
 
 def _find_tests(loop: _Range, function: ast.FunctionDef) -> _Tests:
-    """The tests, all of one end; none where the loop stays as it is."""
+    """The tests, all for the same end; none if the loop is not peeled."""
     node = loop.node
     inside = list(walk_statements(node.body))
     branches = [x for x in inside if isinstance(x, ast.If)]
@@ -102,7 +101,7 @@ def _find_tests(loop: _Range, function: ast.FunctionDef) -> _Tests:
     if loop.counter in names_assigned(node.body) or len(inside) > MOST:
         return {}
     if node not in function.body and any(map(is_function, nodes_in(node))):
-        return {}  # a function that one iteration would have alone, in another loop
+        return {}  # only the peeled iteration would call a function with a kernel, outside of the loop
     found: _Tests = {}
     for branch in branches:
         test: ast.expr | None = branch.test
@@ -117,14 +116,14 @@ def _find_tests(loop: _Range, function: ast.FunctionDef) -> _Tests:
 
 
 def _value_of(name: str, loop: ast.For, function: ast.FunctionDef) -> ast.expr | None:
-    """What a name is given in a loop, and nowhere else."""
+    """The value that a loop assigns to a name; None if anything else assigns it."""
     makers = find_assignments(function.body)[name]
     (s,) = makers if len(makers) == 1 else (None,)
     return s.value if isinstance(s, ast.Assign) and s in loop.body else None
 
 
 def _tell(test: ast.expr | None, loop: _Range) -> _Apart | None:
-    """Which end a test tells from all other iterations; None where it does not."""
+    """The end that a test distinguishes from all other iterations; None if it does not."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in _HOLDS:
         return None
     left, op, right = test.left, type(test.ops[0]), test.comparators[0]
@@ -142,7 +141,7 @@ def _tell(test: ast.expr | None, loop: _Range) -> _Apart | None:
 
 
 def _write(loop: _Range, tests: _Tests, function: ast.FunctionDef) -> list[ast.stmt]:
-    """The loop with the iteration of one end apart."""
+    """The loop with the iteration at one end peeled off."""
     is_least = next(iter(tests.values())).is_least
     least, greatest = loop.least + is_least, 1 if is_least else 2  # of the others; the greatest from the end
     stop: Any = loop.stop if is_least else expression("n - 1", n=loop.stop)
@@ -167,7 +166,7 @@ def _write(loop: _Range, tests: _Tests, function: ast.FunctionDef) -> list[ast.s
 
 
 def _body(node: ast.For, tests: _Tests, there: bool, function: ast.FunctionDef) -> list[ast.stmt]:
-    """The statements of an iteration, at the end or elsewhere."""
+    """The statements of the peeled iteration if `there`, else of the others."""
     reads = [x.id for x in names_in(function) if isinstance(x.ctx, ast.Load)]
     found: list[ast.stmt] = []
     for s in node.body:

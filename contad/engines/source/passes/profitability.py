@@ -1,9 +1,9 @@
-"""Profitability: what statements take, about, in additions, by what is known before them.
+"""Profitability: estimates the cost of statements in additions, as an expression in values known before them.
 
     for k in range(n):
         s += x[k] / y[k]           ->      8.0 * max(n, 0)
 
-Whether a transformation pays is asked apart from whether it may be done (Bacon, Graham & Sharp 1994, section 4).
+Profitability and legality of a transformation are separate questions (Bacon, Graham & Sharp 1994, section 4).
 """
 
 import ast
@@ -24,19 +24,19 @@ from contad.engines.source.ir.syntax import (
 from contad.engines.source.passes.dependence import bounds_of
 from contad.engines.source.passes.liveness import names_read
 
-UNKNOWN_TRIPS = 8.0  # of a loop whose length differs from iteration to iteration
+UNKNOWN_TRIPS = 8.0  # the assumed trip count of a loop whose length varies between iterations
 CALL_COST, DIVISION_COST = 20.0, 4.0  # in additions
 
 
 class _Term(NamedTuple):
-    """Additions, and how often they are done: a product of lengths of loops."""
+    """A number of additions, and the lengths of loops by which it is multiplied."""
 
     additions: float
     trips: tuple[ast.expr, ...] = ()
 
 
 def cost_of(body: list[ast.stmt], inside: frozenset[str]) -> ast.expr:
-    """The additions that statements are worth, if these names are not known before them."""
+    """The cost of statements in additions; the names in `inside` are not known before them."""
     sums: dict[Any, _Term] = {}
     for term in _list_terms(body, inside):
         which = key(list(term.trips))
@@ -47,7 +47,7 @@ def cost_of(body: list[ast.stmt], inside: frozenset[str]) -> ast.expr:
 
 
 def _list_terms(body: list[ast.stmt], inside: frozenset[str]) -> Iterator[_Term]:
-    """What statements take, one after the other."""
+    """The costs of statements, in order."""
     for s in body:
         if isinstance(s, (ast.For, ast.While)):
             factor, trips = _count_trips(s, inside)
@@ -63,7 +63,7 @@ def _list_terms(body: list[ast.stmt], inside: frozenset[str]) -> Iterator[_Term]
 
 
 def _count_trips(s: ast.For | ast.While, inside: frozenset[str]) -> tuple[float, tuple[ast.expr, ...]]:
-    """How often a loop runs: a number, and what it is multiplied with."""
+    """The trip count of a loop: a number, and the lengths by which it is multiplied."""
     bounds = bounds_of(s)
     if bounds is None or (names_read(bounds.start) | names_read(bounds.stop)) & inside:
         return UNKNOWN_TRIPS, ()

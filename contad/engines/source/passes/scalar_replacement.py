@@ -1,4 +1,4 @@
-"""Scalar replacement across iterations: a loop hands the adjoints of neighbours on in numbers, and writes each once.
+"""Scalar replacement across iterations: a loop carries the adjoints of neighbours in scalars, and writes each once.
 
     for i in range(n):                     x_bar_here = 0.0
         x_bar[i] += s                      for i in range(n):
@@ -9,10 +9,10 @@
                                            if 0 < n:
                                                x_bar[n] = x_bar_here
 
-An element that is written in one iteration and read in the next one makes the processor wait, and keeps loops out of
-vector registers. Sums are added up in the order that they had. The pass takes loops that touch the array by such
-additions alone, unconditionally, one after the other. It takes two neighbours only where the array holds zeros before
-the loop, but for what a peeled iteration has added to the first one: nothing is gained elsewhere.
+An element that one iteration writes and the next one reads makes the processor wait, and prevents vectorisation. The
+order of additions does not change. The pass applies to loops that access the array only by such unconditional
+additions. It carries two neighbours only if the array is zero before the loop, except for the addition of a peeled
+iteration to the first one: nothing is gained otherwise.
 
 Ref: Callahan, Carr & Kennedy (1990), "Improving register allocation for subscripted variables"; Allen & Kennedy (2001),
 section 8.3.
@@ -54,11 +54,11 @@ from contad.engines.source.passes.equal_lengths import EqualLengths
 from contad.engines.source.passes.liveness import names_assigned, names_read
 
 VECTOR = Kind("float", 1)
-MOST_CARRIED = 3  # numbers from one iteration to the next
+MOST_CARRIED = 3  # carried scalars
 
 
 class _StencilLoop(NamedTuple):
-    """A loop that counts up from a known number: its array, and the statements that add to it, by their offsets."""
+    """A loop that counts up from a constant: its array, and the statements that add to it, by offset."""
 
     node: ast.For
     name: str
@@ -66,23 +66,23 @@ class _StencilLoop(NamedTuple):
     first: int
     end: ast.expr
     added: list[tuple[ast.AugAssign, int]]
-    behind: int  # the least of the offsets
-    ahead: int  # the greatest one
+    behind: int  # the least offset
+    ahead: int  # the greatest offset
 
 
 class _HeldBefore(NamedTuple):
-    """Zeros that an array holds before a loop, from the newest element of its first iteration on."""
+    """The zeros of an array before a loop, from the last element of its first iteration on."""
 
-    zeros: Zeros | None  # None where they fill an array of the caller
-    alone: ast.If | None  # a peeled iteration, which has touched the element before that one
-    add: ast.AugAssign | None  # where it does so first, by an addition
+    zeros: Zeros | None  # None if they fill an array of the caller
+    alone: ast.If | None  # a peeled iteration that has accessed the element before that one
+    add: ast.AugAssign | None  # its first access, if that is an addition
 
 
 def replace_by_scalars(function: ast.FunctionDef, table: NameTable) -> None:
-    """Write such loops so."""
+    """Apply scalar replacement to the loops of a function."""
     made = {s.targets[0].id: s for s in function.body if _makes_vector(s, table)}  # type: ignore[attr-defined]
     loops = [s for s in walk_statements(function.body) if made and isinstance(s, ast.For)]
-    shared = {x for s in loops if called_name(s.iter) == "prange" for x in walk_statements([s])}  # of additions alone
+    shared = {x for s in loops if called_name(s.iter) == "prange" for x in walk_statements([s])}  # only additions
     pairs = [(x, name) for x in loops if x not in shared for name in sorted({*map(added_to, x.body)} & made.keys())]
     found = [loop for x, name in pairs if (loop := _find(x, name, function, table)) is not None]
     if not found:
@@ -105,14 +105,14 @@ def replace_by_scalars(function: ast.FunctionDef, table: NameTable) -> None:
 
 
 def _makes_vector(s: ast.stmt, table: NameTable) -> bool:
-    """Whether a statement makes an array of numbers with one axis."""
+    """Whether a statement creates an array of numbers with one axis."""
     if not isinstance(s, ast.Assign) or called_name(s.value) not in (*MAKERS, "fill_with_zeros"):
         return False
     return isinstance(s.targets[0], ast.Name) and table.kinds.get(s.targets[0].id) == VECTOR
 
 
 def _find(node: ast.For, name: str, function: ast.FunctionDef, table: NameTable) -> _StencilLoop | None:
-    """The loop, if it may carry the neighbours of this array."""
+    """The loop, if it may carry the neighbours of this array; else None."""
     bounds = bounds_of(node)
     if bounds is None or bounds.step != 1 or any(isinstance(x, (*LEAVES, ast.Try)) for x in walk_statements([node])):
         return None
@@ -133,7 +133,7 @@ def _find(node: ast.For, name: str, function: ast.FunctionDef, table: NameTable)
             return None
         added.append((s, offset))
     behind, ahead = (choose(offset for _, offset in added) for choose in (min, max))
-    if not 1 <= ahead - behind <= MOST_CARRIED or first + behind < 0:  # indices from the end
+    if not 1 <= ahead - behind <= MOST_CARRIED or first + behind < 0:  # negative indices count from the end
         return None
     if _others_of(function, name, table) & {x for s in node.body for x in names_of(s)}:
         return None
@@ -141,7 +141,7 @@ def _find(node: ast.For, name: str, function: ast.FunctionDef, table: NameTable)
 
 
 def _others_of(function: ast.FunctionDef, name: str, table: NameTable) -> set[str]:
-    """Other names that memory of this array may have."""
+    """Other names that may refer to the memory of this array."""
     own = table.roots.get(name, frozenset((name,)))
     found = {other for other, roots in table.roots.items() if other != name and roots & own}
     ahead = {name}
@@ -155,7 +155,7 @@ def _others_of(function: ast.FunctionDef, name: str, table: NameTable) -> set[st
 
 
 def _reads_elements(value: ast.expr, name: str) -> bool:
-    """Whether an expression has an array only in reads of its elements, or of its shape, if it has it at all."""
+    """Whether an expression uses an array, if at all, only to read its elements or its shape."""
     inside = [
         x.value for x in nodes_in(value)
         if (isinstance(x, ast.Subscript) and not any(isinstance(y, ast.Slice) for y in indices_of(x)))
@@ -165,7 +165,7 @@ def _reads_elements(value: ast.expr, name: str) -> bool:
 
 
 def _zeros_before(made: ast.stmt, function: ast.FunctionDef, loop: _StencilLoop) -> _HeldBefore | None:
-    """The zeros of an array, where the loop is the first that touches it but for an iteration that is peeled off."""
+    """The zeros of an array, if the loop is the first to access it except for a peeled iteration; else None."""
     zeros, name = find_zeros(made), loop.name
     if zeros is None and (called_name(made.value) != "fill_with_zeros" or note_of(made)):  # type: ignore[attr-defined]
         return None
@@ -187,7 +187,7 @@ def _zeros_before(made: ast.stmt, function: ast.FunctionDef, loop: _StencilLoop)
 
 
 def _is_whole(loop: _StencilLoop, before: _HeldBefore, lengths: EqualLengths) -> bool:
-    """Whether the loop, if it runs, writes all elements of the array; else what stands before it does."""
+    """Whether the loop, if it runs, writes all elements of the array; if it does not run, the code before it does."""
     zeros, alone, end = before.zeros, before.alone, loop.end
     if zeros is None or loop.first + loop.behind != 0 or not isinstance(end, ast.Name):
         return False
@@ -214,7 +214,7 @@ def _write(
     loop: _StencilLoop, names: list[str], instead: dict[ast.stmt, list[ast.stmt]], before: _HeldBefore | None,
     is_whole: bool,
 ) -> None:  # fmt: skip
-    """Write a loop so; the array holds zeros before it, or what it holds is read."""
+    """Write the new loop. Unless the array is known to be zero before the loop, the loop reads its elements."""
     is_zero = before is not None and before.alone is None
     runs = expression("first < end", first=loop.first, end=loop.end)
     begun: list[ast.stmt] = []
@@ -250,5 +250,5 @@ def _write(
 
 
 def _shift(index: ast.expr, offset: int) -> ast.expr:
-    """An index that is so far from another one."""
+    """An index plus an offset."""
     return expression("i + k" if offset > 0 else "i - k", i=index, k=abs(offset)) if offset else index

@@ -1,4 +1,4 @@
-"""Strip mining: loops in blocks of rows, so that elementary functions are computed in vector registers.
+"""Strip-mining: runs loops in strips, so that elementary functions are computed along rows, in vector registers.
 
     for i in range(n):                         for block in range(0, n, 256):
         eta = 0.0                                  first = place(block)
@@ -12,13 +12,12 @@
                                                        t = t_rows[at]
                                                        total += t
 
-First comes what arguments are made of, then the functions, then everything else, in its order: sums are added as they
-were (`fission`). A loop is split where its first part reads nothing that the rest of it writes, and where every
-iteration is sure to run to its end. Where everything else is sums and long arithmetic, the sums get a loop of their
-own, so that the rest is in vector registers as well. A function that some loop has in registers is the same one
-everywhere in the derivative, so that what is computed again is what it was. Where a loop has one in it whose iterations
-are few, rows are those of several iterations of the outer one (`collapsing`). (Bacon, Graham & Sharp 1994, section 6.2;
-Allen & Kennedy 2001, chapter 5.)
+Each strip computes arguments, then the functions, then the rest in its order, so the order of sums does not change
+(`fission`). A loop is split only if its first part reads nothing that its rest writes, and every iteration is certain
+to run to its end. If the rest consists of sums and long arithmetic, the sums get a loop of their own, so that the rest
+vectorises as well. If a function runs along rows in one loop, the whole derivative uses that version, so recomputed
+values are identical. If the inner loop of a nest is short, a row holds several iterations of the outer loop
+(`collapsing`). (Bacon, Graham & Sharp 1994, section 6.2; Allen & Kennedy 2001, chapter 5.)
 """
 
 import ast
@@ -54,25 +53,25 @@ from contad.engines.source.passes.dependence import Bounds, LoopStatements, boun
 from contad.engines.source.passes.fission import Kernel, LoopParts, find_parts, find_sums
 from contad.engines.source.passes.liveness import LiveNames, Names, find_assignments, names_assigned
 
-MOST_ROWS = 48  # of a function: 96 KB of its stack
-FEWEST = 8  # iterations that are worth it; known where their number is written out, else tested where loops repeat it
-LONG = 12  # iterations of loops in others that are sooner along rows than the C library has their functions
+MOST_ROWS = 48  # in a function: 96 KB of its stack
+FEWEST = 8  # the fewest iterations that pay: a constant is known, other counts of nested loops are tested at run time
+LONG = 12  # from this many iterations on, nested loops are faster along rows than with the C library
 
 
 def strip_mine(
     function: ast.FunctionDef, names: NameTable, nests: bool = True, alone: bool = True
 ) -> list[ast.stmt]:
-    """Write loops in blocks where that puts elementary functions into registers; the definitions that these need.
+    """Strip-mine loops to vectorise elementary functions; returns the definitions that these need.
 
-    Without `nests`, of loops that stand in others those whose length changes with these are split: it grows as theirs
-    does. Other lengths, of states or components, are often a handful. So where these are known before all loops, the
-    function tests them, and has either all of its loops in blocks that share functions, or none and the C library's
-    functions: a function is the same one in a whole call. No loop is split for a function that would stay in another
-    loop: the C library computes it sooner. Where a function is not `alone`, but shares its work with
-    others, nothing is left to a test.
+    Without `nests`, inner loops are split if their length varies with the outer loops, because it grows with theirs.
+    Other lengths, of states or components, are often small. If they are known before all loops, the function tests
+    them: then either all loops that share functions run in strips, or none does and all call the C library. So a call
+    never mixes two versions of a function. No loop is split for a function that would also stay in another loop,
+    because the C library is faster there. If a function is not `alone`, but shares its work with others, it has no
+    such test.
     """
     miner, fresh = _Miner(function, names, nests), names.fresh
-    if not miner.called or any(len(x.args) != 1 for x in miner.called):  # a logarithm of some base
+    if not miner.called or any(len(x.args) != 1 for x in miner.called):  # a logarithm to another base
         return []
     if nests:
         return miner.mine(fresh).finish()
@@ -84,43 +83,43 @@ def strip_mine(
 
 
 def _count_names() -> Callable[[str], str]:
-    """Names in trees that nobody reads."""
+    """Names for trial trees, which are discarded."""
     numbers = itertools.count()
     return lambda name: f"{name}_trial_{next(numbers)}"
 
 
 class LongLoops(NamedTuple):
-    """What a function tests before its loops: whether those that stand in others are long."""
+    """The test of a function, before its loops, whether its nested loops are long."""
 
     name: str
     lengths: tuple[ast.expr, ...]  # of loops
-    place: int  # of the statement behind which they are known; -1 at the beginning
-    functions: frozenset[str]  # which are along rows, and others than those of the C library, if they are
+    place: int  # the index of the statement after which they are known; -1 for the start
+    functions: frozenset[str]  # the functions that run along rows, instead of in the C library, if the loops are long
 
 
 class _Blocked(NamedTuple):
-    """A loop that is split: the functions in it, and what is to be long for that."""
+    """A loop that is split: its functions, and the length that must be long."""
 
     functions: set[str]
     lengths: tuple[ast.expr, ...]
-    varies: bool  # with loops around it
+    varies: bool  # whether the length varies with outer loops
 
 
 class _Miner:
-    """Writes the statements of a function again, their loops in blocks where they can be."""
+    """Rewrites the statements of a function, with loops in strips if possible."""
 
     def __init__(self, function: ast.FunctionDef, names: NameTable, splits_all: bool) -> None:
-        """What is known of a function; whether loops in others are split whatever their length."""
+        """Analyse a function; `splits_all` splits nested loops of any length."""
         self.function, self.names, self.splits_all = function, names, splits_all
-        self.called: list[Any] = []  # the calls of functions
-        self.calling: dict[ast.stmt, bool] = {}  # whether these are in statements, or in statements inside
+        self.called: list[Any] = []  # the calls of elementary functions
+        self.calling: dict[ast.stmt, bool] = {}  # whether a statement contains such calls
         self._note_calling(function.body)
-        self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
+        self.functions_in: dict[ast.AST, set[str]] = {}  # the functions in statements, and in heads of loops
         self.bodies: dict[ast.For, LoopStatements] = {}
-        self.tried: dict[tuple[ast.For, bool], LoopParts | None] = {}  # parts of loops in trials
+        self.tried: dict[tuple[ast.For, bool], LoopParts | None] = {}  # the parts of loops from trials
 
     def _note_calling(self, body: list[ast.stmt]) -> bool:
-        """Note the functions in statements; whether there are any."""
+        """Note the functions in statements; True if there are any."""
         for s in body:
             found = [x for x in nodes_in(_head_of(s)) if is_function(x)]
             self.called += found
@@ -129,23 +128,23 @@ class _Miner:
         return any(map(self.calling.get, body))
 
     def is_calling(self, s: ast.stmt) -> bool:
-        """Whether a statement, which may be new, has functions in it."""
+        """Whether a statement, possibly a new one, contains functions."""
         if s not in self.calling:
             self.calling[s] = any(map(is_function, nodes_in(s)))
         return self.calling[s]
 
     @functools.cached_property
     def integers(self) -> set[str]:
-        """Names of whole numbers."""
+        """The names of integers."""
         return find_integers(self.function)
 
     @functools.cached_property
     def live(self) -> Mapping[ast.stmt, Names]:
-        """The names that are read behind loops."""
+        """The names that are live after each loop."""
         return LiveNames(self.function.body).after
 
     def body_of(self, loop: ast.For) -> LoopStatements:
-        """The statements of a loop, which stay as they are: what is written are copies."""
+        """The analysis of a loop, which is not modified: copies are written."""
         if loop not in self.bodies:
             self.bodies[loop] = LoopStatements(loop, self.names)
         return self.bodies[loop]
@@ -153,20 +152,20 @@ class _Miner:
     def mine(
         self, fresh: Callable[[str], str] | None, gathers: bool = True, long: LongLoops | None = None
     ) -> "_Miner":
-        """Write the body of the function, with what it tests before its loops; without `fresh` only find out how."""
+        """Write the body of the function, with the test before its loops; without `fresh`, only try."""
         self.fresh, self.is_trial = fresh or _count_names(), fresh is None
         self.gathers, self.long = gathers, long
         self.nests = self.splits_all or long is not None
-        self.calls: list[tuple[ast.Call, str]] = []  # functions that are no rows, and which way led to them
-        self.way = ""  # "long" and "short" where a test has led to what is written
+        self.calls: list[tuple[ast.Call, str]] = []  # functions not along rows, with the way that leads to them
+        self.way = ""  # "long" or "short" inside a branch of the test, else ""
         self.split: list[_Blocked] = []
         self.rows: list[str] = []
         there = {BY_CALL[called_name(x)].name for x in self.called}
         self.functions = {x: (self.fresh(x), self.fresh(f"{x}_rows")) for x in ELEMENTARY if x in there}
-        self.used: set[str] = set()  # those along rows
-        self.staying: set[str] = set()  # in loops, not along rows
-        self.elsewhere: set[str] = set()  # where no test has led to
-        self.around: list[str] = []  # the counters of the loops that what is written now is in
+        self.used: set[str] = set()  # functions along rows
+        self.staying: set[str] = set()  # functions in loops, not along rows
+        self.elsewhere: set[str] = set()  # functions outside of the branches of the test
+        self.around: list[str] = []  # the counters of the loops around the current statement
         self.stays_whole = self.in_nest = False
         tests = [expression("length >= least", length=x, least=LONG) for x in long.lengths] if long else []
         test = statements("long = tests", long=long.name, tests=both(tests)) if long and tests else []
@@ -177,13 +176,13 @@ class _Miner:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether a function that is along rows stays in no loop, and one by a test nowhere but behind that."""
+        """Whether no function along rows also stays in a loop, and those under the test are nowhere else."""
         if not self.rows or self.used & self.staying:
             return False
         return self.long is None or not self.long.functions & self.elsewhere
 
     def find_long(self, fresh: Callable[[str], str]) -> LongLoops | None:
-        """What to test, by what was split; None where no loop needs it, or some length is not known before."""
+        """The test that the split loops need; None if none needs one, or a length is not known before."""
         lengths = {key(length): length for loop in self.split for length in loop.lengths}
         functions = {x for loop in self.split if loop.lengths for x in loop.functions}
         while more := {x for loop in self.split if loop.functions & functions for x in loop.functions} - functions:
@@ -202,7 +201,7 @@ class _Miner:
         return LongLoops(fresh("long"), (*lengths.values(),), place, frozenset(functions))
 
     def finish(self) -> list[ast.stmt]:
-        """Write the function so, with own functions in place of the C library's."""
+        """Write the final function, with vector functions in place of the C library's."""
         if not self.rows:
             return []
         used = {x: given for x, given in self.functions.items() if x in self.used}
@@ -218,18 +217,18 @@ class _Miner:
         return one + rows
 
     def write_all(self, body: Iterable[ast.stmt]) -> list[ast.stmt]:
-        """Statements, their loops in blocks where they can be."""
+        """Statements with loops in strips if possible."""
         return [made for s in body for made in self.write(s)]
 
     def write(self, s: ast.stmt) -> list[ast.stmt]:
-        """A statement, which becomes several where it is a loop in blocks."""
+        """A statement; several if it is a loop in strips."""
         if not self.is_calling(s):
-            return [clone(s) if self.around and not self.is_trial else s]  # outside of loops each is written once
+            return [clone(s) if self.around and not self.is_trial else s]  # outside loops each is written once
         split = self._split(s) if isinstance(s, ast.For) else []
         return split or [self._copy(s)]
 
     def _copy(self, s: ast.stmt) -> ast.stmt:
-        """A statement as it was, though loops in it may be split; its functions are noted."""
+        """A copy of a statement, in which loops may be split; notes its functions."""
         made: Any = type(s).__new__(type(s))
         blocks = ("body", "orelse")
         if not self.is_trial:
@@ -249,13 +248,13 @@ class _Miner:
         return made
 
     def _copy_whole(self, loop: ast.For) -> ast.stmt:
-        """A loop as it was, and those in it."""
+        """A copy of a loop, in which no loop is split."""
         with self._set(stays_whole=True):
             return self._copy(loop)
 
     @contextlib.contextmanager
     def _set(self, **values: Any) -> Iterator[None]:
-        """Inside, attributes are others."""
+        """Set attributes inside the `with` block."""
         before = {x: getattr(self, x) for x in values}
         vars(self).update(values)
         yield
@@ -263,7 +262,7 @@ class _Miner:
 
     # ---- which loops are split ---------------------------------------------------------------------------------------
     def _split(self, loop: ast.For) -> list[ast.stmt]:
-        """A loop in blocks, or decided to stay whole; nothing where it is one like any other."""
+        """A loop in strips, or one that must stay whole; empty if it needs no special treatment."""
         bounds = None if self.stays_whole else _bounds(loop)
         if bounds is None:
             return []
@@ -293,7 +292,7 @@ class _Miner:
         return self._write_split(loop, bounds, parts)
 
     def _find_nest(self, loop: ast.For, down: bool) -> NestParts | None:
-        """The parts of a loop with one in it whose functions may go along rows of several iterations."""
+        """The parts of a nest whose functions may run along rows of several outer iterations."""
         if down or self.in_nest:
             return None
         inner = find_inner(loop, self.is_calling)
@@ -307,7 +306,7 @@ class _Miner:
         return nest
 
     def _try_parts(self, loop: ast.For, gathers: bool) -> LoopParts | None:
-        """The parts of a loop by their final names, or in trials by those of an earlier one."""
+        """The parts of a loop with final names, or in trials those of an earlier trial."""
         if not self.is_trial:
             return find_parts(self.body_of(loop), self.fresh, gathers)
         if (loop, gathers) not in self.tried:
@@ -315,16 +314,16 @@ class _Miner:
         return self.tried[loop, gathers]
 
     def _find_parts(self, loop: ast.For) -> LoopParts | None:
-        """The parts of a loop, with the functions in its branches if there are rows left for them."""
+        """The parts of a loop, with the functions in its branches if enough rows are left."""
         for gathers in (True, False) if self.gathers else (False,):
             parts = self._try_parts(loop, gathers)
             if parts is not None and len(self.rows) + parts.size <= MOST_ROWS:
                 return parts
         return None
 
-    # ---- loops in blocks ---------------------------------------------------------------------------------------------
+    # ---- loops in strips ---------------------------------------------------------------------------------------------
     def _write_split(self, loop: ast.For, bounds: Bounds, parts: LoopParts | NestParts) -> list[ast.stmt]:
-        """A loop in blocks; one with an inner loop where that is short, else each of the inner ones alone."""
+        """A loop in strips. In a nest, strips of the outer loop if the inner one is short, else of the inner one."""
         with self._set(around=[*self.around, dotted_name(loop.target)]):
             if not isinstance(parts, NestParts):
                 return self._write_parts(loop, bounds, parts)
@@ -335,7 +334,7 @@ class _Miner:
             return _either(both(tests), together, [self._copy(loop)])
 
     def _write_nest(self, loop: ast.For, bounds: Bounds, nest: NestParts) -> list[ast.stmt]:
-        """A loop in blocks: what runs ahead, with what is kept in rows; functions along those; the rest."""
+        """A nest in strips: the first part, which fills rows; the functions along the rows; the rest."""
         inner, parts = nest.inner, nest.parts
         names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
         leaving = {x: self.fresh(f"{x}_rows") for x in (*nest.floats, *nest.integers)}
@@ -384,7 +383,7 @@ for block in range(start, stop, wide):
         return made
 
     def _write_parts(self, loop: ast.For, bounds: Bounds, parts: LoopParts) -> list[ast.stmt]:
-        """A loop in blocks: what runs ahead, functions along rows, the rest, and sums if they are apart."""
+        """A loop in strips: first part, functions along rows, the rest, and sums if they have their own loop."""
         index = dotted_name(loop.target)
         names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
         entering = {x: self.fresh(f"{x}_before") for x in parts.entering}
@@ -400,7 +399,7 @@ for block in range(start, stop, wide):
             functions += self._call(call.function, [call.argument, call.value, call.counter])
         reads = any(index in names_of(item) for item in parts.after if isinstance(item, ast.stmt))
         sums = find_sums(parts.after, self.names.floats)
-        heads: dict[str, int] = {}  # what an iteration adds to an adjoint is added up before, in one row
+        heads: dict[str, int] = {}  # terms that an iteration adds to the same adjoint are summed in one row
         adjoints = {k: name for k, s in sums.items() if (name := dotted_name(s.target)) in self.names.adjoints}
         groups = {k: heads.setdefault(adjoints[k], k) if k in adjoints else k for k in sums}
         if len(self.rows) + len(set(groups.values())) > MOST_ROWS:
@@ -453,7 +452,7 @@ for block in range(start, stop, step):
     def _write_rest(
         self, parts: LoopParts, names: dict[str, str], at: ast.expr, terms: dict[int, str]
     ) -> list[ast.stmt]:
-        """What comes behind functions, with what it has from rows; what `terms` of sums add goes into rows."""
+        """The rest, after the functions, with its reads from rows; the `terms` of sums go into rows."""
         made = _take(((x, names[x]) for x in parts.read), at)
         begun: dict[str, ast.AugAssign] = {}
         for k, item in enumerate(parts.after):
@@ -473,7 +472,7 @@ for block in range(start, stop, step):
         return made
 
     def _write_functions(self, parts: LoopParts, names: dict[str, str], at: str, count: ast.expr) -> list[ast.stmt]:
-        """Functions along rows, and loops over what is between them."""
+        """The functions along rows, and the loops of arithmetic between them."""
         made: list[ast.stmt] = []
         for step in parts.steps:
             if isinstance(step, Kernel):
@@ -485,13 +484,13 @@ for block in range(start, stop, step):
         return made
 
     def _call(self, function: str, given: list[Part]) -> list[ast.stmt]:
-        """A function along rows."""
+        """The call of a function along rows."""
         self.used.add(function)
         return statements("kernel(given)", kernel=self.functions[function][1], given=given)
 
 
 def _bounds(loop: ast.For) -> Bounds | None:
-    """The range of a loop that steps by one and is not known to be short; None of other loops."""
+    """The range of a loop that steps by one and is not known to be short; None for other loops."""
     bounds = bounds_of(loop)
     if bounds is None or loop.orelse or bounds.step not in (1, -1) or called_name(loop.iter) != "range":
         return None
@@ -501,12 +500,12 @@ def _bounds(loop: ast.For) -> Bounds | None:
 
 
 def _open(first: str, block: str) -> list[ast.stmt]:
-    """The first index of a block."""
+    """The first index of a strip."""
     return statements("first = place(block)", first=first, block=block) if block != first else []
 
 
 def _count(parts: LoopParts) -> list[ast.stmt]:
-    """Begin to count branches."""
+    """Start the counts of gathered calls."""
     return [statement("k = place(0)", k=k) for k in dict.fromkeys(call.counter for call in parts.gathered)]
 
 
@@ -515,12 +514,12 @@ def _element(row: str, at: Part) -> ast.expr:
 
 
 def _put(names: Iterable[tuple[str, str]], at: Part) -> list[ast.stmt]:
-    """Numbers go into their rows."""
+    """Store numbers in their rows."""
     return [statement("row[at] = x", row=row, at=at, x=x) for x, row in names]
 
 
 def _take(names: Iterable[tuple[str, str]], at: Part) -> list[ast.stmt]:
-    """Numbers come from their rows."""
+    """Load numbers from their rows."""
     return [statement("x = row[at]", row=row, at=at, x=x) for x, row in names]
 
 
@@ -529,5 +528,5 @@ def _either(test: ast.expr, then: list[ast.stmt], other: list[ast.stmt]) -> list
 
 
 def _head_of(s: ast.stmt) -> ast.AST:
-    """A statement without the statements inside it."""
+    """A statement without nested statements."""
     return s.iter if isinstance(s, ast.For) else s.test if isinstance(s, (ast.While, ast.If)) else s

@@ -1,7 +1,7 @@
-"""Recognition of reductions: numbers that statements only add to, so that the sum of a block can begin at zero.
+"""Recognises sum reductions: numbers to which statements only add, so that the sum of a strip can begin at zero.
 
     if test:
-        t_2 = total + x[i]        total, t_2: what total was, and something that does not depend on it
+        t_2 = total + x[i]        total, t_2: the old total, plus a term that does not depend on it
     else:
         t_2 = total
     total = t_2
@@ -16,9 +16,9 @@ from contad.engines.source.passes.liveness import names_assigned, names_read
 
 
 def is_sum(name: str, body: list[ast.stmt], carried: frozenset[str]) -> bool:
-    """Whether statements only add to a number, under names that hold it in between; `carried` outlive an iteration."""
+    """Whether statements only add to a number, via temporaries; `carried` names outlive an iteration."""
     nodes = [node for s in body for node in nodes_in(s)]
-    moved = {name}  # names that hold the number, and what has been added to it
+    moved = {name}  # names that hold the number plus some terms
     while True:
         found = {
             target
@@ -48,7 +48,7 @@ def is_sum(name: str, body: list[ast.stmt], carried: frozenset[str]) -> bool:
 
 
 def _base_of(value: ast.expr, moved: set[str]) -> bool:
-    """Whether an expression is one of these names, or the sum of one and what reads none of them."""
+    """Whether an expression is one of these names, or the sum of one and a term that reads none of them."""
     if isinstance(value, ast.Name):
         return value.id in moved
     if not isinstance(value, ast.BinOp) or not isinstance(value.op, (ast.Add, ast.Sub)):

@@ -1,1 +1,1 @@
-"""What a derivative stores, what it computes again, and which loops it reverses together."""
+"""Plans the reverse pass: which values it stores, which it recomputes, which loops reverse each iteration at once."""

@@ -1,7 +1,7 @@
-"""Loops whose iterations can be reversed at once, so that nothing is stored: sums over independent terms.
+"""Finds sums over independent terms: each iteration can be reversed as soon as it has run, so that nothing is stored.
 
-The adjoints of the sums must be known before the loop runs: the partials that lead to them read nothing that comes
-after it. Arrays it writes must be *private*: written in full, before they are read, in every iteration.
+The adjoints of the sums must be known before the loop runs: their partials must read nothing that is computed after
+it. Arrays that the loop writes must be *private*: every iteration writes them in full before it reads them.
 """
 
 from typing import Any
@@ -39,22 +39,22 @@ def fuse(
     choices: dict[Loop, RunningChoice],
     functions: Any = None,
 ) -> frozenset[Loop]:
-    """The loops to be reversed at once; moves those of a block together, and what depends on none of them before."""
+    """The loops that reverse each iteration at once; moves those of a block together, after independent operations."""
     fuser = _Fuser(program, activity, sums, StorePlan(program, activity, sums, choices=choices, functions=functions))
     fuser.block(program.block)
     return frozenset(fuser.fused)
 
 
 class _Fuser:
-    """Looks for loops whose iterations can be reversed one by one, right after they ran."""
+    """Looks for loops whose iterations can each be reversed right after they have run."""
 
     def __init__(self, program: SourceFunction, activity: Activity, sums: dict[Value, Value], plan: StorePlan) -> None:
         self.program, self.activity, self.sums = program, activity, sums
-        self.plan = plan  # for what the reverse of an operation reads
+        self.plan = plan  # tells which values the reverse of an operation reads
         self.fused: set[Loop] = set()
 
     def block(self, block: Block) -> None:
-        """Find the loops of a block that are reversed at once, none of which depends on another, and those in them."""
+        """Find loops of a block that are independent of each other and reversed at once, and such loops in them."""
         candidates = [o for o in block.operations if isinstance(o, For) and o.exit is None and self.activity.changes(o)]
         found: set[For] = set()
         for loop in sorted(candidates, key=lambda o: (-_depth(o), -candidates.index(o))):
@@ -70,7 +70,7 @@ class _Fuser:
             self.block(loop.body)
 
     def are_fusible(self, loops: list[For], after: list[Operation]) -> bool:
-        """Whether the reverse of loops needs nothing that comes `after` them, and no adjoint outlives an iteration."""
+        """Whether the reverse of loops needs nothing from `after` them, and no adjoint outlives an iteration."""
         if not all(isinstance(o, (Apply, Load, Length, Check)) for o in after):
             return False
         if reads_late(self.plan, loops, after) and not leads_back(self.plan, loops, after):
@@ -78,7 +78,7 @@ class _Fuser:
         return all(map(self._is_alone, loops))
 
     def _is_alone(self, loop: For) -> bool:
-        """Whether adjoints of what an iteration makes are those of this iteration."""
+        """Whether no iteration adds to the adjoints of values that another iteration defines."""
         if any(c.inner in self.activity and c.inner not in self.sums for c in loop.carried):
             return False
         for o in walk(loop.body):
@@ -91,13 +91,13 @@ class _Fuser:
 
 
 def reads_late(plan: StorePlan, loops: list[For], after: list[Operation]) -> bool:
-    """Whether the reverse of what comes after loops reads anything that is computed in the loops, or after them."""
+    """Whether the reverse of the operations after loops reads anything computed in the loops or after them."""
     late = _late_values(loops, after)
     return any(late & set(plan.reverse_reads(o)) for o in after)
 
 
 def leads_back(plan: StorePlan, loops: list[For], after: list[Operation]) -> bool:
-    """Whether at least the partials that lead to the results of loops read nothing of that."""
+    """Whether `reads_late` is false of the partials on the way back to the results of the loops."""
     late, way = _late_values(loops, after), way_back(plan, loops, after)
     for o in after:
         if isinstance(o, Apply) and o.result in way:
@@ -126,7 +126,7 @@ def _depth(o: Operation) -> int:
 def _divide(
     operations: list[Operation], loops: set[For]
 ) -> tuple[list[Operation], list[For], list[Operation]] | None:
-    """The operations without dependence on these loops, the loops, and those with it; None where one is a loop."""
+    """The operations independent of these loops, the loops, the dependent ones; None if a loop depends on another."""
     independent, found, dependent = list[Operation](), list[For](), list[Operation]()
     results, written, read = set[Value](), set[Value](), set[Value]()
     for o in operations:
@@ -147,7 +147,7 @@ def _divide(
 
 
 def _depends(o: Operation, results: set[Value], written: set[Value], read: set[Value]) -> bool:
-    """Whether an operation reads results, or touches arrays that were written, or writes ones that were read."""
+    """Whether an operation reads `results`, touches an array in `written`, or writes an array in `read`."""
     reads = {value for inner in (o, *(i for b in o.blocks for i in walk(b))) for value in inner.reads()}
     return bool(reads & results or find_written_roots(o) & (written | read) or _read_roots(o) & written)
 
@@ -159,7 +159,7 @@ def _read_roots(operation: Operation) -> set[Value]:
 
 
 def private_length(program: SourceFunction, array: Value, loop: Loop) -> Value | None:
-    """The number of elements of a private array of a loop; None for any other array."""
+    """The length of an array that is private to a loop; None for any other array."""
     if array.kind.ndim != 1 or not isinstance(array.operation, Create):
         return None
     users = [o for o in walk(program.block) if any(x.is_array and array in x.roots for x in o.inputs)]
@@ -171,7 +171,7 @@ def private_length(program: SourceFunction, array: Value, loop: Loop) -> Value |
 
 
 def _written_first(users: list[Operation], loop: Loop) -> Value | None:
-    """The length of what each iteration writes in full before anything else is done to it."""
+    """The length of an array that each iteration writes in full before any other use; None for any other array."""
     first = next((o for o in loop.body.operations if o in users or any(is_inside(u.block, o) for u in users)), None)
     if not isinstance(first, For) or first.exit is not None:
         return None
@@ -184,7 +184,7 @@ def _written_first(users: list[Operation], loop: Loop) -> Value | None:
         if user is not own[0] and is_inside(user.block, first):
             if index is not first.index or (user in own) != (user.block is first.body):
                 return None
-        # if the program itself is right there is an element 0
+        # a correct function has an element 0 there
         elif index.constant != 0 and not is_within(index, first.stop):
             return None
     return first.stop

@@ -1,4 +1,4 @@
-"""The smallest cut of a graph, by augmenting paths; capacities are integers, so it ends."""
+"""A minimum cut of a graph, by augmenting paths. Capacities are integers, so the search terminates."""
 
 import itertools
 from collections import deque
@@ -15,13 +15,13 @@ class Cut:
         self.capacity: dict[Hashable, dict[Hashable, int]] = {self.source: {}, self.sink: {}}
 
     def edge(self, a: Hashable, b: Hashable, capacity: int) -> None:
-        """Let `capacity` more flow from a to b."""
+        """Add `capacity` to the edge from a to b."""
         forward = self.capacity.setdefault(a, {})
         forward[b] = forward.get(b, 0) + capacity
         self.capacity.setdefault(b, {}).setdefault(a, 0)
 
     def source_side(self) -> set[Hashable]:
-        """The nodes that a smallest cut leaves on the side of the source."""
+        """The nodes on the source's side of a minimum cut."""
         while True:
             before = self._reach()
             if self.sink not in before:
@@ -36,7 +36,7 @@ class Cut:
                 self.capacity[b][a] += flow
 
     def _reach(self) -> dict[Hashable, Hashable]:
-        """Every node that has capacity left from the source, with the node it was reached from; shortest paths."""
+        """Every node reachable from the source with capacity left, with its predecessor on a shortest path."""
         before: dict[Hashable, Hashable] = {self.source: self.source}
         waiting = deque([self.source])
         while waiting:

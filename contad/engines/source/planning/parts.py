@@ -1,8 +1,8 @@
-"""Long programs in parts: what stands in branches and loops becomes functions of bounded length, called in its place.
+"""Divides a long function into parts: the operations in branches and loops become callees of bounded length.
 
-Numba rewrites a whole function once for every name that several blocks assign, so that compiling a long one with many
-branches takes a time that grows with the square of its length. A part is a callee: it is handed the numbers and arrays
-that it reads, and returns the numbers that are read after it. What writes or makes arrays stays where it is.
+Numba rewrites a whole function once for every name that several blocks assign. So the time to compile a long function
+with many branches grows with the square of its length. A part is a callee: it takes the numbers and arrays that it
+reads, and returns the numbers that are read after it. Operations that write or create arrays stay in the function.
 """
 
 from collections.abc import Iterable
@@ -28,41 +28,41 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import leaves, like, walk
 
-LONG = 250  # operations in branches and loops; shorter programs stay whole, whose gradients run fastest
-MOST = 60  # operations of a part
+LONG = 250  # operations in branches and loops; shorter functions stay whole, because calls slow the gradient
+MOST = 60  # operations in a part
 LEAST = 10
-PART = "_part"  # the end of their names
+PART = "_part"  # the end of the name of a part
 
 _WHOLE = (Apply, Load, Length, Check, Call, If, For, While)
 _INSIDE = (*_WHOLE, View, Choose)
 
 
 def divide(program: SourceFunction, long: int = LONG, most: int = MOST, least: int = LEAST) -> None:
-    """Put parts of a long program into callees."""
+    """Move parts of a long function into callees."""
     nested = sum(1 for o in program.block.operations for block in o.blocks for _ in walk(block))
     if nested > long:
         _Divider(program, most, least).block(program.block, set(leaves(program.returned)))
 
 
 class _Divider:
-    """Makes parts of the blocks of a program, from the innermost out."""
+    """Makes parts of the blocks of a function, innermost blocks first."""
 
     def __init__(self, program: SourceFunction, most: int, least: int) -> None:
         self.program, self.most, self.least = program, most, least
 
     def block(self, block: Block, after: set[Value]) -> int:
-        """Divide a block, of whose values those in `after` are read after it; its length then, in operations."""
+        """Divide a block; operations after it read the values in `after`. Return its new length, in operations."""
         sizes = {}
         for o in block.operations:
             outside = set(o.reads())
-            if isinstance(o, While):  # what the test computes is there in the body
+            if isinstance(o, While):  # the body may read values of the test
                 outside.update(x for inner in walk(o.body) for x in inner.reads())
             sizes[o] = 1 + sum(self.block(inner, outside) for inner in o.blocks)
         size = sum(sizes.values())
         if size <= self.most + self.least:
             return size
         groups = list(_groups(block.operations, sizes, self.most))
-        read: dict[Value, set[int]] = {}  # by which groups
+        read: dict[Value, set[int]] = {}  # the groups that read a value
         for k, group in enumerate(groups):
             for x in _reads(group):
                 read.setdefault(x, set()).add(k)
@@ -88,7 +88,7 @@ class _Divider:
         return sum(sizes.get(o, 1) for o in kept)
 
     def part(self, group: list[Operation], handed: list[Value], new: dict[Value, Value]) -> Call:
-        """The call of a part in place of its operations; notes in `new` what stands for their results."""
+        """The call of a part that replaces its operations. `new` maps their results to those of the call."""
         own = {x for o in _all(group) for x in _find_made(o)}
         given = dict.fromkeys(new.get(x, x) for x in _reads(group) if x not in own and x.constant is None)
         parameters = {x: Value(x.kind, x.hint) for x in given}
@@ -107,7 +107,7 @@ class _Divider:
 
 
 def _groups(operations: list[Operation], sizes: dict[Operation, int], most: int) -> Iterable[list[Operation]]:
-    """Operations in order, in groups: parts of bounded length, and one by one those that cannot be in a part."""
+    """Operations in groups, in order: parts of bounded length, and single operations that cannot be in a part."""
     group: list[Operation] = []
     size = 0
     for o in operations:
@@ -125,7 +125,7 @@ def _groups(operations: list[Operation], sizes: dict[Operation, int], most: int)
 
 
 def _may_move(o: Operation) -> bool:
-    """Whether an operation may stand in a part."""
+    """Whether an operation may be in a part."""
     within = [inner for block in o.blocks for inner in walk(block)]
     marked = any(isinstance(inner, For) and inner.checkpointed for inner in (o, *within))
     return isinstance(o, _WHOLE) and all(isinstance(inner, _INSIDE) for inner in within) and not marked
@@ -139,7 +139,7 @@ def _all(group: Iterable[Operation]) -> Iterable[Operation]:
 
 
 def _reads(group: Iterable[Operation]) -> list[Value]:
-    """What operations and those inside them read."""
+    """The values that operations, and the operations inside them, read."""
     return [x for o in _all(group) for x in o.reads()]
 
 

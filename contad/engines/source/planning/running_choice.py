@@ -1,6 +1,6 @@
-"""Running choices, such as a minimum: only the iteration in which the last value was chosen has a part in the result.
+"""Running choices, such as a minimum: the result depends only on the iteration that chose its value last.
 
-The loop remembers that iteration, and the reverse sweep goes back to it alone, instead of asking each iteration.
+The loop carries the index of that iteration, and the reverse sweep reverses only that iteration.
 """
 
 from typing import NamedTuple
@@ -24,16 +24,16 @@ from contad.engines.source.ir.walks import find_written_roots, is_inside, is_nat
 
 
 class RunningChoice(NamedTuple):
-    """A loop that hands on what one of its iterations has chosen."""
+    """A loop whose result is the value that one of its iterations has chosen."""
 
-    operation: Apply | If  # chooses between the value of this iteration and that of those before
-    following: Value  # what is chosen
+    operation: Apply | If  # chooses between the value of this iteration and the one before
+    following: Value  # the result of the choice
     chosen: Value  # the value of this iteration
-    last: Value  # the index of the iteration that was chosen last; -1 for none
+    last: Value  # the index of the iteration that chose last; -1 before any has
 
 
 def choices(program: SourceFunction, activity: Activity) -> dict[Loop, RunningChoice]:
-    """The loops that are running choices; from now on they carry the index of the iteration chosen last."""
+    """The loops that are running choices. From now on they carry the index of the iteration that chose last."""
     readers = readers_of(program)
     found: dict[Loop, RunningChoice] = {}
     for loop in list(walk(program.block)):
@@ -47,7 +47,7 @@ def choices(program: SourceFunction, activity: Activity) -> dict[Loop, RunningCh
 
 
 def _choice(loop: For, c: Carried, activity: Activity, readers: dict[Value, list[Operation]]) -> RunningChoice | None:
-    """The running choice that a loop makes with what it carries; None where it makes none."""
+    """The running choice that a loop makes with a carried value; None if it makes none."""
     o = c.following.operation
     if c.following.block is not loop.body:
         return None
@@ -76,7 +76,7 @@ def _passes_on(reader: Operation) -> bool:
 
 
 def _remember(loop: For, o: Apply | If, before: int) -> Value:
-    """The index of the iteration that was chosen last, which the loop carries from now on."""
+    """Make the loop carry the index of the iteration that chose last; return the final index."""
     inner, following, result = Value(INT), Value(INT), Value(INT, "chosen")
     operands = [inner, loop.index] if before == 0 else [loop.index, inner]
     select = Apply(SELECT, [o.inputs[0], *operands], following)

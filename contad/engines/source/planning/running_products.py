@@ -1,10 +1,10 @@
-"""Running products, whose order the user's options leave open: the product over a factor is its partial.
+"""Running products, if the user's options allow reassociation: the partial by a factor is product / factor.
 
     for i in range(n):                     the partial by t, for all i:  product / t
         product *= t                       where the product is a normal number, so that no factor is 0
 
-So no partial product is stored, and neither loop waits for the last iteration. Where the product is 0, infinite or nan,
-the loop runs again, and is reversed like any other.
+So no partial product is stored, and no iteration of the reverse depends on another. If the product is 0, infinite or
+nan, the loop runs again and is reversed like any other.
 """
 
 from contad.engines.source.ir.known_functions import MULTIPLY
@@ -25,7 +25,7 @@ SMALLEST, LARGEST = 2.2250738585072014e-308, 1.7976931348623157e308  # normal nu
 
 
 def running_products(program: SourceFunction, plan: StorePlan) -> dict[For, Value]:
-    """{loop: what it multiplies by} of loops that do nothing else and store nothing but the partial products."""
+    """{loop: factor} of loops that only multiply a number, and would store only the partial products."""
     allowed = program.fastmath
     if allowed is not True and not (isinstance(allowed, (set, frozenset)) and allowed & {"fast", "reassoc"}):
         return {}
@@ -41,7 +41,7 @@ def running_products(program: SourceFunction, plan: StorePlan) -> dict[For, Valu
 
 
 def _factor(loop: For, c: Carried, readers: dict[Value, list[Operation]]) -> Value | None:
-    """What each iteration multiplies a number by, if that is all that is done to it."""
+    """The factor by which each iteration multiplies a carried number; None if the loop uses the number otherwise."""
     o = c.following.operation
     if not (isinstance(o, Apply) and o.function is MULTIPLY and o.block is loop.body and o.inputs.count(c.inner) == 1):
         return None

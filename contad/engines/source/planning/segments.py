@@ -1,12 +1,13 @@
-"""Checkpointed loops: a loop becomes one over segments, of which the reverse pass keeps what they start from.
+"""Checkpointed loops: a loop becomes a loop over segments, and the reverse pass keeps the state at the start of each.
 
-    for t in range(start, stop, step):          for segment in ...:                     (what the loop carries is kept)
+    for t in range(start, stop, step):          for segment in ...:                     (keeps the carried values)
         ...                              ->         for t in range(first, last, step):
                                                         ...
 
-What a segment stores lives until it is reversed. Of the arrays that it writes, the reverse pass needs what they held
-before. Where each iteration writes the row of its number, or one a fixed distance away, that is the rows of a segment;
-where the rows that it reads are behind those for good, nothing; otherwise it is the whole array.
+The values that a segment stores live until it is reversed. The reverse pass also needs the old contents of the arrays
+that a segment writes. If each iteration writes the row of its index, or a row at a fixed distance from it, the old rows
+of the segment are kept. If iterations read only rows behind those that they write, nothing is kept. Otherwise the
+whole array is kept.
 """
 
 from collections.abc import Iterator
@@ -38,25 +39,25 @@ from contad.engines.source.planning.store_plan import StorePlan
 
 
 class KeptArray:
-    """An array of which the reverse pass keeps parts: along an axis those of a segment's iterations, or all of it.
+    """An array that the reverse pass keeps: along an axis the rows of a segment's iterations, or the whole array.
 
-    What the loop reads only is kept `once`, before it: something writes there later.
+    An array that the loop only reads, but that is written later, is kept `once`, before the loop.
     """
 
     def __init__(self, array: Value, axis: int = -1, offsets: tuple[int, int] = (0, 0), once: bool = False) -> None:
         self.array, self.axis, self.once = array, axis, once
-        self.least, self.most = offsets  # what is added to an iteration's index
+        self.least, self.most = offsets  # the rows of an iteration are at its index plus these
 
 
 def mark_loops(program: SourceFunction) -> None:
-    """Mark every counted loop that is in no other as checkpointed."""
+    """Mark every outermost counted loop as checkpointed."""
     for o in walk(program.block):
         if isinstance(o, For) and not any(isinstance(holder, Loop) for holder in around(o.block)):
             o.checkpointed = True
 
 
 def split_into_segments(program: SourceFunction, plan: StorePlan) -> list[Segments]:
-    """Divide the marked loops of a program that have a reverse and, by the plan of it as it is, store something."""
+    """Divide the marked loops that have a reverse and that, by the current store plan, store something."""
     marked = [o for o in walk(program.block) if isinstance(o, For) and o.checkpointed and o not in plan.fused]
     copied = {loop for copy in plan.copies_in_use() for loop in copy.around}
     storing = [o for o in marked if plan.activity.changes(o) and (plan.pushes(o) or o in copied)]
@@ -64,7 +65,7 @@ def split_into_segments(program: SourceFunction, plan: StorePlan) -> list[Segmen
 
 
 def why_not(loop: For) -> str:
-    """Why a loop cannot be run again, in words; empty where it can."""
+    """Why a loop cannot be run again, in words; empty if it can."""
     if any(isinstance(holder, Loop) for holder in around(loop.block)):
         return "it is inside another loop"
     if any(isinstance(o, Handed) and not isinstance(o, RuleForward) for o in walk(loop.body)):
@@ -73,7 +74,7 @@ def why_not(loop: For) -> str:
 
 
 def _split(program: SourceFunction, loop: For) -> Segments:
-    """Put a loop in one over its segments, and in its place."""
+    """Replace a loop by a loop over its segments."""
     block, body = loop.block, Block()
     assert block is not None
     segments = Segments(loop.inputs, body, None, [])
@@ -102,7 +103,7 @@ def _split(program: SourceFunction, loop: For) -> Segments:
 
 # ---- arrays ----------------------------------------------------------------------------------------------------------
 def _find_kept(program: SourceFunction, segments: Segments, loop: For) -> list[KeptArray]:
-    """The arrays that a segment finds changed when it runs again, and what is kept of them."""
+    """The arrays that would differ when a segment runs again, and the parts of them that are kept."""
     written = {root for root in find_written_roots(loop) if not is_inside(root.block, loop)}
     others = _find_read_roots(loop) - written
     late = {root for o in _run_later(segments) for root in find_written_roots(o)}
@@ -120,7 +121,7 @@ def _find_read_roots(loop: For) -> set[Value]:
 
 
 def _run_later(o: Operation) -> Iterator[Operation]:
-    """What may run after an operation that is in no loop, before that is reversed."""
+    """The operations that may run after an operation outside loops, and before its reverse."""
     while o.block is not None:
         operations = o.block.operations
         yield from operations[operations.index(o) + 1 :]
@@ -130,7 +131,7 @@ def _run_later(o: Operation) -> Iterator[Operation]:
 
 
 def _keep(root: Value, loop: For) -> KeptArray | None:
-    """What is kept of an array that a loop writes; None where iterations find again what they have read."""
+    """The part to keep of an array that a loop writes; None if iterations that run again read the same elements."""
     users = [o for o in walk(loop.body) if any(x.is_array and root in x.roots for x in o.inputs)]
     writes = [o for o in users if isinstance(o, (Store, Accumulate))]
     if not loop.step.constant or any(
@@ -153,7 +154,7 @@ def _keep(root: Value, loop: For) -> KeptArray | None:
 
 
 def _row(o: Operation, root: Value, axis: int, loop: For) -> int | None:
-    """What an element that is read or written adds to the index of the loop, along an axis; None where not known."""
+    """The offset of an accessed element from the index of the loop, along an axis; None if unknown."""
     if not isinstance(o, (Load, Store, Accumulate)):
         return None
     if o.array is root:
@@ -163,7 +164,7 @@ def _row(o: Operation, root: Value, axis: int, loop: For) -> int | None:
 
 
 def _view_row(view: View, root: Value, axis: int, loop: For) -> int | None:
-    """The same of a part of the array itself."""
+    """`_row` for a view of the array itself."""
     if view.inputs[0] is not root or not view.spec or axis >= len(view.spec):
         return None
     if any(part is None or isinstance(part, str) for part in view.spec[: axis + 1]):
@@ -173,7 +174,7 @@ def _view_row(view: View, root: Value, axis: int, loop: For) -> int | None:
 
 
 def _offset(value: Value, loop: For) -> int | None:
-    """What is added to the index of a loop; None where a value is not made so, or may be negative."""
+    """The c in a value i + c, where i is the index of the loop; None for other values, or if i + c may be negative."""
     if not is_natural(value):
         return None
     o, added = value.operation, constant(0)

@@ -1,4 +1,4 @@
-"""Code sinking in the reverse pass: what hands on to one branch alone is reversed in that branch.
+"""Code sinking in the reverse pass: if only one branch reads a result, the operation is reversed in that branch.
 
     t = math.exp(x)                  if test:                            if test:
     if test:                             t_bar = z_bar                       x_bar += z_bar * t
@@ -7,7 +7,7 @@
         z = x                            x_bar += z_bar
                                      x_bar += chain(t_bar, t)
 
-So no adjoint is computed, or masked, where it is zero.
+So no adjoint is computed or masked where it is zero.
 
 Ref: Knoop, Ruething & Steffen (1994), "Partial dead code elimination"; Muchnick (1997), section 18.10.
 """
@@ -24,12 +24,12 @@ from contad.engines.source.planning.store_plan import StorePlan
 def find_sunk(
     program: SourceFunction, plan: StorePlan, readers: Mapping[Value, Sequence[Operation]], kept: Container[Value]
 ) -> dict[Operation, Block]:
-    """The functions of numbers that are reversed in a branch after them, each with the block of that branch.
+    """Maps each function of numbers that is reversed in a later branch to the block of that branch.
 
-    What is `kept` has adjoints from elsewhere.
+    Values in `kept` get adjoints from elsewhere, too.
     """
     found: dict[Operation, Block] = {}
-    for block in (program.block, *(b for o in walk(program.block) for b in o.blocks)):  # from the outermost in
+    for block in (program.block, *(b for o in walk(program.block) for b in o.blocks)):  # outermost first
         for o in reversed(block.operations):
             if isinstance(o, Apply) and o.result in plan.activity and o.result not in kept:
                 mine = [x for x in readers.get(o.result, ()) if _hands_on(x, o.result, plan.activity)]
@@ -46,7 +46,7 @@ def _hands_on(reader: Operation, value: Value, activity: Activity) -> bool:
 
 
 def _find_branch(reader: Operation, value: Value, block: Block) -> Block | None:
-    """The block of a branch in a block that the reader of a value is in, or that hands the value on; None elsewhere."""
+    """The block of a branch in `block` that contains the reader, or hands the value on; None if there is none."""
     if isinstance(reader, If) and reader.block is block:
         sides = {k for m in reader.merges for k, x in enumerate((m.then, m.otherwise)) if x is value}
         return reader.blocks[sides.pop()] if len(sides) == 1 else None

@@ -1,9 +1,9 @@
-"""Store or recompute: how the reverse pass gets the numbers of an iteration that is long over.
+"""Store or recompute: decides how the reverse pass gets the values of earlier iterations.
 
-Outside loops a number keeps its variable. In a loop, whatever the reverse of its body reads is stored once per
-iteration in the workspace, or computed again from what is stored, read-only arrays, and the iteration number: a
-smallest cut of the graph of dependences decides, for each loop, from the innermost out. Array contents are never
-restored; an element that is read counts as a number of its own.
+Outside loops a number keeps its variable. In a loop, each value that the reverse of the body reads is either stored in
+the workspace in every iteration, or recomputed from stored values, read-only arrays and the iteration number. A minimum
+cut of the dependence graph decides, for each loop, innermost loops first. The contents of arrays are never restored; an
+element that is read counts as a number of its own.
 """
 
 from collections.abc import Container, Iterable
@@ -43,8 +43,8 @@ from contad.engines.source.ir.walks import around, is_inside, is_natural, walk
 from contad.engines.source.planning.minimum_cut import INFINITE, Cut
 from contad.engines.source.planning.running_choice import RunningChoice
 
-STORE = 5.0  # what storing and reading back one number costs, in units of an addition
-# what LLVM takes out of a loop where it is the same in each iteration
+STORE = 5.0  # the cost of storing and reloading one number, in units of an addition
+# LLVM hoists these out of a loop if they are loop-invariant
 MOVED = frozenset(
     ("add", "subtract", "multiply", "square", "divide", "reciprocal", "negative", "sqrt", "exp", "log", "sin", "cos")
 )
@@ -53,7 +53,7 @@ _OTHER = {"sin": "cos", "cos": "sin"}
 
 
 class StorePlan:
-    """For each loop, the values that are stored and those that are computed again."""
+    """For each loop, the values that it stores and those that its reverse recomputes."""
 
     def __init__(
         self,
@@ -66,38 +66,38 @@ class StorePlan:
         gone: frozenset[Value] = frozenset(),
         wild: Iterable[Value] = (),
     ) -> None:
-        """Find what the reverse pass reads, and decide for each loop how it gets it."""
+        """Find the values that the reverse pass reads, and decide for each loop which of them it stores."""
         self.activity = activity
         self.sums = sums
-        self.choices = choices or {}  # of running choices the reverse pass visits one iteration
+        self.choices = choices or {}  # running choices: the reverse pass visits only one iteration
         self.choosing = {choice.operation: choice for choice in self.choices.values()}
-        self.fused = fused  # loops whose iterations are reversed at once
-        self.functions = functions  # makes the derivatives of callees
-        self.gone = gone  # arrays of the caller's that the reverse pass finds changed
-        self.wild = wild_values(program, wild)  # what may be infinite or nan
-        self.products: dict[For, Value] = {}  # of running products whose order is open, what they multiply by
+        self.fused = fused  # loops that reverse each iteration as soon as it has run
+        self.functions = functions  # creates the derivatives of callees
+        self.gone = gone  # arrays of the caller that have changed when the reverse pass runs
+        self.wild = wild_values(program, wild)  # values that may be infinite or nan
+        self.products: dict[For, Value] = {}  # the factors of running products whose order is open
         self._called: dict[Call, Any] = {}
         self.stores = [o for o in walk(program.block) if isinstance(o, (Store, Accumulate))]
         self.copies = copies(program, self)
-        self.pairs = pair_sines(program)  # sines and cosines whose partial is there
+        self.pairs = pair_sines(program)  # sines and cosines whose partial is already computed
         self.needed: dict[Loop | None, dict[Value, None]] = {}
         self.slots: dict[Loop, list[Value]] = {}
         self.recomputed: dict[Loop, set[Value]] = {}
-        self.replayed: set[Loop] = set()  # whose reverse computes again, from the first iteration on, what they carry
+        self.replayed: set[Loop] = set()  # their reverse recomputes the carried values from the first iteration on
         for operation in walk(program.block):
             for value in self.reverse_reads(operation):
                 self.need(value)
         self._decide(program.block)
 
     def need(self, value: Value) -> None:
-        """The reverse pass reads this value."""
+        """Note that the reverse pass reads this value."""
         if value.constant is None and value.operation is not None:
             self.needed.setdefault(self.region(value.block), {})[value] = None
 
     def region(self, block: Block | None) -> Loop | None:
         """The innermost loop around a block whose reverse is a loop of its own.
 
-        Segments run again before they are reversed: to what is in them, all around them is there.
+        A segment runs again before it is reversed, so its operations can read all values around it.
         """
         plain = (o for o in around(block) if isinstance(o, Loop) and not isinstance(o, Segments))
         return next((o for o in plain if o not in self.fused), None)
@@ -116,7 +116,7 @@ class StorePlan:
         return any(self.plan_call(o).pushes for o in inside if isinstance(o, Call))
 
     def plan_call(self, o: Call) -> Any:
-        """The derivative of a callee that a call needs: with respect to which arguments, and what it may read again."""
+        """The derivative that a call needs of its callee: the active arguments, and the arrays that it may reload."""
         if o not in self._called:
             active: tuple[int, ...] = ()
             kept: tuple[int, ...] = ()
@@ -127,25 +127,25 @@ class StorePlan:
         return self._called[o]
 
     def as_block(self, loop: Loop) -> bool:
-        """Whether all iterations store side by side: the number of iterations is known and nothing inside stores."""
+        """Whether all iterations store in one allocation: their number is known and nothing inside them stores."""
         inside = (o for block in loop.blocks for o in walk(block) if isinstance(o, Loop))
         known = isinstance(loop, For) and loop.exit is None and not any(self.slots.get(o) for o in inside)
         return known and not self.calls_push(loop)
 
     def sequential(self, loop: Loop) -> bool:
-        """Whether the reverse has to pass all iterations in order: they pop what they pushed, or take back steps."""
+        """Whether the reverse visits all iterations in order, because they pop values or undo increments."""
         inside = (o for block in loop.blocks for o in walk(block) if isinstance(o, Loop))
         if not self.as_block(loop) or any(self.pushes(o) for o in inside):
             return True
         return bool(self.carried_again(loop))
 
     def carried_again(self, loop: Loop) -> list[Carried]:
-        """What a loop carries and its reverse computes from one iteration to the next."""
+        """The carried values that the reverse of a loop computes from one iteration to the next."""
         again = self.recomputed.get(loop, ())
         return [c for c in loop.carried if c.inner in again and find_count(loop, c) is None]
 
     def in_any_order(self, loop: For) -> bool:
-        """Whether no iteration of the reverse reads what another one has written, or pops what another one has pushed.
+        """Whether no iteration of the reverse reads what another one writes, or pops what another one pushed.
 
         The reverse then runs forwards, which vectorises best.
         """
@@ -164,9 +164,9 @@ class StorePlan:
         again = set().union(*self.recomputed.values()) if self.recomputed else set()
         return list(dict.fromkeys(copy for o, copy in self.copies.items() if o.result in again))
 
-    # ---- what is read ------------------------------------------------------------------------------------------------
+    # ---- reading -----------------------------------------------------------------------------------------------------
     def reverse_reads(self, o: Operation) -> list[Value]:
-        """The values that the reverse of an operation reads; not those of the operations inside it."""
+        """The values that the reverse of an operation reads, without those of operations inside it."""
         active = self.activity
         if o in self.choosing:
             return []
@@ -197,7 +197,7 @@ class StorePlan:
             return trips(o)
         return []
 
-    # ---- what is stored ----------------------------------------------------------------------------------------------
+    # ---- storing -----------------------------------------------------------------------------------------------------
     def _decide(self, block: Block) -> None:
         for operation in block.operations:
             for inner in operation.blocks:
@@ -208,7 +208,7 @@ class StorePlan:
                 self._cut(operation)
 
     def _cut(self, loop: Loop) -> None:
-        """Decide by a minimum cut which values a loop stores, and which its reverse computes again."""
+        """Decide by a minimum cut which values a loop stores, and which its reverse recomputes."""
         cut = Cut()
         sources: dict[Value, list[Value]] = {}
         waiting = list(self.needed[loop])
@@ -235,7 +235,7 @@ class StorePlan:
                     self.need(x)
 
     def again(self, value: Value, loop: Loop) -> tuple[float, list[Value]]:
-        """The cost of computing a value again in the reverse of a loop, and the values that this takes."""
+        """The cost of recomputing a value in the reverse of a loop, and the values that this reads."""
         o = value.operation
         if isinstance(o, Apply):
             same = all(x.constant is not None or self.region(x.block) is not loop for x in o.inputs)
@@ -263,31 +263,31 @@ class StorePlan:
         return INFINITE, []
 
     def _is_lost(self, array: Value) -> bool:
-        """Whether an array is not there in the reverse pass: iterations have made it, and it has no adjoint."""
+        """Whether an array no longer exists in the reverse pass: iterations create it, and it has no adjoint."""
         if self.gone & set(array.roots):
             return True
         return array not in self.activity and any(self.region(root.block) is not None for root in array.roots)
 
     def is_unchanged(self, reader: Operation, array: Value) -> bool:
-        """Whether an array still holds what an operation read there when the reverse pass gets to the operation."""
+        """Whether an array still holds the values that an operation read when the reverse pass reaches it."""
         return not self.gone & set(array.roots) and is_unchanged(reader, array, self.stores, self.region)
 
 
 def _are_separate(root: Value, loop: For, inside: list[Operation]) -> bool:
-    """Whether the iterations touch separate elements of an array that they write, or only add to it."""
+    """Whether the iterations that write an array access separate elements of it, or only add to it."""
     if isinstance(root.operation, Create) and is_inside(root.block, loop):
         return True
     users = [o for o in inside if any(x.is_array and root in x.roots for x in o.inputs)]
     if all(isinstance(o, Accumulate) for o in users):
         return True
     (first, *others) = users
-    # indices -1 and n - 1 are one element
+    # -1 and n - 1 are the same element
     separate = isinstance(first, Store) and loop.index in first.indices and is_natural(loop.index)
     return not others and separate and first.inputs[0] is root
 
 
 def pair_sines(program: SourceFunction) -> dict[Operation, Value]:
-    """For a sine the cosine of the same number, and the other way round, where one block has both."""
+    """Maps a sine to the cosine of the same number, and the other way round, if one block has both."""
     found: dict[Operation, Value] = {}
     by_operand: dict[tuple[Block | None, Value, str], Operation] = {}
     for o in walk(program.block):
@@ -300,7 +300,7 @@ def pair_sines(program: SourceFunction) -> dict[Operation, Value]:
 
 
 def apply_reads(o: Apply, activity: Activity, of: Container[Value] | None = None) -> list[Value]:
-    """What the derivative of a function of numbers reads: by all its inputs, or by some of them."""
+    """The values that the derivative of a function of numbers reads, by all its inputs or by those in `of`."""
     found: list[Value] = []
     for k, x in enumerate(o.inputs):
         if x in activity and (of is None or x in of):
@@ -310,14 +310,14 @@ def apply_reads(o: Apply, activity: Activity, of: Container[Value] | None = None
 
 
 def trips(loop: Loop) -> list[Value]:
-    """What tells how often a loop ran."""
+    """The values that tell how often a loop ran."""
     if isinstance(loop, For) and loop.exit is None:
         return loop.inputs
     return [loop.count, *loop.inputs]
 
 
 class Increment:
-    """What an iteration adds to an integer: a number times what an inner loop counts (once, without a loop)."""
+    """The amount that an iteration adds to an integer: a number, times the trip count of an inner loop if any."""
 
     def __init__(self, sign: str, amount: Value, times: For | None) -> None:
         self.sign, self.amount, self.times = sign, amount, times
@@ -326,14 +326,14 @@ class Increment:
         return [self.amount, *(self.times.inputs if self.times is not None else [])]
 
     def reads_outside(self, loop: For) -> list[Value]:
-        """What the step is made of, besides the index of the loop."""
+        """The values, other than the index of the loop, from which the increment is computed."""
         return [x for value in self.reads() for x in _outside(value, loop)]
 
 
 def find_steps(loop: Loop, c: Carried) -> list[Increment] | None:
-    """The steps by which an iteration changes an integer, if they are known at its end; None for any other.
+    """The increments by which an iteration changes an integer, if they are known at its end; else None.
 
-    The reverse sweep takes them back: it starts from what the loop ended with.
+    The reverse sweep undoes them, starting from the final value.
     """
     if not isinstance(loop, For) or c.inner.kind != INT:
         return None
@@ -369,7 +369,7 @@ def _outside(value: Value, loop: For) -> list[Value]:
 
 
 def _of_index(value: Value, loop: For) -> bool:
-    """Whether a value is made of the index of a loop and of what does not change in it, by sums."""
+    """Whether a value is a sum of the index of a loop and loop-invariant values."""
     if value.constant is not None or value is loop.index or not is_inside(value.block, loop):
         return True
     o = value.operation
@@ -377,7 +377,7 @@ def _of_index(value: Value, loop: For) -> bool:
 
 
 def find_count(loop: Loop, c: Carried) -> tuple[str, Value] | None:
-    """The sign and the step of an integer that each iteration changes by the same step; None for any other."""
+    """The sign and the amount of an increment that is the same in each iteration; None for any other carried value."""
     following = c.following.operation
     if c.inner.kind != INT or not isinstance(following, Apply) or following.function not in (ADD, SUBTRACT):
         return None

@@ -1,1 +1,1 @@
-"""A Numba function read as a program: its statements, expressions and calls."""
+"""The front end: reads the statements, expressions and calls of a Numba function into SSA form."""

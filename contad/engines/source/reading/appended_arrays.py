@@ -1,12 +1,12 @@
-"""Arrays that `np.append` makes longer in a loop, as lists that grow: `np.append` copies the whole array each time.
+"""Turns arrays that `np.append` extends in a loop into lists: `np.append` would copy the whole array each time.
 
     z = np.empty(0)                     z = []
     for i in range(n):                  for i in range(n):
         z = np.append(z, x[i])    ->        z.append(float(x[i]))
     return np.sum(z) + z[0]             return np.sum(np.array(z)) + z[0]
 
-Only where the array has no second name and no view that outlives an expression; so writes into it go to the list.
-What is appended has to be numbers: where it turns out to be an array, the function is read again without the list.
+The array must not have a second name, or a view that outlives an expression: then writes into it can go to the list.
+Only numbers may be appended. If an array turns out to be appended, the function is read again without the list.
 """
 
 import ast
@@ -18,7 +18,7 @@ import numpy as np
 
 from contad.engines.source.ir.syntax import is_name
 
-# of NumPy's functions those that neither keep their arguments, nor write into them, nor give views of them
+# NumPy functions that neither keep their arguments, nor write into them, nor return views of them
 _READING = frozenset(
     (
         *("sum", "mean", "prod", "max", "min", "amax", "amin", "std", "var", "median", "dot", "vdot", "outer", "any"),
@@ -29,17 +29,17 @@ _READING = frozenset(
 )
 _METHODS = frozenset(("sum", "mean", "prod", "max", "min", "std", "var", "any", "all", "argmax", "argmin", "copy"))
 _EMPTY = ("empty", "zeros", "ones")
-Outer = Callable[[str], Any]  # what a name means outside the function; KeyError where nothing has it
+Outer = Callable[[str], Any]  # the value of a name outside the function; KeyError if there is none
 
 
 class AppendedArray(Exception):
-    """An array that cannot be a list, because arrays are appended to it, or nobody can tell how many numbers."""
+    """An array cannot be a list: arrays are appended to it, or the count of appended numbers has no known bound."""
 
 
 def without_appended_arrays(body: list[ast.stmt], outer: Outer, arrays: Collection[str] = ()) -> list[ast.stmt]:
-    """Statements with lists in the place of one-dimensional arrays that grow in loops; but for `arrays`.
+    """Statements with lists in place of one-dimensional arrays that grow in loops, except for `arrays`.
 
-    The statements that make and change such a list have the attribute `appended`, the name of the array.
+    The statements that create and change such a list have the attribute `appended`, the name of the array.
     """
     nodes = [x for statement in body for x in ast.walk(statement)]
     sites = {x: name for x in nodes if (name := _find_appended(x, outer))}
@@ -53,7 +53,7 @@ def without_appended_arrays(body: list[ast.stmt], outer: Outer, arrays: Collecti
 
 
 def _numpy_name(node: ast.expr, outer: Outer) -> str:
-    """The name of a function of NumPy's that an expression is; empty for any other."""
+    """The name of the NumPy function that an expression denotes; empty for other expressions."""
     if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
         return ""
     try:
@@ -63,7 +63,7 @@ def _numpy_name(node: ast.expr, outer: Outer) -> str:
 
 
 def _read_call(node: ast.AST, outer: Outer) -> tuple[str, str, list[ast.expr]]:
-    """The names and the arguments in z = np.f(...); none of any other node."""
+    """The names and arguments in z = np.f(...); empty for other nodes."""
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return "", "", []
     target, call = node.targets[0], node.value
@@ -73,13 +73,13 @@ def _read_call(node: ast.AST, outer: Outer) -> tuple[str, str, list[ast.expr]]:
 
 
 def _find_appended(node: ast.AST, outer: Outer) -> str:
-    """The name of z in z = np.append(z, x); empty of any other node."""
+    """The name of z in z = np.append(z, x); empty for other nodes."""
     name, function, given = _read_call(node, outer)
     return name if function == "append" and len(given) == 2 and is_name(given[0], name) else ""
 
 
 def _first_elements(node: ast.AST, outer: Outer) -> list[ast.expr] | None:
-    """The elements of the array that z = np.empty(0) or z = np.array([...]) makes; None of any other node."""
+    """The elements of the array in z = np.empty(0) or z = np.array([...]); None for other nodes."""
     _, function, given = _read_call(node, outer)
     (first,) = given if len(given) == 1 else (None,)
     if function in _EMPTY and isinstance(first, ast.Constant) and first.value == 0:
@@ -91,7 +91,7 @@ def _first_elements(node: ast.AST, outer: Outer) -> list[ast.expr] | None:
 
 
 def _is_list(name: str, nodes: list[ast.AST], parents: dict[ast.AST, ast.AST], outer: Outer) -> bool:
-    """Whether an array is made once and appended to, and whatever else is done with it may be done with a list."""
+    """Whether an array is created once and appended to, and a list supports all its other uses."""
     makers = 0
     for x in nodes:
         if isinstance(x, (ast.FunctionDef, ast.Lambda, ast.ListComp)) and any(is_name(y, name) for y in ast.walk(x)):
@@ -114,9 +114,9 @@ def _is_list(name: str, nodes: list[ast.AST], parents: dict[ast.AST, ast.AST], o
 def is_transient(
     node: ast.AST, parents: dict[ast.AST, ast.AST], name_of: Callable[[ast.expr], str], ndim: int, writes: bool = False
 ) -> bool:
-    """Whether the array that an expression is has no name, and no view, when its statement is over, and is not written.
+    """Whether nothing refers to the array of an expression after its statement, and nothing writes to it.
 
-    `name_of` tells which of NumPy's functions is called; `writes` of elements may be allowed.
+    `name_of` tells which NumPy function an expression denotes; with `writes`, elements may be written.
     """
     parent = parents[node]
     if isinstance(parent, ast.Subscript) and parent.value is node:
@@ -141,14 +141,14 @@ def _has_slice(node: ast.Subscript) -> bool:
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Writes lists."""
+    """Replaces arrays by lists."""
 
     def __init__(self, names: set[str], outer: Outer) -> None:
         self.names, self.outer = names, outer
-        self.numpy: ast.expr = ast.Name("np", ast.Load())  # as the function itself calls it
+        self.numpy: ast.expr = ast.Name("np", ast.Load())  # NumPy, by the function's own name for it
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        """Make the list, or append to it."""
+        """Create the list, or append to it."""
         name = node.targets[0].id if isinstance(node.targets[0], ast.Name) else ""
         if name not in self.names:
             return self.generic_visit(node)

@@ -1,14 +1,14 @@
-"""Lists and dicts that are filled: a bounded buffer, an array with room for all that comes and a count of it.
+"""Lists and dicts that grow become bounded buffers: an array with room for all elements, and a count of elements.
 
     y = []                       y, count = np.empty(bound), np.zeros(1)
     for v in x:            ->    for v in x:
         y.append(v * v)              y[count[0]] = v * v
                                      count[0] += 1
 
-So derivatives are those of an array. The bound is computed where the buffer is made (`buffer_bounds`); an element
-beyond it raises, where a limit has changed since. A list that is written out is full, and needs no count. A dict is a
-buffer of values beside columns of keys, in the order in which they came. Keys are integers, tuples of them, or strings
-that the source shows, which are numbered.
+So derivatives are those of an array. `buffer_bounds` computes the bound where the buffer is created; an element beyond
+the bound raises, because a limit may have changed since. A list display is full, and needs no count. A dict is a buffer
+of values, and columns of keys in insertion order. Keys are integers, tuples of integers, or constant strings, which are
+numbered.
 """
 
 import ast
@@ -34,31 +34,31 @@ _INSIDE = "fill it in the function that makes it, under the name that it was mad
 
 
 class BoundedBuffer:
-    """Numbers in an array that bounds how many there may be; the cell (1,) tells how many, without one it is full."""
+    """Numbers in an array of bounded length. The cell, an array (1,), holds their count; without a cell it is full."""
 
     def __init__(
         self, reader: Reader, array: Value, cell: Value | None = None, sites: Collection[Any] = (),
         maker: ast.Assign | None = None,
     ) -> None:  # fmt: skip
-        """Hold the array; the nodes in `sites`, and no others, may put something in."""
+        """Hold the array; only the nodes in `sites` may add elements."""
         self.reader, self.array, self.cell, self.sites, self.maker = reader, array, cell, sites, maker
-        self.is_typed = cell is None  # whether its elements have a kind
-        self.is_read = False  # whether any has been read
+        self.is_typed = cell is None  # whether the kind of its elements is fixed
+        self.is_read = False  # whether an element has been read
 
     def count(self) -> Value:
-        """How many elements there are."""
+        """The number of elements."""
         assert self.cell is not None
         return self.reader.builder.load(self.cell, [constant(0)])
 
     def elements(self) -> Value:
-        """The array of the elements that there are now."""
+        """A view of the current elements."""
         if self.cell is None:
             return self.array
         self.is_read = True
         return self.reader.builder.view(self.array, [(None, self.count(), None)])
 
     def place(self, index: Any, node: ast.AST) -> tuple[Value, list[Any]]:
-        """The array and the index of an element; beyond the ends it raises, whatever the flags of the function."""
+        """The array and the index of an element; out of range, it raises whatever the flags of the function."""
         builder, array = self.reader.builder, self.elements()
         if not is_number(index) or index.kind != INT:
             self.reader.refuse(node, "{node} of a list", "give one integer, or make it an array")
@@ -71,7 +71,7 @@ class BoundedBuffer:
 
     # ---- filling -----------------------------------------------------------------------------------------------------
     def give_kind(self, kind: Kind, node: ast.AST) -> None:
-        """Let the elements be of a kind, which they may not change once one was read."""
+        """Set the kind of the elements; it must not change after an element was read."""
         base = kind.base
         if self.is_typed:
             base = join_kinds(Kind(base), Kind(self.array.kind.base)).base
@@ -83,7 +83,7 @@ class BoundedBuffer:
         self.is_typed = True
 
     def add(self, count: Value, columns: list[tuple[Value, Value]], full: tuple[Any, ...]) -> Value:
-        """Put numbers behind as many others in their arrays, which are full where there is no room; the count then."""
+        """Append numbers to their columns at index `count`, or raise `full`; the new count."""
         builder, put = self.reader.builder, self.reader.arrays.put
         bound = builder.length(self.array, 0)
         builder.add(Check(builder.apply(known_functions.COMPARISONS["GtE"], count, bound), full))
@@ -95,7 +95,7 @@ class BoundedBuffer:
         return more
 
     def append(self, x: Value, node: ast.AST) -> None:
-        """A number more at the end."""
+        """Append a number."""
         self.give_kind(x.kind, node)
         self.add(self.count(), [(self.array, x)], _FULL)
 
@@ -117,13 +117,13 @@ class BoundedBuffer:
 
 
 class KeyedBuffer:
-    """A dict: a buffer of values, columns of as many keys, and the places where the slots of keys are found.
+    """A dict: a buffer of values, columns of keys of the same length, and a hash table from keys to slots.
 
-    A key is `width` integers; 0 of a string, which has a number.
+    A key is `width` integers; `width` is 0 for a string, which has a number.
     """
 
     def __init__(self, values: BoundedBuffer, width: int | None, columns: int, node: ast.AST) -> None:
-        """Make room for as many keys as values; what keys are may be told later."""
+        """Reserve space for as many keys as values; `width` may be set later."""
         self.reader, self.values, self.width = values.reader, values, width
         builder = self.reader.builder
         bound = builder.length(values.array, 0)
@@ -132,12 +132,12 @@ class KeyedBuffer:
         self.texts: dict[str, int] = {}
 
     def count(self) -> Value:
-        """How many keys there are."""
+        """The number of keys."""
         return self.values.count()
 
     # ---- keys --------------------------------------------------------------------------------------------------------
     def _integers(self, key: Any, node: ast.AST) -> tuple[Value, ...]:
-        """The integers that a key is."""
+        """The integers that represent a key."""
         if isinstance(key, Object) and isinstance(key.value, str) and not self.width and len(self.columns) == 1:
             self.width = 0
             return (constant(self.texts.setdefault(key.value, len(self.texts))),)
@@ -151,7 +151,7 @@ class KeyedBuffer:
         return parts
 
     def find(self, key: Any, node: ast.AST) -> tuple[Value, Value, Value, tuple[Value, ...]]:
-        """Whether a key is missing, its slot, its place, and the integers that it is."""
+        """Whether a key is missing, its slot, its place in the table, and its integers."""
         parts = self._integers(key, node)
         with self.reader.progress.standing(pinned=True):
             slot, at = self.reader.inline(find_slot, [self.places, self.columns, parts], {}, node, {})
@@ -163,7 +163,7 @@ class KeyedBuffer:
         return found
 
     def place(self, key: Any, node: ast.AST) -> tuple[Value, list[Any]]:
-        """The array of the values, and the slot of a key that has to be there."""
+        """The array of values, and the slot of a key; raises if the key is missing."""
         missing, slot, *_ = self.find(key, node)
         self.reader.builder.add(Check(missing, _MISSING))
         return self.values.array, [slot]
@@ -188,7 +188,7 @@ class KeyedBuffer:
         put(self.values.array, [self.reader.builder.apply(known_functions.SELECT, missing, count, slot)], x)
 
     def assign(self, key: Any, entry: Any, target: ast.AST, statement: ast.AST | None) -> None:
-        """self[key] = entry, where that puts in a key at most that was counted."""
+        """self[key] = entry; it may add a key only if its site was counted."""
         if statement not in self.values.sites:
             made = f"the assignment to {ast.unparse(target)!r}, a dict made elsewhere"
             self.reader.refuse(target, made, _INSIDE)
@@ -199,14 +199,14 @@ class KeyedBuffer:
 
     # ---- reading all of it -------------------------------------------------------------------------------------------
     def list_keys(self, node: ast.AST) -> Any:
-        """The keys in the order in which they came, for a loop."""
+        """The keys in insertion order, for a loop."""
         if self.width == 0:
             remedy = "loop over a tuple of them, or .values()"
             self.reader.refuse(node, "a loop over the strings of a dict", remedy)
         return _in_step(self._list(*self.columns))
 
     def _list(self, *arrays: Value) -> list[Any]:
-        """What is in arrays now."""
+        """Views of the current elements of arrays, as full buffers."""
         count = self.count()
         views = (self.reader.builder.view(array, [(None, count, None)]) for array in arrays)
         return [BoundedBuffer(self.reader, view) for view in views]
@@ -235,7 +235,7 @@ class KeyedBuffer:
         return self.reader.refuse(node, "{node} of a dict", remedy)
 
     def check_count(self, before: Value, ends: Value | None) -> None:
-        """Raise where an iteration of a loop over a dict, after which it goes on, has put in a key."""
+        """Raise if an iteration of a loop over a dict has added a key, unless it is the last one."""
         apply = self.reader.builder.apply
         changed = apply(known_functions.COMPARISONS["NotEq"], self.count(), before)
         goes_on = changed if ends is None else apply(known_functions.AND, changed, apply(known_functions.NOT, ends))

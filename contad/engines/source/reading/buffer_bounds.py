@@ -1,14 +1,14 @@
-"""How much room an array needs that becomes longer in a loop.
+"""Bounds for arrays that grow in a loop.
 
-The reader computes how often the loops around run, where the array is made. Some loops tell that only later, or never:
-for them Numba runs the statements beforehand, and counts.
+The reader computes the trip counts of the loops where the array is created. If a trip count is not known there, Numba
+runs the statements beforehand, and counts.
 
-    z = []                                  .room = counted(x)           the same statements, as Numba compiles them,
-    while t < 5.0:                ->        z = []  with room for that   on copies of what they may write; it returns
+    z = []                                  .room = counted(x)           the same statements, compiled by Numba, on
+    while t < 5.0:                ->        z = []  with room for that   copies of arrays that they may write: returns
         z.append(t * x)                     while t < 5.0: ...           the greatest length of z
 
-The count is an integer, through which no derivative passes; should it be too small after all, what grows raises. What
-must not be done twice (a draw, a print) is refused.
+The count is an integer, so no derivative passes through it. If it turns out too small, the append raises. Statements
+that must not run twice (a draw, a print) are refused.
 """
 
 import ast
@@ -53,7 +53,7 @@ _METHODS = frozenset(
 
 
 def find_following(body: list[ast.stmt], made: ast.stmt) -> list[ast.stmt]:
-    """The statements behind one, in the block where it stands."""
+    """The statements after one, in its block."""
     inside = (getattr(x, name, None) for part in body for x in ast.walk(part) for name in ("body", "orelse"))
     for block in (body, *inside):
         if isinstance(block, list) and any(x is made for x in block):
@@ -65,7 +65,7 @@ def find_bound(
     reader: Reader, made: ast.Assign, given: int, following: list[ast.stmt], sites: set[Any],
     env: Environment, what: str,
 ) -> Value:  # fmt: skip
-    """How many elements a buffer needs room for: those given where it is made, and what these nodes may add."""
+    """The number of elements that a buffer needs: those at its creation, and those that these nodes may add."""
     before = reader.state()
     try:
         most = _Bounds(reader, sites, what).add_up(following, env)
@@ -81,15 +81,15 @@ def find_bound(
     return bound
 
 
-# ---- what loops tell -------------------------------------------------------------------------------------------------
+# ---- trip counts -----------------------------------------------------------------------------------------------------
 class _Bounds:
-    """How many elements statements may add by some nodes, from how often the loops around them run."""
+    """Bounds the number of elements that nodes in statements may add, by the trip counts of the loops around them."""
 
     def __init__(self, reader: Reader, sites: set[Any], what: str) -> None:
         self.reader, self.sites, self.what = reader, sites, what
 
     def add_up(self, statements: list[ast.stmt], env: Environment) -> Value:
-        """The sum over statements; a length that one of them computes is known to the next ones."""
+        """The sum over statements; later ones can use a length that an earlier one computes."""
         room, ahead = constant(0), dict(env)
         for part in statements:
             room = self._sum([room], [part], dict(ahead))
@@ -108,7 +108,7 @@ class _Bounds:
         return total
 
     def most(self, part: ast.stmt, env: Environment) -> Value:
-        """How many elements one statement adds."""
+        """The most elements that one statement adds."""
         count = sum(x in self.sites for x in ast.walk(part))
         if not count:
             return constant(0)
@@ -122,7 +122,7 @@ class _Bounds:
         return constant(count)
 
     def _in_loop(self, loop: ast.For, part: ast.stmt, env: Environment) -> Value:
-        """How many a statement of a loop adds: in each iteration as many as in the first one or in the last."""
+        """The elements that a statement of a loop adds: in each iteration the maximum of the first and the last one."""
         if not any(x in self.sites for x in ast.walk(part)):
             return constant(0)
         apply = self.reader.builder.apply
@@ -134,7 +134,7 @@ class _Bounds:
         return found
 
     def _runs(self, loop: ast.For, env: Environment) -> tuple[Value, list[Environment]]:
-        """How often a loop runs, and what its target is at first and at last, where that is known."""
+        """The trip count of a loop, and environments with the first and the last value of its target, if known."""
         reader, apply = self.reader, self.reader.builder.apply
         iterated = reader.expression(loop.iter, env)
         if isinstance(iterated, tuple):
@@ -155,7 +155,7 @@ class _Bounds:
 
 
 def count_runs(reader: Reader, iterated: Any, limits: list[Value], node: ast.AST) -> Value:
-    """How often a loop with these limits runs."""
+    """The trip count of a loop with these limits."""
     start, stop, step = limits
     if not isinstance(iterated, Range):
         return stop
@@ -173,7 +173,7 @@ def count_runs(reader: Reader, iterated: Any, limits: list[Value], node: ast.AST
 
 
 def _tells_length(node: ast.AST) -> bool:
-    """Whether a node may stand in a length that is computed from shapes and names, so that it may be computed twice."""
+    """Whether a node may be part of a length computed from shapes and names, which may be computed twice."""
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id == "len"
     if isinstance(node, ast.Subscript):
@@ -184,12 +184,12 @@ def _tells_length(node: ast.AST) -> bool:
     return isinstance(node, plain)
 
 
-# ---- what is counted -------------------------------------------------------------------------------------------------
+# ---- counted lengths -------------------------------------------------------------------------------------------------
 def _count_list(
     reader: Reader, made: ast.Assign, following: list[ast.stmt], sites: set[Any], env: Environment,
     refusal: UnsupportedError,
 ) -> Value:  # fmt: skip
-    """The greatest length of the list that a statement makes, over the statements that append to it."""
+    """The greatest length of the list that a statement creates, by running the statements that append to it."""
     last = max(k for k, part in enumerate(following) if any(x in sites for x in ast.walk(part)))
     length = expression("len(x)", x=made.targets[0].id)  # type: ignore[attr-defined]
     body = [made, _note(length), *following[: last + 1]]
@@ -200,19 +200,19 @@ def count_axis(
     reader: Reader, loop: ast.For | ast.While, name: str, axis: int, env: Environment,
     refusal: UnsupportedError,
 ) -> Value:  # fmt: skip
-    """The greatest length along an axis of an array, before a loop and at the ends of its iterations."""
+    """The greatest length of an array along an axis, before a loop and after each iteration."""
     length = expression("x.shape[axis]", x=ast.Name(name, ast.Load()), axis=axis)
     return _count(reader, [_note(length), loop], _Noting(length, loop=loop), env, loop, refusal)
 
 
 def _note(length: ast.expr) -> ast.stmt:
-    """Keep the greatest length."""
+    """A statement that updates the greatest length."""
     greatest = expression("max(room, length)", room=ast.Name(_ROOM, ast.Load()), length=length)
     return ast.Assign([ast.Name(_ROOM, ast.Store())], greatest)
 
 
 class _Noting(ast.NodeTransformer):
-    """Statements as Numba takes them, with a note of the length where it may have grown."""
+    """Copies statements in a form that Numba accepts, and notes the length wherever it may have grown."""
 
     def __init__(self, length: ast.expr, sites: set[Any] | None = None, loop: ast.stmt | None = None) -> None:
         self.length, self.sites, self.loop = length, sites or set(), loop
@@ -220,7 +220,7 @@ class _Noting(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         """A copy of a node."""
         if type(node).__module__ != "ast" and not type(node).__module__.startswith("_ast"):
-            raise NotPassed  # an exit from a try, or from a generator
+            raise NotPassed  # it leaves a try or a generator
         if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.With, ast.Try, ast.NamedExpr)):
             raise NotPassed
         made = super().visit(copy.copy(node))
@@ -233,7 +233,7 @@ class _Noting(ast.NodeTransformer):
         return made
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        """The same of what is in it, whose lists are not those of the node that was copied."""
+        """Visit the fields of a copied node, with new lists."""
         for name, value in ast.iter_fields(node):
             if isinstance(value, list):
                 setattr(node, name, list(value))
@@ -246,13 +246,13 @@ class _Noting(ast.NodeTransformer):
 
 
 def _breaks(loop: ast.For | ast.While) -> list[ast.stmt]:
-    """What ends a loop whose flags hold."""
+    """The statements that end a loop if its flags hold."""
     return [ast.If(ast.Name(name, ast.Load()), [ast.Break()], []) for name in getattr(loop, "flags", ())]
 
 
 # ---- the function that counts ----------------------------------------------------------------------------------------
 class _CountedInputs(Passed):
-    """What the function is given; arrays that it may write are copied."""
+    """The arguments of the counting function; arrays that it may write are copied."""
 
     copying = False
 
@@ -278,7 +278,7 @@ def _count(
     reader: Reader, body: list[ast.stmt], noting: _Noting, env: Environment, node: ast.stmt,
     refusal: UnsupportedError,
 ) -> Value:  # fmt: skip
-    """What is noted when Numba runs statements; the refusal where they are not for Numba, or not to be run twice."""
+    """The length noted when Numba runs statements; raises the refusal if Numba cannot, or must not, run them."""
     known = dict(reader.progress.callables)
     try:
         if reader.progress.trying:
@@ -293,7 +293,7 @@ def _count(
 
 
 def _call(reader: Reader, body: list[ast.stmt], env: Environment, node: ast.stmt, refusal: UnsupportedError) -> Any:
-    """The call of the function of these statements."""
+    """The call of the function that runs these statements."""
     read = [name for name in find_read_first(body) if name in env and not isinstance(env[name], Unknown)]
     empty = [name for name in read if isinstance(env[name], BoundedBuffer) and not env[name].is_typed]
     body = [*(_Noting(ast.Constant(0)).visit(env[name].maker) for name in empty), *body]
@@ -305,7 +305,7 @@ def _call(reader: Reader, body: list[ast.stmt], env: Environment, node: ast.stmt
     given: list[ast.expr] = []
     types_given: list[Any] = []
     writes = any(_may_write(x, body, outside, env) for part in body for x in ast.walk(part))
-    seen: set[Value] = set()  # the memory that is given
+    seen: set[Value] = set()  # the memory of the arguments
     copied: set[Value] = set()
     before: list[ast.stmt] = []
     for name in read:
@@ -324,7 +324,7 @@ def _call(reader: Reader, body: list[ast.stmt], env: Environment, node: ast.stmt
         inputs.copying = writes and not all(_is_read(x, entry, parents) for x in parents if _reads(x, name))
         memory = {root for x in leaves(entry) if isinstance(x, Value) for root in x.roots}
         if memory & (seen if inputs.copying else copied):
-            raise NotPassed  # copies of what has two names are two arrays
+            raise NotPassed  # aliases would become separate copies
         seen |= memory
         copied |= memory if inputs.copying else set()
         names.append(parameter)
@@ -347,7 +347,7 @@ def _reads(node: ast.AST, name: str) -> bool:
 
 
 def _is_read(node: Any, entry: Any, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Whether what a name stands for is surely not written where it is read."""
+    """Whether it is certain that this use of a name does not write its array."""
     holds_arrays = any(isinstance(x, Value) and x.is_array for x in leaves(entry))
     ndim = entry.kind.ndim if isinstance(entry, Value) else -1
     return not holds_arrays or is_transient(node, parents, lambda function: getattr(function, "attr", ""), ndim)
@@ -371,7 +371,7 @@ def _may_write(node: ast.AST, body: list[ast.stmt], outside: dict[str, Any], env
 
 
 def _find_outside(reader: Reader, body: list[ast.stmt], env: Environment) -> dict[str, Any]:
-    """What names stand for that the function does not assign."""
+    """The entries of names that the function reads but does not assign."""
     nodes = [x for part in body for x in ast.walk(part) if isinstance(x, ast.Name)]
     own = {x.id for x in nodes if isinstance(x.ctx, ast.Store)}
     found: dict[str, Any] = {}
@@ -385,7 +385,7 @@ def _find_outside(reader: Reader, body: list[ast.stmt], env: Environment) -> dic
 
 
 def _require_repeatable(body: list[ast.stmt], outside: dict[str, Any], env: Environment) -> None:
-    """NotPassed where a call may do something that must not be done twice."""
+    """Raise NotPassed if a call may have a side effect that must not happen twice."""
     nodes = [x for part in body for x in ast.walk(part)]
     if any(isinstance(x, ast.Attribute) and x.attr in ONCE for x in nodes):
         raise NotPassed
@@ -395,7 +395,7 @@ def _require_repeatable(body: list[ast.stmt], outside: dict[str, Any], env: Envi
 
 
 def _is_repeatable(called: ast.expr, outside: dict[str, Any], env: Environment) -> bool:
-    """Whether what a call names, a function or a method, may be called once more."""
+    """Whether the function or method that a call names may be called once more."""
     if isinstance(called, ast.Attribute):
         base = called.value
         found = outside.get(base.id) if isinstance(base, ast.Name) else None
@@ -409,7 +409,7 @@ def _is_repeatable(called: ast.expr, outside: dict[str, Any], env: Environment) 
 
 
 def _may_repeat(function: Any) -> bool:
-    """Whether a function may be called once more than the user calls it, and those that it reaches."""
+    """Whether a function, and those that it reaches, may be called once more than the user calls it."""
     if is_dispatcher(function):
         return all(is_repeatable(x.py_func) for x in (function, *fingerprint(function).dispatchers))
     if function is None or draws(function):
@@ -422,12 +422,12 @@ def _may_repeat(function: Any) -> bool:
 
 # ---- its text --------------------------------------------------------------------------------------------------------
 def _plain(name: str) -> str:
-    """A name as Python has it; those of flags begin with a dot."""
+    """A valid Python name; names of flags begin with a dot."""
     return name.replace(".", "contad_")
 
 
 def _write(body: list[ast.stmt], names: list[str]) -> str:
-    """The function of statements as source."""
+    """The source of the function that runs statements."""
     returned = ast.Return(ast.Name(_ROOM, ast.Load()))
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
     tree = clone(ast.FunctionDef("count", arguments, [*body, returned], []))
@@ -440,7 +440,7 @@ def _write(body: list[ast.stmt], names: list[str]) -> str:
 
 
 def _compile(text: str, outside: dict[str, Any], given: list[Any], options: dict[str, Any]) -> Any:
-    """The Numba function of a text; NotPassed where Numba does not give it the type of an integer."""
+    """Compile a text with Numba; NotPassed unless the function returns an integer."""
     names: dict[str, Any] = {"__name__": "contad._uncached", **outside}
     exec(text, names)
     if result_type(names["count"], tuple(given)) != types.int64:
@@ -449,7 +449,7 @@ def _compile(text: str, outside: dict[str, Any], given: list[Any], options: dict
 
 
 def _load(function: Any, text: str, outside: dict[str, Any], options: dict[str, Any]) -> Any:
-    """The function of a text as a Numba function, kept on disk where what it names is the same in every process."""
+    """A text as a Numba function, cached on disk if all its names mean the same in every process."""
     known = [fingerprint(x) for x in outside.values()]
     if not all(x.stable for x in known):
         return numba.njit(function, **options)

@@ -1,4 +1,4 @@
-"""Writing operations: the part of the front end that knows the program and not the syntax."""
+"""Builds operations: the part of the front end that knows the SSA form but no Python syntax."""
 
 import contextlib
 import operator
@@ -59,8 +59,8 @@ FOLDED: dict[str, Callable[..., Any]] = {
 CONVERSIONS = {"float": known_functions.TO_FLOAT, "int": known_functions.TO_INT, "bool": known_functions.TO_BOOL}
 _BINARY = ("add", "subtract", "multiply", "divide", "checked_divide", "floor_divide", "remainder", "select")
 _SMALL = {"single": "float32", "unsigned": "unsigned integers"}
-WHOLE = (None, None, None)  # a slice of all
-TRIES = 10  # how often operations may be written again, as the bodies of nested loops are
+WHOLE = (None, None, None)  # a full slice
+TRIES = 10  # how often operations may be rewritten, as the bodies of nested loops are
 LOGIC = ("<", "<=", ">", ">=", "==", "!=")
 
 
@@ -71,7 +71,7 @@ class BlockWriter:
 
     @contextlib.contextmanager
     def inside(self, block: Block) -> Iterator[Block]:
-        """Write to another block meanwhile."""
+        """Write to another block inside the `with` block."""
         outer, self.block = self.block, block
         try:
             yield block
@@ -85,12 +85,12 @@ class Builder(BlockWriter):
     def __init__(self, progress: Progress, most: int) -> None:
         self.progress = progress
         self.block = Block()
-        self.argument_lengths: dict[tuple[Value, int], Value] = {}  # of arguments
-        self.start: list[Operation] = []  # what computes them, before all else
-        self.added = 0  # operations, without those of bodies that are written again
-        self.tried = 0  # with them
-        self.most = most  # how many operations may be added
-        self.numbered: list[Value] = []  # arrays that a name may switch between; the position is the number
+        self.argument_lengths: dict[tuple[Value, int], Value] = {}  # the lengths of arguments
+        self.start: list[Operation] = []  # computes these lengths, before all other operations
+        self.added = 0  # the number of operations, without bodies that are rewritten
+        self.tried = 0  # the same, with them
+        self.most = most  # the limit for operations
+        self.numbered: list[Value] = []  # arrays between which names may switch, by number
 
     def add(self, operation: Operation) -> Operation:
         self.added += 1
@@ -105,7 +105,7 @@ class Builder(BlockWriter):
 
     @contextlib.contextmanager
     def trial(self) -> Iterator[None]:
-        """Throw away what is written meanwhile, which is not counted."""
+        """Discard the operations written inside; they do not count."""
         before = self.added
         with self.inside(Block()):
             yield
@@ -113,7 +113,7 @@ class Builder(BlockWriter):
 
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def apply(self, function: Function, *operands: Any) -> Any:
-        """A function of numbers; an array expression where an operand is one."""
+        """Apply a scalar function; the result is an array expression if an operand is one."""
         if any(isinstance(x, Elementwise) or x.is_array for x in operands):
             wide = function.result == "bool" or any(x.kind.base == "float" and not x.kind.small for x in operands)
             if not wide and any(x.kind.narrow for x in operands):
@@ -131,7 +131,7 @@ class Builder(BlockWriter):
         if function is known_functions.TO_INT and operands[0].kind == INT:
             return operands[0]
         if function is known_functions.TO_FLOAT and operands[0].kind == BOOL and constants[0] is None:
-            operands = (self.apply(known_functions.TO_INT, operands[0]),)  # Numba has no float of a bool
+            operands = (self.apply(known_functions.TO_INT, operands[0]),)  # Numba cannot convert a bool to a float
         if all(c is not None for c in constants):
             if function is known_functions.TO_FLOAT:
                 return constant(float(constants[0]))
@@ -164,7 +164,7 @@ class Builder(BlockWriter):
         return result
 
     def _in_single(self, function: Function, operands: Sequence[Value]) -> Value:
-        """A function of numbers of float32, as float32 computes it."""
+        """Apply a scalar function to float32 numbers, with the result of float32 arithmetic."""
         rounded, result = known_functions.SINGLES[function], Value(SINGLE)
         computed = result if rounded is None else Value(FLOAT)
         self.add(Apply(function, list(operands), computed))
@@ -173,7 +173,7 @@ class Builder(BlockWriter):
         return result
 
     def require_wide(self, function: Function, operands: Sequence[Any]) -> None:
-        """Refuse arithmetic of numbers with fewer bits among themselves, which Numba rounds, or wraps."""
+        """Refuse arithmetic in which all numbers have fewer than 64 bits, because Numba rounds or wraps it."""
         chosen = function is known_functions.SELECT and len({x.kind for x in operands[1:]}) == 1
         if function.result == "bool" or function in (known_functions.TO_FLOAT, known_functions.TO_INT) or chosen:
             return
@@ -185,7 +185,7 @@ class Builder(BlockWriter):
             self.progress.stop(f"{function.name} of {kinds} alone", f"convert one by {into}(...)")
 
     def divide(self, function: Function, x: Any, y: Any) -> Any:
-        """x / y, x // y or x % y of numbers, raising where the user's function raises."""
+        """x / y, x // y or x % y; raises where the user's function raises."""
         arrays = any(isinstance(v, Elementwise) or v.is_array for v in (x, y))
         zero = None if arrays else self.is_zero(y)
         if zero is not None:
@@ -194,14 +194,14 @@ class Builder(BlockWriter):
         return self.apply(function, x, y)
 
     def is_zero(self, y: Value) -> Value | None:
-        """Whether a division by a number raises; None where it never does."""
+        """The condition on which a division by a number raises; None if it never does."""
         if self.progress.flags.error_model != "python" or least(y) > 0.0 or y.constant:
             return None
         found: Value = self.apply(known_functions.COMPARISONS["Eq"], y, constant(0 if y.kind == INT else 0.0))
         return found
 
     def power(self, x: Any, y: Any, by_ufunc: bool = False) -> Any:
-        """x ** y; powers by a small integer are products where Numba compiles them so, which a ufunc does not."""
+        """x ** y. Powers by a small integer are products, as Numba compiles them, but not in a ufunc."""
         if any(isinstance(v, Elementwise) or v.is_array for v in (x, y)):
             return Elementwise(known_functions.POWER_BY_UFUNC if by_ufunc else known_functions.POWER, [x, y])
         if any(v.kind.small for v in (x, y)):
@@ -227,7 +227,7 @@ class Builder(BlockWriter):
         return self.apply(known_functions.POWER, x, constant(n)) if function is None else self.apply(function, x)
 
     def as_float(self, x: Any) -> Any:
-        """An integer as a float, or an array of them."""
+        """Convert an integer, or an array of integers, to float."""
         return x if x.kind.base == "float" else self.apply(known_functions.TO_FLOAT, x)
 
     def negate(self, condition: Value) -> Value:
@@ -235,7 +235,7 @@ class Builder(BlockWriter):
         return found
 
     def convert(self, x: Value, kind: Kind) -> Value:
-        """x as a number of another kind, where it is merged with such numbers."""
+        """Convert x to the kind of numbers with which it is merged."""
         if x.kind == kind:
             return x
         if x.constant is not None:
@@ -260,7 +260,7 @@ class Builder(BlockWriter):
         return result
 
     def view(self, array: Value, spec: list[Any] | None) -> Value:
-        """array[spec]: an index (a value) or a slice (start, stop, step of values or None) for each dimension."""
+        """array[spec], with an index (a value) or a slice (start, stop, step: values or None) for each dimension."""
         parts: list[Value] = []
         places: list[Any] = []
         for part in spec or ():
@@ -286,14 +286,14 @@ class Builder(BlockWriter):
         return result
 
     def reshape(self, array: Value, shape: list[Value]) -> Value:
-        """array.reshape(shape), whose lengths are no longer -1."""
+        """array.reshape(shape); no length is -1."""
         result = Value(replace(array.kind, ndim=len(shape)), array.hint)
         result.order = array.order
         self.add(Reshaped(array, shape, result))
         return result
 
     def is_length(self, x: Value) -> bool:
-        """Whether a number is the length of an array, and so not negative."""
+        """Whether a number is the length of an array, and therefore not negative."""
         return isinstance(x.operation, Length) or any(x is o.result for o in self.start)
 
     def length(self, array: Value, axis: int) -> Value:
@@ -328,7 +328,7 @@ class Builder(BlockWriter):
         return self.argument_lengths[array, axis]
 
     def _length_of_slice(self, view: View, axis: int) -> Value | None:
-        """The length of an axis that is cut at literal places; None where it is not, or backwards."""
+        """The length of a slice with constant limits; None for other or backward slices."""
         cuts = [part for part in view.spec or () if not isinstance(part, int)][axis]
         start, stop, step = (x if k is None else view.inputs[k].constant for k, x in zip(cuts, (0, -1, 1), strict=True))
         if start is None or stop is None or step != 1 or min(start, stop + (cuts[1] is None)) < 0:
@@ -348,7 +348,7 @@ class Builder(BlockWriter):
 
     # ---- arrays that a name switches between -------------------------------------------------------------------------
     def number_of(self, array: Value) -> Value:
-        """The number of an array among those that names switch between: a constant, or the selector of a choice."""
+        """The number of an array between which names switch: a constant, or the selector of a choice."""
         if isinstance(array.operation, Choose):
             return array.operation.inputs[0]
         if array not in self.numbered:
@@ -356,7 +356,7 @@ class Builder(BlockWriter):
         return constant(self.numbered.index(array))
 
     def candidates(self, array: Value) -> dict[int, Value]:
-        """The arrays, by number, that an array may be."""
+        """The arrays, by number, that an array value may be."""
         if isinstance(array.operation, Choose):
             return dict(zip(array.operation.numbers, array.operation.inputs[1:], strict=True))
         number = self.number_of(array).constant
@@ -373,7 +373,7 @@ class Builder(BlockWriter):
 
     # ---- control flow ------------------------------------------------------------------------------------------------
     def repeat(self, stop: Value, body: Any, initial: list[Value] | None = None) -> list[Value]:
-        """for index in range(stop), carrying numbers: `body(index, *inner)` returns what follows; gives the results."""
+        """for index in range(stop), with carried numbers: `body(index, *inner)` returns the next ones. The results."""
         inner = [Value(x.kind, "total") for x in initial or []]
         index = Value(INT, "k")
         with self.inside(Block()) as block:
@@ -389,7 +389,7 @@ class Builder(BlockWriter):
 
 
 def fits(x: int) -> bool:
-    """Whether an integer has 64 bits."""
+    """Whether an integer fits in 64 bits."""
     return -(2**63) <= x < 2**63
 
 

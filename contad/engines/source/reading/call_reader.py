@@ -1,4 +1,4 @@
-"""Calls: of methods, of the user's own functions, which are written in place, and of those of NumPy and Python."""
+"""Reads calls: of methods, of user functions, which are inlined, and of functions of NumPy and Python."""
 
 import ast
 from collections.abc import Callable
@@ -46,14 +46,14 @@ from contad.kernels.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction
 from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.rules.compilable import Compilable, MakesDerivatives, MakesRules, WithParts, WrittenOut, is_in_bodies
 
-# functions whose argument may be written out as a list
+# functions whose argument may be a list display
 _LISTED = (np.array, np.asarray, np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, sum)
 _AS_LOOP = 'write it as a loop over numbers, or use engine="tape"'
-ReadCallee = Callable[[Scope, Flags, tuple[Any, ...]], SourceFunction]  # reads what keeps a derivative of its own
+ReadCallee = Callable[[Scope, Flags, tuple[Any, ...]], SourceFunction]  # reads a function that keeps its own derivative
 
 
 def _as_tuple(node: ast.expr) -> ast.expr:
-    """A list that is written out, and those in it, as a tuple."""
+    """A list display, and nested ones, as tuples."""
     if not isinstance(node, ast.List):
         return node
     return ast.copy_location(ast.Tuple(list(map(_as_tuple, node.elts)), ast.Load()), node)
@@ -71,7 +71,7 @@ class CallReader:
         self.builder, self.arrays, self.progress = reader.builder, reader.arrays, reader.progress
 
     def read(self, node: ast.Call, env: Environment) -> Any:
-        """What a call gives."""
+        """The result of a call."""
         called = self.reader.expression(node.func, env)
         site = self._read_arguments(called, node, env)
         self.progress.line = node.lineno
@@ -89,7 +89,7 @@ class CallReader:
         return self._user_function(function, site)
 
     def _read_arguments(self, called: Any, node: ast.Call, env: Environment) -> CallSite:
-        """The call, with what its arguments stand for; starred tuples are taken apart."""
+        """The call, with the entries of its arguments; starred tuples are unpacked."""
         arguments: list[Any] = []
         listed = isinstance(called, Object) and (is_in_bodies(called.value) or any(called.value is f for f in _LISTED))
         for argument in [*node.args, *(k.value for k in node.keywords)]:
@@ -108,7 +108,7 @@ class CallReader:
         return CallSite(self.reader, node, arguments[:first], keywords, env)
 
     def _user_function(self, function: Any, site: CallSite) -> Any:
-        """What a function gives that the user, or contad for him, has made; else one of a library."""
+        """The result of a user function, or of one that contad has made for the user; else of a library function."""
         if isinstance(function, MakesDerivatives):
             return read_transform(site, function)
         if isinstance(function, MakesRules):
@@ -125,23 +125,23 @@ class CallReader:
             return read_made(site, function)
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
             return self._make_named(function, site)
-        if owns(function) or is_tied_loop(function):  # a body that another one calls
+        if owns(function) or is_tied_loop(function):  # contad's bodies that call each other
             return site.inline(function, site.arguments, site.keywords)
         return self._library_function(function, site)
 
     def _library_function(self, function: Any, site: CallSite) -> Any:
-        """What a function of NumPy's, Python's or contad's gives."""
+        """The result of a function of NumPy, Python or contad."""
         module = getattr(function, "__module__", "").partition(".")[0] if isinstance(function, FunctionType) else ""
         if module not in ("", "numpy", "numba") and function not in READERS:
             site.refuse(f"{function.__name__}, a plain Python function", "decorate it with numba.njit")
         try:
             special, whole = READERS.get(function), array_function_of(function)
-        except TypeError:  # functions of ctypes are not hashable
+        except TypeError:  # functions of ctypes are unhashable
             special = whole = None
         if special is not None:
             return special(site)
         if is_checkpoint(function) and site.only() is not None:
-            return site.only()  # the function itself: what is stored is decided for the whole program
+            return site.only()  # the function itself: the engine decides for the whole function what is stored
         if whole is not None:
             return self.in_loops(whole, site)
         if isinstance(function, WithParts):
@@ -161,7 +161,7 @@ class CallReader:
         return site.compute_by(found, given)
 
     def _make_named(self, cls: Any, site: CallSite) -> Any:
-        """A named tuple of a class."""
+        """An instance of a named-tuple class."""
         given = dict(zip(cls._fields, site.arguments, strict=False)) | site.keywords
         for name, value in cls._field_defaults.items():
             if name not in given:
@@ -172,7 +172,7 @@ class CallReader:
 
     # ---- functions of whole arrays -----------------------------------------------------------------------------------
     def in_loops(self, function: ArrayFunction, site: CallSite) -> Any:
-        """A function of whole arrays, written in loops in the place of its call."""
+        """A function of whole arrays, inlined as loops."""
         name, is_face = function.numpy.__name__, is_in_bodies(function)
         given = self._bind_whole(function, site, is_face)
         by_number = False
@@ -184,7 +184,7 @@ class CallReader:
         known = all((is_number(x) or is_array(x)) and not x.kind.small for x in numbers)
         ndims = tuple(x.value if isinstance(x, Object) else x.kind.ndim for x in given) if known else ()
         body = function.body(ndims) if known else None
-        # a result of integers is one; and data are left to the function itself
+        # an integer result stays an integer; for constant data, the function itself runs
         if body is None or (
             not is_face and all(x.kind.base != "float" or self.arrays.is_constant(x) for x in numbers)
         ):
@@ -196,17 +196,17 @@ class CallReader:
         except UnsupportedError:
             self.reader.return_to(before)
             site.refuse(f"the call of {name!r}", _AS_LOOP)
-        if by_number and is_number(found) and not is_face:  # an array of no axes to Numba
+        if by_number and is_number(found) and not is_face:  # a 0-dimensional array in Numba
             return points.hold(self.arrays, found, found.kind.base)
         return found
 
     def _bind_whole(self, function: ArrayFunction, site: CallSite, is_face: bool) -> list[Any]:
-        """The arguments up to the last that is given; of one that is left out before it, the default."""
+        """The arguments up to the last given one, with defaults for those that are left out."""
         try:
             bound = function.signature.bind(*site.arguments, **site.keywords).arguments
         except TypeError:
             site.refuse()
-        while bound and not is_face and is_none(bound[list(bound)[-1]]):  # as if it were left out
+        while bound and not is_face and is_none(bound[list(bound)[-1]]):  # None means left out
             bound.popitem()
         parameters = list(function.signature.parameters.items())
         count = max((k for k, (key, _) in enumerate(parameters) if key in bound), default=-1) + 1
@@ -221,7 +221,7 @@ class CallReader:
     def inline(
         self, dispatcher: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, caller: Environment
     ) -> Any:
-        """The body of a function under its own flags, in place of its call; or of one of contad's, which has none."""
+        """Inline the body of a function under its own flags; functions of contad have no flags."""
         function = getattr(dispatcher, "py_func", dispatcher)
         if self.progress.at_ties and TIED.get(function, function) not in self.progress.inlining:
             function, dispatcher = TIED.get(function, function), TIED.get(function, dispatcher)
@@ -244,7 +244,7 @@ class CallReader:
             return self.write_in_place(scope, given, caller)
 
     def call_shared(self, scope: Scope, flags: Flags, given: Environment, node: ast.AST) -> Any:
-        """What a function returns that keeps a derivative of its own; None where it is written in place."""
+        """The result of a function that keeps its own derivative; None if it has to be inlined."""
         arguments = tuple(given[name] for name in scope.names)
         kinds = kinds_of(arguments)
         callee = None if kinds is None else self.callee(scope, flags, kinds)
@@ -258,18 +258,18 @@ class CallReader:
         return map_tree(callee.program.returned, lambda _: next(following))
 
     def callee(self, scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> Callee | None:
-        """A function for arguments of these kinds, read once; None for one that has to be written in place."""
+        """A callee for arguments of these kinds, read once; None if the function has to be inlined."""
         key = scope.dispatcher or scope.function, flags, key_of(kinds)
         if key not in self.progress.callees:
             try:
                 found = callee_of(self.read_callee(scope, flags, kinds))
-            except UnsupportedError:  # it may be read with the values of its arguments, or tell its reason then
+            except UnsupportedError:  # inlining may succeed with known arguments, or give the reason
                 found = None
             self.progress.callees[key] = found
         return self.progress.callees[key]
 
     def inline_local(self, called: Local, site: CallSite) -> Any:
-        """The body of a function inside the function, in place of its call."""
+        """Inline the body of a nested function."""
         scope, arguments, keywords = called.scope, site.arguments, site.keywords
         if self.progress.scope is not scope.outside:
             site.refuse(f"the function {scope.place.function}, handed to another", "call it where it is made")
@@ -287,7 +287,7 @@ class CallReader:
         return self.write_in_place(scope, names | given, site.env)
 
     def bind(self, scope: Scope, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Environment:
-        """What the parameters of a function stand for, in their order."""
+        """The entries of the parameters of a function, in order."""
         name = scope.place.function
         given = dict(zip(scope.names[: scope.positional], arguments, strict=False)) | keywords
         for parameter, value in scope.defaults().items():
@@ -302,7 +302,7 @@ class CallReader:
         return {**given, **cast_arguments(self.builder, scope.dispatcher, scope.names, given)[0]}
 
     def write_in_place(self, scope: Scope, env: Environment, caller: Environment) -> Any:
-        """The statements of a function, in an environment of its own."""
+        """Inline the statements of a function, in a new environment."""
         _, returned = cast_arguments(self.builder, scope.dispatcher, scope.names, env)
         env = cast_declared(self.builder, scope, env)
         line, inlining = self.progress.line, (*self.progress.inlining, scope.function)
@@ -316,7 +316,7 @@ class CallReader:
 
     # ---- methods -----------------------------------------------------------------------------------------------------
     def method(self, method: Method, site: CallSite) -> Any:
-        """What a call of a method gives."""
+        """The result of a method call."""
         called, name, arguments, arrays = method.array, method.name, site.arguments, self.arrays
         if class_instances.class_of(called) is not None:
             return class_instances.call_method(site, method)

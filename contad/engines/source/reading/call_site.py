@@ -1,4 +1,4 @@
-"""A call on its way into the program, and the table of functions that have a reader of their own."""
+"""A call that is being read, and the table of functions with special readers."""
 
 import ast
 from collections.abc import Callable
@@ -37,31 +37,31 @@ class CallSite:
         self.progress.refuse(self.node, construct, remedy)
 
     def again(self, function: Any, *arguments: Any, **keywords: Any) -> Any:
-        """What another function gives, as if it were called here."""
+        """The result of another function, as if it were called here."""
         return READERS[function](self.with_arguments(*arguments, **keywords))
 
     def with_arguments(self, *arguments: Any, **keywords: Any) -> "CallSite":
-        """A call in the same place with other arguments."""
+        """The same call with other arguments."""
         return CallSite(self.reader, self.node, [*arguments], keywords, self.env)
 
     def inline(self, function: Any, arguments: list[Any], keywords: dict[str, Any] | None = None) -> Any:
-        """The body of a function in place of the call."""
+        """Inline the body of a function."""
         return self.reader.inline(function, arguments, keywords or {}, self.node, self.env)
 
     # ---- arguments ---------------------------------------------------------------------------------------------------
     def take(self, names: str) -> list[Any]:
-        """Arguments by position or keyword, in the order of the names; None for those not given."""
+        """Arguments by position or keyword, in the order of the names; None for missing ones."""
         found: dict[str, Any] = dict.fromkeys(names.split())
         if len(self.arguments) > len(found) or not set(self.keywords) <= set(found):
             self.refuse(remedy=f"give only {names}")
         return list((found | dict(zip(found, self.arguments, strict=False)) | self.keywords).values())
 
     def only(self) -> Any:
-        """The only argument; None where there are others."""
+        """The only argument; None if there are several."""
         return self.arguments[0] if len(self.arguments) == 1 and not self.keywords else None
 
     def dtype(self, given: Any, otherwise: str = "float") -> str:
-        """The base of a dtype that is given."""
+        """The base of a dtype argument."""
         if given is None:
             return otherwise
         x = given.value if isinstance(given, Object) else None
@@ -71,14 +71,14 @@ class CallSite:
         return x
 
     def lengths(self, given: Any) -> list[Value]:
-        """The lengths of a shape that is given."""
+        """The lengths of a shape argument."""
         shape = list(given) if isinstance(given, tuple) else [given]
         if not 1 <= len(shape) <= MOST_AXES or not all(is_number(x) and x.kind == INT for x in shape):
             self.refuse("the shape in {node}", "give one to five integers")
         return shape
 
     def axis(self, entry: Any, ndim: int) -> int:
-        """An axis that the source shows, counted from the first one; refused where it is none."""
+        """A constant axis, counted from the first one; other axes are refused."""
         axis = entry.constant if is_number(entry) and entry.kind == INT else None
         if axis is None:
             self.refuse("the axis in {node}", "give it as a constant")
@@ -94,14 +94,14 @@ class CallSite:
         return self.arrays.compute(entry)
 
     def wide_array(self, entry: Any) -> Value:
-        """An argument as an array of numbers of 64 bits."""
+        """An argument as an array of 64-bit numbers."""
         if not is_array(entry) or entry.kind.narrow:
             self.refuse("{node} of something that is no array of 64 bits", "give an array of float64, int64 or bool")
         return self.arrays.compute(entry)
 
     # ---- results -----------------------------------------------------------------------------------------------------
     def compute_by(self, function: known_functions.Function, operands: list[Any]) -> Any:
-        """A function of numbers or, element by element, of arrays."""
+        """Apply a scalar function to numbers or, elementwise, to arrays."""
         if any(isinstance(x, Point) for x in operands):
             return points.compute(self.arrays, operands, lambda *given: self.compute_by(function, list(given)))
         if not all(is_number(x) or is_array(x) for x in operands):
@@ -114,7 +114,7 @@ class CallSite:
         return self.apply(function, *operands)
 
     def compute_into(self, out: Any, found: Any) -> Any:
-        """The result of a function of NumPy's, in an array that is given for it."""
+        """The result of a NumPy function, in its `out` array if that is given."""
         if isinstance(out, Point) and is_number(found):
             self.arrays.put(out.array, [constant(0)], found)
             return out
@@ -126,17 +126,17 @@ class CallSite:
         return out
 
 
-# ---- functions that have a reader of their own -----------------------------------------------------------------------
+# ---- functions with special readers ----------------------------------------------------------------------------------
 READERS: dict[Any, Callable[[CallSite], Any]] = {}  # by function
-METHODS: dict[str, Callable[[CallSite], Any]] = {}  # by the name of a method of arrays, which are the first argument
+METHODS: dict[str, Callable[[CallSite], Any]] = {}  # by name of the array method; the array is the first argument
 
 
 def reads(
     names: str | None, *functions: Any, method: str = "", **facts: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let a function read calls of these functions, and of a method of arrays.
+    """Let a function read calls of these functions, and of an array method.
 
-    It gets the call, its arguments by these names (None for those not given), and the facts; without names it takes the
+    It gets the call, its arguments by these names (None for missing ones), and the facts. Without names it takes the
     arguments from the call.
     """
 
@@ -153,5 +153,5 @@ def reads(
 
 
 def is_none(x: Any) -> bool:
-    """Whether an argument is None, or is not given."""
+    """Whether an argument is None or missing."""
     return x is None or (isinstance(x, Object) and x.value is None)

@@ -1,7 +1,7 @@
-"""Instances of `numba.experimental.jitclass`: those that are made inside, and methods of those that are given.
+"""Reads instances of `numba.experimental.jitclass`: new ones, and methods of arguments.
 
-A field that is a number is an array of one element, so that branches and loops may change it. Any other field is what
-it was given in the block where the instance is made. Methods are written in place.
+A number field is an array of one element, so that branches and loops may change it. Any other field is fixed by the
+block that creates the instance. Methods are inlined.
 """
 
 import ast
@@ -19,7 +19,7 @@ from contad.engines.source.reading.structured_arrays import put_number
 
 
 def class_of(x: Any) -> Any:
-    """Numba's type of the class of an instance; None of anything else."""
+    """Numba's type of the class of an instance; None for anything else."""
     if isinstance(x, Instance):
         return x.type
     found = x.type if isinstance(x, Opaque) else None
@@ -27,7 +27,7 @@ def class_of(x: Any) -> Any:
 
 
 def make_instance(site: CallSite, cls: types.ClassType) -> Instance:
-    """What the call of a class gives: its fields are 0 before `__init__`."""
+    """A new instance of a class: its fields are 0 before `__init__`."""
     made = Instance(cls, {}, site.builder.block)
     for name, t in cls.struct.items():
         if isinstance(t, (types.Number, types.Boolean)):
@@ -55,13 +55,13 @@ def read_attribute(reader: Reader, instance: Any, node: ast.Attribute, env: Envi
 
 
 def call_method(site: CallSite, method: Method) -> Any:
-    """What a method gives, written in the place of its call."""
+    """Inline a method; its result."""
     dispatcher = class_of(method.array).jit_methods[method.name]
     return site.inline(dispatcher, [method.array, *site.arguments], site.keywords)
 
 
 def find_cell(instance: Any, target: ast.Attribute) -> Value | None:
-    """The array of one element that a field is which is a number; None of any other field."""
+    """The array of one element for a number field; None for other fields."""
     if not isinstance(instance, Instance):
         return None
     field = _field(instance.type, target.attr)
@@ -95,7 +95,7 @@ def assign_field(reader: Reader, instance: Any, target: ast.Attribute, entry: An
 
 
 def _field(cls: types.ClassType, name: str) -> str:
-    """A field as the class has it; names with two underscores have that of the class in front."""
+    """The mangled name of a field: names with two underscores get the class name as prefix."""
     is_private = name.startswith("__") and not name.endswith("__")
     return f"_{cls.class_name.lstrip('_')}{name}" if is_private else name
 

@@ -1,4 +1,4 @@
-"""Types that the user's functions declare: arguments, results and names are cast to them."""
+"""Casts arguments, results and names to the types that user functions declare."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _KINDS = {"float64": Kind("float"), "int64": Kind("int"), "bool": Kind("bool")}
 
 
 def type_of(entry: Any) -> Any:
-    """Numba's type of what an entry stands for; None for what has none that is known here."""
+    """The Numba type of an entry; None if it is not known here."""
     if isinstance(entry, Point):
         held = type_of(entry.array)
         return None if held is None else types.Array(held.dtype, 0, "C")
@@ -37,15 +37,15 @@ def type_of(entry: Any) -> Any:
         return types.Array(_TYPES[entry.kind.base], entry.kind.ndim, "A") if not entry.kind.narrow else None
     try:
         return numba.typeof(entry.value) if isinstance(entry, Object) else None
-    except ValueError:  # of Numba, for what has no type
+    except ValueError:  # Numba knows no type for it
         return None
 
 
 def cast_arguments(builder: Builder, f: Any, names: list[str], given: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """The arguments of the dispatcher f as its declared signature takes them, and the type that its result is cast to.
+    """Cast the arguments of the dispatcher f to its declared signature; also the declared type of the result.
 
-    Raises UnsupportedError where no signature takes them, or a cast to float32 or to integers other than int32 and
-    int64 would have to be followed.
+    Raises UnsupportedError if no signature takes them, or if a derivative would have to pass a cast to float32 or to
+    integers other than int32 and int64.
     """
     if f is None or not signatures(f):
         return given, None
@@ -64,13 +64,13 @@ def cast_arguments(builder: Builder, f: Any, names: list[str], given: dict[str, 
 
 
 def cast_declared(builder: Builder, scope: Any, env: dict[str, Any]) -> dict[str, Any]:
-    """An environment, in which the names whose types a function declares are of these types."""
+    """An environment in which declared names are cast to their types."""
     declared = {name: t for name, t in scope.declared.items() if name in env}
     return env | {name: cast(builder, scope.dispatcher, name, env[name], t) for name, t in declared.items()}
 
 
 def cast(builder: Builder, f: Any, what: str, entry: Any, want: Any) -> Any:
-    """An entry as a value of a declared type; None where nothing is declared."""
+    """An entry cast to a declared type; `want` is None if nothing is declared."""
     if isinstance(entry, tuple) and isinstance(want, types.BaseTuple) and len(entry) == len(want):
         return like(entry, (cast(builder, f, what, *pair) for pair in zip(entry, want, strict=True)))
     if want is None or not is_number_type(want) or not is_number(entry):

@@ -1,7 +1,7 @@
-"""Calls of derivatives in a function that is differentiated: contad.grad(g)(x), contad.hessian(g)(x) and their like.
+"""Reads calls of derivatives in a differentiated function: contad.grad(g)(x), contad.hessian(g)(x) and others.
 
-A call is written out as what stands between it and an engine's `run`; each call of `run` in it is one operation of the
-program or, of results that are arrays, the derivative of their product with cotangents.
+The reader inlines the code between a call and an engine's `run`. Each call of `run` becomes one operation; for array
+results, that is the derivative of their product with cotangents.
 """
 
 import ast
@@ -30,9 +30,9 @@ from contad.rules.compilable import MakesDerivatives, WrittenOut
 _NO_VALUE = Unknown("it is the value of a function, which its higher derivatives do not have")
 
 
-# ---- what is called --------------------------------------------------------------------------------------------------
+# ---- transforms and derivatives --------------------------------------------------------------------------------------
 def read_transform(site: CallSite, transform: MakesDerivatives) -> Any:
-    """The derivative that a transform makes of a Numba function, or what it gives where it is called at once."""
+    """The derivative that a transform makes of a Numba function, or its result if it is called at once."""
     arguments = site.arguments
     f = arguments[0].value if arguments and isinstance(arguments[0], Object) else None
     if isinstance(f, Decorated):
@@ -48,7 +48,7 @@ def read_transform(site: CallSite, transform: MakesDerivatives) -> Any:
 
 
 def _plain(entry: Any) -> Any:
-    """A constant of the program as Python has it; what is none stays."""
+    """The Python value of a constant; other entries stay."""
     if isinstance(entry, tuple):
         return tuple(map(_plain, entry))
     if is_number(entry) and entry.constant is not None:
@@ -57,7 +57,7 @@ def _plain(entry: Any) -> Any:
 
 
 def read_derivative(site: CallSite, derivative: WrittenOut) -> Any:
-    """What a derivative gives, written out in the place of its call."""
+    """Inline the call of a derivative; its result."""
     function, reader = derivative.py_func, site.reader  # type: ignore[attr-defined]
     try:
         bound = inspect.signature(function).bind(*map(reader.settle, site.arguments), **site.keywords).arguments
@@ -93,14 +93,14 @@ def _type_of(site: CallSite, entry: Any) -> Any:
     return site.refuse(remedy="give a derivative numbers, arrays and tuples of them")
 
 
-# ---- what it is made of ----------------------------------------------------------------------------------------------
+# ---- calls of run ----------------------------------------------------------------------------------------------------
 def read_asked(site: CallSite, asked: AskedDerivative) -> Any:
-    """What an engine's `run` gives."""
+    """The result of an engine's `run`."""
     return getattr(_Asked(site, asked), asked.request.mode)(site.arguments)
 
 
 class _Asked:
-    """One call of `run`, by the mode of its request."""
+    """One call of `run`, with a method for each mode of request."""
 
     def __init__(self, site: CallSite, asked: AskedDerivative) -> None:
         self.site, self.asked, self.request = site, asked, asked.request
@@ -130,7 +130,7 @@ class _Asked:
         return (self._aux(args), grads) if self.request.has_aux else grads
 
     def jvp(self, arguments: list[Any]) -> Any:
-        """(the value, its tangent): of a number the product of its gradient with the tangents."""
+        """(the value, its tangent): for a number, the product of its gradient with the tangents."""
         args, tangents = arguments
         kind = self._require_floats(self.asked.result_type())
         given, directions = self._leaves(list(args)), self._leaves(list(tangents))
@@ -145,7 +145,7 @@ class _Asked:
         return z, _fill(z, iter(parts))
 
     def _gradients(self, arguments: Any, parts: list[Value]) -> tuple[Any, ...]:
-        """The gradients by argnums, each of the structure of its argument."""
+        """The gradients by argnums, each with the structure of its argument."""
         given = iter(parts)
         return tuple(_fill(arguments[n], given) for n in self.request.argnums)
 
@@ -161,7 +161,7 @@ class _Asked:
         return self.builder.create("zeros", self.arrays.shape(x), "float", "") if x.is_array else constant(0.0)
 
     def _require_floats(self, kind: Any) -> Any:
-        """The type of a result of floats as that of its cotangent."""
+        """The type of a float result, which is that of its cotangent; refuse other results."""
         if self.request.has_aux:
             kind = kind[0]
         parts = list(_flatten_type(kind))
@@ -170,22 +170,22 @@ class _Asked:
         return as_read(kind) if not isinstance(kind, types.BaseNamedTuple) else kind
 
     def _aux(self, arguments: Any) -> Any:
-        """What the function returns beside its value."""
+        """The auxiliary results of the function."""
         return self._call(arguments)[1]
 
     def _call(self, arguments: Any) -> Any:
-        """What the function itself gives."""
+        """The result of the function itself."""
         return self.site.reader.inline(self.request.dispatcher, list(arguments), {}, self.site.node, {})
 
     # ---- arguments ---------------------------------------------------------------------------------------------------
     def _places(self, argnums: tuple[int, ...]) -> tuple[int, ...]:
-        """Where the numbers and arrays of some arguments stand among those of all."""
+        """The positions of the numbers and arrays of some arguments among those of all arguments."""
         counts = [len(list(_flatten_type(t))) for t in self.request.types]
         starts = [sum(counts[:n]) for n in range(len(counts))]
         return tuple(k for n in argnums for k in range(starts[n], starts[n] + counts[n]))
 
     def _leaves(self, entries: list[Any]) -> list[Value]:
-        """The numbers and arrays of some entries, computed."""
+        """The numbers and arrays of some entries; array expressions are computed."""
         found = map(self.site.reader.settle, leaves(tuple(entries)))
         return [x for x in found if isinstance(x, Value)]
 
@@ -193,7 +193,7 @@ class _Asked:
         self, arguments: list[Value], along: tuple[tuple[int, ...], ...], directions: list[Value], by: tuple[int, ...],
         paired: Any = None,
     ) -> tuple[Any, list[Value]]:  # fmt: skip
-        """Add the operation; its value, if there is one, and its parts."""
+        """Add the operation; returns its value, if any, and its parts."""
         kinds = [t for t in self.request.types for t in _flatten_type(t)]
         kinds += [] if paired is None else list(_flatten_type(paired))
         site = DerivativeSite(self.asked.what, self.asked.of_numbers(paired), tuple(map(as_read, kinds)))
@@ -210,7 +210,7 @@ class _Asked:
 
 
 def _flatten_type(t: Any) -> Iterator[Any]:
-    """The types of the numbers and arrays in something of a type."""
+    """The types of the numbers and arrays in a type."""
     if isinstance(t, types.BaseTuple):
         for part in t.types:
             yield from _flatten_type(part)
@@ -219,7 +219,7 @@ def _flatten_type(t: Any) -> Iterator[Any]:
 
 
 def _fill(tree: Any, parts: Iterator[Value]) -> Any:
-    """Something of the structure of an argument, with these in place of its numbers and arrays."""
+    """The structure of an argument, with these numbers and arrays."""
     if isinstance(tree, tuple):
         return like(tree, (_fill(x, parts) for x in tree))
     return tree if isinstance(tree, Object) else next(parts)

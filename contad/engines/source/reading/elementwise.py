@@ -1,4 +1,4 @@
-"""Array expressions as loops: `a * x + y` is computed element by element, without arrays in between."""
+"""Turns array expressions into fused loops: `a * x + y` is computed element by element, without temporary arrays."""
 
 import ast
 import math
@@ -41,13 +41,13 @@ _LENGTHS = limit(
 
 
 class WholeArrays:
-    """Shapes and elements of arrays and of array expressions."""
+    """Computes shapes and elements of arrays and of array expressions."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder, self.progress = builder, builder.progress
 
     def shape(self, entry: Any) -> list[Value]:
-        """The lengths of an array or an array expression; operands of different lengths are an error at run time."""
+        """The lengths of an array or an array expression; operands of different lengths raise at run time."""
         if isinstance(entry, Value):
             return [self.builder.length(entry, axis) for axis in range(entry.kind.ndim)]
         shape: list[Value] = []
@@ -63,12 +63,12 @@ class WholeArrays:
         return shape
 
     def require_equal(self, a: Value, b: Value) -> None:
-        """Raise ValueError at run time where two lengths differ."""
+        """Raise ValueError at run time if two lengths differ."""
         if a is not b and not (a.constant is not None and a.constant == b.constant):
             self.builder.add(Check(self.builder.apply(known_functions.COMPARISONS["NotEq"], a, b), _LENGTHS))
 
     def element(self, entry: Any, indices: list[Value]) -> Value:
-        """One element; an operand of fewer dimensions, or of length 1, is repeated."""
+        """One element; operands are broadcast."""
         if isinstance(entry, Elementwise):
             operands = [self.element(operand, indices) for operand in entry.operands]
             if entry.function.name == "power":
@@ -93,7 +93,7 @@ class WholeArrays:
         nest([])
 
     def compute(self, entry: Any, hint: str = "") -> Value:
-        """An array expression as a new array; an array as it is."""
+        """Compute an array expression into a new array; an array is returned itself."""
         if isinstance(entry, Value):
             return entry
         shape = self.shape(entry)
@@ -120,7 +120,7 @@ class WholeArrays:
         return array
 
     def as_type(self, array: Any, base: str) -> Any:
-        """A new array with the elements of another one as numbers of another kind."""
+        """A new array with the elements of another one, converted to another kind."""
         if base == array.kind.base and not array.kind.narrow:
             return self.copy_elements(array)
         array, to = self.compute(array), CONVERSIONS[base]
@@ -145,9 +145,9 @@ class WholeArrays:
         self, array: Value, shape: list[Value], entry: Any, node: ast.AST,
         place: Callable[[list[Value]], list[Value]] = lambda at: at, itself: Value | None = None,
     ) -> None:  # fmt: skip
-        """Write an entry of a shape, each element to its place in an array; as in NumPy, all is computed before.
+        """Store the elements of an entry in an array. As in NumPy, all are computed before the first store.
 
-        Where `itself` is an operand, each of its elements is read when it is written.
+        If `itself` is an operand, each of its elements may be read just before it is written.
         """
         if is_array(entry):
             if entry.kind.ndim > len(shape):
@@ -161,7 +161,7 @@ class WholeArrays:
         self.over(shape, lambda at: self.put(array, place(at), self.element(entry, at)))
 
     def is_constant(self, x: Any) -> bool:
-        """Whether a number or an array is surely made of what is not differentiated."""
+        """Whether a number or an array certainly depends on no differentiated argument."""
         if isinstance(x, Elementwise):
             return all(map(self.is_constant, x.operands))
         if x.operation is None:
@@ -187,14 +187,14 @@ class WholeArrays:
         """The sum of all elements."""
         zero = constant(0.0) if entry.kind.base == "float" else constant(0)
         total = self.fold(entry, zero, lambda total, x: self.builder.apply(known_functions.ADD, total, x))
-        if entry.kind.small:  # as Numba's is
+        if entry.kind.small:  # as in Numba
             unsigned = Value(Kind("int", small=entry.kind.small))
             self.builder.add(Apply(known_functions.WIDENED[entry.kind.small], [total], unsigned))
             return unsigned
         return total
 
     def along(self, entry: Any, axis: Any, reduce: Callable[[Any, Any], Value], node: ast.AST) -> Value:
-        """A reduction along one axis: an array of one dimension less."""
+        """A reduction along one axis: the result has one dimension less."""
         ndim = entry.kind.ndim
         axis = axis.constant if isinstance(axis, Value) and axis.kind == INT else None
         if entry.kind.small:
@@ -218,7 +218,7 @@ class WholeArrays:
         return size
 
     def extreme(self, entry: Any, symbol: str, takes_nan: bool = True) -> Value:
-        """The largest (">") or smallest element, the first nan before all; an empty array is an error, as in NumPy."""
+        """The largest (">") or smallest element, or the first nan. An empty array raises, as in NumPy."""
         if self.progress.at_ties:
             entry = self.compute(entry)
         first = [constant(0)] * entry.kind.ndim
@@ -228,7 +228,7 @@ class WholeArrays:
 
         def step(found: Value, x: Value) -> Value:
             better = apply(compare["Gt" if symbol == ">" else "Lt"], x, found)
-            if takes_nan and x.kind.base == "float":  # by branches: hardly any x gets to the second test
+            if takes_nan and x.kind.base == "float":  # as branches: hardly any x reaches the second test
                 is_first = apply(known_functions.AND, apply(compare["NotEq"], x, x), apply(compare["Eq"], found, found))
                 better = apply(known_functions.OR, better, is_first)
             chosen: Value = apply(known_functions.SELECT, better, x, found)
@@ -239,7 +239,7 @@ class WholeArrays:
         return self._follow_tie(entry, symbol, found) if follows else found
 
     def _follow_tie(self, array: Value, symbol: str, found: Value) -> Value:
-        """The same where several elements are equal to it: as np.maximum of all, which knows its second derivatives."""
+        """The same if several elements tie: as np.maximum of all elements, which has the right second derivatives."""
         apply, convert = self.builder.apply, self.builder.convert
 
         def count(n: Value, x: Value) -> Value:
@@ -269,7 +269,7 @@ class WholeArrays:
         if not self.progress.loop_depth:
             result = Value(Kind("float", len(rows) + len(columns)), "product")
             self.builder.add(Product(a, b, result))
-            # what a branch makes is moved before it, and a product cannot be
+            # arrays of a branch move before it, which a product cannot
             return self.copy_elements(result) if self.progress.branch_depth and result.is_array else result
 
         def entry(row: list[Value], column: list[Value]) -> Value:
@@ -290,7 +290,7 @@ class WholeArrays:
 
 
 def mark_product(block: Block) -> None:
-    """Mark the loop that a block ends with as a product."""
+    """Mark the last loop of a block as a product."""
     loop = block.operations[-1]
     assert isinstance(loop, For)
     loop.is_product = True
@@ -304,7 +304,7 @@ def arrays_of(entry: Any) -> list[Value]:
 
 
 def is_unit(entry: Any, axis: int) -> bool:
-    """Whether the source shows that an axis, counted from the last one (-1), has one element or none."""
+    """Whether an axis, counted from the last one (-1), is known to have at most one element."""
     if isinstance(entry, Elementwise):
         return all(is_unit(x, axis) for x in entry.operands if is_array(x) and x.kind.ndim >= -axis)
     made = entry.operation
@@ -329,13 +329,13 @@ def is_unit(entry: Any, axis: int) -> bool:
 
 
 def overlaps(a: Value, b: Value) -> bool:
-    """Whether two arrays may be different parts of one array."""
+    """Whether two arrays may be different views of the same memory."""
     if a is b or not set(a.roots) & set(b.roots) or not (_is_part(a) or _is_part(b)):
         return False
     x, y = a.operation, b.operation
     if isinstance(x, View) and isinstance(y, View) and x.inputs[0] is y.inputs[0]:
         if type(x) is type(y) is View and x.spec == y.spec and all(map(same, x.inputs, y.inputs)):
-            return False  # the same part
+            return False  # the same view
         for p, q in zip(_indices(x), _indices(y), strict=False):
             if p is not None and q is not None and p != q and (p >= 0) == (q >= 0):
                 return False  # different rows or columns
@@ -343,7 +343,7 @@ def overlaps(a: Value, b: Value) -> bool:
 
 
 def _indices(view: View) -> list[int | None]:
-    """For each dimension the index, where it is a constant."""
+    """For each dimension the constant index, or None."""
     parts = [part for part in view.spec or () if part != NEW_AXIS]
     return [view.inputs[part].constant if isinstance(part, int) else None for part in parts]
 

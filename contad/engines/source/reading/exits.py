@@ -1,4 +1,4 @@
-"""Early exits as flags: break, continue and early return become assignments, branches, and conditions of loops.
+"""Turns early exits into flags: break, continue and early return become assignments, branches, and loop conditions.
 
     for i in range(n):                  for i in range(n):            (the loop ends where .broken is True)
         if x[i] < 0.0:          ->          .broken = False
@@ -7,10 +7,10 @@
                                             else:
                                                 s += x[i]
 
-`return e` is `.result = e`, and `.returned = True` where statements follow. The dots keep the names apart from the
-user's. A loop statement gets an attribute `flags`: the names that end it.
+`return e` becomes `.result = e`, and also `.returned = True` if statements follow. No user name begins with a dot. A
+loop statement gets an attribute `flags`: the names that end the loop.
 
-Long ladders of `elif` as short ones, one after the other: Python takes a hundred levels of indentation, no more.
+Long ladders of `elif` become a sequence of short ones, because Python allows only a hundred levels of indentation.
 
     if a: ...                     .pending1 = False
     elif b: ...                   if a: ...
@@ -29,7 +29,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 RESULT, RETURNED = ".result", ".returned"
-LONGEST = 24  # exits, or rungs of a ladder, that are nested in one another and do not stand one after the other
+LONGEST = 24  # the most exits, or rungs of a ladder, that are nested
 
 
 class Thrown(ast.stmt):
@@ -37,17 +37,17 @@ class Thrown(ast.stmt):
 
     _fields = ()
 
-    def __init__(self, flag: str = "") -> None:  # as nodes are copied
+    def __init__(self, flag: str = "") -> None:  # copies need defaults
         super().__init__()
         self.flag = flag
 
 
 class Region(ast.stmt):
-    """Statements that Thrown leaves; what follows runs then, too."""
+    """Statements that Thrown leaves; the statements after the region run in any case."""
 
     _fields = ("body",)
 
-    def __init__(self, flag: str = "", body: Sequence[ast.stmt] = ()) -> None:  # as nodes are copied
+    def __init__(self, flag: str = "", body: Sequence[ast.stmt] = ()) -> None:  # copies need defaults
         super().__init__()
         self.flag, self.body = flag, list(body)
 
@@ -57,7 +57,7 @@ _FAR = (ast.Return, Thrown)  # these leave loops, too
 
 
 def without_exits(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The body of a function with a single way out: at its end, with the value in the variable RESULT."""
+    """The body of a function with a single exit: at its end, with the value in the variable RESULT."""
     early = _holds(body[:-1], ast.Return) or (
         body and not isinstance(body[-1], ast.Return) and _holds(body, ast.Return)
     )
@@ -67,16 +67,16 @@ def without_exits(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 class _Exits:
-    """Rewrites statements so that flags and branches take the place of return, break and continue."""
+    """Replaces return, break and continue by flags and branches."""
 
     def __init__(self, early: bool) -> None:
         self.early = early
         self.numbers = itertools.count(1)
-        self.loops: list[dict[type, str]] = []  # for each loop around, the flags of its break and continue
-        self.regions: list[str] = []  # the flags of the regions around
+        self.loops: list[dict[type, str]] = []  # the flags of break and continue, for each enclosing loop
+        self.regions: list[str] = []  # the flags of enclosing regions
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Statements of which each comes to its end."""
+        """Statements without exits."""
         leaving = [k for k, x in enumerate(statements) if isinstance(x, ast.If) and _may_leave([x])]
         if len(leaving) <= LONGEST:
             return self.short_block(statements)
@@ -87,7 +87,7 @@ class _Exits:
         return done
 
     def short_block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """The same; what follows an exit that may be taken is nested in the branch where it is not."""
+        """As `block`; the statements after a possible exit are nested in the branch that does not take the exit."""
         done: list[ast.stmt] = []
         for k, statement in enumerate(statements):
             rest = statements[k + 1 :]
@@ -114,7 +114,7 @@ class _Exits:
             elif isinstance(statement, (ast.For, ast.While)):
                 made, broken = self.loop(statement)
                 done += made
-                if statement.orelse:  # what comes after a loop that was not broken off
+                if statement.orelse:  # runs if no break has ended the loop
                     done += self.unless(broken, statement.orelse, statement)
                     if _may_leave(statement.orelse):
                         return done + self.guard(rest, statement)
@@ -131,7 +131,7 @@ class _Exits:
         return done
 
     def loop(self, statement: ast.For | ast.While) -> tuple[list[ast.stmt], list[str]]:
-        """A loop whose body has a single way out, and the flags that say how it was left."""
+        """A loop whose body has a single exit, and the flags that tell how it was left."""
         number = next(self.numbers)
         flags: dict[type, str] = {}
         for kind, name in ((ast.Break, ".broken"), (ast.Continue, ".skipped")):
@@ -146,7 +146,7 @@ class _Exits:
             ends.append(RETURNED)
         if _holds(statement.body, Thrown):
             ends.append(self.regions[-1])
-        # in an iteration that has begun, none of the flags holds
+        # no flag holds at the start of an iteration
         body = [
             assign(name, ast.Constant(False), statement) for name in dict.fromkeys([*flags.values(), *ends])
         ] + body
@@ -156,7 +156,7 @@ class _Exits:
         return [*before, changed], ends
 
     def guard(self, rest: Sequence[ast.stmt], statement: ast.stmt) -> list[ast.stmt]:
-        """`rest` where no exit was taken."""
+        """`rest`, guarded by the flags of the exits in a statement."""
         if not rest:
             return []
         flags = [RETURNED] if self.early else []
@@ -166,7 +166,7 @@ class _Exits:
         return self.unless(flags, rest, statement)
 
     def unless(self, flags: list[str], rest: Sequence[ast.stmt], statement: ast.stmt) -> list[ast.stmt]:
-        """`rest` where none of the flags holds."""
+        """`rest`, guarded by a test that no flag holds."""
         if not flags:
             return self.block(rest)
         names: list[ast.expr] = [ast.Name(name, ast.Load()) for name in flags]
@@ -175,20 +175,20 @@ class _Exits:
 
 
 def assign(name: str, value: ast.expr, place: ast.stmt) -> ast.stmt:
-    """`name = value` at the line of another statement."""
+    """`name = value`, with the line of another statement."""
     return locate(ast.Assign([ast.Name(name, ast.Store())], value), place)
 
 
 def locate(statement: ast.stmt, place: ast.stmt) -> ast.stmt:
-    """A new statement at the line of another one."""
-    statement.lineno = place.lineno  # inner nodes keep the lines they have
+    """A new statement with the line of another one."""
+    statement.lineno = place.lineno  # inner nodes keep their lines
     if getattr(place, "in_try", False):
         statement.in_try = True  # type: ignore[attr-defined]
     return statement
 
 
 def _holds(statements: Sequence[ast.stmt], kind: type, inner_loops: bool = True) -> bool:
-    """Whether statements hold an exit of this kind, in branches and, if asked for, in loops."""
+    """Whether statements contain an exit of this kind, in branches and, optionally, in loops."""
     for statement in statements:
         if isinstance(statement, kind):
             return True
@@ -196,7 +196,7 @@ def _holds(statements: Sequence[ast.stmt], kind: type, inner_loops: bool = True)
             return True
         if not isinstance(statement, (ast.If, ast.For, ast.While)):
             continue
-        if _holds(statement.orelse, kind, inner_loops):  # after a loop, it is an exit of the loop around
+        if _holds(statement.orelse, kind, inner_loops):  # an exit in `else` leaves the outer loop
             return True
         if (inner_loops or isinstance(statement, ast.If)) and _holds(statement.body, kind, inner_loops):
             return True
@@ -204,12 +204,12 @@ def _holds(statements: Sequence[ast.stmt], kind: type, inner_loops: bool = True)
 
 
 def _may_leave(statements: Sequence[ast.stmt]) -> bool:
-    """Whether statements may end otherwise than by their last one, as seen from the loop (or function) around them."""
+    """Whether statements may exit before their end, as seen from the enclosing loop or function."""
     return any(_holds(statements, kind, inner_loops=kind in _FAR) for kind in _EXITS)
 
 
 def _always_leaves(statements: Sequence[ast.stmt]) -> bool:
-    """Whether statements surely end by an exit."""
+    """Whether statements always end with an exit."""
     return any(
         isinstance(statement, _EXITS)
         or (isinstance(statement, ast.If) and _always_leaves(statement.body) and _always_leaves(statement.orelse))
@@ -219,11 +219,11 @@ def _always_leaves(statements: Sequence[ast.stmt]) -> bool:
 
 # ---- ladders ---------------------------------------------------------------------------------------------------------
 def without_ladders(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Statements without ladders of more than LONGEST rungs; the new names begin with a dot, as no user's does."""
+    """Statements without ladders of more than LONGEST rungs; the new names begin with a dot, unlike user names."""
     numbers = itertools.count(1)
 
     def block(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """The statements, and those inside of them, without long ladders."""
+        """The statements, including nested ones, without long ladders."""
         done: list[ast.stmt] = []
         for statement in statements:
             if isinstance(statement, ast.If):
@@ -237,7 +237,7 @@ def without_ladders(body: list[ast.stmt]) -> list[ast.stmt]:
         return done
 
     def ladder(statement: ast.If) -> list[ast.stmt]:
-        """An if as ladders of LONGEST rungs, of which the flag tells whether the next is to be climbed."""
+        """An if as a sequence of ladders of LONGEST rungs; a flag tells whether the next one runs."""
         rungs = list(_rungs(statement))
         otherwise = block(rungs[-1].orelse)
         parts = [rungs[k : k + LONGEST] for k in range(0, len(rungs), LONGEST)]
@@ -258,7 +258,7 @@ def without_ladders(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _rungs(statement: ast.If) -> Iterator[ast.If]:
-    """An if, and every elif."""
+    """An if and its elifs."""
     yield statement
     while len(statement.orelse) == 1 and isinstance(statement.orelse[0], ast.If):
         statement = statement.orelse[0]

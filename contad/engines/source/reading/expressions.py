@@ -1,4 +1,4 @@
-"""Expressions: from the syntax tree to entries, with the operations that compute them."""
+"""Reads expressions: turns syntax trees into entries, and appends the operations that compute them."""
 
 import ast
 import functools
@@ -37,7 +37,7 @@ from contad.errors import UnsupportedError
 
 
 class ExpressionReader:
-    """Reads expressions; subscripts, calls and the statements of called functions have readers of their own."""
+    """Reads expressions; other readers handle subscripts, calls and the statements of called functions."""
 
     def __init__(self, reader: Reader, read_subscript: Callable[..., Any], read_call: Callable[..., Any]) -> None:
         self.reader, self.arrays, self.merging = reader, reader.arrays, reader.merging
@@ -45,7 +45,7 @@ class ExpressionReader:
         self.read_Subscript, self.read_Call = read_subscript, read_call
 
     def expression(self, node: ast.expr, env: Environment) -> Any:
-        """The entry that an expression stands for; what is not known is handed on to Numba, without a derivative."""
+        """The entry of an expression; unknown expressions are handed on to Numba, without a derivative."""
         before = self.reader.state()
         try:
             return self.read(node, env)
@@ -57,7 +57,7 @@ class ExpressionReader:
             return found
 
     def read(self, node: ast.expr, env: Environment) -> Any:
-        """The entry that an expression stands for, by what it is."""
+        """The entry of an expression, by the class of its node."""
         read = getattr(self, f"read_{type(node).__name__}", None)
         if read is None:
             self.reader.refuse(node, f"the expression {{node}} ({type(node).__name__})")
@@ -84,7 +84,7 @@ class ExpressionReader:
         return self.reader.import_constant(node.value, node, "")
 
     def read_Name(self, node: ast.Name, env: Environment) -> Any:
-        """What a name stands for: in the environment, else a global or captured value."""
+        """The entry of a name: in the environment, else a global or captured object."""
         if node.id in env:
             entry = env[node.id]
             if isinstance(entry, Unknown):
@@ -138,7 +138,7 @@ class ExpressionReader:
         return self.reader.refuse(node, "the attribute {node}")
 
     def define(self, node: ast.FunctionDef | ast.Lambda, env: Environment) -> Local:
-        """A function inside the function; its defaults are computed here, once."""
+        """A nested function; its defaults are computed here, once."""
         scope = LocalScope(self.progress.scope, node)
         given = node.args.defaults
         names = scope.names[scope.positional - len(given) : scope.positional]
@@ -164,7 +164,7 @@ class ExpressionReader:
 
     # ---- operators ---------------------------------------------------------------------------------------------------
     def read_BinOp(self, node: ast.BinOp, env: Environment) -> Any:
-        """Left operands, of which a long sum has as many within one another as terms, are read one after the other."""
+        """Read left operands in a loop: in a long sum they are nested as deeply as it has terms."""
         before = self.reader.state()
         nested = [node]
         while isinstance(nested[-1].left, ast.BinOp):
@@ -242,7 +242,7 @@ class ExpressionReader:
         )
 
     def _chain(self, left: Any, parts: list[tuple[ast.cmpop, ast.expr]], node: ast.Compare, env: Environment) -> Any:
-        """left < a < b ...; what may raise is computed only where Python computes it."""
+        """left < a < b ...; operands that may raise are computed only where Python computes them."""
         (operator, comparator), *rest = parts
         with self.reader.forbid_writes([left], node):
             right = self.expression(comparator, env)
@@ -256,7 +256,7 @@ class ExpressionReader:
         return self.builder.apply(known_functions.AND, found, self._chain(right, rest, node, env))
 
     def compare(self, operator: str, left: Any, right: Any, node: ast.AST) -> Any:
-        """One comparison, of numbers, arrays, tuples or constants of the program."""
+        """One comparison, of numbers, arrays, tuples or constants."""
         if isinstance(left, Object) and isinstance(right, Object):
             same = left.value is right.value if operator in ("Is", "IsNot") else left.value == right.value
             if operator in ("Is", "IsNot", "Eq", "NotEq"):
@@ -278,7 +278,7 @@ class ExpressionReader:
         return self.builder.apply(known_functions.COMPARISONS[operator], left, right)
 
     def read_DividesByZero(self, node: DividesByZero, env: Environment) -> Any:
-        """Whether a division raises in a try; where it goes on, the divisor is known."""
+        """Whether a division in a try raises; if it does not, the divisor is known not to be 0."""
         y = self.expression(node.divisor, env)
         zero = self.builder.is_zero(y) if is_number(y) else None
         if zero is None:
@@ -296,7 +296,7 @@ class ExpressionReader:
         return self._connect(node, env, truth)
 
     def _connect(self, node: ast.BoolOp, env: Environment, truth: Callable[..., Value]) -> Any:
-        """`and` and `or` of truth values; what may raise is computed only where Python computes it."""
+        """`and` and `or` of truth values; operands that may raise are computed only where Python computes them."""
         both = isinstance(node.op, ast.And)
         result = truth(node.values[0], env)
         for part in node.values[1:]:
@@ -329,5 +329,5 @@ class ExpressionReader:
 
 
 def _may_raise(node: ast.expr) -> bool:
-    """Whether computing an expression may raise, read beyond an array, or write."""
+    """Whether an expression may raise, read out of bounds, or write."""
     return any(isinstance(n, (ast.Subscript, ast.Call, ast.Div, ast.Mod, ast.FloorDiv)) for n in ast.walk(node))

@@ -1,9 +1,9 @@
-"""Arrays that a branch or a loop makes and that outlive it.
+"""Arrays that a branch or a loop creates and that outlive it.
 
-A branch: where an array is made is moved before the branch, so that after it a name may stand for that array or for
-another one, by number. A loop makes a new array in every iteration; there the loop carries its *contents*, in a buffer
-made before the loop, into which each iteration copies at its end what the name then stands for. That is right as long
-as nobody writes into an array that has two names: two buffers would be two arrays. Such writes are refused.
+For a branch, the creation of the array moves before the branch; after it, a number tells which array a name refers to.
+A loop creates a new array in every iteration, so it carries the *contents*: at its end, each iteration copies the array
+of the name into a buffer that was created before the loop. That is correct unless the function writes to an array with
+two names, because two buffers would be two arrays. Such writes are refused.
 """
 
 from typing import Any
@@ -41,19 +41,19 @@ CHANGES = limit("an array that a loop carries changes its shape; make a new name
 
 
 class Buffer:
-    """Where a loop keeps the contents of an array that each iteration may make anew."""
+    """Holds the contents of an array that each iteration of a loop may recreate."""
 
     def __init__(self, name: str, array: Value, initial: Value) -> None:
-        """The contents of an array that a name stands for, which has a prefix where a generator runs."""
+        """Hold the array of a name; inside a generator, the names of the caller have a prefix."""
         self.name = name.rpartition(".")[2]
         self.array, self.initial = array, initial
         self.loop: Loop | None = None
-        self.may_be: set[Value] = set()  # the arrays of which this is a copy
-        self.shrinks: frozenset[int] = frozenset()  # axes of which an iteration may hold less than there is room for
-        self.rooms: dict[int, Value] = {}  # along axes of which an iteration may hold more than the one before
-        self.made: list[Operation] = []  # what makes and fills it before the loop
-        self.inner = array  # what the name stands for in an iteration: the buffer, or its first part
-        self.shared_before = False  # whether another name may stand for the same array, before the loop
+        self.may_be: set[Value] = set()  # the arrays whose contents it may hold
+        self.shrinks: frozenset[int] = frozenset()  # axes along which an iteration may fill less than the whole buffer
+        self.rooms: dict[int, Value] = {}  # lengths along axes along which the array may grow
+        self.made: list[Operation] = []  # the operations that create and fill it before the loop
+        self.inner = array  # the name's array in an iteration: the buffer, or its first part
+        self.shared_before = False  # whether another name may refer to the same array before the loop
         self.shared = False
 
 
@@ -63,12 +63,12 @@ class FreshArrays:
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self.progress = builder.progress
-        self.buffers: dict[Value, Buffer] = {}  # by the array
+        self.buffers: dict[Value, Buffer] = {}  # by array
         self.copying: set[Operation] = set()  # the stores that fill buffers
         self.copies = UnsharedCopies()
 
     def copy_into(self, target: Value, source: Value) -> None:
-        """target[...] = source, of the same shape; the stores are not the user's."""
+        """target[...] = source, of the same shape; these stores are not the user's."""
 
         def nest(indices: list[Value]) -> None:
             if len(indices) == target.kind.ndim:
@@ -85,7 +85,7 @@ class FreshArrays:
 
     # ---- branches ----------------------------------------------------------------------------------------------------
     def move_out(self, branch: If, envs: list[Environment]) -> None:
-        """Make the arrays that names may stand for after a branch before it; the branch is not added yet."""
+        """Create arrays that outlive a branch before the branch, which is not added yet."""
         for block, env, other in zip(branch.blocks, envs, envs[::-1], strict=True):
             for name in env:
                 self._move(env[name], other.get(name), branch, block)
@@ -100,7 +100,7 @@ class FreshArrays:
                 self._leave(array, branch, block)
 
     def _leave(self, value: Value, branch: If, block: Block) -> bool:
-        """Compute a value before a branch instead of in it, where that may be done; whether it is there now."""
+        """Move the computation of a value before a branch, if possible; True if the value is available there."""
         if value.constant is not None or not lies_in(value, block):
             return True
         o = value.operation
@@ -108,7 +108,7 @@ class FreshArrays:
             return False
         if not _cannot_fail(o) or not all(self._leave(x, branch, block) for x in o.inputs):
             return False
-        if isinstance(o, Create):  # the branch may not be taken because its lengths make no sense
+        if isinstance(o, Create):  # the branch may guard against invalid lengths
             o.inputs = [self._length_if_taken(x, branch, block) for x in o.inputs]
         block.operations.remove(o)
         self.builder.block.append(o)
@@ -123,7 +123,7 @@ class FreshArrays:
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def buffer(self, name: str, initial: Value, before: Environment) -> Buffer:
-        """A buffer for what a name stands for, holding what it stands for before the loop."""
+        """A buffer for the array of a name, with its contents before the loop."""
         found = self._make(name, initial, {})
         entries = [entry for env in (before, *self.progress.frames) for tree in env.values() for entry in leaves(tree)]
         waiting = [x for x in entries if isinstance(x, Yielding)]
@@ -133,7 +133,7 @@ class FreshArrays:
         return found
 
     def enlarge(self, buffer: Buffer, rooms: dict[int, Value], shrinks: frozenset[int]) -> Buffer:
-        """A buffer in the place of one that is too short along these axes."""
+        """Replace a buffer that is too short along these axes."""
         for o in buffer.made:
             self.builder.block.operations.remove(o)
         del self.buffers[buffer.array]
@@ -142,7 +142,7 @@ class FreshArrays:
         return found
 
     def _make(self, name: str, initial: Value, rooms: dict[int, Value]) -> Buffer:
-        """A buffer that holds an array, and has room for more along some axes."""
+        """A buffer that holds an array, with more room along some axes."""
         first = len(self.builder.block.operations)
         lengths = {axis: self.builder.length(initial, axis) for axis in range(initial.kind.ndim)}
         array = self.builder.create("empty", list((lengths | rooms).values()), initial.kind.base, name)
@@ -153,7 +153,7 @@ class FreshArrays:
         return found
 
     def carry_contents(self, pairs: list[tuple[Buffer, Value]], body: Block) -> None:
-        """At the end of a loop's body: into each buffer what its name then stands for, as if at once."""
+        """At the end of a loop's body, copy the array of each name into its buffer, as if simultaneously."""
         for buffer, array in pairs:
             own = buffer.array
             others = [root for b, x in pairs if b is not buffer for root in (*x.roots, b.array)]
@@ -172,7 +172,7 @@ class FreshArrays:
                         self.builder.add(Check(self.builder.apply(known_functions.COMPARISONS["NotEq"], a, b), CHANGES))
             while waiting:
                 k = next((k for k in range(len(waiting)) if self._is_free(k, waiting)), None)
-                if k is None:  # they exchange their contents
+                if k is None:  # the names swap their arrays
                     buffer, array = waiting[0]
                     waiting[0] = buffer, self.room_for(array, array.hint)
                     self.copy_into(waiting[0][1], array)
@@ -180,25 +180,25 @@ class FreshArrays:
                     self._renew(*waiting.pop(k))
 
     def first_part(self, buffer: Buffer, lengths: dict[int, Value]) -> Value:
-        """The part of a buffer that is in use, by the lengths of the axes that shrink."""
+        """The used part of a buffer, by its lengths along the axes that shrink."""
         axes = range(buffer.array.kind.ndim)
         return self.builder.view(
             buffer.array, [(None, lengths[axis], None) if axis in lengths else WHOLE for axis in axes]
         )
 
     def _is_free(self, k: int, waiting: list[tuple[Buffer, Value]]) -> bool:
-        """Whether a buffer may be filled before the others: they do not read it, nor does what it is filled with."""
+        """Whether a buffer may be filled before the waiting ones: none of them reads it."""
         buffer, array = waiting[k]
         target = buffer.array
         own = self._others(buffer, array) if target in array.roots else [array]
         return not any(target in x.roots for x in [*own, *(x for j, (_, x) in enumerate(waiting) if j != k)])
 
     def _others(self, buffer: Buffer, array: Value) -> list[Value]:
-        """What a name may stand for instead of the buffer itself."""
+        """The arrays of a name other than its buffer itself."""
         return [x for x in self.builder.candidates(array).values() if x is not buffer.inner]
 
     def _renew(self, buffer: Buffer, array: Value) -> None:
-        """Fill a buffer with what its name stands for, unless that is the buffer itself."""
+        """Fill a buffer with the array of its name, unless that is the buffer itself."""
         if buffer.array not in array.roots:
             self._fill(buffer, array)
             return
@@ -216,14 +216,14 @@ class FreshArrays:
         self.copy_into(self.first_part(buffer, lengths) if lengths else buffer.array, array)
 
     def choose_among(self, array: Value, arrays: dict[int, Value]) -> Value:
-        """A choice that is known to fall on some of its arrays."""
+        """A choice among only some of its arrays."""
         if len(arrays) == 1:
             return next(iter(arrays.values()))
         return self.builder.choose(self.builder.number_of(array), arrays, array.hint)
 
-    # ---- writes into what is carried ---------------------------------------------------------------------------------
+    # ---- writes into carried arrays ----------------------------------------------------------------------------------
     def wrongly_written(self, block: Block) -> tuple[Operation, Buffer] | None:
-        """A write of the user into an array that may have two names of which one is carried; the buffer of that."""
+        """A user's write into an array that may have two names, one of them carried; and its buffer."""
         operations = list(walk(block))
         live = set(operations)
         buffers = [b for b in self.buffers.values() if b.loop in live]
@@ -235,28 +235,28 @@ class FreshArrays:
         return None
 
     def _is_wrong(self, o: Store | Accumulate, buffer: Buffer) -> bool:
-        """Whether a write may be into an array of two names, one of which has a buffer."""
+        """Whether a write may go to an array with two names, one of which has a buffer."""
         copied = self._find_copies(buffer)
         if buffer.array in o.array.roots and any(b.shared for b in copied):
             return True
         assert buffer.loop is not None
         outside = next((holder for holder in around(buffer.loop.block) if isinstance(holder, Loop)), None)
         if outside is not None and outside not in around(o.block):
-            return False  # what outlives an iteration has a buffer of its own
+            return False  # an array that outlives an iteration has its own buffer
         if not set(o.array.roots) & {root for b in copied for root in b.may_be} or precedes(o, buffer.loop):
             return False
-        # what an iteration makes is written before it is over, and copied then
+        # an iteration writes its own arrays before they are copied at its end
         bodies = [[loop.body for loop in (b.loop, buffer.loop) if loop is not None] for b in copied]
         return any(
             root in b.may_be and root is not buffer.array and not any(lies_in(root, body) for body in own)
             for root in o.array.roots
             for b, own in zip(copied, bodies, strict=True)
-            # what only this name stood for is written afterwards only where the loop did not run, in another branch
+            # an array with this name only can be written later only if the loop did not run, in another branch
             if root is not b.initial or b.shared_before
         )
 
     def _find_copies(self, buffer: Buffer) -> list[Buffer]:
-        """A buffer and all those of which it may be a copy."""
+        """A buffer and all buffers of which it may be a copy."""
         found = [buffer]
         for b in found:
             more = [self.buffers[root] for root in b.may_be if root in self.buffers]
@@ -265,10 +265,10 @@ class FreshArrays:
 
 
 def _cannot_fail(o: Operation) -> bool:
-    """Whether an operation may be done where the user's program does not do it."""
+    """Whether an operation may run although the user's function does not run it."""
     if isinstance(o, Reshaped):
         return False
-    if isinstance(o, View):  # slices, whose steps are not zero
+    if isinstance(o, View):  # slices with nonzero steps
         return all(
             part == NEW_AXIS or (isinstance(part, tuple) and (part[2] is None or bool(o.inputs[part[2]].constant)))
             for part in o.spec or ()
@@ -276,27 +276,27 @@ def _cannot_fail(o: Operation) -> bool:
     return isinstance(o, (Create, Choose, Length)) or (isinstance(o, Apply) and o.function.name in _SAFE)
 
 
-# ---- copies where Numba may give the array itself --------------------------------------------------------------------
+# ---- copies that may be the array itself in Numba --------------------------------------------------------------------
 class UnsharedCopies:
-    """Copies of arrays where Numba gives a copy or the array itself, by how it lies in memory, which is not seen here.
+    """Copies of arrays in calls where Numba returns a copy or the array itself, depending on its unknown memory layout.
 
-    That is one and the same as long as neither is written to any more: a program that writes is refused.
+    The difference does not matter unless one of them is written later; functions that do so are refused.
     """
 
     def __init__(self) -> None:
-        self.found: list[tuple[Value, Value, set[Operation], int]] = []  # the arrays, and the line of each
+        self.found: list[tuple[Value, Value, set[Operation], int]] = []  # array, copy, stores of the copy, line
 
     def add(self, array: Value, copy: Value, made: list[Operation], line: int) -> None:
         """Note a copy of an array, and the operations that fill it."""
         self.found.append((array, copy, {inner for o in made for inner in _with_inner(o)}, line))
 
     def find_written(self, block: Block) -> int | None:
-        """The line of a copy that is written to later on, or whose array is."""
+        """The line of a copy that is written later, or whose array is; None if there is none."""
         operations = list(walk(block)) if self.found else []
         live = set(operations)
         writes = [o for o in operations if isinstance(o, (Store, Accumulate, MatrixCall))]
         for array, copy, own, line in self.found:
-            if copy.operation not in live:  # what has been written again, as the body of a loop
+            if copy.operation not in live:  # the copy is from a discarded version of a loop body
                 continue
             roots = {*array.roots, *copy.roots}
             for o in writes:
@@ -310,7 +310,7 @@ def _with_inner(o: Operation) -> list[Operation]:
 
 
 def _is_before(o: Operation, copy: Value, array: Value) -> bool:
-    """Whether a write is over whenever the copy is made, of an array that is made in the same iteration."""
+    """Whether a write precedes the copy of an array that the same iteration creates."""
     made = copy.operation
     assert made is not None
     loops = [holder for holder in around(made.block) if isinstance(holder, Loop)]

@@ -1,4 +1,4 @@
-"""The front end: a user's function and the types of its arguments, read into a program."""
+"""The front end: reads a user's function, for arguments of given types, into SSA form."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,12 +35,12 @@ from contad.engines.source.reading.structured_arrays import WrittenArgument, cop
 from contad.engines.source.reading.subscripts import SubscriptReader
 from contad.functions.python_copy import Flags, flags_of
 
-INLINED = 200  # operations: a shorter program is read with all functions written in place
-MOST = 8_000  # operations, beyond which a function is left to another engine
+INLINED = 200  # operations: up to this length, all functions are inlined
+MOST = 8_000  # operations: longer functions are left to another engine
 
 
 def _begin_reading(progress: Progress, most: int) -> Reader:
-    """A reader of one function, which knows how to read what stands in one another."""
+    """A reader of one function, with the readers of all syntax connected to each other."""
     reader = Reader(progress, most)
 
     def read_callee(scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> SourceFunction:
@@ -67,14 +67,14 @@ def read(
     callables: dict[str, Any] | None = None,
     at_ties: bool = False,
 ) -> SourceFunction:
-    """The program of a function; `kinds` has, per argument, a kind, nested tuples of kinds, or an Object.
+    """A function in SSA form; `kinds` has a kind, nested tuples of kinds, or an Object for each argument.
 
-    The functions that it calls are written in place, unless it gets too long; then those that take and return numbers,
-    and arrays that they only read, are called. The dispatcher of the function is asked for the types that it declares.
-    What depends only on arguments that are not differentiated (not in argnums) need not be written out.
-    `transform` may change the program before it is divided into parts. What `is_part` of a rule may return None among
-    others, which is an empty tuple in the program. What is handed on to Numba joins the `callables` of a program that
-    this one is written into. Second derivatives are right `at_ties`, or nan: see `tied_loops`.
+    Functions that it calls are inlined, unless the result is too long; then functions that take and return numbers, and
+    only read arrays, are called. The dispatcher tells the types that the function declares. Expressions that depend
+    only on arguments without a derivative (not in argnums) may be left to Numba. `transform` may change the function
+    before it is divided into parts. A function that `is_part` of a rule may return None, which becomes an empty tuple.
+    If the function is inlined into another one, its handed-on functions join the `callables` of that one. With
+    `at_ties`, second derivatives at ties are right, or nan: see `tied_loops`.
     """
     flags = flags or flags_of(function)
     arrays: set[tuple[str, int, str]] = set()
@@ -104,7 +104,7 @@ def _program(
     transform: Callable[[SourceFunction], None] | None = None,
     is_part: bool = False,
 ) -> SourceFunction:
-    """The program of the function that a reader stands at the beginning of."""
+    """Read the function at whose start a reader is."""
     progress, builder = reader.progress, reader.builder
     scope, flags, dispatcher = progress.scope, progress.flags, progress.scope.dispatcher
     if scope.starred:
@@ -151,7 +151,7 @@ def _program(
     program.captured = {name: array for name, (_, array) in progress.captured.items()}
     for name, (value, _) in progress.captured.items():
         value.hint = name
-    # what some of it must not have, none of it gets
+    # a flag holds only if all inlined functions have it
     program.fastmath = flags.fastmath if all(x == flags.fastmath for x in progress.fastmath) else False
     simplify(program)
     hoist(program)
@@ -169,7 +169,7 @@ def _program(
 
 
 def _widen(block: Block) -> None:
-    """Numbers that had fewer bits as numbers of 64 bits, which they are from here on."""
+    """Widen the kinds of numbers with fewer bits: from here on they have 64 bits."""
     for o in walk(block):
         inner = [c.inner for c in o.carried] if isinstance(o, Loop) else []
         for value in (*o.results, *inner):
@@ -178,7 +178,7 @@ def _widen(block: Block) -> None:
 
 
 def _refuse_writes(block: Block, progress: Progress) -> None:
-    """Refuse calls whose results may lie in arrays that are written: what they hold is not followed."""
+    """Refuse calls whose results may share memory with written arrays: the reader does not track their contents."""
     operations = list(walk(block))
     written = {root for o in operations if isinstance(o, (Store, Accumulate)) for root in o.array.roots}
     for (given, _), field in progress.fields.items():
@@ -190,7 +190,7 @@ def _refuse_writes(block: Block, progress: Progress) -> None:
 
 
 def _settle(reader: Reader, entry: Any, is_part: bool = False) -> Any:
-    """What is returned, with array expressions computed; a refusal where it is no number, array or tuple of these."""
+    """The result, with array expressions computed; refused unless it is a number, an array or a tuple of these."""
     if isinstance(entry, tuple):
         return like(entry, (_settle(reader, part, is_part) for part in entry))
     if is_part and isinstance(entry, Object) and entry.value is None:
@@ -210,14 +210,14 @@ def _settle(reader: Reader, entry: Any, is_part: bool = False) -> Any:
 
 
 def _entry(parameter: Any, kind: Any) -> Any:
-    """What the name of a parameter stands for."""
+    """The entry of a parameter."""
     if isinstance(kind, tuple):
         return like(kind, map(_entry, parameter, kind))
     return Opaque(parameter, kind.type) if isinstance(kind, OpaqueKind) else parameter
 
 
 def _parameter(kind: Any, name: str) -> Any:
-    """What a program has for a parameter of a kind."""
+    """The parameter of a kind in SSA form."""
     if isinstance(kind, Point):
         return Point(_parameter(kind.array, name))
     if isinstance(kind, tuple):

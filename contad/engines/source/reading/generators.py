@@ -1,11 +1,11 @@
-"""Generators that are looped over: their statements stand in the place of the loop, its body in the place of `yield`.
+"""Loops over generators: the generator's statements replace the loop, and the body of the loop replaces `yield`.
 
     for v in squares(x):            for y in x:
         s += v             ->           v = y * y
                                         s += v
 
-Both keep their names: while the generator's statements are read, those of the caller stand beside its own, behind
-OUTER. What ends the loop (break, return) is a return of the generator, behind the yield.
+Both keep their names: while the generator's statements are read, the caller's names have the prefix OUTER. An exit from
+the loop (break, return) becomes a return of the generator after the yield.
 """
 
 import ast
@@ -22,12 +22,12 @@ from contad.engines.source.reading.exits import locate, without_exits, without_l
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.reader import Reader
 
-OUTER = ".outer."  # before the names of the caller
+OUTER = ".outer."  # the prefix of the caller's names
 _STOPPED, _COUNT = ".stopped", ".count"
 
 
 class Yielded(ast.stmt):
-    """`yield e`, where the body of a loop stands."""
+    """`yield e`, which the body of a loop replaces."""
 
     _fields = ("value",)
 
@@ -36,23 +36,23 @@ class Yielded(ast.stmt):
         self.value, self.loop = value, loop
 
     def assignments(self) -> list[ast.stmt]:
-        """What the caller assigns here, as statements."""
+        """The assignments of the caller at this yield, as statements."""
         loop = self.loop.statement
         return [ast.Assign([loop.target], self.value), *loop.body]
 
 
 class GeneratorLoop:
-    """A loop over a generator, which is numbered from `start` where `enumerate` counts it."""
+    """A loop over a generator; `start` is the first number if `enumerate` counts it."""
 
     def __init__(self, reader: Reader, statement: ast.For, yielding: Yielding, start: Value | None) -> None:
         self.reader, self.progress = reader, reader.progress
         self.statement, self.yielding, self.start = statement, yielding, start
         self.flags: list[str] = statement.flags  # type: ignore[attr-defined]
-        self.kinds: dict[ast.stmt, Any] = {}  # of what is yielded, by the place
+        self.kinds: dict[ast.stmt, Any] = {}  # of the yielded values, by yield
         self.joined: Any = None
 
     def read(self, env: Environment) -> None:
-        """The loop, in the environment of the caller; once more where Numba unifies the types of what is yielded."""
+        """Read the loop in the caller's environment; read it again if Numba unifies the types of yielded values."""
         progress, yielding = self.progress, self.yielding
         if yielding.used or yielding.depth != progress.loop_depth:
             progress.refuse(self.statement, "a generator that is looped over twice, or in another loop than it is made")
@@ -70,7 +70,7 @@ class GeneratorLoop:
             self._write(env)
 
     def _write(self, env: Environment) -> None:
-        """The statements of the generator, with those of the loop in them."""
+        """Write the statements of the generator, with those of the loop inside."""
         progress, scope, dispatcher = self.progress, copy.copy(self.yielding.scope), self.yielding.scope.dispatcher
         scope.body = self._body(scope)
         inner = {OUTER + name: entry for name, entry in env.items()} | self.yielding.given
@@ -89,7 +89,7 @@ class GeneratorLoop:
         env.update(self._of_caller(inner))
 
     def _body(self, scope: Any) -> list[ast.stmt]:
-        """The statements of the generator, which returns behind a yield that the loop does not come back from."""
+        """The statements of the generator, which returns after a yield if the loop exits there."""
         yields = _Yields(self)
         body = [yields.visit(copy.deepcopy(x)) for x in scope.written]
         if yields.left is not None:
@@ -98,7 +98,7 @@ class GeneratorLoop:
         return without_exits(without_ladders(_flatten(body)))
 
     def write_body(self, place: Yielded, env: Environment) -> None:
-        """The body of the loop, in the environment of the generator."""
+        """Write the body of the loop in the generator's environment."""
         builder, progress = self.reader.builder, self.progress
         entry = self.reader.settle(self.reader.expression(place.value, env))
         entry = cast(builder, self.yielding.scope.dispatcher, "what it yields", entry, self.declared)
@@ -127,10 +127,10 @@ class GeneratorLoop:
         self.progress.line = place.lineno
 
     def find_assigned(self) -> list[str]:
-        """The names of the generator that a yield assigns besides those of the caller."""
+        """The names that a yield assigns in the generator's environment."""
         return [_STOPPED, _COUNT] if self.start is not None else [_STOPPED]
 
-    # ---- the type of what is yielded ---------------------------------------------------------------------------------
+    # ---- types of yielded values -------------------------------------------------------------------------------------
     def _join(self, a: Any, b: Any) -> Any:
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
             return like(a, map(self._join, a, b))
@@ -147,14 +147,14 @@ class GeneratorLoop:
 
 
 def _kind_of(entry: Any) -> Any:
-    """What tells the types of what is yielded apart."""
+    """A key of the type of a yielded value."""
     if isinstance(entry, tuple):
         return like(entry, map(_kind_of, entry))
     return entry.kind if isinstance(entry, Value) else entry
 
 
 class _Yields(ast.NodeTransformer):
-    """Puts a Yielded where a statement yields; `left` is a yield that is none."""
+    """Replaces statements that yield by Yielded; `left` is a yield inside another expression."""
 
     def __init__(self, loop: GeneratorLoop) -> None:
         self.loop = loop
@@ -170,7 +170,7 @@ class _Yields(ast.NodeTransformer):
         return found
 
     def leave(self, node: ast.AST) -> ast.AST:
-        """Keep a node as it is, and note the first yield in it."""
+        """Keep a node unchanged, and note the first yield in it."""
         for x in ast.walk(node):
             if self.left is None and isinstance(x, (ast.Yield, ast.YieldFrom)):
                 self.left = x
@@ -184,5 +184,5 @@ def _flatten(body: list[Any]) -> list[ast.stmt]:
 
 
 def is_counted(iterated: Any) -> bool:
-    """Whether what is looped over is enumerate(...) of a generator."""
+    """Whether the iterable is enumerate(...) of a generator."""
     return getattr(iterated, "kind", "") == "enumerate" and isinstance(iterated.arguments[0], Yielding)

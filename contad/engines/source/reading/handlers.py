@@ -1,13 +1,13 @@
-"""try/except as branches: `raise` in the statements of a try is an exit to its end, behind which the handler stands.
+"""Turns try/except into branches: `raise` inside a try exits to its end, and the handler follows.
 
     try:                                .raised1 = False
-        if x < 0.0:                     (leaving behind the region where .raised1 becomes True)
+        if x < 0.0:                     (setting .raised1 to True leaves the region)
             raise ValueError                if x < 0.0: .raised1 = True
         y = a / x               ->          .divisor1 = x; if .divisor1 == 0: .raised1 = True
     except Exception:                       y = a / .divisor1
         y = 0.0                         if .raised1: y = 0.0
 
-Numba's handlers catch every exception, whatever it is. What else may raise in a try is refused where it is read.
+Numba's handlers catch every exception. The reader refuses anything else in a try that may raise.
 """
 
 import ast
@@ -44,18 +44,18 @@ _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 
 
 class DividesByZero(ast.expr):
-    """Whether a division by a number raises."""
+    """An expression: whether a division by a number raises."""
 
     _fields = ("divisor",)
 
-    def __init__(self, divisor: ast.expr | None = None) -> None:  # as nodes are copied
+    def __init__(self, divisor: ast.expr | None = None) -> None:  # copies need defaults
         super().__init__()
         if divisor is not None:
             self.divisor = divisor
 
 
 def without_tries(body: list[ast.stmt], place: Place) -> list[ast.stmt]:
-    """Statements with regions and branches in the place of try; those in a region have a mark, `in_try`."""
+    """Statements with regions and branches in place of try; those in a region have the attribute `in_try`."""
     return _Tries(place).block(body, "")
 
 
@@ -67,11 +67,11 @@ class _Tries:
         self.numbers = itertools.count(1)
 
     def block(self, statements: list[ast.stmt], flag: str) -> list[ast.stmt]:
-        """Statements of a region, that an exception leaves by setting the flag; of none where the flag is ""."""
+        """Rewrite statements of a region, which exceptions leave by setting the flag; "" means no region."""
         return [made for statement in statements for made in self.statement(statement, flag)]
 
     def statement(self, statement: ast.stmt, flag: str) -> list[ast.stmt]:
-        """What stands in the place of one statement."""
+        """The statements that replace a statement."""
         if isinstance(statement, ast.Try):
             made = self.handle(statement, flag)
         elif isinstance(statement, (ast.If, ast.For, ast.While)):
@@ -92,7 +92,7 @@ class _Tries:
         return made
 
     def handle(self, statement: ast.Try, outer: str) -> list[ast.stmt]:
-        """A try: its region, the handler or what is behind `else`, and what is done at last."""
+        """A try: its region, then the handler or `else`, then `finally`."""
         yields = [x for x in ast.walk(statement) if isinstance(x, (ast.Yield, ast.YieldFrom))]
         if yields:
             self.refuse(yields[0], "a yield inside try", "write it behind the try")
@@ -117,7 +117,7 @@ class _Tries:
         return [assign(flag, ast.Constant(False), statement), region, branch, *last]
 
     def divide(self, statement: ast.stmt, flag: str) -> list[ast.stmt]:
-        """A statement behind tests of all numbers that it divides by."""
+        """A statement, after tests of all its divisors."""
         statement = copy.deepcopy(statement)
         divisors = _Divisors(self.numbers)
         for name in ("value", "target"):
@@ -137,7 +137,7 @@ class _Tries:
 
 
 class _Divisors(ast.NodeTransformer):
-    """Gives what an expression divides by names, but where it is not computed in every case."""
+    """Names the divisors in an expression, except those that are computed conditionally."""
 
     def __init__(self, numbers: "itertools.count[int]") -> None:
         self.numbers = numbers
@@ -163,12 +163,12 @@ class _Divisors(ast.NodeTransformer):
         return ast.copy_location(ast.Name(name, ast.Load()), divisor)
 
 
-# ---- what may raise without a word -----------------------------------------------------------------------------------
+# ---- operations that may raise ---------------------------------------------------------------------------------------
 _SAFE = (Apply, Load, Length, Store, Accumulate, If, For, While, Choose, Permuted)
 
 
 def raised_by(o: Operation, tested: set[Value]) -> str:
-    """What an operation may raise in a try, behind tests of these divisors; "" where it raises nothing."""
+    """The exception that an operation in a try may raise after tests of these divisors; "" if none."""
     if isinstance(o, Check):
         never = o.inputs[0].constant is False or _is_tested(o, tested)
         what: str = o.exception[0]
@@ -185,6 +185,6 @@ def raised_by(o: Operation, tested: set[Value]) -> str:
 
 
 def _is_tested(o: Check, tested: set[Value]) -> bool:
-    """Whether a check is that of a divisor which was tested before."""
+    """Whether a check tests a divisor that was tested before."""
     test = o.inputs[0].operation
     return o.exception == DIVISION_BY_ZERO and isinstance(test, Apply) and test.inputs[0] in tested

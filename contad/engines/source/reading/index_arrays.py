@@ -1,4 +1,4 @@
-"""Subscripts with arrays of positions and masks: elements read into a new array, and written one after the other."""
+"""Subscripts with index arrays and masks: reads copy elements to a new array, writes store them in order."""
 
 import ast
 from typing import Any
@@ -14,12 +14,12 @@ from contad.engines.source.reading.reader import Reader
 
 
 def has_arrays(spec: list[Any]) -> bool:
-    """Whether an index array, or a mask, is among the indices of a subscript."""
+    """Whether the indices of a subscript include an index array or a mask."""
     return any(isinstance(part, Value) and part.is_array for part in spec)
 
 
 class IndexArrays:
-    """Reads and writes the elements that index arrays name: the arrays stand side by side, and have one length."""
+    """Reads and writes the elements at index arrays, which must be adjacent and of the same length."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader, self.arrays = reader, reader.arrays
@@ -40,14 +40,14 @@ class IndexArrays:
         return made
 
     def write(self, array: Value, spec: list[Any], entry: Any, node: ast.AST) -> None:
-        """The elements = entry, in their order: of elements that are named twice the last one stays."""
+        """elements = entry, in order: if an element occurs twice, the last write wins."""
         part, first, positions = self._split(array, spec, node)
         positions = [self.arrays.copy_elements(x) if set(x.roots) & set(array.roots) else x for x in positions]
         shape = self._shape(part, first, positions)
         self.arrays.write(part, shape, entry, node, lambda at: self._at(part, first, positions, at))
 
     def _split(self, array: Value, spec: list[Any], node: ast.AST) -> tuple[Value, int, list[Value]]:
-        """The part of an array that the other indices name, the axis of it where arrays begin, and their positions."""
+        """The view that the other indices give, its axis of the first index array, and the positions of each."""
         places = [k for k, part in enumerate(spec) if isinstance(part, Value) and part.is_array]
         first, last = places[0], places[-1]
         numbers = [k for k, part in enumerate(spec) if isinstance(part, Value) and not part.is_array]
@@ -65,7 +65,7 @@ class IndexArrays:
         return part, axis, positions
 
     def _positions(self, index: Value, length: Value, node: ast.AST) -> Value:
-        """The positions that an index array has, or where a mask is true."""
+        """The positions in an index array, or those where a mask is True."""
         if index.kind.ndim != 1 or index.kind.base not in ("int", "bool"):
             self.progress.refuse(node, "the index in {node}", "index with vectors of integers")
         if index.kind.base == "int":
@@ -80,7 +80,7 @@ class IndexArrays:
         return [*shape[:first], self.builder.length(positions[0], 0), *shape[first + len(positions) :]]
 
     def _at(self, part: Value, first: int, positions: list[Value], at: list[Value]) -> list[Value]:
-        """The indices of the element that stands at others among those that are named."""
+        """The indices, in the view, of the element at `at` in the result."""
         found = [self.builder.convert(self.builder.load(x, [at[first]]), INT) for x in positions]
         if self.progress.flags.boundscheck:
             for axis, x in enumerate(found, first):

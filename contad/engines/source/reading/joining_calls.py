@@ -1,4 +1,4 @@
-"""Calls that make new arrays out of others: joined, rolled, cut to a triangle, clipped; elements at positions."""
+"""Reads calls that create arrays from others: join, roll, cut to a triangle, clip, take elements."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ from contad.engines.source.reading.index_arrays import IndexArrays
 from contad.engines.source.reading.shape_calls import copy_unshared, flat_view, widen
 
 
-# ---- joined ----------------------------------------------------------------------------------------------------------
+# ---- joining ---------------------------------------------------------------------------------------------------------
 def _entries(site: CallSite, given: Any) -> list[Any]:
-    """The arrays of a tuple, of which there is one at least."""
+    """The arrays of a tuple of at least one."""
     if not isinstance(given, tuple) or not given or not all(map(is_array, given)):
         site.refuse(remedy="give a tuple of arrays")
     if any(x.kind.narrow for x in given):
@@ -26,7 +26,7 @@ def _entries(site: CallSite, given: Any) -> list[Any]:
 
 
 def _concatenate(site: CallSite, arrays: list[Value], axis: int) -> Value:
-    """Arrays one after the other along an axis."""
+    """Concatenate arrays along an axis."""
     if len({x.kind.ndim for x in arrays}) != 1:
         site.refuse("{node} of arrays with different numbers of axes", "give arrays of one number of axes")
     shapes = [site.arrays.shape(x) for x in arrays]
@@ -52,7 +52,7 @@ def _concatenate(site: CallSite, arrays: list[Value], axis: int) -> Value:
 @reads("arrays axis", np.concatenate, widens=False)
 @reads("arrays axis", np.stack, widens=True)
 def _join(site: CallSite, given: Any, axis: Any, widens: bool) -> Any:
-    """Arrays along an axis, which np.stack makes."""
+    """Join arrays along an axis; `widens` says that it is new, as in np.stack."""
     arrays = _entries(site, given)
     along = 0 if axis is None else site.axis(axis, arrays[0].kind.ndim + widens)
     return _concatenate(site, [widen(site, x, along) for x in arrays] if widens else arrays, along)
@@ -61,7 +61,7 @@ def _join(site: CallSite, given: Any, axis: Any, widens: bool) -> Any:
 @reads("tup", np.vstack, axis=0)
 @reads("tup", np.column_stack, axis=1)
 def _stack_vectors(site: CallSite, given: Any, axis: int) -> Any:
-    """Matrices along an axis; vectors are rows or columns."""
+    """Join matrices along an axis; vectors are rows or columns."""
     arrays = _entries(site, given)
     return _concatenate(site, [widen(site, x, axis) if x.kind.ndim == 1 else x for x in arrays], axis)
 
@@ -84,7 +84,7 @@ def _append(site: CallSite, array: Any, values: Any, axis: Any) -> Any:
     return _concatenate(site, arrays, site.axis(axis, arrays[0].kind.ndim))
 
 
-# ---- moved and cut ---------------------------------------------------------------------------------------------------
+# ---- moving and cutting ----------------------------------------------------------------------------------------------
 @reads("a shift", np.roll)
 def _roll(site: CallSite, given: Any, shift: Any) -> Any:
     """np.roll of all elements, row by row."""
@@ -107,7 +107,7 @@ def _roll(site: CallSite, given: Any, shift: Any) -> Any:
 @reads("m k", np.tril, symbol="LtE")
 @reads("m k", np.triu, symbol="GtE")
 def _triangle(site: CallSite, given: Any, k: Any, symbol: str) -> Any:
-    """What lies on one side of a diagonal of a matrix; the other elements are zero."""
+    """The part of a matrix on one side of a diagonal; the other elements are zero."""
     array, k = site.wide_array(given), constant(0) if k is None else k
     if array.kind.ndim != 2 or not is_number(k) or k.kind != INT:
         site.refuse(remedy="give a matrix and an integer")
@@ -124,7 +124,7 @@ def _triangle(site: CallSite, given: Any, k: Any, symbol: str) -> Any:
 
 @reads("array shape", np.broadcast_to)
 def _broadcast(site: CallSite, given: Any, shape: Any) -> Any:
-    """np.broadcast_to: a copy, of which neither side may be written."""
+    """np.broadcast_to, as a copy; neither the copy nor the array may be written."""
     lengths = site.lengths(shape)
     given = points.vector(given)
     if not (is_number(given) or is_array(given)) or (is_array(given) and given.kind.ndim > len(lengths)):
@@ -143,7 +143,7 @@ _EXTREMES: Any = [known_functions.function_of(f) for f in (np.maximum, np.minimu
 
 @reads("a a_min a_max", np.clip)
 def _clip(site: CallSite, *taken: Any) -> Any:
-    """np.clip of an array; a limit may be an array, or None. At a limit both have half of the derivative."""
+    """np.clip of an array; a limit may be an array, or None. At a limit, both get half of the derivative."""
     if isinstance(taken[0], Point):
         found = points.compute(site.arrays, list(taken), lambda *given: _clip(site, *given))
         return points.hold(site.arrays, found, "float") if is_number(found) else found
@@ -160,7 +160,7 @@ def _clip(site: CallSite, *taken: Any) -> Any:
 
 @reads("y x dx", *(f for f in (getattr(np, name, None) for name in ("trapezoid", "trapz")) if f is not None))
 def _trapezoid(site: CallSite, y: Any, x: Any, dx: Any) -> Any:
-    """np.trapezoid of a vector, at places x or at distances dx."""
+    """np.trapezoid of a vector, with points x or spacing dx."""
     y = site.wide_array(y)
     places = None if is_none(x) else x
     dx = constant(1.0) if dx is None else dx
@@ -183,7 +183,7 @@ def _trapezoid(site: CallSite, y: Any, x: Any, dx: Any) -> Any:
 
 @reads("a indices axis", np.take, method="take")
 def _take(site: CallSite, given: Any, index: Any, axis: Any) -> Any:
-    """np.take(a, indices): of an array with several axes the elements row by row."""
+    """np.take(a, indices); without an axis, indices count the elements in C order."""
     array = site.wide_array(given)
     if axis is not None:
         along = site.axis(axis, array.kind.ndim)

@@ -1,7 +1,7 @@
-"""Lists, dicts and sets where they are made: those that later statements fill, and those that are written out.
+"""Reads the creation of lists, dicts and sets: empty ones that later statements fill, and displays.
 
-A dict that is only read is looked up while the function is read, a set is a comparison with each of its members. What
-would change which members they have is refused.
+The reader looks up constant keys of a read-only dict itself; a set test becomes a comparison with each member. The
+reader refuses statements that would change their members.
 """
 
 import ast
@@ -24,12 +24,12 @@ from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.reader import Reader
 
 _KINDS = {types.float64: Kind("float"), types.int64: Kind("int")}
-_TYPES = {"empty_list": ("item_type",), "empty": ("key_type", "value_type")}  # that make typed ones, and what they take
+_TYPES = {"empty_list": ("item_type",), "empty": ("key_type", "value_type")}  # of typed ones: methods, parameters
 
 
-# ---- those that are filled -------------------------------------------------------------------------------------------
+# ---- containers to fill ----------------------------------------------------------------------------------------------
 def read_filled(reader: Reader, statement: ast.Assign, env: Environment) -> BoundedBuffer | KeyedBuffer | None:
-    """The list or dict of `name = ...`, where later statements put something in; None of anything else."""
+    """The list or dict in `name = ...`, if later statements fill it; else None."""
     if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
         return None
     declared = _find_declared(reader, statement.value, env)
@@ -42,7 +42,7 @@ def read_filled(reader: Reader, statement: ast.Assign, env: Environment) -> Boun
 
 
 def _find_declared(reader: Reader, node: ast.expr, env: Environment) -> tuple[Any, ...] | None:
-    """The kind of elements, or the width of keys and the kind of values, of an empty one; None where it is not told."""
+    """The declared kind of elements, or width of keys and kind of values, of an empty container; None if undeclared."""
     if not isinstance(node, ast.Call):
         return None
     takes = _TYPES.get(getattr(node.func, "attr", ""), ())
@@ -71,7 +71,7 @@ def _find_declared(reader: Reader, node: ast.expr, env: Environment) -> tuple[An
 
 
 def _width(t: Any) -> int | None:
-    """How many integers a key of a type is, 0 of a string; None of any other type."""
+    """The number of integers in a key of a type, 0 for a string; None for other types."""
     if t == types.unicode_type:
         return 0
     if isinstance(t, types.UniTuple):
@@ -83,7 +83,7 @@ def _make(
     reader: Reader, statement: ast.Assign, given: int, following: list[ast.stmt], sites: set[Any],
     new: set[Any], kind: Kind | None, env: Environment, what: str,
 ) -> BoundedBuffer:  # fmt: skip
-    """An empty buffer with room for what is given, and for what the sites add that may be new."""
+    """An empty buffer with room for the given elements and those that the sites may add."""
     bound = find_bound(reader, statement, given, following, new, env, what)
     cell = reader.builder.create("zeros", [constant(1)], "int")
     array = reader.builder.create("empty", [bound], "float", statement.targets[0].id)  # type: ignore[attr-defined]
@@ -97,7 +97,7 @@ def _read_list(
     reader: Reader, statement: ast.Assign, declared: tuple[Any] | None, following: list[ast.stmt],
     env: Environment,
 ) -> BoundedBuffer | None:  # fmt: skip
-    """The list, which is typed or appended to; None of any other."""
+    """The list, if it is typed or appended to; else None."""
     name = statement.targets[0].id  # type: ignore[attr-defined]
     sites = {x for part in following for x in ast.walk(part) if _is_call(x, "append", name)}
     if declared is None and not sites:
@@ -114,7 +114,7 @@ def _read_dict(
     reader: Reader, statement: ast.Assign, declared: tuple[Any, Any] | None, following: list[ast.stmt],
     env: Environment,
 ) -> KeyedBuffer | None:  # fmt: skip
-    """The dict; None where it is not typed, and nothing is done but to look up constants in it."""
+    """The dict; None if it is untyped, and only constants are looked up in it."""
     name = statement.targets[0].id  # type: ignore[attr-defined]
     sites = {x for part in following for x in ast.walk(part) if _is_put(x, name)}
     members = statement.value if isinstance(statement.value, ast.Dict) else ast.Dict([], [])
@@ -129,7 +129,7 @@ def _read_dict(
             return None
         what = f"the dict {ast.unparse(members)!r}, which is filled"
         reader.refuse(statement, what, "give it numbers as values")
-    # loops over the dict itself put in no key that is new
+    # loops over the dict itself add no new key
     loops = [x for part in following for x in ast.walk(part) if isinstance(x, ast.For)]
     own = [x for x in loops if is_name(getattr(getattr(x.iter, "func", None), "value", x.iter), name)]
     new = sites - {x for loop in own for x in ast.walk(loop)}
@@ -142,20 +142,20 @@ def _read_dict(
 
 
 def _is_call(node: ast.AST, method: str, name: str) -> bool:
-    """Whether a node calls a method of what has a name."""
+    """Whether a node calls this method of the named object."""
     called = node.func if isinstance(node, ast.Call) else None
     return isinstance(called, ast.Attribute) and called.attr == method and is_name(called.value, name)
 
 
 def _is_put(node: ast.AST, name: str) -> bool:
-    """Whether a node puts something into the dict of a name, and may put in a key that is new."""
+    """Whether a node assigns to the named dict, and may add a new key."""
     parts = [x for target in node.targets for x in ast.walk(target)] if isinstance(node, ast.Assign) else []
     stores = [x for x in parts if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store)]
     return any(is_name(x.value, name) for x in stores) or _is_call(node, "setdefault", name)
 
 
 def _is_looked_up(node: ast.AST, name: str) -> bool:
-    """Whether all that is done with a dict is to look up constants in it."""
+    """Whether a node uses the named dict only to look up constants."""
     if isinstance(node, ast.Subscript) and is_name(node.value, name) and isinstance(node.ctx, ast.Load):
         return isinstance(node.slice, ast.Constant)
     if isinstance(node, ast.Compare) and isinstance(node.left, ast.Constant) and len(node.ops) == 1:
@@ -165,15 +165,15 @@ def _is_looked_up(node: ast.AST, name: str) -> bool:
 
 
 def _count_columns(sites: set[Any]) -> int:
-    """How many integers the keys are that are put in, where they are written out; of strings one, their number."""
+    """The number of integers in added keys, if they are tuple displays; a string is one integer, its number."""
     targets = [target for x in sites if isinstance(x, ast.Assign) for target in x.targets]
     keys = [x.slice for x in targets if isinstance(x, ast.Subscript)]
     return max((len(key.elts) for key in keys if isinstance(key, ast.Tuple)), default=1)
 
 
-# ---- lists that are written out --------------------------------------------------------------------------------------
+# ---- list displays ---------------------------------------------------------------------------------------------------
 def read_list(reader: Reader, node: ast.List, env: Environment) -> BoundedBuffer:
-    """[x, y, ...], of numbers."""
+    """A list display of numbers, [x, y, ...]."""
     return _list_of(reader, [_number(reader, part, node, env) for part in node.elts], node)
 
 
@@ -187,7 +187,7 @@ def _number(reader: Reader, part: ast.expr, node: ast.expr, env: Environment) ->
 
 
 def list_arrays_as_tuple(reader: Reader, node: ast.expr, env: Environment) -> ast.expr:
-    """What a loop runs over, with tuples in the place of lists of arrays, or of tuples, that are written out there."""
+    """An iterable in which tuples replace list displays of arrays or tuples."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("enumerate", "zip"):
         made = copy.copy(node)
         made.args = [list_arrays_as_tuple(reader, x, env) for x in node.args]
@@ -203,7 +203,7 @@ def list_arrays_as_tuple(reader: Reader, node: ast.expr, env: Environment) -> as
 
 
 def _list_of(reader: Reader, numbers: list[Value], node: ast.AST) -> BoundedBuffer:
-    """These numbers in an array, of the kind that all of them can have."""
+    """An array of these numbers, of their common kind."""
     if not numbers:
         reader.refuse(node, "an empty list without a name", "give it a name, and append to that")
     kind = functools.reduce(join_kinds, (x.kind for x in numbers))
@@ -215,7 +215,7 @@ def _list_of(reader: Reader, numbers: list[Value], node: ast.AST) -> BoundedBuff
 
 
 def repeat(reader: Reader, listed: BoundedBuffer, times: Value) -> BoundedBuffer:
-    """list * n: the elements n times over; none where n is negative."""
+    """list * n; empty if n is negative."""
     builder, array = reader.builder, listed.elements()
     length, some = builder.length(array, 0), builder.apply(known_functions.COMPARISONS["Gt"], times, constant(0))
     count = builder.apply(known_functions.SELECT, some, times, constant(0))
@@ -235,7 +235,7 @@ def repeat(reader: Reader, listed: BoundedBuffer, times: Value) -> BoundedBuffer
 
 
 def read_comprehension(reader: Reader, node: ast.ListComp, env: Environment) -> BoundedBuffer | Rows:
-    """[x for i in ...] or [[x for j in ...] for i in ...], of numbers: loops that fill an array."""
+    """[x for i in ...] or [[x for j in ...] for i in ...], of numbers, as loops that fill an array."""
     row, nested = node.elt, isinstance(node.elt, (ast.ListComp, ast.List))
     inner = row.generators if isinstance(row, ast.ListComp) else []
     if any(len(x) != 1 or x[0].ifs for x in (node.generators, inner) if x):
@@ -267,7 +267,7 @@ def read_comprehension(reader: Reader, node: ast.ListComp, env: Environment) -> 
         return _number(reader, x, node, env)
 
     kinds: list[Kind] = []
-    with builder.trial():  # to see of which kind the elements are
+    with builder.trial():  # to find the kind of the elements
         visit(lambda _, x: kinds.append(x.kind))
     if not kinds:
         return _list_of(reader, [], node)
@@ -281,7 +281,7 @@ def read_comprehension(reader: Reader, node: ast.ListComp, env: Environment) -> 
 
 
 class _Walk:
-    """What a list is made over: its number of elements, and a visit of each."""
+    """The iterable of a comprehension: its length, and a visit of each position."""
 
     def __init__(self, reader: Reader, iterated: Any, node: ast.expr) -> None:
         self.reader, self.parts = reader, iterated if isinstance(iterated, tuple) else None
@@ -292,7 +292,7 @@ class _Walk:
             self.count = count_runs(reader, iterated, self.limits, node)
 
     def each(self, target: ast.expr, env: Environment, visit: Callable[[Value, Environment], object]) -> None:
-        """Visit each position, the target standing for what is there."""
+        """Visit each position, with the target bound to the element there."""
         if self.parts is not None:
             for k, part in enumerate(self.parts):
                 self.reader.assign(target, part, env)
@@ -314,7 +314,7 @@ class _Walk:
 
 
 def _position(reader: Reader, index: Value, limits: list[Value]) -> Value:
-    """The how-manieth iteration one with this index is, from 0."""
+    """The number, from 0, of the iteration with this index."""
     start, _, step = limits
     if start.constant == 0 and step.constant == 1:
         return index
@@ -322,9 +322,9 @@ def _position(reader: Reader, index: Value, limits: list[Value]) -> Value:
     return offset if step.constant == 1 else reader.builder.divide(known_functions.FLOOR_DIVIDE, offset, step)
 
 
-# ---- dicts and sets that are only read -------------------------------------------------------------------------------
+# ---- read-only dicts and sets ----------------------------------------------------------------------------------------
 class Keyed:
-    """A dict that is only read, whose keys are constants; its values are of one kind, unless the keys are strings."""
+    """A read-only dict with constant keys; its values have one kind, unless the keys are strings."""
 
     def __init__(self, reader: Reader, node: ast.Dict, env: Environment) -> None:
         """{key: value, ...}."""
@@ -341,7 +341,7 @@ class Keyed:
             reader.refuse(node, "the dict {node}", remedy)
 
     def _constant(self, entry: Any, node: ast.AST) -> Any:
-        """A key that the source shows."""
+        """A constant key."""
         found = entry.value if isinstance(entry, Object) else entry.constant if is_number(entry) else None
         if type(found) not in (int, str):
             self.reader.refuse(node, "the key in {node}", "give a constant integer or string")
@@ -360,7 +360,7 @@ class Keyed:
 
 
 class Members:
-    """A set of numbers, of which it is only asked whether it has one."""
+    """A set of numbers that is used only for membership tests."""
 
     def __init__(self, reader: Reader, numbers: list[Value]) -> None:
         self.reader, self.numbers = reader, numbers

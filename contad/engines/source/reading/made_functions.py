@@ -1,8 +1,8 @@
-"""Calls of functions that Numba has made something else of: by `vectorize`, `guvectorize` and `cfunc`.
+"""Reads calls of functions made by Numba's `vectorize`, `guvectorize` and `cfunc`.
 
-They are written in place, as what `njit` makes is: a ufunc for every element of its arguments, without errors at
-divisions by zero; a callback with its arguments and its result cast to the types that it declares; what `guvectorize`
-makes, for arrays without further axes.
+They are inlined, as njit functions are: a ufunc for every element of its arguments, without errors at divisions by
+zero; a callback with its arguments and its result cast to its declared types; a function of `guvectorize` only for
+arrays without additional axes.
 """
 
 import functools
@@ -32,13 +32,13 @@ _CHARACTERS = {"float": "d", "int": np.dtype(np.int64).char, "bool": "?"}
 
 
 def is_made(function: Any) -> bool:
-    """Whether a function is one that `vectorize`, `guvectorize` or `cfunc` has made."""
+    """Whether `vectorize`, `guvectorize` or `cfunc` has made a function."""
     return isinstance(function, (CFunc, DUFunc, GUFunc))
 
 
 @functools.lru_cache(maxsize=1024)
 def _dispatcher(made: Any) -> Any:
-    """The function that it was made of, for njit; it is not compiled."""
+    """A dispatcher of the original function; it is not compiled."""
     if isinstance(made, CFunc):
         return njit(made.__wrapped__)
     if isinstance(made, GUFunc):
@@ -49,7 +49,7 @@ def _dispatcher(made: Any) -> Any:
 
 
 def read_made(site: CallSite, function: Any) -> Any:
-    """What a call of a ufunc or a callback gives."""
+    """The result of a call of a ufunc or a callback."""
     if site.keywords:
         site.refuse(remedy="give them by position")
     if isinstance(function, CFunc):
@@ -62,7 +62,7 @@ def read_made(site: CallSite, function: Any) -> Any:
 
 
 def _read_callback(site: CallSite, function: CFunc) -> Any:
-    """The result of a callback, cast as it declares."""
+    """The result of a callback, cast to its declared type."""
     dispatcher, signature = _dispatcher(function), signature_of_callback(function)
     if len(site.arguments) != len(signature.args) or not all(map(is_number, site.arguments)):
         site.refuse(remedy="give the numbers that it declares")
@@ -95,7 +95,7 @@ def _read_ufunc(site: CallSite, function: DUFunc, operands: list[Any]) -> Any:
         return compute([site.arrays.element(x, at) for x in operands])
 
     with site.progress.standing(loop_depth=site.progress.loop_depth + len(shape)):
-        with builder.trial():  # to see of which kind the elements are
+        with builder.trial():  # to find the kind of the elements
             kind = element([Value(INT) for _ in shape]).kind
         made = builder.create("empty", shape, kind.base)
         made.order = "C"
@@ -104,7 +104,7 @@ def _read_ufunc(site: CallSite, function: DUFunc, operands: list[Any]) -> Any:
 
 
 def _read_kernel(site: CallSite, function: GUFunc) -> Object:
-    """The statements of a kernel, for arrays that have the axes of its signature alone; the last ones are written."""
+    """Inline a kernel, for arrays with exactly the axes of its signature; it writes to the last ones."""
     kernel, arguments = function.gufunc_builder, site.arguments
     axes = [*kernel.sin, *kernel.sout]
     known = len(arguments) == len(axes) and all(is_number(x) or is_array(x) for x in arguments)
@@ -127,7 +127,7 @@ def _read_kernel(site: CallSite, function: GUFunc) -> Object:
 
 
 def _takes(declared: tuple[Any, ...] | None, given: list[Any]) -> bool:
-    """Whether a kernel is declared for arguments; one that declares nothing is made for what is given."""
+    """Whether a kernel is declared for these arguments; one without declarations accepts any."""
     if any(x.kind.small or x.kind.narrow for x in given):
         return False
     if declared is None:
@@ -139,9 +139,9 @@ def _takes(declared: tuple[Any, ...] | None, given: list[Any]) -> bool:
 
 
 def _loop_types(site: CallSite, function: DUFunc, operands: list[Any]) -> list[str | None]:
-    """The bases that a ufunc has its arguments and its result in: those of the first of its loops that takes them.
+    """The bases of arguments and result in a ufunc: those of its first loop that takes the arguments.
 
-    None where there is no loop yet, and one is made for what is given.
+    None if there is no loop yet, and Numba will compile one for these arguments.
     """
     if any(x.kind.small for x in operands):
         site.refuse("{node} of small numbers", "convert them to float64 or int64")

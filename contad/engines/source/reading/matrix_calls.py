@@ -1,4 +1,4 @@
-"""Calls of np.linalg, contad.scipy.linalg and contad. What these functions fill is made before them."""
+"""Reads calls of np.linalg, contad.scipy.linalg and contad. The arrays that they fill are created before the call."""
 
 import math
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _FULL = limit(
 
 
 class _MatrixReader:
-    """One call on its way into the program."""
+    """Reads one call."""
 
     def __init__(self, site: CallSite) -> None:
         self.site, self.arrays, self.builder, self.apply = site, site.arrays, site.builder, site.apply
@@ -37,7 +37,7 @@ class _MatrixReader:
         self.site.refuse("the call {node}")
 
     def operand(self, entry: Any, *ndims: int) -> Value:
-        """An operand as an array, of so many axes."""
+        """An operand as an array with one of these numbers of axes."""
         if not is_array(entry) or entry.kind.base != "float" or entry.kind.small or entry.kind.ndim not in ndims:
             self.refuse()
         return self.arrays.compute(entry)
@@ -50,25 +50,25 @@ class _MatrixReader:
         return found
 
     def new(self, *shape: Value, hint: str = "") -> Value:
-        """An array to be filled."""
+        """A new array for a function to fill."""
         return self.builder.create("empty", list(shape), "float", hint)
 
     def compute(
         self, function: known.MatrixFunction, read: list[Value], filled: list[Value], numbers: tuple[Any, ...] = ()
     ) -> list[Value]:
-        """Add the operation; the numbers that it computes."""
+        """Add the operation; returns the numbers that it computes."""
         results = [Value(kind) for kind in numbers]
         self.builder.add(MatrixCall(function, read, filled, results))
         return results
 
     def compute_like(self, x: Value, function: known.MatrixFunction, read: list[Value], hint: str) -> Value:
-        """Add the operation whose only result has the shape of x."""
+        """Add an operation whose only result has the shape of x."""
         z = self.room_for(x, hint)
         self.compute(function, read, [z])
         return z
 
     def compute_row(self, call: RowCall, operands: list[Value], options: dict[str, Value] | None = None) -> Any:
-        """Add what a row computes, and return what the function does."""
+        """Add the operation of a row, and return the results of the function."""
         row, given = call.row, options or {}
         made = {x.name: self._room(call, x, operands) for x in row.results if x.shape}
         numbers = [x.name for x in row.results if not x.shape]
@@ -79,7 +79,7 @@ class _MatrixReader:
         return tuple(returned) if len(returned) > 1 else returned[0]
 
     def _room(self, call: RowCall, part: RowPart, operands: list[Value]) -> Value:
-        """A new array for a part of the result; the only one may have the shape of an operand."""
+        """A new array for a part of the result; if it is the only part, it may have the shape of an operand."""
         row, a, is_only = call.row, operands[0], len(call.row.results) == 1
         hint = call.returned[0] if is_only else part.name
         for x, operand in zip(row.operands, operands, strict=True):
@@ -95,7 +95,7 @@ class _MatrixReader:
         return self.builder.as_float(given) if is_number(given) else self.refuse()
 
     def option(self, name: str, given: Any, is_flag: bool) -> Value:
-        """A count or a flag; that of SciPy's `trans` is a constant."""
+        """A count or a flag; SciPy's `trans` is a constant."""
         if given is None:
             return constant(name == "check_finite")
         if name == "transposed" and isinstance(given, Object) and given.value in ("N", "T", "C"):
@@ -106,7 +106,7 @@ class _MatrixReader:
 
 
 def _reads(names: str, *functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """As `reads`, for functions of matrices."""
+    """`reads` for functions of matrices."""
 
     def declare(read: Callable[..., Any]) -> Callable[..., Any]:
         reads(names, *functions)(lambda site, *given: read(_MatrixReader(site), *given))
@@ -116,7 +116,7 @@ def _reads(names: str, *functions: Any) -> Callable[[Callable[..., Any]], Callab
 
 
 def _read_row(reader: _MatrixReader, call: RowCall, arguments: tuple[Any, ...]) -> Any:
-    """A call of a function that a row computes; operands and options go by the names that the row has for them."""
+    """Read a call of a function that a row computes; operands and options have the names in the row."""
     row = call.row
     given: dict[str, Any] = {}
     for name, x in zip(call.parameters, arguments, strict=True):
@@ -153,7 +153,7 @@ def _svd(call: _MatrixReader, a: Any, full: Any) -> Any:
     if full is not None and not (is_number(full) and full.constant is not None):
         call.refuse()
     if full is None or full.constant:
-        if call.arrays.is_constant(a):  # whose additional vectors Numba has
+        if call.arrays.is_constant(a):  # Numba also computes the additional vectors
             call.refuse()
         call.builder.add(Check(call.apply(COMPARISONS["NotEq"], *call.shape(a)), _FULL))
     return call.compute_row(ROW_CALLS["svd"], [a])
@@ -169,7 +169,7 @@ def _svd_along(call: _MatrixReader, a: Any, a_dot: Any, u: Any, s: Any, vt: Any,
 
 @_reads("a b rcond", np.linalg.lstsq)
 def _lstsq(call: _MatrixReader, a: Any, b: Any, rcond: Any) -> Any:
-    """The sums of squares are there where the rank is full and there are more equations than unknowns."""
+    """np.linalg.lstsq; sums of squares exist if the rank is full and there are more equations than unknowns."""
     a, b = call.operand(a, 2), call.operand(b, 1, 2)
     (m, n), k = call.shape(a), [*call.shape(b), constant(1)][1]
     x = call.new(*[n, k][: b.kind.ndim], hint="x")
@@ -184,7 +184,7 @@ def _lstsq(call: _MatrixReader, a: Any, b: Any, rcond: Any) -> Any:
 # ---- norms and powers ------------------------------------------------------------------------------------------------
 @_reads("x ord", np.linalg.norm)
 def _norm(call: _MatrixReader, x: Any, ord: Any) -> Any:
-    """The norm of a constant order, which is the root of the sum of squares where none is given."""
+    """The norm of a constant order; by default the root of the sum of squares."""
     x = call.operand(x, 1, 2)
     if is_none(ord):
         return call.compute(known.NORM, [x], [], (FLOAT,))[0]
@@ -195,12 +195,12 @@ def _norm(call: _MatrixReader, x: Any, ord: Any) -> Any:
 
 
 def _norm_of_vector(call: _MatrixReader, x: Value, order: float) -> Any:
-    """The norm of a vector in loops over its elements; of order 0 how many are not zero."""
+    """The norm of a vector, in loops over its elements; order 0 counts the nonzero ones."""
     arrays, size = call.arrays, call.apply(ABSOLUTE, x)
     if order == 2:
         return call.compute(known.NORM, [x], [], (FLOAT,))[0]
     if math.isinf(order):
-        return arrays.extreme(size, ">" if order > 0 else "<", takes_nan=False)  # as Numba
+        return arrays.extreme(size, ">" if order > 0 else "<", takes_nan=False)  # as in Numba
     if order in (0, 1):
         apply = call.builder.apply
         some = apply(COMPARISONS["NotEq"], x, constant(0.0))
@@ -211,7 +211,7 @@ def _norm_of_vector(call: _MatrixReader, x: Value, order: float) -> Any:
 
 
 def _norm_of_matrix(call: _MatrixReader, x: Value, order: float) -> Any:
-    """The largest or smallest sum of a column or row, or singular value, which is flat where it is 0, a kink."""
+    """The largest or smallest column or row sum, or singular value; where it is 0, a kink, its derivative is 0."""
     arrays = call.arrays
     if abs(order) == 2:
         return call.apply(ABSOLUTE, _extreme_values(call, x)[order < 0])
@@ -231,7 +231,7 @@ def _extreme_values(call: _MatrixReader, x: Value) -> tuple[Value, Value]:
 
 @_reads("x p", np.linalg.cond)
 def _cond(call: _MatrixReader, x: Any, p: Any) -> Any:
-    """The condition number of a constant order, as Numba has it: inf in the place of nan."""
+    """The condition number of a constant order; as in Numba, inf instead of nan."""
     x = call.operand(x, 2)
     order: Any = p.value if isinstance(p, Object) else None if p is None else p.constant if is_number(p) else "?"
     if order is None or order in (2, -2):
@@ -248,7 +248,7 @@ def _cond(call: _MatrixReader, x: Any, p: Any) -> Any:
 
 @_reads("a n", np.linalg.matrix_power)
 def _matrix_power(call: _MatrixReader, a: Any, n: Any) -> Any:
-    """A power by a constant, by repeated squaring in Numba's order."""
+    """A constant power, by repeated squaring in Numba's order."""
     a = call.operand(a, 2)
     if not is_number(n) or n.kind != INT or n.constant is None:
         call.refuse()
@@ -275,7 +275,7 @@ def _matrix_power(call: _MatrixReader, a: Any, n: Any) -> Any:
 
 # ---- contad's own ----------------------------------------------------------------------------------------------------
 def _axis_of(call: _MatrixReader, x: Value, axis: Any) -> int | None:
-    """The axis of a matrix that a call names as a number, counted from the first; None for all elements."""
+    """The axis of a matrix that a call names, counted from the first one; None for all elements."""
     if is_none(axis):
         return None
     ndim = x.kind.ndim
@@ -308,7 +308,7 @@ def _softmax(call: _MatrixReader, x: Any, axis: Any) -> Any:
 
 @_reads("x", stop_gradient)
 def _stop_gradient(call: _MatrixReader, x: Any) -> Any:
-    """The value, of an array a copy, to which no derivative passes."""
+    """The value, or a copy of an array, without a derivative."""
     if isinstance(x, tuple):
         return like(x, (_stop_gradient(call, part) for part in x))
     if not is_number(x) and not is_array(x):

@@ -1,8 +1,8 @@
-"""Where control flow meets: after a branch a name stands for either entry, in a loop for that of the last iteration.
+"""Merges entries where control flow joins: those of two branches, and those of successive iterations of a loop.
 
-Numbers are merged and carried as numbers. An array name that switches between arrays (`u, w = w, u`) is merged and
-carried as an integer, the number of the array it stands for; so the reverse pass replays it as it replays any integer.
-Of an array that an iteration makes the contents are carried.
+Numbers are merged and carried as numbers. If a name switches between arrays (`u, w = w, u`), an integer is merged and
+carried: the number of its array. So the reverse pass replays it like any other integer. For an array that an iteration
+creates, the contents are carried.
 """
 
 import ast
@@ -25,14 +25,14 @@ _MADE_INSIDE = (
 
 
 class Switch:
-    """The pattern of an array name that may stand for one of several arrays, by number."""
+    """The pattern of a name that may refer to one of several arrays, by number."""
 
     def __init__(self, arrays: dict[int, Value]) -> None:
         self.arrays = arrays
 
 
 class Merging:
-    """Branches and loops over environments (dicts of names to entries)."""
+    """Writes branches and loops, and merges environments (dicts from names to entries)."""
 
     def __init__(self, fresh: FreshArrays) -> None:
         self.fresh, self.builder, self.progress = fresh, fresh.builder, fresh.progress
@@ -45,7 +45,7 @@ class Merging:
         then: Callable[[Environment], None],
         otherwise: Callable[[Environment], None],
     ) -> None:
-        """An If; each of two functions writes one branch and changes its copy of the environment."""
+        """Write an If: each of two functions writes one branch and changes its copy of the environment."""
         line = self.progress.line
         envs = []
         blocks = []
@@ -66,7 +66,7 @@ class Merging:
             env[name] = self.merge(operation, a, b, name)
 
     def merge(self, branch: If, a: Any, b: Any, name: str) -> Any:
-        """What stands for a in one branch, for b in the other."""
+        """The entry that is a after one branch and b after the other."""
         if same(a, b):
             return a
         if a is UNDEFINED and is_number(b):
@@ -94,7 +94,7 @@ class Merging:
         return Unknown("it stands for different things after the two branches of an if")
 
     def _merge_numbers(self, branch: If, a: Value, b: Value, name: str) -> Value:
-        """A number that is a after one branch, b after the other."""
+        """The number that is a after one branch and b after the other."""
         if same(a, b):
             return a
         if (a.constant, b.constant) == (True, False) and a.kind == b.kind == BOOL:
@@ -132,12 +132,12 @@ class Merging:
         self, env: Environment, names: list[str], write: Callable[[Environment, Callable[[Environment], None]], Loop],
         count: Callable[..., Value],
     ) -> None:  # fmt: skip
-        """A loop that assigns `names`.
+        """Write a loop that assigns `names`.
 
-        `write(env, start)` returns the loop, its blocks written in the environment it is given, in which the names
-        stand for what is carried once it has called `start(env)` in the first block. The blocks are written again until
-        the kinds of what is carried are settled. `count(name, axis, refusal)` computes the greatest length of an array
-        that becomes longer.
+        `write(env, start)` writes the blocks of the loop in the given environment, and returns the loop. It must call
+        `start(env)` in the first block, which binds the names to carried values. The blocks are rewritten until the
+        kinds of carried values are settled. `count(name, axis, refusal)` computes the greatest length of an array that
+        grows.
         """
         line = self.progress.line
         patterns = {name: _pattern(env.get(name, UNDEFINED)) for name in names}
@@ -152,7 +152,7 @@ class Merging:
                 join = _Join(self, loop.blocks, name, env, _buffers(patterns.values()), count)
                 pattern = join(patterns[name], env.get(name, UNDEFINED), inner.get(name, UNDEFINED))
                 if not _equal(pattern, patterns[name]):
-                    # what is first assigned in the body cannot have been read there as something else
+                    # a name first assigned in the body cannot have been read there before
                     settled = settled and patterns[name] is UNDEFINED
                     patterns[name] = pattern
             if settled:
@@ -168,7 +168,7 @@ class Merging:
 
 
 class _Join:
-    """What a loop carries for a name, from what it carried so far and what the name stands for after an iteration."""
+    """Joins the pattern that a loop carries for a name with the entry of the name after an iteration."""
 
     def __init__(
         self, merging: Merging, blocks: list[Block], name: str, before: Environment, buffers: set[Value],
@@ -179,7 +179,7 @@ class _Join:
         self.body = blocks[-1]
 
     def __call__(self, pattern: Any, initial: Any, out: Any) -> Any:
-        """What the loop carries, where the name stood for `initial` before it and for `out` after an iteration."""
+        """The new pattern, if the name was bound to `initial` before the loop and to `out` after an iteration."""
         if isinstance(pattern, Kind) and is_number(out):
             return join_kinds(pattern, out.kind)
         if pattern is UNDEFINED:
@@ -197,7 +197,7 @@ class _Join:
         return Unknown("it stands for different things before a loop and at the end of its body")
 
     def _first(self, out: Any) -> Any:
-        """Of a name that is first assigned in the body."""
+        """The pattern of a name that the body assigns first."""
         if is_number(out) or out is UNDEFINED:
             return _pattern(out)
         return like(out, map(self._first, out)) if isinstance(out, tuple) else self._unknown()
@@ -217,9 +217,9 @@ class _Join:
         return self.merging.fresh.buffer(self.name, initial, self.before) if not out.kind.narrow else self._unknown()
 
     def _of_other_length(self, buffer: Buffer, out: Value) -> Buffer:
-        """A buffer that knows along which axes what it holds becomes shorter, or longer: it has room for that."""
+        """A buffer that allows for the axes along which its array shrinks or grows."""
         shrinks = set(buffer.shrinks)
-        longer: dict[int, bool] = {}  # by axis, whether it surely has another length
+        longer: dict[int, bool] = {}  # by axis, whether its length certainly differs
         if out is buffer.inner:
             return buffer
         with self.merging.builder.inside(self.body):
@@ -238,7 +238,7 @@ class _Join:
             except UnsupportedError:
                 if is_sure:
                     raise
-                shrinks.remove(axis)  # it is found when it runs
+                shrinks.remove(axis)  # a check at run time finds it
         if rooms:
             return self.merging.fresh.enlarge(buffer, rooms, frozenset(shrinks))
         if shrinks == buffer.shrinks:
@@ -249,24 +249,24 @@ class _Join:
         return changed
 
     def _is_of_longer(self, out: Value, axis: int) -> bool:
-        """Whether an array may be one that another name holds, which becomes longer."""
+        """Whether an array may be that of another name which grows."""
         buffers = self.merging.fresh.buffers
         return any(axis in buffers[root].rooms for root in out.roots if root in buffers)
 
     def _refusal(self) -> UnsupportedError:
-        """What to raise where the greatest length cannot be told beforehand."""
+        """The error if the greatest length is not known before the loop."""
         what = f"the array {self.name.rpartition('.')[2]}, which may have another length after each iteration"
         progress, remedy = self.merging.progress, "make one array of the final length, and write into it"
         return progress.refusal(ast.Pass(lineno=progress.line), what, remedy)
 
 
 def _buffers(patterns: Any) -> set[Value]:
-    """The buffers among what a loop carries."""
+    """The buffers in the patterns of a loop."""
     return {p.array for pattern in patterns for p in leaves(pattern) if isinstance(p, Buffer)}
 
 
 class _Fixed:
-    """The pattern of a name that stands for the same thing in every iteration."""
+    """The pattern of a name with the same entry in every iteration."""
 
     def __init__(self, entry: Any) -> None:
         self.entry = entry
@@ -289,7 +289,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 class _Carrying:
-    """The numbers that one loop carries, by name and place in nested tuples."""
+    """The numbers that a loop carries, by name and place in nested tuples."""
 
     def __init__(self, merging: Merging, patterns: dict[str, Any], before: Environment) -> None:
         self.merging, self.patterns, self.before = merging, patterns, before
@@ -297,12 +297,12 @@ class _Carrying:
 
     # ---- at the start of the body ------------------------------------------------------------------------------------
     def start(self, env: Environment) -> None:
-        """Let the names stand for what the loop carries; called inside the body."""
+        """Bind the names to the carried values; called inside the body."""
         for name, pattern in self.patterns.items():
             env[name] = self._inner(pattern, self.before.get(name, UNDEFINED), (name,))
 
     def _inner(self, pattern: Any, initial: Any, place: tuple[Any, ...]) -> Any:
-        """What a name stands for at the start of an iteration."""
+        """The entry of a name at the start of an iteration."""
         if isinstance(pattern, Kind):
             return self._carry(initial, pattern, place).inner
         if isinstance(pattern, Switch):
@@ -326,13 +326,13 @@ class _Carrying:
     def _carry(self, initial: Any, kind: Kind, place: tuple[Any, ...]) -> Carried:
         initial = default(kind) if initial is UNDEFINED else initial
         inner = Value(kind, place[0])
-        inner.block = self.merging.builder.block  # it changes there
+        inner.block = self.merging.builder.block  # the length changes in the body
         self.carried[place] = Carried(initial, inner, inner, Value(kind, place[0]))
         return self.carried[place]
 
     # ---- at its end --------------------------------------------------------------------------------------------------
     def finish(self, body: Block, env: Environment) -> None:
-        """Note what follows in the next iteration: what the names stand for in the environment at the body's end."""
+        """Note the values for the next iteration: the entries of the names at the end of the body."""
         self.pairs: list[tuple[Buffer, Value]] = []
         for name, pattern in self.patterns.items():
             self._follow(pattern, env.get(name, UNDEFINED), (name,), body)
@@ -341,11 +341,11 @@ class _Carrying:
             carried.initial = self.merging.builder.convert(carried.initial, carried.inner.kind)
 
     def _follow(self, pattern: Any, out: Any, place: tuple[Any, ...], body: Block) -> None:
-        """Note for a name what the next iteration starts with."""
+        """Note the values of a name for the next iteration."""
         if isinstance(pattern, Switch):
             pattern, out = INT, self.merging.builder.number_of(out)
         if isinstance(pattern, Kind):
-            # a name that is first assigned in the body is carried for those who read it after the loop
+            # a name first assigned in the body is carried for readers after the loop
             carried = self.carried.get(place) or self._carry(UNDEFINED, pattern, place)
             with self.merging.builder.inside(body):
                 carried.following = self.merging.builder.convert(out, pattern)
@@ -362,12 +362,12 @@ class _Carrying:
 
     # ---- after the loop ----------------------------------------------------------------------------------------------
     def leave(self, env: Environment) -> None:
-        """Let the names stand for the results of the loop."""
+        """Bind the names to the results of the loop."""
         for name, pattern in self.patterns.items():
             env[name] = self._result(pattern, (name,))
 
     def _result(self, pattern: Any, place: tuple[Any, ...]) -> Any:
-        """What a name stands for after the loop."""
+        """The entry of a name after the loop."""
         if isinstance(pattern, Kind):
             return self.carried[place].result
         if isinstance(pattern, Switch):

@@ -1,4 +1,4 @@
-"""The types that Numba gives to an expression of the user's, and what they are in a program."""
+"""Maps kinds to Numba types, and the Numba types of user expressions to kinds."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,7 +9,7 @@ from contad.engines.source.ir.single_assignment import MOST_AXES, SINGLE, Kind
 
 BASES = {"float64": "float", "int64": "int", "bool": "bool"}
 NARROW = ("int32", "int16", "int8")
-# what a call may write into, or hand out parts of
+# a call may write to these, or return parts of them
 MUTABLE = (
     types.List, types.ListType, types.DictType, types.Set, types.ClassInstanceType, types.StructRef, types.Record,
     types.NumPyRandomGeneratorType,
@@ -17,7 +17,7 @@ MUTABLE = (
 
 
 def number_type(kind: Kind, readonly: bool) -> Any:
-    """The Numba type of a number or array of a program. Layouts are not known: an array may be any."""
+    """The Numba type of a number or array. The layout of an array is unknown, so it is "A"."""
     base = {"float": types.float64, "int": types.int64, "bool": types.boolean}[kind.base]
     if not kind.ndim:
         return base
@@ -26,7 +26,7 @@ def number_type(kind: Kind, readonly: bool) -> Any:
 
 
 def kind_of(t: Any) -> Any:
-    """The kind of a result of a Numba type: a kind, a tuple of kinds, or None where a program has none."""
+    """The kind of a result of a Numba type: a kind, a tuple of kinds, or None if there is none."""
     if isinstance(t, types.Literal):
         return kind_of(t.literal_type)
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in (*BASES, *NARROW):
@@ -44,5 +44,5 @@ def kind_of(t: Any) -> Any:
 
 
 def is_fresh(t: Any) -> bool:
-    """Whether an array of this type shares no memory with read-only arguments: it can be written."""
+    """Whether an array of this type is writable, and so shares no memory with read-only arguments."""
     return bool(t.mutable)

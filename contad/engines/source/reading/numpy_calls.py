@@ -1,4 +1,4 @@
-"""Functions of Python and NumPy that are no functions of numbers: creation, ranges, conversions, reductions, draws."""
+"""Reads calls of Python and NumPy that are not scalar functions: creation, ranges, conversions, reductions, draws."""
 
 import ast
 import math
@@ -50,7 +50,7 @@ _ROUNDS = "{node}, which rounds"
 @reads("shape dtype", np.ones, fill="ones")
 @reads("shape dtype", np.empty, fill="empty")
 def _create(site: CallSite, shape: Any, dtype: Any, fill: str) -> Any:
-    """A new array of numbers or of records."""
+    """A new array of numbers, or a structured array."""
     record = structured_arrays.record_of(dtype)
     if record is not None:
         return structured_arrays.make_records(site, fill, site.lengths(shape), record)
@@ -65,7 +65,7 @@ def _create(site: CallSite, shape: Any, dtype: Any, fill: str) -> Any:
 @reads("a dtype", np.ones_like, fill="ones")
 @reads("a dtype", np.empty_like, fill="empty")
 def _create_like(site: CallSite, array: Any, dtype: Any, fill: str) -> Any:
-    """A new array of the shape of an array or of a number."""
+    """A new array with the shape of an array or a number."""
     has_axes = not (is_number(array) or isinstance(array, Point))
     array = points.vector(array)
     if has_axes and not is_array(array):
@@ -93,7 +93,7 @@ def _full(site: CallSite, shape: Any, value: Any, dtype: Any) -> Any:
 
 @reads("a fill_value dtype", np.full_like)
 def _full_like(site: CallSite, array: Any, value: Any, dtype: Any) -> Any:
-    """np.full_like of an array, or of a number, which gives an array of no axes."""
+    """np.full_like of an array, or of a number, which gives a 0-dimensional array."""
     has_axes = not (is_number(array) or isinstance(array, Point))
     array = points.vector(array)
     if (has_axes and not is_array(array)) or not is_number(value):
@@ -110,7 +110,7 @@ def _full_like(site: CallSite, array: Any, value: Any, dtype: Any) -> Any:
 
 @reads("object dtype", np.array)
 def _array(site: CallSite, given: Any, dtype: Any) -> Any:
-    """np.array of a list of numbers, or of lists of them; of an array, its copy."""
+    """np.array of a list of numbers, or of lists of numbers; for an array, its copy."""
     if isinstance(given, BoundedBuffer):
         elements = given.elements()
         arrays = site.arrays
@@ -140,7 +140,7 @@ def _array(site: CallSite, given: Any, dtype: Any) -> Any:
 
 
 def _point(site: CallSite, given: Any, dtype: Any) -> Point:
-    """A new array of no axes."""
+    """A new 0-dimensional array."""
     kind = points.vector(given).kind
     base = site.dtype(dtype, kind.base)
     if kind.small or (kind.base == "float" and base != "float"):
@@ -207,7 +207,7 @@ def _linspace(site: CallSite, start: Any, stop: Any, n: Any) -> Any:
     made.order = "C"
 
     def put(at: list[Value]) -> None:
-        """The last one is the end itself, where there are two or more."""
+        """Store an element; with two or more, the last one is exactly `stop`."""
         x = apply(ADD, start, apply(MULTIPLY, as_float(at[0]), step))
         ends = apply(known_functions.AND, several, apply(COMPARISONS["Eq"], at[0], last))
         site.arrays.put(made, at, apply(SELECT, ends, stop, x))
@@ -234,7 +234,7 @@ def _identity(site: CallSite, n: Any) -> Any:
 # ---- loops -----------------------------------------------------------------------------------------------------------
 @reads("x", len)
 def _length(site: CallSite, x: Any) -> Any:
-    """len(x) of what has a length."""
+    """len(x) of any entry with a length."""
     if isinstance(x, (tuple, Keyed)):
         return constant(len(x if isinstance(x, tuple) else x.members))
     if isinstance(x, StructuredArray) and x.ndim:
@@ -248,7 +248,7 @@ def _length(site: CallSite, x: Any) -> Any:
 @reads(None, range)
 @reads(None, numba.prange, is_parallel=True)
 def _range(site: CallSite, is_parallel: bool = False) -> Any:
-    """range, or prange, which is range unless the function has parallel=True."""
+    """range or prange; prange is range unless the function has parallel=True."""
     given = site.arguments
     if site.keywords or not 1 <= len(given) <= 3 or not all(is_number(x) and x.kind in (INT, BOOL) for x in given):
         site.refuse("{node}", "give one to three integers")
@@ -308,9 +308,9 @@ def _elements(site: CallSite, array: Any) -> Any:
 @reads(None, np.int64, function=TO_INT)
 @reads(None, bool, np.bool_, function=TO_BOOL)
 def _convert(site: CallSite, function: known_functions.Function, widens: bool = True) -> Any:
-    """A number as a float, int or bool; Python's own leave float32 and unsigned integers what they are.
+    """Convert a number to float, int or bool; Python's own conversions keep float32 and unsigned integers.
 
-    Refuse what is no number; of what is appended to an array, the function is read again.
+    Refuse other entries. If one is appended to an array, read the function again without the list.
     """
     x = site.only()
     if function is TO_FLOAT and isinstance(x, Object) and str(x.value).strip("+-") in ("inf", "nan"):
@@ -335,7 +335,7 @@ def _as_type(site: CallSite, array: Any, dtype: Any) -> Any:
 
 @reads(None, np.float32)
 def _single(site: CallSite) -> Any:
-    """np.float32 of an integer; of a float it is handed on, and refused where a derivative would have to pass."""
+    """np.float32 of an integer; for a float it is handed on, and refused if a derivative would have to pass."""
     x = site.only()
     if x is None or not is_number(x) or x.kind.base == "float":
         site.refuse(_ROUNDS, "compute with float64")
@@ -346,7 +346,7 @@ def _single(site: CallSite) -> Any:
 
 @reads("x", type)
 def _type(site: CallSite, x: Any) -> Any:
-    """type(x) of a number, which is called to convert others."""
+    """type(x) of a number; users call it to convert other numbers."""
     if not is_number(x):
         site.refuse("{node} of something that is no number", "give a number")
     return Object({"float": np.float64, "int": np.int64, "bool": np.bool_}[x.kind.base])
@@ -356,7 +356,7 @@ def _type(site: CallSite, x: Any) -> Any:
 @reads(None, max, symbol="Gt")
 @reads(None, min, symbol="Lt")
 def _extreme(site: CallSite, symbol: str) -> Any:
-    """The builtins max and min: of ties the first."""
+    """The builtins max and min; at a tie, the first argument."""
     given = site.arguments
     if site.keywords or len(given) < 2 or not all(map(is_number, given)):
         site.refuse("{node}", "give two numbers or more, or use np.max")
@@ -378,7 +378,7 @@ _REDUCE: dict[str, Callable[[Any, Any], Value]] = {
 
 
 def _reduce(site: CallSite, array: Any, axis: Any, reduce: Callable[[Any, Any], Value]) -> Any:
-    """np.sum and its like, of all elements or along an axis."""
+    """np.sum and similar functions, of all elements or along an axis."""
     array = points.vector(array)
     if not is_array(array):
         site.refuse("{node} of something that is no array", "give an array")
@@ -393,7 +393,7 @@ for _name, _function in _REDUCE.items():
 
 @reads("iterable start", sum)
 def _sum(site: CallSite, taken: Any, start: Any) -> Any:
-    """The builtin sum, of a tuple, a list that is written out, or a vector."""
+    """The builtin sum, of a tuple, a list display or a vector."""
     given: Any = taken.elements() if isinstance(taken, BoundedBuffer) else taken
     total = constant(0) if start is None else start
     numbers = isinstance(given, tuple) and all(map(is_number, given))
@@ -435,7 +435,7 @@ def _divmod(site: CallSite, x: Any, y: Any) -> Any:
 
 
 def _times_power_of_two(site: CallSite, x: Any, n: Any) -> Any:
-    """x 2^n, by three factors, so that none overflows where the product does not."""
+    """x 2^n, with three factors, so that no factor overflows unless the product does."""
     apply = site.apply
     third = apply(FLOOR_DIVIDE, n, constant(3))
     rest = apply(SUBTRACT, n, apply(MULTIPLY, third, constant(2)))
@@ -446,7 +446,7 @@ def _times_power_of_two(site: CallSite, x: Any, n: Any) -> Any:
 
 @reads(None, np.ldexp, math.ldexp)
 def _ldexp(site: CallSite) -> Any:
-    """ldexp(x, n) of a number or, by NumPy's, of an array; n is one integer."""
+    """ldexp(x, n) of a number or, with NumPy's function, an array; n is one integer."""
     x, n = site.arguments if len(site.arguments) == 2 and not site.keywords else (None, None)
     if n is None or not (is_number(x) or is_array(x)) or not is_number(n) or n.kind.base != "int":
         site.refuse(remedy="give a number and an integer")
@@ -455,7 +455,7 @@ def _ldexp(site: CallSite) -> Any:
 
 @reads(None, math.frexp)
 def _frexp(site: CallSite) -> Any:
-    """math.frexp(x): the mantissa, which moves with x, and the exponent."""
+    """math.frexp(x): the mantissa, which has a derivative, and the exponent."""
     x = site.only()
     if x is None or not is_number(x):
         site.refuse(remedy="give a number")
@@ -473,9 +473,9 @@ def _sinc(site: CallSite, x: Any) -> Any:
 
 # ---- draws -----------------------------------------------------------------------------------------------------------
 def _draw(site: CallSite, name: str, parameters: str, standard: tuple[float, ...]) -> Any:
-    """Draws of np.random that move with location and scale: loc + scale z; where both are constants they are handed on.
+    """Draws of np.random with location and scale: loc + scale z; handed on if both are constant.
 
-    The standard draw z takes the same numbers from Numba's generator, is handed on to Numba, and is held fixed.
+    The standard draw z, which uses the same numbers of Numba's generator, is handed on to Numba and held fixed.
     """
     node = site.node
     *given, size = [*site.take(parameters), None][: len(standard) + 1]

@@ -1,8 +1,8 @@
-"""Expressions that carry no derivative, passed on to Numba as they stand.
+"""Hands expressions without a derivative on to Numba unchanged.
 
-What the front end does not know, it hands on: Numba says of what type the expression is, and the generated source
-computes it as the user's function does. It is a `Handed` in the program, from whose inputs no derivative passes to its
-results; where one would have to, the refusal stands that the front end had for it.
+The front end hands on every expression that it does not know: Numba infers its type, and the generated source computes
+it as the user's function does. The expression becomes a `Handed` operation, through which no derivative passes. If one
+would have to pass, the front end's refusal of the expression is raised.
 """
 
 import ast
@@ -31,8 +31,8 @@ from contad.rules.definition import definition_of
 from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
 
-_READS = {"get", "index", "count", "keys", "values", "items", "copy"}  # methods that leave a container as it is
-# results that do not change where an argument changes a little
+_READS = {"get", "index", "count", "keys", "values", "items", "copy"}  # methods that do not change a container
+# functions that are locally constant
 _STEPS = ("round", "np.round", "np.around", "np.round_", "np.rint", "np.trunc", "np.fix")
 
 
@@ -40,22 +40,22 @@ _SIGNS = (ast.operator, ast.unaryop)
 
 
 class NotPassed(Exception):
-    """An expression that cannot be handed on."""
+    """An expression cannot be handed on."""
 
 
 class Passed:
-    """One expression on its way to Numba: its text, what it reads, and the functions that it names."""
+    """One expression to hand on: its text, the values that it reads, and the functions that it names."""
 
     def __init__(self, reader: Reader, env: Environment) -> None:
         self.reader, self.env = reader, env
         self.inputs: list[Value] = []
-        self.given: list[Any] = []  # their Numba types
-        self.opaque: dict[str, Any] = {}  # names of arguments that may be read in some ways only
+        self.given: list[Any] = []  # the Numba types of these values
+        self.opaque: dict[str, Any] = {}  # names of arguments that may only be read
 
     def read(self, node: ast.expr) -> tuple[ast.expr, Any]:
-        """The expression with `input_name(k)` for what it reads, and its Numba type; NotPassed where there is none."""
+        """The expression with `input_name(k)` for input k, and its Numba type; NotPassed if it has none."""
         own = {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
-        if calls_writers(node) or isinstance(node, (ast.Slice, ast.Starred)):  # which are no expressions of their own
+        if calls_writers(node) or isinstance(node, (ast.Slice, ast.Starred)):  # these are not expressions by themselves
             raise NotPassed
         own |= {x.arg for x in ast.walk(node) if isinstance(x, ast.arg)}
         tree = _Outward(self, own).visit(clone(node))
@@ -76,7 +76,7 @@ class Passed:
         return result_type(module["passed"], tuple(self.given))
 
     def name(self, value: Value, t: Any) -> str:
-        """The name of something that the expression reads."""
+        """The name of a value that the expression reads."""
         for k, known in enumerate(self.inputs):
             if known is value:
                 return input_name(k)
@@ -85,7 +85,7 @@ class Passed:
         return input_name(len(self.inputs) - 1)
 
     def entry(self, x: Any) -> ast.expr:
-        """What the front end has found a name to stand for, as an expression."""
+        """An entry as an expression."""
         if isinstance(x, Point):
             return expression("array.reshape(())", array=self.entry(x.array))
         if isinstance(x, tuple):
@@ -132,14 +132,14 @@ class Passed:
         return ast.Name(self.reader.progress.name_callable(x), ast.Load())
 
     def _tuple(self, parts: list[ast.expr], cls: Any) -> ast.expr:
-        """A tuple, of a class of named ones or of none."""
+        """A tuple, or a named tuple of class `cls`."""
         if cls is None:
             return ast.Tuple(parts, ast.Load())
         return ast.Call(ast.Name(self.reader.progress.name_callable(cls), ast.Load()), parts, [])
 
 
 class _Outward(ast.NodeTransformer):
-    """Replaces names by what they stand for; those that the expression itself binds stay."""
+    """Replaces names by their entries, except names that the expression itself binds."""
 
     def __init__(self, passed: Passed, own: set[str]) -> None:
         self.passed, self.own = passed, own
@@ -163,7 +163,7 @@ class _Outward(ast.NodeTransformer):
         return self.passed.object(getattr(module, node.attr))
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """Python computes constants before Numba sees them, and otherwise; names of constants are none to Numba."""
+        """Fold constants as Python's compiler does before Numba sees them; names of constants are not folded."""
         named = any(isinstance(x, ast.Name) for x in ast.walk(node))
         self.generic_visit(node)
         if named and all(isinstance(x, (ast.BinOp, ast.UnaryOp, ast.Constant, *_SIGNS)) for x in ast.walk(node)):
@@ -174,7 +174,7 @@ class _Outward(ast.NodeTransformer):
         raise NotPassed
 
     def _module(self, node: ast.expr) -> Any:
-        """The module that an expression stands for; None for anything else."""
+        """The module that an expression denotes; None for other expressions."""
         if isinstance(node, ast.Attribute):
             module = self._module(node.value)
             found = getattr(module, node.attr, None) if module is not None else None
@@ -191,7 +191,7 @@ class _Outward(ast.NodeTransformer):
 
 
 def pass_on(reader: Reader, node: ast.expr, env: Environment, refusal: UnsupportedError) -> Any:
-    """The entry of an expression that is handed on to Numba; None where that cannot be done, as where it may raise."""
+    """Hand an expression on to Numba; its entry, or None if that is impossible, for instance if it may raise."""
     if reader.progress.trying:
         return None
     known = dict(reader.progress.callables)
@@ -220,7 +220,7 @@ def add_handed(
     kind: Any,
     refusal: UnsupportedError,
 ) -> Any:
-    """The entry of an expression that was handed on, after its operation has been added."""
+    """Add the operation of a handed-on expression; its entry."""
     results: list[Value] = []
     singles: list[int] = []
     aliases: set[int] = set()
@@ -247,7 +247,7 @@ def add_handed(
         entries[k] = Value(SINGLE)
         reader.builder.add(Apply(WIDENED["single"], [results[k]], entries[k]))
     for k, x in enumerate(results):
-        # what a branch makes is moved before it, and a call cannot be; in a loop the adjoint is that of each iteration
+        # arrays of a branch move before it, which a call cannot; in a loop, each iteration has its own adjoint
         if inside and x.is_array and k not in aliases:
             entries[k] = reader.arrays.copy_elements(x)
 
@@ -258,7 +258,7 @@ def add_handed(
 
 
 def _is_step(node: ast.expr, expression: ast.expr) -> bool:
-    """Whether the function that is called has derivative zero."""
+    """Whether the called function has derivative zero."""
     if not isinstance(node, ast.Call):
         return False
     method = isinstance(node.func, ast.Attribute) and node.func.attr == "round"
@@ -266,7 +266,7 @@ def _is_step(node: ast.expr, expression: ast.expr) -> bool:
 
 
 def _require_reads(tree: ast.expr, opaque: dict[str, Any]) -> None:
-    """NotPassed where an expression may do more with an argument that can be written to than read it."""
+    """Raise NotPassed if an expression may do more than read a mutable argument."""
     if not opaque:
         return
     read = 0
@@ -295,7 +295,7 @@ def _calls(call: ast.AST, attribute: ast.Attribute) -> bool:
 
 
 def _in_numpy(x: Any) -> str:
-    """The name under which NumPy or math has an object; none for what they do not have."""
+    """The name of an object in NumPy or math; empty if it is in neither."""
     name = getattr(x, "__name__", "")
     for module, prefix in ((np, "np"), (np.linalg, "np.linalg"), (np.random, "np.random"), (math, "math")):
         if name and getattr(module, name, None) is x:
@@ -304,11 +304,11 @@ def _in_numpy(x: Any) -> str:
 
 
 def may_be_called(f: Any, around: tuple[Any, ...] = ()) -> bool:
-    """Whether generated code may call a Numba function as it is.
+    """Whether generated code may call a Numba function unchanged.
 
-    A recursive one is not found again by a second process, and a derivative would use the same workspace. Writes of
-    elements are found by Numba, to which the arrays are read-only; those of NumPy's functions are not. Python in
-    objmode might do any of this.
+    A recursive function does not survive in the cache for another process, and a derivative would use the same
+    workspace. Numba finds writes of elements, because the arrays are read-only to it, but not writes by NumPy
+    functions. Python in objmode might do any of these.
     """
     if any(f is g for g in around):
         return False
@@ -327,7 +327,7 @@ def may_be_called(f: Any, around: tuple[Any, ...] = ()) -> bool:
 
 
 def _of_contad(x: Any) -> bool:
-    """Whether x is something of contad's that has no place in generated code: all but rules and modules."""
+    """Whether x is an object of contad that generated code must not use: any but rules and modules."""
     if isinstance(x, (ModuleType, ScalarRule)):
         return False
     return any(str(home).partition(".")[0] == "contad" for home in (type(x).__module__, getattr(x, "__module__", None)))

@@ -1,4 +1,4 @@
-"""Arrays of no axes: each is an array of one element. Numba computes numbers of them, as NumPy does."""
+"""0-dimensional arrays, as arrays of one element. As in NumPy, operations on them give numbers."""
 
 import ast
 from collections.abc import Callable
@@ -18,43 +18,43 @@ _FIRST = [constant(0)]
 
 
 def make(builder: Builder, fill: str, base: str) -> Point:
-    """A new one."""
+    """A new 0-dimensional array."""
     return Point(builder.create(fill, [constant(1)], base))
 
 
 def hold(arrays: WholeArrays, number: Value, base: str) -> Point:
-    """A new one with this element."""
+    """A new 0-dimensional array with this element."""
     made = make(arrays.builder, "empty", base)
     arrays.put(made.array, _FIRST, number)
     return made
 
 
 def copy(arrays: WholeArrays, point: Point) -> Point:
-    """A new one with the element of another."""
+    """A copy of a 0-dimensional array."""
     if point.array.kind.narrow:
         arrays.progress.stop("a copy of an array of fewer than 64 bits", "make it int64 or float64")
     return hold(arrays, element(arrays, point), point.array.kind.base)
 
 
 def element(arrays: WholeArrays, entry: Any) -> Any:
-    """The element of an array of no axes; anything else as it is."""
+    """The element of a 0-dimensional array; other entries unchanged."""
     return arrays.builder.load(entry.array, _FIRST) if isinstance(entry, Point) else entry
 
 
 def vector(entry: Any) -> Any:
-    """An array of no axes as one of one axis, in the same memory; anything else as it is."""
+    """A 0-dimensional array as one of one axis, in the same memory; other entries unchanged."""
     return entry.array if isinstance(entry, Point) else entry
 
 
 def compute(arrays: WholeArrays, operands: list[Any], function: Callable[..., Any]) -> Any:
-    """What a function by elements gives, of which some operands have no axes: a number, unless others have some."""
+    """The result of an elementwise function with 0-dimensional operands: a number, unless others have axes."""
     if any(map(is_array, operands)):
         return function(*(element(arrays, x) for x in operands))
     return arrays.element(function(*map(vector, operands)), _FIRST)
 
 
 def read_attribute(point: Point, name: str) -> Any:
-    """What it tells of itself, or a method."""
+    """An attribute or a method."""
     kind = point.array.kind
     found = {"shape": (), "ndim": constant(0), "size": constant(1), "T": point, "flat": Grid("flat", [], point)}
     if name == "dtype" and not kind.narrow:
@@ -74,7 +74,7 @@ def read_part(reader: Reader, point: Point, node: ast.Subscript, env: Environmen
 
 
 def find_place(reader: Reader, point: Point, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
-    """Where point[()] = x and point[...] = x go."""
+    """The array and index of point[()] = x and point[...] = x."""
     index = reader.expression(target.slice, env)
     if index != () and not (isinstance(index, Object) and index.value is Ellipsis):
         _refuse(reader, target)

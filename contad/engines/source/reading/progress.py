@@ -1,4 +1,4 @@
-"""Where the reading of a function stands: the function, the line, and what is collected on the way."""
+"""The progress of reading a function: the current function and line, and the facts collected so far."""
 
 import ast
 import contextlib
@@ -15,44 +15,42 @@ from contad.functions.python_copy import Flags
 
 Environment = dict[str, Any]
 TAPE = 'rewrite it, or use engine="tape"'
-# the line is last, because the file that it is in is that of the scope
+# the line is last, because its file depends on the scope
 _POSITION = ("scope", "flags", "inlining", "loop_depth", "branch_depth", "trying", "pinned", "line")
 _read_position = operator.attrgetter(*_POSITION)
 
 
 class TooLong(Exception):
-    """A program is longer than it may be with all functions written in place."""
+    """A function is too long with all callees inlined."""
 
 
 class Progress:
-    """What all readers of one function share; a function that is read for a call of its own knows the `outer` one."""
+    """The state that all readers of one function share; for a callee, `outer` is the state of its caller."""
 
     def __init__(self, scope: Scope, flags: Flags, outer: "Progress | None" = None) -> None:
-        """Stand at the beginning of a function."""
-        self.scope = scope  # the function that is being read
-        self.flags = flags  # of it
-        self.fastmath = [flags.fastmath]  # of all functions that have been read
-        self.inlining: tuple[Any, ...] = (
-            scope.function,
-        )  # the functions that are being written in place, outermost first
+        """Start at the beginning of a function."""
+        self.scope = scope  # the current function
+        self.flags = flags  # the flags of the current function
+        self.fastmath = [flags.fastmath]  # the fastmath flags of all functions read so far
+        self.inlining: tuple[Any, ...] = (scope.function,)  # the functions that are being inlined, outermost first
         self.frames: list[Environment] = []  # the environments of the callers
         self.scopes: dict[Any, Scope] = {scope.dispatcher or scope.function: scope}
         self.captured: dict[str, Any] = {}  # global arrays
-        self.constants: set[Value] = set()  # the arguments that are not differentiated, and global arrays
-        self.fields: dict[Any, Value] = {}  # of arguments that are arrays of records, by argument and name
-        self.written: frozenset[str] = frozenset()  # arguments of records that are known to be written
-        self.callables: dict[str, Any] = {}  # functions that are handed on to Numba, by name
-        self.typed: dict[Any, Any] = {}  # the types that Numba has found for expressions
-        self.blocks: dict[Any, Any] = {}  # functions made of blocks in objmode
+        self.constants: set[Value] = set()  # arguments without a derivative, and global arrays
+        self.fields: dict[Any, Value] = {}  # the fields of structured array arguments, by argument and name
+        self.written: frozenset[str] = frozenset()  # structured array arguments that the function writes
+        self.callables: dict[str, Any] = {}  # handed-on functions, by name
+        self.typed: dict[Any, Any] = {}  # the types that Numba has inferred for expressions
+        self.blocks: dict[Any, Any] = {}  # functions made from objmode blocks
         self.callees: dict[Any, Any] = {}
-        self.calling = False  # whether functions are called that need not be written in place
-        self.at_ties = False  # whether what picks among equal elements is read so that second derivatives are right
+        self.calling = False  # whether functions are called unless they have to be inlined
+        self.at_ties = False  # whether selections among equal elements need right second derivatives
         self.branch_depth = self.loop_depth = 0
         self.pinned = False
-        self.trying = False  # whether what is read stands in a try, so that nothing may raise unseen
-        self.tested: set[Value] = set()  # divisors there that are known not to be 0
+        self.trying = False  # whether the current statement is in a try, so that nothing may raise unnoticed
+        self.tested: set[Value] = set()  # divisors in it that are known not to be 0
         self._line = 0
-        self.file = scope.place.filename  # in which the line is
+        self.file = scope.place.filename  # the file of the line
         if outer is not None:
             self.inlining = (*outer.inlining, scope.function)
             self.callees, self.callables, self.typed = outer.callees, outer.callables, outer.typed
@@ -60,7 +58,7 @@ class Progress:
 
     @property
     def line(self) -> int:
-        """The line of the user's file that is read; that of the call while a function of NumPy's is written out."""
+        """The current line of the user's file; that of the call while a NumPy function is inlined."""
         return self._line
 
     @line.setter
@@ -70,7 +68,7 @@ class Progress:
             self.file = self.scope.place.filename
 
     def name_callable(self, x: Any) -> str:
-        """The name under which the generated source finds a function, or a class of named tuples."""
+        """The name, in the generated source, of a function or a named-tuple class."""
         for name, known in self.callables.items():
             if known is x:
                 return name
@@ -79,7 +77,7 @@ class Progress:
         return name
 
     def refuse(self, node: ast.AST, construct: str, remedy: str = TAPE) -> NoReturn:
-        """Refuse what stands in the line of a node; `{node}` in the construct stands for its source."""
+        """Refuse the construct in the line of a node; `{node}` in `construct` is replaced by its source."""
         raise self.refusal(node, construct, remedy)
 
     def refusal(self, node: ast.AST, construct: str, remedy: str) -> UnsupportedError:
@@ -90,28 +88,28 @@ class Progress:
 
     # ---- going back --------------------------------------------------------------------------------------------------
     def position(self) -> tuple[Any, ...]:
-        """Where reading stands, to return to."""
+        """The current position, for `return_to`."""
         return _read_position(self)
 
     def return_to(self, position: tuple[Any, ...]) -> None:
-        """Stand there again."""
+        """Restore a position."""
         for name, x in zip(_POSITION, position, strict=True):
             setattr(self, name, x)
 
     @contextlib.contextmanager
     def standing(self, **facts: Any) -> Iterator[None]:
-        """Stand elsewhere for a while; an exception leaves it where it was raised."""
+        """Change the position inside the `with` block; after an exception it stays where that was raised."""
         before = {name: getattr(self, name) for name in facts}
         vars(self).update(facts)
         yield
         vars(self).update(before)
 
     def stop(self, construct: str, remedy: str) -> NoReturn:
-        """Refuse what stands in the present line."""
+        """Refuse a construct in the current line."""
         self.refuse(ast.Pass(lineno=self.line), construct, remedy)
 
     def give_up(self, most: int) -> NoReturn:
-        """Stop where more operations than `most` have been added."""
+        """Stop, because more operations than `most` have been added."""
         if not self.calling:
             raise TooLong
         refuse(

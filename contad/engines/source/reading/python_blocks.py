@@ -1,7 +1,7 @@
-"""Blocks in objmode: what comes out of them is held fixed in the derivative.
+"""Reads objmode blocks: the derivative holds their outputs fixed.
 
-Python runs a block once, in the forward sweep; what it gives is kept for the reverse. What it reads must not carry a
-derivative to a float that it gives: that is refused, because Python code has none here.
+Python runs a block once, in the forward sweep, and its outputs are stored for the reverse sweep. If a derivative would
+have to pass from its inputs to a float output, the block is refused, because Python code has no derivative here.
 """
 
 import ast
@@ -25,7 +25,7 @@ _FIXED = "read contad.stop_gradient(...) of it in the block, where it is to be h
 
 
 class _Inputs(Passed):
-    """What a block reads: numbers, tuples, and arrays of any elements, because outputs have the types declared."""
+    """The inputs of a block: numbers, tuples, and arrays of any elements, because output types are declared."""
 
     def entry(self, x: Any) -> ast.expr:
         if isinstance(x, Opaque) and isinstance(x.type, MUTABLE):
@@ -42,7 +42,7 @@ def is_objmode(reader: Reader, node: ast.With) -> bool:
 
 
 def read_objmode(reader: Reader, node: ast.With, env: Environment) -> dict[str, Any]:
-    """What the names that a block gives stand for after it."""
+    """The entries of the output names of a block."""
     progress = reader.progress
     call = node.items[0].context_expr
     assert isinstance(call, ast.Call)
@@ -84,7 +84,7 @@ def read_objmode(reader: Reader, node: ast.With, env: Environment) -> dict[str, 
 
 
 def _refuse_writes(reader: Reader, node: ast.With, names: Iterable[str]) -> None:
-    """Refuse assignments to elements of what a block is given; what else writes is found when it runs."""
+    """Refuse assignments to elements of inputs of a block; other writes are found at run time."""
     for x in ast.walk(node):
         if isinstance(x, ast.Subscript) and isinstance(x.ctx, (ast.Store, ast.Del)):
             if isinstance(x.value, ast.Name) and x.value.id in names:
@@ -110,7 +110,7 @@ def _compile(reader: Reader, node: ast.With, names: list[str], declared: dict[st
 
 
 def find_read_first(body: list[ast.stmt]) -> list[str]:
-    """The names that statements read and that none before them has surely assigned."""
+    """The names that statements read before a statement has certainly assigned them."""
     found: dict[str, None] = {}
     assigned: set[str] = set()
     for statement in body:
@@ -129,14 +129,14 @@ def find_read_first(body: list[ast.stmt]) -> list[str]:
 
 
 def _type_of(reader: Reader, node: ast.expr) -> Any:
-    """The Numba type that an output is declared with, as a text or otherwise."""
+    """The declared Numba type of an output, as a string or an object."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return eval(node.value, {}, dict(vars(types)))
     return _evaluate(reader, node)
 
 
 def _evaluate(reader: Reader, node: ast.expr) -> Any:
-    """What an expression of names from outside the function stands for; None where there is nothing."""
+    """The object that an expression in names from outside the function denotes; None if there is none."""
     scope = reader.progress.scope
     try:
         return eval(compile(ast.Expression(node), scope.place.filename, "eval"), scope.globals, dict(scope.captured))

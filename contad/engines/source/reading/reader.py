@@ -1,6 +1,6 @@
-"""What all readers of one function share, and how they read what stands in one another.
+"""The interface between the readers of one function: their shared state, and calls to each other.
 
-Each of them holds the `Reader`, and none holds another one; the front end connects them.
+Each special reader holds the `Reader`, and none holds another special reader; the front end connects them.
 """
 
 import ast
@@ -22,23 +22,23 @@ from contad.engines.source.reading.progress import Environment, Progress
 
 
 class Reader:
-    """Where the reading of a function stands, the program that it writes, and ways to read a part of the source."""
+    """The progress of reading a function, the builder of operations, and functions that read parts of the source."""
 
-    # what an expression stands for, as it is and where Numba computes it as it stands
+    # the entry of an expression, including expressions that are handed on to Numba
     expression: Callable[[ast.expr, Environment], Any]
     condition: Callable[[ast.expr, Environment], Value]  # an expression as a truth value
-    define: Callable[..., Any]  # a function inside the function
+    define: Callable[..., Any]  # a nested function
     binary: Callable[[str, Any, Any, ast.AST], Any]  # x operator y
     subscript: Callable[[Value, ast.expr, Environment], list[Any]]  # an index or a slice for each dimension
     statements: Callable[[list[ast.stmt], Environment], None]
     assign: Callable[..., None]  # target = entry
     loop: Callable[..., None]  # a loop that assigns names
-    # the limits of a range that a loop runs over, and what its target stands for at an index
+    # the limits of the range of a loop, and the entry of its target at an index
     items: Callable[[Any, ast.AST], tuple[list[Value], Callable[[Value], Any]]]
-    inline: Callable[..., Any]  # a call of a function, written in the place of the call
+    inline: Callable[..., Any]  # inlines a call of a function
 
     def __init__(self, progress: Progress, most: int) -> None:
-        """Stand at the beginning of a function, whose program may have so many operations."""
+        """Start at the beginning of a function, which may have `most` operations."""
         self.progress, self.refuse = progress, progress.refuse
         self.builder = Builder(progress, most)
         self.arrays, self.merging = WholeArrays(self.builder), Merging(FreshArrays(self.builder))
@@ -51,11 +51,11 @@ class Reader:
         return entry
 
     def settle(self, entry: Any) -> Any:
-        """An array expression as an array; anything else as it is."""
+        """Compute an array expression; other entries are unchanged."""
         return self.arrays.compute(entry) if isinstance(entry, Elementwise) else entry
 
     def ends(self, statement: ast.For | ast.While, env: Environment) -> Value | None:
-        """Whether a loop ends after this iteration; None where nothing in its body ends it."""
+        """The condition on which a loop ends after this iteration; None if nothing in its body ends it."""
         ends = None
         for name in statement.flags:  # type: ignore[union-attr]
             flag = env[name]
@@ -65,7 +65,7 @@ class Reader:
 
     @contextlib.contextmanager
     def forbid_writes(self, entries: list[Any], node: ast.AST) -> Iterator[None]:
-        """Refuse what writes into an array of an expression that stands to its left and is not computed yet."""
+        """Inside, refuse writes to arrays of these entries, which are not computed yet."""
         before = len(self.builder.block.operations)
         yield
         arrays = [array for x in entries if isinstance(x, Elementwise) for array in arrays_of(x)]
@@ -76,20 +76,20 @@ class Reader:
 
     # ---- going back --------------------------------------------------------------------------------------------------
     def state(self) -> tuple[Any, ...]:
-        """Where reading stands, so that what follows can be undone."""
+        """The current state, for `return_to`."""
         block = self.builder.block
         return block, len(block.operations), len(self.progress.frames), self.progress.position()
 
     def return_to(self, state: tuple[Any, ...]) -> None:
-        """Undo what has been read since; the blocks of branches and loops in it were not added yet."""
+        """Undo all reading since a state; branches and loops read since were not added yet."""
         self.builder.block, operations, frames, position = state
         del self.builder.block.operations[operations:]
         del self.progress.frames[frames:]
         self.progress.return_to(position)
 
-    # ---- what stands outside of the function -------------------------------------------------------------------------
+    # ---- objects from outside the function ---------------------------------------------------------------------------
     def import_constant(self, x: Any, node: ast.AST, name: str) -> Any:
-        """A constant of the program as an entry."""
+        """The entry of a constant."""
         if isinstance(x, (bool, np.bool_)):
             return constant(bool(x))
         if isinstance(x, (int, np.integer)):
@@ -105,7 +105,7 @@ class Reader:
         return Object(x)
 
     def capture_array(self, x: np.ndarray, node: ast.AST, name: str) -> Any:
-        """A global array, which Numba makes a constant."""
+        """The value of a global array, which is a constant for Numba."""
         bases, small = {"f": "float", "i": "int", "b": "bool", "u": "int"}, SMALL.get(str(x.dtype), "")
         if not x.ndim:
             return Point(self.capture_array(x.reshape(1), node, name))

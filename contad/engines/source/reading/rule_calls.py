@@ -1,4 +1,4 @@
-"""Calls of operations with a rule of the user's: `custom_vjp`, array rules, and those of contad that are such."""
+"""Reads calls of operations with user-written rules: `custom_vjp`, array rules, and contad's own rules of this form."""
 
 import re
 from types import ModuleType
@@ -20,7 +20,7 @@ from contad.rules.compilable import Compilable, MakesRules, Parts, WithParts
 from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
 
-# the rooms of contad whose functions take no derivatives
+# packages of contad whose functions take no derivatives
 _WITHOUT_DERIVATIVES = (
     *("contad.ops.", "contad.elementary.", "contad.kernels.", "contad.compiled_rules.", "contad.numba_functions."),
     *("contad.compile.", "contad.memory.", "contad.python_objects."),
@@ -80,7 +80,7 @@ def read_maker(site: CallSite, maker: MakesRules) -> Any:
 
 
 def _function(site: CallSite, entry: Any) -> Any:
-    """The function, or the tuple of functions, that an entry is."""
+    """The function, or tuple of functions, of an entry."""
     if isinstance(entry, tuple):
         return tuple(_function(site, x) for x in entry)
     if not isinstance(entry, Object):
@@ -89,7 +89,7 @@ def _function(site: CallSite, entry: Any) -> Any:
 
 
 def _bind(site: CallSite, parts: Parts) -> list[Any]:
-    """What the parameters of an operation stand for, in their order."""
+    """The entries of the parameters of an operation, in order."""
     names = names_of(parts)
     given = dict(zip(names, site.arguments, strict=False)) | site.keywords
     defaults = dict(zip(reversed(names), reversed(parts.value.py_func.__defaults__ or ()), strict=False))
@@ -102,7 +102,7 @@ def _bind(site: CallSite, parts: Parts) -> list[Any]:
 
 
 def _name(callables: dict[str, Any], rule: WithParts, parts: Parts) -> str:
-    """Under what name the source calls the parts, which are among its callables then."""
+    """Add the parts of a rule to the callables; the name by which the source calls them."""
     plain = re.sub(r"\W", "_", rule.name.rpartition(": ")[2])
     name, count = plain, 1
     while callables.setdefault(f"{name}_value", parts.value) is not parts.value:
@@ -113,9 +113,9 @@ def _name(callables: dict[str, Any], rule: WithParts, parts: Parts) -> str:
 
 
 def may_take_derivatives(f: Any, around: tuple[Any, ...]) -> bool:
-    """Whether a Numba function calls itself, or may run a derivative, which would use the workspace of its caller.
+    """Whether a Numba function calls itself, or may run a derivative, which would use the caller's workspace.
 
-    Python in objmode may.
+    Python in objmode may do so.
     """
     if any(f is g for g in around):
         return True
@@ -126,7 +126,7 @@ def may_take_derivatives(f: Any, around: tuple[Any, ...]) -> bool:
 
 
 def _may_take_derivatives(x: Any, around: tuple[Any, ...]) -> bool:
-    """Likewise, of anything that the function names."""
+    """`may_take_derivatives` for any object that the function names."""
     if isinstance(x, tuple):
         return any(_may_take_derivatives(part, around) for part in x)
     if isinstance(x, WithParts):

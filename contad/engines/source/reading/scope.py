@@ -1,4 +1,4 @@
-"""A function as the front end reads it: its statements without early exits, its names, and where it stands."""
+"""A function for the front end: its statements without early exits, its names, and its place in the source."""
 
 import ast
 import builtins
@@ -17,13 +17,13 @@ from contad.rules.function_names import captured_values
 
 
 class Scope:
-    """One function: the user's, or one that it calls and that is written in its place."""
+    """One function: the user's, or an inlined callee."""
 
-    dispatcher: Any = None  # whose declared types are followed
-    declared: Mapping[str, Any] = {}  # names whose types are declared
+    dispatcher: Any = None  # its declared types apply
+    declared: Mapping[str, Any] = {}  # names with declared types
 
     def __init__(self, function: Any, dispatcher: Any = None, arrays: Collection[tuple[str, int, str]] = ()) -> None:
-        """Read the definition of a function; `arrays` are names, by file and line of functions, of what is no list."""
+        """Parse the definition of a function; `arrays` are (file, line, name) of arrays that must not become lists."""
         self.arrays = arrays
         self.function = function
         self.dispatcher = dispatcher
@@ -43,10 +43,10 @@ class Scope:
         self.captured: dict[str, Any] = captured_values(function)
         self.globals = function.__globals__
         self.take(definition)
-        self.positional = code.co_argcount  # options of a rule, too, which are keywords in the file
+        self.positional = code.co_argcount  # includes options of a rule, which are keyword parameters in the file
 
     def take(self, definition: ast.FunctionDef) -> None:
-        """The parameters and the statements."""
+        """Take the parameters and the statements of a definition."""
         parameters = definition.args
         if parameters.kwarg:
             refuse(self.place, "**kwargs", "give the function a fixed number of arguments")
@@ -60,11 +60,11 @@ class Scope:
             body = body[1:]
         arrays = [name for *place, name in self.arrays if place == [self.place.filename, self.line]]
         body = without_appended_arrays(body, self.outer, arrays)
-        body = self.written = without_tries(body, self.place)  # with early exits
+        body = self.written = without_tries(body, self.place)  # still with early exits
         self.body = without_exits(without_ladders(body))
 
     def unlist(self, name: str) -> NoReturn:
-        """Have the function read again, with an array in the place of a list."""
+        """Have the function read again, with an array in place of a list."""
         raise AppendedArray((self.place.filename, self.line, name))
 
     def defaults(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Scope:
         }
 
     def outer(self, name: str) -> Any:
-        """What a name means outside the function; KeyError where nothing has it."""
+        """The object of a name outside the function; KeyError if there is none."""
         for names in (self.captured, self.globals, vars(builtins)):
             if name in names:
                 return names[name]
@@ -85,10 +85,10 @@ class Scope:
 
 
 class LocalScope(Scope):
-    """A function or lambda inside a function, which is written where it is called."""
+    """A nested function or lambda, which is inlined where it is called."""
 
     def __init__(self, outer: Scope, node: ast.FunctionDef | ast.Lambda) -> None:
-        """Read the definition of a function."""
+        """Parse a nested definition."""
         self.function, self.outside, self.arrays = node, outer, outer.arrays
         name = node.name if isinstance(node, ast.FunctionDef) else "lambda"
         self.place = Place(outer.place.filename, name, node.lineno)
@@ -114,8 +114,8 @@ class LocalScope(Scope):
 
 
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and those inside of it, without those of functions that are defined there."""
-    waiting = [node]  # not by recursion: an expression may have thousands of levels
+    """A node and its descendants, without those of nested functions."""
+    waiting = [node]  # no recursion: an expression may have thousands of levels
     for known in waiting:
         yield known
         if not isinstance(known, (ast.FunctionDef, ast.Lambda)):

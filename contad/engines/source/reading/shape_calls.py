@@ -1,4 +1,4 @@
-"""Calls that give an array another form: views where NumPy and Numba give views, copies where they copy."""
+"""Reads calls that reshape arrays: they return views where NumPy and Numba do, and copies elsewhere."""
 
 from collections.abc import Callable
 from typing import Any
@@ -47,13 +47,13 @@ def _reshape(site: CallSite) -> Any:
 
 
 def flat_copy(site: CallSite, entry: Any) -> Value:
-    """The elements of an array, row by row, in a new array of one axis."""
+    """A new array of one axis with the elements of an array in C order."""
     array = site.arrays.copy_elements(entry)
     return array if array.kind.ndim == 1 else site.builder.reshape(array, [site.arrays.size(array)])
 
 
 def flat_view(site: CallSite, entry: Any) -> Value:
-    """The elements row by row: the array itself where it lies so in memory, a copy where it does not, or may not."""
+    """The elements in C order: a view if the array is C-contiguous, a copy if it is not, or may not be."""
     if isinstance(entry, Elementwise):
         return flat_copy(site, entry)
     order = order_of(entry)
@@ -63,7 +63,7 @@ def flat_view(site: CallSite, entry: Any) -> Value:
 
 
 def copy_unshared(site: CallSite, array: Value, make: Callable[[CallSite, Any], Value], order: str = UNSEEN) -> Value:
-    """A copy of an array that may share its memory in Numba, unless its order tells that it does not."""
+    """A copy of an array; in Numba it may share memory with the array, unless the order excludes that."""
     operations = site.builder.block.operations
     before = len(operations)
     copy = make(site, array)
@@ -81,7 +81,7 @@ def _flatten(site: CallSite, array: Any, flatten: Callable[[CallSite, Any], Valu
 
 @reads("a", np.ascontiguousarray)
 def _contiguous(site: CallSite, entry: Any) -> Any:
-    """The array itself where it lies row by row."""
+    """np.ascontiguousarray: the array itself if it is C-contiguous."""
     entry = site.again(np.array, entry) if is_number(entry) else entry
     array = site.array(entry)
     order = order_of(array)
@@ -92,7 +92,7 @@ def _contiguous(site: CallSite, entry: Any) -> Any:
 
 @reads("a dtype", np.asarray)
 def _as_array(site: CallSite, given: Any, dtype: Any) -> Any:
-    """An array itself, another dtype or a tuple as a new one."""
+    """np.asarray: an array itself; with another dtype, or for a tuple, a new one."""
     if isinstance(given, Point):
         found = _as_array(site, given.array, dtype)
         return given if found is given.array else Point(found)
@@ -108,14 +108,14 @@ def _as_array(site: CallSite, given: Any, dtype: Any) -> Any:
 @reads("a", np.atleast_2d, new={1: [NEW_AXIS, WHOLE]})
 @reads("a", np.atleast_3d, new={1: [NEW_AXIS, WHOLE, NEW_AXIS], 2: [WHOLE, WHOLE, NEW_AXIS]})
 def _at_least(site: CallSite, given: Any, new: dict[int, list[Any]]) -> Any:
-    """More axes for arrays that have so many."""
+    """np.atleast_1d and similar; `new` has the view for each number of axes."""
     array = site.array(given)
     return site.builder.view(array, new[array.kind.ndim]) if array.kind.ndim in new else array
 
 
 @reads("a axis", np.expand_dims)
 def _expand(site: CallSite, given: Any, axis: Any) -> Any:
-    """np.expand_dims by one axis."""
+    """np.expand_dims with one axis."""
     array = site.array(given)
     if isinstance(given, Point):
         site.axis(axis, 1)
@@ -126,7 +126,7 @@ def _expand(site: CallSite, given: Any, axis: Any) -> Any:
 
 
 def widen(site: CallSite, array: Value, axis: int) -> Value:
-    """An array with one axis more."""
+    """An array with one more axis."""
     spec: list[Any] = [WHOLE] * array.kind.ndim
     spec.insert(axis, NEW_AXIS)
     return site.builder.view(array, spec)
@@ -165,7 +165,7 @@ def _swap_axes(site: CallSite, given: Any, first: Any, second: Any) -> Any:
 @reads("m", np.flipud, axes=(0,))
 @reads("m", np.fliplr, axes=(1,))
 def _flip(site: CallSite, given: Any, axes: tuple[int, ...]) -> Any:
-    """A view that runs backwards along axes, or along all."""
+    """A view reversed along some or all axes."""
     array = site.array(given)
     ndim = array.kind.ndim
     if axes and ndim <= axes[0]:

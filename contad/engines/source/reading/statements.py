@@ -1,4 +1,4 @@
-"""Statements: assignments, branches, loops, assert and raise."""
+"""Reads statements: assignments, branches, loops, assert and raise."""
 
 import ast
 import builtins
@@ -51,7 +51,7 @@ class StatementReader:
         self.index_arrays = IndexArrays(reader)
 
     def statements(self, body: list[ast.stmt], env: Environment) -> None:
-        """Statements one after the other; those of a try must not raise unseen."""
+        """Read statements in order; those in a try must not raise unnoticed."""
         for statement in body:
             read = getattr(self, f"do_{type(statement).__name__}", None)
             if read is None:
@@ -83,7 +83,7 @@ class StatementReader:
             self.assign(statement.target, self.reader.expression(statement.value, env), env)
 
     def assign(self, target: ast.expr, entry: Any, env: Environment, statement: ast.stmt | None = None) -> None:
-        """target = entry, as a statement has it."""
+        """target = entry."""
         if isinstance(target, ast.Name):
             if isinstance(entry, Elementwise):
                 entry = self.arrays.compute(entry, target.id)
@@ -127,7 +127,7 @@ class StatementReader:
     def assign_elements(
         self, target: ast.Subscript, entry: Any, env: Environment, statement: ast.stmt | None = None
     ) -> None:
-        """target = entry, for elements or parts of an array, or a value of a dict."""
+        """target = entry, for elements or slices of an array, or a value of a dict."""
         filled = env.get(target.value.id) if isinstance(target.value, ast.Name) else None
         if isinstance(filled, KeyedBuffer):
             filled.assign(self.reader.expression(target.slice, env), entry, target, statement)
@@ -154,7 +154,7 @@ class StatementReader:
         self.arrays.fill(array if everything else self.builder.view(array, spec), entry, target)
 
     def records_at(self, target: ast.Subscript, env: Environment) -> Any:
-        """The record, or the records, that an assignment replaces; None where it goes elsewhere."""
+        """The structured array, or its element, that an assignment replaces; None for other targets."""
         of = target.value
         if not isinstance(of, ast.Name) or not isinstance(env.get(of.id), (StructuredArray, Opaque)):
             return None
@@ -163,7 +163,7 @@ class StatementReader:
         return found if isinstance(found, StructuredArray) else None
 
     def place(self, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
-        """The array that an assignment goes to, and where in it."""
+        """The array and the indices of an assignment."""
         array = self.reader.expression(target.value, env)
         if isinstance(array, (BoundedBuffer, KeyedBuffer)):
             return array.place(self.reader.expression(target.slice, env), target)
@@ -177,7 +177,7 @@ class StatementReader:
         return array, self.reader.subscript(array, target.slice, env)
 
     def do_AugAssign(self, statement: ast.AugAssign, env: Environment) -> None:
-        """x op= y of a name, an element or a part of an array."""
+        """x op= y, for a name, an element or a slice."""
         target, operator = statement.target, type(statement.op).__name__
         placed = None
         if isinstance(target, ast.Subscript):
@@ -213,7 +213,7 @@ class StatementReader:
             self.assign(target, new, env)
 
     def _update_in_order(self, array: Value, other: Value, operator: str, statement: ast.AugAssign) -> None:
-        """array op= other where they may overlap: Numba writes each element before it reads the next."""
+        """array op= other, if they may overlap: Numba writes each element before it reads the next one."""
         function = known_functions.OPERATORS.get(operator)
         if array.kind.ndim > 1 or array.kind != Kind("float", 1) or function is None:
             what = "{node} of overlapping parts, where Numba and NumPy differ"
@@ -232,16 +232,16 @@ class StatementReader:
     def _update_elements(
         self, array: Value, spec: list[Any], operator: str, statement: ast.AugAssign, env: Environment
     ) -> None:
-        """array[spec] op= value, of one element or of those at positions, which are all read before any is written.
+        """array[spec] op= value, for one element or those at an index array, which are all read before any is written.
 
-        A sum is an operation of its own, whose reverse is cheap.
+        += is its own operation, because its reverse is cheap.
         """
         several = has_arrays(spec)
         if array.kind.narrow and not several:
             what = "a write into an array of fewer than 64 bits, which wraps or rounds"
             self.reader.refuse(statement, what, "make it int64 or float64")
         base, target = array.kind.base, statement.target
-        # before the right side, which may call what writes it
+        # read it before the right-hand side, which may write it
         old = self.index_arrays.read(array, spec, target) if several else self.builder.load(array, spec)
         before = len(self.builder.block.operations)
         value = (self.reader.expression if several else self.reader.number)(statement.value, env)
@@ -266,7 +266,7 @@ class StatementReader:
 
     # ---- branches and errors -----------------------------------------------------------------------------------------
     def do_If(self, statement: ast.If, env: Environment) -> None:
-        """A branch; only one side is read where the condition is constant."""
+        """A branch; if the condition is constant, only one side is read."""
         condition = self.reader.condition(statement.test, env)
         if condition.constant is not None:
             self.statements(statement.body if condition.constant else statement.orelse, env)
@@ -284,7 +284,7 @@ class StatementReader:
         self.builder.add(Check(failed, ("AssertionError", message) if message else ("AssertionError",)))
 
     def do_Raise(self, statement: ast.Raise, env: Environment) -> None:
-        """An exception, which is raised where this is reached."""
+        """Raise an exception when this point is reached."""
         raised = statement.exc
         call = raised if isinstance(raised, ast.Call) else None
         name = call.func if call is not None else raised
@@ -296,17 +296,17 @@ class StatementReader:
             self.reader.refuse(statement, "{node}", "raise a built-in exception")
         if arguments and isinstance(text := self._find_outside(arguments[0], env), str):
             arguments[0] = ast.Constant(text)
-        numbers: list[Value] = []  # names of numbers behind a text that is known
+        numbers: list[Value] = []  # numbers after a constant text
         if arguments and isinstance(arguments[0], ast.Constant) and all(isinstance(a, ast.Name) for a in arguments[1:]):
             numbers = [self.reader.expression(a, env) for a in arguments[1:]]
             numbers = numbers if all(map(is_number, numbers)) else []
-        # of a message that is computed otherwise the text of the source is shown
+        # any other computed message is shown as its source text
         said = [a.value if isinstance(a, ast.Constant) else ast.unparse(a) for a in arguments]
         spelled = "np.linalg.LinAlgError" if found is np.linalg.LinAlgError else found.__name__
         self.builder.add(Check(constant(True), (spelled, *said[: len(said) - len(numbers)]), numbers))
 
     def _find_outside(self, node: ast.expr | None, env: Environment) -> Any:
-        """What a name means outside the function; None of other expressions, and of names that it has itself."""
+        """The object of a global name; None for other expressions and for local names."""
         if isinstance(node, ast.Attribute):
             return getattr(self._find_outside(node.value, env), node.attr, None)
         if not isinstance(node, ast.Name) or node.id in env:
@@ -324,7 +324,7 @@ class StatementReader:
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def do_While(self, statement: ast.While, env: Environment) -> None:
-        """A loop of which nobody knows beforehand how often it runs."""
+        """A loop with an unknown trip count."""
 
         def write(inner: Environment, start: Callable[[Environment], None]) -> Loop:
             with self.builder.inside(Block()) as test:
@@ -338,7 +338,7 @@ class StatementReader:
         self.loop(env, find_assigned(statement.body), write, statement)
 
     def loop(self, env: Environment, names: list[str], write: Callable[..., Loop], statement: Any = None) -> None:
-        """A loop that assigns names; arrays may become longer in it that is a statement of the user's."""
+        """A loop that assigns names; in a user's `statement`, arrays may grow."""
 
         def count(name: str, axis: int, refusal: UnsupportedError) -> Value:
             if statement is None:
@@ -377,7 +377,7 @@ class StatementReader:
         hint = statement.target.id if isinstance(statement.target, ast.Name) and isinstance(iterated, Range) else "k"
 
         def write(inner: Environment, start: Callable[[Environment], None]) -> Loop:
-            """The loop, whose iterations begin with the names of `inner`."""
+            """Write the loop; `inner` is the environment at the start of an iteration."""
             index = Value(INT, hint)
             with self.builder.inside(Block()) as body:
                 start(inner)
@@ -395,7 +395,7 @@ class StatementReader:
         self.loop(env, names, write, statement)
 
     def _dict_of(self, statement: ast.For, iterated: Any, env: Environment) -> KeyedBuffer | None:
-        """The dict that a loop runs over and that its body fills; None where there is none."""
+        """The dict that a loop iterates over and fills; None if there is none."""
         node = statement.iter
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
@@ -408,7 +408,7 @@ class StatementReader:
         statement.loop.write_body(statement, env)
 
     def _walk(self, statement: ast.For, grid: Grid, env: Environment) -> None:
-        """A loop over the indices of a shape, or over the elements of an array row by row: a loop for each axis."""
+        """A loop over the indices of a shape, or over the elements of an array in C order: a loop for each axis."""
         depth = self.progress.loop_depth
         lengths, at = ([f".{name}{depth}_{axis}" for axis in range(len(grid.shape))] for name in ("length", "at"))
         env.update(zip(lengths, grid.shape, strict=True))
@@ -428,7 +428,7 @@ class StatementReader:
         self.statements(nested, env)
 
     def _over_argument(self, statement: ast.For, env: Environment) -> ast.For:
-        """A loop over a dict that is an argument as one over arrays of its keys and values."""
+        """Rewrite a loop over a dict argument as one over arrays of its keys and values."""
         iterated, read, call = statement.iter, "keys", statement.iter
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and not call.args:
             iterated, read = call.func.value, call.func.attr
@@ -442,13 +442,13 @@ class StatementReader:
             for k in ("keys", "values")
             if read in (k, "items")
         ]
-        # under names of their own, because the function may give these to something else
+        # under new names, because the function may rebind the usual ones
         env.update((f"__{f.__name__}", Object(f)) for f in (np.array, list, zip))
         made.iter = place_at(arrays[0] if len(arrays) == 1 else expression("__zip(arrays)", arrays=arrays), statement)
         return made
 
     def _unroll(self, statement: ast.For, parts: tuple[Any, ...], env: Environment) -> None:
-        """A loop over a tuple: its body once for each part."""
+        """Unroll a loop over a tuple: repeat its body for each part."""
         if not parts:
             return
         self.assign(statement.target, parts[0], env)
@@ -460,7 +460,7 @@ class StatementReader:
             self.merging.branch(ends, env, lambda _: None, lambda after: self._unroll(statement, parts[1:], after))
 
     def items(self, iterated: Any, node: ast.AST) -> tuple[list[Value], Callable[[Value], Any]]:
-        """The limits of the range that a loop runs over, and what the target stands for at an index."""
+        """The limits of the range of a loop, and the entry of its target at an index."""
         if isinstance(iterated, Range):
             return iterated.limits, lambda index: index
         if is_array(iterated) or isinstance(iterated, BoundedBuffer):
@@ -507,7 +507,7 @@ class StatementReader:
 
 
 def _parts_of(iterated: Iteration) -> Any:
-    """enumerate or zip of tuples as a tuple, if it is one."""
+    """enumerate or zip of tuples as a tuple; None for other iterables."""
     parts = [_parts_of(x) if isinstance(x, Iteration) else x for x in iterated.arguments]
     if not all(isinstance(x, tuple) for x in parts) or iterated.start.constant is None:
         return iterated

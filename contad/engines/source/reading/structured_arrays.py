@@ -1,7 +1,7 @@
-"""Arrays of records: an array for each field, whether they are made inside or are arguments.
+"""Structured arrays: an array for each field, both for new ones and for arguments.
 
-`data[i]` is all of these at an index, so that what is written into a record is written into the array. An argument is
-read where it lies; one that is written is copied by fields first.
+`data[i]` refers to all fields at an index, so writes into an element change the array. Arguments are read in place; if
+the function writes an argument, its fields are copied first.
 """
 
 import ast
@@ -24,12 +24,12 @@ from contad.errors import UnsupportedError
 
 
 class WrittenArgument(Exception):
-    """An argument of records is written, which has to be known before it is read: it has this name."""
+    """The function writes the structured array argument of this name; it has to be read again, knowing that."""
 
 
 # ---- making ----------------------------------------------------------------------------------------------------------
 def record_of(dtype: Any) -> Any:
-    """Numba's type of the records that a dtype tells; None of any other."""
+    """Numba's record type for a dtype; None for other dtypes."""
     found = dtype.value if isinstance(dtype, Object) else None
     if isinstance(found, np.dtype) and found.names:
         found = from_dtype(found)
@@ -37,7 +37,7 @@ def record_of(dtype: Any) -> Any:
 
 
 def make_records(site: CallSite, fill: str, shape: list[Value], t: Any) -> StructuredArray:
-    """A new array of records of a type."""
+    """A new structured array of a record type."""
     made: dict[str, Value] = {}
     for name, field in t.fields.items():
         inner = field.type
@@ -50,12 +50,12 @@ def make_records(site: CallSite, fill: str, shape: list[Value], t: Any) -> Struc
 
 
 def is_argument(x: Any) -> bool:
-    """Whether something is an argument that is an array of records."""
+    """Whether an entry is a structured array argument."""
     return isinstance(x, Opaque) and isinstance(x.type, types.Array) and isinstance(x.type.dtype, types.Record)
 
 
 class _ArgumentFields(Mapping[str, Value]):
-    """The fields of an argument that programs compute with, which are found at the start of the program."""
+    """The numeric fields of an argument, which operations at the start of the function extract."""
 
     def __init__(self, reader: Reader, given: Opaque) -> None:
         self.reader, self.given = reader, given
@@ -69,7 +69,7 @@ class _ArgumentFields(Mapping[str, Value]):
         return len(self.names)
 
     def __getitem__(self, name: str) -> Value:
-        """The array of a field, found once."""
+        """The array of a field, extracted once."""
         if name not in self.names:
             raise KeyError(name)
         known, builder = self.reader.progress.fields, self.reader.builder
@@ -93,13 +93,13 @@ def _is_computed(t: Any) -> bool:
 
 
 def read_argument(reader: Reader, given: Opaque) -> StructuredArray:
-    """An argument, in its memory."""
+    """An argument, in place."""
     t = given.type
     return StructuredArray(_ArgumentFields(reader, given), t.ndim, str(t.dtype), argument=given.value.hint)
 
 
 def copy_argument(reader: Reader, given: Opaque) -> StructuredArray:
-    """An argument that is written, by fields."""
+    """A copy, field by field, of an argument that the function writes."""
     found = read_argument(reader, given)
     fields = {name: x if x.kind.narrow else reader.arrays.copy_elements(x) for name, x in found.fields.items()}
     return StructuredArray(fields, found.ndim, found.type)
@@ -107,7 +107,7 @@ def copy_argument(reader: Reader, given: Opaque) -> StructuredArray:
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
 def read_part(reader: Reader, records: StructuredArray, node: ast.Subscript, env: Environment) -> Any:
-    """records[...]: a field, a record, or records of a slice."""
+    """records[...]: a field, an element, or a slice."""
     index = reader.expression(node.slice, env) if not isinstance(node.slice, (ast.Slice, ast.Tuple)) else None
     if isinstance(index, Object) and isinstance(index.value, str):
         return read_field(reader, records, index.value, node)
@@ -130,12 +130,12 @@ def _all_of(spec: list[Any], array: Value) -> list[Any]:
 
 
 def read_item(records: StructuredArray, index: Value) -> StructuredArray:
-    """What a loop over an array of one axis has at an index."""
+    """The element at an index, for a loop over an array of one axis."""
     return StructuredArray(records.fields, 0, records.type, [index], records.argument)
 
 
 def read_field(reader: Reader, records: StructuredArray, name: str, node: ast.expr) -> Any:
-    """A field of a record, or of all records of an array."""
+    """A field of an element, or of the whole array."""
     field = records.fields.get(name)
     if field is None:
         what = "the field in {node}, which there is none of, or of another type"
@@ -146,7 +146,7 @@ def read_field(reader: Reader, records: StructuredArray, name: str, node: ast.ex
 
 
 def read_attribute(reader: Reader, records: StructuredArray, node: ast.Attribute) -> Any:
-    """A field by its attribute, or what an array tells of itself."""
+    """A field by attribute, or an attribute of the array."""
     if node.attr in records.fields or not records.ndim:
         return read_field(reader, records, node.attr, node)
     if node.attr in ("shape", "size", "ndim"):
@@ -160,7 +160,7 @@ def read_attribute(reader: Reader, records: StructuredArray, node: ast.Attribute
 
 
 def shape_of(reader: Reader, records: StructuredArray) -> list[Value]:
-    """The lengths of an array of records."""
+    """The lengths of a structured array."""
     first = next(iter(records.fields.values()))
     return [reader.builder.length(first, axis) for axis in range(records.ndim)]
 
@@ -173,7 +173,7 @@ def copy_records(reader: Reader, records: StructuredArray) -> StructuredArray:
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
 def find_place(reader: Reader, records: StructuredArray, name: Any, target: ast.expr) -> tuple[Value, list[Any]]:
-    """The array that a field of a record is written into, and where in it."""
+    """The array and the indices of a field of an element."""
     if records.argument:
         raise WrittenArgument(records.argument)
     field = records.fields.get(name) if isinstance(name, str) else None
@@ -193,14 +193,14 @@ def assign_field(reader: Reader, records: StructuredArray, name: Any, target: as
 
 
 def put_number(reader: Reader, field: Value, place: list[Any], entry: Any, target: ast.expr, declared: Any) -> None:
-    """A number as a field, which is of a type that is declared."""
+    """Store a number in a field, cast to its declared type."""
     if not is_number(entry) or (entry.kind.base == "float" and field.kind.base != "float"):
         reader.refuse(target, f"the assignment to {{node}} of another type than {declared}", "give what is declared")
     reader.arrays.put(field, place, entry)
 
 
 def assign_record(reader: Reader, record: StructuredArray, entry: Any, target: ast.Subscript) -> None:
-    """records[i] = another record."""
+    """records[i] = another element."""
     if record.argument:
         raise WrittenArgument(record.argument)
     known = isinstance(entry, StructuredArray) and not record.ndim and not entry.ndim and entry.type == record.type

@@ -1,4 +1,4 @@
-"""Subscripts: elements and views of arrays, parts of tuples."""
+"""Reads subscripts: elements and views of arrays, parts of tuples."""
 
 import ast
 from typing import Any
@@ -33,7 +33,7 @@ class SubscriptReader:
         self.index_arrays = IndexArrays(reader)
 
     def read(self, node: ast.Subscript, env: Environment) -> Any:
-        """An element or a view of an array, elements at positions, or a part of a tuple."""
+        """An element or a view of an array, elements at an index array, or a part of a tuple."""
         base = self.reader.expression(node.value, env)
         if isinstance(base, Point):
             return points.read_part(self.reader, base, node, env)
@@ -48,7 +48,7 @@ class SubscriptReader:
         if isinstance(base, (BoundedBuffer, KeyedBuffer, Keyed)):
             return base.read(self.reader.expression(node.slice, env), node)
         if is_number(base) and self.reader.expression(node.slice, env) == ():
-            return base  # which Numba may have in an array of no axes
+            return base  # Numba may hold it as a 0-dimensional array
         if not is_array(base):
             kind = f" of {base.type}" if isinstance(base, Opaque) else ""
             self.reader.refuse(node, f"the subscript {{node}}{kind}")
@@ -63,7 +63,7 @@ class SubscriptReader:
         )
 
     def _part(self, parts: tuple[Any, ...], node: ast.Subscript, env: Environment) -> Any:
-        """A part of a tuple: by a constant index or slice, or the choice that a variable index makes among numbers."""
+        """A part of a tuple: by a constant index or slice, or, among numbers, by a variable index."""
         if isinstance(node.slice, ast.Slice):
             limits = [
                 None if x is None else self.reader.number(x, env).constant
@@ -127,7 +127,7 @@ class SubscriptReader:
         return spec + [WHOLE] * (array.kind.ndim - given)
 
     def _check_indices(self, array: Value, spec: list[Any]) -> None:
-        """Raise where an index is out of range, if the function that is being read checks that."""
+        """Raise if an index is out of range, provided that the current function has bounds checks."""
         for axis, index in enumerate(spec):
             if is_number(index) and self.progress.flags.boundscheck:
                 outside = self.builder.apply(known_functions.OUTSIDE, index, self.builder.length(array, axis))

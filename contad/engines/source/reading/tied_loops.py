@@ -1,7 +1,7 @@
-"""What picks among equal elements, written so that compiled second derivatives are right: see "At kinks" in the guide.
+"""Selections among equal elements with right compiled second derivatives: see "At kinks" in the guide.
 
-An order that is found from values says nothing of equal elements, of which second derivatives along v take the one that
-is picked along v. np.minimum and np.maximum of two equal numbers know it, and are nan where v does not part them.
+Values alone do not order equal elements, but second derivatives along v depend on the element that is selected along v.
+np.minimum and np.maximum of two equal numbers select that one, and give nan if v does not separate the numbers.
 """
 
 from collections.abc import Callable
@@ -12,12 +12,12 @@ import numpy as np
 from contad.engines.source.ir.kink_functions import nowhere
 from contad.kernels import array_loops, missing_data_loops
 
-MOST = 16  # equal elements that are put in order; more would take long, and second derivatives are nan
-TIED: dict[Any, Callable[..., Any]] = {}  # what is read in the place of a body
+MOST = 16  # the most equal elements that are sorted; more would be slow, and get nan as second derivatives
+TIED: dict[Any, Callable[..., Any]] = {}  # the functions that are read instead of these bodies
 
 
 def _in_place_of(body: Any) -> Callable[[Any], Any]:
-    """Let a function be read instead of a body, but for the calls of it in the function itself."""
+    """Let a function be read instead of a body, except where the function itself calls the body."""
 
     def add(function: Any) -> Any:
         TIED[body] = function
@@ -27,13 +27,13 @@ def _in_place_of(body: Any) -> Callable[[Any], Any]:
 
 
 def is_tied_loop(function: Any) -> bool:
-    """Whether a function is one of this file."""
+    """Whether a function is defined in this file."""
     return getattr(function, "__module__", "") == __name__
 
 
 @_in_place_of(array_loops._sort)
 def _sort(a):  # type: ignore[no-untyped-def]
-    """Each group of equal elements is sorted once more, by insertion; an exchange follows the tangents of two."""
+    """Sort each group of equal elements again, by insertion; each exchange follows the tangents of two elements."""
     made = np.sort(a)
     first = 0
     for end in range(1, len(a) + 1):

@@ -1,1 +1,1 @@
-"""What generated functions call when they run: the workspace."""
+"""Functions that generated code calls at run time: the workspace and the kernels."""

@@ -1,4 +1,4 @@
-"""Filling the graph of what depends on what as the program runs; `ir/dependency_notes.py` says what it is."""
+"""Fills the dependency graph while a function runs; `ir/dependency_notes.py` defines the graph."""
 
 from contad.compile.compiling import NJIT_OPTIONS
 from contad.compile.machine_code import njit
@@ -6,9 +6,9 @@ from contad.compile.machine_code import njit
 
 @njit(inline="always", **(NJIT_OPTIONS | {"cache": False}))
 def note(x, y, bends, graph):  # type: ignore[no-untyped-def]
-    """The node of what is computed of x and y; where that is linear in one of them alone, it is that one.
+    """The node of a number computed from x and y; a number linear in only one of them shares its node.
 
-    Nodes beyond the last row of the graph are counted, but not kept: then it has to be made again with as many rows.
+    Nodes beyond the last row of the graph are counted, but not kept: the caller then retries with as many rows.
     """
     if bends == 0:
         if y == x or not y:

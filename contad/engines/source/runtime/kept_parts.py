@@ -1,4 +1,4 @@
-"""Parts of arrays in the workspace: what a segment of a checkpointed loop is going to write, kept and put back."""
+"""Copies to the workspace the parts of arrays that a segment of a checkpointed loop will write, and restores them."""
 
 from functools import partial
 from typing import Any
@@ -14,12 +14,12 @@ from contad.kernels.lanes import LanesType, lanes_at, put_lanes
 
 @in_machine_code
 def root_of(n: int) -> int:
-    """The number of iterations of a segment, where there are n in all: about the root."""
+    """The number of iterations of a segment, if there are n in all: about the square root."""
     return max(1, int(np.ceil(np.sqrt(n))))
 
 
 def keep_part(work: Any, place: int, part: Any) -> None:
-    """Keep the elements of an array from a place in the workspace on."""
+    """Copy the elements of an array to the workspace, from `place` on."""
     if part.dtype == object:  # lanes
         for x in part.flat:
             put_lanes(work, place, x, len(x.numbers))
@@ -30,7 +30,7 @@ def keep_part(work: Any, place: int, part: Any) -> None:
 
 
 def put_part_back(work: Any, place: int, part: Any) -> None:
-    """Write what has been kept into the array again."""
+    """Copy the kept elements back into the array."""
     if part.dtype == object:
         for at in np.ndindex(part.shape):
             count = len(part[at].numbers)
@@ -43,9 +43,9 @@ def put_part_back(work: Any, place: int, part: Any) -> None:
 
 # ---- in compiled code ------------------------------------------------------------------------------------------------
 def _write_nest(statement: str, work: Any, place: Any, part: Any) -> Any:
-    """The text of loops over the elements of an array, which run the statement for each element and its place k.
+    """The text of loops that run the statement for each element of an array and its place k in the workspace.
 
-    Numba's assignment of arrays would add the code that writes a message about shapes.
+    Numba's assignment of arrays would also compile the code that formats an error about shapes.
     """
     if work != NUMBERS or not isinstance(part, types.Array):
         return None

@@ -1,6 +1,6 @@
-"""What rules of the user's save, in the workspace: numbers by themselves, arrays as their elements and their shape.
+"""Keeps the values that user-written rules save in the workspace: numbers, and arrays as their elements and shape.
 
-What is kept last is taken first. What is taken is a copy, which the backward part may overwrite.
+The last value kept is taken first. A taken array is a copy, which the backward part may overwrite.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from contad.engines.source.runtime.workspace import grow, integer, numbers, put_
 
 @in_machine_code
 def keep_number(x, work, top):  # type: ignore[no-untyped-def]
-    """Keep a float."""
+    """Push a float."""
     work = grow(work, top + 1)
     work[top] = x
     return work, top + 1
@@ -22,7 +22,7 @@ def keep_number(x, work, top):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def keep_integer(x, work, top):  # type: ignore[no-untyped-def]
-    """Keep an integer or a bool."""
+    """Push an integer or a bool."""
     work = grow(work, top + 1)
     put_integer(work, top, int(x))
     return work, top + 1
@@ -30,7 +30,7 @@ def keep_integer(x, work, top):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def keep_array(x, work, top):  # type: ignore[no-untyped-def]
-    """Keep an array of floats."""
+    """Push an array of floats."""
     end = top + x.size
     work = grow(work, end + x.ndim)
     room = numbers(work, end)
@@ -42,7 +42,7 @@ def keep_array(x, work, top):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def keep_integers(x, work, top):  # type: ignore[no-untyped-def]
-    """Keep an array of integers or bools."""
+    """Push an array of integers or bools."""
     work = grow(work, top + x.size + x.ndim)
     for element in x.flat:
         put_integer(work, top, int(element))
@@ -60,19 +60,19 @@ def _keep_shape(x, work, top):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def take_number(work, top):  # type: ignore[no-untyped-def]
-    """The float that was kept last."""
+    """Pop a float."""
     return work[top - 1], top - 1
 
 
 @in_machine_code
 def take_integer(work, top):  # type: ignore[no-untyped-def]
-    """The integer that was kept last."""
+    """Pop an integer."""
     return integer(work, top - 1), top - 1
 
 
 @in_machine_code
 def take_array(shape, work, top):  # type: ignore[no-untyped-def]
-    """The array that was kept last, of so many axes as `shape` has lengths."""
+    """Pop an array of floats with len(shape) axes."""
     shape, top = _take_shape(shape, work, top)
     made = np.empty(shape)
     flat = made.reshape(made.size)
@@ -84,7 +84,7 @@ def take_array(shape, work, top):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def take_integers(shape, work, top):  # type: ignore[no-untyped-def]
-    """Likewise, of integers."""
+    """Pop an array of integers with len(shape) axes."""
     shape, top = _take_shape(shape, work, top)
     made = np.empty(shape, np.int64)
     flat = made.reshape(made.size)
@@ -95,7 +95,7 @@ def take_integers(shape, work, top):  # type: ignore[no-untyped-def]
 
 
 def _take_shape(shape: tuple[int, ...], work: Any, top: int) -> tuple[tuple[int, ...], int]:
-    """The lengths that are kept last, in place of those of a tuple; in Python."""
+    """Pop as many lengths as the tuple has; in Python."""
     first = top - len(shape)
     return tuple(integer(work, first + k) for k in range(len(shape))), first
 

@@ -1,8 +1,8 @@
-"""How generated source calls a kernel of matrices: compiled once, for matrices in C order, and reached by name.
+"""Calls of matrix kernels from generated source. A kernel is compiled once, for matrices in C order, and found by name.
 
-A kernel takes matrices only. A vector is handed over as one column, a number as a matrix of one element, None as an
-empty matrix; numbers that a kernel computes are last among its matrices, and the call returns them. What is not in C
-order is copied for the kernel, or zeros stand for it to which the kernel adds.
+A kernel takes only matrices. The call passes a vector as one column, a number as a matrix of one element, and None as
+an empty matrix. The kernel writes the numbers that it computes to its last matrices, and the call returns them. A
+matrix in another order is copied for the kernel; if the kernel adds to it, the kernel gets zeros instead.
 """
 
 import functools
@@ -26,26 +26,25 @@ from contad.kernels.matrix_loops import add_scaled, clear, is_in_rows, write_int
 from contad.memory.arena import allocate, release
 
 _MATRIX, _ANY = (types.Array(types.float64, 2, layout) for layout in "CA")
-_READ, _WRITTEN, _ADDED_TO = range(3)  # what a kernel does with a matrix
-_BYTES = 8  # of a number
+_READ, _WRITTEN, _ADDED_TO = range(3)  # how a kernel uses a matrix
+_BYTES = 8  # in a number
 _NUMBERS = {"float": types.float64, "int": types.int64}
 _POSITION = types.Tuple((NUMBERS, types.int64))
 
 
 def forward_kernel(written: str, *computed: str) -> Callable[[Any], Any]:
-    """Declare a kernel of matrices, of which it writes some, then work and top, which returns both; it computes numbers
-    of these kinds.
+    """Declare a kernel that takes matrices, work and top, writes the matrices in `written`, and returns work and top.
 
-    Source calls it as `*numbers, work, top = f(*arrays, work, top)`.
+    It computes numbers of the kinds in `computed`. Source calls it as `*numbers, work, top = f(*arrays, work, top)`.
     """
     return lambda function: _kernel(function, written.split(), computed, _POSITION)
 
 
 def reverse_kernel(function: Any, written: str = "") -> Any:
-    """Declare a kernel of matrices, then work and top, which returns top: source calls it as a function.
+    """Declare a kernel that takes matrices, work and top, and returns top: source calls it as a function.
 
-    It adds to the adjoints of operands. Where adjoints are lanes, it is called for each of them, with what the value
-    has kept once.
+    It adds to the adjoints of operands. If adjoints have lanes, it is called for each lane; the values that the
+    forward kernel has kept are shared.
     """
     call = _kernel(function, written.split(), (), types.int64)
     take_lanes(call)
@@ -53,7 +52,7 @@ def reverse_kernel(function: Any, written: str = "") -> Any:
 
 
 def _kernel(function: Any, written: Sequence[str], computed: tuple[str, ...], returned: Any) -> Any:
-    """What source calls, in plain Python too; compiled, it is a call of the kernel's machine code."""
+    """The function that source calls. Compiled, it calls the kernel's machine code; it also works in plain Python."""
     names = list(inspect.signature(function).parameters.values())
     count = len(names) - 2
     parameters = inspect.Signature([*names[: count - len(computed)], *names[count:]])
@@ -91,7 +90,7 @@ def _kernel(function: Any, written: Sequence[str], computed: tuple[str, ...], re
 
     @lower_builtin(call, types.VarArg(types.Any))
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        """Call the kernel with a matrix for each operand, and for each number a place."""
+        """Call the kernel with a matrix for each operand, and a place for each number."""
         matrices, lent = [], []
         for kind, x, way in zip(sig.args, args[:-2], ways, strict=False):
             if isinstance(kind, types.Array) and kind.layout != "C":
@@ -126,7 +125,7 @@ def _kernel(function: Any, written: Sequence[str], computed: tuple[str, ...], re
 
 
 def find_kernel(name: str) -> int:
-    """The address of the kernel behind what stands for it in its module, compiled or loaded."""
+    """The address of a kernel, by the name of its wrapper in its module; compiles or loads the kernel."""
     return compiled_address(name, pkgutil.resolve_name(name).signature)
 
 
@@ -142,7 +141,7 @@ def _as_matrix(x: Any) -> Any:
 
 
 def _lend(x: Any, way: int) -> Any:
-    """What stands for a matrix in C order."""
+    """The C-ordered matrix that the kernel gets in place of x."""
     if x.flags.c_contiguous:
         return x
     return np.zeros(x.shape) if way == _ADDED_TO else np.ascontiguousarray(x)
@@ -150,9 +149,9 @@ def _lend(x: Any, way: int) -> Any:
 
 # ---- matrices in another order, inside machine code ------------------------------------------------------------------
 def lend_rows(a, way, room):  # type: ignore[no-untyped-def]
-    """The address of what stands for a matrix in C order: itself where it is, a copy, or zeros to add to.
+    """The address of a matrix in C order: the matrix itself if it is one, else a copy, or zeros to add to.
 
-    Few numbers are in the caller's room, on the stack.
+    Small copies are in `room`, on the caller's stack.
     """
     if is_in_rows(a):
         return a.ctypes.data
@@ -166,7 +165,7 @@ def lend_rows(a, way, room):  # type: ignore[no-untyped-def]
 
 
 def take_back(a, address, way, room):  # type: ignore[no-untyped-def]
-    """Write to the matrix what the kernel has written, or add what it has added."""
+    """Write the kernel's result to the matrix, or add it."""
     if address == a.ctypes.data:
         return
     made = array_at(address, a.shape)
@@ -194,7 +193,7 @@ def _emit_any(context: Any, builder: Any, kind: Any, x: Any) -> Any:
 
 
 def _emit_matrix(context: Any, builder: Any, kind: Any, x: Any) -> Any:
-    """An operand as a matrix, in the same memory."""
+    """An operand as a matrix that shares its memory."""
     if isinstance(kind, types.Array):
         array = make_array(kind)(context, builder, x)
         return _emit_at(context, builder, array.data, *cgutils.unpack_tuple(builder, array.shape, kind.ndim))

@@ -1,8 +1,8 @@
-"""Kernels of matrices where operands or adjoints are lanes: what does not differ is computed, factored and kept once.
+"""Matrix kernels for operands or adjoints with lanes: values without lanes are computed, factored and kept once.
 
-Where adjoints alone are lanes, the reverse of a kernel runs for each of them, on what the value has kept once. A solver
-takes a right side that is lanes as further columns, so that its matrix is factored once. Other functions run for each
-lane of an operand.
+If only adjoints have lanes, the reverse of a kernel runs for each lane on the values that the forward kernel has kept
+once. A solver takes the lanes of its right-hand side as additional columns, so it factors its matrix once. Other
+functions run for each lane of an operand.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ from contad.compile.overloads import add_overload, in_machine_code
 from contad.engines.source.runtime.workspace import numbers
 from contad.kernels.lanes import Lanes, LanesType, as_floats, lane_once, lane_spent, lane_view, numbers_of
 
-OPERAND_BARS = ("a_bar", "b_bar", "ab_bar", "c_bar")  # parameters that are adjoints of operands, which are added to
-# the typing functions of what source calls; `call` is the kernel, which is compiled on its own
+OPERAND_BARS = ("a_bar", "b_bar", "ab_bar", "c_bar")  # parameters to which kernels add adjoints of operands
+# typing functions of the functions that source calls; `call` is the kernel, compiled separately
 _WITH_KEPT_ONCE = """
 def typing({names}, work, top):
     count = max(map(lanes_in, ({names},)))
@@ -81,28 +81,28 @@ def typing({names}, count, work, top):
 """
 
 
-# ---- what source calls -----------------------------------------------------------------------------------------------
+# ---- called by source ------------------------------------------------------------------------------------------------
 def take_lanes(call: Any) -> None:
-    """Let the reverse of a kernel take adjoints that are lanes."""
+    """Let the reverse of a kernel take adjoints with lanes."""
     _declare(call, _WITH_KEPT_ONCE, call, _views(call), call.parameters)
 
 
 def forward_by_lanes(call: Any) -> Any:
-    """The kernel of a value, of operands that are lanes; what it keeps is there for each lane."""
+    """A forward kernel for operands with lanes; it keeps values for each lane."""
     made = _forward(call)
     _declare(made, _FORWARD, call, [f"lane_view({x}, lane)" for x in call.parameters], call.parameters)
     return made
 
 
 def reverse_by_lanes(call: Any) -> Any:
-    """The reverse of `forward_by_lanes`: the number of lanes stands before the workspace."""
+    """The reverse of `forward_by_lanes`: the number of lanes is an argument before the workspace."""
     made = _reverse(call)
     _declare(made, _REVERSE, call, _views(call), call.parameters)
     return made
 
 
 def forward_solver(call: Any) -> Any:
-    """The kernel of a solver, of a second operand that is lanes; what it keeps last has further columns for them."""
+    """The forward kernel of a solver whose second operand has lanes: they are columns of the last kept matrix."""
     names = call.parameters
     columns = ["right" if k == 1 else "found" if x == names[-1] else x for k, x in enumerate(names)]
     made = _forward(call)
@@ -111,9 +111,9 @@ def forward_solver(call: Any) -> Any:
 
 
 def reverse_solver(call: Any, parts: int = 1) -> Any:
-    """The reverse of `forward_solver`, which keeps so many parts of the size of the solution last.
+    """The reverse of `forward_solver`, whose last `parts` kept matrices have the size of the solution.
 
-    The number of lanes stands before the workspace.
+    The number of lanes is an argument before the workspace.
     """
     names = call.parameters
     made = _reverse(call)
@@ -122,13 +122,13 @@ def reverse_solver(call: Any, parts: int = 1) -> Any:
 
 
 def _views(call: Any) -> list[str]:
-    """The arguments of the reverse of a kernel for one lane, as expressions."""
+    """The arguments of a reverse kernel for one lane, as expressions."""
     ways = dict.fromkeys(OPERAND_BARS, "lane_once") | dict.fromkeys(call.written, "lane_spent")
     return [f"{ways.get(x, 'lane_view')}({x}, lane)" for x in call.parameters]
 
 
 def _declare(function: Any, template: str, call: Any, views: Sequence[str], names: Sequence[str], **words: str) -> None:
-    """Declare what stands for a function in compiled code."""
+    """Declare the compiled version of a function."""
     known: dict[str, Any] = {
         "call": call, "numbers": numbers, "lanes_in": lanes_in, "lane_view": lane_view, "lane_once": lane_once,
         "lane_spent": lane_spent,
@@ -139,7 +139,7 @@ def _declare(function: Any, template: str, call: Any, views: Sequence[str], name
 
 
 def lanes_in(kind: Any) -> int:
-    """How many lanes something of a Numba type has; 0 of numbers."""
+    """The number of lanes of a Numba type; 0 for plain numbers."""
     kind = kind.dtype if isinstance(kind, types.Array) else kind
     return kind.count if isinstance(kind, LanesType) else 0
 
@@ -147,20 +147,20 @@ def lanes_in(kind: Any) -> int:
 # ---- columns ---------------------------------------------------------------------------------------------------------
 @in_machine_code
 def take_columns(x):  # type: ignore[no-untyped-def]
-    """A copy of lanes, of a vector or a matrix, as a matrix with a column for each lane of each column."""
+    """Copy the lanes of a vector or a matrix to a matrix with a column for each lane of each column."""
     return as_floats(x).copy().reshape((x.shape[0], -1))
 
 
 @in_machine_code
 def give_columns(x, columns):  # type: ignore[no-untyped-def]
-    """Write such a matrix back."""
+    """Write a matrix from `take_columns` back to the lanes."""
     floats = as_floats(x)
     floats[...] = columns.reshape(floats.shape)
 
 
 # ---- in plain Python, where lanes are objects ------------------------------------------------------------------------
 def count_lanes(given: Sequence[Any]) -> int:
-    """How many lanes there are among arguments: 0 where all are numbers, 1 in arrays in which all lanes are alike."""
+    """The number of lanes of the arguments: 0 if all are plain numbers, 1 for arrays in which all lanes are equal."""
     found = [e for x in given if x is not None for e in np.ravel(x) if isinstance(e, Lanes)]
     return len(found[0].numbers) if found else int(any(_is_lanes(x) for x in given))
 
@@ -170,7 +170,7 @@ def _is_lanes(x: Any) -> bool:
 
 
 def run_lane(call: Any, given: Sequence[Any], lane: int, count: int, work: Any, top: int) -> Any:
-    """A kernel of numbers, for one lane; what it writes goes back into the lanes, which may lie in one memory."""
+    """Run a kernel of numbers for one lane, and write its results back into the lanes, which may share memory."""
     adds = [x in OPERAND_BARS for x in call.parameters]
     taken = [lane_once(x, lane) if a else lane_view(x, lane) for x, a in zip(given, adds, strict=True)]
     before = [np.copy(x) for x in taken]

@@ -1,9 +1,9 @@
-"""Arrays that a derivative makes once and nobody sees after it: large ones in memory that the thread keeps.
+"""Arrays that a derivative creates once and does not return: large ones use memory that the thread keeps.
 
-Those of few numbers lie on the stack: to ask for memory and to give it back takes longer than to compute them.
+Small ones are on the stack, because allocating them would take longer than computing them.
 
-They are named by a number, one for each array of the source. In a loop, or in a function that is called, arrays are
-NumPy's: there is more than one of the same number.
+Each such array of the source has a number. Loops and callees use NumPy's arrays, because there several arrays would
+have the same number.
 """
 
 from typing import Any
@@ -18,8 +18,8 @@ from contad.compile.named_code import compiled_address, emit_address, emit_call,
 from contad.compile.words import WORD, array_at, emit_array_at, set_word
 from contad.memory.arena import MOST_NUMBERS, lend
 
-ON_STACK = 64  # numbers of an array that is on the stack
-_LARGE = 1 << 14  # numbers, from which on the system is asked for memory, and given it back
+ON_STACK = 64  # the most numbers in an array on the stack
+_LARGE = 1 << 14  # from this many numbers on, the allocator asks the system for memory, and returns it
 
 
 def lent_empty(k: int, shape: tuple[int, ...]) -> Any:
@@ -33,8 +33,8 @@ def lent_zeros(k: int, shape: tuple[int, ...]) -> Any:
 
 
 def lend_array(k, shape, clears):  # type: ignore[no-untyped-def]
-    """Array k of this shape: in memory that the thread lends, where it is large and there is some, or NumPy's."""
-    size = 1.0  # which does not overflow
+    """Array k of this shape: in memory that the thread lends if it is large and memory is left, else NumPy's."""
+    size = 1.0  # a float does not overflow
     for length in shape:
         size *= max(length, 0)
     if _LARGE <= size <= MOST_NUMBERS:
@@ -48,13 +48,13 @@ def lend_array(k, shape, clears):  # type: ignore[no-untyped-def]
 
 
 def _signature_of(axes: int) -> Any:
-    """That of `lend_array` for so many axes."""
+    """The signature of `lend_array` for this many axes."""
     made = types.Array(types.float64, axes, "C")
     return made(types.int64, types.UniTuple(types.int64, axes), types.boolean)
 
 
 def find_lender(axes: str) -> int:
-    """The address of `lend_array` for so many axes, compiled or loaded."""
+    """The address of `lend_array` for this many axes; compiles or loads it."""
     return compiled_address(name_of(lend_array), _signature_of(int(axes)))
 
 
@@ -75,15 +75,15 @@ def _lower_zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _emit(context: Any, builder: Any, signature: Any, args: Any, clears: bool) -> Any:
-    """Emit an array on the stack of the function that has it, or the call of what lends or makes another one."""
+    """Emit an array on the stack of the current function, or a call that lends or creates an array."""
     kind, (counter, shape) = signature.return_type, signature.args
-    with builder.goto_entry_block():  # Numba's way fills it with zeros
+    with builder.goto_entry_block():  # Numba's own helper would fill it with zeros
         row = builder.alloca(ir.ArrayType(ir.DoubleType(), ON_STACK))
     lengths = cgutils.unpack_tuple(builder, args[1]) if isinstance(shape, types.BaseTuple) else [args[1]]
     kinds = list(shape) if isinstance(shape, types.BaseTuple) else [shape]
     lengths = [context.cast(builder, x, t, types.int64) for x, t in zip(lengths, kinds, strict=True)]
     count, is_few = WORD(1), context.get_constant(types.boolean, True)
-    for length in lengths:  # none of which is negative then, so that their product does not overflow
+    for length in lengths:  # no length is negative then, so their product does not overflow
         count = builder.mul(count, length)
         for few in (length, count):
             is_few = builder.and_(is_few, builder.icmp_unsigned("<=", few, WORD(ON_STACK)))

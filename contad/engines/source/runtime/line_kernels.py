@@ -1,6 +1,7 @@
-"""Functions along lines in generated source, made from `contad.kernels.rows.line_rows`, as those of `row_kernels` are.
+"""Builds kernels of functions along lines from `contad.kernels.rows.line_rows`, as `row_kernels` does from other rows.
 
-A function of all elements takes its operand, one along an axis of a matrix the axis as well, which is kept last.
+A function of all elements takes its operand. A function along an axis of a matrix also takes the axis, and keeps the
+axis last.
 """
 
 from typing import Any
@@ -39,19 +40,19 @@ def reverse_{name}(z_bar, a_bar, work, top):
 
 @in_machine_code
 def sizes_of(a, axis=-1.0):  # type: ignore[no-untyped-def]
-    """m, n and k of a matrix along an axis, or of all elements."""
+    """m, n and k for a matrix along an axis, or for all elements."""
     rows, columns = a.shape
     return (1, rows, columns) if axis == 0.0 else (rows, columns, 1) if axis == 1.0 else (1, rows * columns, 1)
 
 
 def flat(a: Any) -> Any:
-    """The elements of a matrix in C order, in its memory, which a kernel does not own."""
+    """A 1-dimensional view of a matrix in C order; kernels do not own its memory."""
     return a.reshape(a.size)
 
 
 @add_overload(flat, jit_options=INTERNAL_OPTIONS)
 def _flat(a: Any) -> Any:
-    """Without NumPy's search for strides, which takes longer than a few numbers."""
+    """Avoids NumPy's computation of strides, which takes longer than a small kernel."""
     return lambda a: array_at(a.ctypes.data, a.size)
 
 
@@ -59,7 +60,7 @@ _KNOWN = {x.__name__: x for x in (flat, sizes_of, grow, kept_matrix, is_zero, wr
 
 
 def write_kernels(name: str, row: LineRow, has_axis: bool) -> str:
-    """The source of both kernels of a function."""
+    """The source of the forward and the reverse kernel of a function."""
     is_kept = "z" in row.parameters("adjoint")
     kept = [*row.saved, *[("z", row.size)] * is_kept]
     lines = []
@@ -82,7 +83,7 @@ def write_kernels(name: str, row: LineRow, has_axis: bool) -> str:
 
 
 def _make(name: str) -> None:
-    """Make the kernels of a function, as functions of this module."""
+    """Define the kernels of a function in this module."""
     row, has_axis = LINE_ROWS[name.removesuffix("_along")], name.endswith("_along")
     kernels = {f"{x}_kernel": row.kernel(x) for x in ("value", "adjoint")}
     known: dict[str, Any] = {**_KNOWN, **kernels, "__name__": __name__}

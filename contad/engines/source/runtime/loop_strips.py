@@ -1,6 +1,6 @@
-"""What loops shared by threads are divided into, and the sums that blocks of iterations have of their own.
+"""Divides the iterations of parallel loops into strips, which have private buffers for reductions.
 
-The number of blocks depends on lengths only, and sums are added block by block; so results are the same to the bit for
+The number of strips depends only on lengths, and the buffers are added in order. So results are the same to the bit for
 any number of threads.
 """
 
@@ -11,16 +11,16 @@ import numpy as np
 from contad.compile.overloads import add_overload, in_machine_code
 from contad.memory.threads import APART, MOST_BLOCKS
 
-SMALLEST = 2000.0  # additions that a block has to be worth
-SHARE = 16.0  # additions of work for each number of a buffer, which is cleared and added up
-MOST_BUFFERED = 1 << 22  # numbers of all buffers together
+SMALLEST = 2000.0  # the least cost of a strip, in additions
+SHARE = 16.0  # additions of work that pay for one number of a buffer, which is cleared and summed
+MOST_BUFFERED = 1 << 22  # the most numbers in all buffers together
 
 
 @in_machine_code
 def count_blocks(n: int, cost: float, buffered: int) -> int:
-    """The number of blocks of n iterations that take so many additions each; a block has a buffer of that length.
+    """The number of strips for n iterations of `cost` additions each, if each strip has `buffered` numbers in buffers.
 
-    A power of 2, from 1 to MOST_BLOCKS.
+    The result is a power of 2, from 1 to MOST_BLOCKS.
     """
     most = min(n * cost / SMALLEST, float(n), float(MOST_BLOCKS))
     if buffered > 0:
@@ -32,28 +32,28 @@ def count_blocks(n: int, cost: float, buffered: int) -> int:
 
 
 def make_parts(array: Any, blocks: int) -> Any:
-    """Buffers of zeros, one for each block, for what is added to an array, and rows between them."""
+    """Zeroed buffers for the terms that are added to an array, one for each strip, separated by unused rows."""
     return np.zeros((blocks, array.shape[0] + rows_between(array), *array.shape[1:]))
 
 
 @in_machine_code
 def rows_between(array: Any) -> int:
-    """Rows that keep buffers of this array apart; none between large ones, of which few numbers lie at the borders."""
+    """The number of unused rows between two buffers; 0 for large buffers, which share few cache lines."""
     return 0 if array.size >= 64 * APART else -(-APART * array.shape[0] // max(array.size, 1))
 
 
 def part_of(array: Any, parts: Any, block: int) -> Any:
-    """What a block adds to."""
+    """The buffer of a strip."""
     return parts[block][: array.shape[0]]
 
 
 def add_parts(array: Any, parts: Any) -> None:
-    """Add up the buffers, in order."""
+    """Add the buffers to the array, in order."""
     for part in parts:
         array += part[: array.shape[0]]
 
 
-# ---- in compiled code: a single block adds to the array itself, if Numba knows it to lie row by row ------------------
+# ---- in compiled code: a single strip adds to the array itself, if Numba's type of it is C-contiguous ----------------
 @add_overload(make_parts)
 def _make_parts(array: Any, blocks: Any) -> Any:
     least = 1 if array.layout == "C" else 0

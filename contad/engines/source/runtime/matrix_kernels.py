@@ -1,7 +1,7 @@
-"""Functions of matrices in generated source that are no rows: what `row_kernels` makes, written by hand.
+"""Kernels of matrix functions that have no row in `contad.kernels.rows`, written by hand.
 
-Tangents of eigenvalues and singular values have those themselves as operands without a derivative; a norm is that of
-BLAS, and has derivative 0 at its kink.
+The tangents of eigenvalues and singular values take the values themselves as operands without a derivative. The norm
+calls BLAS, and has derivative 0 at its kink.
 """
 
 import numpy as np
@@ -28,10 +28,10 @@ from contad.kernels.spectral_kernels import (
 )
 
 
-# ---- what is kept ----------------------------------------------------------------------------------------------------
+# ---- kept values -----------------------------------------------------------------------------------------------------
 @in_machine_code
 def make_room(rows, columns, work, top):  # type: ignore[no-untyped-def]
-    """A matrix to be filled that is kept; it is good until more is kept."""
+    """Push a matrix for the caller to fill; it is valid until the next push."""
     first, top = top, top + rows * columns
     work = grow(work, top)
     return kept_matrix(work, first, rows, columns), work, top
@@ -39,7 +39,7 @@ def make_room(rows, columns, work, top):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def keep(x, work, top):  # type: ignore[no-untyped-def]
-    """Keep the elements of a matrix."""
+    """Push the elements of a matrix."""
     room, work, top = make_room(x.shape[0], x.shape[1], work, top)
     write_into(room, x)
     return work, top
@@ -47,7 +47,7 @@ def keep(x, work, top):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def take(rows, columns, work, top):  # type: ignore[no-untyped-def]
-    """The matrix that was kept last."""
+    """Pop a matrix."""
     first = top - rows * columns
     return kept_matrix(work, first, rows, columns), first
 
@@ -55,7 +55,7 @@ def take(rows, columns, work, top):  # type: ignore[no-untyped-def]
 # ---- tangents of eigenvalues and singular values ---------------------------------------------------------------------
 @forward_kernel("w_dot v_dot")
 def forward_eigh_along(a, a_dot, w, v, again, w_dot, v_dot, work, top):  # type: ignore[no-untyped-def]
-    """The tangents of eigenvalues and eigenvectors; these are kept, and the direction."""
+    """The tangents of eigenvalues and eigenvectors; keeps both, and the direction."""
     of_values, of_vectors = eigh_along(a, a_dot, take_column(w), v, again[0, 0])
     write_column(w_dot, of_values)
     write_into(v_dot, of_vectors)
@@ -66,7 +66,7 @@ def forward_eigh_along(a, a_dot, w, v, again, w_dot, v_dot, work, top):  # type:
 
 @reverse_kernel
 def reverse_eigh_along(w_bar, v_bar, a_bar, b_bar, work, top):  # type: ignore[no-untyped-def]
-    """On the lower triangle b_bar, of the direction, += what the values and vectors have; a_bar += its change."""
+    """b_bar, the adjoint of the direction's lower triangle, += its gradient; a_bar += the change of that gradient."""
     n = max(len(a_bar), len(b_bar))
     a_dot, top = take(n, n, work, top)
     v, top = take(n, n, work, top)
@@ -87,7 +87,7 @@ forward_lanes_eigh_along, reverse_lanes_eigh_along = (
 
 @forward_kernel("u_dot s_dot vt_dot")
 def forward_svd_along(a, a_dot, u, s, vt, again, u_dot, s_dot, vt_dot, work, top):  # type: ignore[no-untyped-def]
-    """The tangents of singular values and vectors; these are kept, and the direction."""
+    """The tangents of singular values and vectors; keeps both, and the direction."""
     of_left, of_values, of_right = svd_along(a, a_dot, u, take_column(s), vt, again[0, 0])
     write_into(u_dot, of_left)
     write_column(s_dot, of_values)
@@ -100,7 +100,7 @@ def forward_svd_along(a, a_dot, u, s, vt, again, u_dot, s_dot, vt_dot, work, top
 
 @reverse_kernel
 def reverse_svd_along(u_bar, s_bar, vt_bar, a_bar, b_bar, work, top):  # type: ignore[no-untyped-def]
-    """b_bar, of the direction, += what the values and vectors have; a_bar += its change."""
+    """b_bar, the adjoint of the direction, += its gradient; a_bar += the change of that gradient."""
     m, n = max(a_bar.shape[0], b_bar.shape[0]), max(a_bar.shape[1], b_bar.shape[1])
     k = min(m, n)
     a_dot, top = take(m, n, work, top)
@@ -125,7 +125,7 @@ forward_lanes_svd_along, reverse_lanes_svd_along = (
 # ---- norms -----------------------------------------------------------------------------------------------------------
 @forward_kernel("", "float")
 def forward_norm(a, z, work, top):  # type: ignore[no-untyped-def]
-    """The root of the sum of squares; a is kept, and the value."""
+    """The square root of the sum of squares; keeps a and the value."""
     z[0, 0] = np.linalg.norm(a)
     work, top = keep(a, work, top)
     return keep(z, work, top)

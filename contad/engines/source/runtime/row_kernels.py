@@ -1,10 +1,10 @@
-"""Functions of matrices in generated source, made from the rows of `contad.kernels.rows`.
+"""Builds the forward and the reverse kernel of each matrix function from its row in `contad.kernels.rows`.
 
     work, top = forward_solve(a, b, z, work, top)
     top = reverse_solve(z_bar, a_bar, b_bar, work, top)
 
-The first writes z, which is new, and keeps what the second takes back; the second adds to the adjoints of the operands.
-Instead of an adjoint that nobody asks for stands None. What has as many columns as the right-hand side is kept last.
+The first fills the new array z, and keeps values that the second pops. The second adds to the adjoints of the operands,
+and takes None for an adjoint that is not needed. Matrices with as many columns as the right-hand side are kept last.
 """
 
 import numpy as np
@@ -29,32 +29,32 @@ from contad.kernels.rows.matrix_rows import SIZES, RowPart, write_size
 from contad.kernels.rows.row_calls import ROW_CALLS, RowCall
 from contad.kernels.triangular_kernels import height_of_factors
 
-_COMPUTED = {"rank": "int"}  # kinds of numbers; others are floats
+_COMPUTED = {"rank": "int"}  # kinds of computed numbers; others are floats
 
 
-# ---- what kernels call -----------------------------------------------------------------------------------------------
+# ---- called by kernels -----------------------------------------------------------------------------------------------
 @in_machine_code
 def bar_of(z_bar, rows, columns):  # type: ignore[no-untyped-def]
-    """The adjoint of a result: zeros where nobody has asked for one."""
+    """The adjoint of a result; zeros if it is None."""
     return z_bar if z_bar.size != 0 else np.zeros((rows, columns))
 
 
 # ---- their text ------------------------------------------------------------------------------------------------------
 class _KernelTexts:
-    """The text of the two kernels of a function."""
+    """Writes the text of both kernels of a function."""
 
     def __init__(self, call: RowCall) -> None:
-        """What is kept for the adjoint, in order."""
+        """List the values kept for the reverse kernel, in order."""
         self.name, self.call, self.row = call.name, call, call.row
         row = self.row
         read = row.parameters("adjoint")
         self.bars, self.asked = ([x for x in parts if f"{x.name}_bar" in read] for parts in (row.results, row.operands))
         self.computed = [x for x in row.results if not x.shape]
         given = call.options
-        # what has further columns where the right-hand side is lanes
+        # matrices that have further columns if the right-hand side has lanes
         kept = [x for x in (*row.operands, *row.results) if x.name in read or not x.shape]
         self.wide = [x for x in kept if call.lanes == "right" and "k" in x.shape]
-        # sizes are those of the only result or the only operand, which somebody asks for, or kept
+        # sizes come from the only result or the only operand, which is never None, or are kept
         self.measured = []
         if len(self.bars) == 1 and len(self.bars[0].shape) == 2:
             self.measured = self.bars
@@ -71,7 +71,7 @@ class _KernelTexts:
         self.options = [f"{x} = {f'of_{x}[0, 0] != 0.0' if x in row.flags else f'int(of_{x}[0, 0])'}" for x in given]
 
     def forward(self) -> str:
-        """The kernel of the value."""
+        """The text of the forward kernel."""
         row, call = self.row, self.call
         filled, names = [x for x in row.results if x.shape], [x.name for x in row.operands]
         taken = [*names, *self.flags, *["check_finite"] * bool(call.finite)]
@@ -97,24 +97,24 @@ class _KernelTexts:
         return self._function("forward", [*taken, "work", "top"], [*lines, "return work, top"])
 
     def reverse(self) -> str:
-        """The kernel of the adjoints."""
+        """The text of the reverse kernel."""
         bars, asked = ([f"{x.name}_bar" for x in parts] for parts in (self.bars, self.asked))
         lines = [*self._sizes(), "p = min(m, n)", *self.constants, f"first = top - ({self._place()})"]
         lines += [self._find_kept(x, f"own_{x.name}") for x in self.kept if x.name != "words"]
         inner = []
         for x in self.bars:
             found = f"bar_of({x.name}_bar, {', '.join((*x.shape, '1', '1')[:2])})"
-            if len(bars) == 1:  # which somebody asks for
+            if len(bars) == 1:  # it is never None
                 found = f"{x.name}_bar"
             inner.append(f"own_{x.name}_bar = {found}{f'.reshape({x.shape[0]})' if len(x.shape) == 1 else ''}")
         inner += [*(f"own_{x} = {x}" for x in asked), self._call("adjoint")]
         if self.row.spends:
-            inner += [f"clear({x})" for x in bars]  # it was overwritten, and nobody reads it
+            inner += [f"clear({x})" for x in bars]  # the kernel has overwritten the adjoint, and nothing reads it later
         lines += [f"if not ({' and '.join(f'is_zero({x})' for x in bars)}):", *(f"    {x}" for x in inner)]
         return self._function("reverse", [*bars, *asked, "work", "top"], [*lines, "return first"])
 
     def _sizes(self) -> list[str]:
-        """Sizes and options, from the shape of an adjoint or from what is kept."""
+        """Statements for sizes and options, from the shape of an adjoint or from kept values."""
         found = {x: f"{part.name}_bar.shape[{i}]" for part in self.measured for i, x in enumerate(part.shape)}
         lines = [f"{x} = {found[x]}" for x in SIZES if x in found]
         lines += [f"{x} = n" for x in SIZES if x not in found and x not in self.sizes]
@@ -131,7 +131,7 @@ class _KernelTexts:
         return f"{name} = kept_matrix(work, first + {self._place(part)}, {rows}, {columns}){row}"
 
     def _place(self, part: RowPart | None = None) -> str:
-        """Where a part begins, or how many numbers are kept, as source."""
+        """The source of the offset of a part, or of the count of all kept numbers."""
         before = self.kept if part is None else self.kept[: self.kept.index(part)]
         return " + ".join(map(write_size, before)) or "0"
 
@@ -151,7 +151,7 @@ _KNOWN = {
 
 
 def _make(call: RowCall) -> None:
-    """Make the kernels of a function, as functions of this module."""
+    """Define the kernels of a function in this module."""
     name, row, text, made = call.name, call.row, _KernelTexts(call), globals()
     known = {**_KNOWN, "__name__": __name__, **{f"{x}_kernel": row.kernel(x) for x in ("factor", "value", "adjoint")}}
     for source in (text.forward(), text.reverse()):

@@ -1,10 +1,10 @@
-"""The workspace: the float64 memory in which a derivative keeps the numbers of iterations until they are reversed.
+"""The workspace: float64 memory that stores the numbers of iterations until the reverse pass reads them.
 
-In compiled code it is a part of the thread's arena, which a call finds as the last one has left it, and takes from its
-beginning; so an exception leaves nothing to be tidied up. A derivative must therefore never run inside another one of
-its thread; everything that it calls is inlined, or a rule, and neither can take derivatives. But for derivatives of
-rules' own parts: they are handed the workspace of what calls them, and where that ends, and return it. And blocks of
-Python: while one runs, the workspace is not in the arena.
+In compiled code the workspace is a part of the thread's arena. Each call uses it from its start, whatever the previous
+call has left there, so an exception leaves nothing to clean up. Therefore a derivative must never run inside another
+one of the same thread. Its callees are inlined functions and rules, which cannot take derivatives, with two exceptions.
+Derivatives of parts of rules take the caller's workspace and its end, and return it. And while a block of Python runs,
+the workspace is not in the arena.
 """
 
 from typing import Any
@@ -22,44 +22,44 @@ NUMBERS = types.CPointer(types.float64)
 
 
 def workspace() -> Any:
-    """The workspace, and how many numbers of it are in use: none. How many there is room for is known to `grow`."""
+    """The workspace, and the count of numbers in use: 0. Only `grow` knows its capacity."""
     return np.empty(0), 0
 
 
 def grow(work: Any, n: float) -> Any:
-    """A workspace with room for at least n numbers that begins with those of `work`, or `work` itself if it has room.
+    """A workspace for at least n numbers that begins with those of `work`; `work` itself if it is large enough.
 
-    n may be a float, in which products of large numbers of iterations do not overflow.
+    n may be a float, so that products of large trip counts do not overflow.
 
-    Raises MemoryError where there is not as much memory, or not as much as `contad.set_memory_limit` allows.
+    Raises MemoryError if memory runs out, or if `contad.set_memory_limit` allows less.
     """
     return work if n <= len(work) else np.concatenate([work, np.empty(max(int(n), 2 * len(work)) - len(work))])
 
 
 def integer(work: Any, k: int) -> int:
-    """The integer that `put_integer` has stored as number k."""
+    """The integer that `put_integer` stored as number k."""
     return int(work.view(np.int64)[k])
 
 
 def put_integer(work: Any, k: int, n: int) -> None:
-    """Store an integer as number k, with all its 64 bits: a float has 53."""
+    """Store an integer as number k, with all 64 bits: a float has only 53."""
     work.view(np.int64)[k] = n
 
 
 def numbers(work: Any, n: int) -> Any:
-    """The first n numbers of the workspace as an array, good until it grows."""
+    """The first n numbers of the workspace as an array, valid until the workspace grows."""
     return work[:n]
 
 
 def kept_matrix(work: Any, first: int, rows: int, columns: int) -> Any:
-    """The numbers of the workspace from the first one on as a matrix, good until it grows."""
+    """Numbers of the workspace, from number `first` on, as a matrix, valid until the workspace grows."""
     return work[first : first + rows * columns].reshape((rows, columns))
 
 
 # ---- in compiled code ------------------------------------------------------------------------------------------------
 @type_callable(workspace)
 def _type_of_workspace(context):  # type: ignore[no-untyped-def]
-    return lambda: types.Tuple((NUMBERS, types.int64))  # a literal 0 would make Numba infer all types twice over
+    return lambda: types.Tuple((NUMBERS, types.int64))  # a literal 0 would make Numba infer all types twice
 
 
 @type_callable(grow)

@@ -1,1 +1,1 @@
-"""Forward mode on programs: beside every operation, what computes the tangent of its result."""
+"""Forward mode as a source transformation: adds to every operation those that compute the tangent of its result."""

@@ -1,4 +1,4 @@
-"""Appending operations to a program that has been read: what can be seen to be 0, or a constant, is not computed."""
+"""Appends operations to a function in SSA form, and folds results that are known to be 0 or constant."""
 
 from collections.abc import Callable, Sequence
 
@@ -44,7 +44,7 @@ ZERO = constant(0.0)
 
 
 class Appender(BlockWriter):
-    """Appends operations to a block, under the line of the user's source that they stand for."""
+    """Appends operations to a block, with the line of the user's source that they implement."""
 
     def __init__(self, block: Block) -> None:
         self.block, self.line, self.of_kink = block, 0, False
@@ -56,7 +56,7 @@ class Appender(BlockWriter):
         return operation
 
     def replace(self, old: Operation, new: Operation) -> None:
-        """Put an operation into the place of one of the block that operations are appended to."""
+        """Replace an operation of the current block."""
         assert self.block is old.block
         self.block.operations[self.block.operations.index(old)] = new
         new.block = self.block
@@ -74,7 +74,7 @@ class Appender(BlockWriter):
         return result
 
     def _fold(self, function: Function, operands: Sequence[Value]) -> Value | None:
-        """What is known of a result before it is computed."""
+        """The result, if it is known without computing it; else None."""
         constants = [x.constant for x in operands]
         if function.name in LOGIC and None not in constants:
             return constant(FOLDED[function.name](*constants))
@@ -94,7 +94,7 @@ class Appender(BlockWriter):
         return None
 
     def sum(self, terms: Sequence[Value], hint: str = "") -> Value:
-        """The sum of numbers, without those that are known to be 0."""
+        """The sum of numbers, without terms that are known to be 0."""
         kept = [x for x in terms if x.constant != 0.0]
         if not kept:
             return ZERO
@@ -181,7 +181,7 @@ class Appender(BlockWriter):
         return loop.carried[0].result
 
     def product(self, o: Product) -> None:
-        """A product of arrays that is one, as loops: what an iteration makes has an adjoint of its own there."""
+        """Write a product of arrays as loops: values of an iteration have their own adjoints there."""
         (a, b), result = o.inputs, o.result
         rows, columns = self.shape_of(a)[:-1], self.shape_of(b)[1:]
         inner = self.shape_of(b)[0]
@@ -198,9 +198,9 @@ class Appender(BlockWriter):
         self.over([*rows, *columns], element)
 
     def append_copies(self, operations: Sequence[Operation], new: dict[Value, Value], is_called: bool) -> None:
-        """Append copies of operations, on the values that `new` has for theirs; it gets those that they compute.
+        """Append copies of operations that read the values to which `new` maps theirs; `new` gets their results.
 
-        In loops, and in functions that are called, products of arrays are loops.
+        In loops and in callees, products of arrays become loops.
         """
         in_loop = is_called or any(isinstance(holder, Loop) for holder in around(self.block))
         for operation in clone(operations, new):
@@ -211,7 +211,7 @@ class Appender(BlockWriter):
                 self.add(operation)
 
     def choose(self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
-        """One of two numbers, of which only the chosen one is computed."""
+        """One of two numbers; only the chosen one is computed."""
         blocks = Block(), Block()
         values = []
         for block, compute in zip(blocks, (then, otherwise), strict=True):

@@ -1,11 +1,11 @@
-"""What may depend on what at any inputs: the nodes of a program whose branches are all taken.
+"""Dependences at any inputs: writes the nodes of a function that takes all its branches.
 
-Where inputs decide between branches, both run, and what they compute or write is added to what was there. A loop whose
-end inputs decide does not run: what it may compute depends on all that it reads. An element whose place they decide may
-be any of the array. Other branches, loops and indices are as they are, so that patterns of grids and chains are kept.
+If inputs decide between branches, both run, and the dependences of both are added. If inputs decide when a loop ends,
+the loop does not run: each of its results depends on all that it reads. If inputs decide an index, the element may be
+any of the array. Other branches, loops and indices stay, so that the patterns of grids and chains are kept.
 
-The numbers that such a program computes are not those of the function, where they are influenced by inputs; so nothing
-that is influenced decides anything, and every index is held against the length of its axis.
+Numbers that inputs influence are not those of the original function. So no such number decides anything, and every
+index is checked against the length of its axis.
 """
 
 import functools
@@ -50,14 +50,14 @@ _MAKERS = {"float": TO_FLOAT, "int": TO_INT, "bool": TO_BOOL}
 
 
 class _Found(NamedTuple):
-    """What a branch hands on: a number, and its node."""
+    """A result of a branch: a number, and its node."""
 
     value: Value
     node: Value
 
 
 class BranchNodes(DependencyWriter):
-    """Writes the nodes of a program into it, and all branches between which inputs decide."""
+    """Adds nodes to a function, and runs all branches between which inputs decide."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class BranchNodes(DependencyWriter):
         callees: CalleeTangents | None = None,
         uncertain: bool = False,
     ) -> None:
-        """`uncertain` of what may run where the function would not: it raises nothing."""
+        """`uncertain` operations may run where the function would not run them; they raise nothing."""
         super().__init__(program, given, outputs, graph, callees)
         self.influence = Influence(program, list(given))
         self.escaping = find_escaping(program)
@@ -101,7 +101,7 @@ class BranchNodes(DependencyWriter):
             self.append.add(o)
 
     def _all_of_If(self, o: If) -> None:
-        """Both branches, one after the other, where inputs decide between them."""
+        """Run both branches, one after the other, if inputs decide between them."""
         if not self.influence.decides(o):
             self._of_If(o)
             return
@@ -115,7 +115,7 @@ class BranchNodes(DependencyWriter):
                 self.dots[m.result] = self.note(x.node, y.node)
 
     def _find_needed(self, condition: Value, holds: bool) -> list[Value]:
-        """What else has to hold for a condition to hold, or not to, that inputs do not decide."""
+        """The conditions, not decided by inputs, that are necessary for a condition to have the truth value `holds`."""
         o = condition.operation
         if condition not in self.influence:
             return [condition if holds else self.append.apply(NOT, condition)]
@@ -123,7 +123,7 @@ class BranchNodes(DependencyWriter):
             return [x for part in o.inputs for x in self._find_needed(part, holds)]
         if isinstance(o, Apply) and o.function is NOT:
             return self._find_needed(o.inputs[0], not holds)
-        if isinstance(o, If):  # `test and then` is a branch, too
+        if isinstance(o, If):  # `x and y` is a branch, too
             (m,) = (m for m in o.merges if m.result is condition)
             if m.otherwise.constant is (not holds):
                 return self._find_needed(o.inputs[0], True)
@@ -132,7 +132,7 @@ class BranchNodes(DependencyWriter):
         return []
 
     def _run(self, block: Block, needed: list[Value], values: list[Value]) -> list[_Found]:
-        """Append a branch, and what comes of these values; nothing where what is needed does not hold."""
+        """Append a branch under the conditions in `needed`; the results of the branch for these values."""
         if not needed:
             self._operations(block.operations)
             return [_Found(x, self.dot(x) if x in self.active else NONE) for x in values]
@@ -150,7 +150,7 @@ class BranchNodes(DependencyWriter):
         return found
 
     def _all_of_For(self, o: Loop) -> None:
-        """Nodes are carried beside numbers; where inputs decide how often it runs it does not."""
+        """Carry a node next to each number; do not run a loop whose trip count inputs decide."""
         if self.influence.decides(o):
             self._of_any_number(o)
         else:
@@ -159,7 +159,7 @@ class BranchNodes(DependencyWriter):
     _all_of_While = _all_of_For
 
     def _of_any_number(self, o: Loop) -> None:
-        """A loop that may run any number of times: what it computes depends on all that it reads."""
+        """A loop with an unknown trip count: each result depends on all that it reads."""
         if o in self.escaping:
             self._refuse(o, "what is made in a loop whose end inputs decide, and read after it,")
         inside = [x for block in o.blocks for x in walk(block)]
@@ -192,7 +192,7 @@ class BranchNodes(DependencyWriter):
         self._define(o.count)
 
     def _define(self, value: Value) -> None:
-        """Some number for a value that decides nothing."""
+        """Define a value that decides nothing as some number."""
         self.append.add(Apply(_MAKERS[value.kind.base], [constant(0)], value))
 
     def _of_choice(self, o: Apply) -> Value:
@@ -202,12 +202,12 @@ class BranchNodes(DependencyWriter):
 
     # ---- elements ----------------------------------------------------------------------------------------------------
     def _place(self, x: Element, made: set[Value] | frozenset[Value] = frozenset()) -> list[Value] | None:
-        """The indices of an element, if inputs do not decide them and they are known here."""
+        """The indices of an element, if inputs do not decide them and they are defined here."""
         known = not self.influence.any(x.indices) and made.isdisjoint(x.indices)
         return list(x.indices) if known else None
 
     def _is_inside(self, array: Value, indices: Sequence[Value]) -> Value:
-        """Whether indices are within an array."""
+        """A test that indices are within an array."""
         inside = constant(True)
         for axis, index in enumerate(indices):
             length = self.append.add(Length(array, axis, Value(INT))).result
@@ -245,7 +245,7 @@ class BranchNodes(DependencyWriter):
             self._add_to(o, self.dot(o.added))
 
     def _write(self, o: Store | Accumulate) -> None:
-        """A write that is left out where it is outside of the array."""
+        """A write, guarded against indices outside of the array."""
         then = Block()
         branch = If(self._is_inside(o.array, o.indices), then, Block())
         o.line = o.line or self.append.line
@@ -253,7 +253,7 @@ class BranchNodes(DependencyWriter):
         self.append.add(branch)
 
     def _add_to(self, o: Element, node: Value, made: set[Value] | frozenset[Value] = frozenset()) -> None:
-        """An element depends on this, too; any element where its place is not known."""
+        """Add a dependence to an element, or to every element if its place is unknown."""
         nodes, at = self.dot(o.array), self._place(o, made)
         if at is None:
             self._add_to_all(nodes, node)
@@ -278,7 +278,7 @@ class BranchNodes(DependencyWriter):
     _all_of_Permuted = _all_of_Reshaped = _all_of_View
 
     def _within(self, o: View) -> View:
-        """A view whose indices are within the array, where it runs in vain, too."""
+        """A view with indices that are within the array, even in a branch that the function does not take."""
         inputs, axis = list(o.inputs), 0
         for part in o.spec or ():
             if isinstance(part, int):
@@ -324,7 +324,7 @@ class BranchNodes(DependencyWriter):
         super()._operations([o])
 
     def _all_of_Call(self, o: Call) -> None:
-        """With what is influenced in a hidden way all results depend on all arguments."""
+        """All results depend on all arguments, if inputs influence an argument that has no node in the callee."""
         reached = [bool(outputs) for outputs in o.callee.reached]
         hidden = any(
             x in self.influence and not (follows and self.has_dot(x))

@@ -1,6 +1,6 @@
-"""The tangents of what a program calls: of functions not written in place, and of derivatives.
+"""The tangents of calls: of callees, and of derivatives.
 
-That of a function is a callee with further arguments; that of a derivative are operations of the same kind.
+The tangent of a callee is a callee with more arguments; that of a derivative consists of operations of the same kind.
 """
 
 from collections.abc import Callable
@@ -21,10 +21,10 @@ AddTangents = Callable[[SourceFunction, list[Value]], Any]
 
 
 class CalleeTangents:
-    """Gives calls the tangents of their arguments, and of their results.
+    """Adds the tangents of arguments and results to calls.
 
-    `add(program, given)` writes tangents into a program and gives what knows them: `dots` by value, `new_dot(value)`
-    for one that is not computed yet, and what all calls are handed as well, `shared`.
+    `add(program, given)` writes tangents into a callee and returns the writer: its `dots` maps values to tangents,
+    `new_dot(value)` makes one that is not computed yet, and `shared` are additional arguments of all calls.
     """
 
     def __init__(self, add: AddTangents) -> None:
@@ -32,7 +32,7 @@ class CalleeTangents:
         self.made: dict[Any, tuple[Callee, list[int]]] = {}
 
     def with_tangents(self, o: Call, tangents: Any) -> Call:
-        """A call in place of another one, which computes its results, and their tangents; these join the caller's."""
+        """A call that replaces another one, and also computes the tangents of its results; they join the caller's."""
         dots: dict[Value, Value] = tangents.dots
         reached = zip(o.inputs, o.callee.reached, strict=True)
         places = [k for k, (x, outputs) in enumerate(reached) if outputs and x in dots and dots[x].constant != 0.0]
@@ -51,7 +51,7 @@ class CalleeTangents:
         return call
 
     def _make(self, callee: Callee, places: list[int]) -> tuple[Callee, list[int]]:
-        """The callee with the tangents of the arguments at these places, and which outputs have tangents."""
+        """The callee with the tangents of the arguments at these places, and the outputs that have tangents."""
         (body,) = callee.program.block.operations
         parameters = [Value(x.kind, x.hint) for x in callee.parameters]
         new = dict(zip(callee.parameters, parameters, strict=True))
@@ -75,7 +75,7 @@ class CalleeTangents:
 
 # ---- derivatives -----------------------------------------------------------------------------------------------------
 class Tangents(Protocol):
-    """What is known of the tangents of a program while they are written into it."""
+    """The part of a writer of tangents that this module uses."""
 
     append: Appender
     active: Activity
@@ -86,10 +86,11 @@ class Tangents(Protocol):
 
 
 def write_tangents(tangents: Tangents, o: DerivativeCall) -> None:
-    """Append a call, and what makes the tangents of its results.
+    """Append a call, and the operations that compute the tangents of its results.
 
-    The tangent of the gradient is that of one order more, along the tangents of the arguments, and for each order the
-    gradient along the tangents of its directions; that of the value is the product of the gradient with tangents.
+    The tangent of the gradient is a sum: the gradient of the next order along the tangents of the arguments, and, for
+    each order, the gradient along the tangents of its directions. The tangent of the value is the inner product of the
+    gradient with the tangents of the arguments.
     """
     append, arguments = tangents.append, o.arguments
     moved = tuple(k for k in o.site.floats() if tangents.has_dot(arguments[k]))
@@ -118,7 +119,7 @@ def write_tangents(tangents: Tangents, o: DerivativeCall) -> None:
 
 
 def _with_parts(append: Appender, o: DerivativeCall, moved: tuple[int, ...]) -> DerivativeCall:
-    """The call with the gradients by these arguments, too."""
+    """The call with the gradients with respect to these arguments added."""
     more = [k for k in moved if k not in o.by]
     if not more:
         return o
@@ -139,7 +140,7 @@ def _new_like(append: Appender, array: Value) -> Value:
 def _list_directions(
     tangents: Tangents, o: DerivativeCall, moved: tuple[int, ...]
 ) -> list[tuple[tuple[tuple[int, ...], ...], list[Value]]]:
-    """Along what the terms of the tangent are: the orders, and the directions."""
+    """The orders and the directions of the terms of the tangent."""
     found = []
     if moved:
         dots = [tangents.dot(o.arguments[k]) for k in moved]

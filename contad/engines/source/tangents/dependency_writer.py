@@ -1,10 +1,10 @@
-"""What depends on what, noted by the program itself: beside every number the node that stands for it.
+"""Dependences, noted by the function itself at run time: it computes a node next to every number.
 
     z = f(x, y)     beside it     z_node = note(x_node, y_node, bends, graph)
 
-Nodes are numbers of a graph that the program fills as it runs (`contad/engines/source/ir/dependency_notes.py`).
-They are carried, stored and handed on as tangents are, so that they follow loops, branches and writes into arrays. What
-a branch decides, or an index, is that of the run.
+Nodes are rows of a graph that the function fills as it runs (`contad/engines/source/ir/dependency_notes.py`).
+They are carried, stored and passed like tangents, so they follow loops, branches and array writes. Branches and
+indices are those of the run.
 """
 
 import functools
@@ -36,13 +36,13 @@ from contad.engines.source.tangents.called_tangents import CalleeTangents
 from contad.engines.source.tangents.tangent_writer import TangentWriter
 from contad.rules.body_derivatives import bent_pairs
 
-# linear in their second operand, where the first is constant
+# linear in their second operand if the first is constant
 _SYSTEMS = [f for f in known.FUNCTIONS.values() if f.lanes == "right" or f.name == "lstsq"]
 NONE = constant(0)
 
 
 class DependencyWriter(TangentWriter):
-    """Writes the nodes of a program into it, as tangents are written."""
+    """Adds nodes to a function in the way that tangents are added."""
 
     suffix = "_node"
     zero = NONE
@@ -55,7 +55,7 @@ class DependencyWriter(TangentWriter):
         graph: Value,
         callees: CalleeTangents | None = None,
     ) -> None:
-        """Find what depends on the values that are given and reaches the outputs; only that has a node."""
+        """Find the values that depend on the given ones and affect the outputs; only these have nodes."""
         super().__init__(program, given, outputs, callees)
         self.graph = graph
         self.shared = (graph,)
@@ -65,7 +65,7 @@ class DependencyWriter(TangentWriter):
         return Kind("int", value.kind.ndim)
 
     def note(self, x: Value, y: Value = NONE, bends: int = 0) -> Value:
-        """The node of what is computed of x and y."""
+        """The node of a number computed from x and y."""
         if x.constant == y.constant == 0:
             return NONE
         if bends == 0 and (x.constant == 0 or y.constant == 0 or x is y):
@@ -93,7 +93,7 @@ class DependencyWriter(TangentWriter):
         return self.append.apply(SELECT, o.inputs[0], then, otherwise)
 
     def _of_rule(self, o: Apply) -> Value:
-        """A node for the operands of a rule, of which it knows which ones bend each other."""
+        """A node for the operands of a rule; the rule says in which pairs of operands it is not linear."""
         passing = [x for x in passes(o) if self.has_dot(x)]
         places = tuple(k for k, x in enumerate(o.inputs) if x.kind == FLOAT and any(x is y for y in passing))
         assert o.function.rule is not None
@@ -125,7 +125,7 @@ class DependencyWriter(TangentWriter):
         self.append.add(Create("zeros", list(o.inputs), self.new_dot(o.result)))
 
     def _of_Product(self, o: Product) -> None:
-        """Each element is the sum of products of two numbers; zeros of a constant factor are no dependence."""
+        """Each element is a sum of products of two numbers; a constant factor of 0 gives no dependence."""
         self.append.add(o)
         (a, b), result = o.inputs, o.result
         rows, columns = self.append.shape_of(a)[:-1], self.append.shape_of(b)[1:]
@@ -157,7 +157,7 @@ class DependencyWriter(TangentWriter):
         return self.append.load(self.dot(array), at) if array in self.active else NONE
 
     def _unless_zero(self, factor: Value, _: Value, node: Value) -> Value:
-        """A node, of what is multiplied by an element of an array; none where that is 0."""
+        """The node of a product with an element of an array: none if that element is 0."""
         is_zero = self.append.apply(COMPARISONS["Eq"], factor, constant(0.0))
         return self.append.apply(SELECT, is_zero, NONE, node)
 
@@ -166,7 +166,7 @@ class DependencyWriter(TangentWriter):
         self._of_matrices(o)
 
     def _of_matrices(self, o: MatrixCall) -> None:
-        """All that it computes depends on all that it reads."""
+        """Every result depends on all inputs."""
         nodes = [self._of_all(x) if x in self.active else NONE for x in o.operands]
         is_linear = o.function in _SYSTEMS and nodes[0] is NONE
         node = self._union(nodes)
@@ -181,7 +181,7 @@ class DependencyWriter(TangentWriter):
     _of_RuleValue = _of_DerivativeCall = _of_MatrixCall
 
     def _of_all(self, array: Value) -> Value:
-        """A node that depends on all elements of an array, or on a number."""
+        """A node that depends on a number, or on all elements of an array."""
         if not array.is_array:
             return self.dot(array)
         nodes, shape = self.dot(array), self.append.shape_of(array)
@@ -194,7 +194,7 @@ class DependencyWriter(TangentWriter):
         return union([], NONE)
 
     def _fold(self, count: Value, follow: Callable[[Value, Value], Value], initial: Value = NONE) -> Value:
-        """What comes of a node by node = follow(k, node) for k in range(count)."""
+        """The last node of node = follow(k, node) for k in range(count)."""
         inner, index, body = Value(INT, "node"), Value(INT, "k"), Block()
         with self.append.inside(body):
             following = follow(index, inner)
@@ -207,7 +207,7 @@ class DependencyWriter(TangentWriter):
 def add_nodes(
     program: SourceFunction, argnums: Sequence[int], write: type[DependencyWriter] = DependencyWriter
 ) -> None:
-    """Give a program further parameters: the nodes of these arguments, and the graph; it returns (nodes, value)."""
+    """Add parameters to a function: the nodes of these arguments, and the graph; it returns (nodes, value)."""
     wanted = [program.parameters[k] for k in argnums]
     made = write(program, values_in(wanted), leaves(program.returned), Value(Kind("int", 2), "graph"))
     made.write()

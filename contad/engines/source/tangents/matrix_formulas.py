@@ -1,10 +1,10 @@
-"""The tangents of functions of matrices: each a function that the generator reads, and writes into a program.
+"""Formulas for the tangents of matrix functions: the reader reads each formula as a function, which is then inlined.
 
-    <name>(*what it reads, *what it computes, *the tangents of its operands) -> the tangents of what it computes
+<name>(*operands and options, *results, *the tangents of the operands) -> the tangents of the results
 
-They follow the kernels of the rows: where those read one triangle, so do these. An option that is a constant in the
-call is a constant here, so that only one side of a branch on it is read. `again` says whether the tangents are
-differentiated again.
+The formulas follow the kernels: they read only one triangle where the kernels do. An option that is constant in the
+call is constant here, so only one side of a branch on it is read. `again` says whether the tangents are differentiated
+again.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from contad.variables.open_types import ArrayValue, Real
 Array = ArrayValue
 _CALLED = "solve_triangular", "cho_solve", "solve_banded", "solveh_banded", "expm"
 _solve_triangular, _cho_solve, _solve_banded, _solveh_banded, _expm = (ROW_CALLS[name].function for name in _CALLED)
-_LEAST = 1e-14  # the values that an rcond up to this drops are rounding, and change no tangent
+_LEAST = 1e-14  # an rcond up to this drops only values that are rounding errors, and changes no tangent
 
 
 def solve(a: Array, b: Array, z: Array, a_dot: Array, b_dot: Array) -> Array:
@@ -100,7 +100,7 @@ def _along_factor(z: Array, inner: Array) -> Array:
 
 
 def cholesky(a: Array, z: Array, a_dot: Array) -> Array:
-    """As `_along_factor`, of the lower triangle of a."""
+    """`_along_factor` for the lower triangle of a."""
     n = a.shape[0]
     inner = np.empty((n, n))
     for i in range(n):
@@ -111,7 +111,7 @@ def cholesky(a: Array, z: Array, a_dot: Array) -> Array:
 
 @njit
 def mark_near(values: Array, w: Array) -> None:
-    """Make the tangents of values that are near others nan, in place, and so what their adjoints lead to.
+    """Set the tangents of values that are near others to nan, in place; their adjoints become nan, too.
 
     Such values have no derivative, whatever the direction.
     """
@@ -140,7 +140,7 @@ def eigvalsh(a: Array, w: Array, a_dot: Array, again: bool) -> Array:
 def eigh_along(
     a: Array, b: Array, w: Array, v: Array, marks: Real, w_b: Array, v_b: Array, a_dot: Array, b_dot: Array
 ) -> tuple[Array, Array]:
-    """The tangents of w_b = diag(c) and v_b = v (f c) with c = v^T b v, which third derivatives take."""
+    """The tangents of w_b = diag(c) and v_b = v (f c) with c = v^T b v, for third derivatives."""
     n = a.shape[0]
     s, t, t_dot = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
     for i in range(n):
@@ -204,7 +204,7 @@ def svd_along(
     a: Array, b: Array, u: Array, s: Array, vt: Array, marks: Real, u_b: Array, s_b: Array, vt_b: Array,
     a_dot: Array, b_dot: Array,
 ) -> tuple[Array, Array, Array]:
-    """The tangents of what `svd` has along b, which third derivatives take."""
+    """The tangents of the results of `svd` along b, for third derivatives."""
     (m, k), n = u.shape, vt.shape[1]
     u_dot, s_dot, vt_dot = spectral_kernels.svd_along(a, a_dot, u, s, vt, 1.0)
     v, v_dot = vt.T, vt_dot.T
@@ -235,7 +235,7 @@ def svd_along(
 
 def qr(a: Array, q: Array, r: Array, a_dot: Array) -> tuple[Array, Array]:
     """q_dot = x - q (c - w), r_dot = (c - w) r with x = a_dot r^-1, c = q^T x, w = l - l^T, l: the strict lower
-    triangle of c. Of a wide matrix r goes on with q^T times the columns behind the square part.
+    triangle of c. For a wide matrix, r continues with q^T times the columns after the square part.
     """
     (m, k), n = q.shape, r.shape[1]
     square = np.empty((k, k))
@@ -264,7 +264,7 @@ def qr(a: Array, q: Array, r: Array, a_dot: Array) -> tuple[Array, Array]:
 
 @njit
 def along_kept(a: Array, rcond: Real, a_dot: Array) -> Array:
-    """The tangent of what rcond keeps of a, as `along_kept` of `contad.ops.truncated_spectra` has it"""
+    """The tangent of the part of a that rcond keeps: see `along_kept` of `contad.ops.truncated_spectra`"""
     m, n = a.shape
     k = min(m, n)
     e = a_dot.copy()
@@ -298,9 +298,9 @@ def pinv(a: Array, rcond: Real, z: Array, a_dot: Array) -> Array:
     e = a_dot if rcond <= _LEAST else along_kept(a, rcond, a_dot)
     rank = np.sum(z.T * a)
     made = -(z @ e @ z)
-    if rank < m - 0.5:  # else it is 0, and so is its derivative
+    if rank < m - 0.5:  # else the sum of squares is 0, and so is its derivative
         left, inside, over = z @ (z.T @ e.T), a, z
-        if rank > n - 0.5:  # QR factors keep digits where this is differentiated again
+        if rank > n - 0.5:  # QR factors keep more digits when this is differentiated again
             inside = np.linalg.qr(a)[0].copy()
             over = inside.T.copy()
         made += left - (left @ inside) @ over
@@ -316,10 +316,10 @@ def pinv(a: Array, rcond: Real, z: Array, a_dot: Array) -> Array:
 def lstsq(
     a: Array, b: Array, rcond: Real, x: Array, squares: Array, s: Array, rank: int, a_dot: Array, b_dot: Array
 ) -> tuple[Array, Array, Array]:
-    """x_dot = z (b_dot - e x) + z z^T e^T (b - a x) + (1 - z a) e^T z^T x, z: the pseudoinverse, e: the tangent of what
-    rcond keeps of a
+    """x_dot = z (b_dot - e x) + z z^T e^T (b - a x) + (1 - z a) e^T z^T x, z: the pseudoinverse, e: the tangent of the
+    part of a that rcond keeps
 
-    The sum of squares has 2 (b - a x) (b_dot - a_dot x), and singular values have what `svd` has.
+    The tangent of the sum of squares is 2 (b - a x) (b_dot - a_dot x); that of singular values is as in `svd`.
     """
     e = a_dot if rcond <= _LEAST else along_kept(a, rcond, a_dot)
     z = np.linalg.pinv(a, rcond if rcond >= 0.0 else 2.0**-52)
@@ -349,9 +349,9 @@ def norm(a: Array, z: Real, a_dot: Array) -> Real:
 
 
 def norm_on_line(a: Array, z: Real, a_dot: Array, in_lanes: bool) -> tuple[Real, Real]:
-    """The norm and its tangent, as `norm`; at the kink u a and u a_dot, u = a_dot / |a_dot|, where there is one
+    """The norm and its tangent, as in `norm`; at the kink u a and u a_dot with u = a_dot / |a_dot|, unless a_dot is 0
 
-    Where tangents are lanes, the tangent at the kink is nan.
+    If tangents have lanes, the tangent at the kink is nan.
     """
     length = z
     if z != 0.0:
@@ -387,7 +387,7 @@ def solve_triangular(
 
 
 def cho_factor(a: Array, lower: bool, finite: bool, z: Array, a_dot: Array) -> Array:
-    """As `cholesky`, of one triangle; the other one of the result is that of a."""
+    """As `cholesky`, for one triangle; the other triangle of the result is that of a."""
     n = a.shape[0]
     factor, inner = np.zeros((n, n)), np.empty((n, n))
     for i in range(n):
@@ -421,7 +421,7 @@ def cho_solve(c: Array, b: Array, lower: bool, finite: bool, z: Array, c_dot: Ar
 def solve_banded(
     ab: Array, b: Array, below: int, above: int, finite: bool, z: Array, ab_dot: Array, b_dot: Array
 ) -> Array:
-    """a^-1 (b_dot - a_dot z), of a band"""
+    """a^-1 (b_dot - a_dot z) for a band"""
     n = z.shape[0]
     rest = b_dot.copy()
     for d in range(below + above + 1):
@@ -435,7 +435,7 @@ def solve_banded(
 
 
 def solveh_banded(ab: Array, b: Array, lower: bool, finite: bool, z: Array, ab_dot: Array, b_dot: Array) -> Array:
-    """Likewise, of a band that is positive definite, of which one half is given."""
+    """As `solve_banded`, for a positive definite band given by one half."""
     width, n = ab.shape
     rest = b_dot.copy()
     for d in range(width):
@@ -481,12 +481,12 @@ def softmax(a: Array, z: Array, a_dot: Array) -> Array:
 
 
 def logsumexp_along(a: Array, axis: int, z: Array, a_dot: Array) -> Array:
-    """Likewise, of columns or rows."""
+    """As `logsumexp`, along columns or rows."""
     return np.sum(log_sums.softmax(a, axis=axis) * a_dot, axis=axis)
 
 
 def softmax_along(a: Array, axis: int, z: Array, a_dot: Array) -> Array:
-    """Likewise, of columns or rows."""
+    """As `softmax`, along columns or rows."""
     m, n = z.shape
     found = np.empty((m, n))
     for k in range(n if axis == 0 else m):

@@ -1,4 +1,4 @@
-"""The tangents of functions of matrices, written into a program: the formulas, read as a user's function is."""
+"""Inlines the tangents of matrix functions: reads their formulas as it reads a user's function."""
 
 import functools
 import inspect
@@ -16,16 +16,16 @@ from contad.functions.python_copy import Flags
 
 
 class MatrixTangents:
-    """Writes the formulas into a program."""
+    """Inlines formulas into a function."""
 
     def __init__(self, append: Appender, is_reversed: bool, in_lanes: bool) -> None:
         self.append = append
-        self.in_lanes = in_lanes  # whether no tangent decides anything
-        self.is_reversed = is_reversed  # whether the tangents are differentiated again
-        self.is_called = False  # whether the program is that of a callee, in which products are loops
+        self.in_lanes = in_lanes  # whether tangents have lanes: no tangent may decide a branch then
+        self.is_reversed = is_reversed  # whether the reverse pass differentiates the tangents again
+        self.is_called = False  # whether it writes into a callee, in which products are loops
 
     def tangents(self, o: MatrixCall, dots: Mapping[Value, Value]) -> list[Value]:
-        """The tangents of what a call computes that may have one, from those of its operands."""
+        """The tangents of the results of a call that may have one, from those of its operands."""
         given = [*map(self._copy_view, o.read), *o.filled, *o.results]
         found = [dots[x] if x in dots else self.append.zeros(self.append.shape_of(x)) for x in o.operands]
         given += map(self._copy_view, found)
@@ -35,7 +35,7 @@ class MatrixTangents:
         return self._write(formula, given)
 
     def _copy_view(self, x: Value) -> Value:
-        """An array in memory of its own, of which Numba computes fast products; of a slice a copy."""
+        """The array, or a copy of a view: Numba computes fast products only of contiguous arrays."""
         if not (x.is_array and isinstance(x.operation, View)):
             return x
         made = self.append.zeros(self.append.shape_of(x))
@@ -43,7 +43,7 @@ class MatrixTangents:
         return made
 
     def _write(self, formula: Callable[..., Any], given: list[Value]) -> list[Value]:
-        """What a formula computes, in the program."""
+        """Inline a formula; its results."""
         program = _program(formula, tuple((x.kind, x.constant) for x in given))
         new = dict(zip(leaves(tuple(program.parameters)), given, strict=True))
         self.append.append_copies(program.block.operations, new, self.is_called)
@@ -58,6 +58,6 @@ def find_formula(function: MatrixFunction) -> Callable[..., Any]:
 
 @functools.cache
 def _program(formula: Callable[..., Any], given: tuple[tuple[Kind, Any], ...]) -> SourceFunction:
-    """A formula as a program, to be copied."""
+    """A formula in SSA form, to be copied."""
     kinds = tuple(kind if x is None else constant(x) for kind, x in given)
     return read(formula, kinds, Flags(error_model="numpy"))

@@ -1,6 +1,6 @@
-"""The partials of a rule as operations of the program, so that they can be differentiated again.
+"""Writes the partials of a rule as operations, so that they can be differentiated again.
 
-The bodies are those of the registry, which are straight-line and call only operators and other rules.
+The registry has the bodies; they are straight-line and call only operators and other rules.
 """
 
 import ast
@@ -17,10 +17,10 @@ from contad.rules.body import RuleBody
 
 
 class Partials:
-    """The partials of one operation of numbers; what their bodies share is computed once."""
+    """The partials of one scalar operation. Common subexpressions of their bodies are computed once."""
 
     def __init__(self, append: Appender, o: Apply) -> None:
-        """Begin with the names of the body's parameters."""
+        """Bind the parameters of the body."""
         body = o.function.rule.body
         assert body is not None
         self.append, self.body = append, body
@@ -74,7 +74,7 @@ class Partials:
         return self.append.apply(known.POWER, x, constant(n)) if function is None else self.append.apply(function, x)
 
     def _divide(self, x: Value, y: Value) -> Value:
-        """x / y, as a product where 1 / y is there."""
+        """x / y, as a product if 1 / y is already computed."""
         if y in self.inverses:
             return self.append.apply(known.MULTIPLY, x, self.inverses[y])
         if x.constant == 1.0:
@@ -105,7 +105,7 @@ class Partials:
         return self.append.apply(_function_of(called, self.body), *operands)
 
     def _select(self, condition: ast.expr, then: ast.expr, otherwise: ast.expr) -> Value:
-        """A choice; where a function would be called in vain, by a branch."""
+        """A conditional expression; it is a branch if a function would otherwise be called in vain."""
         test = self._value(condition)
         if test.constant is not None:
             return self._value(then if test.constant else otherwise)
@@ -128,7 +128,7 @@ class Partials:
 
 
 def _function_of(rule: Any, body: RuleBody) -> Function:
-    """The function of the program for a rule that a body calls."""
+    """The scalar function for a rule that a body calls."""
     found = known.function_with(rule) or function_of(rule)
     if found is None:
         raise UnsupportedError(

@@ -1,7 +1,7 @@
-"""The tangents of operations with a forward mode that a user has written: its body, read into the program.
+"""Inlines the user-written forward mode of rules.
 
-What stands in the program then are operations like any others, so that there are tangents of these tangents, several
-at once, and a reverse. Rules without a forward mode have what forward mode makes of their parts, once.
+Inlined operations are like any others: they have tangents, several lanes, and a reverse. If a rule has no forward
+mode, the engine differentiates its parts in forward mode, but only once.
 """
 
 from collections.abc import Mapping
@@ -29,11 +29,11 @@ from contad.functions.python_copy import flags_of
 
 
 class RuleTangents:
-    """Writes the forward mode of rules into a program."""
+    """Inlines the forward mode of rules into a function."""
 
     def __init__(self, append: Appender, program: SourceFunction) -> None:
         self.append, self.program = append, program
-        self.is_called = False  # whether the program is that of a callee
+        self.is_called = False  # whether it writes into a callee
 
     def tangent(self, o: RuleValue, dots: Mapping[Value, Value]) -> Value:
         """The tangent of the value of a call, from those of its arguments."""
@@ -57,7 +57,7 @@ class RuleTangents:
     def _arguments(
         self, site: RuleSite, forward: RuleForward, z: Value, dots: Mapping[Value, Value]
     ) -> tuple[tuple[Any, ...], list[Value]]:
-        """The kinds of what the forward mode takes, and the values that stand for those of them that are computed."""
+        """The kinds of the arguments of the forward mode, and the values of those that are computed."""
         options, arguments, tangents = [], [], []
         for k, at in enumerate(site.given):
             x = _entry(site.known[k]) if at is None else forward.inputs[at]
@@ -77,7 +77,7 @@ class RuleTangents:
         return kinds, [x for x in given if isinstance(x, Value)]
 
     def _take_saved(self, site: RuleSite, forward: RuleForward) -> tuple[list[Value], Any]:
-        """What the rule saves beside its value and arguments, which carries no derivative."""
+        """The values that the rule saves, other than its value and arguments; they carry no derivative."""
         last = site.saved[-1]
         if isinstance(last, types.NoneType):
             return [], Object(None)
@@ -88,7 +88,7 @@ class RuleTangents:
         return forward.give_more(kinds), kind
 
     def _read(self, site: RuleSite, kinds: tuple[Any, ...]) -> SourceFunction:
-        """Its forward mode as a program."""
+        """The forward mode of a rule in SSA form."""
         part = site.parts.tangent
         try:
             program = read(part.py_func, kinds, flags_of(part), part, callables=self.program.callables, at_ties=True)
@@ -99,7 +99,7 @@ class RuleTangents:
         return program
 
     def _take_over(self, site: RuleSite, program: SourceFunction) -> None:
-        """Know the global arrays of another program, and compile no faster than it may be."""
+        """Take over the global arrays of another function, and only the fastmath flags that it permits."""
         if program.fastmath != self.program.fastmath:
             self.program.fastmath = False
         if program.captured and self.is_called:
@@ -121,12 +121,12 @@ class RuleTangents:
 
 
 def _entry(x: Any) -> Any:
-    """What a constant argument stands for."""
+    """The entry of a constant argument."""
     return constant(x) if isinstance(x, (bool, int, float)) else Object(x)
 
 
 def _kind(x: Any) -> Any:
-    """The kind of an argument: a text or None is known as it is."""
+    """The kind of an argument; a string or None is its own kind."""
     return Kind(x.kind.base, x.kind.ndim, x.kind.narrow) if isinstance(x, Value) else x
 
 

@@ -1,11 +1,11 @@
-"""The tangents of a program, written into it: forward mode as a transformation of operations.
+"""Writes the tangents of a function into it: forward mode as a transformation of operations.
 
     z = f(x, y)     beside it     z_dot = df/dx x_dot + df/dy y_dot
 
-Every array that is differentiated gets an array of tangents, which is created, viewed, read and written as it is;
-every number that a loop carries or a branch hands on gets one that is carried or handed on with it. Control flow stays
-that of the program. The result is a program like any other: it can be simplified, written as it is (forward mode), and
-reversed (second derivatives).
+Every active array gets an array of tangents, which is created, viewed, read and written whenever the array is. Every
+active number that a loop carries or a branch merges gets a tangent that is carried or merged with it. Control flow does
+not change. The result is an ordinary function: it can be simplified, written as it is (forward mode), and reversed
+(second derivatives).
 """
 
 import math
@@ -81,11 +81,11 @@ DOT = "_dot"  # the suffix of a tangent
 
 
 class TangentWriter:
-    """Writes the tangents of a program into it, with respect to some values that it is given."""
+    """Writes the tangents with respect to given values into a function."""
 
     suffix = DOT
-    zero = ZERO  # of a number without one
-    shared: tuple[Value, ...] = ()  # what functions that are called are handed beside tangents
+    zero = ZERO  # the tangent of an inactive number
+    shared: tuple[Value, ...] = ()  # additional arguments of callees, besides tangents
 
     def __init__(
         self,
@@ -97,19 +97,19 @@ class TangentWriter:
         rules_written: bool = False,
         in_lanes: bool = False,
     ) -> None:
-        """Find what depends on the values that are given and reaches the outputs; only that has a tangent.
+        """Find the values that depend on the given ones and affect the outputs; only these have tangents.
 
-        With `rules_written` the forward mode of rules of users' is written into the program, which there are further
-        derivatives of, or several directions at once; else it is called.
+        With `rules_written` the forward mode of user-written rules is inlined, as further derivatives or several
+        directions require; else it is called.
         """
         self.active = Activity(program, list(given), list(outputs))
         refuse_lost(program, self.active)
         self.wild = wild_values(program)
         self.program = program
-        self.has_kinks = False  # that second derivatives meet
-        self.is_reversed = is_reversed  # whether the result is second derivatives
+        self.has_kinks = False  # whether it has kinks that matter to second derivatives
+        self.is_reversed = is_reversed  # whether the reverse pass differentiates the result again
         self.rules_written = rules_written
-        self.in_lanes = in_lanes  # whether tangents are those of several directions, which decide nothing
+        self.in_lanes = in_lanes  # whether tangents have lanes: then they may not decide a branch
         self.append = Appender(program.block)
         self.matrices = MatrixTangents(self.append, is_reversed, in_lanes)
         self.rules = RuleTangents(self.append, program)
@@ -117,23 +117,23 @@ class TangentWriter:
         self.dots: dict[Value, Value] = {}
         self.given = frozenset(given)
         others = [o for o in walk(program.block) if not isinstance(o, (Load, Length))] if is_reversed else []
-        self.touched = {root for o in others for x in o.inputs for root in x.roots}  # arrays that may be written to
+        self.touched = {root for o in others for x in o.inputs for root in x.roots}  # arrays that may be written
         for value in given:
             self.new_dot(value)
 
     def write(self) -> None:
-        """Write them; values that do not depend on what is given have none."""
+        """Write the tangents; values that do not depend on the given ones have none."""
         operations, self.program.block.operations = self.program.block.operations, []
         made = {x for o in walk_all(operations) for x in o.results}
         for root in dict.fromkeys(r for o in walk_all(operations) for x in (*o.inputs, *o.results) for r in x.roots):
-            if root not in made and root not in self.dots and root in self.active:  # an argument that is written into
+            if root not in made and root not in self.dots and root in self.active:  # a written argument
                 self._new_zeros(root)
         had = walk_all(operations)
         self._operations(operations)
         self.program.has_unknown_slopes |= self.has_kinks and has_bounded_slopes(had)
 
     def dot(self, value: Value) -> Value:
-        """The tangent of a value; of a number that has none, 0."""
+        """The tangent of a value; 0 for a number without one."""
         found = self.dots.get(value)
         if found is not None:
             return found
@@ -150,17 +150,17 @@ class TangentWriter:
         return self.dots[value]
 
     def kind_of_dot(self, value: Value) -> Kind:
-        """What the tangent of a value is; that of integers is a float, too."""
+        """The kind of the tangent of a value; integers have a float tangent, too."""
         return value.kind if value.kind.base == "float" else Kind("float", value.kind.ndim)
 
     def of_result(self, value: Value) -> Value:
-        """The tangent of what is returned; of an array that has none zeros."""
+        """The tangent of a result; zeros for an array without one."""
         if value.is_array and value not in self.dots:
             self._new_zeros(value)
         return self.dot(value)
 
     def return_with(self, wanted: Sequence[Any], returned: Any) -> None:
-        """Let the program take the tangents of what is wanted, and return those of what is returned beside the rest."""
+        """Let the function take the tangents of the `wanted` arguments, and return the tangents of its results, too."""
         added = [map_tree(tree, lambda v: self.dots[v]) for tree in wanted]
         added += self.shared
         self.program.parameters += added
@@ -169,7 +169,7 @@ class TangentWriter:
         self.program.returned = map_tree(returned, self.of_result), self.program.returned
 
     def _new_zeros(self, array: Value) -> None:
-        """A tangent of zeros, of an array that is made as a constant and written into later."""
+        """Give a tangent of zeros to an array that is created as a constant and written later."""
         self.append.add(Create("zeros", self.append.shape_of(array), self.new_dot(array)))
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class TangentWriter:
             self._operations(operations)
 
     def _operations(self, operations: list[Operation]) -> None:
-        """Append operations, each with its tangent."""
+        """Append operations and their tangents."""
         for o in operations:
             self.append.line = o.line
             write = getattr(self, f"_of_{type(o).__name__}", None)
@@ -204,7 +204,7 @@ class TangentWriter:
                 o.merge(self.dot(m.then), self.dot(m.otherwise), self.new_dot(m.result))
 
     def _of_Loop(self, o: Loop) -> None:
-        """A tangent is carried beside each number that has one."""
+        """Carry a tangent with each carried number that has one."""
         carried = [c for c in o.carried if c.inner in self.active]
         initial = [self.dot(c.initial) for c in carried]
         inner = [self.new_dot(c.inner) for c in carried]
@@ -253,7 +253,7 @@ class TangentWriter:
         self.dots[z] = self._give_name(z_dot, z)
 
     def _of_parts(self, o: Apply) -> None:
-        """A function as one whose kinks are known: |x| times a sign, or a difference of the larger one."""
+        """Rewrite a function by one with known kinks: |x| times a sign, or a difference of the larger one."""
         (x, y), part = o.inputs, Value(FLOAT)
         if o.function.name == "fdim":
             written = [Apply(MAXIMUM, [x, y], part), Apply(SUBTRACT, [part, y], o.result)]
@@ -264,7 +264,7 @@ class TangentWriter:
             self._of_Apply(operation)
 
     def _find_kink(self, o: Apply) -> Kink | None:
-        """What takes the place of o at its kink, if it may be there."""
+        """What replaces o at its kink; None if o cannot be at a kink."""
         if o.function.name == "power":
             exponent = o.inputs[1].constant
             kink = POLE if exponent is None or 0.0 < exponent < 1.0 else None
@@ -273,7 +273,7 @@ class TangentWriter:
         return None if kink is None or (least(o.inputs[0]) > 0.0 and not kink.at_end) else kink
 
     def _of_extreme(self, o: Apply) -> None:
-        """The larger or smaller one of two numbers; at a tie the one that is it along v."""
+        """The larger or smaller of two numbers; at a tie, the one that is larger or smaller along v."""
         z, (x, y), dots = o.result, o.inputs, [self.dot(x) for x in o.inputs]
         o.results[0] = self._rename(z, o)
         self.append.add(o)
@@ -291,19 +291,19 @@ class TangentWriter:
         self.dots[z] = self._give_name(self.append.sum(terms), z)
 
     def _is_given(self, x: Value) -> bool:
-        """Whether a number is an argument or an element of one, whose tangent is the same at all arguments."""
+        """Whether a number is an argument or an element of one: its tangent does not depend on the arguments."""
         if isinstance(x.operation, Load):
             return x.operation.array in self.given and x.operation.array not in self.touched
         return x in self.given
 
     def _rename(self, z: Value, o: Operation) -> Value:
-        """A value for the result of o, in whose place others will read something else."""
+        """Give o a new result, so that another value can replace z for all readers."""
         made = Value(z.kind, z.hint)
         made.operation = o
         return made
 
     def _cross(self, o: Apply, z: Value, z_dot: Value, kink: Kink) -> Value:
-        """Let z be another function at a kink of o; returns its tangent."""
+        """Let z be another function at a kink of o; the tangent of z."""
         operands = o.inputs[:1] if kink.is_pole else o.inputs
         apply, dots = self.append.apply, [self.dot(x) for x in operands]
         self.has_kinks = True
@@ -313,7 +313,7 @@ class TangentWriter:
             at_kink = apply(COMPARISONS["Eq"], o.result, constant(0.0))
         if o.function.name == "power" and o.inputs[1].constant is None:
             above, below = (apply(COMPARISONS[k], o.inputs[1], constant(n)) for k, n in (("Gt", 0.0), ("Lt", 1.0)))
-            at_kink = apply(AND, at_kink, apply(AND, above, below))  # of a root
+            at_kink = apply(AND, at_kink, apply(AND, above, below))  # only a root has one
         rests = at_kink
         if kink.is_pole and self._is_given(o.inputs[0]):
             on_line, tangent = apply(POLE.value, o.inputs[0]), z_dot
@@ -324,7 +324,7 @@ class TangentWriter:
             else:
                 unknown = [f for dot in dots for f in (apply(CHAIN, dot, constant(math.nan)), apply(POLE.value, dot))]
                 tangent = self.append.sum(unknown)
-        elif kink.is_pole:  # the tangent of a number that moves away from 0 at once is that of the root
+        elif kink.is_pole:  # a number with a nonzero tangent moves away from 0, where the root has its usual tangent
             rests = apply(AND, at_kink, apply(COMPARISONS["Eq"], dots[0], constant(0.0)))
             on_line, tangent = apply(POLE.value, o.inputs[0]), apply(POLE.tangent, dots[0])
         else:
@@ -416,7 +416,7 @@ class TangentWriter:
         self.dots[o.result] = terms[0]
 
     def _of_MatrixCall(self, o: MatrixCall) -> None:
-        """By the formulas; a norm that is differentiated again is another function at its kink."""
+        """Inline the formula; at its kink, another function replaces a norm that is differentiated again."""
         z = o.results[0] if o.function is NORM and self.is_reversed else None
         if z is not None:
             self.has_kinks = True
@@ -437,7 +437,7 @@ class TangentWriter:
         write_tangents(self, o)
 
     def _of_RuleValue(self, o: RuleValue) -> None:
-        """The forward mode of the rule; where there is none, the call computes the tangent of its value, too."""
+        """Inline the forward mode of the rule; if there is none, the call also computes the tangent of its value."""
         site, forward = o.site, o.found.operation
         assert isinstance(forward, RuleForward)
         has_forward = site.parts.tangent is not None
@@ -471,7 +471,7 @@ class TangentWriter:
         self.append.add(value)
 
     def _without_tangents(self, o: RuleValue) -> None:
-        """A call whose arguments have the tangent 0."""
+        """A call whose arguments have zero tangents."""
         self.append.add(o)
         for x in o.filled:
             self.append.fill(self.dots[x], ZERO)
@@ -479,7 +479,7 @@ class TangentWriter:
             self.dots[x] = ZERO
 
     def _of_Handed(self, o: Handed) -> None:
-        """Its derivative is zero, or it would have been refused; its arrays may be written to."""
+        """Its derivative is zero, or it would have been refused; its arrays may be written later."""
         self.append.add(o)
         for x in o.results:
             if x.is_array and x in self.active:
@@ -495,7 +495,7 @@ def add_tangents(
     program: SourceFunction, argnums: Sequence[int], is_reversed: bool = False, rules_written: bool = False,
     in_lanes: bool = False,
 ) -> None:  # fmt: skip
-    """Give a program a further parameter for each of these, its tangent; it returns (tangent, what it has returned)."""
+    """Add a tangent parameter to a function for each of these arguments; it then returns (tangent, old result)."""
     wanted, returned = [program.parameters[k] for k in argnums], leaves(program.returned)
     tangents = TangentWriter(program, values_in(wanted), returned, None, is_reversed, rules_written, in_lanes)
     tangents.write()
@@ -503,9 +503,9 @@ def add_tangents(
 
 
 def add_tangents_of_floats(program: SourceFunction, given: list[Value]) -> None:
-    """As `add_tangents`, of some floats and arrays of floats, each of which gets a parameter.
+    """As `add_tangents`, for some floats and arrays of floats, each with its own parameter.
 
-    The tangents that are returned are those of all floats, one after the other.
+    The function returns the tangents of all floats in order.
     """
     floats = tuple(x for x in leaves(program.returned) if x.kind.base == "float")
     tangents = TangentWriter(program, given, floats, None, is_reversed=True, rules_written=True)

@@ -1,1 +1,1 @@
-"""The derivative as text: the forward sweep, the reverse sweep, and what one leaves for the other."""
+"""Writes the derivative as source: the forward sweep, the reverse sweep, and the values stored between them."""

@@ -1,4 +1,4 @@
-"""Adjoints as source: the reverse of operations on numbers and arrays, each adding to the adjoints of what it read."""
+"""Writes the reverse of operations on numbers and arrays: each adds to the adjoints of its inputs."""
 
 import ast
 from collections.abc import Callable, Mapping
@@ -41,16 +41,16 @@ from contad.engines.source.writing.written_formulas import WrittenFormulas
 
 
 class AdjointWriter:
-    """Writes the reverse of operations. An adjoint is first assigned, then added to."""
+    """Writes the reverse of operations. The first contribution assigns an adjoint, later ones add to it."""
 
     def __init__(
         self, writer: Writer, plan: StorePlan, sums: dict[Value, Value], lanes: LaneValues | None = None
     ) -> None:
-        """Give values that share an adjoint one name, before anything is written."""
+        """Give values that share an adjoint the same name, before any statement is written."""
         program = writer.program
         self.writer, self.plan, self.lanes = writer, plan, lanes
         self.expressions = ExpressionWriter(writer, lanes)
-        self.outputs: list[Value] = []  # what is differentiated
+        self.outputs: list[Value] = []  # the differentiated results
         self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity
         self.wild = plan.wild
@@ -60,8 +60,8 @@ class AdjointWriter:
         self.sunk = find_sunk(program, plan, self.readers, kept)
         self.unselected = unselected_values(program, self.readers, {o.results[0]: x for o, x in self.sunk.items()})
         self.renamed: set[Value] = set()
-        self.same: dict[Value, str] = {}  # adjoints that are another one
-        for value, total in sums.items():  # partial sums are one variable
+        self.same: dict[Value, str] = {}  # values that share the adjoint of another one, whose name they map to
+        for value, total in sums.items():  # partial sums share one variable
             total.name = min(total.name, value.name, key=lambda name: (len(name), name))
         for value, total in sums.items():
             value.name = total.name
@@ -72,10 +72,10 @@ class AdjointWriter:
         self.folded = fold(program, plan, self.readers, kept)
         self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
         self.begun: set[Value] = set()  # values whose adjoint has been assigned
-        self.left_out: Callable[[Value], bool] = lambda _: False  # what functions of numbers do not add to now
+        self.left_out: Callable[[Value], bool] = lambda _: False  # values whose adjoints scalar functions skip now
 
     def _name_alike(self, program: SourceFunction, sums: dict[Value, Value]) -> None:
-        """What the branches of an if hand on is written under the name of the result."""
+        """Give the values that the branches of an if merge the name of the result."""
         for o in walk(program.block):
             for m in o.merges if isinstance(o, If) else []:
                 for value, block in ((m.then, o.blocks[0]), (m.otherwise, o.blocks[1])):
@@ -113,21 +113,21 @@ class AdjointWriter:
             self.writer.line("bar += term", bar=bar, term=term)
 
     def is_alone(self, value: Value) -> bool:
-        """Whether an adjoint has a single contribution, in the block in which the value is made."""
+        """Whether an adjoint has a single contribution, from the block that defines the value."""
         mine = self.readers.get(value, [])
         if len(mine) != 1 or value in self.outputs or isinstance(value.operation, Loop):
-            return False  # the adjoint of what a loop carries changes while the loop is reversed
-        if isinstance(mine[0], If):  # what a branch hands on
+            return False  # the adjoint of a carried value changes while the loop is reversed
+        if isinstance(mine[0], If):  # a branch merges it
             return any(value.block is block for block in mine[0].blocks)
         return isinstance(mine[0], Apply) and mine[0].block is value.block
 
     def begin(self, value: Value) -> None:
-        """Make sure that an adjoint is assigned."""
+        """Assign an adjoint unless it is assigned already."""
         if not self.has_bar(value):
             self.add(value, 0.0)
 
     def begin_outside(self, o: Operation) -> None:
-        """Assign the adjoints that the reverse of a branch or loop adds to and that belong to what is around it."""
+        """Assign the adjoints, of values from outside, to which the reverse of a branch or loop adds."""
         inside = {id(block) for block in o.blocks}
         reads = list(o.reads())
         for block in o.blocks:
@@ -143,7 +143,7 @@ class AdjointWriter:
 
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def reverse_Apply(self, o: Apply) -> None:
-        """Add to the adjoints of the operands of a function of numbers."""
+        """Add to the adjoints of the operands of a scalar function."""
         if not self.has_bar(o.result):
             return
         d = self.bar(o.result)
@@ -169,20 +169,20 @@ class AdjointWriter:
                 self.add(x, self.product(o, k, d, self._partial(o, k, inverses, shared)))
 
     def reverse_choice(self, o: Apply | If) -> None:
-        """The reverse visits the iteration that was chosen last: its value has the adjoint of the result."""
+        """The reverse of the iteration that chose last: its value gets the adjoint of the result."""
         choice = self.plan.choosing[o]
         self.add(choice.chosen, self.bar(choice.following))
 
     def _partial(self, o: Apply, k: int, inverses: Mapping[Any, str], shared: dict[str, ast.expr]) -> ast.expr:
-        """A partial; the lines before it give names that only partials of the operation have.
+        """A partial, after the lines that it needs; the names of these lines belong to the partials of this operation.
 
-        `shared` are the lines that other partials have written, and that this one reads, too.
+        `shared` are the lines of other partials that this one may read.
         """
         if o in self.plan.pairs:
             other = self.writer.text(self.plan.pairs[o])
             return other if o.function.name == "sin" else expression("-other", other=other)
         operands = [*map(self.writer.text, o.inputs)]
-        if o.function is CHAIN and k == 0 and self.lanes is not None:  # masked lane by lane
+        if o.function is CHAIN and k == 0 and self.lanes is not None:  # mask each lane separately
             return call("chain_slope", operands)
         rule = o.function.rule
         assert rule is not None
@@ -206,7 +206,7 @@ class AdjointWriter:
         return found
 
     def _inverses(self, o: Apply) -> Mapping[Any, str]:
-        """A divisor of both partials is inverted once: the key of the divisor -> the name of its inverse."""
+        """Invert a divisor of both partials once; maps the key of the divisor to the name of its inverse."""
         both = all(x in self.active and not self.left_out(x) for x in o.inputs)
         if o.function not in (DIVIDE, CHECKED_DIVIDE) or not both:
             return {}
@@ -218,9 +218,9 @@ class AdjointWriter:
     def product(self, o: Apply, k: int, d: str, slope: ast.expr) -> ast.expr:
         """An adjoint times a partial.
 
-        Where the adjoint is 0 the product is 0, though the partial may be infinite; and where the partial of a
-        selection is 0, though the adjoint may be. A partial of 0 masks the slope at a kink, which has a bound but is
-        not known; but not that at a pole, which has none.
+        A zero adjoint gives 0, even if the partial is infinite. The zero partial of a selection gives 0, even if the
+        adjoint is infinite. A zero partial also masks the slope at a kink, which is unknown but bounded, but not that
+        at a pole, which has no bound.
         """
         rule = o.function.rule
         masked = may_be_infinite(o, k, self.wild, self.unselected)
@@ -234,7 +234,7 @@ class AdjointWriter:
         return expression("d * slope", d=d, slope=slope)
 
     def reverse_Call(self, o: Call) -> None:
-        """Run a callee backwards, and add what it returns."""
+        """Call the reverse of a callee, and add the adjoints that it returns."""
         called = self.plan.plan_call(o)
         if not called.pushes and not any(map(self.has_bar, o.results)):
             return
@@ -247,7 +247,7 @@ class AdjointWriter:
             self.add(o.inputs[k], x)
 
     def reverse_MatrixCall(self, o: MatrixCall) -> None:
-        """Take back what was kept, also where no cotangent has come."""
+        """Pop the kept values, even if the adjoint is zero."""
         given: list[Part] = []
         for x in [*o.varying, *o.operands]:
             if x.is_array:
@@ -280,7 +280,7 @@ class AdjointWriter:
         self.add(o.added, cell if o.sign == "+" else expression("-cell", cell=cell))
 
     def keep_operands(self, o: Product) -> None:
-        """Copy an operand that is written later on, because the other one's adjoint is made of it."""
+        """Copy an operand that is overwritten later, because the adjoint of the other operand needs it."""
         for x, other in ((o.inputs[0], o.inputs[1]), (o.inputs[1], o.inputs[0])):
             if o.result in self.active and other in self.active and not self.plan.is_unchanged(o, x):
                 self.kept[o, x] = self.writer.fresh(f"{x.name}_kept")
@@ -303,18 +303,18 @@ class AdjointWriter:
                 self.writer.line("add(d, y, bar)", add=f"add_{of_lanes}{side}", d=d, y=other, bar=self.bar(x))
 
     def shadow(self, o: Operation) -> None:
-        """Make the adjoint of an array, where its reverse is not in a loop of its own."""
+        """Create the adjoint of an array, unless its reverse is in a loop of its own."""
         if o.result in self.active and self.plan.region(o.block) is None:
             self.make_shadow(o)
 
     def shadow_results(self, o: Handed) -> None:
-        """Make the adjoints of arrays that a call gives and that are written to later on."""
+        """Create the adjoints of arrays that a call returns and that are written later."""
         for value in o.results:
             if value.is_array and value in self.active:
                 self.writer.line("bar = zeros", bar=self.bar(value), zeros=self.expressions.zeros_like(value))
 
     def make_shadow(self, o: Operation) -> None:
-        """The adjoint of an array that is created, viewed or chosen."""
+        """Create the adjoint of an array that is created, viewed or chosen."""
         if isinstance(o, View):
             made = self.expressions.write_view(o, name(self.bar(o.inputs[0])))
         elif isinstance(o, Choose):

@@ -1,6 +1,6 @@
-"""Choices without branches: every branch of the source is a block to Numba, whose passes are quadratic in blocks.
+"""Branch-free choices. Numba makes a basic block of every branch, and its passes are quadratic in basic blocks.
 
-In compiled code each of these functions is a comparison and a select in its caller, which loops are vectorised with.
+In compiled code each of these functions is an inlined comparison and select, which do not prevent vectorisation.
 """
 
 import math
@@ -15,7 +15,7 @@ from contad.kernels.lanes import Lanes, lane, lanes_among
 
 
 def chain(d: Any, p: Any) -> Any:
-    """d * p, and 0 where d is 0, whatever p is: an adjoint of 0 has no part in a partial that is infinite or nan."""
+    """d * p, but 0 if d is 0, whatever p is: a zero adjoint cancels an infinite or nan partial."""
     if isinstance(d, Lanes):
         return Lanes([chain(x, lane(p, k)) for k, x in enumerate(d.numbers)])
     if isinstance(p, Lanes):
@@ -24,7 +24,7 @@ def chain(d: Any, p: Any) -> Any:
 
 
 def chain_slope(d: Any, p: Any) -> Any:
-    """p where d * p is the product that `chain` gives, and 0 where d is 0 and p is infinite or nan."""
+    """The factor s with d * s = chain(d, p): 0 if d is 0 and p is infinite or nan, else p."""
     if isinstance(d, Lanes):
         return Lanes([chain_slope(x, lane(p, k)) for k, x in enumerate(d.numbers)])
     if isinstance(p, Lanes):
@@ -33,7 +33,7 @@ def chain_slope(d: Any, p: Any) -> Any:
 
 
 def larger(x: Any, y: Any) -> Any:
-    """1 where x is larger than y, 0 where it is smaller, else 1/2."""
+    """1 if x > y, 0 if x < y, else 1/2."""
     if isinstance(x, Lanes):
         return Lanes([larger(a, lane(y, k)) for k, a in enumerate(x.numbers)])
     if isinstance(y, Lanes):
@@ -42,7 +42,7 @@ def larger(x: Any, y: Any) -> Any:
 
 
 def select(condition: bool, x: Any, y: Any) -> Any:
-    """x if the condition holds, else y; both have been computed."""
+    """x if the condition holds, else y; both are computed."""
     return x if condition else y
 
 
@@ -54,7 +54,7 @@ def _type_of_chain(context):  # type: ignore[no-untyped-def]
 
 
 def _convert(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    """The operands and 0 in the type of the result: numbers, or lanes."""
+    """Convert the operands and 0 to the type of the result: numbers, or lanes."""
     d, p = (context.cast(builder, x, kind, sig.return_type) for x, kind in zip(args, sig.args, strict=True))
     return d, p, ir.Constant(d.type, [0.0] * d.type.count if isinstance(d.type, ir.VectorType) else 0.0)
 
@@ -83,7 +83,7 @@ def _lower_larger(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 @infer_global(select)
 class _Select(AbstractTemplate):
-    """The type of `select`: that to which both values are cast."""
+    """The type of `select`: the type to which both values are cast."""
 
     key = select
 

@@ -1,4 +1,4 @@
-"""Derivatives that a program calls, as source: derivatives that are generated as well, and take the workspace."""
+"""Writes calls of derivatives. The called derivatives are generated as well, and take the caller's workspace."""
 
 import ast
 from typing import Any
@@ -15,14 +15,14 @@ _WAYS = {"float": ("number", "array"), "int": ("integer", "integers"), "bool": (
 
 
 class DerivativeCallWriter:
-    """Writes a call, and its reverse: a call of the derivative of the next order."""
+    """Writes a call and its reverse, which calls the derivative of the next order."""
 
     def __init__(self, adjoints: AdjointWriter) -> None:
         self.adjoints, self.writer = adjoints, adjoints.writer
         self.named: dict[Any, str] = {}
 
     def forward(self, o: DerivativeCall) -> None:
-        """Compute it; what the reverse reads is kept in the workspace."""
+        """Write the call; the workspace keeps the values that the reverse reads."""
         if self.adjoints.lanes is not None and any(x in self.adjoints.lanes for x in o.operands):
             refuse(self.writer.program.name, o.site.what)
         line = self.writer.line
@@ -38,11 +38,11 @@ class DerivativeCallWriter:
                 line("work, top = keep(x, work, top)", keep=keep, x=self.writer.text(x))
 
     def _list_kept(self, o: DerivativeCall) -> list[Value]:
-        """What the reverse reads: arguments and directions, at which memory they have had."""
+        """The values that the reverse reads: arguments and directions, with their contents at the call."""
         return [x for x in dict.fromkeys(o.read) if x.constant is None]
 
     def reverse(self, o: DerivativeCall) -> None:
-        """Take back what was kept; where a cotangent has come, add the gradients of its product with the results."""
+        """Pop the kept values; unless the cotangents are zero, add the gradients of their product with the results."""
         if self.adjoints.lanes is not None:
             refuse(self.writer.program.name, o.site.what)
         taken = self._take_all(o)
@@ -63,14 +63,14 @@ class DerivativeCallWriter:
                 self._add_gradient(o, c, taken)
 
     def _add_gradient(self, o: DerivativeCall, c: Part, taken: dict[Value, Part]) -> None:
-        """Of the value alone."""
+        """Add the gradient if only the value has a cotangent."""
         moved = self._list_moved(o)
         found = self._compute(o, (), moved, [taken[x] for x in o.arguments], [])
         for n, k in enumerate(moved):
             self._add(o.arguments[k], expression("c * found[1][n]", c=c, found=found, n=n))
 
     def _add_next(self, o: DerivativeCall, parts: list[tuple[int, Value]], c: Part, taken: dict[Value, Part]) -> None:
-        """One order more, along the cotangents of the parts; by them it is the gradient, for the value's cotangent."""
+        """Call the next order along the cotangents of the parts; its gradient by these serves the value's cotangent."""
         moved, arguments = self._list_moved(o), o.arguments
         bars: dict[int, Part] = {k: self.adjoints.bar(x) for k, x in parts}
         for k in moved if c is not None else ():
@@ -101,7 +101,7 @@ class DerivativeCallWriter:
             self.adjoints.add(x, part)
 
     def _take_all(self, o: DerivativeCall) -> dict[Value, Part]:
-        """What was kept, by what it was; what is constant is written out."""
+        """Maps each kept value to its popped copy; constants are written out."""
         taken: dict[Value, Part] = {x: self.writer.text(x) for x in o.read if x.constant is not None}
         for x in reversed(self._list_kept(o)):
             take, name = f"take_{_WAYS[x.kind.base][x.is_array]}", self.writer.fresh("kept")
@@ -111,7 +111,7 @@ class DerivativeCallWriter:
         return taken
 
     def _give(self, x: Value) -> Part:
-        """An argument, which lies in memory row by row."""
+        """An argument in C order."""
         is_copy = x.is_array and order_of(x) != "C"
         return expression("x.copy()" if is_copy else "x", x=self.writer.text(x))
 
@@ -119,7 +119,7 @@ class DerivativeCallWriter:
         self, o: DerivativeCall, along: tuple[tuple[int, ...], ...], by: tuple[int, ...], arguments: list[Part],
         directions: list[Part], line: int = 0,
     ) -> str:  # fmt: skip
-        """Call a derivative of the function; the name of what it gives."""
+        """Call a derivative of the function; the name of the result."""
         found = self.writer.fresh("derivative")
         key = o.site.function, o.site.types, along, by
         if key not in self.named:

@@ -1,10 +1,10 @@
-"""The derivative of a callee: a function that runs it forwards and stores, and one that runs it backwards.
+"""The derivative of a callee: a function that runs the callee and stores, and a function that runs its reverse.
 
-    z, work, top = forward_of_g(x, y, work, top)            the value; what the reverse will read is in the workspace
+    z, work, top = forward_of_g(x, y, work, top)            the value; stores what the reverse reads in the workspace
     x_bar, y_bar, top = reverse_of_g(x, y, z_bar, work, top)
 
-Without anything stored there is no workspace in them. The adjoints of arrays are handed over and added to. Each is
-written once for every set of arguments with a derivative.
+If nothing is stored, they do not take the workspace. The reverse takes the adjoints of arrays and adds to them. Both
+are written once for every set of active arguments.
 """
 
 import ast
@@ -25,7 +25,7 @@ from contad.engines.source.writing.reverse_sweep import ReverseSweep
 
 
 class Functions:
-    """The derivatives of the callees of a program, made when they are first asked for."""
+    """The derivatives of callees, created on first use."""
 
     def __init__(self, lanes: LaneValues | None = None) -> None:
         self.lanes = lanes
@@ -33,7 +33,7 @@ class Functions:
         self._names: dict[str, int] = {}
 
     def call(self, callee: Callee, active: tuple[int, ...], kept: tuple[int, ...]) -> "Called":
-        """The derivative with respect to some arguments; `kept` are the arrays that the reverse pass may read again."""
+        """The derivative with respect to some arguments; `kept` are the arrays that the reverse pass may reload."""
         key = callee, active, kept
         if key not in self._made:
             made = Called(callee, active, kept, self)
@@ -46,7 +46,7 @@ class Functions:
 
 
 def find_used(derivative: Any) -> list["Called"]:
-    """The derivatives of callees that source calls, those first that others call."""
+    """The derivatives of callees that a derivative calls, callees before callers."""
     found: dict[Called, None] = {}
 
     def visit(called: Called) -> None:
@@ -61,18 +61,18 @@ def find_used(derivative: Any) -> list["Called"]:
 
 
 class Called:
-    """The source of the derivative of a callee."""
+    """Writes the source of the derivative of a callee."""
 
     name = ""
 
     def __init__(self, callee: Callee, active: tuple[int, ...], kept: tuple[int, ...], functions: Functions) -> None:
-        """Plan the derivative of a callee with respect to the parameters at the places `active`."""
+        """Plan the derivative of a callee with respect to the parameters at positions `active`."""
         program, parameters = callee.program, callee.parameters
         activity = Activity(program, [parameters[k] for k in active], callee.outputs)
         refuse_lost(program, activity)
         arrays = [k for k, x in enumerate(parameters) if x.is_array]
         gone = frozenset(parameters[k] for k in arrays if k not in kept)
-        # some call may hand over what is infinite
+        # any call may pass infinite values
         wild = [x for x in parameters if x.kind.base == "float"]
         sums = partial_sums(program)
         plan = StorePlan(program, activity, sums, functions=functions, gone=gone, wild=wild)
@@ -81,8 +81,8 @@ class Called:
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints
         self.parameters, self.results = parameters, callee.outputs
         self.adjoints.outputs = callee.outputs
-        self.number_bars = [k for k in active if k not in arrays]  # what the reverse returns
-        self.array_bars = [k for k in active if k in arrays]  # what it is handed over, to be added to
+        self.number_bars = [k for k in active if k not in arrays]  # the reverse returns their adjoints
+        self.array_bars = [k for k in active if k in arrays]  # the reverse takes their adjoints and adds to them
         self.seeds = [k for k, x in enumerate(callee.outputs) if x in activity]
         self.reads: list[int] = []  # the parameters that the reverse reads
         self.pushes = False
@@ -95,11 +95,11 @@ class Called:
 
     @property
     def needs(self) -> list[int]:
-        """The parameters that the reverse pass of the caller has to have."""
+        """The parameters that the caller's reverse pass must have."""
         return sorted({*self.reads, *self.array_bars})
 
     def write(self) -> None:
-        """Write both functions; the text of the callees' own is not in it."""
+        """Write both functions, without those of their own callees."""
         body = self.body
         self.reverse_sweep.storing.begin_iteration(body)
         self.reverse_sweep.forward_sweep.forward(body.body.operations)
@@ -130,12 +130,12 @@ class Called:
 
     @property
     def has_reverse(self) -> bool:
-        """Whether there is anything to do backwards."""
+        """Whether the callee has a reverse."""
         return self.pushes or bool(self.number_bars or self.array_bars)
 
     @property
     def workspace(self) -> list[str]:
-        """What both functions take and return, where anything is stored."""
+        """The names of the workspace and its top, which both functions take and return; none if nothing is stored."""
         return ["work", "top"] if self.pushes else []
 
     def call_forward(self, writer: Writer, results: list[str], arguments: list[Part], line: int) -> None:
@@ -144,7 +144,7 @@ class Called:
         writer.line("targets = f(given)", line, targets=targets, f=self.forward_name, given=given)
 
     def call_reverse(self, writer: Writer, bars: list[str], arguments: list[Part]) -> None:
-        """Write the call that computes adjoints, unless there is nothing to do."""
+        """Write the call that computes adjoints, if the callee has a reverse."""
         if self.has_reverse:
             targets, given = [*bars, *self.workspace[1:]], [*arguments, *self.workspace]
             f = f"reverse_of_{self.name}"
@@ -153,7 +153,7 @@ class Called:
     # ---- definitions -------------------------------------------------------------------------------------------------
     @property
     def decorator(self) -> str:
-        """What compiles both functions."""
+        """The decorator that compiles both functions."""
         return f"link({write_options(options_of(self.program.fastmath))})"
 
     def functions(self) -> Iterator[ast.FunctionDef]:

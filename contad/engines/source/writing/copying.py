@@ -1,4 +1,4 @@
-"""The copies of parts of arrays in the source: room for them, the loops that make them, and where an element lies."""
+"""Writes copies of parts of arrays: reserves space, writes the loops that copy, and locates an element."""
 
 import ast
 import contextlib
@@ -11,7 +11,7 @@ from contad.engines.source.writing.storing import Storing
 
 
 class Copying:
-    """Writes copies of parts of arrays; they lie in the workspace."""
+    """Writes copies of parts of arrays into the workspace."""
 
     def __init__(self, storing: Storing) -> None:
         self.storing, self.writer, self.plan = storing, storing.writer, storing.plan
@@ -19,7 +19,7 @@ class Copying:
         storing.copies_once = {copy.once for copy in self.copies}
 
     def room_for_copies(self, o: For) -> None:
-        """Take room for the copies that are made in a loop."""
+        """Reserve space for the copies that are made in a loop."""
         for copy in self.copies:
             if copy.once is o:
                 copy.base = self.writer.fresh(f"{copy.array.name}_kept")
@@ -38,13 +38,13 @@ class Copying:
                 self.writer.line("top = base", base=copy.base)
 
     def copy(self, o: For) -> None:
-        """Copy what the loop is going to read again and again."""
+        """Copy the parts of arrays whose elements the loop reads many times."""
         for copy in self.copies:
             if copy.loop is o:
                 self._copy(copy)
 
     def _copy(self, copy: Copy) -> None:
-        """The loops that make one copy."""
+        """Write the loops that make one copy."""
         array = copy.array.name
         tests = [
             expression("start < stop", start=self.writer.text(h.start), stop=self.writer.text(h.stop))
@@ -74,7 +74,7 @@ class Copying:
                 self.writer.line("work[place] = x", place=place, x=element)
 
     def reread(self, o: Operation) -> ast.expr | None:
-        """The element that a load has read, from the copy; None where there is none."""
+        """The element that a load has read, from its copy; None if it has no copy."""
         copy = self.plan.copies.get(o) if isinstance(o, Load) else None
         if copy is None or not isinstance(o, Load):
             return None
@@ -88,23 +88,23 @@ class Copying:
         return expression("found if guard else 0.0", found=found, guard=self.writer.text(o.guard))
 
     def reread_matrix(self, o: Load) -> ast.expr | None:
-        """The matrix whose elements a load has read, from the copy; None where that has no more than a part of it."""
+        """The matrix whose elements a load has read, from its copy; None if the copy has only a part of it."""
         copy = self.plan.copies[o]
         if len(copy.varying) < len(copy.indices) or len(copy.indices) != 2:
             return None
-        rows, columns = (self.writer.text(loop.stop) for loop in copy.varying)  # lengths, which are not negative
+        rows, columns = (self.writer.text(loop.stop) for loop in copy.varying)  # lengths are not negative
         place, before = name(copy.base), self._iteration_of(copy, [])
         if before is not None:
             place = expression("base + k * rows * columns", base=copy.base, k=before, rows=rows, columns=columns)
         return expression("kept_matrix(work, place, rows, columns)", place=place, rows=rows, columns=columns)
 
     def _place(self, copy: Copy, indices: Sequence[Part]) -> ast.expr:
-        """Where an element lies: the iterations of the loops around, then the axes, the last one side by side."""
+        """The offset of an element: the iterations of the loops around it come first, then the axes, in C order."""
         found = self._iteration_of(copy, indices)
         return total([copy.base, *(terms_of(found) if found is not None else [])])
 
     def _iteration_of(self, copy: Copy, indices: Sequence[Part]) -> ast.expr | None:
-        """The number of an element, or without indices that of the iteration; None where there is one alone."""
+        """The number of an element, or without indices that of the iteration; None if there is only one."""
         sizes = [*map(self.storing.trip_count, copy.around), *(self._lengths(copy) if indices else [])]
         found: ast.expr | None = None
         for size, index in zip(sizes, [*map(self.storing.iteration, copy.around), *indices], strict=True):
@@ -126,7 +126,7 @@ def _surely_runs(loop: For) -> bool:
 
 
 def _surely_has(array: Value, axis: int, index: Value) -> bool:
-    """Whether an array surely has an element at an index of an axis."""
+    """Whether an index is known to be valid for an axis of an array."""
     made = array.operation
     size = made.inputs[axis].constant if isinstance(made, Create) else None
     return size is not None and index.constant is not None and bool(index.constant < size)

@@ -1,4 +1,4 @@
-"""The whole derivative of a program as source: forward sweep, seed, reverse sweep, and what is returned."""
+"""Writes the whole derivative of a function as source: forward sweep, seed, reverse sweep, and return."""
 
 import ast
 from collections.abc import Callable
@@ -36,11 +36,11 @@ from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.errors import UnsupportedError
 from contad.numba_functions.request import Numerics
 
-MOST_LINES = 25_000  # of source; what is longer is left to another engine
-LOOP_LINES = 100  # Numba takes as long for a loop of a function, where there are many
+MOST_LINES = 25_000  # of source; longer derivatives are left to another engine
+LOOP_LINES = 100  # a loop takes Numba as long as this many lines, in functions with many loops
 
 
-# by the mode of a request: what is written, and the parameters of `run` where it takes tuples
+# by the mode of a request: a description, and the parameters of `run` if it takes tuples
 WHAT = {
     "value_and_grad": "value and gradient",
     "vjp": "vjp",
@@ -54,14 +54,14 @@ _PACKED = {
     "vjp": ("args", "cotangent"), "jvp": ("args", "tangents"), "hvp": ("args", "tangents"),
     "dependencies": ("args", "tangents"), "all_dependencies": ("args", "tangents"),
 }  # fmt: skip
-FORWARD = ("jvp", "dependencies", "all_dependencies")  # the program as it is, without a reverse
+FORWARD = ("jvp", "dependencies", "all_dependencies")  # modes without a reverse pass
 
 
 class DerivativeWriter:
-    """The source of a derivative in one of the modes of `contad.numba_functions.request`; written once.
+    """Writes the source of a derivative, once, in one of the modes of `contad.numba_functions.request`.
 
-    Of a program with tangents, which returns (tangent, value), "jvp" is the program itself, and "hvp" its reverse: the
-    gradient of a directional derivative is the product of the Hessian with the direction.
+    For a function with tangents, which returns (tangent, value), "jvp" writes the function itself, and "hvp" its
+    reverse: the gradient of a directional derivative is the product of the Hessian with the direction.
     """
 
     def __init__(
@@ -78,21 +78,21 @@ class DerivativeWriter:
         out: bool = False,
         optional_value: bool = False,
     ) -> None:
-        """Plan the derivative of a program; with `fuse`, loops may be reversed at once.
+        """Plan the derivative of a function; with `fuse`, loops may reverse each iteration at once.
 
-        Where it is `nested`, `run` is called by another derivative: it takes the workspace of that one behind its other
-        arguments, and where that ends, and returns (what else it returns, the workspace).
+        If `nested`, another derivative calls `run`: it takes the caller's workspace and its end after its other
+        arguments, and returns (its usual result, the workspace).
 
-        Where `numerics` is not "libm", loops are split so that elementary functions are computed in vector registers.
+        Unless `numerics` is "libm", loops are split so that elementary functions run in vector registers.
 
-        With `out`, `run` takes arrays behind its other arguments, for the gradients of arrays.
+        With `out`, `run` takes arrays for the gradients of arrays after its other arguments.
 
-        With `memory`, `run` takes that of `contad.kernels.recalled_values`.
+        With `memory`, `run` takes the memory of `contad.kernels.recalled_values`.
 
-        With `optional_value`, it may take whether the value is asked for: `asks_value` says so once source is written.
+        With `optional_value`, `run` may take a flag that asks for the value; `asks_value` is set if it does.
 
-        It is for several directions or cotangents at once where `lanes` is more than 1; UnsupportedError where some
-        operation is not.
+        With `lanes` > 1, the derivative takes several directions or cotangents at once; raises UnsupportedError if an
+        operation cannot.
         """
         self.mode = mode
         self.wanted = [program.parameters[k] for k in argnums] if mode not in FORWARD else []
@@ -128,7 +128,7 @@ class DerivativeWriter:
         self.has_memory, self.writer.recalls = memory, memory and numerics == "libm"
         self.is_nested = nested
         self.numerics = numerics if self.lanes is None else "libm"
-        self.shared_reasons: list[tuple[SharedLoop, str]] = []  # why pranges are serial; "" where not
+        self.shared_reasons: list[tuple[SharedLoop, str]] = []  # why pranges are serial; "" for parallel ones
         self.outs = {x: f"out_{k}" for k, x in enumerate(values_in(self.wanted))} if out else {}
         self.optional_value, self.asks_value = optional_value, False
         threads = self.lanes is None and mode in ("value_and_grad", "vjp") and not nested and not memory
@@ -137,13 +137,13 @@ class DerivativeWriter:
             self.adjoints.expressions.lend_arrays()
 
     def _find_lanes(self, program: SourceFunction, count: int) -> LaneValues:
-        """What is lanes: the tangents, and what is returned of them; or the adjoints alone."""
+        """The values with lanes: the tangents and the results that depend on them; or only the adjoints."""
         shown = leaves(program.returned[0]) if self.mode == "jvp" else []
         given = [*values_in(program.tangents), *(x for x in shown if x.is_array)]
         return LaneValues(program, count, given)
 
     def source(self, decorator: str = "") -> str:
-        """The module with the function `run`, under this decorator if there is one: a call of njit or link."""
+        """The module with the function `run`, with this decorator, if any: a call of njit or link."""
         self._arguments()
         for value in values_in(self.program.parameters):
             if value in self.adjoints.active and value.is_array:
@@ -175,7 +175,7 @@ class DerivativeWriter:
         return self._print(draft, functions, decorator)
 
     def _print(self, draft: Draft, functions: list[tuple[ast.FunctionDef, str]], decorator: str) -> str:
-        """The text of the module; UnsupportedError where it is so long that compiling it would take minutes."""
+        """The text of the module; UnsupportedError if it is so long that compiling it would take minutes."""
         inside = f"link({write_options(options_of(self.program.fastmath))})"
         made = [ModuleFunction(function, link if decorator else "") for function, link in functions]
         made += [ModuleFunction(block, inside if decorator else "", is_shared=True) for block in draft.blocks]
@@ -195,7 +195,7 @@ class DerivativeWriter:
         return text
 
     def _seed(self, tree: Any, seed: ast.expr) -> None:
-        """Start the adjoints of what is returned."""
+        """Seed the adjoints of the results."""
         if isinstance(tree, Point):
             tree = tree.array
             if self.mode == "vjp":
@@ -214,7 +214,7 @@ class DerivativeWriter:
         return p.name if isinstance(p, Value) else f"argument_{k}"
 
     def _arguments(self) -> None:
-        """Tuples are unpacked, and arrays that the program writes are copied: arguments are never modified."""
+        """Unpack tuples, and copy the arrays that the function writes, so that arguments are never modified."""
         if self.mode in _PACKED:
             tangents = self.program.tangents
             self._unpack(tuple(self.program.parameters[: len(self.program.parameters) - len(tangents)]), name("args"))
@@ -238,7 +238,7 @@ class DerivativeWriter:
                 self.writer.line("x = given[k]", x=part.name, given=given, k=k)
 
     def _zeros(self, value: Value) -> ast.expr:
-        """The zeros that the gradient of an array starts with."""
+        """The initial zeros of the gradient of an array."""
         if value not in self.outs:
             return self.adjoints.expressions.zeros_like(value)
         zeros = expression("fill_with_zeros(out)", out=self.outs[value])
@@ -256,7 +256,7 @@ class DerivativeWriter:
         return name(self.adjoints.bar(tree)) if has_bar else number(0.0)
 
     def _tuple(self, tree: tuple[Any, ...], write: Callable[[Any], ast.expr]) -> ast.expr:
-        """A tuple of the class of another one; an array of no axes as one."""
+        """A tuple of the same class as `tree`; a 0-dimensional array for a `Point`."""
         if isinstance(tree, Point):
             return expression("x.reshape(())", x=write(tree.array))
         parts, cls = [write(part) for part in tree], class_of_names(tree)
@@ -274,7 +274,7 @@ class DerivativeWriter:
         return copy_of(tree, self.lanes) if tree.is_array else self.writer.text(tree)
 
     def _results(self) -> list[ast.expr]:
-        """What `run` returns."""
+        """The results of `run`."""
         returned = self.program.returned
         grads = tuple_of([self._gradient(tree) for tree in self.wanted])
         if self.mode == "vjp":

@@ -1,4 +1,4 @@
-"""The forward sweep as source: the user's program, storing what the reverse sweep will read."""
+"""Writes the forward sweep: the user's function, with stores of the values that the reverse sweep reads."""
 
 import ast
 import contextlib
@@ -55,10 +55,10 @@ class ForwardSweep:
         self.shared = SharedHeads(copying.storing)
         self.products = ProductWriter(copying, adjoints)
         self.called_functions: dict[Any, None] = {}
-        self.products_kept: dict[For, str] = {}  # the names of running products by which factors are divided
+        self.products_kept: dict[For, str] = {}  # running products; the reverse divides them by factors
 
     def forward(self, operations: list[Operation]) -> None:
-        """Write operations in order; where several divisors are checked one after the other, one branch raises."""
+        """Write operations in order; a single branch raises for several consecutive checks of divisors."""
         for group in _runs(operations):
             checks = [o for o in group if isinstance(o, Check)]
             zero = self.writer.fresh("zero") if len(checks) > 1 else ""
@@ -74,7 +74,7 @@ class ForwardSweep:
 
     # ---- numbers and arrays ------------------------------------------------------------------------------------------
     def _assign(self, o: Operation) -> None:
-        """Write an operation with one result, unless it is written inside the expression that reads it."""
+        """Write the assignment of a result, unless it is folded into the expression that reads it."""
         name = o.result.name
         if o.result in self.adjoints.folded:
             self.writer.fold(o.result, self._expression(o), o.line)
@@ -87,7 +87,7 @@ class ForwardSweep:
         self.storing.save(o.result)
 
     def _expression(self, o: Operation) -> ast.expr:
-        """The expression of an operation's result, after the lines that it needs."""
+        """The expression for the result of an operation; writes the lines that it needs before."""
         formulas = self.adjoints.formulas
         if isinstance(o, Apply) and not self.writer.recalls and formulas.is_written_out(o):
             return formulas.write_value(o)
@@ -102,7 +102,7 @@ class ForwardSweep:
     forward_View = forward_Permuted = forward_Reshaped = forward_Choose = forward_Create
 
     def forward_Product(self, o: Product) -> None:
-        """Write a product, by a call that puts it in its array where it is of a matrix and a vector."""
+        """Write a product; that of a matrix and a vector by a call that fills a new array."""
         if not self.storing.silent:
             self.adjoints.keep_operands(o)
         made = self.expressions.make_product(o)
@@ -135,7 +135,7 @@ class ForwardSweep:
             self.storing.save(result)
 
     def forward_MatrixCall(self, o: MatrixCall) -> None:
-        """What the reverse reads is kept in the workspace; where there is none, NumPy's function stands here."""
+        """Write a call of the kernel, which keeps values for the reverse; without a reverse, call NumPy's function."""
         active = self.adjoints.active.changes(o)
         targets: list[Part] = [x.name for x in o.results]
         by_lanes = self.storing.lanes is not None and self.storing.lanes.enter(o)
@@ -172,7 +172,7 @@ class ForwardSweep:
             self.storing.save(value)
 
     def forward_Handed(self, o: Handed) -> None:
-        """Write an expression of the user's as it is."""
+        """Write an expression of the user's unchanged."""
         made = self.writer.fill(o)
 
         def targets(shape: Any) -> Part:
@@ -187,15 +187,15 @@ class ForwardSweep:
         self.adjoints.shadow_results(o)
 
     def test(self, o: Check) -> ast.expr:
-        """The condition of a check; one of numbers alone in a call, or Numba would leave out what is never reached.
+        """The condition of a check. A constant condition is hidden in a call, or Numba would prune unreachable code.
 
-        A function of which nothing is left but an exception returns None to Numba, not what its callers expect.
+        If Numba pruned a function down to an exception, it would infer the result None, which callers do not expect.
         """
         test = self.writer.text(o.inputs[0])
         return test if any(names_of(test)) else call("bool", [test])
 
     def exception(self, o: Check) -> ast.expr:
-        """What a check raises."""
+        """The exception that a check raises."""
         name, *said = o.exception
         return call(name, [*map(number, said), *self._operands(o.inputs[1:])])
 
@@ -227,7 +227,7 @@ class ForwardSweep:
             self.forward_stored(o)
 
     def forward_stored(self, o: For) -> None:
-        """Write a counted loop that stores what its reverse will read."""
+        """Write a counted loop that stores the values that its reverse reads."""
         if not self.storing.silent:
             self.copying.room_for_copies(o)
             self.copying.copy(o)
@@ -235,7 +235,7 @@ class ForwardSweep:
             self._forward_for(o)
 
     def _forward_for(self, o: For) -> None:
-        """Write a counted loop, for which there is room."""
+        """Write a counted loop, after its space has been reserved."""
         self.enter(o)
         count = o.exit is not None and self.is_read(o.count)
         if count:
@@ -249,7 +249,7 @@ class ForwardSweep:
         self.leave(o)
 
     def forward_Segments(self, o: Segments) -> None:
-        """Write a checkpointed loop, which keeps what each segment starts from."""
+        """Write a checkpointed loop, which keeps the state at the start of each segment."""
         self.enter(o)
 
         def run() -> None:
@@ -260,7 +260,7 @@ class ForwardSweep:
         self.leave(o)
 
     def forward_While(self, o: While) -> None:
-        """Write a loop that ends by its condition."""
+        """Write a while loop."""
         self.enter(o)
         if self.is_read(o.count):
             self.writer.line("count = 0", count=o.count.name)
@@ -275,11 +275,11 @@ class ForwardSweep:
         self.leave(o)
 
     def is_read(self, count: Value) -> bool:
-        """Whether the reverse sweep asks how often a loop ran."""
+        """Whether the reverse sweep reads how often a loop ran."""
         return any(count in values for values in self.plan.needed.values())
 
     def loop(self, o: For, reverse: bool = False) -> contextlib.AbstractContextManager[None]:
-        """A loop that counts upwards, whose body is written inside."""
+        """A loop that counts upwards; its body is written inside the `with` block."""
         limits = self._operands(o.inputs)
         if o.step.constant == 1:
             limits = limits[1:2] if o.start.constant == 0 else limits[:2]
@@ -287,7 +287,7 @@ class ForwardSweep:
         return self.writer.block("for k in over: pass", o.line, k=o.index.name, over=over)
 
     def enter(self, o: Loop) -> None:
-        """What a loop carries at first, and room in the workspace."""
+        """Assign the initial carried values, and reserve space in the workspace."""
         self.assign_together([(c.inner, c.initial) for c in o.carried])
         slots = self.storing.slots(o)
         if slots and isinstance(o, For) and self.plan.as_block(o):
@@ -309,7 +309,7 @@ class ForwardSweep:
         self.storing.save(o.count)
 
     def assign_together(self, pairs: list[tuple[Value, Value]]) -> None:
-        """Assignments of which none reads what another has written."""
+        """Write simultaneous assignments: none may read a variable that an earlier one has written."""
         pairs = [(a, b) for a, b in pairs if a is not b and a.name != b.name]
         targets = {a.name for a, _ in pairs}
         if len(pairs) > 1 and any(b.name in targets for _, b in pairs if b.constant is None):
@@ -321,10 +321,10 @@ class ForwardSweep:
 
 
 def _runs(operations: list[Operation]) -> Iterator[list[Operation]]:
-    """Operations in groups: a group with checks of divisors does nothing else that its numbers could disturb.
+    """Operations in groups, such that the checks of divisors in a group can raise at its end.
 
-    So the checks of a group can raise at its end. What depends on a number that may be wrong by then, a branch, a loop,
-    an integer made of it or another exception, begins a new group.
+    Until then its numbers may be wrong. So an operation that must not see wrong numbers begins a new group: a branch, a
+    loop, an integer computed from such a number, or another exception.
     """
     group: list[Operation] = []
     for o in operations:
@@ -341,7 +341,7 @@ def _is_check_of_divisor(o: Operation) -> bool:
 
 
 def _is_harmless(o: Operation) -> bool:
-    """Whether an operation only computes numbers, or moves them from and to elements."""
+    """Whether an operation only computes numbers, or loads or stores them."""
     if isinstance(o, Apply):
         return o.result.kind != INT or all(x.kind != FLOAT for x in o.inputs)
     return isinstance(o, (Load, Store, Accumulate, Length))

@@ -1,4 +1,4 @@
-"""Products of matrices in loops: of large ones calls of BLAS stand in the place of the loops over their elements.
+"""Matrix products in loops: for large matrices, calls of BLAS replace the loops over elements.
 
     if m * p * n > 300:
         put_product(z, a, b)          backwards     add_left(z_bar, b, a_bar)
@@ -6,7 +6,7 @@
         for i in range(m):
             ...
 
-What the loops store and copy for the reverse pass, the calls find there.
+The calls find the values that the loops would store and copy for the reverse pass.
 """
 
 import ast
@@ -23,7 +23,7 @@ from contad.kernels.product_kernels import FEW_IN_PLACE
 
 
 class LoopProduct(NamedTuple):
-    """z = a b: the loops over rows, over columns and over what is summed, and what they read and fill."""
+    """z = a b: the loops over rows, columns and terms of the sums, and the arrays that they read and fill."""
 
     loops: tuple[For, For, For]
     a: Load
@@ -32,7 +32,7 @@ class LoopProduct(NamedTuple):
 
 
 def find_product(loop: For) -> LoopProduct | None:
-    """The product of matrices that a nest of loops still is, as it was read; None of another nest."""
+    """The matrix product that a nest of loops computes, if no pass has changed the nest; None for other nests."""
     operations = loop.body.operations
     columns = operations[0] if loop.is_product and len(operations) == 1 else None
     if not isinstance(columns, For) or len(columns.body.operations) != 2:
@@ -61,7 +61,7 @@ class ProductWriter:
 
     @contextlib.contextmanager
     def unless_large(self, o: For, reverse: bool = False) -> Iterator[None]:
-        """Inside, the loops of a product are written, which run where it is small; or any other loop."""
+        """Write the calls for a large product; the loops written inside run if it is small, or is no product."""
         product = find_product(o)
         calls = [] if product is None or not self._may_call(product) else self._calls(product, reverse)
         if not calls or product is None:
@@ -76,7 +76,7 @@ class ProductWriter:
             yield
 
     def _may_call(self, product: LoopProduct) -> bool:
-        """Whether calls do all that the loops do: they store nothing, and z is new; calls run on one thread."""
+        """Whether calls can replace the loops: these store nothing, z is new, and the calls run on one thread."""
         if self.storing.lanes is not None or any(map(self.plan.slots.get, product.loops)):
             return False
         if any(loop in self.plan.fused for loop in product.loops):
@@ -87,7 +87,7 @@ class ProductWriter:
         return isinstance(product.z.operation, Create) and product.z.block is product.loops[0].block
 
     def _calls(self, product: LoopProduct, reverse: bool) -> list[ast.stmt]:
-        """The calls of a product, or of its reverse; none where an operand is not there any more."""
+        """The calls of a product, or of its reverse; none if an operand no longer exists."""
         a, b, z = product.a, product.b, product.z
         if not reverse:
             a_name, b_name = self.writer.text(a.array), self.writer.text(b.array)
@@ -107,7 +107,7 @@ class ProductWriter:
         return calls
 
     def _again(self, o: Load) -> ast.expr | None:
-        """An operand in the reverse sweep; None where it is not there."""
+        """An operand in the reverse sweep; None if it no longer exists."""
         if o in self.plan.copies:
             return self.copying.reread_matrix(o)
         return self.writer.text(o.array) if self.plan.is_unchanged(o, o.array) else None

@@ -1,4 +1,4 @@
-"""A derivative as the text of a module: its imports, the functions that `run` calls, and `run`."""
+"""The text of a derivative as a module: its imports, the functions that `run` calls, and `run`."""
 
 import ast
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from contad.engines.source.ir.syntax import called_name, nodes_in, statement, st
 
 
 class ModuleFunction(NamedTuple):
-    """A function of a module, what compiles it, and whether threads share its blocks."""
+    """A function of a module, its decorator, and whether threads share its strips."""
 
     function: ast.FunctionDef
     decorator: str
@@ -20,7 +20,7 @@ class ModuleFunction(NamedTuple):
 def print_module(
     what: str, rules: Iterable[str], constants: Sequence[ast.stmt], functions: Sequence[ModuleFunction]
 ) -> str:
-    """The text of a module: what it is, the rules whose values it calls, its constants, and its functions in order."""
+    """The text of a module: its docstring, the rules whose values it calls, its constants, its functions in order."""
     values = [
         statement("value = value_function(rule(name))", value=f"value_{rule}", name=string(rule))
         for rule in sorted(rules)

@@ -1,4 +1,4 @@
-"""Operations with one result as expressions."""
+"""Writes operations with one result as expressions."""
 
 import ast
 import functools
@@ -33,23 +33,23 @@ _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 
 
 def copy_of(x: Value, lanes: LaneValues | None) -> ast.expr:
-    """A copy of an array, which may be lanes."""
+    """A copy of an array, which may have lanes."""
     if lanes is not None and x in lanes:
         return expression("copy_lanes(x)", x=x.name)
     return expression("x.copy()", x=x.name)
 
 
 class ExpressionWriter:
-    """Gives operations as expressions, from the names that a writer has given to values."""
+    """Turns operations into expressions, using the names of a writer."""
 
     def __init__(self, writer: Writer, lanes: LaneValues | None = None) -> None:
         self.writer, self.lanes = writer, lanes
-        self.lent: dict[tuple[Operation, str], int] | None = None  # the numbers of arrays that the thread lends
+        self.lent: dict[tuple[Operation, str], int] | None = None  # numbers of lent arrays
 
     def lend_arrays(self) -> None:
-        """Take memory of the thread for arrays that are made once, where programs calculate with large ones.
+        """Use memory of the thread for arrays that are created once, if the function is likely to use large arrays.
 
-        Those with matrices do, and those whose loops threads share: the system gives pages to one thread at a time.
+        That is likely for functions with matrices or parallel loops: the system gives pages to one thread at a time.
         """
         if any(map(self._is_with_large_arrays, walk(self.writer.program.block))):
             self.lent = {}
@@ -60,7 +60,7 @@ class ExpressionWriter:
         return isinstance(o, (MatrixCall, Product)) or (isinstance(o, For) and o.is_parallel)
 
     def make_array(self, o: Operation, fill: str, shape: ast.expr, suffix: str = "") -> ast.expr:
-        """A new array of numbers, or the adjoint of what is made."""
+        """A new array of numbers, or the adjoint of a new array."""
         if self.is_lanes(o.result, suffix):
             return self.zeros(o.result, shape, suffix)
         key = o, suffix
@@ -70,22 +70,22 @@ class ExpressionWriter:
         return call(f"np.{fill}", [shape])
 
     def is_lanes(self, value: Value, suffix: str = "") -> bool:
-        """Whether a value, or with the suffix its adjoint, is lanes."""
+        """Whether a value, or with the suffix its adjoint, has lanes."""
         return self.lanes is not None and (self.lanes.bar(value) if suffix else value in self.lanes)
 
     def zeros(self, value: Value, shape: ast.expr, suffix: str = BAR, small: bool = False) -> ast.expr:
-        """Zeros in an array of this shape, as the adjoint of a value."""
+        """A zero array of this shape, for the adjoint of a value."""
         before = "small_" if small else ""
         if self.lanes is not None and self.is_lanes(value, suffix):
             return call(f"{before}lanes_zeros", [shape, self.lanes.count])
         return call("small_zeros" if small else "np.zeros", [shape])
 
     def zeros_like(self, value: Value) -> ast.expr:
-        """Zeros in an array of the shape of another one, as its adjoint."""
+        """A zero array of the shape of another one, for its adjoint."""
         return self.zeros(value, name(f"{value.name}.shape"))
 
     def expression(self, o: Operation) -> ast.expr:
-        """An operation with one result."""
+        """The expression of an operation with one result."""
         if isinstance(o, Apply):
             return self.writer.apply(o)
         if isinstance(o, Load):
@@ -106,9 +106,9 @@ class ExpressionWriter:
         raise TypeError(type(o))
 
     def _load(self, o: Load) -> ast.expr:
-        """An element; 0 where its guard does not hold."""
+        """An element; 0 if its guard is False."""
         found = self.writer.subscript(self.writer.text(o.array), o.indices)
-        if o.array.kind.narrow or o.result.kind.base == "bool":  # NumPy's wrap, and add as truth values, in Python
+        if o.array.kind.narrow or o.result.kind.base == "bool":  # in Python, small integers wrap
             found = call(o.result.kind.base, [found])
         if o.guard is None:
             return found
@@ -125,7 +125,7 @@ class ExpressionWriter:
         return call(f"np.{o.fill}", [shape] if base == "float" else [shape, _DTYPES[base]])
 
     def make_product(self, o: Product) -> ast.expr | None:
-        """The array that the product of a matrix and a vector is put in; None for another product."""
+        """The new array for the product of a matrix and a vector; None for other products."""
         a, b = o.inputs
         if {a.kind.ndim, b.kind.ndim} != {1, 2} or self.is_lanes(o.result):
             return None
@@ -135,20 +135,20 @@ class ExpressionWriter:
 
     @functools.cached_property
     def hands_on(self) -> bool:
-        """Whether the user's expressions get arrays, which may then be anywhere."""
+        """Whether handed-on expressions get arrays, to which they may keep references."""
         return any(isinstance(o, Handed) and not isinstance(o, RuleForward) for o in walk(self.writer.program.block))
 
     def shape(self, o: Create) -> ast.expr:
-        """The shape of an array that is made, as a tuple."""
+        """The shape of a new array, as a tuple."""
         return tuple_of([self.writer.text(x) for x in o.inputs])
 
     def is_small(self, o: Create) -> bool:
-        """Whether an array and its adjoint may lie on the stack: small, and of a known shape."""
+        """Whether an array and its adjoint may be on the stack: it is small and has a known shape."""
         sizes = [x.constant for x in o.inputs]
         return None not in sizes and min(sizes) >= 1 and math.prod(sizes) <= MOST
 
     def write_view(self, o: View, array: ast.expr) -> ast.expr:
-        """A part of an array in another form, or of its adjoint."""
+        """A view of an array, or of its adjoint."""
         if o.spec is None:
             return expression("array.T", array=array)
         if isinstance(o, Permuted):
@@ -167,7 +167,7 @@ class ExpressionWriter:
         return expression("array[parts]", array=array, parts=parts)
 
     def write_choice(self, o: Choose, suffix: str) -> ast.expr:
-        """One of several arrays, or of their adjoints, by its number."""
+        """One of several arrays, or of their adjoints, by its index."""
         selector, *arrays = o.inputs
         found = name(arrays[-1].name + suffix)
         for n, array in reversed(list(zip(o.numbers, arrays, strict=True))[:-1]):

@@ -1,4 +1,4 @@
-"""Values of an earlier iteration: read back from the workspace, or computed again."""
+"""Restores the values of an earlier iteration: reads them back from the workspace, or recomputes them."""
 
 import ast
 
@@ -24,14 +24,14 @@ from contad.engines.source.writing.storing import times
 
 
 class Restoring:
-    """Writes, at the start of a reversed iteration or branch, what its reverse will read."""
+    """Writes, at the start of a reversed iteration or branch, the values that its reverse reads."""
 
     def __init__(self, copying: Copying, adjoints: AdjointWriter) -> None:
         self.copying, self.storing, self.adjoints = copying, copying.storing, adjoints
         self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
 
     def restore_carried(self, o: Loop, c: Carried, k: Part) -> None:
-        """Write what gives a carried value of the k-th iteration: it is read back, or computed."""
+        """Restore a carried value of the k-th iteration: read it back, or compute it."""
         if c.inner in self.storing.slots(o):
             self._read_back(o, c.inner)
         elif c.inner in self.plan.recomputed.get(o, ()):
@@ -53,7 +53,7 @@ class Restoring:
                         self.writer.line("x += amount", x=c.inner.name, amount=amount)
 
     def _write_count(self, x: Value, first: Value, step: tuple[str, Value], count: Part) -> None:
-        """A value that an iteration adds the same to, or subtracts, after some iterations."""
+        """Write the value, after `count` iterations, of an integer that each iteration changes by the same amount."""
         sign, amount = step
         first_text, moved = self.writer.text(first), times(count, self.writer.text(amount))
         if sign == "+":
@@ -62,20 +62,20 @@ class Restoring:
             self.writer.line("x = first - moved", x=x.name, first=first_text, moved=moved)
 
     def write_sum(self, value: Value, loop: Loop) -> ast.expr:
-        """A value that an iteration makes by sums of the index and of what does not change, written out."""
+        """The expression for a value that is a sum of the loop index and loop-invariant values."""
         o = value.operation
         if isinstance(o, Apply) and is_inside(value.block, loop):
             return o.function.write([self.write_sum(x, loop) for x in o.inputs])
         return self.writer.text(value)
 
     def start_replay(self, o: Loop) -> None:
-        """A carried value starts from its first one; an integer that is taken back, from what the loop ended with."""
+        """Start carried values: at the initial value, or, for an integer whose increments are undone, at the end."""
         for c in self.plan.carried_again(o):
             first = c.initial if o in self.plan.replayed else c.result
             self.writer.line("x = first", x=c.inner.name, first=self.writer.text(first))
 
     def restore(self, block: Block) -> None:
-        """At the start of a reversed block: the values that it reads, read back or computed again."""
+        """Restore the values that a reversed block reads, at its start."""
         loop = self.plan.region(block)
         if loop is None:
             return
@@ -84,7 +84,7 @@ class Restoring:
             for value in o.results:
                 if value in slots:
                     self._read_back(loop, value)
-            for value in o.results:  # once the number of iterations of a loop is there, from which these are computed
+            for value in o.results:  # after the number of iterations of a loop, from which these are computed
                 if value in slots:
                     continue
                 if value in self.adjoints.folded:
@@ -101,7 +101,7 @@ class Restoring:
                 self.adjoints.make_shadow(o)
 
     def _length_again(self, o: Operation) -> ast.expr | None:
-        """The length of an array that is not made again, from its adjoint's; None for anything else."""
+        """The length of an array that is not recreated, from that of its adjoint; None for other operations."""
         if not isinstance(o, Length) or all(self.plan.region(root.block) is None for root in o.inputs[0].roots):
             return None
         return expression("bar.shape[axis]", bar=self.adjoints.bar(o.inputs[0]), axis=o.axis)

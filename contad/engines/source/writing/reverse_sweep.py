@@ -1,4 +1,4 @@
-"""The reverse sweep as source: branches and loops backwards, and loops whose iterations are reversed at once."""
+"""Writes the reverse sweep: branches and loops backwards, and loops that reverse each iteration at once."""
 
 import ast
 import contextlib
@@ -35,12 +35,12 @@ from contad.engines.source.writing.storing import Storing, times
 
 
 class ReverseSweep:
-    """Writes operations backwards, and loops that are reversed at once, by a forward sweep of the same program."""
+    """Writes operations backwards. A forward sweep of the same function helps with loops that are reversed at once."""
 
     def __init__(
         self, program: SourceFunction, plan: StorePlan, sums: dict[Value, Value], lanes: LaneValues | None = None
     ) -> None:
-        """Make the writers; `lanes` tells what there is once for each of several directions."""
+        """Create the writers; `lanes` tells which values have lanes."""
         self.writer, self.plan = Writer(program), plan
         self.storing = Storing(self.writer, plan, lanes)
         self.copying = Copying(self.storing)
@@ -50,7 +50,7 @@ class ReverseSweep:
         self.forward_sweep = ForwardSweep(self.copying, self.adjoints, self.rules)
 
     def reverse(self, operations: list[Operation], block: Block | None = None) -> None:
-        """Write the reverse of operations, the last one first; of those that are sunk only in their block."""
+        """Write the reverse of operations, last one first; sunk operations are reversed only in their block."""
         for operation in reversed(operations):
             if self.adjoints.active.changes(operation) and self.adjoints.sunk.get(operation) is block:
                 method = f"reverse_{type(operation).__name__}"
@@ -79,9 +79,9 @@ class ReverseSweep:
 
     @contextlib.contextmanager
     def _unless_unselected(self, o: If) -> Iterator[None]:
-        """A choice by data is reversed only where an adjoint is not zero, if it may not be chosen itself.
+        """Reverse a choice by data only if an adjoint is not zero, provided that the result may go unselected itself.
 
-        The processor foresees that sooner than the way that the branch took.
+        The processor predicts this test better than the branch itself.
         """
         active = self.adjoints.active
         merges = [m for m in o.merges if self.adjoints.has_bar(m.result)]
@@ -132,7 +132,7 @@ class ReverseSweep:
         self.copying.drop_copies(o)
 
     def _reverse_product(self, o: For, others: ast.expr) -> None:
-        """The reverse of a running product; `others` is the product of all other factors."""
+        """Write the reverse of a running product; `others` is the product of all other factors."""
         (c,) = o.carried
         with self.forward_sweep.loop(o, reverse=True):
             self.restoring.restore(o.body)
@@ -143,7 +143,7 @@ class ReverseSweep:
             self.adjoints.left_out = before
 
     def _reverse_stored(self, o: For) -> None:
-        """The reverse of a loop from what its iterations have stored."""
+        """Write the reverse of a loop from stored values."""
         slots = self.storing.slots(o)
         if slots and self.plan.as_block(o):
             base, n = self.storing.block_names(o)
@@ -154,7 +154,7 @@ class ReverseSweep:
             self._reverse_for(o)
 
     def _reverse_for(self, o: For) -> None:
-        """Write a loop over the iterations backwards, or in the order in which they ran where that does not matter."""
+        """Write a loop over the iterations, backwards or, if the order does not matter, forwards."""
         start, stop, step = map(self.writer.text, o.inputs)
         if o in self.plan.choices:
             chosen = self.plan.choices[o].last.name
@@ -183,27 +183,27 @@ class ReverseSweep:
 
     @contextlib.contextmanager
     def _backwards(self, o: Loop, count: ast.expr) -> Iterator[str]:
-        """A loop over the numbers of iterations, the last one first; their name."""
+        """A loop over iteration numbers, last one first; yields the name of the number."""
         k = self.writer.fresh("iteration")
         with self.writer.block("for k in range(count - 1, -1, -1): pass", o.line, k=k, count=count):
             yield k
 
     def _shift(self, x: Value, by: int) -> ast.expr:
-        """An integer and another one that is 1 or -1."""
+        """An integer plus 1 or -1."""
         if x.constant is not None:
             return number(x.constant + by)
         return expression("x + 1" if by == 1 else "x - 1", x=self.writer.text(x))
 
     def _may_stop(self, o: For) -> bool:
-        """Whether nothing but the adjoints of what it carries enters the reverse of a loop, so that zeros end it."""
-        if self.storing.lanes is not None:  # of which some may be zero
+        """Whether the reverse of a loop can stop when all adjoints of its carried values are zero."""
+        if self.storing.lanes is not None:  # only some lanes may be zero
             return False
         pops = any(map(self.plan.pushes, walk(o.body))) or not self.plan.as_block(o)
         return not pops and not any(root in self.adjoints.active for root in find_written_roots(o))
 
     @contextlib.contextmanager
     def _unless_zero(self, o: For) -> Iterator[None]:
-        """A loop in a loop whose results may not have been chosen is reversed only where an adjoint is not zero."""
+        """Reverse an inner loop whose results may go unselected only if one of their adjoints is not zero."""
         results = [c.result for c in o.carried if c.result in self.adjoints.active]
         chosen = any(_chooses(reader) for c in o.carried for reader in self.adjoints.readers.get(c.result, ()))
         nested = any(isinstance(holder, Loop) for holder in around(o.block))
@@ -215,7 +215,7 @@ class ReverseSweep:
             yield
 
     def _stop_at_zero(self, o: For) -> None:
-        """A running choice (a minimum) is reversed as far as what was chosen last."""
+        """Reverse a running choice (a minimum) only back to the iteration that chose last."""
         active = [c for c in o.carried if c.result in self.adjoints.active]
         if len(active) == 1 and active[0].following.operation is not None and self._may_stop(o):
             if _chooses(active[0].following.operation):
@@ -228,7 +228,7 @@ class ReverseSweep:
         self._end_loop(o)
 
     def reverse_Segments(self, o: Segments) -> None:
-        """Write the reverse of a checkpointed loop, which runs each segment again before it reverses it."""
+        """Write the reverse of a checkpointed loop: it runs each segment again, then reverses the segment."""
         self._begin_loop(o)
 
         def run() -> None:
@@ -251,7 +251,7 @@ class ReverseSweep:
                 self.adjoints.add(c.initial, self.adjoints.bar(c.result))
 
     def reverse_iteration(self, o: Loop, k: ast.expr) -> None:
-        """One iteration backwards. The adjoint of a loop's result is that of what is carried between iterations."""
+        """Write one iteration backwards. The result of a loop and the carried value share an adjoint."""
         slots = self.storing.slots(o)
         if slots and not self.plan.as_block(o):
             for value, place in self.storing.places_from_top(slots):
@@ -274,7 +274,7 @@ class ReverseSweep:
 
     # ---- loops that are reversed at once -----------------------------------------------------------------------------
     def sweep(self, block: Block, seed: Callable[[], None]) -> None:
-        """A block forwards and backwards; `seed` starts the adjoints of what it hands on."""
+        """Write a block forwards and backwards; `seed` starts the adjoints of its results."""
         operations = block.operations
         loops = [o for o in operations if isinstance(o, For) and o in self.plan.fused]
         if not loops:
@@ -290,7 +290,7 @@ class ReverseSweep:
             self.reverse(after)
             self._at_once(loops)
             self.forward_sweep.forward(after)
-        else:  # what the loops' own adjoints need comes before them
+        else:  # the operations that the adjoints of the loops need come first
             way = way_back(self.plan, loops, after)
             self._reverse_some([o for o in after if isinstance(o, Apply) and o.result in way], lambda x: x not in way)
             self._at_once(loops)
@@ -319,5 +319,5 @@ class ReverseSweep:
 
 
 def _chooses(o: Operation) -> bool:
-    """Whether an operation hands on one of several values."""
+    """Whether the result of an operation is one of several values."""
     return isinstance(o, If) or (isinstance(o, Apply) and o.function is SELECT)

@@ -1,7 +1,7 @@
-"""Calls of operations with a rule of the user's, as source: their parts, and what is kept between them.
+"""Writes calls of operations with a user-written rule: their parts, and the values kept between them.
 
-Of several directions or cotangents at once there is one call for each, inside the block: tangents and adjoints that are
-lanes are taken apart, and what comes of them is put together.
+For several directions or cotangents at once, there is one call for each lane: the lanes of tangents and adjoints are
+taken apart before the calls, and put together after them.
 """
 
 import ast
@@ -29,16 +29,16 @@ from contad.errors import RuleError
 
 
 class RuleWriter:
-    """Writes both operations of a call, and the reverse of the second one."""
+    """Writes both operations of a call, and the reverse of the second."""
 
     def __init__(self, adjoints: AdjointWriter) -> None:
         self.adjoints, self.writer = adjoints, adjoints.writer
-        self.names_of_lanes: dict[RuleForward, list[str]] = {}  # of what the forward parts of several lanes find
-        self.named: dict[Any, str] = {}  # the names of parts that are derived, or chosen by arguments
+        self.names_of_lanes: dict[RuleForward, list[str]] = {}  # the results of the forward parts, one for each lane
+        self.named: dict[Any, str] = {}  # the names of parts that are differentiated, or selected by arguments
 
     # ---- forward -----------------------------------------------------------------------------------------------------
     def forward(self, o: RuleForward) -> bool:
-        """The forward part, or the value alone where nobody asks for a derivative; whether the workspace is used."""
+        """Write the forward part, or only the value if no derivative is needed; True if the workspace is used."""
         site, found = o.site, o.found.name
         wanted = any(self.adjoints.active.changes(reader) for reader in self.adjoints.readers.get(o.found, []))
         if site.moved:
@@ -56,7 +56,7 @@ class RuleWriter:
         return derived
 
     def _forward_with_tangents(self, o: RuleForward, wanted: bool) -> bool:
-        """((value, saved), tangents): by the rule's own forward mode, or else by that of the forward part."""
+        """Write ((value, saved), tangents): by the rule's forward mode, or else by forward mode of the forward part."""
         site, found, line = o.site, o.found.name, self.writer.line
         moved = o.inputs[len(o.inputs) - len(site.moved) :]
         if site.parts.tangent is None:
@@ -81,7 +81,7 @@ class RuleWriter:
         return False
 
     def _names_of_lanes(self, o: RuleForward) -> list[str]:
-        """The names of what is found, one for each lane of the tangents; one if these are numbers."""
+        """The names of the results, one for each lane of the tangents; one if the tangents have no lanes."""
         lanes, found = self.adjoints.lanes, o.found.name
         moved = o.inputs[len(o.inputs) - len(o.site.moved) :]
         if lanes is None or not any(x in lanes for x in moved):
@@ -91,7 +91,7 @@ class RuleWriter:
         return self.names_of_lanes[o]
 
     def _take_lane(self, given: Part, x: Value, k: int, is_bar: bool = False) -> Part:
-        """Lane k of a value or of its adjoint; what was given, where that is no lanes."""
+        """Lane k of a value or of its adjoint; `given` itself if it has no lanes."""
         lanes = self.adjoints.lanes
         if lanes is None or not (lanes.bar(x) if is_bar else x in lanes) or given == 0.0:
             return given
@@ -101,7 +101,7 @@ class RuleWriter:
         return lambda parameters: [parameters[k] for k in site.moved]
 
     def _give_all(self, site: RuleSite, read: list[Value]) -> list[Part]:
-        """The arguments of a part, which it may keep or overwrite: arrays are copies."""
+        """The arguments of a part. It may keep or overwrite them, so arrays are copies."""
         given: list[Part] = []
         for k, at in enumerate(site.given):
             x = self._argument(site, k, read)
@@ -113,13 +113,13 @@ class RuleWriter:
         return number(site.known[k]) if at is None else self.writer.text(read[at])
 
     def _alike(self, site: RuleSite, k: int, read: list[Value], x: float) -> Part:
-        """Zeros or ones, of the shape of an argument."""
+        """Zeros or ones in the shape of an argument."""
         if not isinstance(site.plain[k], types.Array):
             return x
         return expression("f(a.shape)", f="np.ones" if x else "np.zeros", a=self._argument(site, k, read))
 
     def value(self, o: RuleValue) -> bool:
-        """The value of a call, and what the reverse reads of it; whether anything is kept."""
+        """Write the value of a call, and keep what the reverse reads; True if anything is kept."""
         forward = o.found.operation
         assert isinstance(forward, RuleForward)
         names = self._names_of_lanes(forward)
@@ -139,7 +139,7 @@ class RuleWriter:
         self.writer.line("x[...] = given" if x.is_array else "x = float(given)", line, x=x.name, given=given)
 
     def _put_together(self, x: Value, given: list[ast.expr], line: int) -> None:
-        """Lanes of the numbers or arrays that there are for each."""
+        """Assemble the lanes of a value from numbers or arrays, one for each lane."""
         if x.is_array:
             for k, part in enumerate(given):
                 self.writer.line("put_in_lane(x, k, part)", line, x=x.name, k=k, part=part)
@@ -148,7 +148,7 @@ class RuleWriter:
             self.writer.line("x = parts", line, x=x.name, parts=total(parts))
 
     def _list_kept(self, o: RuleValue, names: list[str]) -> list[tuple[Part, Any]]:
-        """What the reverse reads, and its types: the options, what the rule saves, and tangents of that."""
+        """The values that the reverse reads, and their types: the options, the saved values, and tangents of these."""
         site, found = o.site, o.found.name
         options = [k for k in site.parts.options if site.given[k] is not None]
         kept: list[tuple[Part, Any]] = [(self._argument(site, k, o.read), site.plain[k]) for k in options]
@@ -158,7 +158,7 @@ class RuleWriter:
 
     # ---- reverse -----------------------------------------------------------------------------------------------------
     def reverse(self, o: RuleValue) -> None:
-        """Take back what was kept; where a cotangent has come, add what the backward part gives."""
+        """Pop the kept values; unless the cotangent is zero, add the results of the backward part."""
         site, lanes = o.site, self.adjoints.lanes
         forward = o.found.operation
         assert isinstance(forward, RuleForward)
@@ -194,7 +194,7 @@ class RuleWriter:
         self, o: RuleValue, given: list[Part], tangents: list[Part], bars: list[Part], wanted: list[int],
         lane: int | None,
     ) -> None:  # fmt: skip
-        """Add what the backward part gives for one cotangent, which is that of a lane if there are several."""
+        """Add the results of the backward part for one cotangent, that of a lane if there are several."""
         site, z = o.site, o.varying[0]
         tests = [
             expression("np.any(bar)" if x.is_array else "bar != 0.0", bar=bar)
@@ -225,14 +225,14 @@ class RuleWriter:
                     self._add(site, x, _item(parts, n), lane)
 
     def _transpose(self, site: RuleSite, wanted: tuple[int, ...], given: tuple[Any, ...]) -> str:
-        """The name of the gradient that is the backward part of a rule that has its forward mode only."""
+        """The name of the gradient that serves as the backward part of a rule with only a forward mode."""
         pairing = pairing_of(site.rule, site.plain, given[-1], wanted)
         kinds = (*given, *(as_read(site.plain[k]) for k in wanted))
         key = site.rule, "transposed", wanted, kinds
         return self._name(site, "backward", key, lambda: DERIVE["gradient"](pairing, kinds, len(given)))
 
     def _bar(self, z: Value) -> Part:
-        """The adjoint of a value or of its tangent, zeros where there is none."""
+        """The adjoint of a value or of its tangent; zeros if it has none."""
         if z.is_array:
             is_active = z in self.adjoints.active
             return self.adjoints.bar(z) if is_active else expression("np.zeros(z.shape)", z=z.name)
@@ -242,7 +242,7 @@ class RuleWriter:
         self, o: RuleValue, given: list[Part], tangents: list[Part], bars: list[Part], kinds: tuple[Any, ...],
         rest: list[int], lane: int | None,
     ) -> None:  # fmt: skip
-        """The backward part at the adjoint of the tangent, and its derivative along the adjoint of the value."""
+        """Add the backward part at the adjoint of the tangent, and its derivative along the adjoint of the value."""
         site = o.site
         saved, places = len(given) - 1, [n for n, _ in _saved_places(site)]
         moved = [k for k in site.moved if o.read[site.given[k]] in self.adjoints.active]  # type: ignore[index]
@@ -273,18 +273,18 @@ class RuleWriter:
                 self._add(site, x, _item(parts, 1, order.index(place)), lane)
 
     def _derive(self, site: RuleSite, what: str, part: Any, given: tuple[Any, ...], wanted: Any) -> str:
-        """The name of forward mode of a part; see `derive_part` of `contad.engines.source.build`."""
+        """The name of the forward mode of a part; see `derive_part` of `contad.engines.source.build`."""
         key = site.rule, what, given, site.moved
         return self._name(site, f"{what}_moved", key, lambda: DERIVE["part"](part, given, wanted))
 
     def _name(self, site: RuleSite, what: str, key: Any, make: Callable[[], Any]) -> str:
-        """The name under which the source finds a function that belongs to a call, which is made once."""
+        """The name, in the source, of a function that belongs to a call; `make` creates the function once."""
         if key not in self.named:
             self.named[key] = self.writer.name_function(f"{site.name}_{what}", make())
         return self.named[key]
 
     def _add(self, site: RuleSite, x: Value, part: ast.expr, lane: int | None) -> None:
-        """Add to an adjoint; what is the same for all lanes is added with the first one."""
+        """Add to an adjoint; a term that is the same for all lanes is added with the first one."""
         lanes, bar, line = self.adjoints.lanes, self.adjoints.bar(x), self.writer.line
         is_lanes = lane is not None and lanes is not None and lanes.bar(x)
         if lane and not is_lanes:
@@ -298,9 +298,9 @@ class RuleWriter:
         line("add_to_lane(bar, k, part)" if is_lanes else "bar += part", bar=bar, k=lane, part=part)
 
     def _take(self, name: str, kind: Any, again: bool = False) -> Part:
-        """Take back what was kept of some type, last things first; the expression of it.
+        """Pop a kept value of some type, last part first; the expression for it.
 
-        What is read `again`, and may be overwritten, is a copy each time.
+        A value that is read `again`, and may be overwritten, is a copy each time.
         """
         if isinstance(kind, types.NoneType):
             return None
@@ -323,7 +323,7 @@ class RuleWriter:
 
 
 def _item(x: Part, *places: int) -> ast.expr:
-    """What is at a place of a tuple, and at another one in that."""
+    """The member of a nested tuple at these positions."""
     made = expression("x", x=x)
     for n in places:
         made = expression("made[n]", made=made, n=n)
@@ -336,9 +336,9 @@ def _pair(site: RuleSite, found: str) -> ast.expr:
 
 
 def _saved_places(site: RuleSite) -> list[tuple[int, int]]:
-    """Which of the numbers and arrays that are saved have tangents, and where these stand among the tangents found.
+    """The saved numbers and arrays that have tangents, with the positions of these among the tangents of the call.
 
-    They are all floats; a rule with a forward mode has none, because that is written into the program.
+    All floats have tangents. Rules with a forward mode have no such tangents, because their forward mode is inlined.
     """
     if not site.moved or site.parts.tangent is not None:
         return []
@@ -347,7 +347,7 @@ def _saved_places(site: RuleSite) -> list[tuple[int, int]]:
 
 
 def _saved_tangents(site: RuleSite) -> list[tuple[int, Any]]:
-    """Where the tangents of what is saved stand among the tangents found, and their types."""
+    """The positions of the tangents of saved values among the tangents of the call, and their types."""
     kinds = [kind for _, kind in leaves("", site.saved)]
     return [(place, kinds[n]) for n, place in _saved_places(site)]
 
@@ -357,7 +357,7 @@ def _is_float(kind: Any) -> bool:
 
 
 def _way_of(kind: Any) -> str:
-    """How something of a type is kept."""
+    """How a value of a type is kept."""
     if isinstance(kind, types.Array):
         return "array" if kind.dtype == types.float64 else "integers"
     return "integer" if isinstance(kind, (types.Integer, types.Boolean)) else "number"

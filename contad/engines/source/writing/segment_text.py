@@ -1,4 +1,4 @@
-"""Checkpointed loops in the source: what a segment starts from is kept, and restored before it runs again."""
+"""Writes checkpointed loops: keeps the state at the start of each segment, and restores it to run the segment again."""
 
 import ast
 from collections.abc import Callable
@@ -12,15 +12,15 @@ from contad.engines.source.writing.storing import Storing
 
 
 class SegmentWriter:
-    """Writes the loops over segments; what runs in them is written by the sweeps."""
+    """Writes the loops over segments; the sweeps write their bodies."""
 
     def __init__(self, program: SourceFunction, storing: Storing, adjoints: AdjointWriter) -> None:
         self.program, self.storing, self.writer, self.adjoints = program, storing, storing.writer, adjoints
-        self.names: dict[Segments, tuple[str, str]] = {}  # of the size of a segment, and how many there are
-        self.places: dict[tuple[Segments, KeptArray], str] = {}  # the names of places of what is kept once
+        self.names: dict[Segments, tuple[str, str]] = {}  # of the size of a segment and of the number of segments
+        self.places: dict[tuple[Segments, KeptArray], str] = {}  # the names of the offsets of arrays that are kept once
 
     def forward(self, o: Segments, run: Callable[[], None]) -> None:
-        """A loop over segments in order: `run` writes what a segment does, without storing."""
+        """Write a loop over segments in order: `run` writes the body of a segment, without stores."""
         line = self.writer.line
         self.storing.uses_workspace = True
         size, many = self.names[o] = self.writer.fresh("size"), self.writer.fresh("many")
@@ -51,7 +51,7 @@ class SegmentWriter:
                 run()
 
     def reverse(self, o: Segments, run: Callable[[], None]) -> None:
-        """A loop over segments backwards: `run` writes what runs one again, and reverses it."""
+        """Write a loop over segments backwards: `run` writes the code that runs a segment again and reverses it."""
         line, (_, many) = self.writer.line, self.names[o]
         shown = [(self.writer.fresh(f"{x.name}_shown"), x) for x in self._find_disturbed(o)]
         for kept, x in shown:
@@ -80,9 +80,9 @@ class SegmentWriter:
             line("x[...] = kept" if x.is_array else "x = kept", x=x.name, kept=kept)
 
     def _in_order(self, o: Segments) -> bool:
-        """Whether segments are reversed in the order in which they ran, as the loop would be that they divide.
+        """Whether segments are reversed in the order in which they ran, as the original loop would be.
 
-        Its iterations do not read then what they write, but for arrays without a derivative.
+        The iterations of the loop do not read what they write then, except in arrays without a derivative.
         """
         (loop,) = o.body.operations
         assert isinstance(loop, For)
@@ -90,11 +90,11 @@ class SegmentWriter:
         return plan.in_any_order(loop) and all(k.array in active or k.once for k in o.kept)
 
     def _list_parts(self, o: Segments) -> list[KeptArray]:
-        """What is kept where each segment begins."""
+        """The arrays kept at the start of each segment."""
         return [] if self._in_order(o) else [k for k in o.kept if not k.once]
 
     def _reverse_segment(self, o: Segments, width: int, run: Callable[[], None]) -> None:
-        """One segment, above what it started from in the workspace."""
+        """Write the reverse of one segment; its values are above its initial state in the workspace."""
         line, start = self.writer.line, self.writer.fresh("start")
         line("start = top", start=start)
         rows = []
@@ -109,7 +109,7 @@ class SegmentWriter:
             line("start -= width", start=start, width=width)
         self._restore_carried(o, start)
         run()
-        for place, part in rows:  # the segments before find what they left
+        for place, part in rows:  # earlier segments need the contents that they left
             line("put_part_back(work, place, part)", place=place, part=part)
         line("top = start", start=start)
 
@@ -124,7 +124,7 @@ class SegmentWriter:
         return [c.inner for c in o.carried]
 
     def _limits(self, o: Segments) -> None:
-        """The limits of a segment."""
+        """Write the limits of a segment."""
         start, stop, step = map(self.writer.text, o.inputs)
         sign, (size, _) = o.step.constant, self.names[o]
         names: dict[str, Part] = {"first": o.first.name, "k": o.index.name, "size": size, "step": step}
@@ -148,12 +148,12 @@ class SegmentWriter:
         return expression("x[axes]", x=kept.array.name, axes=[*[ast.Slice()] * kept.axis, ast.Slice(low, high)])
 
     def _size(self, kept: KeptArray, part: Part) -> ast.expr:
-        """How many numbers a part of an array is."""
+        """The number of elements of a part of an array."""
         width = self.storing.width(kept.array)
         return expression("width * part.size" if width > 1 else "part.size", width=width, part=part)
 
     def _find_disturbed(self, o: Segments) -> list[Value]:
-        """The numbers and arrays that are read after the loop, and that running it again writes."""
+        """The numbers and arrays that are read after the loop, and that running the loop again overwrites."""
         made = {x.name for inner in walk(o.body) for x in _find_made(inner)} | {x.name for x in _find_made(o)[1:]}
         found = {c.result.name: c.result for c in o.carried if c.result.name in made}
         shown = {root for x in leaves(self.program.returned) if isinstance(x, Value) for root in x.roots}
@@ -161,7 +161,7 @@ class SegmentWriter:
 
 
 def _find_made(o: object) -> list[Value]:
-    """What an operation gives a name to."""
+    """The values that an operation defines."""
     if isinstance(o, Segments):
         return [o.count, o.index, *(c.inner for c in o.carried)]
     inner = [c.inner for c in o.carried] if isinstance(o, Loop) else []

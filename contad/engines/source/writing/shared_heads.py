@@ -1,6 +1,6 @@
-"""Which loops threads may share: pranges, under heads of their own until it is known whether they do.
+"""Marks the loops that threads may share: pranges, with special heads until `parallelise` decides about them.
 
-for i in prange(3, range(n)):      stands for range(n); 3 is the place in the list `loops`
+for i in prange(3, range(n)):      a loop over range(n); 3 is its index in the list `loops`
 """
 
 import ast
@@ -14,17 +14,17 @@ from contad.memory.threads import APART
 
 
 class SharedHeads:
-    """Writes the heads of loops that may be shared."""
+    """Writes the heads of loops that threads may share."""
 
     def __init__(self, storing: Storing) -> None:
         self.storing, self.writer, self.plan = storing, storing.writer, storing.plan
         self.enabled = False
         self.loops: list[SharedLoop] = []
-        self.serial: dict[For, str] = {}  # why loops are not even tried
+        self.serial: dict[For, str] = {}  # why loops are not even considered
         self._strides: dict[For, str] = {}
 
     def head(self, o: For, limits: ast.expr, reverse: bool = False) -> ast.expr:
-        """What a loop runs over, which is a range with these limits."""
+        """The iterable of a loop over a range with these limits."""
         if not self.enabled or not o.is_parallel or o in self.serial:
             return limits
         if o in self._strides:
@@ -42,7 +42,7 @@ class SharedHeads:
         if o in self.serial:
             return limits
         stride = self.writer.fresh("stride")
-        # what blocks write at the same time lies some cache lines apart; what all iterations store is without gaps
+        # the places that strips write in parallel are some cache lines apart; the values of iterations have no gaps
         line = self.writer.line
         line("stride = int(step) + n" if fused else "stride = int(step)", stride=stride, step=step, n=APART)
         if not fused:

@@ -1,4 +1,4 @@
-"""Small arrays of a known shape: compiled, they lie on the stack, where LLVM makes variables of their elements."""
+"""Small arrays of a known shape: compiled, they are on the stack, and LLVM turns their elements into variables."""
 
 import math
 from typing import Any
@@ -9,11 +9,11 @@ from numba.extending import lower_builtin, type_callable
 
 from contad.compile.emitting import cgutils, ir, make_array, pack, populate_array
 
-MOST = 32  # elements
+MOST = 32  # elements of an array
 
 
 def small_zeros(shape: tuple[int, ...]) -> Any:
-    """An array of zeros of a literal shape. Compiled, it must outlive neither the function nor an iteration."""
+    """An array of zeros of a literal shape. In compiled code it must not outlive the function or an iteration."""
     return np.zeros(shape)
 
 

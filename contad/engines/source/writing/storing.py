@@ -1,4 +1,4 @@
-"""The workspace in the source: room for what each iteration stores, and where it lies."""
+"""Writes stores: reserves space in the workspace for the values of iterations, and locates them."""
 
 import ast
 import contextlib
@@ -14,25 +14,25 @@ from contad.engines.source.planning.store_plan import StorePlan
 
 
 class Storing:
-    """Writes what stores values of an iteration."""
+    """Writes the statements that store values of an iteration."""
 
     def __init__(self, writer: Writer, plan: StorePlan, lanes: LaneValues | None = None) -> None:
-        """`lanes` tells what is stored once for each of several directions."""
+        """`lanes` tells which values have lanes, which are all stored."""
         self.writer, self.plan, self.lanes = writer, plan, lanes
         self.uses_workspace = False
-        self.reserved = False  # whether there is room in the workspace for all that is stored here
-        self.silent = False  # while what is written will run again, and store then
-        self.copies_once: set[Loop] = set()  # loops before which there has to be room for copies
+        self.reserved = False  # whether space for all stores of the current loop is already reserved
+        self.silent = False  # while writing code that will run again, and store only then
+        self.copies_once: set[Loop] = set()  # loops before which space for copies is reserved
         self.bases: dict[Loop, tuple[str, str]] = {}
 
     def block_names(self, o: Loop) -> tuple[str, str]:
-        """The names of where a loop's numbers start in the workspace, and of how many iterations it has."""
+        """The names of the offset of a loop's numbers in the workspace, and of its trip count."""
         if o not in self.bases:
             self.bases[o] = self.writer.fresh("base"), self.writer.fresh("trips")
         return self.bases[o]
 
     def push(self, size: Part) -> None:
-        """Take room for `size` numbers from the workspace."""
+        """Reserve `size` numbers in the workspace."""
         self.uses_workspace = True
         self.writer.line("top += size", size=size)
         if not self.reserved:
@@ -40,7 +40,7 @@ class Storing:
 
     @contextlib.contextmanager
     def room(self, o: Loop) -> Iterator[None]:
-        """Inside, a loop and the loops in it find room in the workspace, asked for once where that is possible."""
+        """Reserve space for a loop and the loops in it, written inside; all at once if possible."""
         size = None if self.reserved or self.silent else self.storage(o, o)
         if size is None:
             yield
@@ -51,10 +51,10 @@ class Storing:
         self.reserved = False
 
     def storage(self, o: Loop, outermost: Loop) -> list[Part] | None:
-        """How many numbers a loop stores, as the terms of a sum of what is known before the outermost one, if it is.
+        """The count of numbers that a loop stores, as terms that are known before the outermost loop; None if unknown.
 
-        Of a loop that is reversed at once, how many one iteration stores. A product has a float in it, so that it does
-        not overflow. A loop in a branch may never run: what it needs is unknown, or all iterations would get room.
+        For a loop that is reversed at once: the count for one iteration. Products contain a float, so that they do not
+        overflow. A loop in a branch may never run, so its count is unknown; else it would get space in each iteration.
         """
         parts = self._iteration_storage(o, outermost)
         if not parts:
@@ -68,7 +68,7 @@ class Storing:
         return [expression("trips * size", trips=self.trip_count(o), size=total(parts))]
 
     def _iteration_storage(self, o: Loop, outermost: Loop) -> list[Part] | None:
-        """The terms of what an iteration stores; None if unknown."""
+        """The terms of the count of numbers that an iteration stores; None if unknown."""
         if self.plan.calls_push(o):
             return None
         own = self.width(*self.slots(o))
@@ -86,7 +86,7 @@ class Storing:
         return parts
 
     def step(self, o: Loop) -> ast.expr | None:
-        """By how much an iteration moves the top of the workspace; None if that is unknown."""
+        """How far an iteration moves the top of the workspace; None if unknown."""
         if self.plan.as_block(o) and not any(map(self.plan.pushes, walk(o.body))):
             return total([])
         parts = self._iteration_storage(o, o)
@@ -109,14 +109,14 @@ class Storing:
 
     @contextlib.contextmanager
     def silence(self) -> Iterator[None]:
-        """Inside, nothing is stored."""
+        """Code written inside stores nothing."""
         self.silent = True
         yield
         self.silent = False
 
     @contextlib.contextmanager
     def taking_back(self, pushes: bool) -> Iterator[None]:
-        """Around what stores by itself: where nothing is to be stored, it is taken back at once."""
+        """Around operations that always store: if nothing shall be stored, restore the top afterwards."""
         mark = self.writer.fresh("mark") if pushes and self.silent else ""
         if mark:
             self.writer.line("mark = top", mark=mark)
@@ -125,29 +125,29 @@ class Storing:
             self.writer.line("top = mark", mark=mark)
 
     def width(self, *values: Value) -> int:
-        """How many numbers values are in the workspace."""
+        """The count of numbers that values take in the workspace."""
         return len(values) if self.lanes is None else sum(map(self.lanes.width, values))
 
     def places_from_top(self, slots: list[Value]) -> list[tuple[Value, ast.expr]]:
-        """Where the values of an iteration lie, once all of them are stored at the top of the workspace."""
+        """The offsets of the values of an iteration after all of them are stored at the top of the workspace."""
         return [(value, expression("top - n", n=self.width(*slots[k:]))) for k, value in enumerate(slots)]
 
     def begin_iteration(self, o: Loop) -> None:
         slots = self.slots(o)
         if slots and not self.plan.as_block(o):
-            for value in slots:  # a value of a branch that is not taken is stored all the same
+            for value in slots:  # values of a branch that was not taken are stored as well
                 if value.block is not None and value.block not in o.blocks:
                     self.writer.line("x = zero", x=value.name, zero=ZEROS[value.kind.base])
 
     def save(self, value: Value) -> None:
-        """Store a value where it is made, if that is in a branch of a loop that stores all iterations side by side."""
+        """Store a value where it is defined, if that is in a branch of a loop that stores in one allocation."""
         loop = self.plan.region(value.block)
         if isinstance(loop, For) and value.block is not loop.body and value in self.slots(loop):
             if self.plan.as_block(loop):
                 self.put(value, self.place(loop, value))
 
     def end_iteration(self, o: Loop) -> None:
-        """Store the values of an iteration: at its end, so that none comes between what it reads from arrays."""
+        """Store the values of an iteration at its end, so that no store comes between its loads."""
         slots = self.slots(o)
         if isinstance(o, For) and self.plan.as_block(o):
             for value in slots:
@@ -178,14 +178,14 @@ class Storing:
         return expression("work[place] != 0.0", place=place)
 
     def place(self, loop: For, value: Value) -> ast.expr:
-        """Where a value of an iteration lies where the workspace holds all iterations side by side."""
+        """The offset of a value of the current iteration, if all iterations store in one allocation."""
         base, n = self.block_names(loop)
         slots = self.slots(loop)
         k = self.width(*slots[: slots.index(value)])
         return total([base, *([times(k, n)] if k else []), times(self.width(value), self.iteration(loop))])
 
     def iteration(self, loop: For) -> ast.expr:
-        """The number of the present iteration."""
+        """The number of the current iteration."""
         found = name(loop.index.name)
         if loop.start.constant != 0:
             found = expression("index - start", index=found, start=self.writer.text(loop.start))
@@ -195,6 +195,6 @@ class Storing:
 
 
 def times(x: Part, y: Part) -> ast.expr:
-    """A product, without a factor that is 1."""
+    """A product; leaves out factors that are 1."""
     factors = [z for z in map(part, (x, y)) if not is_number(z, 1)]
     return product(factors)

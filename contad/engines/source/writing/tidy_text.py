@@ -1,4 +1,4 @@
-"""What makes the source readable: which temporaries are written inside the expression that reads them."""
+"""Makes the source readable: decides which temporaries are written inside the expression that reads them."""
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
 from contad.engines.source.ir.single_assignment import (
@@ -21,9 +21,9 @@ from contad.engines.source.planning.store_plan import StorePlan
 def fold(
     program: SourceFunction, plan: StorePlan, readers: dict[Value, list[Operation]], kept: set[Value]
 ) -> set[Value]:
-    """Values without a name of the user's that are read once, next to where they are made, and not by the reverse.
+    """The values that are folded: they have no user name, one reader close to their definition, none in the reverse.
 
-    And indices of loops plus a constant.
+    Loop indices plus a constant are folded, too.
     """
     read_back = {value for operation in walk(program.block) for value in plan.reverse_reads(operation)} | kept
     for values in (*plan.needed.values(), *plan.slots.values(), *plan.recomputed.values()):
@@ -39,7 +39,7 @@ def fold(
 
 
 def _is_shifted_index(o: Apply) -> bool:
-    """Whether a value is the index of a loop plus or minus a constant; it is written out wherever it is read."""
+    """Whether a value is a loop index plus or minus a constant; it is written out in each reader."""
     if o.function not in (ADD, SUBTRACT) or o.result.hint or o.result.kind != INT:
         return False
     a, b = o.inputs
@@ -47,12 +47,12 @@ def _is_shifted_index(o: Apply) -> bool:
 
 
 def _in_block(block: Block, readers: dict[Value, list[Operation]], read_back: set[Value]) -> set[Value]:
-    """The values of a block that can be written inside the expression that reads them."""
+    """The values of a block that can be folded into the expression that reads them."""
     found: set[Value] = set()
-    waiting: dict[Operation, list[Value]] = {}  # made, with nothing but pure operations since, by who reads it
+    waiting: dict[Operation, list[Value]] = {}  # by reader: values defined before, with only pure operations since
     for o in block.operations:
         found.update(waiting.get(o, ()))
-        if isinstance(o, Check):  # reads a number, and changes none
+        if isinstance(o, Check):  # a check reads a number but changes none
             continue
         if not isinstance(o, (Apply, Load)):
             waiting.clear()

@@ -1,4 +1,4 @@
-"""Formulas of distributions written out: in a loop that is reversed at once, value and partials share their lines."""
+"""Inlines formulas of distributions: in a loop that is reversed at once, value and partials share their lines."""
 
 import ast
 from typing import Any, TypeAlias, cast
@@ -12,30 +12,30 @@ from contad.engines.source.ir.walks import is_inside
 from contad.engines.source.ir.writer import Writer
 from contad.rules.scalar_rule import ScalarRule
 
-Lines: TypeAlias = list[tuple[str, ast.expr]]  # assignments: a name and what it is
+Lines: TypeAlias = list[tuple[str, ast.expr]]  # assignments: name and value
 
 
 class WrittenFormulas:
     """Writes the values of formulas line by line, and notes the names of these lines and of those of partials."""
 
     def __init__(self, writer: Writer, names: NameTable, fused: frozenset[Loop], enabled: bool) -> None:
-        """`fused` are the loops that are reversed at once."""
+        """`fused` are the loops that reverse each iteration at once."""
         self.writer, self.names, self.fused, self.enabled = writer, names, fused, enabled
-        self.lines_of: dict[Apply, dict[str, ast.expr]] = {}  # of each value that was written out: names, what they are
-        self.written: dict[Apply, Lines] = {}  # likewise, with the lines of formulas that it calls
-        self.known: dict[Any, str] = {}  # of the formula whose partials are written: names by the keys of their values
-        self.renamed: dict[str, str] = {}  # and names of lines that others stand for
-        self.still: set[str] = set()  # and names that the loop does not change
-        self.inside: dict[Apply, set[str]] = {}  # of each value: names that were given to its operands
+        self.lines_of: dict[Apply, dict[str, ast.expr]] = {}  # the lines of each inlined value, by name
+        self.written: dict[Apply, Lines] = {}  # the same, with the lines of formulas that it calls
+        self.known: dict[Any, str] = {}  # for the formula whose partials are written: names by keys of values
+        self.renamed: dict[str, str] = {}  # for the same formula: names of lines, and the names that replace them
+        self.still: set[str] = set()  # for the same formula: loop-invariant names
+        self.inside: dict[Apply, set[str]] = {}  # for each value: new names of its operands
 
     def is_written_out(self, o: Apply) -> bool:
-        """Whether a function of numbers is a formula in a loop that is reversed at once."""
+        """Whether an operation is a formula in a loop that is reversed at once."""
         if not self.enabled or not isinstance(o.function.rule, Formula) or o.block is None:
             return False
         return o.block.parent in self.fused
 
     def write_value(self, o: Apply) -> ast.expr:
-        """A formula's value, after the lines that it needs."""
+        """The value of a formula; writes the lines that it needs before."""
         operands = [name(o.result.name)]
         for x in o.inputs:
             operand = self.writer.text(x)
@@ -58,9 +58,9 @@ class WrittenFormulas:
         return result
 
     def _lines_of(self, rule: Formula, operands: list[ast.expr], prefix: str) -> tuple[dict[str, ast.expr], Lines]:
-        """The lines that a formula has by their names, and these with formulas that they call written out, too.
+        """The lines of a formula by name, and the same lines with the formulas that they call inlined.
 
-        The value is the last. `operands` are the result and the operands.
+        The value is the last line. `operands` are the result and the operands.
         """
         formulas: dict[str, Formula] = {}
 
@@ -84,7 +84,7 @@ class WrittenFormulas:
         return dict(lines), found
 
     def begin_partials(self, o: Apply) -> dict[str, ast.expr]:
-        """Begin with the partials of a function: the lines that its value has written, by their names."""
+        """Begin the partials of a function; the lines that its value has written, by name."""
         lines = self.written.get(o, [])
         self.known = {key(value): target for target, value in reversed(lines)}
         self.renamed = {}
@@ -99,7 +99,7 @@ class WrittenFormulas:
         return dict(self.lines_of.get(o, {}))
 
     def reuse(self, lines: Lines, partial: ast.expr) -> tuple[Lines, ast.expr]:
-        """Lines of a partial and itself, without those that compute what another line of the formula has."""
+        """The lines of a partial, and the partial, without lines that recompute another line of the formula."""
         kept: Lines = []
         for target, given in lines:
             value = substitute(given, self.renamed)
@@ -113,13 +113,13 @@ class WrittenFormulas:
         return kept, self._invert(substitute(partial, self.renamed), kept)
 
     def _invert(self, tree: ast.expr, lines: Lines) -> ast.expr:
-        """An expression with products by inverses: by those that a line has, and of what stays while the loop runs.
+        """Turn divisions into products by inverses that a line has computed, or that are loop-invariant.
 
-        So a loop divides by nothing twice, and by nothing that it does not change.
+        So a loop never divides twice by the same number, nor by an invariant one.
         """
 
         def find_inverse(divisor: Any) -> str | None:
-            if not isinstance(divisor, str):  # the key of no name
+            if not isinstance(divisor, str):  # not the key of a name
                 return None
             inverse = expression("1.0 / divisor", divisor=divisor)
             if key(inverse) not in self.known and divisor in self.still:
@@ -130,7 +130,7 @@ class WrittenFormulas:
         return cast(ast.expr, ByInverse(find_inverse).visit(tree))
 
     def note(self, lines: Lines) -> None:
-        """Remember lines of a formula."""
+        """Remember the lines of a formula."""
         for target, value in lines:
             self.names.lines.add(target)
             self.names.add(BOOL if _is_condition(value) else FLOAT, [target])
