@@ -156,8 +156,7 @@ def settle(x: Value) -> Value:
 
 
 def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
-    """Make a rule a method of array variables, with its reflection for another first operand, and enter both into the
-    rule."""
+    """Enter into a rule its method of array variables, and the reflection for another first operand."""
     ufunc = rule.ufuncs[0] if rule.ufuncs and rule.core and not isinstance(rule.ufuncs[0], str) else None
     rule.methods[ArrayVar] = rule.generally
     if rule.arity > 2 or ufunc is None:
@@ -312,8 +311,7 @@ def install_products() -> None:
 # ---- machine code ----------------------------------------------------------------------------------------------------
 @functools.cache
 def _compile_operators(stack_class: Any, number_class: Any) -> dict[str, int]:
-    """By operator of small arrays: the address of its machine code; empty if the layout of NumPy's arrays is
-    unknown."""
+    """Addresses of machine code by operator of small arrays; empty if the layout of NumPy's arrays is unknown."""
     from contad.python_objects.elementwise_operators import FORMS, OPERATORS, make_elementwise_entry
     from contad.python_objects.laid_arrays import Classes, has_known_arrays
 
@@ -362,8 +360,7 @@ def number_and_array(s: ArraySlab, rule: ScalarRule, a: Value, b: Value) -> Arra
 
 @functools.cache
 def _beside_array(rule: ScalarRule) -> tuple[Function, int, int] | None:
-    """The ufunc of a rule, with warnings off, and the codes for array and number in either order; None for other
-    rules."""
+    """A rule's ufunc without warnings, and its codes for array and number, number and array; None for other rules."""
     if rule.arity != 2 or not rule.core or not rule.ufuncs or isinstance(rule.ufuncs[0], str):
         return None
     behind, before = operation_code(rule, "cv"), operation_code(rule, "vc")

@@ -36,7 +36,7 @@ def operands_of(stack: ArraySlab, rule: Rule, args: Sequence[Value]) -> tuple[li
     for k, (name, x) in enumerate(zip(rule.argument_names, args, strict=True)):
         if is_own(x, stack):
             y = x.operand() if isinstance(x, ArrayVar) else x
-            if is_own(y, stack):  # an own array that is no operand: its elements are all constants
+            if is_own(y, stack):  # else its elements are all constants
                 operands.append((k, y.first if y.__class__ is ArrayVar else y._index, np.shape(y._value)))
                 y = y._value
             values.append(y)
@@ -160,8 +160,7 @@ def move_view(stack: ArraySlab, value: np.ndarray, cell: int) -> Value:
 def _by_stored_partials(
     stack: ArraySlab, rule: ScalarRule, operands: list[Operand], values: list[Value], z: np.ndarray
 ) -> Value:
-    """Record partials that are evaluated now and kept as constants: a record per active argument, the first with the
-    cells."""
+    """Record partials evaluated now and kept as constants: a record per active argument, the first with the cells."""
     axes = [two_axes(z.shape, *[_strides(s, z.shape) for s in (z.shape, shape, z.shape)]) for _, _, shape in operands]
     routed = any(rule.body is not None and rule.body.routes(k) for k, _, _ in operands)
     if None in axes or routed:
@@ -408,8 +407,7 @@ def _as_it_lies(rule: Rule, a: ArrayVar, options: Options) -> tuple[Value, Optio
 def push_continuation(
     stack: ArraySlab, continuation: Continuation, z: Value, axes: tuple[int, ...] | None = None
 ) -> Value:
-    """Push a pullback with its result: an array (`axes` in memory order, slowest first), a number, or a tuple of
-    them."""
+    """Push a pullback with its result: an array (its axes in memory order, slowest first), a number, or a tuple."""
     zs = z if isinstance(z, tuple) else (z,)
     sizes = [v.size if isinstance(v, (np.ndarray, Array)) else 1 for v in zs]
     n = sum(sizes)
