@@ -394,8 +394,7 @@ class Interpreter:
 
     @staticmethod
     def prepare(trace: Any, values: np.ndarray, other: np.ndarray, inputs: np.ndarray, gradient: np.ndarray) -> Any:
-        """The argument of the loops over the records of a trace: words, of which the first are a task, a row and a
-        cell.
+        """The argument of the loops over the records of a trace: words, which begin with a task, a row and a cell.
 
         The other cells, of adjoints or tangents, follow the values.
         """

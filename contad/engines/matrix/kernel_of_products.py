@@ -1,5 +1,4 @@
-"""The adjoints of a matrix times a vector, and of products of small matrices: the kernel of the compiled sweep, and its
-equivalent in Python.
+"""The adjoints of a matrix times a vector, and of small matrices: the kernel of the compiled sweep, also in Python.
 
 The kernel runs in the memory order of the matrix, by rows or by columns, so that it reads each number once.
 """

@@ -72,7 +72,7 @@ def has_compiled_runs() -> bool:
 class RunPatience:
     """The seconds for which all passes run in plain Python, in proportion to the `Patience` of recordings."""
 
-    SMALLER = 0.5  # to compile than the sweeps
+    SMALLER = 0.5  # compile time relative to the sweeps
     UP, DOWN = 0.15e-6, 0.5e-6  # seconds of a record for a direction; as much again to convert the tables to lists
     MOST = 1 << 16  # records of a run: lists of more would take too much memory
 

@@ -16,8 +16,7 @@ from contad.rules.scalar_rule import ScalarRule
 
 
 def strides_of(shapes: np.ndarray, form: int, first: int, n: int, x: float, y: float) -> Sequence[int]:
-    """A record's integers for kernels: z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer,
-    y_inner."""
+    """The strides of a record: z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner."""
     if form == STRIDED:
         return shapes[int(x) : int(x) + 11].tolist()
     shape = list(FORMS[11 * (form // CODES) :][:11])

@@ -212,8 +212,7 @@ class TapeRecipe:
         ]  # fmt: skip
 
     def reverse(self, result: Any, texts: list[str], given: list[str]) -> list[str]:
-        """Statements of reverse mode: variables through the function, seeds, a sweep, adjoints of the arguments'
-        cells."""
+        """Statements of reverse mode: variables through the function, seeds, a sweep, adjoints of the arguments."""
         request = self.request
         of_leaves = [leaf for k in request.argnums for leaf in leaves(texts[k], request.types[k])]
         sizes = [f"{leaf.text}.size" if is_array(leaf.type) else "1" for leaf in of_leaves]

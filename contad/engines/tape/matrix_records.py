@@ -40,8 +40,7 @@ def of_duals(a, b, {given}):
 
 # ---- the text of a kernel --------------------------------------------------------------------------------------------
 class _BlockKernel:
-    """The lines of a row's kernel for one purpose. Saved numbers are in the block; other arrays share one
-    allocation."""
+    """The lines of a row's kernel for one purpose. Saved numbers are in the block; other arrays share memory."""
 
     def __init__(self, row: MatrixRow, purpose: str) -> None:
         self.row, self.purpose = row, purpose

@@ -64,8 +64,7 @@ def put_elements(flat, k, x):  # type: ignore[no-untyped-def]
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
 def read_text(name: str, kind: Any, lines: list[str], known: dict[str, Any]) -> str:
-    """The expression for an unpacked value of that type, with arrays in C order; `lines` get the statements that read
-    it.
+    """The expression for an unpacked value of that type, with arrays in C order; `lines` get statements to read it.
 
     They call functions that are put into `known`, and their variables have names that begin with `name`.
     """

@@ -85,8 +85,7 @@ def _is_active(kind: Any) -> bool:
 
 
 def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> Any:
-    """The lines of the call for arguments of these types, and the objects that they name; None if no argument is
-    active."""
+    """The lines of the call for arguments of these types, and the names in them; None if no argument is active."""
     active = [n for n, kind in enumerate(kinds) if _is_active(kind)]
     if not active:
         return None
@@ -248,8 +247,7 @@ def _address_within(function: Callable[..., Any]) -> Callable[[], int]:
 # ---- functions of contad's own: what makes constants -----------------------------------------------------------------
 @add_overload(stop_gradient)
 def _stop_gradient(x: Any) -> Any:
-    """The plain number; for an array an array of constants, so that a name may hold either; for a tuple a tuple of
-    these."""
+    """The plain number, an array of constants, so that a name may hold either array, or a tuple of these."""
     if isinstance(x, Active):
         return lambda x: x.value
     if is_active_array(x):

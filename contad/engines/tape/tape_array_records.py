@@ -131,8 +131,7 @@ def _copy_elements(header, first, a):  # type: ignore[no-untyped-def]
 # ---- what kernels of values and tangents write -----------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def write_elements(header, first, z, place):  # type: ignore[no-untyped-def]
-    """Write results, or their tangents if `place` is TANGENT, to the records from `first`; returns the record after
-    them."""
+    """Write results, or their tangents if `place` is TANGENT, to the records from `first`; returns the next record."""
     numbers = array_at(word(header, RECORDS), (first + z.size, NUMBERS))
     k = first
     for element in z.flat:
@@ -144,8 +143,7 @@ def write_elements(header, first, z, place):  # type: ignore[no-untyped-def]
 # ---- what kernels read -----------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def read_block(header, block):  # type: ignore[no-untyped-def]
-    """Of the block with that last record: (the last record of the one before, its first cell, the first of its results,
-    its kernel).
+    """For the block with that last record: (last record of the one before, first cell, first of the results, kernel).
     """
     at = word(header, RECORDS)
     words = integers_at(at, (block + 1, NUMBERS))

@@ -1,5 +1,6 @@
-"""The sweep of a tape. It is compiled once per installation, and machine code of derivatives calls it by name: as a
-part of each derivative it would take most of the compile time.
+"""The sweep of a tape, compiled once per installation. Machine code of derivatives calls it by name.
+
+As a part of each derivative it would take most of the compile time.
 """
 
 import numpy as np
