@@ -20,8 +20,7 @@ class PictureRequest(NamedTuple):
 
     @property
     def is_text(self) -> bool:
-        """Whether the picture consists of characters: on request, or because Matplotlib is missing and no file was
-        named."""
+        """Whether the picture consists of characters: on request, or without Matplotlib if no file was named."""
         return self.where == "text" or (self.where is None and not has_matplotlib())
 
 

@@ -114,7 +114,7 @@ def _draw_arrow(arrow: Arrow, stops: "list[tuple[float, float]]", point: Point, 
     ]
     if arrow.label:
         (u, v), (s, t) = stops[-2:]
-        near, far = at**3 + 1.5 * at * (1 - at), at**2 * (3 - 2 * at)  # fractions of the way on the curve, along and across
+        near, far = at**3 + 1.5 * at * (1 - at), at**2 * (3 - 2 * at)  # fractions of the way, along and across
         x, y = point(u + (s - u) * near, v + (t - v) * far)
         label = element(
             "text", arrow.label, x=f"{x:.1f}", y=f"{y - 3:.1f}", font_size=10, text_anchor="middle", fill_opacity="0.9"

@@ -1,4 +1,4 @@
-"""The engines by name. Siblings behind one protocol, `contad.variables.stack.ChainStack`; none imports another."""
+"""The engines by name. They share one protocol, `contad.variables.stack.ChainStack`, and none imports another."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
