@@ -133,7 +133,7 @@ def _disagreements(problem: Problem, derivatives: Components, tolerance: float, 
 
 
 def _disagreement(f: Coordinate, derivative: float, tolerance: float) -> float:
-    """|derivative - difference| relative to the larger, or to what the difference can resolve to the tolerance.
+    """|derivative - difference| relative to the larger, or to the least size that the difference can resolve.
 
     If it exceeds the tolerance, much smaller steps are tried as well; it is inf if no differences are usable.
     """

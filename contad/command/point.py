@@ -149,9 +149,9 @@ def bind(
 ) -> Problem:
     """The function with a value for every parameter: from `at`, the data file, its default, or a variable of the file.
 
-    A name of one number in `at`, such as `w[0]`, changes only that number of the value.
-    The active parameters are those in `wrt`; without it, those with a numeric default or a value in `at`; if there
-    are none, those with a float, or else with a list, dict or array of floats.
+    A name of one number in `at`, such as `w[0]`, changes only that number of the value. The active parameters are those
+    in `wrt`; without it, those with a numeric default or a value in `at`; if there are none, those with a float, or
+    else with a list, dict or array of floats.
     """
     function = function_of(module, path, name)
     label = f"{path}:{name}"

@@ -46,8 +46,7 @@ def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
             t = "tu"[k]
             lines.append(f"{t} = {'ab'[k]}._tangent; p = p{k}({values})")
             # `scale` differs from a product only for a tangent of zero, which masks a partial, for a partial of zero,
-            # which
-            # # routes, and for numbers of an outer level
+            # which routes, and for numbers of an outer level
             zero = f"p != 0.0 != {t}" if rule.body is not None and rule.body.routes(k) else f"{t} != 0.0"
             lines.append(f"{t} = {t} * p if type({t}) is float and {zero} else product{k}({t}, p)")
             terms.append(t)

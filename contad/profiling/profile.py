@@ -42,8 +42,8 @@ def profile(
     the clock, whose shares are then scaled to these times. With `warm_up=False` it runs once, with the times of the
     clock.
 
-    **Numba functions** whose derivative is compiled: machine code has no clock, so lines have no times. The result is
-    a `CompiledProfile`: the total times of f and of its gradient, and by line the numbers that each iteration of a loop
+    **Numba functions** whose derivative is compiled: machine code has no clock, so lines have no times. The result is a
+    `CompiledProfile`: the total times of f and of its gradient, and by line the numbers that each iteration of a loop
     stores, from the plan of the generated code.
 
     Raises:  the errors of `contad.value_and_grad`; UnsupportedError inside of `contad.debug_nans`.

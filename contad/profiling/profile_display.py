@@ -59,7 +59,7 @@ def _tell_times(whole: float, second: float) -> str:
 def _bars(
     path: CallPath, measure: Callable[[CallPath], tuple[float, float]], tell: Callable[[float, float], str], depth: int
 ) -> list[Bar]:
-    """The bars of what a line calls: a bar for each function, under it one for each of its lines."""
+    """The bars of the functions that a line calls, and below each of them the bars of its lines."""
     bars = []
     if path.code is None and any(measure(path)):
         own, second = measure(path)

@@ -88,7 +88,7 @@ class CellPlaces:
         return int(self._places[k]) + min(cell - self._firsts[k], self._sizes[k])
 
     def places(self, cells: np.ndarray) -> np.ndarray:
-        """The places of cells that are used; negative numbers stay as they are."""
+        """The places of cells that are used; negative numbers stay unchanged."""
         k = np.maximum(np.searchsorted(self._firsts, cells, "right") - 1, 0)
         return np.where(cells > 0, np.array(self._places)[k] + cells - np.array(self._firsts)[k], cells)
 

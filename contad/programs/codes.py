@@ -26,8 +26,7 @@ CONSTANT, CALL, STOP, PRODUCT, GATHER, COMPARE, STOPPED = 0, 1, 2, ARRAY + 3, AR
 FUSED, JUMP = ARRAY, 3
 
 # The purposes of kernels: values, adjoints, tangents; from IN_FUSED + 1 to + 8 adjoints in fused loops, where the
-# kernel
-# # leaves, adds to or writes those of x and y; and GROUPS of members, by their numbers.
+# kernel leaves, adds to or writes those of x and y; and GROUPS of members, by their numbers.
 IN_FUSED, GROUPS, PURPOSES = 2, 11, 12
 
 COMPARISONS = {name: (symbol, getattr(operator, name)) for name, symbol in SYMBOLS_OF_COMPARISONS.items()}

@@ -72,7 +72,7 @@ class CopiedCells:
         return self._rows[k : max(k, bisect_right(self._firsts, high - 1))]
 
     def trace_back(self, cells: np.ndarray) -> np.ndarray:
-        """The source of each cell that is a copy; other cells as they are."""
+        """The source of each cell that is a copy; other cells unchanged."""
         if not len(cells):
             return cells
         low, high = bisect_right(self._ends, int(cells.min())), bisect_right(self._firsts, int(cells.max()))

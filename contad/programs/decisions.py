@@ -50,7 +50,7 @@ def decide_comparison(tracer: GuardWriter, name: str, x: Value, y: Value) -> boo
     for k, v in enumerate((x, y)):
         if not np.ndim((y, x)[k]) and v.__class__ is ArrayVar:
             factor = factor_of(v)
-            if factor is not None and factor.turned:  # compared as it lies in memory, without a copy
+            if factor is not None and factor.turned:  # compared in its memory order, without a copy
                 pair = (v.T, y) if k == 0 else (x, v.T)
                 return np.ascontiguousarray(decide_comparison(tracer, name, *pair).T)  # type: ignore[union-attr]
     plain = [peek(v) for v in (x, y)]

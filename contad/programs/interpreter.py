@@ -379,8 +379,8 @@ class Interpreter:
     def __init__(self, address: int) -> None:
         self.address = address
         self._call: Any = ctypes.CFUNCTYPE(*(ctypes.c_int64,) * 4)(address)
-        # runs the trace whose guards hold (`contad.programs.header`); it reads array objects directly, for
-        # asking NumPy takes as long as ten operations
+        # runs the trace whose guards hold (`contad.programs.header`); it reads array objects directly, for asking NumPy
+        # takes as long as ten operations
         self.run: Any = make_function("run", address) if has_known_layout() else self._run
 
     def _run(

@@ -46,7 +46,7 @@ class MemberGroup(NamedTuple):
 
 
 Place = tuple[bool, int, int]  # whether it holds adjoints, the memory, and the index there
-Shapes = Sequence[tuple[list[int], list[StripPlace]]]  # what kernels of members read
+Shapes = Sequence[tuple[list[int], list[StripPlace]]]  # the shapes for kernels of members
 
 
 class _GroupLoop:

@@ -72,7 +72,7 @@ class AxisLoops(NamedTuple):
 
 
 def broadcast_of(c: Continuation) -> AxisLoops | None:
-    """The operation of kernels that replaces a continuation which Python runs in a recording; None if there is none."""
+    """The kernel operation that replaces a continuation which Python runs in a recording; None if there is none."""
     if c.is_tuple or not math.prod(c.results[0].shape) or not all(map(math.prod, map(_shape_of, c.values))):
         return None
     if isinstance(c, ElementwisePullback):

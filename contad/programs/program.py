@@ -87,9 +87,9 @@ class Outcome(NamedTuple):
 class Program:
     """A recorded function, as `contad.record` returns it, which runs at new inputs.
 
-    Call it like the function, with the recorded arguments only. One program may run on several threads at once:
-    every run has memory of its own. It can be pickled where the function can. Inside `@njit` it takes numbers and
-    float64 arrays (see `contad.record`).
+    Call it like the function, with the recorded arguments only. One program may run on several threads at once: every
+    run has memory of its own. It can be pickled where the function can. Inside `@njit` it takes numbers and float64
+    arrays (see `contad.record`).
     """
 
     def __init__(
@@ -331,7 +331,7 @@ class Program:
             if self._interpreter is not None:
                 for plan in self._plans:
                     compile_missing(plan.kernels(TANGENTS))
-            self._tangents = True  # last: other threads call what is compiled
+            self._tangents = True  # last: other threads then call the compiled kernels
 
     # ---- inspection, copies ------------------------------------------------------------------------------------------
     @property
@@ -398,7 +398,7 @@ class Program:
 def record(
     f: Function, *example: Nested, argnums: int | tuple[int, ...] | None = None, retrace: bool = False
 ) -> Program:
-    """Run f once at example arguments, and keep what it computed as a program that runs at other inputs.
+    """Run f once at example arguments, and keep its computation as a program that runs at other inputs.
 
     The program is called with the arguments that `argnums` chooses (an int or a tuple; all by default): numbers, float
     arrays of the example's shapes, nested lists, tuples and dicts of these. `program(x)` is the value,
@@ -421,13 +421,12 @@ def record(
     (there is no has_aux: auxiliary results of f would be frozen). Python runs rules without compiled code, which are
     most special functions and your own rules; such a program cannot be called inside `@njit`.
 
-    Raises:  UnsupportedError and OutputError as said; GuardError; ValueError for inputs of other shapes.
+    Raises:  UnsupportedError and OutputError as described; GuardError; ValueError for inputs of other shapes.
     Cost:    recording takes about as long as a gradient; then 3 ns per operation on numbers, 5 to 6 with the gradient
-             (`python -m benchmarks replay`). Elementwise operations on many numbers run in strips that
-                          stay in the cache, 0.1 to 0.5 ns per element and operation, exp and log 1 ns, and store no
-                          intermediate results except exponentials and the like;
-                          other operations take 16 bytes per number computed. A thread keeps up to 256 MiB of it for the
-                          next run.
+             (`python -m benchmarks replay`). Elementwise operations on many numbers run in strips that fit the cache,
+             0.1 to 0.5 ns per element and operation, exp and log 1 ns, and store no intermediate results except
+             exponentials and the like; other operations take 16 bytes per number computed. A thread keeps up to 256 MiB
+             of it for the next run.
 
     >>> program = record(lambda x, y: np.exp(-x) * y + x * y, 0.5, 2.0)
     >>> program(0.0, 3.0), program.gradient(0.0, 3.0)

@@ -60,7 +60,7 @@ class Trace:
         self.calls = calls
         rows = np.flatnonzero(code[:, 0] >= codes.FIRST_STEP).tolist()
         self.steps = dict(zip(rows, steps, strict=True))
-        # by row: what Python runs there, its number of cells, and whether compiled code never tries it
+        # by row: the operation that Python runs, its number of cells, and whether compiled code never tries it
         self.of_python = {
             row: (calls[x] if head == codes.CALL else self.steps[row], n, head == codes.CALL)
             for row in np.flatnonzero((code[:, 0] == codes.CALL) | (code[:, 0] >= codes.FIRST_STEP)).tolist()

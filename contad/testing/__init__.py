@@ -42,14 +42,12 @@ def expect_ad(
     - product: <z_bar, J x_dot> = <J^T z_bar, x_dot>
     - mixes: every subset of the arguments active, the others constant, as float, NumPy number and int
     - fan-out: f + f, f f, f + x, and one input in place of several: adjoints add up
-    - special: at 0, -0, inf, -inf and nan the value or exception of the plain call, and the same gradient on all
-    engines
+    - special: at 0, -0, inf, -inf and nan the value or exception of the plain call, and one gradient from all engines
     - unmutated: no call changes an argument
 
     If there are arrays among the arguments, every leg runs on the engine `matrix` and in forward mode with array
     variables, and in all ways on object arrays of scalars; `skipped` names the ways that NumPy refuses, with its
-    reason.
-    Second derivatives are then taken along one direction, and there are three more legs:
+    reason. Second derivatives are then taken along one direction, and there are three more legs:
 
     - whole hessian: `contad.hessian` of up to 16 numbers on every engine, against differences of the gradient
     - elements: every other element of the arrays is a constant

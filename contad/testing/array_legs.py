@@ -232,7 +232,7 @@ def _partly_constant(s: Specimen, way: str, args: Sequence[Nested], chosen: np.n
 
 # ---- several tangents at once ----------------------------------------------------------------------------------------
 def check_several(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
-    """Forward mode with two tangents at once gives what it gives with one at a time."""
+    """Forward mode gives the same for two tangents at once as for one at a time."""
     two = np.array([weights(len(s.numbers)), direction_of(len(s.numbers))])
     for way in ways:
         if is_forward(way):
@@ -343,8 +343,7 @@ def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Seque
             s.equal("special", way, label, a, b, t.value * max(abs(b), size_of(expected)), nan=True)
         gradients[way] = s.run("special", way, gradient(s.scalar, way), *s.rebuilt(at))
         # NumPy's operations on objects, and forward mode, mask other partials than the rules of arrays do; if the
-        # result
-        # # is nan, they may have chosen other elements
+        # result is nan, they may have chosen other elements
         on_objects = [w for w in gradients if not is_on_arrays(w) and not is_forward(w)]
         first = gradients[on_objects[0] if way in on_objects else next(iter(gradients))]
         for a, b in zip(gradients[way], first, strict=True):

@@ -2,8 +2,7 @@
 
 A way is a name: that of an engine or of forward mode, which take arrays directly, or this name with ON_OBJECTS, which
 takes an object array of scalars in place of each array. The engines `closures` and `records` turn any array into an
-object array.
-If one of these ways cannot run f but the default engine can, checks skip the way and give the reason.
+object array. If one of these ways cannot run f but the default engine can, checks skip the way and give the reason.
 """
 
 import dis

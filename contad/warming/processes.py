@@ -11,7 +11,7 @@ from contad.progress_bars import ProgressBar
 from contad.variables import check
 
 _WORK = "import sys; sys.path[:] = {path!r}; from contad.warming.work import work; work({first}, {count}, {named!r})"
-TOTAL, COMPILED, FOUND, FAILED = "total", "compiled", "found", "failed"  # what workers report
+TOTAL, COMPILED, FOUND, FAILED = "total", "compiled", "found", "failed"  # kinds of reports of workers
 
 
 class WarmUp(NamedTuple):
@@ -26,11 +26,10 @@ def warm_up(processes: int | None = None) -> WarmUp:
     """Compile all of contad's own kernels, so that no later process on this machine waits for them.
 
     contad keeps compiled code on the disk, for this user, this processor, and these versions of contad, Numba and
-    NumPy.
-    Without this call, most code is compiled on first use, which takes seconds here and there. The call compiles sweeps,
-    kernels of arrays, the interpreter of recorded programs, products and linear algebra. It takes some minutes on all
-    cores, or seconds if everything is in the cache. Derivatives of your own Numba functions are still compiled on their
-    first call. `python -m contad warm` does the same.
+    NumPy. Without this call, most code is compiled on first use, which takes seconds here and there. The call compiles
+    sweeps, kernels of arrays, the interpreter of recorded programs, products and linear algebra. It takes some minutes
+    on all cores, or seconds if everything is in the cache. Derivatives of your own Numba functions are still compiled
+    on their first call. `python -m contad warm` does the same.
 
     processes    how many work at once; by default one for each core that this process may use
 

@@ -1,2 +1,1 @@
-"""The engine `matrix`: an array of variables is its values and a slab of cells; an operation on arrays is one
-record."""
+"""The engine `matrix`: an array variable is its values and a slab of cells; an operation on arrays is one record."""

@@ -362,7 +362,7 @@ def push_pullback(stack: ArraySlab, rule: Rule, args: Sequence[Value], options: 
             return result
     active = {k for k, _, _ in operands}
     needed = frozenset().union(*(rule.needs(rule.argument_names[k]) for k in active))
-    # what a forward body saves may be an argument itself
+    # a forward body may save an argument itself
     needed |= frozenset() if rule.forward_body is None else frozenset(rule.argument_names)
     options = {name: copy_parts(option) for name, option in options.items()}
     kept = [

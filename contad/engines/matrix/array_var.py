@@ -114,8 +114,8 @@ class ArrayVar(Array):
 
     __slots__ = ("_base", "_index", "_length")
     kind = "array variable"
-    # for a contiguous affine array with plain values its first cell, while its root is affine; for a transpose `x.T`
-    # # of such a matrix -1 - the first cell of that; else -1
+    # for a contiguous affine array with plain values its first cell, while its root is affine; for a transpose `x.T` of
+    # such a matrix -1 - the first cell of that; else -1
     _index: int
     _base: Any
     _length: int  # the number of elements of a vector on which operations may rely; else 0

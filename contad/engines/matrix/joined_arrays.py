@@ -21,7 +21,7 @@ from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 # `outer` contiguous runs of `inner` elements each: (position in the result, stride of the runs there, first cell of the
-# # source, stride of the runs in it, outer, inner). A plain tuple: an object of a class takes longer to make than its
+# source, stride of the runs in it, outer, inner). A plain tuple: an object of a class takes longer to make than its
 # record.
 JoinedBlock = tuple[int, int, int, int, int, int]
 

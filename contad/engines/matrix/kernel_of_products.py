@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 # The integers that the kernel reads of a record, for factors m x p and p x n: the first cell of the result, m, n; for
-# each
-# # factor the place of a constant and the first cell of a variable, one of which is 0; p; for each factor whether its
-# # memory is that of its transpose in C order; and ten times the axes of the first factor plus those of the second.
+# each factor the place of a constant and the first cell of a variable, one of which is 0; p; for each factor whether
+# its memory is that of its transpose in C order; and ten times the axes of the first factor plus those of the second.
 KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 

@@ -2,8 +2,7 @@
 
 A kernel that the compiled sweep calls computes the adjoints of a matrix times a vector, row by row, so that it reads
 each number of a tall data matrix once. It also serves small matrices, for which it takes less time than a call from
-Python.
-Other products are pullbacks, in which NumPy multiplies.
+Python. Other products are pullbacks, in which NumPy multiplies.
 """
 
 import math

@@ -110,8 +110,7 @@ LEAVING, ADDING, WRITING = range(3)
 _ADDING_ALL = (ADDING, ADDING)
 
 # The inner strides of (z, x, y) with loops of their own, which the compiler can vectorise. A result of stride 0 is a
-# sum
-# # or a dot product, an operand of stride 0 a number.
+# sum or a dot product, an operand of stride 0 a number.
 _CASES = {"v": ("11",), "vv": ("111", "110", "101"), "vc": ("111", "110"), "cv": ("111", "101")}
 
 

@@ -1,8 +1,8 @@
 """The heads of records: one number encodes the kind of a record.
 
 The head of a scalar's record is its operation code, that of an array's record is
--(code + form + CELLS * number of its own cells). Forms: contiguous arrays (0), one operand a constant number that
-stands in the record (X_NUMBER, Y_NUMBER), one operand a scalar's cell (X_CELL, Y_CELL), the sum of an array
+-(code + form + CELLS * number of its own cells). Forms: contiguous arrays (0), one operand a constant number in
+the record (X_NUMBER, Y_NUMBER), one operand a scalar's cell (X_CELL, Y_CELL), the sum of an array
 (x, size), the dot product of two (x, and the place of y and the size in `shapes`), any strides (all in `shapes`).
 """
 

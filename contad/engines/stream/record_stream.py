@@ -1,9 +1,9 @@
 """The record stream that engines share: one record per operation, and one compiled function that sweeps them.
 
-While recording, a Python list holds four numbers per record: operation, two operands, value. Every few thousand
-records the list is packed into an array of records and an array of values. A constant operand replaces a parent in the
-record by its value, under an operation code of its own. The record of a scalar owns one cell, that of an array as many
-as the array has elements.
+While recording, a Python list holds four numbers per record: operation, two operands, value. Every few thousand records
+the list is packed into an array of records and an array of values. A constant operand replaces a parent in the record
+by its value, under an operation code of its own. The record of a scalar owns one cell, that of an array as many as the
+array has elements.
 
 Operations whose rules are not compiled into the sweep store their partials: one `linear` record per active argument,
 chained by `join`, which passes its adjoint on to the record before it.

@@ -22,15 +22,14 @@ from contad.variables.open_types import Real
 
 _Byte = ctypes.c_char
 ROWS = 4096
-# of a dot, what is strided or a product, a step
+# for a dot product, a strided record or a product, and other kernel records
 _PACK = {n: struct.Struct(f"{n}q").pack_into for n in (2, 11, 19)}
 _ZEROS = np.zeros(2 * ROWS)
 FIRST_CONSTANT = 2  # place of those that are copied, after a one and the number of a record
 WORTH_SHARING = 64  # numbers; a copy of fewer is faster than a comparison
 RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of addresses
 # Without this flag, a system that limits its commitments refuses to fork the process. Python's module has the flag
-# since
-# # 3.13; before that its value is given here if another flag shows that Linux has the usual numbering.
+# since 3.13; before that its value is given here if another flag shows that Linux has the usual numbering.
 NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if getattr(mmap, "MAP_DENYWRITE", 0) == 0x800 else 0)
 BRIEF = 1 << 14  # cells up to which a sweep keeps Python's lock
 CELLS_WITH_VIEWS = ROWS  # arrays of the first cells are kept from one recording to the next

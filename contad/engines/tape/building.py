@@ -303,7 +303,7 @@ class TapeRecipe:
 
 # ---- in words --------------------------------------------------------------------------------------------------------
 def explain(request: Request) -> str:
-    """A text that tells what is differentiated and what is stored."""
+    """A description of the differentiated function and the stored numbers."""
     lines = ["variables run through the function, compiled for them, and push records"]
     for k in request.argnums:
         kinds = [(leaf.text, is_array(leaf.type)) for leaf in leaves(f"argument {k}", request.types[k])]

@@ -30,7 +30,7 @@ _OWN = {name: INTERNAL_OPTIONS[name] for name in ("nogil", "no_cpython_wrapper",
 # modules whose functions are differentiated like the user's
 _SOLVERS = ("contad.scipy.integrate.compiled_solvers", "contad.scipy.optimize.compiled_roots")
 _ON_THE_WAY = ("contad.scipy", "contad.scipy.integrate", "contad.scipy.optimize")  # modules on the way to them
-_FOLLOWED = ("error_model", "fastmath", "boundscheck")  # options that change what the user's function computes
+_FOLLOWED = ("error_model", "fastmath", "boundscheck")  # options that change results of the user's function
 
 
 class Rebuilt:

@@ -111,9 +111,8 @@ def _find_said(text: str) -> str:
 
 # ---- calls of recursive functions ------------------------------------------------------------------------------------
 # Numba types mutually recursive functions before their types are complete: a call then gets the type of the returns
-# typed
-# # so far, and keeps it even if a later return changes it. A call that expects a number from a function that returns a
-# # variable would read wrong memory.
+# typed so far, and keeps it even if a later return changes it. A call that expects a number from a function that
+# returns a variable would read wrong memory.
 
 
 def require_settled(dispatchers: Iterable[Any]) -> None:
