@@ -1,4 +1,4 @@
-"""Sparse matrices from few products: a direction adds up columns, or rows, that share no row, or column."""
+"""Sparse matrices from few products: each direction adds up columns (or rows) that have no elements side by side."""
 
 import copy
 import functools

@@ -10,9 +10,9 @@ from contad.programs.fused_members import IN_CELLS, Layout, Member, Operand, Slo
 class AdjointPlaces:
     """The places of adjoints, found from the last member to the first.
 
-    On the way back an adjoint is live from the last reader of a value to the member that computes the value; then its
-    place is free for others. The adjoints of operands in memory stay live to the end of the strip. A member that adds
-    passes its own adjoint on, to both operands if they have no other reader: then kernels only read that adjoint.
+    In the reverse sweep an adjoint is live from the last reader of a value to the member that computes the value; then
+    its place is free for others. The adjoints of operands in memory stay live to the end of the strip. A member that
+    adds passes its own adjoint on, to both operands if they have no other reader: then kernels only read that adjoint.
     """
 
     def __init__(

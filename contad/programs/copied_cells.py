@@ -25,7 +25,7 @@ class CellRun(NamedTuple):
 
 
 class CopiedCells:
-    """The records that copy cells, from first to last, and the runs that the copies consist of."""
+    """The records that copy cells, in order, and the runs of cells that they copy."""
 
     def __init__(self) -> None:
         self._firsts: list[int] = []

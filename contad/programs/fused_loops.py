@@ -3,8 +3,8 @@
 Elementwise operations, and sums over whole arrays, rows or columns, run along an axis of the same length: n numbers, or
 rows of matrices, the *units* of a fused loop. For each strip of units the interpreter calls the kernels of all members.
 A kernel reads an operand in place, or from a copy in scratch memory. Results that only members read are written to
-scratch memory: they have no cells, stay in the first level cache, and are recomputed on the way back. Results that are
-expensive to compute, or that others read, have cells as well.
+scratch memory: they have no cells, stay in the first level cache, and are recomputed in the reverse sweep. Results that
+are expensive to compute, or that others read, have cells as well.
 """
 
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -35,7 +35,7 @@ MOST_MEMBERS = 64
 BLOCK = 3072  # numbers of scratch memory for the values of a strip, or for its adjoints
 COSTLY = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "expm1", "log1p", "power"})  # to recompute
 
-# ---- what the interpreter reads, places in `shapes` and widths of entries --------------------------------------------
+# ---- the interpreter's data: places in `shapes` and widths of entries ------------------------------------------------
 UNITS, BLOCK_UNITS, IS_KEPT, BOUND_AT = range(4)
 FIXED_AT, FIXED, MOVING_AT, MOVING, OUTPUTS_AT, OUTPUTS, SUMS_AT, SUMS, MEMBERS_AT, MEMBERS = range(4, 14)
 STEPS_AT, STEPS, FILLS_AT, FILLS = range(14, 18)

@@ -195,7 +195,7 @@ class Member:
         self.is_read_back = False  # whether derivatives read its value
         self.is_output = False  # whether records outside the loop read it
         self.is_stored = False  # whether its value has cells
-        self.is_recalled = False  # whether the way back reads it, from cells or recomputed
+        self.is_recalled = False  # whether the reverse sweep reads it, stored or recomputed
         self.is_needed = False  # whether it is recomputed
         self.operands: list[tuple[Operand | Member, Layout]] = []
 

@@ -196,7 +196,7 @@ def _backward(fused: FusedLoop, shapes: Shapes, first: int, end: int) -> _GroupL
 
 
 def _read_later(fused: FusedLoop, first: int) -> set[int]:
-    """The places of adjoints that are still read after those of the members from `first` on."""
+    """The places of adjoints that the reverse sweep still reads after the members from `first` on."""
     places = [m.adjoint for m in fused.members[:first]] + [o.adjoint for o in fused.operands.values()]
     return {fused.locate(place, True).at for place in places if place is not None}
 

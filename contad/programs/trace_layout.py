@@ -215,7 +215,7 @@ class _Planner:
             ranges.append((self.trace.result, self.trace.result + 1))
         return {row for low, high in ranges for row in self.copies.rows_of(low, high)}
 
-    # ---- the plan ----------------------------------------------------------------------------------------------------
+    # ---- the layout --------------------------------------------------------------------------------------------------
     def fill(self, plan: TraceLayout) -> None:
         """Fill in the layout."""
         fused_loops = [k for k in self.order if isinstance(k, FusedLoop)]

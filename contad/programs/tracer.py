@@ -162,7 +162,7 @@ class Tracer:
     def _where(self) -> str:
         return "{}:{}".format(*place_in_user_code())
 
-    # ---- what a program does not have --------------------------------------------------------------------------------
+    # ---- refusals ----------------------------------------------------------------------------------------------------
     def refuse_levels(self) -> NoReturn:
         """Refuse levels that the recorded function opens by hand."""
         raise NestingError(

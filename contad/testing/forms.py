@@ -116,7 +116,7 @@ def like(args: Sequence[Nested], numbers: Sequence[float]) -> list[Nested]:
     return made
 
 
-# ---- what NumPy cannot do --------------------------------------------------------------------------------------------
+# ---- refusals of NumPy -----------------------------------------------------------------------------------------------
 def usable(s: Specimen, ways: Sequence[str], asked: Collection[str] | None = None) -> list[str]:
     """The ways to differentiate a function of arrays, except ways on object arrays that NumPy refuses.
 

@@ -114,7 +114,7 @@ class MatrixStack(Recording):
             pool.append(buffers)
             s = cls()
             s.buffers.template = t = copy(s)
-            t.buffers = t.pool = t.callbacks = t.factors = None  # each stack's own, or references to the template
+            t.buffers = t.pool = t.callbacks = t.factors = None  # each copy has its own, or they refer to the template
             return s
         s = copy(buffers.template)
         s.level = next_level()

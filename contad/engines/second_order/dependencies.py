@@ -63,7 +63,7 @@ class Dependencies:
         z, p, q = (_join([bend[k] for bend in self._bends]) for k in range(3))
         return z, p, q
 
-    # ---- what steps say ----------------------------------------------------------------------------------------------
+    # ---- dependences of records --------------------------------------------------------------------------------------
     def make_nodes(self, cells: slice | np.ndarray) -> None:
         """Number the cells of a result."""
         n = cells.stop - cells.start if isinstance(cells, slice) else cells.size

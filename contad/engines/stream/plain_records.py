@@ -132,7 +132,7 @@ def _make_pullback(memory: Memory, n: int, first: int, slot: int) -> Step:
     return _by_shape(memory.shapes[slot : slot + 11], lambda shape: make(shape, *memory[:3]), need_python)
 
 
-# ---- steps of scalar rules -------------------------------------------------------------------------------------------
+# ---- functions of records with scalar rules --------------------------------------------------------------------------
 def bind(memory: Memory, code: int, shape: Sequence[int]) -> Run:
     """A function that does the work of an operation's kernel for a record with these strides."""
     z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = shape

@@ -94,7 +94,7 @@ _extremum(max, operator.gt)
 _extremum(min, operator.lt)
 
 
-# ---- np.float64, and what type(x) of a variable is: called, or given as a dtype --------------------------------------
+# ---- np.float64 and type(x) of a variable: as a function, and as a dtype ---------------------------------------------
 class FloatClass(types.NumberClass):
     """The type of `np.float64` in a differentiated function: a call with a variable returns that variable."""
 

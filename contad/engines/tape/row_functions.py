@@ -32,7 +32,7 @@ def active_of(*given: tuple[Any, tuple[int, ...]]) -> Any:
     return next((kind.dtype for kind, _ in given if is_active_array(kind)), None)
 
 
-# ---- what calls need -------------------------------------------------------------------------------------------------
+# ---- arguments of calls ----------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def nothing():  # type: ignore[no-untyped-def]
     """The second operand of an operation that has only one."""

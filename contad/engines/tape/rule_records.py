@@ -167,7 +167,7 @@ def _plain_text(kind: Any, name: str) -> str:
     return f"{name}.value" if isinstance(kind, Active) else text_of(kind, name)
 
 
-# ---- on the way back -------------------------------------------------------------------------------------------------
+# ---- the reverse sweep -----------------------------------------------------------------------------------------------
 def _pull(
     rule: WithParts, parts: Parts, kinds: tuple[Any, ...], active: list[int], z: Any, saved: Any,
     options: tuple[Any, ...],
@@ -244,7 +244,7 @@ def _address_within(function: Callable[..., Any]) -> Callable[[], int]:
     return made
 
 
-# ---- functions of contad's own: what makes constants -----------------------------------------------------------------
+# ---- contad's own functions that make constants ----------------------------------------------------------------------
 @add_overload(stop_gradient)
 def _stop_gradient(x: Any) -> Any:
     """The plain number, an array of constants, so that a name may hold either array, or a tuple of these."""

@@ -33,7 +33,7 @@ NUMBERS = 3  # in a record
 _zero_variables, _zero_duals = zeros_of[VARIABLE], zeros_of[DUAL]
 
 
-# ---- on the way forward ----------------------------------------------------------------------------------------------
+# ---- the forward pass ------------------------------------------------------------------------------------------------
 def cell_of(x: Any) -> Any:
     """The cell of a variable, which exists only inside njit; 0 for a constant."""
     return 0
@@ -128,7 +128,7 @@ def _copy_elements(header, first, a):  # type: ignore[no-untyped-def]
     return found != 0
 
 
-# ---- what kernels of values and tangents write -----------------------------------------------------------------------
+# ---- writes of the kernels of values and tangents --------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def write_elements(header, first, z, place):  # type: ignore[no-untyped-def]
     """Write results, or their tangents if `place` is TANGENT, to the records from `first`; returns the next record."""
@@ -140,7 +140,7 @@ def write_elements(header, first, z, place):  # type: ignore[no-untyped-def]
     return k
 
 
-# ---- what kernels read -----------------------------------------------------------------------------------------------
+# ---- reads of kernels ------------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def read_block(header, block):  # type: ignore[no-untyped-def]
     """For the block with that last record: (last record of the one before, first cell, first of the results, kernel).
