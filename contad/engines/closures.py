@@ -116,7 +116,7 @@ MAKERS = {"v": of_one, "vv": of_two, "vc": of_first, "cv": of_second}
 
 
 def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
-    """The lines of an operator method that push. Its source is generated for known activities of the operands."""
+    """The lines of an operator method that push; the method is generated for one activity of the operands."""
     positions = [k for k, kind in enumerate(active) if kind == "v"]
     of_rule = [x for k in positions for x in (rule.product(k), partial_of_rule(rule, k, active))]
     operands = ", ".join(["z", *"xy"[: len(active)], *(f"{'ab'[k]}._index" for k in positions)])

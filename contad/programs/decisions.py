@@ -183,7 +183,7 @@ def argsort(
         in_order = positions[..., :-1] < positions[..., 1:]
         _all_hold(tracer, "le", ordered[..., :-1][in_order], ordered[..., 1:][in_order])
         _all_hold(tracer, "lt", ordered[..., :-1][~in_order], ordered[..., 1:][~in_order])
-    return np.ascontiguousarray(np.moveaxis(positions, -1, axis))  # in the order of NumPy's, whatever that of a
+    return np.ascontiguousarray(np.moveaxis(positions, -1, axis))  # in NumPy's memory order, whatever the order of a
 
 
 def largest(sign: str, plain: Callable[..., np.ndarray]) -> Function:

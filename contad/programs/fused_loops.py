@@ -98,7 +98,7 @@ class FusedLoop:
     def _operands(
         self, member: Member, units: int, known: Sequence[Member], operands: dict[Key, Operand]
     ) -> list[tuple[Operand | Member, Layout]] | None:
-        """The operands of a member, which adds those in memory to `operands`; None where it does not fit."""
+        """The operands of a member (those in memory join `operands`); None where the member does not fit."""
         found: list[tuple[Operand | Member, Layout]] = []
         for source, start, apart, step in member.strided_operands():
             layout = layout_of(member.outer, member.inner, apart, step, units)

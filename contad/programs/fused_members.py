@@ -13,7 +13,7 @@ from contad.programs.codes import ARRAY, COMPARE, IN_FUSED, SCALARS
 from contad.rules.scalar_rule import ScalarRule
 
 IN_CELLS, IN_INPUTS, IN_CONSTANTS, NOWHERE = range(4)  # of values; adjoints are in their cells or in the gradient
-IN_SCRATCH = 4  # behind the cells
+IN_SCRATCH = 4  # after the cells
 ALIGNED = 8  # numbers of a cache line
 SHAPE = 14  # integers that a kernel reads
 PLACES = (0, 5, 8, 11, 12, 13)  # the positions of z, x and y in it, and of their adjoints

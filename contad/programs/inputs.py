@@ -64,7 +64,7 @@ class Inputs:
         return False
 
     def flat(self, args: Sequence[Nested]) -> np.ndarray:
-        """The numbers of the arguments, in order; refused where they are not laid out as the example's.
+        """The numbers of the arguments, in order; it is an error if their layout differs from the example's.
 
         A lone array is read in place. The caller gives other arrays back after reading them.
         """

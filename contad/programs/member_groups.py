@@ -116,13 +116,13 @@ class _GroupLoop:
 
     @property
     def text(self) -> str:
-        """The whole of it."""
+        """The whole text."""
         lines = [*self.lines, *(f"{name}_all[i] = {name}" for name in self.written.values())]
         return "\n".join([*self.before, "for i in range(n):", *indent(lines), *self.after])
 
 
 def find_groups(fused: FusedLoop, shapes: Shapes) -> list[MemberGroup]:
-    """The groups of a fused loop, forward and backward; those with several members."""
+    """The groups in a fused loop, each with several members, forward and backward."""
     members = fused.members
     simple = [_is_simple(m, integers) for m, (integers, _) in zip(members, shapes, strict=True)]
     found: list[MemberGroup] = []

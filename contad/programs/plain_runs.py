@@ -1,4 +1,4 @@
-"""Recorded programs in plain Python and NumPy: the first runs of a program use them instead of waiting.
+"""Runs of recorded programs in plain Python and NumPy: the first runs need not wait for compiled code.
 
 The compilation of the interpreter and the kernels takes many seconds, once per machine; most programs of a short
 session finish in less. `forward`, `backward` and `tangents` take the same arguments and return the same results as

@@ -256,7 +256,7 @@ PARAMETERS = ", ".join(f"{name}=None" for name in NAMES)
 
 
 def _method(name: str, *lines: str) -> None:
-    """Give programs a method of up to 16 arguments; its lines may use `inputs`, and {gradient} in its structure."""
+    """Give programs a method of up to 16 arguments; its lines may use `inputs`, and {gradient} by argument."""
 
     def type_call(program: Any, given: dict[str, Any]) -> Any:
         args = [x for x in map(given.get, NAMES) if not isinstance(x, (types.Omitted, types.NoneType, type(None)))]

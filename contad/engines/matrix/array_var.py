@@ -241,7 +241,7 @@ class ArrayVar(Array):
                 if step == 1 and start < stop:
                     part = slice(start, stop)
                     value = a[part]
-                    z = ArrayVar()  # as `_view_at` makes it, whose call takes as long
+                    z = ArrayVar()  # `_view_at` inlined: its call takes as long
                     if n or a.ndim == 1:
                         z._index = index + start
                         z._length = stop - start
@@ -350,7 +350,7 @@ class ArrayVar(Array):
         """The transpose, a view."""
         base, s, index = self._base, self._owner, self._index
         if index > 0 and (base is None or base._index > 0) and s.ended is None and s.is_here():
-            z = ArrayVar()  # as `_view_at` makes it, whose call takes as long
+            z = ArrayVar()  # `_view_at` inlined: its call takes as long
             value = self._value
             z._owner, z._value, z._length = s, value.T, 0
             z._index = -1 - index if value.ndim == 2 and not s.keeps_rules else -1

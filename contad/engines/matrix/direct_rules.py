@@ -169,6 +169,6 @@ def _all_by_position(method: Function, count: int, general: Function) -> Functio
 
 
 def install_steps() -> None:
-    """Let rules with kernels take the fast path from the first call on, which a program may record."""
+    """Let rules with kernels take the fast path from the first call on: a program may record that call."""
     for name in NAMES:
         install_rule(array_rule_of(name))

@@ -51,7 +51,7 @@ WORDS = frozenset((bool, int, float, str, NoneType))  # classes of immutable opt
 _TURNED = (1, 0)
 _FIRST, _SECOND, _BOTH = (0,), (1,), (0, 1)  # positions of transposed operands
 _LENGTH = FIELDS + 1  # of the shape of a record: the fields for kernels, and the address of the adjoint kernel
-_KNOWN = 1  # instead of the record that keeps the factors: another record does
+_KNOWN = 1  # in place of the factors' position: another record keeps them
 _BRIEF = 1 << 12  # multiplications; a kernel with a few times as many takes microseconds
 _NOTHING = np.empty(0)  # most operations save nothing
 _new: Any = tuple.__new__
@@ -96,7 +96,7 @@ class KernelPullback(Continuation):
 
 
 class RecordKernels:
-    """The kernels of a rule, which it gets once Python has spent as much time as that takes."""
+    """The kernels of a rule, compiled or loaded once Python has spent as much time as that takes."""
 
     STEP = 0.5  # fraction of the time that sweeps take to compile or load
     SWEPT = 3.0  # time of a value and its sweep, relative to the value

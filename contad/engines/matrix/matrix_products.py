@@ -55,7 +55,7 @@ class ProductSizes(NamedTuple):
     size: int
     length: int  # of a vector; else 0
     shape: tuple[int, ...]
-    axes: int  # ten times the number of the first factor, plus that of the second
+    axes: int  # ten times the axes of the first factor, plus those of the second
     is_small: bool  # whether the kernel multiplies
     head: int  # of the record
 
@@ -307,7 +307,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "ProductKernels") -> 
                 constant, y_at, y_turned, in_order = known or keep_small(buffers, y)
             if in_order:
                 slot = buffers.shapes_top
-                shapes_end = buffers.shapes_top = slot + _FIELDS  # as `push_shape`, whose call takes as long
+                shapes_end = buffers.shapes_top = slot + _FIELDS  # `push_shape` inlined: its call takes as long
                 if shapes_end > len(buffers.shapes):
                     buffers.grow("shapes", shapes_end)
                 _pack(
@@ -391,7 +391,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "ProductKernels") -> 
         else:
             code, place = of_two, y_cell
         slot = buffers.shapes_top
-        shapes_end = buffers.shapes_top = slot + 2  # as `push_shape`, whose call takes as long
+        shapes_end = buffers.shapes_top = slot + 2  # `push_shape` inlined: its call takes as long
         if shapes_end > len(buffers.shapes):
             buffers.grow("shapes", shapes_end)
         _pack_dot(buffers.shape_words, 8 * slot, place, p)

@@ -1,8 +1,8 @@
 """Sums of formulas over arrays and numbers, such as densities of data: one pass computes the value and all partials.
 
 The partial by a number is a sum, the partial by an array is an array, which the compiled sweep reads. Python evaluates
-a few elements by a loop of floats, more by lines of NumPy, until it has spent as much time as the compiled function
-takes to get.
+a few elements by a loop of floats, more by lines of NumPy, until it has spent as much time as compiling or loading the
+function takes.
 """
 
 import functools

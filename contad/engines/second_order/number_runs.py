@@ -1,6 +1,6 @@
 """Runs of scalar records in a second-order pass: tables of their partials, computed at once, and loops over them.
 
-The loops run in plain Python until they have taken as long as their compiled versions take to get.
+The loops run in plain Python until they have taken as long as compiling or loading them would.
 """
 
 import functools

@@ -100,11 +100,11 @@ class _Copies:
         return f"{VALUE}{rule.name}"
 
     def name_of_helper(self, function: FunctionType) -> str:
-        """Refused."""
+        """Refuse the value function."""
         raise RuleError(f"its value calls {function.__name__}")
 
     def name_of_special(self, name: str) -> str:
-        """Refused."""
+        """Refuse the value function."""
         raise RuleError(f"its value calls {name} of SciPy")
 
 

@@ -90,8 +90,7 @@ def _refuse() -> None:
 
 
 def _find_twin(rule: ScalarRule) -> Function:
-    """The operation at a kink or pole for numbers of an outer level, where Python's function may fail; else None.
-    """
+    """The operation at a kink or pole for numbers of an outer level, where Python's own may fail; else None."""
 
     def at_kink(*args: Value) -> Value | None:
         if rule.twin is not None:

@@ -1,4 +1,4 @@
-"""Machine code for operators of scalars and new stacks, once Python has spent as much time as the code takes to get."""
+"""Machine code for operators of scalars and new stacks, once Python has taken as long as compiling or loading would."""
 
 import contextlib
 import os

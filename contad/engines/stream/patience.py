@@ -1,4 +1,4 @@
-"""The switch from plain Python sweeps to compiled code, once Python has spent as much time as the code takes to get."""
+"""The switch from plain Python sweeps to compiled code, once Python has taken as long as compiling or loading would."""
 
 from time import perf_counter
 

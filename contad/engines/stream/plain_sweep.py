@@ -114,7 +114,7 @@ def sweep(
 
 
 def _plan(buffers: Buffers, key: tuple[int, bytes], records: np.ndarray) -> list[Planned]:
-    """The functions that sweep these records, last one first, kept for later gradients; the key has its cell."""
+    """The functions that sweep these records, last one first, kept for later gradients; the key has the last cell."""
     k = key[0]
     found: list[Planned] = []
     for head, x, y in reversed(records.tolist()):

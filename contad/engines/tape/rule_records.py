@@ -247,7 +247,7 @@ def _address_within(function: Callable[..., Any]) -> Callable[[], int]:
 # ---- contad's own functions that make constants ----------------------------------------------------------------------
 @add_overload(stop_gradient)
 def _stop_gradient(x: Any) -> Any:
-    """The plain number, an array of constants, so that a name may hold either array, or a tuple of these."""
+    """x without its derivative: a plain number, an array of constants (a name may hold either array), or a tuple."""
     if isinstance(x, Active):
         return lambda x: x.value
     if is_active_array(x):

@@ -143,8 +143,7 @@ def write_elements(header, first, z, place):  # type: ignore[no-untyped-def]
 # ---- reads of kernels ------------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def read_block(header, block):  # type: ignore[no-untyped-def]
-    """For the block with that last record: (last record of the one before, first cell, first of the results, kernel).
-    """
+    """(last record of the block before, first cell, first cell of the results, kernel) of the block `block`."""
     at = word(header, RECORDS)
     words = integers_at(at, (block + 1, NUMBERS))
     cells = short_integers_at(at, (block + 1, 2 * NUMBERS))
