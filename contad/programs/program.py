@@ -402,8 +402,7 @@ def record(
 
     The program is called with the arguments that `argnums` chooses (an int or a tuple; all by default): numbers, float
     arrays of the example's shapes, nested lists, tuples and dicts of these. `program(x)` is the value,
-    `program.gradient(x)` and `program.value_and_grad(x)` are like those of `contad.grad`, and `program.jvp((x,),
-    (x_dot,))` is
+    `program.gradient(x)` and `program.value_and_grad(x)` are as in `contad.grad`, and `program.jvp((x,), (x_dot,))` is
     (value, slope). Inside `@njit` the same calls take numbers and float64 arrays, of a program that is a global, a
     captured variable or an argument. One interpreter runs all programs. It is compiled once per machine, by
     `contad.warm_up` or when runs in plain Python have taken some seconds, so that the first runs do not wait; later
