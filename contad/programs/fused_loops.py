@@ -260,7 +260,7 @@ class FusedLoop:
         """Write the fused loop to the shapes; returns its place.
 
         `bound` is where the shapes of a run are among the cells, `is_read` tells whether anybody else reads cells, and
-        `frontier` tells up to where the adjoints of a part have been written.
+        `frontier` gives the range around a part whose adjoints kernels write before they add to them.
         """
         adjoint_place, value_place, locate = self._adjoint_place, self._value_place, self.locate
 
