@@ -10,11 +10,11 @@ from contad.command.report import CommandReport
 from contad.command.user_file import CommandError, load_module
 from contad.variables.open_types import Options
 
-_EXAMPLE = Path(__file__).parents[1] / "example" / "logistic_regression.py"  # a user's file like any other
+_EXAMPLE = Path(__file__).parents[1] / "example" / "logistic_regression.py"  # treated like any user's file
 
 
 class ExampleReport(NamedTuple):
-    """The report on the log posterior, and what its maximum is."""
+    """The report on the log posterior, and its maximum."""
 
     report: CommandReport
     table: Any
@@ -23,12 +23,12 @@ class ExampleReport(NamedTuple):
     checked_at: float
 
     def text(self, colours: bool) -> str:
-        """For people."""
+        """The report for people."""
         point = f"The gradient, where all coefficients are {self.checked_at}:"
         return f"{self._fit_text()}\n\n{point}\n{self.report.text(colours)}"
 
     def as_dict(self) -> dict[str, Any]:
-        """As what JSON can hold."""
+        """The report in types that JSON can hold."""
         fitted, malignant = self.fitted, self.table.malignant
         coefficients = {n: {"mean": m, "sd": s} for n, m, s in zip(self.names, fitted.mean, fitted.sd, strict=True)}
         found = {

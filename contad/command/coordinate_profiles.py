@@ -1,6 +1,6 @@
 """The profile of a function along each coordinate, with its tangent at the point: `--plot`.
 
-Where the tangent touches the curve the derivative is right, and anybody can see it.
+If the tangent touches the curve, anybody can see that the derivative is right.
 """
 
 import math
@@ -15,13 +15,13 @@ from contad.progress_bars import ProgressBar
 
 PANELS = 12  # coordinates that are drawn
 TEXT_PANELS = 6
-NUMBERS = 81  # along each
-SECONDS = 10.0  # that evaluations may take; a slow function is drawn at fewer numbers
+NUMBERS = 81  # along each coordinate
+SECONDS = 10.0  # limit for evaluations; a slow function is drawn at fewer numbers
 WIDTH, HEIGHT = 61, 11  # of a profile as text
 
 
 class Curve(NamedTuple):
-    """f along one coordinate: the numbers, f there (nan outside its domain), and what is known at the point."""
+    """f along one coordinate: the numbers, f there (nan outside its domain), and value and derivative at the point."""
 
     name: str
     numbers: np.ndarray
@@ -35,7 +35,7 @@ class Curve(NamedTuple):
         return self.value + self.slope * (self.numbers - self.point)
 
     def limits(self) -> tuple[float, float]:
-        """The least and the greatest value to show: those of f, whatever the tangent does."""
+        """The least and the greatest value to show: those of f, even if the tangent leaves them."""
         finite = self.values[np.isfinite(self.values)]
         low, high = min(self.value, *finite), max(self.value, *finite)
         if high - low <= 1e-12 * max(abs(low), abs(high)):
@@ -51,7 +51,7 @@ class Profile(NamedTuple):
     total: int
 
     def describe(self) -> str:
-        """What it shows, in one line."""
+        """A description of the picture in one line."""
         return f"function and tangent along {_share(self.curves, self.total)}"
 
     def draw(self, figure: Any, title: str) -> None:
@@ -106,9 +106,9 @@ def profile(report: CommandReport) -> Profile:
 
 
 def half_width(f: Coordinate) -> float:
-    """How far a profile reaches: half of the number, or of what is typical of its array, and 1 where that is 0.
+    """The half width of a profile: half of the number, or of a typical number of its array; 1 if that is 0.
 
-    A number that is 0 says nothing of its scale.
+    A number that is 0 has no scale of its own.
     """
     leaf = f.tree.leaves[f.leaf]
     typical = math.sqrt(float(np.mean(np.square(leaf, dtype=float)))) if np.size(leaf) > 1 else 0.0

@@ -1,7 +1,7 @@
 """Arguments of a function from a file: a JSON object, a CSV table with a header, or NumPy's .npz archive.
 
-Values are read when they are asked for, so that what the function does not take need not be numbers. Every error is one
-line that names the file, the row and column or the key, what is expected there and what was found.
+Values are read on demand, so that columns which the function does not take need not be numbers. Every error is one line
+that names the file, the row and column or the key, the expected value and the value found.
 """
 
 import csv
@@ -25,7 +25,7 @@ _LARGEST = 2**63 - 1
 
 
 class DataFile(ABC):
-    """Values by name, and what a name is called in such a file."""
+    """Values by name, and the word for a name in such a file."""
 
     kind: str
 
@@ -46,13 +46,13 @@ class DataFile(ABC):
         return {name: self.value(name) for name in self.names}
 
     def blame(self, place: str, expected: str, found: object) -> CommandError:
-        """The error about one place of the file."""
+        """The error for one place of the file."""
         text = repr(found)
         return CommandError(f"{self.path}: {place}: expected {expected}, got {text[:60]}{'...' * (len(text) > 60)}")
 
 
 def read_data(path: str) -> DataFile:
-    """The file, by the end of its name."""
+    """The data file, in the format of its suffix."""
     kinds: dict[str, type[DataFile]] = {".json": JsonFile, ".csv": CsvFile, ".npz": NpzFile}
     kind = kinds.get(Path(path).suffix.lower())
     if kind is None:
@@ -85,7 +85,7 @@ class JsonFile(DataFile):
             raise CommandError(f'{path}: expected an object with a key for each argument, {{"x": 1.5}}, got {kind}')
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """As ever; CommandError where a key occurs twice, of which JSON would take the last."""
+        """A dict; CommandError if a key occurs twice, because JSON would take the last one."""
         found = dict(pairs)
         if len(found) < len(pairs):
             keys = [key for key, _ in pairs]
@@ -99,7 +99,7 @@ class JsonFile(DataFile):
         return list(self.found)
 
     def value(self, name: str) -> Nested:
-        """What the key has, with arrays for lists of numbers."""
+        """The value of the key, with arrays for lists of numbers."""
         return self._convert(name, self.found[name])
 
     def _convert(self, place: str, x: Any) -> Nested:
@@ -121,7 +121,7 @@ class JsonFile(DataFile):
         return x
 
     def _sequence(self, place: str, x: list[Any]) -> Nested:
-        """An array where the elements are numbers or arrays of one shape, a list where they are objects."""
+        """An array if the elements are numbers or arrays of one shape, a list if they are objects."""
         if x and all(isinstance(v, bool) for v in x):
             return np.array(x)
         if not any(isinstance(v, (list, dict)) for v in x):
@@ -189,7 +189,7 @@ class CsvFile(DataFile):
         return [name for name in self.header if name]
 
     def value(self, name: str) -> Nested:
-        """The numbers of the column: integers if all are."""
+        """The numbers of the column: integers if all numbers are."""
         cells = self._cells(name)
         for n, cell in enumerate(cells, 1):
             if not _is_number(cell):
@@ -198,7 +198,7 @@ class CsvFile(DataFile):
         return np.array([int(cell) if whole else float(cell) for cell in cells])
 
     def everything(self) -> Options:
-        """All columns; those without any number, as labels are, as arrays of text."""
+        """All columns; those without any number, such as labels, as arrays of text."""
         found: Options = {}
         for name in self.names:
             cells = self._cells(name)
@@ -212,7 +212,7 @@ class CsvFile(DataFile):
 
 
 def _is_like_number(cell: str) -> bool:
-    """Whether a cell is meant as a number, finite or not."""
+    """Whether a cell is intended as a number, finite or not."""
     try:
         float(cell)
     except ValueError:

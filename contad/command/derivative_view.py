@@ -9,7 +9,7 @@ from contad.transforms.compiled_code import source
 
 
 def view_source(problem: Problem, colours: bool) -> str:
-    """The source of the value and gradient; CommandError, with what to do, where none is generated."""
+    """The source of the value and gradient; CommandError with a remedy if none is generated."""
     name = getattr(problem.function, "__name__", "the function")
     if numba_function(problem.function) is None:
         raise CommandError(

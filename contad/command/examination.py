@@ -20,8 +20,8 @@ from contad.transforms.gradients import value_and_grad
 from contad.variables.number import is_real
 from contad.variables.open_types import Nested
 
-TIMING_SECONDS = 0.1  # for each of function and gradient
-DIFFERENCES_SECONDS = 10.0  # if they would take longer, evenly chosen components are compared
+TIMING_SECONDS = 0.1  # for the function and the gradient each
+DIFFERENCES_SECONDS = 10.0  # limit for comparisons; beyond it, evenly chosen components are compared
 
 
 def examine(
@@ -29,7 +29,7 @@ def examine(
 ) -> CommandReport:
     """Evaluate, differentiate, time, and compare with differences; `names` replace the names of the components.
 
-    Raises CommandError for whatever cannot be differentiated.
+    Raises CommandError if contad cannot differentiate the function.
     """
     args, kwargs = problem.arguments()
 
@@ -61,7 +61,7 @@ def examine(
             raise CommandError(f"{problem.label}: the derivative with respect to {name} is {x}")
     with silence():
         disagreements = _disagreements(problem, derivatives, tolerance, primal_time)
-    # differences cannot see a function that does something else on variables than on floats
+    # differences miss a function that behaves differently on variables and on floats
     disagreements["value"] = abs(value_there - value) / abs(value or 1.0)
     return CommandReport(
         problem,
@@ -117,7 +117,7 @@ def _check_value(problem: Problem, value: Nested) -> float:
 
 
 def _disagreements(problem: Problem, derivatives: Components, tolerance: float, primal_time: float) -> dict[str, float]:
-    """Relative disagreements by component; of evenly chosen ones if all would take too long."""
+    """Relative disagreements by component; only of evenly chosen components if all would take too long."""
     places = list(zip(problem.coordinates(), derivatives, strict=True))
     start = time.perf_counter()
     affordable = max(1, int(DIFFERENCES_SECONDS / (24 * primal_time)))
@@ -133,9 +133,9 @@ def _disagreements(problem: Problem, derivatives: Components, tolerance: float, 
 
 
 def _disagreement(f: Coordinate, derivative: float, tolerance: float) -> float:
-    """|derivative - difference| relative to the larger, or to what the difference can resolve to the tolerance.
+    """|derivative - difference| relative to the larger, or to the least size that the difference can resolve.
 
-    Where it exceeds the tolerance, much smaller steps get a say; it is inf if differences say nothing at any.
+    If it exceeds the tolerance, much smaller steps are tried as well; it is inf if no differences are usable.
     """
     x = f.number
     size = max(abs(x), 1.0)
@@ -152,7 +152,7 @@ def _disagreement(f: Coordinate, derivative: float, tolerance: float) -> float:
         if unit == 1.0:
             difference, error = derivative_by_differences(at, x)
         else:
-            # f may vary faster than those steps are long, and look smooth by accident
+            # f may vary within a step, and look smooth by accident
             found = derivative_by_differences(lambda t, unit=unit: at(x + unit * t), 0.0)  # type: ignore[misc]
             difference, error = found.value / unit, found.error / unit
         negligible = 1e-9 * largest / size if unit == 1.0 else 0.0
@@ -165,7 +165,7 @@ def _disagreement(f: Coordinate, derivative: float, tolerance: float) -> float:
 
 
 def duration_of_call(call: Callable[[], object]) -> float:
-    """The smallest of repeated measurements; the caller makes sure that nothing is compiled any more."""
+    """The least of repeated measurements; the caller ensures that nothing is left to compile."""
     start = time.perf_counter()
     call()
     once = time.perf_counter() - start
@@ -184,7 +184,7 @@ def duration_of_call(call: Callable[[], object]) -> float:
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """Discard what the user's function prints and warns about when it is called again and again."""
+    """Discard the output and the warnings of the user's function in repeated calls."""
     with (
         open(os.devnull, "w", encoding="utf-8") as nowhere,
         contextlib.redirect_stdout(nowhere),

@@ -123,12 +123,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         message = error if known else f"unexpected {type(error).__name__}: {error} (--debug shows where)"
         print("contad:", _line(message), file=sys.stderr)
         return 2
-    print(text, end="")  # out here: a reader that has gone is no error of the file or of ours
+    print(text, end="")  # outside of the handlers: a closed pipe is no error of the file or of contad
     return status
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options, with --plot as a request, or None; CommandError for what does not go together."""
+    """The options, and --plot as a request or None; CommandError for options that exclude each other."""
     options = parser().parse_args(arguments)
     if options.plot and options.target is None and ".py:" in options.plot[-1]:
         options.target = options.plot.pop()  # `--plot model.py:f`
@@ -154,7 +154,7 @@ def _file(options: argparse.Namespace) -> tuple[str, int]:
     wrt = [name.strip() for names in options.wrt for name in names.split(",")]
     data = None if options.data is None else read_data(options.data)
     colours = has_colours()
-    alone = options.json or options.source  # on standard output, without what the user's file prints
+    alone = options.json or options.source  # alone on standard output, without the output of the user's file
     with contextlib.redirect_stdout(sys.stderr) if alone else contextlib.nullcontext(), load_module(path) as module:
         problem = bind(module, path, name, at, wrt, data)
         if options.source:
@@ -165,7 +165,7 @@ def _file(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _report(options: argparse.Namespace, problem: Problem, colours: bool) -> tuple[str, bool]:
-    """What to print of a function, and whether its gradient agrees with differences."""
+    """The text to print for a function, and whether its gradient agrees with differences."""
     pattern = None
     if options.plot is not None and options.plot.kind == "sparsity":
         with silence():
@@ -191,7 +191,7 @@ def _example(options: argparse.Namespace) -> tuple[str, int]:
 def _finish(
     options: argparse.Namespace, report: CommandReport, text: str, found: dict[str, Any], pattern: Sparsity | None
 ) -> str:
-    """The report as text or JSON, with the picture that was asked for."""
+    """The report as text or JSON, with the requested picture."""
     if options.plot is not None:
         with silence():
             drawn = pattern or profile(report)
@@ -202,7 +202,7 @@ def _finish(
 
 @contextlib.contextmanager
 def _warnings(debug: bool) -> Iterator[None]:
-    """Keep warnings off stderr, where an error is one line; --debug shows them."""
+    """Keep warnings off stderr, where an error takes one line; --debug shows them."""
     if debug:
         yield
         return

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from contad.command.terminal import BOLD, DIM, paint
 
-ROWS = 24  # that are printed; --json gives all
-LONG = 8  # arrays with more numbers are cut
+ROWS = 24  # printed rows; --json gives all
+LONG = 8  # arrays with more numbers are cut off
 
 
 class Group(NamedTuple):
-    """A number, or the numbers of an array: their names, the point and the gradient."""
+    """A number, or the numbers of an array: names, point and gradient."""
 
     name: str
     shape: tuple[int, ...]
@@ -25,17 +25,17 @@ class Group(NamedTuple):
         return len(self.names) > LONG
 
     def largest(self) -> int:
-        """The place of the derivative that is largest in size."""
+        """The index of the derivative with the largest absolute value."""
         return max(range(len(self.gradient)), key=lambda k: abs(self.gradient[k]))
 
     def describe(self) -> str:
-        """What is said of a long array beside its name."""
+        """The remark on a long array beside its name."""
         low, high = min(self.gradient), max(self.gradient)
         return f"{' x '.join(map(str, self.shape))} numbers, derivatives from {low:.4g} to {high:.4g}"
 
 
 class TableRow(NamedTuple):
-    """A line of the table: a name with its numbers, or with words in place of them."""
+    """A line of the table: a name with its numbers, or with a text in their place."""
 
     name: str
     cells: tuple[str, str] | None
@@ -43,7 +43,7 @@ class TableRow(NamedTuple):
 
 
 def table(groups: Sequence[Group], colours: bool = False) -> list[str]:
-    """The lines of the table, numbers aligned at their points."""
+    """The lines of the table, with numbers aligned at their decimal points."""
     rows, left = _rows(groups)
     width = max(len("argument"), *(len(row.name) for row in rows))
     columns = [
@@ -63,7 +63,7 @@ def table(groups: Sequence[Group], colours: bool = False) -> list[str]:
 
 
 def _rows(groups: Sequence[Group]) -> tuple[list[TableRow], int]:
-    """The rows to print, and how many numbers have none and no words of theirs."""
+    """The rows to print, and how many numbers they neither show nor mention."""
     rows: list[TableRow] = []
     shown = left = 0
     for group in groups:
@@ -86,7 +86,7 @@ def _rows(groups: Sequence[Group]) -> tuple[list[TableRow], int]:
 
 
 def _align(title: str, texts: list[str]) -> list[str]:
-    """The title and the numbers, aligned at their points and as wide as each other.
+    """The title and the numbers, aligned at their decimal points and padded to one width.
 
     >>> _align("x", ["1.25", "-10", "3e-07"])
     ['   x   ', '  1.25 ', '-10    ', '  3e-07']

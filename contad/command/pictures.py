@@ -1,4 +1,4 @@
-"""What --plot asks for, and where a picture goes: a file, a window, or the terminal where Matplotlib is missing."""
+"""The request of --plot, and the place of a picture: a file, a window, or the terminal if Matplotlib is missing."""
 
 import importlib.util
 import sys
@@ -20,7 +20,7 @@ class PictureRequest(NamedTuple):
 
     @property
     def is_text(self) -> bool:
-        """Whether the picture is characters: asked for, or because a file that nobody named cannot be drawn."""
+        """Whether the picture consists of characters: on request, or without Matplotlib if no file was named."""
         return self.where == "text" or (self.where is None and not has_matplotlib())
 
 
@@ -60,10 +60,10 @@ def default_name(label: str, kind: str) -> str:
 
 
 class Picture(Protocol):
-    """What can be drawn, or written with characters."""
+    """A picture that can be drawn, or written with characters."""
 
     def describe(self) -> str:
-        """What it shows, in one line."""
+        """A description of the picture in one line."""
 
     def draw(self, figure: Any, title: str) -> None:
         """Fill a figure of Matplotlib."""
@@ -73,7 +73,7 @@ class Picture(Protocol):
 
 
 def place_picture(request: PictureRequest, label: str, picture: Picture) -> tuple[str, str]:
-    """Put a picture where it is asked for: the place, and what the report says of it."""
+    """Put a picture in the requested place; returns the place, and the report's remark on it."""
     path, _, function = label.rpartition(":")
     title = f"{Path(path).name}:{function}"
     if request.is_text:

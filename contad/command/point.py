@@ -30,9 +30,9 @@ class Problem:
     values: Options  # all parameters, in order
     active: tuple[str, ...]  # their values consist of floats
     keywords: frozenset[str] = frozenset()  # parameters that can only be passed by name
-    integers: tuple[str, ...] = ()  # active ones that the file gives as integers
+    integers: tuple[str, ...] = ()  # active parameters that the file gives as integers
     data: DataFile | None = None
-    from_data: tuple[str, ...] = ()  # names in the data file that parameters take
+    from_data: tuple[str, ...] = ()  # names in the data file that become parameters
 
     def arguments(self, **changed: Nested) -> tuple[list[Nested], Options]:
         """Positional and keyword arguments of a call."""
@@ -43,7 +43,7 @@ class Problem:
         )
 
     def positional(self) -> tuple[Function, list[Nested], Options, tuple[int, ...]]:
-        """A function with the active parameters among its positional ones, its arguments, and where they are."""
+        """A function that takes the active parameters by position, its arguments, and their positions."""
         args, kwargs = self.arguments()
         if not self.keywords.intersection(self.active):
             names = [name for name in self.values if name not in self.keywords]
@@ -69,7 +69,7 @@ class Problem:
 
 
 class Coordinate(NamedTuple):
-    """One number of a point; called, the function with another number there, nan where it raises."""
+    """One number of a point; a call gives the function with another number there, nan if it raises."""
 
     problem: Problem
     parameter: str
@@ -93,7 +93,7 @@ class Coordinate(NamedTuple):
         args, kwargs = self.problem.arguments(**{self.parameter: self.tree.unflatten(leaves)})
         try:
             return float(self.problem.function(*args, **kwargs))
-        except Exception:  # whatever a user's function raises outside its domain
+        except Exception:  # a user's function may raise anything outside its domain
             return math.nan
 
 
@@ -123,7 +123,7 @@ def assignment(text: str) -> tuple[str, Nested]:
 
 
 def _read_place(text: str) -> str:
-    """A name, or the name of a number in a container as reports write it; "" for anything else.
+    """A name, or the name of a number in a container in the form of reports; "" for anything else.
 
     >>> _read_place(" w"), _read_place("w[ 1,2 ]"), _read_place("w[1"), _read_place("f()")
     ('w', 'w[1, 2]', '', '')
@@ -149,9 +149,9 @@ def bind(
 ) -> Problem:
     """The function with a value for every parameter: from `at`, the data file, its default, or a variable of the file.
 
-    Names in `at` of one number, `w[0]`, change that number of the value.
-    Differentiated are the parameters in `wrt`; without it, those with a numeric default or a value in `at`; if there
-    are none, those that have a float, or else a list, dict or array of floats.
+    A name of one number in `at`, such as `w[0]`, changes only that number of the value. The active parameters are those
+    in `wrt`; without it, those with a numeric default or a value in `at`; if there are none, those with a float, or
+    else with a list, dict or array of floats.
     """
     function = function_of(module, path, name)
     label = f"{path}:{name}"
@@ -206,7 +206,7 @@ def bind(
 
 
 def _take(label: str, parameters: list[str], at: Options, data: DataFile | None) -> tuple[Options, tuple[str, ...]]:
-    """The values that the data file has for parameters, and their names there; a parameter `data` takes them all."""
+    """The values of parameters in the data file, and their names there; a parameter `data` takes all values."""
     if data is None:
         return {}, ()
     read = {n: data.value(n) for n in parameters if n in data.names and n not in at}
@@ -221,7 +221,7 @@ def _take(label: str, parameters: list[str], at: Options, data: DataFile | None)
 
 
 def _move(label: str, n: str, value: Nested, place: str, number: Any) -> Nested:
-    """The value of a parameter with another number in that place; CommandError where there is none."""
+    """The value of a parameter with another number at a place in it; CommandError if the place does not exist."""
     tree = flatten(value)
     names = [name for name, _ in components(n, value)]
     if place not in names:
@@ -237,7 +237,7 @@ def _move(label: str, n: str, value: Nested, place: str, number: Any) -> Nested:
     if isinstance(old, np.ndarray):
         if np.asarray(number).dtype.kind not in "fi":
             raise CommandError(f"{label}: --at: expected a number of 64 bits for {place}, got {number}")
-        leaves[leaf] = old.astype(np.result_type(old, np.asarray(number)))  # an array of integers takes 0.5, too
+        leaves[leaf] = old.astype(np.result_type(old, np.asarray(number)))  # so that 0.5 fits into an array of integers
         leaves[leaf].flat[k] = number
     else:
         leaves[leaf] = number
@@ -297,14 +297,14 @@ def _has_nan(leaf: Value) -> bool:
 
 
 def _is_number(leaf: Value) -> bool:
-    """Whether a leaf can be differentiated: real numbers, not truth values."""
+    """Whether a leaf is differentiable: real numbers, not truth values."""
     if isinstance(leaf, np.ndarray):
         return leaf.dtype.kind in "fiu"
     return is_real(leaf) and not isinstance(leaf, (bool, np.bool_))
 
 
 def _is_point(value: Nested) -> bool:
-    """A number, or a container of numbers that are not all integers (a shape, a list of counts)."""
+    """Whether a value is a number, or a container of numbers, not all integers as in a shape or a list of counts."""
     tree = flatten(value)
     real = bool(tree.leaves) and all(map(_is_number, tree.leaves))
     return real and (is_real(value) or any(map(_is_float, tree.leaves)))
@@ -339,5 +339,5 @@ def _floats(label: str, name: str, value: Nested) -> Nested:
 def _finite(x: float) -> bool:
     try:
         return math.isfinite(x)
-    except OverflowError:  # an integer beyond the floats
+    except OverflowError:  # an integer too large for a float
         return False

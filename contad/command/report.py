@@ -1,4 +1,4 @@
-"""What the command found, as text and as JSON."""
+"""The findings of the command, as text and as JSON."""
 
 import json
 import math
@@ -23,7 +23,7 @@ class CommandReport:
     value: float
     gradient: dict[str, Any]  # by parameter, in its structure
     derivatives: Components  # the same, number by number
-    disagreements: dict[str, float]  # relative, by component, and that of the value
+    disagreements: dict[str, float]  # relative, by component, and also for the value
     tolerance: float
     first_gradient_time: float
     primal_time: float
@@ -36,12 +36,12 @@ class CommandReport:
 
     @property
     def disagreement(self) -> float:
-        """The largest relative disagreement; inf where differences say nothing."""
+        """The largest relative disagreement; inf if differences are unusable."""
         return self.disagreements[self.worst]
 
     @property
     def checked(self) -> int:
-        """How many components were compared."""
+        """The number of compared components."""
         return len(self.disagreements) - 1
 
     @property
@@ -51,11 +51,11 @@ class CommandReport:
 
     @property
     def ratio(self) -> float:
-        """The cost of a gradient in evaluations of the function."""
+        """The cost of a gradient relative to an evaluation of the function."""
         return self.gradient_time / self.primal_time
 
     def text(self, colours: bool = False) -> str:
-        """The report for people; with the colours of a terminal if asked for."""
+        """The report for people, optionally in the colours of a terminal."""
         lines = [paint(self.problem.label, BOLD, colours), "", f"value         {self.value:.12g}", ""]
         lines += [*table(list(self._groups()), colours), ""]
         constants = [name for name in self.problem.values if name not in self.problem.active]
@@ -93,7 +93,7 @@ class CommandReport:
         return found if self.agrees else f"DISAGREE: {found}; the tolerance is {self.tolerance:g}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as what `as_json` takes; a disagreement of inf becomes null."""
+        """The report as an argument for `as_json`; a disagreement of inf becomes null."""
         found = {
             "function": self.problem.label,
             "engine": self.engine,
@@ -147,7 +147,7 @@ def duration(seconds: float) -> str:
 
 
 def plain(x: Any) -> Any:
-    """Numbers, truth values and texts in dicts, lists and arrays as what JSON can hold; None for nan and infinities.
+    """Numbers, truth values and texts in dicts, lists and arrays as JSON types; None for nan and infinities.
 
     >>> plain({"a": (np.float64(1.5), np.True_), 2: np.array([1.0, np.inf])})
     {'a': [1.5, True], '2': [1.0, None]}
@@ -162,5 +162,5 @@ def plain(x: Any) -> Any:
 
 
 def as_json(found: dict[str, Any]) -> str:
-    """One line of JSON, whatever of NumPy's is in it."""
+    """One line of JSON; the findings may contain NumPy types."""
     return json.dumps(plain(found), allow_nan=False)

@@ -1,4 +1,4 @@
-"""Which derivatives may be other than zero: the pattern of a Jacobian, of a number that f returns that of a Hessian."""
+"""The derivatives that may be nonzero: the pattern of the Jacobian, or of the Hessian if f returns a number."""
 
 import math
 from typing import Any, NamedTuple
@@ -12,20 +12,20 @@ from contad.transforms.pattern_search import HESSIAN, JACOBIAN, sparsity
 from contad.variables.number import is_real
 from contad.variables.open_types import Nested
 
-TEXT_WIDTH = 64  # characters of a pattern as text; a larger one is drawn by blocks
-PIXELS = 1500  # of a picture, likewise
-NAMED = 40  # rows and columns that have their names beside them, at most
+TEXT_WIDTH = 64  # characters of a pattern as text; a character of a larger one covers several elements
+PIXELS = 1500  # likewise for a picture
+NAMED = 40  # rows and columns up to which their names are shown
 
 
 class Axis(NamedTuple):
-    """The numbers along one side: their names, and by the name of each leaf where it begins."""
+    """The numbers along one side: their names, and the start of each leaf by its name."""
 
     names: list[str]
     starts: dict[str, int]
 
 
 class Sparsity(NamedTuple):
-    """A pattern: the places of its elements, and what its rows and columns are."""
+    """A pattern: the places of its elements, and its axes."""
 
     kind: str
     at_rows: np.ndarray
@@ -39,13 +39,13 @@ class Sparsity(NamedTuple):
         return self.kind == HESSIAN
 
     def describe(self) -> str:
-        """How full the matrix is."""
+        """A description of how full the matrix is."""
         n, m, filled = len(self.rows.names), len(self.columns.names), len(self.at_rows)
         of = f"{filled} of {n * m} entries may be other than zero"
         return f"{self.kind.capitalize()} {n} x {m}: {of} ({filled / (n * m):.1%})"
 
     def by_blocks(self, most: int) -> tuple[np.ndarray, int]:
-        """The matrix of truth values with at most so many rows and columns, and how many numbers one stands for."""
+        """The matrix of truth values with at most `most` rows and columns, and how many numbers each of them covers."""
         n, m = len(self.rows.names), len(self.columns.names)
         block = math.ceil(max(n, m) / most)
         filled = np.zeros((-(-n // block), -(-m // block)), bool)
@@ -53,7 +53,7 @@ class Sparsity(NamedTuple):
         return filled, block
 
     def draw(self, figure: Any, title: str) -> None:
-        """The pattern in a figure of Matplotlib, with the names of the numbers or of the arrays they are in."""
+        """Draw the pattern in a figure of Matplotlib, with the names of the numbers or of their arrays."""
         n, m = len(self.rows.names), len(self.columns.names)
         figure.set_size_inches(max(6.5 * min(m / n, 2.0), 4.5) + 1.2, max(6.5 * min(n / m, 2.0), 3.0) + 1.2)
         axes = figure.add_subplot()
@@ -72,10 +72,10 @@ class Sparsity(NamedTuple):
             axes.axvline(start - 0.5, color="black", linewidth=0.5)
 
     def write(self) -> str:
-        """The pattern as characters: `x` and `.`; a large one by blocks, `x` where a block has an element."""
+        """The pattern as characters `x` and `.`; in a large one, `x` means that a matrix block has an element."""
         filled, block = self.by_blocks(TEXT_WIDTH)
         names, legend = self.rows.names, "x may be other than zero, . zero"
-        if block > 1:  # the name of a leaf where it begins
+        if block > 1:  # the name of a leaf at its first number
             begins = {start // block: name for name, start in reversed(self.rows.starts.items())}
             names = [begins.get(k, "") for k in range(len(filled))]
             legend += f"; one character is a block of {block} x {block}"
@@ -85,7 +85,7 @@ class Sparsity(NamedTuple):
 
 
 def find_sparsity(problem: Problem) -> Sparsity:
-    """The pattern of what the function does at the point; CommandError where it returns no numbers."""
+    """The pattern of the function at the point; CommandError if it returns no numbers."""
     with blame(problem.label, problem.path), ProgressBar("sparsity pattern"):
         args, kwargs = problem.arguments()
         value = problem.function(*args, **kwargs)

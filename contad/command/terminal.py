@@ -1,4 +1,4 @@
-"""What a terminal can show: colours, and syntax in colours where Pygments is installed."""
+"""Colours of a terminal, and coloured syntax if Pygments is installed."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ BOLD, RED, DIM = "1", "1;31", "2"
 
 
 def has_colours(stream: TextIO | None = None) -> bool:
-    """Whether a stream (stdout) is a terminal whose user has not asked for no colours by NO_COLOR."""
+    """Whether a stream (stdout) is a terminal and the user has not set NO_COLOR."""
     stream = sys.stdout if stream is None else stream
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
@@ -23,7 +23,7 @@ def paint(text: str, style: str, colours: bool) -> str:
 
 
 def highlight_python(text: str) -> str:
-    """Python source in the terminal's own colours; as it is where Pygments is missing."""
+    """Python source in the terminal's own colours; unchanged if Pygments is missing."""
     try:
         from pygments import highlight
         from pygments.formatters import TerminalFormatter

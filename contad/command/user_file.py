@@ -1,4 +1,4 @@
-"""A user's file: its module, its function, and the blame for what goes wrong in it."""
+"""A user's file: its module, its function, and errors that name its lines."""
 
 import contextlib
 import difflib
@@ -14,14 +14,14 @@ from contad.variables.open_types import Function
 
 
 class CommandError(Exception):
-    """What the user is told in one line."""
+    """An error that the user sees as one line."""
 
 
 @contextlib.contextmanager
 def load_module(path: str) -> Iterator[ModuleType]:
-    """The module of a file; the modules beside it can be imported while it is in use.
+    """The module of a file; while it is in use, it can import modules beside it.
 
-    Raises CommandError, in one line, for whatever goes wrong in it.
+    Raises CommandError, with a message of one line, for any exception in it.
     """
     file = Path(path)
     if not file.is_file():
@@ -36,7 +36,7 @@ def load_module(path: str) -> Iterator[ModuleType]:
     sys.path.insert(0, str(file.parent.resolve()))
     try:
         with blame(path, path):
-            # not exec_module: it may take an older version of an edited file from the bytecode cache
+            # not exec_module, which may take an older version of an edited file from the bytecode cache
             exec(compile(file.read_bytes(), str(file), "exec"), module.__dict__)  # running the user's file is the task
         yield module
     finally:
@@ -57,7 +57,7 @@ def blame(label: str, path: str, hint: str = "") -> Iterator[None]:
     except (Exception, SystemExit) as error:
         if isinstance(error, SyntaxError) and error.lineno:
             raise CommandError(f"{label}: line {error.lineno}: {type(error).__name__}: {error.msg}") from error
-        file = str(Path(path))  # with separators as `load_module` has them
+        file = str(Path(path))  # with the separators of `load_module`
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         where = f" line {lines[-1]}:" if lines else ""
         raise CommandError(f"{label}:{where} {type(error).__name__}: {error}{hint}") from error

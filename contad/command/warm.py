@@ -1,4 +1,4 @@
-"""`python -m contad warm`: everything of contad's own compiled, once per machine."""
+"""`python -m contad warm`: compile all of contad's own kernels, once per machine."""
 
 import argparse
 import sys
@@ -14,7 +14,7 @@ and NumPy. No later process waits for them. What is there already is left as it 
 
 
 def warm(arguments: Sequence[str]) -> str:
-    """Do it; what to print."""
+    """Compile the kernels; returns the text to print."""
     p = argparse.ArgumentParser("python -m contad warm", description=DESCRIPTION, allow_abbrev=False)
     p.add_argument("--processes", type=int, metavar="N", help="how many work at once; one for each core without it")
     options = p.parse_args(arguments)

@@ -1,1 +1,1 @@
-"""Tables and pictures for notebooks: HTML and SVG made of plain text and numbers, with the page's own colours."""
+"""Tables and pictures for notebooks: HTML and SVG from plain text and numbers, in the page's own colours."""

@@ -1,4 +1,4 @@
-"""Bars by call path, as SVG: what a line takes is the length of its bar, and what it calls stands under it."""
+"""Bars by call path, as SVG: the length of a bar is the cost of a line, and the bars of its calls are below it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,14 +7,14 @@ from contad.display.graph_picture import draw_svg
 from contad.display.markup import Markup, element
 
 WIDTH, _HEIGHT = 880.0, 20.0
-_CHARACTER = 6.6  # of text of 11 points
-_LEAST = 0.0008  # of the whole; shorter bars are not drawn
+_CHARACTER = 6.6  # width of a character at 11 points
+_LEAST = 0.0008  # fraction of the whole; shorter bars are not drawn
 
 
 class Bar(NamedTuple):
-    """A bar: its text, what is read when the pointer is on it, its own size and the bars under it.
+    """A bar: its text, the text under the pointer, its own size and the bars below it.
 
-    `second` is the part of its own size that is drawn in the other tint.
+    `second` is the part of its own size that is drawn in the second tint.
     """
 
     text: str
@@ -25,12 +25,12 @@ class Bar(NamedTuple):
 
     @property
     def whole(self) -> float:
-        """Its size with all that stands under it."""
+        """Its size including all bars below it."""
         return self.own + sum(bar.whole for bar in self.below)
 
     @property
     def whole_second(self) -> float:
-        """The part of it in the other tint."""
+        """The part of the whole in the second tint."""
         return self.second + sum(bar.whole_second for bar in self.below)
 
 
@@ -64,7 +64,7 @@ def _side_by_side(bars: Sequence[Bar], start: float) -> list[tuple[Bar, float]]:
 
 
 def _draw(bar: Bar, x: float, y: float, scale: float, tints: tuple[str, str]) -> Markup:
-    """A bar; its tints are those of all that is in it, first the one and then the other."""
+    """A bar; its length is divided between the tints in proportion to all bars in it."""
     width = bar.whole * scale
     other = bar.whole_second * scale
     parts = [element("title", bar.more)]

@@ -7,15 +7,15 @@ from typing import NamedTuple
 from contad.display.layered_graph import arrange
 from contad.display.markup import Markup, element
 
-_CHARACTER, _LINE, _MARGIN = 7.0, 15.0, 9.0  # of text of 12 points
+_CHARACTER, _LINE, _MARGIN = 7.0, 15.0, 9.0  # sizes of text of 12 points
 _GAP = 70.0  # between layers
-_MOST_ACROSS = 900.0  # what a page takes from left to right
+_MOST_ACROSS = 900.0  # the width of a page
 Point = Callable[[float, float], tuple[float, float]]  # (along, across) of the layers to (x, y)
-TINTS = {"input": "#3b82f6", "result": "#f59e0b", "": "currentColor"}  # seen on black and on white
+TINTS = {"input": "#3b82f6", "result": "#f59e0b", "": "currentColor"}  # visible on black and on white
 
 
 class Box(NamedTuple):
-    """A node: lines of text, of which the first stands out, more to read when the pointer is on it, and its tint."""
+    """A node: lines of text with the first one emphasised, a text under the pointer, and a tint."""
 
     lines: tuple[str, ...]
     more: str
@@ -32,7 +32,7 @@ class Arrow(NamedTuple):
 
 
 def draw_graph(boxes: Sequence[Box], arrows: Sequence[Arrow], title: str) -> Markup:
-    """The picture: from left to right where a page has room for that, else from top to bottom.
+    """The picture: from left to right if a page has room for it, else from top to bottom.
 
     >>> picture = draw_graph([Box(("x",), ""), Box(("y",), "")], [Arrow(0, 1, "2", "dy/dx = 2")], "y of x")
     >>> picture.count("<rect"), "dy/dx = 2" in picture
@@ -98,7 +98,7 @@ def _draw_box(box: Box, x: float, y: float, width: float, height: float) -> Mark
 
 
 def _draw_arrow(arrow: Arrow, stops: "list[tuple[float, float]]", point: Point, at: float) -> Markup:
-    """A curve through stops (along, across), with its head at the last one and its label on the last piece of it."""
+    """A curve through stops (along, across), with its head at the last stop and its label on the last piece."""
     path = "M{:.1f} {:.1f}".format(*point(*stops[0]))
     for (u, v), (s, t) in itertools.pairwise(stops):
         middle = (u + s) / 2
@@ -114,7 +114,7 @@ def _draw_arrow(arrow: Arrow, stops: "list[tuple[float, float]]", point: Point, 
     ]
     if arrow.label:
         (u, v), (s, t) = stops[-2:]
-        near, far = at**3 + 1.5 * at * (1 - at), at**2 * (3 - 2 * at)  # of the way on the curve, along and across
+        near, far = at**3 + 1.5 * at * (1 - at), at**2 * (3 - 2 * at)  # fractions of the way, along and across
         x, y = point(u + (s - u) * near, v + (t - v) * far)
         label = element(
             "text", arrow.label, x=f"{x:.1f}", y=f"{y - 3:.1f}", font_size=10, text_anchor="middle", fill_opacity="0.9"

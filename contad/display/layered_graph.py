@@ -1,8 +1,8 @@
-"""Where the nodes of a small directed graph stand, and the ways of its arrows: layer by layer, with few crossings.
+"""A layout for the nodes and arrows of a small directed graph: layer by layer, with few crossings.
 
-The method is Sugiyama's: a node's layer is the length of the longest way to it; an arrow that passes over layers gets a
-place in each of them; the order in a layer follows the means of neighbours; and the places are those nearest to the
-means of neighbours that leave room for everything.
+The method is Sugiyama's: a node's layer is the length of the longest path to it; an arrow across layers gets a place in
+each of them; the order in a layer follows the means of neighbours; the places are as close to the means of neighbours
+as the room for everything allows.
 """
 
 import itertools
@@ -11,20 +11,20 @@ from typing import NamedTuple
 
 _SWEEPS = 12
 _ROOM = 18.0  # between neighbours in a layer
-_THIN = 10.0  # what an arrow that passes takes
+_THIN = 10.0  # width of a passing arrow
 
 
 class Placed(NamedTuple):
-    """Along the layer (`across`) and from layer to layer (`layers`), for nodes; places by layer, for arrows."""
+    """The places of nodes, along the layer (`across`) and from layer to layer (`layers`), and of arrows by layer."""
 
     layers: list[int]
-    across: list[float]  # of the middle of each node
-    ways: list[list[float]]  # of each arrow: its places in the layers from its source to its target
+    across: list[float]  # the middle of each node
+    ways: list[list[float]]  # for each arrow: its places in the layers from its source to its target
     extent: float  # of the widest layer
 
 
 def arrange(sizes: Sequence[float], edges: Sequence[tuple[int, int]]) -> Placed:
-    """Place nodes, of these sizes along their layer, which are numbered so that arrows lead to higher numbers.
+    """Place nodes with these sizes along their layer; arrows must lead to higher numbers.
 
     >>> placed = arrange([10.0, 10.0, 10.0], [(0, 2), (1, 2)])
     >>> placed.layers, placed.across[2] == (placed.across[0] + placed.across[1]) / 2
@@ -60,7 +60,7 @@ def arrange(sizes: Sequence[float], edges: Sequence[tuple[int, int]]) -> Placed:
 
 
 def _order(rows: list[list[int]], above: list[list[int]], below: list[list[int]]) -> list[list[int]]:
-    """Each layer in the order of the means of neighbours, down and up again; the best order that was met."""
+    """Order each layer by the means of neighbours, down and up repeatedly; returns the best order found."""
     best, fewest = rows, _crossings(rows, below)
     for k in range(_SWEEPS):
         downwards = k % 2 == 0
@@ -80,7 +80,7 @@ def _order(rows: list[list[int]], above: list[list[int]], below: list[list[int]]
 
 
 def _crossings(rows: list[list[int]], below: list[list[int]]) -> int:
-    """How many pairs of arrows between neighbouring layers cross."""
+    """The number of crossing pairs of arrows between neighbouring layers."""
     place = {n: i for row in rows for i, n in enumerate(row)}
     count = 0
     for row in rows:
@@ -107,11 +107,11 @@ def _place(rows: list[list[int]], above: list[list[int]], below: list[list[int]]
 
 
 def _settle(row: list[int], wanted: dict[int, float], room: list[float], across: list[float]) -> None:
-    """The places of a layer that are nearest to the wanted ones, by least squares: isotonic regression."""
+    """The places of a layer that are nearest to the wanted ones in least squares, by isotonic regression."""
     offsets = [0.0]
     for a, b in itertools.pairwise(row):
         offsets.append(offsets[-1] + (room[a] + room[b]) / 2 + _ROOM)
-    groups: list[tuple[float, int]] = []  # (mean of wanted less offset, how many)
+    groups: list[tuple[float, int]] = []  # (mean of wanted less offset, number of nodes)
     for n, offset in zip(row, offsets, strict=True):
         mean, count = wanted[n] - offset, 1
         while groups and groups[-1][0] > mean:

@@ -1,16 +1,16 @@
-"""HTML as text: escaping, tables, and how numbers of bytes and seconds are written.
+"""HTML as text: escaping, tables, and formats for bytes and seconds.
 
-What is made here is well-formed XML too, runs no script, and has no background: text and lines have the colour of the
-page around them, so that dark and light themes both suit it.
+The HTML is well-formed XML too, runs no script, and has no background: text and lines have the colour of the page
+around them, so that it suits dark and light themes.
 """
 
 import html
 from collections.abc import Iterable, Sequence
 
-# what stands before and after the numbers of a table, whatever the theme says of tables
+# the style of table cells, which overrides the theme's
 _CELL = "padding:0.1em 0.7em;vertical-align:top;border-bottom:1px solid rgba(128,128,128,0.25)"
 _CODE = "font-family:monospace;white-space:pre"
-_NO_TEXT = {k: None for k in range(32) if chr(k) not in "\t\n\r"}  # which XML has no way to write
+_NO_TEXT = {k: None for k in range(32) if chr(k) not in "\t\n\r"}  # characters that XML cannot write
 
 
 class Markup(str):
@@ -20,7 +20,7 @@ class Markup(str):
 
 
 def escape(x: object) -> Markup:
-    """Text as it stands in markup and inside attributes; markup as it is.
+    """Text escaped for markup and attributes; markup unchanged.
 
     >>> escape("a < b & 'c'")
     'a &lt; b &amp; &#x27;c&#x27;'
@@ -40,7 +40,7 @@ def element(name: str, *content: object, **attributes: object) -> Markup:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: str = "", code: str = "") -> Markup:
-    """A table of right-aligned columns, but for those named in `left`; those in `code` have source, as it was typed.
+    """A table of right-aligned columns, except those named in `left`; columns in `code` show source as typed.
 
     >>> table(["n"], [[3], [4]]).count("</td>"), table(["n"], [[3]]).count("</th>")
     (2, 1)

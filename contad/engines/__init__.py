@@ -1,4 +1,4 @@
-"""The engines by name. Siblings behind one protocol, `contad.variables.stack.ChainStack`; none imports another."""
+"""The engines by name. They share one protocol, `contad.variables.stack.ChainStack`, and none imports another."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from contad.numba_functions.request import Request
 
 DEFAULT = "matrix"
-COMPILED = ("generated", "tape")  # for Numba functions, as they are asked in turn; then a Python copy is made
+COMPILED = ("generated", "tape")  # for Numba functions, asked in this order; a Python copy is the last resort
 
 
 def engine(name: str | None = None, transform: str = "") -> type[ChainStack]:
-    """The stack class of an engine; the default engine if no name is given.
+    """The stack class of an engine; of the default engine if no name is given.
 
-    Raises UnsupportedError, naming the transform and the engines there are, for any other name.
+    For an unknown name it raises UnsupportedError, which names the transform and the engines.
     """
     if name is None or name == "matrix":
         return MatrixStack
-    if name == "records":  # made on demand, as the next one: most sessions never use them
+    if name == "records":  # imported on demand, as the next one: most sessions never use them
         from contad.engines.records import RecordStack
 
         return RecordStack
@@ -37,13 +37,13 @@ def engine(name: str | None = None, transform: str = "") -> type[ChainStack]:
 
 
 class CompiledEngine(NamedTuple):
-    """The functions of a compiled engine that `contad.numba_functions.request` tells of."""
+    """The functions of a compiled engine, which `contad.numba_functions.request` describes."""
 
     build: Callable[["Request"], NumbaFunction]
     explain: Callable[["Request"], str]
-    source: Callable[["Request"], str] | None = None  # of an engine that generates one
-    loops: Callable[["Request"], Sequence[Any]] | None = None  # of the same: what its loops store
-    infer: Callable[["Request"], Any] | None = None  # of the same: the type of what a function returns
+    source: Callable[["Request"], str] | None = None  # if the engine generates source
+    loops: Callable[["Request"], Sequence[Any]] | None = None  # likewise: the numbers that its loops store
+    infer: Callable[["Request"], Any] | None = None  # likewise: the type of a function's result
 
 
 def compiled_engine(name: str) -> CompiledEngine:

@@ -1,10 +1,10 @@
-"""The engine `closures`: the idea itself. A continuation is a named closure over the operands' (value, index) pairs.
+"""The engine `closures`, the simplest one. A continuation is a named closure over the operands' (value, index) pairs.
 
-It works on the adjoints as a list of numbers, so the same closures sweep on floats and on numbers of an outer level.
-The other engines must equal it.
+The adjoints are a list of numbers, so the same closures sweep on floats and on numbers of an outer level. The other
+engines must give the same results.
 """
 
-from __future__ import annotations  # else each continuation would make objects of its annotations
+from __future__ import annotations  # without it each continuation would create objects for its annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ Partial = Callable[..., Real]
 
 
 def _implementation(cls: type[Var], rule: ScalarRule) -> tuple[Function, Function | None]:
-    """The methods of a rule on variables of a class; beyond two arguments the general way of `ClosureStack.apply`."""
+    """The methods of a rule on variables of a class; for more than two arguments it is `ClosureStack.apply`."""
     if rule.arity > 2:
         return lambda *args: rule.general(args), None
     return generate(cls, rule, _record)
@@ -50,12 +50,12 @@ class NumpyClosureVar(Var):
 
 
 def of_one(name: str, product: Product, p: Partial) -> Callable[..., Chain]:
-    """Makes the continuations of z = f(x): k is the cell of z, i that of x, and p the partial."""
+    """The maker of continuations of z = f(x): k is the cell of z, i that of x, and p the partial."""
 
     def make(k: int, z: Real, x: Real, i: int) -> Chain:
         def chain(adj: list[Real]) -> None:
             d = adj[k]
-            if d.__class__ is not float or d != 0.0:  # else nothing depends on z
+            if d.__class__ is not float or d != 0.0:  # if it is zero, the result does not depend on z
                 adj[i] = adj[i] + product(d, p(z, x))
 
         chain.__name__ = name
@@ -65,7 +65,7 @@ def of_one(name: str, product: Product, p: Partial) -> Callable[..., Chain]:
 
 
 def of_two(name: str, product_x: Product, p: Partial, product_y: Product, q: Partial) -> Callable[..., Chain]:
-    """Those of z = f(x, y), where x has cell i and y has cell j."""
+    """The maker of continuations of z = f(x, y), where x has cell i and y has cell j."""
 
     def make(k: int, z: Real, x: Real, y: Real, i: int, j: int) -> Chain:
         def chain(adj: list[Real]) -> None:
@@ -81,7 +81,7 @@ def of_two(name: str, product_x: Product, p: Partial, product_y: Product, q: Par
 
 
 def of_first(name: str, product: Product, p: Partial) -> Callable[..., Chain]:
-    """Those of z = f(x, y), where y is a constant."""
+    """The maker of continuations of z = f(x, y), where y is a constant."""
 
     def make(k: int, z: Real, x: Real, y: Real, i: int) -> Chain:
         def chain(adj: list[Real]) -> None:
@@ -96,7 +96,7 @@ def of_first(name: str, product: Product, p: Partial) -> Callable[..., Chain]:
 
 
 def of_second(name: str, product: Product, q: Partial) -> Callable[..., Chain]:
-    """Those of z = f(x, y), where x is a constant."""
+    """The maker of continuations of z = f(x, y), where x is a constant."""
 
     def make(k: int, z: Real, x: Real, y: Real, j: int) -> Chain:
         def chain(adj: list[Real]) -> None:
@@ -110,13 +110,13 @@ def of_second(name: str, product: Product, q: Partial) -> Callable[..., Chain]:
     return make
 
 
-# by which operands are variables ("v") and which are constants ("c")
+# by activity: "v" for an operand that is a variable, "c" for a constant
 MAKERS: dict[str, Callable[..., Callable[..., Chain]]]
 MAKERS = {"v": of_one, "vv": of_two, "vc": of_first, "cv": of_second}
 
 
 def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
-    """The lines of an operator method that push: which operands are variables is known when the method is made."""
+    """The lines of an operator method that push; the method is generated for one activity of the operands."""
     positions = [k for k, kind in enumerate(active) if kind == "v"]
     of_rule = [x for k in positions for x in (rule.product(k), partial_of_rule(rule, k, active))]
     operands = ", ".join(["z", *"xy"[: len(active)], *(f"{'ab'[k]}._index" for k in positions)])
@@ -129,11 +129,11 @@ push({make}(k, {operands}))"""
 
 
 class CapturedOperand(NamedTuple):
-    """What a continuation has captured."""
+    """The numbers and cells that a continuation has captured."""
 
     value: Real  # of the variable
     values: Sequence[Real]  # of the operands of an operation
-    partials: Mapping[int, tuple[int, Partial]]  # by the position of an operand that is a variable: its cell, and how
+    partials: Mapping[int, tuple[int, Partial]]  # by position of the operands that are variables: the cell, and how
 
 
 class ClosureStack(ChainStack):
@@ -216,13 +216,13 @@ class ClosureStack(ChainStack):
 
     @staticmethod
     def footprint_of(chain: Chain) -> Footprint:
-        """By Python's own count: the function, its captured names, and a place each in the chain and the adjoints."""
+        """Bytes by Python's count: the function, its captured names, and its places in the chain and the adjoints."""
         names = chain.__closure__ or ()
         return Footprint(1, sum(map(sys.getsizeof, (chain, names, *names))) + 16)
 
     @staticmethod
     def find_captured(chain: Chain) -> CapturedOperand:
-        """What a continuation has captured; nothing of operands where it belongs to no rule."""
+        """The operands that a continuation has captured; empty if it belongs to no rule."""
         found = dict(zip(chain.__code__.co_freevars, (c.cell_contents for c in chain.__closure__ or ()), strict=True))
         if "z" not in found:
             return CapturedOperand(found.get("value", 0.0), (), {})

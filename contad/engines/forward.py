@@ -1,4 +1,4 @@
-"""Forward mode at the speed of generated methods: duals compute z_dot from the same partials as the reverse engines."""
+"""Forward mode with generated methods: duals compute z_dot from the same partials as the reverse engines."""
 
 import functools
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,14 @@ from contad.variables.stack import THREAD
 
 
 def implement(rule: ScalarRule, cls: type[Dual] = Dual) -> tuple[Function, Function | None]:
-    """The methods of a rule on duals; beyond two arguments the general way of `ForwardLevel.apply`."""
+    """The methods of a rule on duals; for more than two arguments it is `ForwardLevel.apply`."""
     if rule.arity > 2:
         return lambda *args: rule.general(args), None
     return generate(cls, rule, _record)
 
 
 def implement_numpy(rule: ScalarRule) -> tuple[Function, Function | None]:
-    """The same on duals in place of NumPy's numbers."""
+    """The methods of a rule on duals in place of NumPy's numbers."""
     return implement(rule, NumpyDual)
 
 
@@ -45,8 +45,8 @@ def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
             names |= {f"p{k}": partial_of_rule(rule, k, active), f"product{k}": rule.product(k)}
             t = "tu"[k]
             lines.append(f"{t} = {'ab'[k]}._tangent; p = p{k}({values})")
-            # only a tangent of zero can mask a partial, only a partial of zero routes, and only a number of an outer
-            # level needs more than a product
+            # `scale` differs from a product only for a tangent of zero, which masks a partial, for a partial of zero,
+            # which routes, and for numbers of an outer level
             zero = f"p != 0.0 != {t}" if rule.body is not None and rule.body.routes(k) else f"{t} != 0.0"
             lines.append(f"{t} = {t} * p if type({t}) is float and {zero} else product{k}({t}, p)")
             terms.append(t)
@@ -56,7 +56,7 @@ def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
 
 # ---- arrays ----------------------------------------------------------------------------------------------------------
 def implement_arrays(rule: ScalarRule) -> tuple[Function, Function | None]:
-    """The methods of a rule on array duals: operands with plain values go a short way, others that of the level."""
+    """The methods of a rule on array duals: a short path for operands with plain values, else the path of the level."""
     if rule.arity > 2:
         return rule.generally, None
     rule.methods[ArrayDual], reflected = _methods(rule, rule.generally)
@@ -83,9 +83,9 @@ def _methods(rule: ScalarRule, slowly: Function) -> tuple[Function, Function]:
 def _of_plain_arrays(
     rule: ScalarRule, partials: list[Function | None], s: Owner, args: tuple[Value, ...]
 ) -> ArrayDual | None:
-    """The result where all values and tangents are plain and the tangents finite, so that no zero has to mask; or None.
+    """The result if all values and tangents are plain and the tangents finite, so that no zero has to mask; else None.
 
-    Results are fresh arrays, in NumPy's layout. `partials` keeps the rule's partials once they are made.
+    Results are fresh arrays, in NumPy's layout. `partials` caches the rule's partials.
     """
     if s.__class__ is not ForwardLevel or s.ended is not None or not s.is_here():
         return None
@@ -125,7 +125,7 @@ def _of_plain_arrays(
             else:
                 z_dots = [t * p for t in tangents]
         for j, z_dot in enumerate(z_dots):
-            # a term that is not finite makes a sum that is not; large numbers that overflow here take the slow way
+            # a term that is not finite makes the sum not finite; large numbers that overflow here take the slow path
             if not isfinite(vdot(z_dot, z_dot)):
                 return None
             if z_dot.__class__ is not ndarray or z_dot.shape != z.shape:
@@ -138,7 +138,7 @@ def _of_plain_arrays(
 
 
 def _is_plain(x: ArrayDual) -> bool:
-    """Whether the value of an array and its tangents are of plain numbers, brought up to date."""
+    """Whether the value of an array and its tangents, both brought up to date, hold plain numbers."""
     if x._parent is not None:
         x._sync()
     v = x._value
@@ -151,7 +151,7 @@ def _is_plain(x: ArrayDual) -> bool:
 
 
 def _fast_sum(rule: ArrayRule, general: Function) -> Function:
-    """The sum of all elements of an array, where that is what is asked for."""
+    """A fast method for the sum of all elements of an array; other sums call the general method."""
 
     def method(x: ArrayDual, *args: Option, **options: Option) -> Value:
         s: Any = x._owner
@@ -165,7 +165,7 @@ def _fast_sum(rule: ArrayRule, general: Function) -> Function:
 
 @functools.cache
 def _install() -> None:
-    """Operator methods, on first use: most sessions never use forward mode."""
+    """Install operator methods, on first use: most sessions never use forward mode."""
     for cls, made in ((Dual, implement), (NumpyDual, implement_numpy)):
         cls.implement = staticmethod(made)  # type: ignore[attr-defined]
         install(cls, made)

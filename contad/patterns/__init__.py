@@ -1,1 +1,1 @@
-"""Sparsity patterns of derivatives, their colourings, and what is computed by these."""
+"""Sparsity patterns of derivatives, their colourings, and sparse matrices computed with them."""

@@ -1,4 +1,4 @@
-"""Sparsity patterns of derivatives, from a graph of what depends on what."""
+"""Sparsity patterns of derivatives, from a graph of dependences."""
 
 from typing import Any, Protocol
 
@@ -8,17 +8,17 @@ Bends = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Graph(Protocol):
-    """Nodes in an order in which parents come first; node 0 is every constant, the next ones are the inputs."""
+    """Nodes, each after its parents; node 0 is every constant, the next nodes are the inputs."""
 
     count: int
 
     @property
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """(where the parents of each node begin, the parents), in the order of the nodes."""
+        """(the start of each node's parents, the parents), in the order of the nodes."""
 
     @property
     def bends(self) -> Bends:
-        """Nodes z, p and q where z may have a second derivative by p and q."""
+        """Triples of nodes z, p and q where z may have a second derivative by p and q."""
 
 
 def jacobian_pattern(d: Graph, columns: int, nodes: np.ndarray) -> Any:
@@ -28,10 +28,10 @@ def jacobian_pattern(d: Graph, columns: int, nodes: np.ndarray) -> Any:
 
 
 def hessian_pattern(d: Graph, columns: int, nodes: np.ndarray) -> Any:
-    """The pattern of the Hessian of a number that is linear in these nodes by the inputs, a CSR array of booleans.
+    """The Hessian pattern by the inputs of a number that is linear in these nodes, as a CSR array of booleans.
 
-    Where an operation bends p and q, the inputs of p and those of q may have second derivatives: the pattern has all
-    that is not zero, and may have zeros.
+    If an operation bends p and q, any input of p and any input of q may have a second derivative: the pattern covers
+    all nonzero elements, and may contain zeros.
 
     Ref:     Walther (2008), ACM Transactions on Mathematical Software 34(1), on nonlinear interactions.
     """
@@ -50,7 +50,7 @@ def hessian_pattern(d: Graph, columns: int, nodes: np.ndarray) -> Any:
 
 
 class _Sets:
-    """The inputs on which nodes depend."""
+    """For each node, the inputs on which it depends."""
 
     def __init__(self, d: Graph, columns: int, targets: np.ndarray) -> None:
         from contad.patterns import closure_kernels as kernels

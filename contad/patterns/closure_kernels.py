@@ -10,7 +10,7 @@ from contad.patterns.plain_first import plain_first
 
 @plain_first("void(int64[::1], int64[::1], boolean[::1])", lambda starts, parents, *_: len(starts) + len(parents))
 def mark_ancestors(starts, parents, marked):  # type: ignore[no-untyped-def]
-    """Mark all that marked nodes depend on."""
+    """Mark all ancestors of marked nodes."""
     for node in range(len(marked) - 1, -1, -1):
         if marked[node]:
             for k in range(starts[node], starts[node + 1]):
@@ -21,7 +21,7 @@ def mark_ancestors(starts, parents, marked):  # type: ignore[no-untyped-def]
     "void(int64[::1], int64[::1], boolean[::1], boolean[::1])", lambda starts, parents, *_: len(starts) + len(parents)
 )
 def mark_shared(starts, parents, marked, kept):  # type: ignore[no-untyped-def]
-    """Mark in `kept` the marked nodes that several marked ones have as parent."""
+    """Mark in `kept` the marked nodes that are parents of several marked nodes."""
     seen = np.zeros(len(marked), np.bool_)
     for node in range(len(marked)):
         if marked[node]:
@@ -33,7 +33,7 @@ def mark_shared(starts, parents, marked, kept):  # type: ignore[no-untyped-def]
 
 
 def _include(members, size, seen, node, column):  # type: ignore[no-untyped-def]
-    """(members, size) with a column in the set of a node, which is the last one."""
+    """(members, size) after adding a column to the set of a node; that set is the last one."""
     if seen[column] != node:
         seen[column] = node
         if size == len(members):
@@ -48,15 +48,15 @@ def _include(members, size, seen, node, column):  # type: ignore[no-untyped-def]
     lambda starts, parents, *_: len(starts) + len(parents), _include,
 )  # fmt: skip
 def find_sets(starts, parents, columns, kept):  # type: ignore[no-untyped-def]
-    """(first, last, members): the inputs, by column, on which each kept node depends; an input on itself.
+    """(first, last, members): the inputs, by column, on which each kept node depends; an input depends on itself.
 
-    A node that is not kept has one child that asks for it, so that its own set is never made: sums of many terms cost
-    as much as they have terms. `columns` is -1 but for inputs.
+    A node that is not kept has only one child that needs it, so its set is not built: a sum costs time proportional to
+    its number of terms. `columns` is -1 except for inputs.
     """
     n = len(columns)
     first, last = np.zeros(n, np.int64), np.zeros(n, np.int64)
     members = np.empty(max(1024, 4 * n), np.int64)
-    seen = np.full(n, -1, np.int64)  # by input's column: the node whose set has it; columns are fewer than nodes
+    seen = np.full(n, -1, np.int64)  # by column: the last node whose set has it; there are fewer columns than nodes
     waiting = np.empty(1024, np.int64)
     size = 0
     for node in range(n):

@@ -1,4 +1,4 @@
-"""Colourings of the rows and columns of a sparse matrix: which of them share one pass of a derivative."""
+"""Colourings of the rows and columns of a sparse matrix: those with one colour share one pass of a derivative."""
 
 import itertools
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ import numpy as np
 
 from contad.patterns.grids import colour_grid
 
-MOST_WORK = 200_000_000  # visits of pairs of neighbours: beyond, vertices of many neighbours get colours of their own
-AGAIN = 6  # how often a colouring is made again, class by class
-MOST_AGAIN = 2_000_000  # visits of pairs of neighbours for which that is worth its time
+MOST_WORK = 200_000_000  # visits of pairs of neighbours; beyond, vertices with many neighbours get colours of their own
+AGAIN = 6  # how often a colouring is repeated, class by class
+MOST_AGAIN = 2_000_000  # visits of pairs of neighbours up to which repeating pays
 
 
 def colour_columns(pattern: Any) -> np.ndarray | None:
-    """Colours of columns so that no two that have an element in one row share one; None where that is hopeless.
+    """Colours of columns such that two columns with elements in one row differ; None where that is hopeless.
 
     Ref:     Curtis, Powell & Reid (1974), Journal of the Institute of Mathematics and its Applications 13, 117-119;
              Brélaz (1979), Communications of the ACM 22(4), 251-256; Culberson (1992), Iterated greedy graph coloring
@@ -28,7 +28,7 @@ def colour_columns(pattern: Any) -> np.ndarray | None:
     if work > MOST_WORK:
         return None
     arrays = [_integers(a) for a in (by_columns.indptr, by_columns.indices, by_rows.indptr, by_rows.indices)]
-    conflicts = np.zeros(pattern.shape[1], np.int64)  # of each column, those that meet it twice counted twice
+    conflicts = np.zeros(pattern.shape[1], np.int64)  # for each column; a column that meets it twice counts twice
     np.add.at(conflicts, by_rows.indices, np.repeat(in_rows, in_rows))
     least = int(in_rows.max(initial=0))
     in_order = (kernels.colour_apart(*arrays, order) for order in _orders(conflicts))
@@ -39,7 +39,7 @@ def colour_columns(pattern: Any) -> np.ndarray | None:
     on_grid = colour_grid(pattern, least, count)
     if on_grid is not None and on_grid.max() + 1 == least:
         return on_grid
-    # in the order of its classes a greedy colouring never has more colours than before
+    # a greedy colouring in the order of classes never has more colours than before
     for k in range(AGAIN if work <= MOST_AGAIN else 0):
         following = kernels.colour_apart(*arrays, _order_classes(best, k))
         best = following if following.max() < best.max() else best
@@ -49,7 +49,7 @@ def colour_columns(pattern: Any) -> np.ndarray | None:
 
 
 def colour_symmetric(pattern: Any) -> np.ndarray:
-    """A star colouring of a symmetric pattern: what `compress_hessian` needs to find every element in a product.
+    """A star colouring of a symmetric pattern, with which `compress_hessian` finds every element in a product.
 
     Ref:     Coleman & Moré (1984), Mathematical Programming 28, 243-270; the kernel's.
     """
@@ -57,7 +57,7 @@ def colour_symmetric(pattern: Any) -> np.ndarray:
 
 
 def _colour_stars(pattern: Any, few: bool) -> np.ndarray:
-    """The best of some greedy star colourings, in which hubs have colours of their own, and more vertices if `few`."""
+    """The best of some greedy star colourings. Hubs get colours of their own, with `few` more vertices do."""
     from contad.patterns import colouring_kernels as kernels
 
     graph, hubs = _graph_without_hubs(pattern, few)
@@ -73,10 +73,10 @@ def _colour_stars(pattern: Any, few: bool) -> np.ndarray:
 
 
 def colour_both(pattern: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(colours of rows, colours of columns), -1 for none: every element is alone in a pass of its row or its column.
+    """(colours of rows, colours of columns), -1 for none: each element is alone in the pass of its row or its column.
 
     Ref:     Coleman & Verma (1998), SIAM Journal on Scientific Computing 19(4), 1210-1233; by a star colouring of the
-             graph of rows and columns, from which colours that no element needs are taken.
+             graph of rows and columns, without the colours that no element needs.
     """
     from scipy import sparse
 
@@ -87,12 +87,12 @@ def colour_both(pattern: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def count_colours(colours: tuple[np.ndarray, np.ndarray]) -> int:
-    """How many colours rows and columns have together."""
+    """The number of colours of rows and columns together."""
     return int(colours[0].max(initial=-1) + colours[1].max(initial=-1)) + 2
 
 
 def _colour_bipartite(pattern: Any, colours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The colours of a star colouring that are needed, as those of rows and of columns."""
+    """The colours of rows and of columns from a star colouring, without those that no element needs."""
     m = pattern.shape[0]
     count = int(colours.max(initial=-1)) + 1
     of_rows, of_columns = colours[:m], colours[m:]
@@ -103,7 +103,7 @@ def _colour_bipartite(pattern: Any, colours: np.ndarray) -> tuple[np.ndarray, np
     keep_rows, keep_columns = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     keep_rows[of_rows[i[~by_column]]] = True
     keep_columns[of_columns[j[~by_row]]] = True
-    while True:  # then the colours that serve most of the elements that are left
+    while True:  # then the colours that serve most of the remaining elements
         left = ~(by_row & keep_rows[of_rows[i]]) & ~(by_column & keep_columns[of_columns[j]])
         if not left.any():
             break
@@ -116,7 +116,7 @@ def _colour_bipartite(pattern: Any, colours: np.ndarray) -> tuple[np.ndarray, np
 
 
 def is_alone(lines: np.ndarray, colours: np.ndarray, count: int) -> np.ndarray:
-    """Which elements have a colour that no other element of their line has; colour -1 is never alone."""
+    """Marks the elements whose colour no other element of their line has; colour -1 is never alone."""
     keys = lines * (count + 1) + colours
     _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return (counts[which.reshape(-1)] == 1) & (colours >= 0)
@@ -124,19 +124,19 @@ def is_alone(lines: np.ndarray, colours: np.ndarray, count: int) -> np.ndarray:
 
 # ---- orders and graphs -----------------------------------------------------------------------------------------------
 def _orders(degrees: np.ndarray) -> list[np.ndarray]:
-    """As they stand, and largest first."""
+    """Orders of vertices: the given order, and largest degree first."""
     return [np.arange(len(degrees)), np.argsort(-degrees, kind="stable")]
 
 
 def _order_classes(colours: np.ndarray, k: int) -> np.ndarray:
-    """The vertices, colour by colour: the last one first, the smallest one first, or as it comes."""
+    """The vertices, colour by colour, in one of three orders: last colour first, smallest class first, or unsorted."""
     count = int(colours.max()) + 1
     keys = (-np.arange(count), np.bincount(colours), np.random.default_rng(k).permutation(count))[k % 3]
     return np.argsort(keys[colours], kind="stable")
 
 
 def _best(colourings: Iterator[np.ndarray], least: int) -> np.ndarray:
-    """The colouring with the fewest colours; the search ends at `least`."""
+    """The colouring with the fewest colours; the search stops at `least`."""
     best: np.ndarray | None = None
     for colours in colourings:
         if best is None or colours.max(initial=-1) < best.max(initial=-1):
@@ -148,10 +148,10 @@ def _best(colourings: Iterator[np.ndarray], least: int) -> np.ndarray:
 
 
 def _graph_without_hubs(pattern: Any, few: bool) -> tuple[Any, np.ndarray]:
-    """The graph of a symmetric pattern, and the vertices whose neighbours are too many to be visited from each of them.
+    """The graph of a symmetric pattern without hubs, and the hubs, which have too many neighbours for visits from each.
 
-    A vertex with a colour of its own is on no path of two colours, so that the others need not know of it. With `few`
-    those are hubs as well that have many times more neighbours than most.
+    A vertex with a colour of its own is on no path of two colours, so the graph can omit it. With `few`, vertices with
+    many times more neighbours than most are hubs as well.
     """
     from scipy import sparse
 
@@ -174,7 +174,7 @@ def _graph_without_hubs(pattern: Any, few: bool) -> tuple[Any, np.ndarray]:
 
 
 def _number_edges(graph: Any) -> np.ndarray:
-    """Numbers of the edges of a symmetric graph, the same for both directions."""
+    """Numbers for the edges of a symmetric graph, equal in both directions."""
     n = graph.shape[0]
     places = graph.tocoo()
     row, column = _integers(places.row), _integers(places.col)

@@ -10,13 +10,13 @@ from contad.patterns.plain_first import plain_first
 
 
 def _count_meetings(starts: np.ndarray, rows: np.ndarray, row_starts: np.ndarray, *_: np.ndarray) -> int:
-    """How often columns meet in rows."""
+    """Count how often columns meet in rows."""
     return len(starts) + int(np.sum(np.diff(row_starts) ** 2))
 
 
 @plain_first("int64[::1](int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])", _count_meetings)
 def colour_apart(starts, rows, row_starts, columns, order):  # type: ignore[no-untyped-def]
-    """Colours of columns of which no two that meet in a row have the same.
+    """Colours of columns such that two columns that meet in a row differ.
 
     Ref:     Curtis, Powell & Reid (1974); Gebremedhin, Manne & Pothen (2005), SIAM Review 47(4), algorithm 3.1.
     """
@@ -38,7 +38,7 @@ def colour_apart(starts, rows, row_starts, columns, order):  # type: ignore[no-u
 
 
 def _push(heap, size, key):  # type: ignore[no-untyped-def]
-    """(heap, size) with a key more; the least is the first."""
+    """(heap, size) after adding a key; the least key comes first."""
     if size == len(heap):
         heap = np.concatenate((heap, np.empty(size, np.int64)))
     k = size
@@ -50,7 +50,7 @@ def _push(heap, size, key):  # type: ignore[no-untyped-def]
 
 
 def _pop(heap, size):  # type: ignore[no-untyped-def]
-    """The least key, which leaves the heap of this size."""
+    """Remove and return the least key of a heap of this size."""
     least, last = heap[0], heap[size - 1]
     k = 0
     while 2 * k + 1 < size - 1:
@@ -70,17 +70,17 @@ def _pop(heap, size):  # type: ignore[no-untyped-def]
     lambda *graph: 2 * _count_meetings(*graph), _push, _pop,
 )  # fmt: skip
 def colour_most_constrained(starts, rows, row_starts, columns):  # type: ignore[no-untyped-def]
-    """(colours, order) as `colour_apart`, next always a column that meets most colours, and the first of these.
+    """(colours, order): as `colour_apart`, but always continues with the first column that meets the most colours.
 
-    A colour counts in each row where it was first met, which on grids is better than once. Colours from 63 on are not
-    told apart in that choice.
+    A colour counts in each row where it was first met; on grids this is better than counting it once. The choice does
+    not distinguish colours from 63 on.
 
     Ref:     Brélaz (1979), Communications of the ACM 22(4), 251-256.
     """
     n = len(starts) - 1
     colours, order = np.full(n, -1, np.int64), np.empty(n, np.int64)
-    met, counts = np.zeros(n, np.int64), np.zeros(n, np.int64)  # the colours that a column meets, as bits; how many
-    heap, size = np.empty(max(2 * n, 1), np.int64), 0  # (most - count) n + column; old entries stay
+    met, counts = np.zeros(n, np.int64), np.zeros(n, np.int64)  # the colours that a column meets, as bits; their number
+    heap, size = np.empty(max(2 * n, 1), np.int64), 0  # keys (most - count) n + column; outdated entries stay
     most = 64 * (len(rows) + 1)
     for j in range(n):
         heap[j] = most * n + j
@@ -95,7 +95,7 @@ def colour_most_constrained(starts, rows, row_starts, columns):  # type: ignore[
         colour = 0
         while colour < 63 and met[j] >> colour & 1:
             colour += 1
-        if colour == 63:  # beyond the bits
+        if colour == 63:  # no bits left
             taken = np.zeros(n + 1, np.bool_)
             for k in range(starts[j], starts[j + 1]):
                 for i in range(row_starts[rows[k]], row_starts[rows[k] + 1]):
@@ -124,7 +124,7 @@ def colour_most_constrained(starts, rows, row_starts, columns):  # type: ignore[
 def colour_stars(starts, neighbours, edges, order):  # type: ignore[no-untyped-def]
     """A star colouring: neighbours differ, and every path of four vertices has three colours.
 
-    `edges` numbers the edges, the same for both directions; vertices that are not in `order` have no colour.
+    `edges` numbers the edges, equally in both directions; vertices that are not in `order` get no colour.
 
     Ref:     Gebremedhin, Tarafdar, Manne & Pothen (2007), SIAM Journal on Scientific Computing 29(3), algorithm 4.1.
     """
@@ -144,7 +144,7 @@ def colour_stars(starts, neighbours, edges, order):  # type: ignore[no-untyped-d
             if colour < 0:
                 continue
             taken[colour] = v
-            if first_of[colour] == v:  # two neighbours of one colour: v is a hub, none of theirs may be as v
+            if first_of[colour] == v:  # two neighbours of one colour: v is a hub, none of theirs may have its colour
                 for u in (first[colour], w):
                     if treated[u] != v:
                         treated[u] = v
@@ -153,7 +153,7 @@ def colour_stars(starts, neighbours, edges, order):  # type: ignore[no-untyped-d
                                 taken[colours[neighbours[i]]] = v
             else:
                 first_of[colour], first[colour], first_edge[colour] = v, w, edges[k]
-                for i in range(starts[w], starts[w + 1]):  # w is a leaf of the star of x: v is none
+                for i in range(starts[w], starts[w + 1]):  # w is a leaf of the star of x: v must differ from x
                     x = neighbours[i]
                     if x != v and colours[x] >= 0 and hubs[stars[edges[i]]] == x:
                         taken[colours[x]] = v
@@ -185,7 +185,7 @@ def colour_stars(starts, neighbours, edges, order):  # type: ignore[no-untyped-d
 
 @plain_first("int64[::1](int64[::1], int64[::1])", lambda starts, neighbours: len(starts) + 2 * len(neighbours))
 def order_smallest_last(starts, neighbours):  # type: ignore[no-untyped-def]
-    """Vertices so that each has the fewest neighbours among those up to it.
+    """Vertices ordered so that each has the fewest neighbours among those up to it.
 
     Ref:     Matula & Beck (1983), Journal of the ACM 30(3).
     """

@@ -1,4 +1,4 @@
-"""Sparse matrices from few products: directions that add up columns or rows which have no element in common."""
+"""Sparse matrices from few products: each direction adds up columns (or rows) that have no elements side by side."""
 
 import copy
 import functools
@@ -14,10 +14,10 @@ Products = Callable[[np.ndarray], np.ndarray]
 
 
 class Compression:
-    """A pattern, the directions of the passes that find its elements, and where each element then stands.
+    """A pattern, the directions of the passes that find its elements, and the place of each element in the products.
 
-    `forward` are directions of the inputs, `reverse` cotangents of the outputs, both as rows. Of a `symmetric` matrix
-    an element that shares its pass with others stands where its mirror image does.
+    `forward` are directions of the inputs, `reverse` cotangents of the outputs, both as rows. In a `symmetric` matrix
+    an element that shares its pass with others has the place of its mirror image.
     """
 
     def __init__(self, pattern: Any, of_rows: np.ndarray, of_columns: np.ndarray, symmetric: bool = False) -> None:
@@ -33,24 +33,24 @@ class Compression:
 
     @property
     def passes(self) -> int:
-        """How many products there are."""
+        """The number of products."""
         return len(self.forward) + len(self.reverse)
 
     @functools.cached_property
     def with_probe(self) -> np.ndarray:
-        """The directions, and below them a random vector, whose product tells of elements that are missed."""
+        """The directions, followed by a random vector, whose product reveals missed elements."""
         return np.concatenate([self.forward, draw_probe(self.pattern.shape[1])[None]])
 
     @functools.cached_property
     def _empty(self) -> Any:
-        """A CSR array with the pattern, of which the others are copies: SciPy checks the indices once."""
+        """A CSR array with the pattern. All matrices are copies of it, so that SciPy checks the indices once."""
         from scipy import sparse
 
         p = self.pattern
         return sparse.csr_array((np.zeros(p.nnz), p.indices, p.indptr), shape=p.shape)
 
     def matrix(self, push: Products, pull: Products) -> Any:
-        """The matrix, a CSR array: `push` gives its products with directions, `pull` those of its transpose."""
+        """The matrix as a CSR array; `push` multiplies it by directions, `pull` its transpose by cotangents."""
         products = []
         if len(self.forward):
             products.append(push(self.forward).reshape(-1))
@@ -68,12 +68,12 @@ class Compression:
 
 @functools.lru_cache(maxsize=8)
 def draw_probe(n: int) -> np.ndarray:
-    """A vector that hides no element: the same at every call, so that errors can be repeated."""
+    """A vector that hides no element; it is the same in every call, so that errors are reproducible."""
     return np.random.default_rng(20190101).standard_normal(n)
 
 
 def compress_jacobian(pattern: Any) -> Compression:
-    """By columns, by rows or by both, whichever takes the fewest passes."""
+    """The compression by columns, by rows or by both, whichever takes the fewest passes."""
     m, n = pattern.shape
     none = np.full(m, -1, np.int64), np.full(n, -1, np.int64)
     found = []
@@ -84,23 +84,23 @@ def compress_jacobian(pattern: Any) -> Compression:
     if rows is not None:
         found.append((rows, none[1]))
     least = min(map(count_colours, found), default=m + n)
-    if least > 3:  # what one pass less would save the search costs
+    if least > 3:  # the search for one pass less costs as much as it would save
         found.append(colour_both(pattern))
     return Compression(pattern, *min(found, key=count_colours))
 
 
 def compress_hessian(pattern: Any) -> Compression:
-    """By a star colouring: of two elements that mirror each other one is alone in its pass, and gives both."""
+    """The compression by a star colouring: an element or its mirror image is alone in its pass, and gives both."""
     found = [colour_symmetric(pattern)]
     if found[0].max(initial=-1) > 3:
-        columns = colour_columns(pattern)  # which do not mirror each other, and may have fewer colours nevertheless
+        columns = colour_columns(pattern)  # ignores the symmetry, but may still need fewer colours
         found += [] if columns is None else [columns]
     colours = min(found, key=lambda colours: colours.max(initial=-1))
     return Compression(pattern, np.full(len(colours), -1, np.int64), colours, symmetric=True)
 
 
 def _indicators(colours: np.ndarray) -> np.ndarray:
-    """One row for each colour, 1 where it is."""
+    """One row for each colour, with 1 where the colour is."""
     rows = np.zeros((int(colours.max(initial=-1)) + 1, len(colours)))
     coloured = np.flatnonzero(colours >= 0)
     rows[colours[coloured], coloured] = 1.0
@@ -112,8 +112,8 @@ def _indicators(colours: np.ndarray) -> np.ndarray:
 def find_wrong_rows(starts, columns, values, v, exact, noise, count):  # type: ignore[no-untyped-def]
     """Up to `count` rows in which the product of a matrix with v is farthest from `exact`, the farthest first.
 
-    They agree where they differ by less than `noise` relative to the sizes of the terms, which measures how far they
-    are, and where an element is not finite, which it is in the function then.
+    A row agrees if the difference is less than `noise` relative to the sizes of its terms, which is also the measure of
+    distance. It also agrees if an element of it is not finite, because the function is not finite there.
     """
     rows, ratios, found = np.empty(count, np.int64), np.empty(count), 0
     for row in range(len(exact)):

@@ -1,8 +1,8 @@
-"""Colourings of what stands on a grid: a stencil gives every colour the places of a lattice, and few colours do.
+"""Colourings of unknowns on a grid: each colour is a lattice, and a stencil needs few of them.
 
-Unknowns that are numbered along a grid have coordinates, the digits of their number: of unknown n i + j of a square
-these are j and i. A colouring by (w . coordinates) mod m is one if the columns that meet in a row have different
-remainders; the five points of a Laplacian do with (j + 2 i) mod 5, which greedy colourings miss.
+Unknowns that are numbered along a grid have coordinates, the digits of their number: unknown n i + j of a square has
+coordinates j and i. The remainders (w . coordinates) mod m are a valid colouring if the columns that meet in a row have
+different remainders. For the five points of a Laplacian (j + 2 i) mod 5 is valid, which greedy colourings miss.
 """
 
 import itertools
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 MOST_TRIED = 2_000  # weights
-MOST_CHECKED = 20  # weights that are tried on all rows
+MOST_CHECKED = 20  # weights that are checked on all rows
 MOST_AXES = 4
 
 
 def colour_grid(pattern: Any, least: int, most: int) -> np.ndarray | None:
-    """Colours of columns, of which no two in one row have the same, at least `least` and less than `most`; or None.
+    """Colours of columns, different within each row: at least `least` and fewer than `most` colours; or None.
 
-    Ref:     Fertin, Godard & Raspaud (2003), Information Processing Letters 87(1), 51-58, of grids without species.
+    Ref:     Fertin, Godard & Raspaud (2003), Information Processing Letters 87(1), 51-58, on grids without species.
     """
     m, n = pattern.shape
     places = pattern.tocoo()
@@ -43,14 +43,14 @@ def colour_grid(pattern: Any, least: int, most: int) -> np.ndarray | None:
                 met = np.bincount(rows * count + colours[columns])
                 if met.max() == 1:
                     return np.unique(colours, return_inverse=True)[1].astype(np.int64)
-                refused = met.argmax() // count  # by this row, which refuses others, too
+                refused = met.argmax() // count  # refused by this row, which refuses others, too
                 samples.append(digits[:, columns[rows == refused]])
                 checked += 1
     return None
 
 
 def _find_strides(places: Any, n: int) -> list[int]:
-    """How far neighbours along each axis are apart: what many rows have, each a multiple of the one before."""
+    """The strides between neighbours along each axis: frequent in many rows, each a multiple of the one before."""
     apart = np.abs(places.col.astype(np.int64) - places.row)
     strides = [1]
     for stride in np.flatnonzero(np.bincount(apart) >= n // 2):
@@ -60,5 +60,5 @@ def _find_strides(places: Any, n: int) -> list[int]:
 
 
 def _choose_rows(rows: np.ndarray, m: int) -> list[int]:
-    """The row of the most elements, and some others, which refuse most weights."""
+    """The row with the most elements, and some others; these rows refuse most weights."""
     return [int(np.bincount(rows, minlength=m).argmax()), 0, m // 3, m // 2, m - 1]

@@ -1,4 +1,4 @@
-"""Functions of arrays that run in plain Python until that has taken as long as compiling them would."""
+"""Functions of arrays that run in plain Python until this has taken as long as their compilation would."""
 
 import contextlib
 import functools
@@ -16,20 +16,20 @@ from contad.variables.open_types import Function
 
 
 class OutOfPatience(Exception):
-    """A call in plain Python that goes on for longer than was expected of it."""
+    """A call in plain Python takes longer than expected."""
 
 
 class Spent:
     """The seconds that all functions have taken in plain Python, by their steps."""
 
     STEP = 1e-6  # seconds
-    SMALLER = 0.5  # to compile than the sweeps of recordings
+    SMALLER = 0.5  # compile time relative to the sweeps of recordings
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def steps_left(self, is_kept: bool) -> int:
-        """How many more steps may be taken; `is_kept` tells whether machine code is on the disk."""
+        """How many more steps plain Python may take; `is_kept` tells whether machine code is on the disk."""
         limit = PATIENCE.loading if is_kept else self.SMALLER * PATIENCE.compiling
         return int((limit - self.seconds) / self.STEP)
 
@@ -42,9 +42,9 @@ SPENT = Spent()
 
 
 class PlainFirst:
-    """A function that plain Python runs as compiled code does. One that has helpers leaves its arguments as they are.
+    """A function that runs in plain Python or compiled. If it has helpers, it must not change its arguments.
 
-    steps     of the arguments: how many steps of loops a call takes, beside the calls of helpers
+    steps     function of the arguments: how many loop steps a call takes, in addition to calls of helpers
     helpers   functions that it calls, which are compiled into it; each call is a step
     """
 
@@ -68,12 +68,12 @@ class PlainFirst:
 
     @functools.cached_property
     def is_kept(self) -> bool:
-        """Whether its machine code is found where Numba keeps it, if it has not been told of another place."""
+        """Whether Numba's cache has the machine code, at its default place."""
         file = Path(self.function.__code__.co_filename)
         return next((file.parent / "__pycache__").glob(f"{file.stem}.{self.function.__name__}-*.nbi"), None) is not None
 
     def plainly(self, most: int) -> Callable[..., Any]:
-        """The function in plain Python, which raises OutOfPatience beyond so many calls of helpers."""
+        """The function in plain Python; it raises OutOfPatience after `most` calls of helpers."""
         left = most
 
         def count(helper: Function) -> Callable[..., Any]:
@@ -90,7 +90,7 @@ class PlainFirst:
         return self._with({helper.__name__: count(helper) for helper in self.helpers})
 
     def compile(self) -> Any:
-        """The function as Numba compiles it, or finds it on the disk."""
+        """The function, compiled by Numba or loaded from the disk."""
         from contad.compile.machine_code import njit
 
         helpers = {f.__name__: njit(inline="always", **(NJIT_OPTIONS | {"cache": False}))(f) for f in self.helpers}
@@ -98,7 +98,7 @@ class PlainFirst:
         return njit(*signature, **NJIT_OPTIONS)(self._with(helpers))
 
     def _with(self, helpers: dict[str, Any]) -> FunctionType:
-        """The function with others of these names."""
+        """The function with these helpers in place of its own."""
         f = self.function
         made = FunctionType(f.__code__, sys.modules[f.__module__].__dict__ | helpers, f.__name__)
         made.__module__, made.__qualname__ = f.__module__, f.__qualname__
@@ -108,5 +108,5 @@ class PlainFirst:
 def plain_first(
     signature: str | None, steps: Callable[..., int], *helpers: Function
 ) -> Callable[[Function], PlainFirst]:
-    """Declare a function as one that is compiled when that pays: see `PlainFirst`."""
+    """Declare a function to be compiled once that pays: see `PlainFirst`."""
     return lambda function: PlainFirst(function, signature, steps, helpers)

@@ -1,4 +1,4 @@
-"""What can be told honestly of a compiled gradient: the times of wholes, and the numbers that lines have stored."""
+"""The measurable facts of a compiled gradient: total times, and the numbers that each line stores."""
 
 import linecache
 import math
@@ -15,26 +15,26 @@ from contad.variables.array import copy_parts
 from contad.variables.open_types import Nested, Options
 from contad.variables.trees import map_leaves
 
-_SHORT, _MOST_RUNS = 0.2, 20  # seconds that timed calls take together, and how many of them
+_SHORT, _MOST_RUNS = 0.2, 20  # seconds for all timed calls, and their number
 
 
 class StoredLine(NamedTuple):
-    """A line of the user's code whose numbers are stored for the reverse sweep."""
+    """A line of the user's code that stores numbers for the reverse sweep."""
 
     file: str
     line: int
     source: str
     numbers: tuple[str, ...]  # their names
-    bytes: int  # in each iteration of the loop
+    bytes: int  # for each iteration of the loop
     loop: int  # the line of the loop
 
 
 class CompiledProfile:
-    """The value and the gradient of a Numba function, what both took as wholes, and what its loops store.
+    """The value and the gradient of a Numba function, their total times, and the numbers that its loops store.
 
-    `forward` is the time of f itself, `seconds` that of its gradient, which computes the value on the way: the least of
-    a few calls from Python. `reverse` is the difference, the reverse sweep with all that it needs stored. `lines` tell
-    of stored numbers, by the line that makes them; nan stands for what is not measured, and the time of a line is not.
+    `forward` is the time of f itself, `seconds` that of its gradient, which includes the value: each is the least of a
+    few calls from Python. `reverse` is the difference: the reverse sweep and the storing of numbers for it. `lines`
+    list the stored numbers by the line that computes them. The time of a line is not measured, and is nan.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class CompiledProfile:
         self.forward, self.seconds = forward, seconds
         self.reverse = max(seconds - forward, 0.0) if forward == forward else math.nan
         self.lines, self.told = lines, told
-        self.memory = memory  # bytes that compiled gradients hold on all threads, after the call
+        self.memory = memory  # bytes that compiled gradients hold on all threads after the call
 
     @property
     def title(self) -> str:
-        """One line on the whole."""
+        """A summary in one line."""
         if self.forward != self.forward:
             return f"{self.name}: engine {self.engine}, gradient {show_seconds(self.seconds)}"
         return (
@@ -61,7 +61,7 @@ class CompiledProfile:
 
     @property
     def remark(self) -> str:
-        """What is not told."""
+        """A remark on what the profile leaves out."""
         if self.engine == "tape":
             stored = "the tape keeps 32 bytes for each operation on variables, of whatever line"
         else:
@@ -101,14 +101,14 @@ class CompiledProfile:
 
 
 def profile_compiled(gradient: Any, name: str, args: tuple[Nested, ...], kwargs: Options) -> CompiledProfile:
-    """The profile of a call that a compiled engine answers."""
+    """The profile of a call that a compiled engine handles."""
     told = explain_call(gradient, args, kwargs)
     value, found = gradient(*args, **kwargs)
     seconds = _least(lambda: lambda: gradient(*args, **kwargs))
     memory = memory_in_use()
 
     def prepare() -> Callable[[], Nested]:
-        """A call of f on copies: it may write into its arguments."""
+        """A call of f on copies, because f may write to its arguments."""
         own = tuple(map_leaves(copy_parts, x) for x in args)
         return lambda: gradient.f(*own, **kwargs)
 
@@ -135,7 +135,7 @@ def _least(prepare: Callable[[], Callable[[], Nested]]) -> float:
 
 
 def _lines_of(loop: Any) -> list[StoredLine]:
-    """What a loop stores, by the lines that make the numbers."""
+    """The numbers that a loop stores, by the lines that compute them."""
     found: dict[tuple[str, int], list[str]] = {}
     for number in loop.stored:
         found.setdefault((number.file, number.line), []).append(number.shown)

@@ -1,8 +1,8 @@
-"""Whose time it is: a clock that follows the user's lines while a function runs, by call path.
+"""A clock that follows the user's lines while a function runs, and assigns time to them by call path.
 
-Python tells of every line (`sys.settrace`) of functions that are the user's; the time from one event to the next
-belongs to the line that was running, with all that contad, NumPy and other libraries did for it. Time spent here is
-left out. Calls inside of libraries cost Python an event each, whose cost is measured and taken off.
+Python reports every line of the user's functions (`sys.settrace`). The time from one event to the next belongs to the
+line that was running, including the work of contad, NumPy and other libraries for it, but without the time spent here.
+Each call inside libraries costs an event, whose cost is measured and subtracted.
 """
 
 import sys
@@ -14,16 +14,16 @@ from typing import Any
 from contad.errors import NUMPY_FILES, OWN_FILES
 from contad.functions.reached import is_installed
 
-_COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))  # functions to Python, till 3.12
+_COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))  # functions up to Python 3.12
 
 
 class CallPath:
-    """A line of a function, as it was reached: by way of the line that called the function, and so on."""
+    """A line of a function with the path that led to it: the line that called the function, and so on."""
 
     __slots__ = ("bytes", "calls", "children", "code", "forward", "ignored", "line", "records", "reverse", "segments")
 
     def __init__(self, code: CodeType | None, line: int) -> None:
-        self.code, self.line = code, line  # no code: what belongs to no line
+        self.code, self.line = code, line  # no code: time that belongs to no line
         self.children: dict[tuple[CodeType, int], CallPath] = {}
         self.calls = self.records = self.bytes = 0
         self.forward = self.reverse = 0.0  # seconds, without those of children
@@ -38,7 +38,7 @@ class CallPath:
         return found
 
     def walk(self) -> Iterator["CallPath"]:
-        """This line and all that were reached from it; no recursion, for the user's may be deep."""
+        """This line and all lines reached from it; without recursion, because the user's may be deep."""
         waiting = [self]
         while waiting:
             found = waiting.pop()
@@ -47,17 +47,17 @@ class CallPath:
 
 
 class LineClock:
-    """Follows one call: `current` is the line that runs now, by its call path from `root`.
+    """Follows one call: `current` is the line that runs now, with its call path from `root`.
 
-    Inside `with clock:` functions that are called are followed. A tracer that was set before (of a debugger, or of a
-    tool for coverage) is set again afterwards.
+    It follows the functions that are called inside `with clock:`. Afterwards it restores a tracer that was set before,
+    such as that of a debugger or a coverage tool.
     """
 
     def __init__(self, package: str = "", file: str = "") -> None:
-        self.package, self.file = package, file  # the user's, though they may be installed, or text that is executed
+        self.package, self.file = package, file  # the user's, even if installed, or executed text
         self.root = self.current = CallPath(None, 0)
         self.last = 0.0
-        # of each function that runs: what its lines are reached from, its code, and the line to return to
+        # for each running function: the line that called it, its code, and the line to return to
         self._frames: list[tuple[CallPath, CodeType, CallPath]] = []
         self._is_users: dict[CodeType, bool] = {}
 
@@ -84,12 +84,12 @@ class LineClock:
             return None
         self.current.forward += perf_counter() - self.last
         parent = self.current
-        if code.co_name in _COMPREHENSIONS and self._frames:  # lines of the function that it stands in
+        if code.co_name in _COMPREHENSIONS and self._frames:  # its lines belong to the enclosing function
             around = self._frames[-1][:2]
             if f"{around[1].co_qualname}.<locals>.{code.co_name}" == code.co_qualname:
                 parent, code = around
         self._frames.append((parent, code, self.current))
-        if frame.f_lineno != code.co_firstlineno:  # a generator goes on; else the first line will be told
+        if frame.f_lineno != code.co_firstlineno:  # a generator resumes; otherwise Python reports the first line
             self.current = parent.child(code, frame.f_lineno)
         self.last = perf_counter()
         return self._follow
@@ -116,12 +116,12 @@ class LineClock:
         if file == self.file:
             return True
         if package.startswith("namedtuple_") or (file.startswith("<") and "__name__" not in frame.f_globals):
-            return False  # what Python makes of named tuples, and contad of rules
+            return False  # generated code: Python's for named tuples, contad's for rules
         return not is_installed(file) or (bool(self.package) and package == self.package)
 
 
 def cost_of_ignored_call() -> float:
-    """What an event that is not followed adds to a call, in seconds: the least of a few trials."""
+    """The seconds that an event without tracing adds to a call: the least of a few trials."""
     clock = LineClock()
     clock._is_users[_do_nothing.__code__] = False
     times: list[list[float]] = [[], []]
@@ -140,4 +140,4 @@ def cost_of_ignored_call() -> float:
 
 
 def _do_nothing() -> None:
-    """What is timed."""
+    """The call that is timed."""

@@ -1,4 +1,4 @@
-"""`contad.profile`: what a gradient takes, by line of the user's function."""
+"""`contad.profile`: time and memory of a gradient, by line of the user's function."""
 
 import contextlib
 import math
@@ -18,7 +18,7 @@ from contad.variables.open_types import Function, Nested, Options
 from contad.variables.stack import opened
 from contad.variables.trees import lower, scalar_output
 
-_SHORT, _MOST_RUNS = 0.1, 5  # seconds that ordinary runs take together, and how many of them
+_SHORT, _MOST_RUNS = 0.1, 5  # seconds for all ordinary runs, and their number
 
 
 def profile(
@@ -27,27 +27,28 @@ def profile(
 ) -> "Profiler":  # fmt: skip
     """Time and memory of a gradient by line of the user's code: profile(f)(*args) is a `LineProfile`.
 
-    It has the value and the gradient of `contad.value_and_grad(f, argnums)(*args)`, to the last bit, and a list of
-    lines: how often each ran, the records that it pushed, the seconds of the forward and the reverse sweep, and the
-    bytes that the stack took for it. print() shows a table, a notebook bars by call path as well. Functions of the
-    user's that f calls have lines of their own; what libraries do belongs to the line that called them.
+    The profile has the value and the gradient of `contad.value_and_grad(f, argnums)(*args)`, to the last bit, and a
+    list of lines: how often each ran, the records that it pushed, its seconds in the forward and the reverse sweep, and
+    its bytes on the stack. print() shows a table; a notebook also shows bars by call path. The user's functions that f
+    calls have lines of their own; work of libraries belongs to the line that called them.
 
-    **Eager engines** (matrix, records, closures). Forward: the time between two lines, told by Python
+    **Eager engines** (matrix, records, closures). Forward: the time between two lines, as Python reports them
     (`sys.settrace`). Reverse: the compiled sweep runs over the records of one line at a time, in its usual order;
     closures are timed one by one. Bytes: records, values, adjoints, constants that are kept, factors that rules save.
     The clock costs about 0.2 us for each line that runs, 0.1 us for each Python function that is called, 1 us for each
-    change of line in the sweep; its cost is measured and taken off, but where a line takes less than that, as one
-    operation on numbers does, its share is rough. So f runs at least three times: to have everything compiled, as ever
-    to time the two sweeps as wholes (up to five times while that takes less than 0.1 s), and once with the clock, whose
-    shares are then scaled to these times. With `warm_up=False` it runs once, and the times are as the clock gave them.
+    change of line in the sweep. This cost is measured and subtracted, but if a line takes less than that, as one
+    operation on numbers does, its share is rough. So f runs at least three times: once to compile everything, then
+    without the clock to time each sweep as a whole (up to five times while that takes less than 0.1 s), and once with
+    the clock, whose shares are then scaled to these times. With `warm_up=False` it runs once, with the times of the
+    clock.
 
-    **Numba functions** whose derivative is compiled: there is no clock inside of machine code, so no time by line is
-    given. The result is a `CompiledProfile`: the time of f and of its gradient as wholes, and by line what each
-    iteration of a loop stores, from the plan of the generated code.
+    **Numba functions** whose derivative is compiled: machine code has no clock, so lines have no times. The result is a
+    `CompiledProfile`: the total times of f and of its gradient, and by line the numbers that each iteration of a loop
+    stores, from the plan of the generated code.
 
-    Raises:  what `contad.value_and_grad` raises; UnsupportedError inside of `contad.debug_nans`.
-    Cost:    as said; nothing where it is not called: stacks have no clock.
-    Ref:     Stan's profiling and line_profiler, in what is told.
+    Raises:  the errors of `contad.value_and_grad`; UnsupportedError inside of `contad.debug_nans`.
+    Cost:    as described; nothing without a call: stacks have no clock.
+    Ref:     Stan's profiling and line_profiler, for the contents of the report.
 
     >>> def f(x):
     ...     y = np.exp(x)
@@ -61,7 +62,7 @@ def profile(
 
 
 class Profiler:
-    """What `contad.profile` returns: it takes the arguments of f."""
+    """The function that `contad.profile` returns: it takes the arguments of f."""
 
     def __init__(
         self, f: Function, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, warm_up: bool
@@ -79,7 +80,7 @@ class Profiler:
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Any:
         gradient = self.gradient
-        if hasattr(gradient, "form"):  # of a Numba function
+        if hasattr(gradient, "form"):  # for a Numba function
             from contad.front.explanation import engine_for
             from contad.profiling.compiled_profile import profile_compiled
 
@@ -91,14 +92,14 @@ class Profiler:
 
 
 def _rename(gradient: Any, what: str) -> Any:
-    """The gradient, under another name in errors; the one that value_and_grad gives is shared by all who ask for it."""
+    """A copy of the gradient with another name in errors: value_and_grad returns a shared object."""
     copy = object.__new__(type(gradient))
     copy.__dict__.update(gradient.__dict__, what=what)
     return copy
 
 
 class _Run(NamedTuple):
-    """What a run gave, and the seconds that its two sweeps took."""
+    """The results of a run, and the seconds of its two sweeps."""
 
     value: Nested
     gradient: Nested
@@ -107,7 +108,7 @@ class _Run(NamedTuple):
 
 
 def _profile_eager(gradient: Any, profiler: Profiler, args: tuple[Nested, ...], kwargs: Options) -> LineProfile:
-    """Ordinary runs, then one with the clock; its shares of their times."""
+    """Time ordinary runs, then a run with the clock; returns its shares of their times."""
     usual = _run_as_ever(gradient, args, kwargs) if profiler.warm_up else None
     clock = LineClock(profiler.package, profiler.file)
     costs: list[float] = []
@@ -130,7 +131,7 @@ def _profile_eager(gradient: Any, profiler: Profiler, args: tuple[Nested, ...], 
 
 
 def _run_as_ever(gradient: Any, args: tuple[Nested, ...], kwargs: Options) -> tuple[float, float]:
-    """Seconds of both sweeps of ordinary runs, after one that has everything compiled: the least of a few if short."""
+    """Seconds of both sweeps in ordinary runs, after one that compiles everything; the least of a few short runs."""
     _run(gradient, args, kwargs)
     runs: list[_Run] = []
     while not runs or (len(runs) < _MOST_RUNS and sum(run.forward + run.reverse for run in runs) < _SHORT):
@@ -142,7 +143,7 @@ def _run(
     gradient: Any, args: tuple[Nested, ...], kwargs: Options, clock: LineClock | None = None,
     costs: list[float] | None = None,
 ) -> _Run:  # fmt: skip
-    """What a gradient does when it is called, with a clock or without."""
+    """Run a gradient with or without a clock."""
     what = gradient.what
     args, kwargs = positional(gradient.run, what, gradient.argnums, args, kwargs)
     with opened(gradient.stack_class) as s:

@@ -9,11 +9,11 @@ from contad.display.markup import Markup, element, page, paragraph, show_bytes, 
 from contad.profiling.line_clock import CallPath
 from contad.profiling.profiled_lines import ProfiledLine, place_of, show_share
 
-_DEEPEST = 24  # functions of a call path that are drawn; what they call counts to the last
+_DEEPEST = 24  # functions of a call path that are drawn; the last one includes its calls
 
 
 class ShownProfile(Protocol):
-    """What is shown of a profile: see `LineProfile`."""
+    """The attributes of a profile that are shown: see `LineProfile`."""
 
     root: CallPath
     lines: list[ProfiledLine]
@@ -21,15 +21,15 @@ class ShownProfile(Protocol):
 
     @property
     def seconds(self) -> float:
-        """Of both sweeps."""
+        """The seconds of both sweeps."""
 
     @property
     def title(self) -> str:
-        """One line on the whole."""
+        """A summary in one line."""
 
     @property
     def remark(self) -> str:
-        """What the times are."""
+        """A remark on the times."""
 
 
 def write_profile(found: ShownProfile) -> str:
@@ -48,7 +48,7 @@ def write_profile(found: ShownProfile) -> str:
 
 
 def _key(tint: str, text: str) -> Markup:
-    """What a tint means."""
+    """The key of a tint."""
     return element("span", f"\u25a0 {text}", style=f"color:{tint}")
 
 
@@ -59,7 +59,7 @@ def _tell_times(whole: float, second: float) -> str:
 def _bars(
     path: CallPath, measure: Callable[[CallPath], tuple[float, float]], tell: Callable[[float, float], str], depth: int
 ) -> list[Bar]:
-    """The bars of what a line calls: a bar for each function, under it one for each of its lines."""
+    """The bars of the functions that a line calls, and below each of them the bars of its lines."""
     bars = []
     if path.code is None and any(measure(path)):
         own, second = measure(path)
@@ -97,7 +97,7 @@ def _lines(found: ShownProfile) -> Markup:
 
 
 def _meter(part: float, whole: float) -> Markup | str:
-    """A share in percent, with a tint behind it that is as long."""
+    """A share in percent, on a tinted bar of that length."""
     text = show_share(part, whole)
     if not text:
         return ""

@@ -1,4 +1,4 @@
-"""The lines of a profile, added up over the ways that led to them."""
+"""The lines of a profile, summed over their call paths."""
 
 import linecache
 from typing import NamedTuple
@@ -7,9 +7,9 @@ from contad.profiling.line_clock import CallPath
 
 
 class ProfiledLine(NamedTuple):
-    """One line of the user's code. What it calls in other functions of the user's is told of on their lines."""
+    """One line of the user's code, without the lines of other user functions that it calls."""
 
-    file: str  # empty for what belongs to no line: making variables of the arguments
+    file: str  # empty for time that belongs to no line: creating variables
     line: int
     function: str
     source: str
@@ -21,15 +21,15 @@ class ProfiledLine(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Of both sweeps."""
+        """The seconds of both sweeps."""
         return self.forward + self.reverse
 
 
 def lines_of(root: CallPath) -> list[ProfiledLine]:
-    """All lines under a root, whatever way they were reached; those of a function are together, in order."""
+    """All lines under a root, by any call path; the lines of a function are together, in order."""
     found: dict[tuple[str, int, str], list[float]] = {}
     files: dict[str, int] = {"": 0}
-    functions: dict[tuple[str, str], int] = {}  # where they begin
+    functions: dict[tuple[str, str], int] = {}  # their order
     for path in root.walk():
         place = place_of(path)
         files.setdefault(place[0], len(files))
@@ -64,7 +64,7 @@ def place_of(path: CallPath) -> tuple[str, int, str]:
 
 
 def show_share(part: float, whole: float) -> str:
-    """A part of a whole in percent; nothing where it is nothing.
+    """A part of a whole in percent; empty if it is zero.
 
     >>> show_share(1.0, 3.0), show_share(0.0, 3.0)
     ('33.3 %', '')

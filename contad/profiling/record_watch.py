@@ -1,8 +1,8 @@
-"""Which line each record belongs to, and what its part of the reverse sweep takes.
+"""The line of each record, and the time of its part of the reverse sweep.
 
-The records of one line that follow each other are a segment. Compiled sweeps run over a segment at a time, in the order
-of an ordinary sweep, so that the derivative is the same to the last bit; what starting and stopping the clock takes is
-measured and taken off.
+Consecutive records of one line are a segment. Compiled sweeps run over one segment at a time, in the order of an
+ordinary sweep, so that the derivative is the same to the last bit. The cost of starting and stopping the clock is
+measured and subtracted.
 """
 
 import bisect
@@ -20,7 +20,7 @@ from contad.variables.open_types import Real
 
 
 class RecordWatch(ABC):
-    """Of a stack that is profiled: notes the line of each record as it is pushed."""
+    """Watches a stack that is profiled: notes the line of each record as it is pushed."""
 
     on_numbers = False  # whether sweeps have to run in Python
 
@@ -39,34 +39,34 @@ class RecordWatch(ABC):
         path.records += n
         path.bytes += size
         self.records += n
-        self.clock.last += perf_counter() - begin  # which is not the user's time
+        self.clock.last += perf_counter() - begin  # this is not the user's time
 
     @abstractmethod
     def note(self, path: CallPath, record: Any) -> tuple[int, int]:
-        """How many records have been pushed, and how many bytes they take; notes whose they are."""
+        """Note the line of records that have just been pushed; returns their number and bytes."""
 
     @abstractmethod
     def prepare_sweep(self) -> None:
-        """After the last record."""
+        """End the recording, after the last record."""
 
     @abstractmethod
     def cost_of_segment(self) -> float:
-        """What timing a segment takes in which there is nothing to do, in seconds."""
+        """The seconds that it takes to time an empty segment."""
 
 
 class StreamWatch(RecordWatch):
-    """Of a stack of records."""
+    """Watches a stack of records."""
 
     stack: Recording
 
     def __init__(self, s: Recording, clock: LineClock) -> None:
         super().__init__(s, clock)
-        # of each segment: its line, its first row and the first cell of that
+        # for each segment: its line, its first row and the first cell of that row
         self.paths: list[CallPath] = []
         self.rows: list[int] = []
         self.cells: list[int] = []
         self._top, self._beside, self._callbacks = s.top, self._count_beside(), len(s.callbacks)
-        self._waiting: CallPath | None = None  # whose continuation runs in Python
+        self._waiting: CallPath | None = None  # the line whose continuation runs in Python
         self._since = 0.0
 
     def _count_beside(self) -> int:
@@ -96,7 +96,7 @@ class StreamWatch(RecordWatch):
         self._since = perf_counter()
 
     def sweep(self, b: Buffers, row: int, k: int, top: int) -> tuple[int, int]:
-        """What the compiled sweep does, segment by segment."""
+        """Run the compiled sweep segment by segment."""
         if self._waiting is not None:
             self._waiting.reverse += perf_counter() - self._since
             self._waiting.segments += 1
@@ -137,7 +137,7 @@ class StreamWatch(RecordWatch):
 
 
 class ClosureWatch(RecordWatch):
-    """Of a stack of closures, which are timed one by one."""
+    """Watches a stack of closures, which are timed one by one."""
 
     def __init__(self, s: Any, clock: LineClock) -> None:
         super().__init__(s, clock)

@@ -1,4 +1,4 @@
-"""What `contad.profile` returns: the lines with what they take, as an object, as text and as HTML."""
+"""The results of `contad.profile`: lines with their costs, as an object, as text and as HTML."""
 
 import os
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ _SOURCE = 64  # characters of a line in the text
 
 
 class LineProfile:
-    """The value and the gradient of a function, and what they took, line by line.
+    """The value and the gradient of a function, and their costs, line by line.
 
     `value` and `gradient` are those of `contad.value_and_grad`. `lines` are `ProfiledLine`s, by file and line;
-    `forward`, `reverse` (seconds), `records` and `bytes` their sums. `root` is the tree of call paths. `overhead` tells
-    how many times longer the profiled run took than an ordinary one; nan where there was none (`warm_up=False`).
+    `forward`, `reverse` (seconds), `records` and `bytes` are their sums. `root` is the tree of call paths. `overhead`
+    is the time of the profiled run relative to an ordinary one; nan if there was none (`warm_up=False`).
     """
 
     def __init__(
@@ -34,12 +34,12 @@ class LineProfile:
 
     @property
     def seconds(self) -> float:
-        """Of both sweeps."""
+        """The seconds of both sweeps."""
         return self.forward + self.reverse
 
     @property
     def title(self) -> str:
-        """One line on the whole."""
+        """A summary in one line."""
         return (
             f"{self.name}: engine {self.engine}, forward {show_seconds(self.forward)}, reverse "
             f"{show_seconds(self.reverse)}, {self.records} record{'' if self.records == 1 else 's'}, "
@@ -48,7 +48,7 @@ class LineProfile:
 
     @property
     def remark(self) -> str:
-        """What the times are."""
+        """A remark on the times."""
         if self.overhead != self.overhead:
             return "The times are those of the profiled run."
         return (
@@ -82,7 +82,7 @@ class LineProfile:
 
 
 def _align(rows: Sequence[tuple[str, ...]], titles: dict[int, str]) -> str:
-    """Columns of text, the last to the left, with a line above some of them."""
+    """Aligned columns of text, the last one to the left, with a line above some rows."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]) - 1)]
     lines = []
     for n, row in enumerate(rows):

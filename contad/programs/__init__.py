@@ -1,1 +1,1 @@
-"""Recorded programs: a stream of records that compiled code runs again, forward and backward, at other inputs."""
+"""Recorded programs: compiled code runs a stream of records again, forward and backward, at other inputs."""

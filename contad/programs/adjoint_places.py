@@ -10,9 +10,9 @@ from contad.programs.fused_members import IN_CELLS, Layout, Member, Operand, Slo
 class AdjointPlaces:
     """The places of adjoints, found from the last member to the first.
 
-    Going back an adjoint begins with what the last reader passes on, and ends with the member whose result it belongs
-    to: after that others have its place. Those of operands in memory stay to the end of the block. A member that adds
-    passes its own on, to both operands if nothing else comes to them: then it is only read.
+    In the reverse sweep an adjoint is live from the last reader of a value to the member that computes the value; then
+    its place is free for others. The adjoints of operands in memory stay live to the end of the strip. A member that
+    adds passes its own adjoint on, to both operands if they have no other reader: then kernels only read that adjoint.
     """
 
     def __init__(
@@ -21,7 +21,7 @@ class AdjointPlaces:
         self.members = members
         self.slots = Slots()
         self.count = Counter(id(m.operands[k][0]) for m in members for k, _ in m.partials())
-        self.holders: dict[StripPlace, int] = {}  # whose adjoint is there and not passed on yet; 1 unless it is shared
+        self.holders: dict[StripPlace, int] = {}  # how many values have their live adjoint there
         self.shared: set[StripPlace] = set()
         whole: list[Operand | Member] = [*operands, *members]
         for what in whole:
@@ -41,7 +41,7 @@ class AdjointPlaces:
                 operand.adjoint = self.slots.take(operand.layout.width, is_block=False)
 
     def _prefer(self, what: Operand | Member, place: StripPlace) -> None:
-        """Have the adjoint of something begin at a place, and so that of the last reader, if that passes its own on."""
+        """Begin the adjoint of a value at a place, and that of its last reader too if this reader passes its own on."""
         what.preferred = place
         for member in reversed(self.members):
             for k, _ in member.partials():
@@ -51,7 +51,7 @@ class AdjointPlaces:
                     return
 
     def find(self) -> Slots:
-        """Go back through the fused loop; returns the scratch memory that adjoints take."""
+        """Go back through the fused loop; returns how much scratch memory adjoints take."""
         for member in reversed(self.members):
             if member.is_guard or member.adjoint is None:
                 continue
@@ -84,7 +84,7 @@ class AdjointPlaces:
         return sorted(found, key=lambda k: member.operands[k][0].preferred != own)[:1]
 
     def _begin(self, member: Member, k: int, what: Operand | Member, layout: Layout) -> None:
-        """An adjoint that a member is the first to write, or to add to."""
+        """Write or add to an adjoint that no other member has reached before."""
         place = what.preferred
         if layout.inner != 1:
             what.adjoint = self.slots.take(layout.width)
@@ -96,7 +96,7 @@ class AdjointPlaces:
         member.how[k] = WRITING
 
     def _leave(self, member: Member, own: StripPlace, passed: int) -> None:
-        """The adjoint of a member is read no more, but by whom it is passed on to."""
+        """End the adjoint of a member: only the operands that it is passed on to still use its place."""
         left = self.holders.pop(own, 1) - 1 + passed
         if left:
             self.holders[own] = left

@@ -1,6 +1,6 @@
-"""Where cells lie in a run: values of fused loops that nobody else reads, and omitted copies, take no memory.
+"""Where a run keeps cells: values that only their own fused loop reads, and omitted copies, take no memory.
 
-Cells keep their order, and those of one record stay together, so that strides are what they were.
+Cells keep their order, and the cells of one record stay together, so that strides do not change.
 """
 
 from bisect import bisect_right
@@ -52,7 +52,7 @@ KNOWN |= {ARRAY + code for code in SCALARS}
 
 
 class Ranges:
-    """Ranges of integers, which are asked whether they hold any of others; of those that touch one is made, or not."""
+    """Ranges of integers that can tell whether others meet them; ranges that touch become one, or do not."""
 
     def __init__(self, ranges: Iterable[Range], join_touching: bool = True) -> None:
         self.joined: list[Range] = []
@@ -64,16 +64,16 @@ class Ranges:
         self._ends = [high for _, high in self.joined]
 
     def meet(self, low: int, high: int) -> bool:
-        """Whether any integer from `low` to before `high` is in a range."""
+        """Whether a range holds any integer k with low <= k < high."""
         k = bisect_right(self._ends, low)
         return k < len(self.joined) and self.joined[k][0] < high
 
 
 class CellPlaces:
-    """The places of cells that are used, ranges in which all of a record are."""
+    """The places of the cells that are used; each range holds all cells of its records."""
 
     def __init__(self, used: Iterable[Range], cells: int) -> None:
-        self._cells = cells  # of the trace, behind which there is what steps save
+        self._cells = cells  # of the trace; the numbers that linear algebra saves follow
         joined = Ranges(used).joined
         self._firsts = [low for low, _ in joined]
         self._sizes = [high - low for low, high in joined]
@@ -88,12 +88,12 @@ class CellPlaces:
         return int(self._places[k]) + min(cell - self._firsts[k], self._sizes[k])
 
     def places(self, cells: np.ndarray) -> np.ndarray:
-        """The places of cells that are used, and what is below 0 as it is."""
+        """The places of cells that are used; negative numbers stay unchanged."""
         k = np.maximum(np.searchsorted(self._firsts, cells, "right") - 1, 0)
         return np.where(cells > 0, np.array(self._places)[k] + cells - np.array(self._firsts)[k], cells)
 
     def move(self, record: tuple[int, int, int], shapes: np.ndarray, shape: Shape) -> tuple[int, int, int]:
-        """A record with the places of cells in place of cells."""
+        """A record whose cells are replaced by their places."""
         code, x, y = record
         if code >= ARRAY:
             fields, length = _fields(code, shapes, x)
@@ -113,12 +113,12 @@ def active_of(code: int) -> str:
 
 
 def can_move(codes: Iterable[int]) -> bool:
-    """Whether it is known which fields of records with these codes are cells."""
+    """Whether `active_of` knows which fields of records with these codes are cells."""
     return set(codes) <= KNOWN
 
 
 def _fields(code: int, shapes: np.ndarray, x: int) -> tuple[list[int], int]:
-    """Where the shape of a record of an array has cells, and its length."""
+    """The positions of cells in the shape of an array record, and the length of the shape."""
     if code == COMPARE:
         return [field for field, kind in ((5, 12), (8, 13)) if shapes[x + kind]], 14
     if code == PRODUCT:

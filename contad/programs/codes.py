@@ -1,4 +1,4 @@
-"""The records of a program, which are not those of a stream: what the interpreter knows, by number.
+"""The codes of the records that the interpreter of programs runs. They differ from those of a record stream.
 
 A record is (code, x, y), three unsigned integers. The records of scalars have the operation codes of the sweep; x and y
 are cells, or places among the constants. Each owns the next free cell, a guard too, which leaves it empty. A record of
@@ -21,18 +21,18 @@ ARRAY = CODES
 # the cells. PRODUCT: the number of a kernel of its own. COMPARE: a guard of arrays. STOP and
 # STOPPED: a number, and a GATHER, that pass no derivative on.
 CONSTANT, CALL, STOP, PRODUCT, GATHER, COMPARE, STOPPED = 0, 1, 2, ARRAY + 3, ARRAY + 4, ARRAY + 5, ARRAY + 1
-# REPEATED, after the operations by elements: one on more than two axes, see `contad.programs.more_axes`.
-# Only in plans. FUSED: x is the place of the fused loop. JUMP: the next cell is x further and y back.
+# REPEATED, after the elementwise operations: one on more than two axes, see `contad.programs.more_axes`.
+# Only in layouts. FUSED: x is the place of the fused loop. JUMP: the next cell is x further and y back.
 FUSED, JUMP = ARRAY, 3
 
-# What kernels are for: values, adjoints, tangents; from IN_FUSED + 1 to + 8 adjoints in fused loops, by whether those
-# of x and y are left, added to or written; and GROUPS of members, by their numbers.
+# The purposes of kernels: values, adjoints, tangents; from IN_FUSED + 1 to + 8 adjoints in fused loops, where the
+# kernel leaves, adds to or writes those of x and y; and GROUPS of members, by their numbers.
 IN_FUSED, GROUPS, PURPOSES = 2, 11, 12
 
 COMPARISONS = {name: (symbol, getattr(operator, name)) for name, symbol in SYMBOLS_OF_COMPARISONS.items()}
 ORDER = tuple(COMPARISONS)
 
-# operations on scalars, and on arrays by elements: those of the sweep, and those that only programs compile
+# operations on scalars, and elementwise on arrays: those of the sweep, and those that only programs compile
 SCALARS = list_operations()
 _CODES = {operation: code for code, operation in SCALARS.items()}
 assert min(SCALARS) > JUMP
@@ -46,11 +46,11 @@ GUARDS = {
 }
 GUARD_CODES = {guard: code for code, guard in GUARDS.items()}
 
-# operations of linear algebra, records of arrays whose kernels may leave them to Python; and along axes, which do not
+# operations of linear algebra, whose kernels may leave a record to Python; and operations along axes, which never do
 REPEATED = ARRAY + max(GUARDS) + 1
 FIRST_STEP = REPEATED + 1
 STEPS = {FIRST_STEP + k: name for k, name in enumerate(NAMES)}
-STEPS[FIRST_STEP + len(NAMES)] = PAIRED_SUM  # only in plans
+STEPS[FIRST_STEP + len(NAMES)] = PAIRED_SUM  # only in layouts
 STEP_CODES = {name: code for code, name in STEPS.items()}
 FIRST_LINE = STEP_CODES[LINES[0]]
 assert max(STEPS) < ARRAY + CODES
@@ -68,6 +68,6 @@ def code_of(rule: ScalarRule, active: str) -> int | None:
 
 
 def numbering() -> str:
-    """What every code means; a program is right only where it is the same."""
+    """The meaning of every code; a program is valid only where the meanings are the same."""
     scalars = ((code, rule.name, active) for code, (rule, active) in SCALARS.items())
     return repr([*scalars, *GUARDS.items(), *STEPS.items()])

@@ -1,7 +1,8 @@
-"""Cells that are copies of others, which fused loops read where the others lie: slices of arrays that were written to.
+"""Copied cells, which fused loops read at their source: slices of arrays that the function wrote to.
 
-An array that was written to has its elements in several places, and an operation on a slice of it reads fresh cells,
-to which a record copies them. Where every reader is a fused loop, nobody has to: it finds the runs of slices.
+The elements of an array that was written to are in several places, and an operation on a slice of it reads fresh cells,
+to which a record copies the elements. Where every reader is a fused loop, the copy is omitted: the loop reads the runs
+of cells that the slice consists of.
 """
 
 from bisect import bisect_right
@@ -12,11 +13,11 @@ import numpy as np
 from contad.engines.stream.record_head import LINEAR
 from contad.programs.codes import ARRAY, GATHER
 
-LONG = 16  # elements that runs have on average, or a copy is faster
+LONG = 16  # elements in the average run; with shorter runs a copy is faster
 
 
 class CellRun(NamedTuple):
-    """Cells as far apart as each other."""
+    """Cells with a constant step from one to the next."""
 
     first: int
     step: int
@@ -24,7 +25,7 @@ class CellRun(NamedTuple):
 
 
 class CopiedCells:
-    """The records that copy cells, from first to last, and the runs that the copies consist of."""
+    """The records that copy cells, in order, and the runs of cells that they copy."""
 
     def __init__(self) -> None:
         self._firsts: list[int] = []
@@ -42,7 +43,7 @@ class CopiedCells:
             self._rows.append(row)
 
     def find(self, first: int, step: int, count: int) -> list[CellRun]:
-        """Where the values of cells have been copied from, as runs; cells that are no copies are where they are."""
+        """The sources of cells, as runs; a cell that is no copy is its own source."""
         found: list[CellRun] = []
         at = 0
         while at < count:
@@ -53,7 +54,7 @@ class CopiedCells:
         return found
 
     def _run(self, cell: int, step: int, count: int) -> CellRun:
-        """The first of the runs of cells."""
+        """The first run that these cells begin with."""
         k = bisect_right(self._firsts, cell) - 1
         if k >= 0 and cell < self._ends[k]:
             low, high, source = self._firsts[k], self._ends[k], self._sources[k]
@@ -71,7 +72,7 @@ class CopiedCells:
         return self._rows[k : max(k, bisect_right(self._firsts, high - 1))]
 
     def trace_back(self, cells: np.ndarray) -> np.ndarray:
-        """Each cell, or that which it has been copied from."""
+        """The source of each cell that is a copy; other cells unchanged."""
         if not len(cells):
             return cells
         low, high = bisect_right(self._ends, int(cells.min())), bisect_right(self._firsts, int(cells.max()))
@@ -84,14 +85,14 @@ class CopiedCells:
 
 
 def _join(run: CellRun, further: CellRun) -> CellRun | None:
-    """Both as one run, where they are."""
+    """Both runs as one, if they make one."""
     step = run.step if run.number > 1 else further.step if further.number > 1 else 1
     goes_on = further.first == run.first + step * run.number and (further.number == 1 or further.step == step)
     return CellRun(run.first, step, run.number + further.number) if goes_on else None
 
 
 def sources_of(code: int, x: int, n: int, shapes: np.ndarray, constants: np.ndarray) -> list[CellRun]:
-    """The cells that a record does nothing but copy; none of other records, and where the runs are short."""
+    """The cells that a record only copies; empty for other records, and where the runs are short."""
     if code == GATHER:
         return _runs_of(shapes[x : x + n])
     if code != ARRAY + LINEAR:

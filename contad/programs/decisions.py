@@ -1,7 +1,7 @@
-"""What a recorded function decides by values, as comparisons: the guards of its program.
+"""The decisions of a recorded function that depend on values, written as comparisons: the guards of its program.
 
-Every decision (the sign of an element, the position of the largest, an integer part) is put down as comparisons that
-hold exactly where it comes out the same. Where they fail, the program does not run.
+Each decision (the sign of an element, the position of the largest, an integer part) becomes comparisons that hold
+exactly where the decision has the same outcome. Where one fails, the program does not run.
 """
 
 import math
@@ -28,20 +28,20 @@ from contad.variables.var import Var
 
 
 class GuardWriter(Protocol):
-    """What notes decisions: see `contad.programs.tracer.Tracer`."""
+    """The interface through which decisions become guards: see `contad.programs.tracer.Tracer`."""
 
     stack: MatrixStack
 
     def guard(self, name: str, x: Var, y: Real) -> bool:
-        """The outcome of a comparison, which a program demands again."""
+        """The outcome of a comparison; the program requires the same outcome in every run."""
 
     def push_guard(self, code: int, slot: int) -> None:
-        """A record that demands the outcome of a comparison of arrays."""
+        """Push a record that requires the same outcome of a comparison of arrays."""
 
 
 # ---- comparisons -----------------------------------------------------------------------------------------------------
 def decide_comparison(tracer: GuardWriter, name: str, x: Value, y: Value) -> bool | np.ndarray:
-    """x < y and its like, of numbers and arrays of which one is a variable; the outcome becomes a guard."""
+    """A comparison such as x < y of numbers and arrays, of which one is a variable; the outcome becomes a guard."""
     x, y = take(tracer.stack, x), take(tracer.stack, y)
     if not any(isinstance(v, (np.ndarray, Array)) for v in (x, y)):
         if is_own(x, tracer.stack):
@@ -50,7 +50,7 @@ def decide_comparison(tracer: GuardWriter, name: str, x: Value, y: Value) -> boo
     for k, v in enumerate((x, y)):
         if not np.ndim((y, x)[k]) and v.__class__ is ArrayVar:
             factor = factor_of(v)
-            if factor is not None and factor.turned:  # compared as it lies in memory, without a copy
+            if factor is not None and factor.turned:  # compared in its memory order, without a copy
                 pair = (v.T, y) if k == 0 else (x, v.T)
                 return np.ascontiguousarray(decide_comparison(tracer, name, *pair).T)  # type: ignore[union-attr]
     plain = [peek(v) for v in (x, y)]
@@ -86,7 +86,7 @@ def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, .
 
 
 def _side(tracer: GuardWriter, v: Value) -> tuple[int, int]:
-    """The place of an operand, and whether that is a cell or one among the constants."""
+    """The place of an operand, and whether it is a cell or a constant."""
     if isinstance(v, ArrayVar) and v._owner is tracer.stack:
         v = v.operand()
     if is_own(v, tracer.stack):
@@ -183,7 +183,7 @@ def argsort(
         in_order = positions[..., :-1] < positions[..., 1:]
         _all_hold(tracer, "le", ordered[..., :-1][in_order], ordered[..., 1:][in_order])
         _all_hold(tracer, "lt", ordered[..., :-1][~in_order], ordered[..., 1:][~in_order])
-    return np.ascontiguousarray(np.moveaxis(positions, -1, axis))  # in the order of NumPy's, whatever that of a
+    return np.ascontiguousarray(np.moveaxis(positions, -1, axis))  # in NumPy's memory order, whatever the order of a
 
 
 def largest(sign: str, plain: Callable[..., np.ndarray]) -> Function:
@@ -215,7 +215,7 @@ def of_rows(sign: str, plain: Callable[..., np.ndarray]) -> Function:
 
 
 def _is_extreme(tracer: GuardWriter, beyond: str, rows: ArrayValue, positions: np.ndarray) -> None:
-    if positions.size == 1:  # of one row nothing is copied: parts of it are compared with a number
+    if positions.size == 1:  # one row needs no copies: parts of it are compared with a number
         row, k = np.reshape(rows, -1), int(positions.item())
         back = MIRRORED[beyond]
         _all_hold(tracer, back, row[:k], row[k])
@@ -245,7 +245,7 @@ def searchsorted(
 
 
 def stay_equal(function: Function) -> Function:
-    """What a function makes of numbers that are discrete themselves: all are as they are now."""
+    """The decision of a function of discrete numbers: every number keeps its present value."""
 
     def decision(tracer: GuardWriter, x: ArrayValue) -> np.ndarray:
         _all_hold(tracer, "eq", x, peek(x))
@@ -256,7 +256,7 @@ def stay_equal(function: Function) -> Function:
 
 
 def find_sign(tracer: GuardWriter, a: ArrayValue) -> Value:
-    """The sign of the determinants of a, each scaled to -1 or 1; of a singular matrix the logarithm decides."""
+    """The sign of the determinants of a, each scaled to -1 or 1; for a singular matrix the logarithm decides."""
     found = sign_of_determinant(peek(a))
     log = log_determinant(a)
     regular = np.isfinite(peek(log))

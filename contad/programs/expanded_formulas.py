@@ -1,8 +1,8 @@
 """Sums of formulas in recorded programs: the lines of the formula, where compiled code has every operation of them.
 
-A program calls Python for a formula, whose cases may come out otherwise at other inputs. Where none holds, they are
-guards, and the lines are operations as users write them. Selections by what depends on variables are sums of what both
-sides keep (`contad.distributions.choices`).
+A program calls Python for a formula, because other inputs may lead to other cases of it. Where no case holds, the cases
+become guards, and the lines are recorded like operations that users write. A selection by a condition that depends on
+variables becomes a sum of both sides, of which a mask keeps one (`contad.distributions.choices`).
 """
 
 import ast
@@ -52,7 +52,7 @@ def sum_of_lines(rule: ScalarRule, args: Sequence[Value], conditions: tuple[str,
 
 @functools.cache
 def _lines_of(rule: Formula, active: tuple[bool, ...]) -> Callable[..., Any] | None:
-    """The value behind the cases as a function, if the program has all operations of the arguments that are active."""
+    """The formula where no case holds, as a function, if the program has all its operations on active arguments."""
     body = rule.body
     parameters = body.parameters[1:]
     assignments, result = body.slice(rule.arity)
@@ -80,7 +80,7 @@ def _lines_of(rule: Formula, active: tuple[bool, ...]) -> Callable[..., Any] | N
 def _take_names(
     body: Any, expression: ast.expr, depending: set[str], local: set[str], scope: dict[str, Any]
 ) -> bool:
-    """Put what an expression names into the scope; whether a program has its operations."""
+    """Put the names of an expression into the scope; returns whether a program has its operations."""
     for node in ast.walk(expression):
         if isinstance(node, ast.Attribute):
             return False
@@ -105,7 +105,7 @@ def _take_names(
 
 @functools.cache
 def _tests_of(rule: Formula, conditions: tuple[str, ...]) -> list[Test]:
-    """What has to hold of each element: the conditions of a density, and that no case of its formula does."""
+    """The tests that each element has to pass: the conditions of a density hold, and no case of its formula does."""
     body = rule.body
     parameters = body.parameters[1:]
     form = Vectoriser(lambda node: False)
@@ -119,17 +119,17 @@ def _tests_of(rule: Formula, conditions: tuple[str, ...]) -> list[Test]:
 
 
 class _Masks(ast.NodeTransformer):
-    """Conditions that depend on variables as the numbers 1 and 0, and selections by them."""
+    """Rewrites conditions that depend on variables as numbers 1 and 0, and selections as products with them."""
 
     def __init__(self, body: Any, depending: set[str]) -> None:
         self.body, self.depending = body, depending
 
     def depends(self, node: ast.AST) -> bool:
-        """Whether an expression does."""
+        """Whether an expression depends on variables."""
         return bool(_names(node) & self.depending)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """Comparisons, all of which have to hold."""
+        """The product of chained comparisons, all of which have to hold."""
         if not self.depends(node):
             return node
         sides = [self.visit(side) for side in (node.left, *node.comparators)]
@@ -153,7 +153,7 @@ class _Masks(ast.NodeTransformer):
         return ast.UnaryOp(node.op, operand)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """What both sides of a selection keep."""
+        """The sum of the masked sides of a selection."""
         chooses = self.body.resolve(node.func) is select and self.depends(node.args[0])
         args = [self.visit(x) for x in node.args]
         return _call("_choose", *args) if chooses else ast.Call(node.func, args, [])

@@ -13,12 +13,12 @@ from contad.rules.function_names import global_names
 from contad.variables.array import numbers_in
 from contad.variables.open_types import Function, Nested
 
-# what makes generators that the system may seed; one with a seed in the function draws the same at every call
+# makers of generators that the system may seed; a generator with a fixed seed draws the same at every call
 _MAKERS = frozenset(("default_rng", "RandomState", "SeedSequence", "Random", "SystemRandom", "urandom", "token_bytes"))
 
 
 class DrawWatch:
-    """Looks at generators of random numbers before a function is recorded, and says if they have moved by then."""
+    """Looks at random number generators before a function is recorded, and warns if they have moved afterwards."""
 
     def __init__(self, what: str, f: Function, run: Function, args: Sequence[Nested]) -> None:
         self.what, self.run, self.args = what, run, args
@@ -48,11 +48,11 @@ class DrawWatch:
         return states
 
     def _have_moved(self) -> bool:
-        after = self._states()  # of a module that was imported meanwhile, too
+        after = self._states()  # includes modules that were imported meanwhile
         return any(not _same(x, after[name]) for name, x in self.before.items())
 
     def _differs(self) -> bool:
-        """Whether two calls on the example give two results."""
+        """Whether two calls on the example give different results."""
         if any(numbers_in(x) for x in self.args):
             return False
         first, second = self.run(*self.args), self.run(*self.args)

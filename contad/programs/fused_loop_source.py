@@ -1,8 +1,8 @@
-"""Fused loops as source of the interpreter: blocks of units, the kernels of all members for each of them.
+"""The source with which the interpreter runs fused loops: for each strip of units it calls the kernels of all members.
 
-Scratch memory lies behind the cells, among the values and among the adjoints. Kernels get one address for values,
-constants and adjoints, the lowest of all memory that a run reads: so they read inputs, cells and constants where these
-lie. Their shapes are those of a run, which go on from block to block. `fused` is the place of
+Scratch memory follows the cells, both for values and for adjoints. Kernels get one base address for values, constants
+and adjoints, the lowest address that the run reads, so they read inputs, cells and constants in place. A run has its
+own shapes for the kernels, which advance from strip to strip. `fused` is the place of
 `contad.programs.fused_loops.FusedLoop` in the shapes.
 """
 

@@ -1,10 +1,10 @@
-"""Fused loops: consecutive records of arrays that the interpreter runs together, block by block.
+"""Fused loops: consecutive records of arrays that the interpreter runs together, strip by strip.
 
-Operations by elements, and sums over whole arrays, rows or columns, go along an axis of the same length: n numbers, or
-rows of matrices, the *units* of a fused loop. For each strip of units the interpreter runs all members' kernels. They
-read operands where these lie, or in scratch memory, to which others are copied, and write there what only members read:
-it never gets cells, lives in the first level cache, and going back it is computed anew. What takes long to compute has
-cells as well, and so has what somebody else reads.
+Elementwise operations, and sums over whole arrays, rows or columns, run along an axis of the same length: n numbers, or
+rows of matrices, the *units* of a fused loop. For each strip of units the interpreter calls the kernels of all members.
+A kernel reads an operand in place, or from a copy in scratch memory. Results that only members read are written to
+scratch memory: they have no cells, stay in the first level cache, and are recomputed in the reverse sweep. Results that
+are expensive to compute, or that others read, have cells as well.
 """
 
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -30,29 +30,29 @@ from contad.programs.fused_members import (
     layout_of,
 )
 
-FEWEST = 1024  # numbers that a fused loop computes; where there are fewer, cells are in the cache as well
+FEWEST = 1024  # numbers that a fused loop computes; fewer numbers stay in the cache as cells, too
 MOST_MEMBERS = 64
-BLOCK = 3072  # numbers of scratch memory for the values of a block, or for its adjoints
-COSTLY = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "expm1", "log1p", "power"})  # to compute anew
+BLOCK = 3072  # numbers of scratch memory for the values of a strip, or for its adjoints
+COSTLY = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "expm1", "log1p", "power"})  # to recompute
 
-# ---- what the interpreter reads, places in `shapes` and widths of entries --------------------------------------------
+# ---- the interpreter's data: places in `shapes` and widths of entries ------------------------------------------------
 UNITS, BLOCK_UNITS, IS_KEPT, BOUND_AT = range(4)
 FIXED_AT, FIXED, MOVING_AT, MOVING, OUTPUTS_AT, OUTPUTS, SUMS_AT, SUMS, MEMBERS_AT, MEMBERS = range(4, 14)
 STEPS_AT, STEPS, FILLS_AT, FILLS = range(14, 18)
 ENTRY = 18  # integers
 FILL = 7
-BASES = 8  # integers before the shapes of a run: where memory begins, of values and of adjoints
+BASES = 8  # integers before the shapes of a run: where the memory of values and of adjoints begins
 
 
 class Fill(NamedTuple):
-    """A part of an operand that is copied to the room beside another one."""
+    """A part of an operand that is copied to the free memory beside another part."""
 
     place: int
     part: OperandPart
 
 
 class FusedLoop:
-    """Members, what they read and where everything lies in scratch memory."""
+    """Members, their operands, and the places of both in scratch memory."""
 
     def __init__(self, inputs: int, member: Member, copies: CopiedCells) -> None:
         self.inputs = inputs
@@ -61,12 +61,12 @@ class FusedLoop:
         self.members: list[Member] = []
         self.operands: dict[Key, Operand] = {}
         self.fills: list[Fill] = []
-        self.groups: dict[int, tuple[int, int]] = {}  # by first member: numbers of their kernels, and of members
+        self.groups: dict[int, tuple[int, int]] = {}  # by first member: kernel number, member count
         self.groups_back: dict[int, tuple[int, int]] = {}
         self.is_good = self.add(member)
 
     def add(self, member: Member) -> bool:
-        """Take a member, if the units cut it, or other units would cut all."""
+        """Take a member, if these units divide it, or if other units divide all members."""
         for units in dict.fromkeys((self.units, member.outer)):
             if units > 1 and self._take(units, [*self.members, member]):
                 return True
@@ -83,7 +83,7 @@ class FusedLoop:
             own = self._operands(member, units, known, operands)
             if own is None:
                 if not same:
-                    for m in self.members:  # as they were
+                    for m in self.members:  # undo the change
                         m.set_units(self.units)
                 return False
             member.set_units(units)
@@ -98,7 +98,7 @@ class FusedLoop:
     def _operands(
         self, member: Member, units: int, known: Sequence[Member], operands: dict[Key, Operand]
     ) -> list[tuple[Operand | Member, Layout]] | None:
-        """What a member reads: results of others, or operands in memory, which are added; None where it cannot."""
+        """The operands of a member (those in memory join `operands`); None where the member does not fit."""
         found: list[tuple[Operand | Member, Layout]] = []
         for source, start, apart, step in member.strided_operands():
             layout = layout_of(member.outer, member.inner, apart, step, units)
@@ -119,7 +119,7 @@ class FusedLoop:
         return found
 
     def _locate(self, source: int, start: int, layout: Layout, units: int) -> tuple[OperandPart, ...]:
-        """Where an operand lies, copies where they come from."""
+        """The parts of an operand in memory; copies are read at their source."""
         width, apart, step = layout.width, layout.apart, layout.step
         whole = OperandPart(0, units if layout.is_moving else 1, source, start, apart, step, width)
         if source != IN_CELLS:
@@ -138,25 +138,25 @@ class FusedLoop:
         return (whole._replace(place=place, apart=apart * by, step=step * by),)
 
     def _in_inputs(self, part: OperandPart) -> OperandPart:
-        """The same part, read from the inputs themselves where it can be."""
+        """The same part, read from the inputs where possible."""
         is_input = part.source == IN_CELLS and part.is_contiguous and part.reach[1] - 1 <= self.inputs
         return part._replace(source=IN_INPUTS, place=part.place - 1) if is_input else part
 
     def depends(self, reads: Iterable[tuple[int, int]]) -> bool:
-        """Whether any of these ranges of cells has results of members."""
+        """Whether any of these ranges of cells holds results of members."""
         reads = list(reads)
         return any(
             low < m.first + m.n and m.first < high for m in self.members if not m.is_guard for low, high in reads
         )
 
     def in_groups(self, is_backward: bool) -> set[int]:
-        """The members that groups have, forward or backward."""
+        """The members that groups compute, forward or backward."""
         groups = self.groups_back if is_backward else self.groups
         return {k for first, (_, count) in groups.items() for k in range(first, first + count)}
 
     @property
     def size(self) -> int:
-        """How many operations on numbers it does."""
+        """How many operations on numbers the loop performs."""
         return sum(member.size for member in self.members)
 
     def _all(self) -> list[Operand | Member]:
@@ -164,7 +164,7 @@ class FusedLoop:
 
     # ---- before it is written ----------------------------------------------------------------------------------------
     def find_active(self) -> None:
-        """Mark what has adjoints, and whose values derivatives read."""
+        """Mark the values that have adjoints, and those that derivatives read."""
         for member in reversed(self.members):
             for k, read in member.partials():
                 what, _ = member.operands[k]
@@ -175,12 +175,12 @@ class FusedLoop:
                     found.is_read_back = True
 
     def find_outputs(self, is_read: Callable[[int, int], bool]) -> None:
-        """Mark what others than members read."""
+        """Mark the results that records outside the loop read."""
         for member in self.members:
             member.is_output = not member.is_guard and is_read(member.first, member.first + member.n)
 
     def find_needed(self, stored: Container[Member] = ()) -> None:
-        """Mark what has cells, these members too, and what is computed anew before adjoints are."""
+        """Mark the values that have cells, `stored` among them, and those that are recomputed before the adjoints."""
         for what in self._all():
             what.is_needed = what.is_read_back
         for member in reversed(self.members):
@@ -193,7 +193,7 @@ class FusedLoop:
                     what.is_needed = True
 
     def place(self, start: int, is_read: Callable[[int, int], bool]) -> int:
-        """Give everything a place in scratch memory; returns how much it takes."""
+        """Give values and adjoints places in scratch memory; returns its size."""
         self.slots = Slots()
         self._place_values()
         self._place_adjoints(is_read)
@@ -208,7 +208,7 @@ class FusedLoop:
         return max(self.slots.lay_out(start, block), self.adjoint_slots.lay_out(start, block)) - start
 
     def _place_values(self) -> None:
-        """A slot for each value that has no cells: up to the last member that reads it, unless derivatives do."""
+        """A slot for each value without cells, free again after its last member, unless derivatives read the value."""
         last: dict[int, Member] = {}
         for operand in self.operands.values():
             if operand.is_read_in_place:
@@ -229,7 +229,7 @@ class FusedLoop:
                     self.slots.give(what.value)
 
     def _place_adjoints(self, is_read: Callable[[int, int], bool]) -> None:
-        """Give adjoints places; those of direct operands where they belong, unless their kernels cannot write there."""
+        """Give adjoints places: those of direct operands are their cells, unless the kernels cannot write there."""
         while True:
             self.adjoint_slots = AdjointPlaces(self.members, list(self.operands.values()), is_read).find()
             failed = [o for o in self.operands.values() if o.is_direct and o.adjoint != o.preferred]
@@ -240,12 +240,12 @@ class FusedLoop:
 
     # ---- as integers -------------------------------------------------------------------------------------------------
     def settle(self, base: int, adjoint_place: Callable[[int], int], value_place: Callable[[int], int]) -> None:
-        """Learn where scratch memory begins, and where the adjoint and the value of a cell are."""
+        """Set where scratch memory begins, and the functions that find the adjoint and the value of a cell."""
         self.base, self._adjoint_place, self._value_place = base, adjoint_place, value_place
         self.shapes = [m.write_shape(self.block, self.locate) for m in self.members]
 
     def locate(self, place: StripPlace, is_adjoint: bool) -> StripPlace:
-        """Where a place is, without slots."""
+        """The place with its slot resolved to an address in scratch memory."""
         if place.memory == IN_CELLS:
             return place._replace(at=(self._adjoint_place if is_adjoint else self._value_place)(place.at))
         if place.memory != IN_SCRATCH:
@@ -259,8 +259,8 @@ class FusedLoop:
     ) -> int:  # fmt: skip
         """Write the fused loop to the shapes; returns its place.
 
-        `bound` is where the shapes of a run are among the cells, `is_read` says whether anybody else reads cells, and
-        `frontier` where adjoints of a part are written first.
+        `bound` is where the shapes of a run are among the cells, `is_read` tells whether anybody else reads cells, and
+        `frontier` gives the range around a part whose adjoints kernels write before they add to them.
         """
         adjoint_place, value_place, locate = self._adjoint_place, self._value_place, self.locate
 
@@ -319,7 +319,7 @@ class FusedLoop:
 
 
 def _join_targets(moving: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Parts of operands, those together whose adjoints begin in one range: the first tells how many, three at most."""
+    """Parts of operands by the range in which their adjoints begin, at most three to a group, and the group's size."""
     by_frontier: dict[int, list[tuple[int, ...]]] = {}
     for number, e in enumerate(moving):
         is_joined = e[8] >= 0 and e[11] >= 0 and not e[14] and e[13] - e[12] > 1
@@ -332,7 +332,7 @@ def _join_targets(moving: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def meets(member: Member, part: OperandPart) -> bool:
-    """Whether a part of an operand has results of a member."""
+    """Whether a part of an operand holds results of a member."""
     low, high = part.reach
     return part.source == IN_CELLS and member.first < high and low < member.first + member.n
 

@@ -1,4 +1,4 @@
-"""Members of fused loops, what they read, and where numbers lie."""
+"""Members of fused loops, their operands, and the places of numbers."""
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -13,22 +13,22 @@ from contad.programs.codes import ARRAY, COMPARE, IN_FUSED, SCALARS
 from contad.rules.scalar_rule import ScalarRule
 
 IN_CELLS, IN_INPUTS, IN_CONSTANTS, NOWHERE = range(4)  # of values; adjoints are in their cells or in the gradient
-IN_SCRATCH = 4  # behind the cells
+IN_SCRATCH = 4  # after the cells
 ALIGNED = 8  # numbers of a cache line
 SHAPE = 14  # integers that a kernel reads
-PLACES = (0, 5, 8, 11, 12, 13)  # of these: z, x and y, and their adjoints
+PLACES = (0, 5, 8, 11, 12, 13)  # the positions of z, x and y in it, and of their adjoints
 SQUARE = next(code for code, operation in SCALARS.items() if operation == (square, "v"))
 
 
 def align(n: int) -> int:
-    """n, or the next number that is whole lines of the cache."""
+    """n rounded up to whole cache lines."""
     return -(-n // ALIGNED) * ALIGNED
 
 
 class StripPlace(NamedTuple):
-    """Where the numbers of a block lie: in which memory, where there, and how far on those of the next unit are.
+    """The place of the numbers of a strip: the memory, the index in it, and the distance from unit to unit.
 
-    In scratch memory this is the number of a slot.
+    In scratch memory the index is the number of a slot.
     """
 
     memory: int
@@ -37,10 +37,10 @@ class StripPlace(NamedTuple):
 
 
 class Slots:
-    """Scratch memory for values, or for adjoints: slots, which serve again, for the units of a block or for numbers."""
+    """Scratch memory for values or adjoints, in slots that are reused: for the units of a strip, or single numbers."""
 
     def __init__(self) -> None:
-        self.widths: list[tuple[int, bool]] = []  # of each slot, and whether every unit of a block takes as much
+        self.widths: list[tuple[int, bool]] = []  # of each slot, and whether that is per unit of a strip
         self.free: dict[int, list[int]] = {}
 
     def take(self, width: int, is_block: bool = True) -> StripPlace:
@@ -51,17 +51,17 @@ class Slots:
         return StripPlace(IN_SCRATCH, len(self.widths) - 1)
 
     def give(self, place: StripPlace) -> None:
-        """Let a slot of a block serve again."""
+        """Free the slot of a strip for reuse."""
         if place.memory == IN_SCRATCH:
             self.free.setdefault(self.widths[place.at][0], []).append(place.at)
 
     @property
     def width(self) -> int:
-        """Numbers for each unit of a block."""
+        """Numbers for each unit of a strip."""
         return sum(width for width, is_block in self.widths if is_block)
 
     def lay_out(self, start: int, block: int) -> int:
-        """Give slots their places from a start on; returns where they end."""
+        """Give the slots places from `start` on; returns their end."""
         self.places = []
         for width, is_block in self.widths:
             self.places.append(start)
@@ -70,18 +70,18 @@ class Slots:
 
 
 class Layout(NamedTuple):
-    """How an operand lies in memory, and its strides in a block."""
+    """The layout of an operand in memory, and its strides in a strip."""
 
     is_moving: bool
     apart: int  # elements from unit to unit
-    width: int  # numbers of a unit; of all, where it does not move
+    width: int  # numbers of a unit; of the operand, where all units read the same
     step: int
     outer: int
     inner: int
 
 
 def layout_of(outer: int, inner: int, apart: int, step: int, units: int) -> Layout | None:
-    """The layout of an operand with these strides, in an operation that `units` cut; None where a unit has two.
+    """The layout of an operand with these strides, in an operation divided into `units`; None where a unit needs two.
 
     A unit has several rows where there are more rows than units.
     """
@@ -107,7 +107,7 @@ def reach_of(start: int, outer: int, inner: int, apart: int, step: int) -> tuple
 
 
 class OperandPart(NamedTuple):
-    """Units of an operand that lie together: the first, the one after the last, and where they are."""
+    """Units of an operand with one step between them: the first, the one after the last, and their place."""
 
     low: int
     high: int
@@ -129,7 +129,7 @@ class OperandPart(NamedTuple):
 
 
 class Operand:
-    """What a fused loop reads from memory: places there, and one in scratch memory."""
+    """An operand that a fused loop reads from memory: its places there, and one in scratch memory."""
 
     def __init__(self, parts: tuple[OperandPart, ...], layout: Layout) -> None:
         self.parts = parts
@@ -138,14 +138,14 @@ class Operand:
         self.adjoint: StripPlace | None = None  # None where nothing reaches it
         self.preferred: StripPlace | None = None  # for its adjoint
         self.is_active = False  # whether it has an adjoint
-        self.is_direct = False  # whether that is written to the gradient, or its cells, at once
+        self.is_direct = False  # whether kernels write it to the gradient or its cells directly
         self.is_read_back = False  # whether derivatives read its value
-        self.is_needed = False  # or compute from it what they read
-        self.joined_at: int | None = None  # the place of all parts together, where there is one
+        self.is_needed = False  # or recompute from it a value that they read
+        self.joined_at: int | None = None  # the place of all parts as one piece, if there is one
 
     @property
     def key(self) -> "Key":
-        """What tells it from others: two operations may read the same."""
+        """The key of the operand: two operations may read the same one."""
         return self.parts, self.layout.is_moving
 
     @property
@@ -155,7 +155,7 @@ class Operand:
 
     @property
     def is_read_in_place(self) -> bool:
-        """Whether kernels read it where it lies."""
+        """Whether kernels read it in place."""
         if self.joined_at is not None:
             return True
         part = self.parts[0]
@@ -163,7 +163,7 @@ class Operand:
 
     @property
     def own_place(self) -> StripPlace:
-        """Where it lies, if it is read there."""
+        """Its place in memory, if kernels read it in place."""
         if self.joined_at is not None:
             return StripPlace(IN_CELLS, self.joined_at, self.layout.width)
         part = self.parts[0]
@@ -189,23 +189,23 @@ class Member:
         self.adjoint: StripPlace | None = None
         self.preferred: StripPlace | None = None
         self.how = [LEAVING, LEAVING]  # what its kernel does with the adjoints of x and y
-        self.cleared: list[tuple[StripPlace, int]] = []  # slots that are cleared before it adds to them, and widths
+        self.cleared: list[tuple[StripPlace, int]] = []  # slots that it clears before it adds to them, and widths
         self.is_sum = False
         self.width = 0  # of the result: numbers of a unit, or of the sum
         self.is_read_back = False  # whether derivatives read its value
-        self.is_output = False  # whether others than members read it
+        self.is_output = False  # whether records outside the loop read it
         self.is_stored = False  # whether its value has cells
-        self.is_recalled = False  # whether going back it is read, from cells or computed anew
-        self.is_needed = False  # whether it is computed anew
+        self.is_recalled = False  # whether the reverse sweep reads it, stored or recomputed
+        self.is_needed = False  # whether it is recomputed
         self.operands: list[tuple[Operand | Member, Layout]] = []
 
     @property
     def size(self) -> int:
-        """How many times the operation is done."""
+        """How many times the operation is performed."""
         return self.outer * self.inner
 
     def strided_operands(self) -> list[tuple[int, int, int, int]]:
-        """(source, start, stride, stride) of what it reads; the outcomes of a guard are constants."""
+        """(source, start, stride, stride) of each operand; the outcomes of a guard are constants."""
         s = self.shape
         if self.is_guard:
             x, y = (IN_CELLS if k else IN_CONSTANTS for k in s[12:14])
@@ -214,7 +214,7 @@ class Member:
         return [(kind, s[5 + 3 * k], s[6 + 3 * k], s[7 + 3 * k]) for k, kind in enumerate(kinds)]
 
     def divides(self, units: int) -> bool:
-        """Whether units cut the operation and its result."""
+        """Whether `units` divide the operation and its result."""
         if self.outer == 1:
             if self.inner % units:
                 return False
@@ -223,7 +223,7 @@ class Member:
         return self.is_guard or self._result(units) is not None
 
     def _result(self, units: int) -> tuple[bool, int, int, int] | None:
-        """(whether the result is a sum over units, its width, its strides in a block); None for other results."""
+        """(whether the result is a sum over units, its width, its strides in a strip); None for other results."""
         z, outer, inner, apart, step = self.shape[:5]
         if z != self.first:
             return None
@@ -252,7 +252,7 @@ class Member:
         return found if elementwise or is_linear else None
 
     def place_result(self, units: int) -> None:
-        """Find out how the result lies in a block."""
+        """Choose the layout of the result in a strip."""
         if not self.is_guard:
             found = self._result(units)
             assert found is not None
@@ -273,12 +273,12 @@ class Member:
 
     @property
     def purpose(self) -> int:
-        """That of its kernel of adjoints; 0 where it needs none."""
+        """The purpose of its adjoint kernel; 0 where it needs no kernel."""
         x, y = self.how
         return IN_FUSED + x + 3 * y if x or y else 0
 
     def passes_on(self, k: int, layout: Layout) -> bool:
-        """Whether the adjoint of operand k, if it has no other, is that of the result."""
+        """Whether operand k, if it has no other reader, has the same adjoint as the result."""
         alone = self.operands[0][0] is not self.operands[-1][0] or len(self.operands) == 1
         is_one = self.rule is not None and self.rule.body is not None and self.rule.body.literal(k) == 1.0
         return is_one and alone and not self.is_sum and self._strides(layout) == (self.z_outer, self.z_inner)
@@ -286,9 +286,9 @@ class Member:
     def write_shape(
         self, units: int, locate: Callable[[StripPlace, bool], StripPlace]
     ) -> tuple[list[int], list[StripPlace]]:
-        """What a kernel reads, for a block of so many units, and its `PLACES`, whose memory is known when it runs.
+        """The shape that a kernel reads for a strip of `units`, and its `PLACES`, whose memory is known when it runs.
 
-        Three integers more than elsewhere are the places of adjoints.
+        Three more integers than in other shapes are the places of adjoints.
         """
         outer, inner = self.outer, self.inner
         if outer == 1:
@@ -317,19 +317,19 @@ class Member:
         return layout.outer, layout.inner
 
     def set_units(self, units: int) -> None:
-        """Be cut by so many units."""
+        """Divide the member into `units`."""
         self._units = units
         self.place_result(units)
 
     def find_square(self) -> None:
-        """Be a square, where it is the product of something with itself: one loop reads it, and one its adjoint."""
+        """Become a square if both factors are the same: the kernel then reads one operand and writes one adjoint."""
         is_product = self.rule is multiply and self.active == "vv" and not self.is_sum
         if is_product and self.operands[0] == self.operands[1]:
             self.code, self.rule, self.active = ARRAY + SQUARE, square, "v"
             self.operands = self.operands[:1]
 
 
-@functools.cache  # each of thousands of members asks several times, and the answer is read off source text
+@functools.cache  # thousands of members ask several times each, and the answer is parsed from source text
 def _names_in_partial(rule: ScalarRule | None, k: int) -> frozenset[str] | None:
     """The names among z, x and y that partial k reads; None where it is zero."""
     found = partial_in_kernel(rule, k)
@@ -337,5 +337,5 @@ def _names_in_partial(rule: ScalarRule | None, k: int) -> frozenset[str] | None:
 
 
 def can_be_member(code: int) -> bool:
-    """Whether records of an array are of a kind that fused loops take."""
+    """Whether fused loops take array records with this code."""
     return code == COMPARE or code == ARRAY + LINEAR or code - ARRAY in SCALARS

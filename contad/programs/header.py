@@ -1,14 +1,14 @@
-"""A program as compiled code sees it: an array of integers with what belongs to the program and to each of its traces.
+"""A program as compiled code sees it: an array of integers that describe the program and each of its traces.
 
-`run` chooses the trace whose guards hold. Compiled code of users calls it by its address in the header.
+`run` chooses the trace whose guards hold. Users' compiled code calls `run` by its address in the header.
 """
 
 COUNT, PREFERRED, RUN_AT, KERNELS_AT, SIZE, LENGTHS_AT, FIRST_TRACE = 0, 1, 2, 3, 4, 5, 8
-TRACE = 24  # integers of each trace, which are
+TRACE = 24  # integers for each trace, which are:
 ROWS, CELLS, RESULT, PYTHON, INPUTS, CODE_AT, CONSTANTS_AT, SHAPES_AT, CONSTANTS_SIZE, SHAPES_SIZE, SAVED = range(11)
-# of its plan
+# of its layout
 SCRATCH, FRONTIER_AT, FRONTIERS, COPIED_AT, COPIED, ZEROED_AT, ZEROED, FINISHED_AT, FINISHED = range(11, 20)
-WRITE, ADD, ZERO = range(3)  # how numbers of the gradient are made of the adjoints of inputs
+WRITE, ADD, ZERO = range(3)  # what a number of the gradient does with the adjoint of an input
 NO_TRACE, NEEDS_PYTHON, FAILED, NO_MEMORY = -1, -2, -3, -4
 ARRAY_DATA, ARRAY_LENGTHS = 2, 4  # words of an array object
 

@@ -64,9 +64,9 @@ class Inputs:
         return False
 
     def flat(self, args: Sequence[Nested]) -> np.ndarray:
-        """The numbers of the arguments, in order; refused where they are not laid out as the example's.
+        """The numbers of the arguments, in order; it is an error if their layout differs from the example's.
 
-        A lone array is read where it lies. Other numbers should be given back when they have been read.
+        A lone array is read in place. The caller gives other arrays back after reading them.
         """
         if len(args) == 1 == len(self.specs) and self._is_read_in_place(args[0]):
             return args[0].reshape(-1)
@@ -117,7 +117,7 @@ class Inputs:
         )
 
     def unflat(self, numbers: np.ndarray) -> list[Nested]:
-        """Numbers in the structures of the arguments; an array that is most of them is given away."""
+        """The numbers in the structures of the arguments; an argument that holds most of them is a view."""
         found = []
         at = 0
         for spec, shapes in zip(self.specs, self.shapes, strict=True):

@@ -2,8 +2,8 @@
 
 `forward` computes the values, from the rules' own value functions; `backward` accumulates adjoints and `tangents`
 directional derivatives, from their partials. Records of arrays call kernels by address and BLAS by Numba's binding.
-Each of the three returns the row where it stops for a guard that does not hold, a record that Python runs or a step of
-linear algebra that is left to Python, and its cell, and is resumed from there.
+Each of the three stops at a guard that does not hold, at a record that Python runs and at linear algebra that is left
+to Python. It returns the row where it stopped and its cell, and the caller resumes it from there.
 """
 
 import ast
@@ -283,7 +283,7 @@ def _counts() -> str:
 
 
 def value_of_rule(rule: ScalarRule, functions: Mapping[str, str] = _AS_THEY_ARE) -> str:
-    """The value of a rule as an expression in x and y; `functions` maps those that are called to other ones."""
+    """The value of a rule as an expression in x and y; `functions` maps called functions to their replacements."""
     return ast.unparse(with_functions(value(rule, [ast.Name(name) for name in "xy"[: rule.arity]]), functions))
 
 
@@ -379,24 +379,24 @@ class Interpreter:
     def __init__(self, address: int) -> None:
         self.address = address
         self._call: Any = ctypes.CFUNCTYPE(*(ctypes.c_int64,) * 4)(address)
-        # runs the trace of a program whose guards hold (`contad.programs.header`); it reads arrays where they are, as
-        # to ask NumPy takes as long as ten operations
+        # runs the trace whose guards hold (`contad.programs.header`); it reads array objects directly, for asking NumPy
+        # takes as long as ten operations
         self.run: Any = make_function("run", address) if has_known_layout() else self._run
 
     def _run(
         self, header_at: int, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray, out: np.ndarray,
         memory: np.ndarray,
     ) -> int:  # fmt: skip
-        """`run` where nobody knows how arrays lie in memory."""
+        """`run` where the memory layout of array objects is unknown."""
         addresses = map(address_of, (inputs, direction, gradient, out))
         given = np.array([header.RUN, header_at, *addresses, *[0] * 6])
         return int(self._call(0, address_of(given), -1))
 
     @staticmethod
     def prepare(trace: Any, values: np.ndarray, other: np.ndarray, inputs: np.ndarray, gradient: np.ndarray) -> Any:
-        """What the loops over the records of a trace take: words, of which a task, a row and a cell come first.
+        """The argument of the loops over the records of a trace: words, which begin with a task, a row and a cell.
 
-        The other cells, of adjoints or tangents, lie behind the values.
+        The other cells, of adjoints or tangents, follow the values.
         """
         at = address_of(values)
         places = at, at + values.nbytes, address_of(inputs), address_of(gradient)
@@ -405,15 +405,15 @@ class Interpreter:
         return words
 
     def forward(self, words: Any, row: int, cell: int) -> tuple[int, int]:
-        """The values of the records from a row on; the row where it stops, and its cell."""
+        """Compute the values of the records from a row on; returns the row where it stops, and its cell."""
         return self._records(header.FORWARD, words, row, cell)
 
     def backward(self, words: Any, row: int, cell: int) -> tuple[int, int]:
-        """The adjoints, from a row, whose last cell is given, down to the first."""
+        """Compute the adjoints from a row, whose last cell is given, down to the first row."""
         return self._records(header.BACKWARD, words, row, cell)
 
     def tangents(self, words: Any, row: int, cell: int) -> tuple[int, int]:
-        """The tangents of the records from a row on."""
+        """Compute the tangents of the records from a row on."""
         return self._records(header.TANGENTS, words, row, cell)
 
     def _records(self, task: int, words: Any, row: int, cell: int) -> tuple[int, int]:
@@ -424,11 +424,11 @@ class Interpreter:
 
 @functools.cache
 def interpreter() -> Interpreter:
-    """The compiled loops, from the disk cache where they are there."""
+    """The compiled loops, from the disk cache if it has them."""
     with ProgressBar("contad.record: compiling the interpreter, once per installation"):
         return Interpreter(find_function("interpreter", interpreter_source, [numbering()]))
 
 
 def has_compiled_interpreter() -> bool:
-    """Whether they are in the disk cache."""
+    """Whether the disk cache has the interpreter."""
     return is_kept("interpreter", [numbering()])

@@ -1,12 +1,12 @@
 """Groups: consecutive members of fused loops that one kernel computes, where programs have many such loops.
 
-A step of a simulation is recorded as often as it is done. What all its loops read from the cache and write there takes
-longer than their arithmetic: the kernel of a group keeps in registers what only its members read. It reads the shapes
-of all of them, which lie one behind the other. Each number is what the members' own kernels make of it; only sums of
-adjoints are added up in another order.
+A recording contains every step of a simulation. Its loops spend more time on cache traffic than on arithmetic, so the
+kernel of a group keeps the values that only its members read in registers. It reads the shapes of all members, which
+are contiguous in memory. It computes the same numbers as the members' own kernels, but adds up sums of adjoints in
+another order.
 
-`MemberGroup` has the text of the loop, in which operands are named by the member, and the place in its shape, that say
-where they lie: the groups of all fused loops with the same text have the same kernel.
+`MemberGroup` holds the text of the loop. The name of an operand in it consists of a member and a position in the shape
+of that member. Groups with the same text share one kernel.
 """
 
 import itertools
@@ -23,9 +23,9 @@ from contad.programs.fused_loops import FusedLoop
 from contad.programs.fused_members import IN_CELLS, PLACES, SHAPE, Member, StripPlace
 from contad.programs.interpreter import value_of_rule
 
-OFTEN = 8  # fused loops with the same group, for which a kernel is compiled
+OFTEN = 8  # a kernel is compiled if this many fused loops have the group
 LONGEST = 16  # members
-MOST_TESTS = 8  # pairs of arrays of which a compiler tests whether they overlap, for loops in vector registers
+MOST_TESTS = 8  # pairs of arrays that a compiler tests for overlap before it vectorises a loop
 SIMPLE = frozenset({"add", "divide", "multiply", "negative", "square", "subtract"})
 OUTER, INNER = 1, 2  # places in shapes
 Z, X, Y, Z_BAR, X_BAR, Y_BAR = PLACES
@@ -33,11 +33,11 @@ BARS = (Z_BAR, X_BAR, Y_BAR)
 STRIDES = {Z: 4, X: 7, Y: 10, Z_BAR: 4, X_BAR: 7, Y_BAR: 10}
 
 _lock = make_lock()
-_numbers: dict[str, int] = {}  # of the kernels, by text
+_numbers: dict[str, int] = {}  # kernel numbers, by text
 
 
 class MemberGroup(NamedTuple):
-    """Members from the first one on, and the loop in their place."""
+    """Consecutive members, and the loop that replaces them."""
 
     first: int
     size: int
@@ -45,12 +45,12 @@ class MemberGroup(NamedTuple):
     is_backward: bool
 
 
-Place = tuple[bool, int, int]  # whether of adjoints, memory, and where there
-Shapes = Sequence[tuple[list[int], list[StripPlace]]]  # what kernels of members read
+Place = tuple[bool, int, int]  # whether it holds adjoints, the memory, and the index there
+Shapes = Sequence[tuple[list[int], list[StripPlace]]]  # the shapes for kernels of members
 
 
 class _GroupLoop:
-    """The text of a loop over elements, and what it reads and writes."""
+    """The text of a loop over elements, and the arrays that the loop reads and writes."""
 
     def __init__(self, shapes: Shapes, first: int) -> None:
         self.shapes = shapes
@@ -64,17 +64,17 @@ class _GroupLoop:
         self.written: dict[Place, str] = {}  # arrays, and their names
 
     def place(self, k: int, at: int) -> Place:
-        """Where the operand of member k lies whose place stands there in its shape."""
+        """The place of the operand of member k, which is at index `at` of its shape."""
         integers, places = self.shapes[k]
         return at in BARS, places[PLACES.index(at)].memory, integers[at]
 
     def stride(self, k: int, at: int) -> int:
-        """From element to element; adjoints lie as values do."""
+        """The stride from element to element; adjoints have the strides of their values."""
         integers, _ = self.shapes[k]
         return integers[STRIDES[at]]
 
     def name(self, k: int, at: int) -> str:
-        """The name of an operand's element, or of a number, to which adjoints are added up."""
+        """The name of an operand's element, or of the number that sums up adjoints."""
         stride, place = self.stride(k, at), self.place(k, at)
         name = f"{'cv'[stride]}{len(self.names)}"
         known = self.names.setdefault((place, stride), name)
@@ -90,7 +90,7 @@ class _GroupLoop:
         return known
 
     def load(self, k: int, at: int) -> str:
-        """The name of an operand's element, which is read unless the loop has read or made it."""
+        """The name of an operand's element; the loop reads the element unless it has read or computed it before."""
         name = self.name(k, at)
         if self.stride(k, at) and name not in self.known:
             self.known.add(name)
@@ -107,7 +107,7 @@ class _GroupLoop:
         return name
 
     def is_sound(self) -> bool:
-        """Whether arrays that it writes are apart from others, and the compiler can tell."""
+        """Whether the arrays that the loop writes overlap no others, and the compiler can prove it."""
         n = self.shapes[self.first][0][INNER]
         others = [place for place in self.read if place not in self.written]
         pairs = [*itertools.product(self.written, others), *itertools.combinations(self.written, 2)]
@@ -116,13 +116,13 @@ class _GroupLoop:
 
     @property
     def text(self) -> str:
-        """The whole of it."""
+        """The whole text."""
         lines = [*self.lines, *(f"{name}_all[i] = {name}" for name in self.written.values())]
         return "\n".join([*self.before, "for i in range(n):", *indent(lines), *self.after])
 
 
 def find_groups(fused: FusedLoop, shapes: Shapes) -> list[MemberGroup]:
-    """The groups of a fused loop, forward and backward; those with several members."""
+    """The groups in a fused loop, each with several members, forward and backward."""
     members = fused.members
     simple = [_is_simple(m, integers) for m, (integers, _) in zip(members, shapes, strict=True)]
     found: list[MemberGroup] = []
@@ -153,7 +153,7 @@ def _is_simple(member: Member, integers: Sequence[int]) -> bool:
 
 
 def _forward(fused: FusedLoop, shapes: Shapes, first: int, end: int) -> _GroupLoop:
-    """The values of members; those are written that others read."""
+    """The loop that computes the values of members, and writes those that others read."""
     loop = _GroupLoop(shapes, first)
     own = {id(m): f"z{k}" for k, m in enumerate(fused.members[first:end])}
     elsewhere = {id(what) for m in fused.members[end:] for what, _ in m.operands}
@@ -169,7 +169,7 @@ def _forward(fused: FusedLoop, shapes: Shapes, first: int, end: int) -> _GroupLo
 
 
 def _backward(fused: FusedLoop, shapes: Shapes, first: int, end: int) -> _GroupLoop:
-    """The adjoints of what members read; those are written that others read or add to."""
+    """The loop that computes the adjoints of the members' operands, and writes those that others read or add to."""
     loop = _GroupLoop(shapes, first)
     for k in reversed(range(first, end)):
         m = fused.members[k]
@@ -196,13 +196,13 @@ def _backward(fused: FusedLoop, shapes: Shapes, first: int, end: int) -> _GroupL
 
 
 def _read_later(fused: FusedLoop, first: int) -> set[int]:
-    """Where adjoints are that are read after those of members from the first one on."""
+    """The places of adjoints that the reverse sweep still reads after the members from `first` on."""
     places = [m.adjoint for m in fused.members[:first]] + [o.adjoint for o in fused.operands.values()]
     return {fused.locate(place, True).at for place in places if place is not None}
 
 
 def choose_groups(fused_loops: Sequence[FusedLoop]) -> None:
-    """Give fused loops the groups that many of them have, and these the numbers of their kernels."""
+    """Give fused loops the groups that many of them share, and give each group the number of its kernel."""
     found = [(fused, group) for fused in fused_loops for group in find_groups(fused, fused.shapes)]
     often = Counter(group.text for _, group in found)
     for fused, group in found:
@@ -212,7 +212,7 @@ def choose_groups(fused_loops: Sequence[FusedLoop]) -> None:
 
 
 def _number_of(text: str) -> int:
-    """That of a kernel, from 1 on; 0 where there are too many."""
+    """The number of a kernel, from 1 on; 0 where there are too many."""
     with _lock:
         if text not in _numbers and len(_numbers) + 1 < CODES:
             _numbers[text] = len(_numbers) + 1

@@ -1,7 +1,7 @@
-"""Operations by elements on more than two axes, and sums over some of those: kernels of two axes, called repeatedly.
+"""Elementwise operations on more than two axes, and sums over some of them, as repeated calls of two-axis kernels.
 
-The shape of such a record is that of its kernel on two of the axes; behind it are the code of the operation, how many
-the other axes are, and of each its length and the steps of z, x and y.
+The shape of such a record starts with the shape of its kernel on two of the axes. The code of the operation, the number
+of other axes, and for each of them its length and the strides of z, x and y follow.
 """
 
 import math
@@ -55,7 +55,7 @@ class AxisLoops(NamedTuple):
     def write(self, z: int, x: int, y: int) -> list[int] | None:
         """The shape of its record, with z, x and y at these places; None where sums are over more than two axes.
 
-        A kernel begins a sum, so it has all of its axes.
+        A kernel starts its sum anew at each call, so one call has to cover all axes of the sum.
         """
         joined = join_axes(self.shape, self.z, self.x, self.y) or [(1, [1, 1, 1])]
         summed = [k for k, (_, steps) in enumerate(joined) if not steps[0]]
@@ -72,7 +72,7 @@ class AxisLoops(NamedTuple):
 
 
 def broadcast_of(c: Continuation) -> AxisLoops | None:
-    """What a continuation does that is run by Python in a recording; None where no kernels do it."""
+    """The kernel operation that replaces a continuation which Python runs in a recording; None if there is none."""
     if c.is_tuple or not math.prod(c.results[0].shape) or not all(map(math.prod, map(_shape_of, c.values))):
         return None
     if isinstance(c, ElementwisePullback):
@@ -91,14 +91,14 @@ def _by_elements(c: ElementwisePullback) -> AxisLoops | None:
 
 
 def _sum(c: Pullback) -> AxisLoops | None:
-    """A sum or a mean, whose result may lie in memory in another order of axes."""
+    """A sum or a mean, whose result may have another order of axes in memory."""
     (_, _, shape), (z,) = c.operands[0], c.results
     n = len(shape)
     axis = c.options.get("axis")
     axes = range(n) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if 0 in c.turned or not {*map(type, axes)} <= {int}:
         return None
-    reduced = {k % n for k in axes if n}  # of a number NumPy takes the axes 0 and -1
+    reduced = {k % n for k in axes if n}  # NumPy accepts the axes 0 and -1 for a number
     own = _strides(z.shape, z.shape)
     steps = iter(own if z.axes is None else [own[k] for k in z.axes])
     keeps = c.options.get("keepdims", False)
@@ -114,7 +114,7 @@ def _shape_of(v: object) -> Shape:
 
 
 def _strides(shape: Shape, broadcast: Shape) -> Shape:
-    """The strides, in elements, of a contiguous array over the axes of what it is broadcast to."""
+    """The strides, in elements, of a contiguous array over the axes of the shape that it is broadcast to."""
     steps: list[int] = []
     step = 1
     for n in reversed(shape):
@@ -124,7 +124,7 @@ def _strides(shape: Shape, broadcast: Shape) -> Shape:
 
 
 def unroll(shape: Sequence[int]) -> list[list[int]]:
-    """The shapes that the kernel of a record is called with."""
+    """The shapes for all calls of the kernel of a record."""
     found = [list(shape[:CODE_OF])]
     for k in range(shape[AXES]):
         n, *steps = shape[FIRST_AXIS + AXIS * k : FIRST_AXIS + AXIS * (k + 1)]
@@ -137,7 +137,7 @@ def _move(shape: Sequence[int], by: Sequence[int]) -> list[int]:
 
 
 def reach(shape: Sequence[int], place: int) -> tuple[int, int]:
-    """The first cell and the one after the last that operand x or y, whose place is at 5 or 8, lies in."""
+    """The first cell of operand x or y, whose place is at 5 or 8, and the cell after its last."""
     low, high = reach_of(shape[place], *shape[1:3], *shape[place + 1 : place + 3])
     for k in range(shape[AXES]):
         n, *steps = shape[FIRST_AXIS + AXIS * k : FIRST_AXIS + AXIS * (k + 1)]

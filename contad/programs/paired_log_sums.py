@@ -1,6 +1,7 @@
-"""Sums of exponentials of a sum: two records that a plan makes one, `logsumexp` along an axis of x + y or x - y.
+"""`logsumexp` along an axis of x + y or x - y: two records that a trace layout fuses into one.
 
-The sum never gets cells. That pays where an operand meets rows of the other, as in a step of a hidden Markov model.
+The sum then needs no cells. This pays where an operand is broadcast over rows of the other, as in a step of a hidden
+Markov model.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,19 +34,19 @@ class PairedSum:
 
 
 def has_log_sums(trace: "Trace") -> bool:
-    """Whether there are any to look at."""
+    """Whether the trace has any `logsumexp`."""
     return bool((trace.code[:, 0] == STEP_CODES["logsumexp"]).any())
 
 
 def find_pairs(
     trace: "Trace", firsts: list[int], reads_of: Callable[[int], Iterable[tuple[int, int]]]
 ) -> dict[int, PairedSum]:
-    """The sums of exponentials whose operand is a sum that nobody else reads, by row."""
+    """By row, the `logsumexp` records whose operand is a sum that nobody else reads."""
     if not has_log_sums(trace):
         return {}
     code = trace.code
     sums = {firsts[row]: row for row in np.flatnonzero(np.isin(code[:, 0], list(_SIGNS))).tolist()}
-    count = np.zeros(trace.cells + 1, np.int64)  # of readers, as differences
+    count = np.zeros(trace.cells + 1, np.int64)  # of readers of each cell, as differences
     if trace.result > 0:
         count[trace.result] += 1
         count[trace.result + 1] -= 1
@@ -69,7 +70,7 @@ def find_pairs(
 
 
 def _join(trace: "Trace", row: int, shape: list[int]) -> PairedSum | None:
-    """The record of both; None where an operand does not go along with lines."""
+    """The record of both; None where an operand does not advance with the lines."""
     code, x, _ = trace.code[row].tolist()
     sign, active = _SIGNS[code]
     _, outer, inner, z_outer, z_inner, *operands = trace.shapes[x : x + 11].tolist()
@@ -87,7 +88,7 @@ def _join(trace: "Trace", row: int, shape: list[int]) -> PairedSum | None:
 
 
 def _steps_of(shape: list[int], outer: int, inner: int, apart: int, step: int) -> tuple[int, int, int] | None:
-    """From one of the times, lines and elements to the next, of an operand on the two axes of a sum."""
+    """The strides of an operand along the times, lines and elements of a sum on two axes."""
     n, after = shape[N], shape[K]
     if outer == 1 or apart == inner * step:
         before, along, across = n * after * step, after * step, step

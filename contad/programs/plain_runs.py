@@ -1,8 +1,8 @@
-"""Recorded programs in plain Python and NumPy: what the first runs of a program are, instead of waiting.
+"""Runs of recorded programs in plain Python and NumPy: the first runs need not wait for compiled code.
 
-To compile the interpreter and the kernels takes many seconds, once per machine; most programs of a short session have
-done their work in less. `forward`, `backward` and `tangents` take and return what those of the interpreter do, by the
-rules as they stand. At steps of linear algebra they stop, as at calls: Python does these.
+The compilation of the interpreter and the kernels takes many seconds, once per machine; most programs of a short
+session finish in less. `forward`, `backward` and `tangents` take the same arguments and return the same results as
+those of the interpreter, and evaluate the rules directly. They stop at linear algebra, as at calls: Python runs it.
 """
 
 import functools
@@ -43,31 +43,31 @@ from contad.variables.open_types import Function
 
 
 class CannotRunError(Exception):
-    """Python raises where compiled code has a number: the program has to be compiled."""
+    """Python raises where compiled code gives a number, so only compiled code can run the program."""
 
 
 # ---- patience --------------------------------------------------------------------------------------------------------
 class ProgramPatience:
-    """The seconds of the processor for which programs run in plain Python, by those for which recordings are swept so.
+    """The seconds of processor time that programs run in plain Python, in proportion to the `Patience` of recordings.
 
-    All programs together do until the interpreter is due, which is larger than the sweeps by `LARGER`; and each one for
-    a while for every kernel of arrays that this process has not loaded, more where that is of linear algebra. What is
-    on the disk is loaded at once, but for what needs Numba.
+    All programs share the time until the interpreter is due, which takes `LARGER` times as long as the sweeps. Then
+    each program waits for every array kernel that this process has not loaded, longer for linear algebra. Code on the
+    disk is loaded at once, unless loading needs Numba.
     """
 
     LARGER = 2.5
-    KERNEL, STEP = 0.05, 0.5  # of what the sweeps take to compile
+    KERNEL, STEP = 0.05, 0.5  # fractions of the time that the sweeps take to compile
     RECORD = 3e-6  # seconds that a record takes
 
     def __init__(self) -> None:
         self.spent = 0.0
-        self.is_cached: bool | None = None  # not known before the disk has been looked at
+        self.is_cached: bool | None = None  # None before a look at the disk
         self.kept: dict[Kernel, bool] = {}  # whether they are on the disk
 
     def seconds_left(self, missing: Iterable[Kernel], spent: float) -> float:
-        """How much longer a program runs in plain Python that has done so for `spent` seconds, at least.
+        """The least time that a program still runs in plain Python after `spent` seconds.
 
-        What kernels it is waiting for is not asked before the interpreter is due.
+        `missing` is not called before the interpreter is due.
         """
         if not interpreter.cache_info().currsize:
             if self.is_cached is None:
@@ -81,13 +81,13 @@ class ProgramPatience:
         return PATIENCE.compiling * sum(map(self._share, missing)) - spent
 
     def _share(self, kernel: Kernel) -> float:
-        """How long a kernel takes, in times of the sweeps."""
+        """The compile time of a kernel, as a fraction of that of the sweeps."""
         if kernel not in self.kept:
             self.kept[kernel] = is_kernel_kept(*kernel)
         return 0.0 if self.kept[kernel] else self.STEP if needs_numba(*kernel) else self.KERNEL
 
     def run(self, function: Callable[[], Any]) -> tuple[Any, float]:
-        """What a function returns, and the seconds that it took, which are counted."""
+        """Call a function and count the seconds; returns its result and the seconds."""
         start = perf_counter()
         try:
             found = function()
@@ -103,7 +103,7 @@ OF_PROGRAMS = ProgramPatience()
 # ---- records of numbers ----------------------------------------------------------------------------------------------
 @functools.cache
 def _scalar(code: int) -> tuple[Function, tuple[bool, ...], tuple[tuple[int, Function, Function], ...]]:
-    """The value of an operation, which operands are in cells, and (operand, partial, product) of these."""
+    """The value of an operation, which operands are cells, and (operand, partial, product) for each of those."""
     rule, active = SCALARS[code]
     in_cells = tuple(kind == "v" for kind in active)
     return rule.evaluate, in_cells, tuple((k, rule.partial(k), rule.product(k)) for k, v in enumerate(in_cells) if v)
@@ -135,7 +135,7 @@ def _compare(shape: Sequence[int], constants: np.ndarray, values: np.ndarray) ->
 
 
 class _Loop:
-    """A record of an array whose operation is one on numbers, or linear: z, x and y on their two axes."""
+    """An array record of an elementwise or linear operation: z, x and y on their two axes."""
 
     def __init__(self, code: int, shape: Sequence[int], values: np.ndarray, constants: np.ndarray) -> None:
         self.rule, self.active = operation_of(code)
@@ -232,7 +232,7 @@ def _arrays(code: int, at: int, shapes: np.ndarray, values: np.ndarray, constant
 
 
 def _calls(code: int, at: int, shapes: np.ndarray) -> list[tuple[int, list[int]]]:
-    """The kernels of a record, with the shapes that they are called with."""
+    """The kernels of a record, with the shapes for their calls."""
     if code != REPEATED:
         return [(code - ARRAY, shapes[at : at + 11].tolist())]
     shape = shapes[at : at + length_of(int(shapes[at + AXES]))].tolist()
@@ -244,12 +244,12 @@ Arrays = tuple[np.ndarray, ...]  # as `Interpreter.prepare` takes them
 
 
 def prepare(trace: Any, *arrays: np.ndarray) -> Arrays:
-    """What the loops take."""
+    """The arguments of the loops."""
     return trace.code, trace.constants, trace.shapes, *arrays
 
 
 def forward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
-    """The values of the records from a row on, whose first cell is given; the row where it stops, and its cell."""
+    """Compute the values from a row on, whose first cell is given; returns the row where it stops, and its cell."""
     code, constants, shapes, values, _, *_ = arrays
     v, c = values.data, constants.data
     with np.errstate(all="ignore"):
@@ -285,7 +285,7 @@ def forward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
 
 
 def backward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
-    """The adjoints, from a row, whose last cell is given, down to the first; the row where it stops, and its cell."""
+    """Compute the adjoints down from a row, whose last cell is given; returns the row where it stops, and its cell."""
     code, constants, shapes, values, adjoints, *_ = arrays
     v, c, a = values.data, constants.data, adjoints.data
     with np.errstate(all="ignore"):
@@ -318,7 +318,7 @@ def backward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
 
 
 def tangents(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
-    """The tangents of the records from a row on, whose first cell is given; they are zero before."""
+    """Compute the tangents of the records from a row on, whose first cell is given; they have to be zero before."""
     code, constants, shapes, values, dots, *_ = arrays
     v, c, t = values.data, constants.data, dots.data
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""`contad.record`: a function recorded once, as a program that runs at other inputs without Python."""
+"""`contad.record`: a function recorded once, as a program that runs without Python at other inputs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -76,7 +76,7 @@ RULES = (ScalarRule, ArrayRule)
 
 
 class Outcome(NamedTuple):
-    """What a run gave; `row` is that of the guard of `trace` that did not hold, or -1."""
+    """The outcome of a run; `row` is the row of the guard in `trace` that did not hold, or -1."""
 
     value: float
     slope: float
@@ -85,11 +85,11 @@ class Outcome(NamedTuple):
 
 
 class Program:
-    """What `contad.record` returns: the recorded function at new inputs.
+    """A recorded function, as `contad.record` returns it, which runs at new inputs.
 
-    It is called as the function is, with the recorded arguments only. One program may run on several threads at once:
-    every run has memory of its own. It can be pickled where the function can. Inside `@njit` it takes numbers and
-    float64 arrays (see `contad.record`).
+    Call it like the function, with the recorded arguments only. One program may run on several threads at once: every
+    run has memory of its own. It can be pickled where the function can. Inside `@njit` it takes numbers and float64
+    arrays (see `contad.record`).
     """
 
     def __init__(
@@ -111,11 +111,11 @@ class Program:
 
     def _start(self) -> None:
         self.traces: list[Trace] = []
-        self._plans: list[TraceLayout] = []  # of traces, for compiled code
-        self._numbers = 0  # that the largest trace computes with
+        self._plans: list[TraceLayout] = []  # of the traces, for compiled code
+        self._numbers = 0  # numbers of memory that the largest trace needs
         self._lock = make_lock()
         self._tangents = False
-        self._interpreter: Interpreter | None = None  # until runs in plain Python have taken long enough
+        self._interpreter: Interpreter | None = None  # None until runs in plain Python have taken long enough
         self._spent = 0.0  # seconds that they have taken
         self._header = np.zeros(FIRST_TRACE + TRACE * MAX_TRACES, np.int64)
         self._lengths = np.array(self.inputs.lengths, np.int64)
@@ -127,7 +127,7 @@ class Program:
         self._at = self._header.ctypes.data
 
     def _compile(self) -> None:
-        """Have the interpreter and the kernels ready: every run is compiled code's from now on."""
+        """Compile the interpreter and the kernels: compiled code does every run from now on."""
         with self._lock:
             if self._interpreter is None:
                 made = interpreter()
@@ -165,20 +165,20 @@ class Program:
         if self._interpreter is not None:
             try:
                 self._enter(len(self.traces) - 1)
-            except BaseException:  # of Ctrl-C, while kernels are compiled
+            except BaseException:  # also at Ctrl-C, while kernels are compiled
                 del self.traces[-1], self._plans[len(self.traces) :]
                 raise
         self._header[COUNT] = len(self.traces)  # last: other threads see whole traces only
 
     def _plan(self, k: int) -> TraceLayout:
-        """What compiled code runs in place of the records of a trace, which stay for runs in Python."""
+        """The layout that compiled code runs in place of the records of a trace, which runs in Python still use."""
         with self._lock:
             while len(self._plans) <= k:
                 self._plans.append(TraceLayout(self.traces[len(self._plans)]))
         return self._plans[k]
 
     def _enter(self, k: int) -> None:
-        """Have compiled code find a trace."""
+        """Enter a trace in the header, where compiled code finds it."""
         trace, plan = self.traces[k], self._plan(k)
         compile_missing(plan.kernels(*self._purposes()))
         self._numbers = max(self._numbers, 2 * (plan.cells + trace.saved + plan.scratch) + ALIGNED)
@@ -199,7 +199,7 @@ class Program:
 
     # ---- running -----------------------------------------------------------------------------------------------------
     def _try(self, run: Run) -> Outcome:
-        """The outcome of the trace that goes, or of the last one that was tried."""
+        """The outcome of the first trace whose guards hold, or of the last one that was tried."""
         if self._interpreter is None:
             plain = self._try_plainly(run)
             if plain is not None:
@@ -208,7 +208,7 @@ class Program:
         compiled: Any = self._interpreter
         if self.traces[int(self._header[PREFERRED])].calls:  # compiled code would give it back
             return self._try_in_python(compiled, run)
-        out = np.zeros(4)  # where the program needs Python nothing is written to it
+        out = np.zeros(4)  # if the program needs Python, nothing is written to it
         memory = take(self._numbers)
         number = compiled.run(self._at, *run, out, memory)
         give_back(memory)
@@ -222,7 +222,7 @@ class Program:
         return Outcome(0.0, 0.0, self._plans[int(out[3])].row_of(int(out[2])), int(out[3]))
 
     def _try_in_python(self, loops: Any, run: Run) -> Outcome:
-        """The same where Python has to do something, or everything, as the loops over records are."""
+        """The outcome where Python runs some records between the `loops`, or where the `loops` are plain Python."""
         for k, trace in enumerate(list(self.traces)):
             if loops is not plain_runs and (self._plans[k].fused_loops or self._plans[k].has_pairs):
                 trace.compile(*self._purposes())
@@ -232,12 +232,12 @@ class Program:
         return found
 
     def _missing(self) -> Iterator[Kernel]:
-        """The kernels that compiled code would need, and that are not ready."""
+        """The kernels that compiled code needs and that are not ready."""
         plans = [self._plan(k) for k in range(len(self.traces))]
         yield from find_missing(kernel for plan in plans for kernel in plan.kernels(*self._purposes()))
 
     def _try_plainly(self, run: Run) -> Outcome | None:
-        """The same in plain Python; None where compiled code is due."""
+        """The outcome of a run in plain Python; None where compiled code is due."""
         patience = plain_runs.OF_PROGRAMS
         needed = patience.RECORD * sum(len(trace.code) for trace in self.traces)
         if patience.seconds_left(self._missing(), self._spent) <= needed:
@@ -279,7 +279,7 @@ class Program:
         return self.traces[found.trace].describe_guard(found.row)
 
     def _whole(self, args: Sequence[Nested]) -> tuple[Nested, ...]:
-        """All arguments of the function: these, and the frozen ones."""
+        """All arguments of the function: `args`, and the frozen ones."""
         whole = list(self._args)
         for n, x in zip(self.argnums, args, strict=True):
             whole[n] = x
@@ -287,7 +287,7 @@ class Program:
 
     def __call__(self, *args: Nested) -> Real:
         """The value of the function at new inputs."""
-        if self.inputs.are_carriers(args):  # a gradient or jvp call around: the function itself has the derivatives
+        if self.inputs.are_carriers(args):  # inside an outer gradient or jvp: the function itself has the derivatives
             return self._run(*positional(self._run, self.what, self.argnums, self._whole(args), {})[0])
         inputs = self.inputs.flat(args)
         value = self._outcome(args, inputs, NONE, NONE).value
@@ -326,12 +326,12 @@ class Program:
         return np.array([self._outcome(args, inputs, row, NONE).slope for row in np.eye(len(inputs))])
 
     def compile_tangents(self) -> None:
-        """Have what `jvp` needs compiled, now and for every trace that is added."""
+        """Compile the kernels that `jvp` needs, now and for every trace that is added later."""
         with self._lock:
             if self._interpreter is not None:
                 for plan in self._plans:
                     compile_missing(plan.kernels(TANGENTS))
-            self._tangents = True  # last: other threads call what is compiled
+            self._tangents = True  # last: other threads then call the compiled kernels
 
     # ---- inspection, copies ------------------------------------------------------------------------------------------
     @property
@@ -398,35 +398,35 @@ class Program:
 def record(
     f: Function, *example: Nested, argnums: int | tuple[int, ...] | None = None, retrace: bool = False
 ) -> Program:
-    """Run f once at example arguments, and keep what it computed as a program that runs at other inputs.
+    """Run f once at example arguments, and keep its computation as a program that runs at other inputs.
 
     The program is called with the arguments that `argnums` chooses (an int or a tuple; all by default): numbers, float
     arrays of the example's shapes, nested lists, tuples and dicts of these. `program(x)` is the value,
-    `program.gradient(x)` and `program.value_and_grad(x)` are as of `contad.grad`, and `program.jvp((x,), (x_dot,))` is
+    `program.gradient(x)` and `program.value_and_grad(x)` are as in `contad.grad`, and `program.jvp((x,), (x_dot,))` is
     (value, slope). Inside `@njit` the same calls take numbers and float64 arrays, of a program that is a global, a
-    captured variable or an argument. Nothing is compiled for a program, but a loop where it does the same arithmetic on
-    large arrays again and again, as in the steps of a simulation: one interpreter runs them all. It is compiled
-    once per machine, by `contad.warm_up` or when runs in plain Python have taken some seconds, so that the first do
-    not wait, and loaded at once where it has been.
+    captured variable or an argument. One interpreter runs all programs. It is compiled once per machine, by
+    `contad.warm_up` or when runs in plain Python have taken some seconds, so that the first runs do not wait; later
+    processes load it at once. A program needs code of its own only for loops that repeat the same arithmetic on large
+    arrays, as in the steps of a simulation.
 
-    **Frozen** at the values they have now: arguments that are not chosen, globals, captured variables, random numbers,
-    of which a UserWarning tells, files; and everything that depends on shapes. Change them, and record again: a way
-    that `retrace` adds later freezes what it finds then.
+    **Frozen** at the values they have now: arguments that are not chosen, globals, captured variables, files, random
+    numbers (with a UserWarning), and everything that depends on shapes. If you change them, record again: a trace that
+    `retrace` adds later freezes the values of that moment.
 
     **Guarded**: comparisons of variables, `int`, `round`, `floor`, `bool`, np.argmax, argsort, searchsorted, max, sort,
-    isnan, and what is written with them. A run in which one would come out otherwise raises GuardError, or, with
-    `retrace`, records the function at these inputs too; up to 64 ways are kept.
+    isnan, and functions written with them. If a run would decide otherwise, it raises GuardError or, with `retrace`,
+    records the function at these inputs too; a program keeps up to 64 traces.
 
     **Refused** by name: reading the value of a variable (`value_of`, `x.value`), callbacks, results that are no number
-    (there is no has_aux: what else f returns would be frozen). Rules without compiled code, as most special functions
-    and your own, are run by Python: not inside `@njit`.
+    (there is no has_aux: auxiliary results of f would be frozen). Python runs rules without compiled code, which are
+    most special functions and your own rules; such a program cannot be called inside `@njit`.
 
-    Raises:  UnsupportedError and OutputError as said; GuardError; ValueError for inputs of other shapes.
+    Raises:  UnsupportedError and OutputError as described; GuardError; ValueError for inputs of other shapes.
     Cost:    recording takes about as long as a gradient; then 3 ns per operation on numbers, 5 to 6 with the gradient
-             (`python -m benchmarks replay`). Operations by elements on many numbers run in blocks that
-             stay in the cache, 0.1 to 0.5 ns per element and operation, exp and log 1 ns, and keep nothing in between
-             but exponentials and their like;
-             other operations take 16 bytes per number computed. A thread keeps up to 256 MiB of it for the next run.
+             (`python -m benchmarks replay`). Elementwise operations on many numbers run in strips that fit the cache,
+             0.1 to 0.5 ns per element and operation, exp and log 1 ns, and store no intermediate results except
+             exponentials and the like; other operations take 16 bytes per number computed. A thread keeps up to 256 MiB
+             of it for the next run.
 
     >>> program = record(lambda x, y: np.exp(-x) * y + x * y, 0.5, 2.0)
     >>> program(0.0, 3.0), program.gradient(0.0, 3.0)

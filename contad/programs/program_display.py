@@ -1,4 +1,4 @@
-"""A recorded program in a notebook: its ways, what is guarded, and its operations."""
+"""A recorded program in a notebook: its traces, guards and operations."""
 
 import os
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _MOST_GUARDS = 40
 
 
 class ShownProgram(Protocol):
-    """What is shown of a program: see `Program`."""
+    """The attributes of a program that are shown: see `Program`."""
 
     __name__: str
     f: Function
@@ -79,12 +79,12 @@ def write_program(program: ShownProgram) -> str:
 
 
 def size_of(trace: Trace) -> int:
-    """The bytes of the records of a way, with their constants and shapes."""
+    """The bytes of the records of a trace, with their constants and shapes."""
     return int(trace.code.nbytes + trace.constants.nbytes + trace.shapes.nbytes)
 
 
 def count_operations(trace: Trace) -> dict[str, int]:
-    """How many records each operation has."""
+    """The number of records of each operation."""
     found: dict[str, int] = {}
     for code, x in trace.code[:, :2].tolist():
         name = _name_of(code, x, trace)
@@ -119,6 +119,6 @@ def _count_guards(trace: Trace) -> int:
 
 
 def _shorten(trace: Trace, row: int) -> str:
-    """What a guard compares, without the folders of its file."""
+    """The description of a guard, without the folders of its file."""
     file = str(trace.places[row][0])
     return trace.describe_guard(row).replace(file, os.path.basename(file))

@@ -58,12 +58,12 @@ from contad.rules.scalar_rule import ScalarRule
 
 VALUES, ADJOINTS, TANGENTS = range(3)
 Kernel = tuple[int, int]  # purpose, code
-ADDRESSES = np.zeros((PURPOSES, CODES), np.uintp)  # of kernels, by purpose and code; 0 where not compiled yet
+ADDRESSES = np.zeros((PURPOSES, CODES), np.uintp)  # of kernels, by purpose and code; 0 if not compiled yet
 _WITHOUT = {FUSED, GATHER, COMPARE, STOPPED, REPEATED}  # records without kernels of their own
 _lock = make_lock()
 _modules: list[ModuleType] = []  # a C function lives as long as its module
 
-# A sum starts from -0.0, to which 0.0 and -0.0 can be added without loss of the sign.
+# A sum starts from -0.0: adding 0.0 or -0.0 to it keeps the sign.
 _START = """\
 is_sum = z_inner == 0 or (z_outer == 0 and outer > 1)
 for o in range((outer if z_outer != 0 else 1) if is_sum else 0):
@@ -76,7 +76,7 @@ for i in range(inner):
     total = add_freely(total, {element})
 target[z_row] += total"""
 
-NAMES = "value", "adjoint", "tangent"  # of what is done with products
+NAMES = "value", "adjoint", "tangent"  # the purposes of kernels of products
 _PRODUCT = '''\
 """Products of matrices and vectors, of a program."""
 
@@ -113,7 +113,7 @@ def kernel_source(purpose: int, code: int) -> str:
     if purpose == TANGENTS:
         lines = _tangents(rule, active)
     elif rule is not None and names_read([value_of_rule(rule, _fast_values())]) & {"math", "np"}:
-        lines = _values(rule, active, "")  # a call for each element, which nothing vectorises
+        lines = _values(rule, active, "")  # a call for each element, which no compiler vectorises
     else:
         lines = by_strides(rule, active, _values)
     start = "\n".join([*indent(_START.splitlines()), ""]) if sums(rule) and purpose == VALUES else ""
@@ -121,8 +121,8 @@ def kernel_source(purpose: int, code: int) -> str:
 
 
 def _fast_values() -> dict[str, str]:
-    """What values call in place of functions of `math`: kernels for vector registers, where there are any."""
-    from contad.elementary import elementary_table  # which is made of Numba functions
+    """The functions that replace those of `math` in kernels of values: vectorised ones, where they exist."""
+    from contad.elementary import elementary_table  # it consists of Numba functions
 
     if not elementary_table.has_fast_registers():
         return FAST
@@ -165,7 +165,7 @@ def _tangents(rule: ScalarRule | None, active: str) -> list[str]:
 
 
 def kernels_of(code: np.ndarray, shapes: np.ndarray) -> tuple[int, ...]:
-    """The codes of the kernels that records call one by one."""
+    """The codes of the kernels that records outside fused loops call."""
     arrays = code[code[:, 0] >= ARRAY, 0].astype(np.int64) - ARRAY
     repeated = shapes[code[code[:, 0] == REPEATED, 1].astype(np.int64) + CODE_OF]
     found = {*arrays.tolist(), *repeated.tolist()}  # np.unique imports numpy.ma
@@ -201,7 +201,7 @@ def _address(purpose: int, code: int) -> int:
 
 
 def is_kernel_kept(purpose: int, code: int) -> bool:
-    """Whether the kernel is on the disk. That of a step, and of a product, is Numba's, which is imported then."""
+    """Whether the kernel is on the disk. For linear algebra and products this asks Numba's cache, and imports Numba."""
     if _is_product(purpose, code):
         return is_cached(f"product_{NAMES[purpose]}", [_product_source(NAMES[purpose])])
     name = _step_of(purpose, code)
@@ -212,7 +212,7 @@ def is_kernel_kept(purpose: int, code: int) -> bool:
 
 
 def needs_numba(purpose: int, code: int) -> bool:
-    """Whether a kernel is one that Numba loads."""
+    """Whether Numba loads the kernel."""
     return _is_product(purpose, code) or _step_of(purpose, code) is not None
 
 
@@ -225,7 +225,7 @@ def _step_of(purpose: int, code: int) -> str | None:
 
 
 def _module_of(purpose: int, code: int) -> tuple[str, Callable[[], str], Sequence[str]]:
-    """The module of a kernel: its name, what writes it, and the texts that it depends on."""
+    """The module of a kernel: its name, the function that writes it, and the texts that it depends on."""
     if purpose == GROUPS:
         text = group_text(code)
         return "group", lambda: group_source(text), [text]

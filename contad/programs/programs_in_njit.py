@@ -1,8 +1,8 @@
 """Recorded programs inside `@njit`: as globals, captured variables and arguments, one type for programs of one layout.
 
-A program is the address of its header; the interpreter is called by the address in there, so that user code is
-compiled without it and can be cached where the program is an argument. A program that is a constant of compiled code
-is kept alive for good.
+In compiled code a program is the address of its header. The code calls the interpreter by an address in the header, so
+Numba compiles user code without the interpreter and can cache it where the program is an argument. contad keeps a
+program alive forever once it is a constant of compiled code.
 """
 
 import functools
@@ -47,11 +47,11 @@ def type_of_programs(dimensions: tuple[int | None, ...], single: bool) -> Progra
 
     @lower_builtin(made, types.VarArg(types.Any))
     def lower_call(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # Numba finds the method `__call__` for the types of a call, but not for its code
+        # Numba finds the method `__call__` when it types a call, but not when it lowers one
         method = context.typing_context.resolve_getattr(made, "__call__")
         return context.get_function(method, signature)(builder, args)
 
-    # a program meets Numba while it compiles, after it has looked for what is new
+    # Numba meets a program while it compiles, after it has looked for new registrations
     take_registrations()
     return made
 
@@ -59,7 +59,7 @@ def type_of_programs(dimensions: tuple[int | None, ...], single: bool) -> Progra
 @register_model(ProgramType)
 class _ProgramModel(models.StructModel):
     def __init__(self, dmm: Any, fe_type: Any) -> None:
-        # the owner is what keeps the program alive while compiled code holds it, in a typed list for one
+        # the owner keeps the program alive while compiled code holds it, for example in a typed list
         super().__init__(dmm, fe_type, [("header", types.int64), ("owner", types.MemInfoPointer(types.voidptr))])
 
 
@@ -105,7 +105,7 @@ def _integer(typingctx: Any, address: Any, k: Any) -> Any:
 
 
 def _call(typingctx: Any, program: Any, inputs: Any, direction: Any, gradient: Any, out: Any) -> Any:
-    """The interpreter's answer; arrays are given by their addresses, and none by 0."""
+    """The interpreter's answer; arrays are passed by their addresses, missing ones as 0."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = ir.IntType(64)
@@ -231,7 +231,7 @@ def _overload_count(x: Any) -> Any:
 
 
 def _fill(program: Any, name: str, arguments: Sequence[str]) -> str:
-    """Lines that lay arguments out in an array."""
+    """The lines that copy arguments to an array."""
     lines = [f"{name} = np.empty(_header_field(program, SIZE))", "at = 0"]
     axis = 0
     for x, axes in zip(arguments, program.dimensions, strict=True):
@@ -241,7 +241,7 @@ def _fill(program: Any, name: str, arguments: Sequence[str]) -> str:
 
 
 def _make(parameters: str, *lines: str) -> Any:
-    """A function of these lines, for Numba to compile."""
+    """The function with these lines, for Numba to compile."""
     scope = {
         "np": np, "SIZE": SIZE, "_header_field": _header_field, "_put": _put, "_take": _take, "_count": _count,
         "_execute": _execute,
@@ -250,13 +250,13 @@ def _make(parameters: str, *lines: str) -> Any:
     return scope["implementation"]
 
 
-# Numba does not lower calls with a variable number of arguments of methods
+# Numba does not lower method calls with a variable number of arguments
 NAMES = tuple(f"a{k}" for k in range(16))
 PARAMETERS = ", ".join(f"{name}=None" for name in NAMES)
 
 
 def _method(name: str, *lines: str) -> None:
-    """Let programs have a method of up to 16 arguments; the lines may use inputs, and {gradient} for what is left."""
+    """Give programs a method of up to 16 arguments; its lines may use `inputs`, and {gradient} by argument."""
 
     def type_call(program: Any, given: dict[str, Any]) -> Any:
         args = [x for x in map(given.get, NAMES) if not isinstance(x, (types.Omitted, types.NoneType, type(None)))]

@@ -1,6 +1,6 @@
-"""What Python runs in a recorded program: rules whose values or derivatives are not compiled.
+"""The calls of Python in a recorded program: rules whose values or derivatives are not compiled.
 
-A call reads and writes the cells of one run: values, then adjoints or tangents.
+A call reads and writes the cells of one run: values first, then adjoints or tangents.
 """
 
 import math
@@ -59,14 +59,14 @@ class ArrayCall:
     def __init__(self, recorded: Continuation) -> None:
         active = {k for k, _, _ in recorded.operands}
         turned = recorded.turned if isinstance(recorded, Pullback) else ()
-        # of each operand its position, the first cell, the number of cells or -1 for a number, their shape, whether it
-        # is the transpose's; arrays may have no axes
+        # for each operand: its position, the first cell, the number of cells or -1 for a number, their shape, whether
+        # it is the transpose's; arrays may have no axes
         self.operands = [
             (k, cell, math.prod(shape) if isinstance(recorded.values[k], np.ndarray) else -1,
              shape[::-1] if k in turned else shape, k in turned)
             for k, cell, shape in recorded.operands
         ]  # fmt: skip
-        # of the recording only what stays: its buffers serve again
+        # copies, because the buffers of the recording are reused
         kept = [None if k in active else _own(v) for k, v in enumerate(recorded.values)]
         if isinstance(recorded, Pullback):
             self.recorded: Continuation = Pullback(
@@ -84,7 +84,7 @@ class ArrayCall:
         return self.recorded.rule
 
     def _arguments(self, cells: np.ndarray) -> dict[int, Value]:
-        """What cells hold for each operand, by its position."""
+        """The values of the operands in their cells, by position."""
         found: dict[int, Value] = {}
         for position, cell, size, shape, is_turned in self.operands:
             if size < 0:
@@ -119,7 +119,7 @@ class ArrayCall:
         return found
 
     def evaluate(self, values: np.ndarray, first: int) -> Continuation:
-        """The value of the rule, into its cells; returns what its derivatives at these values need."""
+        """The value of the rule, into its cells; returns the data that its derivatives at these values need."""
         found = self.look(values)
         self._write(values, [part.value for part in found.results])
         return found
@@ -153,5 +153,5 @@ class ArrayCall:
 
 
 def _own(v: Value) -> Value:
-    """A constant that nobody else writes to."""
+    """A constant to which nobody else writes."""
     return v if not isinstance(v, np.ndarray) or is_immutable(v) else read_only(v.copy("K"))

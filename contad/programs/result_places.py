@@ -1,11 +1,11 @@
-"""Results that only fused loops read: a few numbers fit beside them, and others get their memory after them.
+"""Results that only fused loops read: their memory has room for a few numbers beside them, and is reused after them.
 
-A step written into an array in place reads the results of the last one with old ends beside them. Copied to the room
-the ends make one piece of both, which kernels read where it lies. Where derivatives do not read results either, they
-lie in memory that serves again after the last fused loop that reads them; where they would do so only to compute others
-anew, these are kept in their place.
+A simulation step that writes into an array in place reads the results of the last step with old boundary values beside
+them. A fused loop copies the boundary to the room beside the results, so kernels read both as one piece. If derivatives
+do not read a result, its memory is reused after the last fused loop that reads it. If derivatives read results only to
+recompute others, the others are stored in their place.
 
-Places of such results are numbers behind all cells: `ResultPlaces.value_place` is where they lie.
+The places of such results are numbers above all cells: `ResultPlaces.value_place` maps them to memory.
 """
 
 from bisect import bisect_right
@@ -28,20 +28,20 @@ class Reading(NamedTuple):
 
 
 class MovedResult:
-    """A result with the fused loop that computes it, and who reads it."""
+    """A result, the fused loop that computes it, and its readers."""
 
     def __init__(self, member: Member, fused: int) -> None:
         self.member = member
         self.fused = fused
         self.readings: list[Reading] = []
-        self.beside: dict[int, tuple[int, int]] = {}  # by place from the first on: (memory, place) of what is there
-        self.place = 0  # of its first number, behind the cells
-        self.at = 0  # where that lies
-        self.last = FOREVER  # the fused loop after which it is not read
+        self.beside: dict[int, tuple[int, int]] = {}  # by offset from the first place: (memory, place) of the source
+        self.place = 0  # of its first number, above the cells
+        self.at = 0  # its index in memory
+        self.last = FOREVER  # the last fused loop that reads it
 
     @property
     def before(self) -> int:
-        """Numbers of room before it, so that it begins with a line of the cache."""
+        """Numbers of room before it, so that it begins a cache line."""
         return ALIGNED if any(k < 0 for k in self.beside) else 0
 
     @property
@@ -50,7 +50,7 @@ class MovedResult:
         return max(0, *(k + 1 - self.member.n for k in self.beside)) if self.beside else 0
 
     def can_move(self) -> bool:
-        """Whether all who read it read it as it lies, and pass adjoints on."""
+        """Whether all readers read it in place, and pass adjoints on."""
         return bool(self.readings) and all(
             reading.part.is_contiguous and reading.operand.layout.is_moving and reading.operand.is_active
             for reading in self.readings
@@ -61,7 +61,7 @@ class MovedResult:
         return self.member.is_recalled or any(reading.operand.is_needed for reading in self.readings)
 
     def is_read_back(self) -> bool:
-        """Whether derivatives read it themselves, and not what is computed from it."""
+        """Whether derivatives read it directly, and not only values computed from it."""
         return self.member.is_recalled or any(reading.operand.is_read_back for reading in self.readings)
 
 
@@ -69,7 +69,7 @@ class ResultPlaces:
     """The results that have places of their own."""
 
     def __init__(self, fused_loops: Sequence[FusedLoop], known: Ranges) -> None:
-        """Find them; `known` is what others than fused loops read."""
+        """Find them; `known` are the cells that others than fused loops read."""
         self._joined: list[tuple[Operand, MovedResult, int]] = []
         self._fills: list[tuple[FusedLoop, Operand, int, MovedResult, int]] = []
         made = [(m, k) for k, fused in enumerate(fused_loops) for m in fused.members if m.is_stored and m.is_output]
@@ -106,7 +106,7 @@ class ResultPlaces:
         return result if result and cell < result.member.first + result.member.n else None
 
     def exchange(self, fused_loops: Sequence[FusedLoop]) -> None:
-        """Store what derivatives of a fused loop read, in place of results that they read only to compute it anew."""
+        """Store values that derivatives of a fused loop read, instead of the results that recompute them."""
         by_reader: dict[int, list[MovedResult]] = {}
         for result in self.found:
             readers = {reading.fused for reading in result.readings}
@@ -118,7 +118,7 @@ class ResultPlaces:
                 fused_loops[k].find_needed(kept)
 
     def join_parts(self, fused_loops: Sequence[FusedLoop]) -> None:
-        """Have kernels read operands of several parts in place, where all but one fit in the room beside that one."""
+        """Let kernels read operands of several parts in place, if all parts but one fit beside that one."""
         for fused in fused_loops:
             for operand in fused.operands.values():
                 if len(operand.parts) > 1 and all(part.is_contiguous or _size(part) == 1 for part in operand.parts):
@@ -149,7 +149,7 @@ class ResultPlaces:
             self._fills += fills
 
     def choose(self) -> None:
-        """Leave the results that are worth it, and find out how long they are read."""
+        """Keep only the results that are worth it, and find their last readers."""
         for result in self.found:
             if not result.is_needed():
                 result.last = max(reading.fused for reading in result.readings)
@@ -158,11 +158,11 @@ class ResultPlaces:
         self._rows = {r.member.row for r in self.found}
 
     def has(self, member: Member) -> bool:
-        """Whether the result of a member is among them."""
+        """Whether the result of a member has a place here."""
         return member.row in self._rows
 
     def place(self, start: int) -> int:
-        """Give results places from a start on; returns where they end."""
+        """Give results places from `start` on; returns their end."""
         for result in self.found:
             result.place = start + 1 + result.before  # apart from others
             start = result.place + result.member.n + result.after
@@ -170,7 +170,7 @@ class ResultPlaces:
         return start + 1 if self.found else start
 
     def settle(self) -> None:
-        """Tell operands and fused loops where the numbers beside results are, when parts have their places."""
+        """Tell operands and fused loops where the numbers beside results are, once parts have places."""
         for operand, result, start in self._joined:
             operand.joined_at = result.place + start
         for fused, operand, number, result, start in self._fills:
@@ -178,7 +178,7 @@ class ResultPlaces:
             fused.fills += [] if fill in fused.fills else [fill]
 
     def lend(self, start: int, fused_loops: int) -> int:
-        """Give results memory from a start on, which others get after them; returns how much they take."""
+        """Give results memory from `start` on, which is reused after them; returns its size."""
         made: dict[int, list[MovedResult]] = {}
         ending: dict[int, list[MovedResult]] = {}
         free: dict[int, list[int]] = {}
@@ -198,12 +198,12 @@ class ResultPlaces:
         return taken
 
     def moved_place(self, cell: int) -> int | None:
-        """The place behind the cells of a cell of the trace, if it has one."""
+        """The place of a cell of the trace among those above the cells, if it has one."""
         result = self.result_at(cell)
         return None if result is None else result.place + cell - result.member.first
 
     def value_place(self, place: int) -> int:
-        """Where the number of a place is."""
+        """The index in memory of a place."""
         k = bisect_right(self._starts, place) - 1
         return self.found[k].at + place - self.found[k].place if k >= 0 else place
 

@@ -1,14 +1,14 @@
-"""The memory of runs from Python, which serves again: the operating system would clear every page of a new block.
+"""Memory that runs from Python reuse: the operating system would clear every page of a new allocation.
 
-For programs of arrays that takes longer than the run itself. A thread keeps one block, which a run takes away, so that
-a rule in Python may run another program meanwhile.
+For programs of arrays this would take longer than the run itself. A thread keeps one allocation, and a run takes it
+away, so that a rule in Python may run another program meanwhile.
 """
 
 import threading
 
 import numpy as np
 
-FEW = 1 << 13  # numbers, which Numba gets and gives back faster
+FEW = 1 << 13  # numbers; Numba allocates and frees fewer than that faster
 MOST = 1 << 25  # numbers that a thread keeps: 256 MiB
 NONE = np.empty(0)
 
@@ -22,7 +22,7 @@ _kept = _Kept()
 
 
 def take(n: int) -> np.ndarray:
-    """At least n numbers for a run; none where the run had better ask for them itself."""
+    """At least n numbers for a run; an empty array where the run allocates them faster itself."""
     if n < FEW:
         return NONE
     found = _kept.numbers
@@ -31,7 +31,7 @@ def take(n: int) -> np.ndarray:
 
 
 def give_back(numbers: np.ndarray) -> None:
-    """Keep what was taken for the next run of this thread."""
+    """Keep the numbers for the next run of this thread."""
     if len(_kept.numbers) < len(numbers) <= MOST:
         _kept.numbers = numbers
 
@@ -46,6 +46,6 @@ def take_inputs(n: int) -> np.ndarray:
 
 
 def give_back_inputs(inputs: np.ndarray) -> None:
-    """Keep inputs that have been read for those of the next run of this thread; not arrays of the user's."""
+    """Keep the memory of inputs for the next run of this thread, but not arrays of the user."""
     if FEW <= len(inputs) <= MOST and inputs.base is None:
         _kept.inputs = inputs

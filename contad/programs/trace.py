@@ -1,4 +1,4 @@
-"""One recorded way through a function, as arrays that compiled code runs: made from the stream of its recording."""
+"""The trace of one run of a function: arrays that compiled code runs, translated from the stream of the recording."""
 
 import functools
 import itertools
@@ -34,11 +34,11 @@ from contad.programs.tracer import Tracer
 from contad.variables.level import HeldData
 from contad.variables.open_types import Function, Real, Value
 
-LONG_RUN = 16  # cells that follow one another, which a copy is faster for than a gather
+LONG_RUN = 16  # consecutive cells from which on a copy is faster than a gather
 
 
 class Trace:
-    """The records of one way through a function, the constants and shapes beside them, and where its guards are."""
+    """The records of one run of a function, their constants and shapes, and the source lines of the guards."""
 
     __slots__ = (
         *("addresses", "calls", "cells", "code", "constants", "held", "inputs", "kernels", "of_python", "places"),
@@ -54,25 +54,25 @@ class Trace:
         self.constants = constants
         self.shapes = shapes
         self.cells = cells
-        self.saved = saved  # numbers that steps of linear algebra keep, behind the cells
+        self.saved = saved  # numbers that linear algebra saves, after the cells
         self.inputs = inputs
         self.result = result  # a cell, or -1 - the place of a constant
         self.calls = calls
         rows = np.flatnonzero(code[:, 0] >= codes.FIRST_STEP).tolist()
         self.steps = dict(zip(rows, steps, strict=True))
-        # by row: the step that Python runs there, its number of cells, and whether compiled code has no part in it
+        # by row: the operation that Python runs, its number of cells, and whether compiled code never tries it
         self.of_python = {
             row: (calls[x] if head == codes.CALL else self.steps[row], n, head == codes.CALL)
             for row in np.flatnonzero((code[:, 0] == codes.CALL) | (code[:, 0] >= codes.FIRST_STEP)).tolist()
             for head, x, n in [code[row].tolist()]
         }
         self.places = places  # file and line of guards, by row
-        self.held = held  # what users' rules capture
+        self.held = held  # objects that users' rules capture
         self.kernels = kernels_of(code, shapes)
         self.addresses = self._addresses()
 
     def _addresses(self) -> tuple[int, ...]:
-        """The addresses of the arrays that every run reads; finding one takes longer than running a record."""
+        """The addresses of the arrays that every run reads; it takes longer to find one than to run a record."""
         return tuple(map(address_of, (self.code, self.constants, self.shapes, ADDRESSES)))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -81,15 +81,15 @@ class Trace:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, x in state.items():
             setattr(self, name, x)
-        self.constants = np.require(self.constants, requirements="A")  # whose address fused loops take for a place
+        self.constants = np.require(self.constants, requirements="A")  # fused loops need its address to be aligned
         self.addresses = self._addresses()
 
     def compile(self, *purposes: int) -> None:
-        """Have the kernels of these purposes ready, also those that compiled code replaces by those of fused loops."""
+        """Compile the kernels for these purposes, also those that compiled code replaces by kernels of fused loops."""
         compile_missing((purpose, code) for code in self.kernels for purpose in purposes)
 
     def describe_guard(self, row: int) -> str:
-        """What a guard compared, how it came out when it was recorded, and where."""
+        """The comparison of a guard, its outcome when it was recorded, and its source line."""
         place = "{}:{}".format(*self.places.get(row, ("<unknown>", 0)))
         guard = codes.GUARDS.get(int(self.code[row, 0]))
         if guard is None:
@@ -100,7 +100,7 @@ class Trace:
     def run(
         self, loops: Any, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray
     ) -> tuple[float, float, int]:
-        """(value, slope, row of a guard that does not hold or -1), where Python has to do something.
+        """(value, slope, row of a guard that does not hold or -1), for runs that need Python.
 
         The loops over records are those of the interpreter, or `contad.programs.plain_runs`.
         """
@@ -115,13 +115,13 @@ class Trace:
         values[1 : n + 1] = inputs
         given = loops.prepare(self, values, other, inputs, gradient)
 
-        evaluated: dict[int, Any] = {}  # by row: what a call has found and its derivatives need, factors too
+        evaluated: dict[int, Any] = {}  # by row: results of a call that its derivatives need, such as factors
 
         def evaluate(row: int, call: Any, at: int) -> None:
             evaluated[row] = call.evaluate(values, at)
 
         def look(row: int, call: Any) -> Any:
-            """What was evaluated; of a step only now, if its value has been compiled code's."""
+            """The results of a call; linear algebra is evaluated only now if compiled code computed its value."""
             return evaluated[row] if row in evaluated else call.look(values)
 
         row = self._driven(functools.partial(loops.forward, given), evaluate)
@@ -146,7 +146,7 @@ class Trace:
                 row, cell = len(self.code) - 1, self.cells - 1
                 while row >= 0:
                     step, size, is_call = self.of_python.get(row, _COMPILED)
-                    if not is_call:  # where compiled code would stop at once
+                    if not is_call:  # compiled code would stop at once
                         row, cell = loops.backward(given, row, cell)
                         if row < 0:
                             break
@@ -158,7 +158,7 @@ class Trace:
         return value, slope, -1
 
     def _driven(self, compiled: Function, call: Callable[..., None]) -> int:
-        """Run forward through the records, with the calls to Python; the row of a guard that fails, or their number."""
+        """Run forward through the records, with calls of Python; returns the row of a failed guard, or their number."""
         row, cell, end = 0, self.inputs + 1, len(self.code)
         while True:
             row, cell = compiled(row, cell)
@@ -171,25 +171,25 @@ class Trace:
                 return row
 
 
-_COMPILED = None, 0, False  # for a row where Python runs nothing
+_COMPILED = None, 0, False  # for rows that Python does not run
 
 
 # ---- from a stream ---------------------------------------------------------------------------------------------------
 class _Translation:
-    """The parts of a trace while they are made."""
+    """The parts of a trace under construction."""
 
     def __init__(self, tracer: Tracer) -> None:
         self.recording = tracer.stack
         b = self.recording.buffers
         self.buffers = b
-        self.constants = [b.constants[: b.constants_top].copy()]  # so that places stay what they are
+        self.constants = [b.constants[: b.constants_top].copy()]  # so that their places do not change
         self.size = b.constants_top
         self.shapes = b.shapes[: b.shapes_top].tolist()
         self.known: dict[int, tuple[np.ndarray, int]] = {}
         self.calls = list(tracer.calls)
         self.steps: list[ArrayCall] = []
-        self.saved = 0  # numbers behind the cells
-        self.factors: dict[tuple[int, int, bool], tuple[int, int]] = {}  # where those of a matrix are kept
+        self.saved = 0  # numbers after the cells
+        self.factors: dict[tuple[int, int, bool], tuple[int, int]] = {}  # places of saved factors
 
     def constant(self, a: Value) -> int:
         """The place of an array among the constants."""
@@ -206,7 +206,7 @@ class _Translation:
         return place
 
     def product(self, first: int, n: int, *factors: tuple[int, np.ndarray, bool]) -> tuple[int, int, int]:
-        """The record of a product of factors (first cell, or less where it is a constant; value; whether turned)."""
+        """The record of a product of factors (first cell, not positive for a constant; value; whether transposed)."""
         (_, a, a_turned), (_, b, b_turned) = factors
         p = a.shape[-1]
         x, y = (self.factor(cell, v) for cell, v, _ in factors)
@@ -232,7 +232,7 @@ class _Translation:
     def split_gathers(self, code: np.ndarray, firsts: np.ndarray, kept: set[int]) -> np.ndarray:
         """The records, with copies in place of gathers whose sources are long runs of cells.
 
-        Copies are in vector registers, and in fused loops. The gathers with these first cells are kept.
+        Copies are vectorised and can join fused loops. Gathers whose first cell is in `kept` stay.
         """
         parts, at = [], 0
         for k in np.flatnonzero((code[:, 0] == codes.GATHER) & (code[:, 2] >= LONG_RUN)).tolist():
@@ -244,7 +244,7 @@ class _Translation:
         return np.concatenate([*parts, code[at:]])
 
     def pieces(self, first: int, x: int, n: int) -> list[tuple[int, int, int]]:
-        """The records of a gather, one for each run; none where runs are short."""
+        """The records that replace a gather, one for each run; empty where the runs are short."""
         sources = np.array(self.shapes[x : x + n], np.int64)
         follows = (np.diff(sources) == 1) | ((sources[1:] < 0) & (sources[:-1] < 0))
         starts = np.concatenate([[0], np.flatnonzero(~follows) + 1, [n]])
@@ -264,7 +264,7 @@ class _Translation:
         b = self.buffers
         code, form, n = decode(head)
         values = b.values[first : first + n]
-        if code == INPUT:  # made inside the function: its values are constants
+        if code == INPUT:  # created inside the function: its values are constants
             return codes.GATHER, self.gather(np.zeros(n, np.int64), values), n
         if code == GATHERED:
             return codes.GATHER, self.gather(np.array(self.shapes[int(x) : int(x) + n], np.int64), values), n
@@ -280,8 +280,8 @@ class _Translation:
         return codes.ARRAY + code, self.shape(shape), n
 
     def continuation(self, c: Any, first: int, n: int) -> tuple[int, int, int]:
-        """The record of a rule that the recording has left to Python: a product, or a call."""
-        if not isinstance(c, Continuation):  # of a product; users' own are refused
+        """The record of a rule that Python runs in the recording: here a product, or a call."""
+        if not isinstance(c, Continuation):  # of a product; the tracer refuses users' continuations
             return self.product(first, n, (c.x_cell, c.x, c.x_turned), (c.y_cell, c.y, c.y_turned))
         if c.rule.name == "matmul" and not c.is_tuple and c.results[0].axes is None and _are_matrices(c.values):
             cells = {k: cell for k, cell, _ in c.operands}
@@ -308,7 +308,7 @@ class _Translation:
         return found.write(first, *places, *[0] * (2 - len(places)))  # 1 x, the one of `constants`
 
     def step(self, c: Pullback, step: KernelShape, first: int) -> int:
-        """The shape of a step of linear algebra."""
+        """The shape of an operation of linear algebra."""
         cells = {k: cell for k, cell, _ in c.operands}
         operands = [self.factor(cells.get(k, 0), v) for k, v in enumerate(c.values)]
         status = self.recording.top + self.saved
@@ -328,7 +328,7 @@ def _are_matrices(values: Sequence[Value]) -> bool:
 
 
 def trace_of(tracer: Tracer, first_row: int, inputs: int, result: Real) -> Trace:
-    """The trace of what a tracer's stack has recorded; its inputs are the first cells, `first_row` is the row after.
+    """The trace of a tracer's recording; the inputs are its first cells, `first_row` is the row after them.
 
     The result is the cell of a variable, or a float.
     """

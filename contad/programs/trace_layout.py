@@ -1,6 +1,6 @@
-"""The plan of a trace: its records with fused loops in place of their members, and which memory has to be filled.
+"""The layout of a trace: its records, with fused loops in place of their members, and the memory that a run fills.
 
-Members of fused loops have cells only where somebody else reads them, copies that fused loops read through have none.
+A member of a fused loop has cells only if other records read it. A copy that only fused loops read has no cells.
 """
 
 import itertools
@@ -41,7 +41,7 @@ Spans = list[tuple[int, int]]
 
 
 class TraceLayout:
-    """What compiled code runs of a trace."""
+    """The records that compiled code runs for a trace."""
 
     __slots__ = (
         *("cells", "fused_loops", "code", "copied", "finished", "frontier_at", "frontiers", "result", "rows"),
@@ -54,13 +54,13 @@ class TraceLayout:
         self.rows = np.arange(len(trace.code))  # of the trace
         self.cells = trace.cells
         self.result = trace.result  # a cell, or -1 - the place of a constant
-        self.scratch = 0  # numbers behind the cells and what is saved
-        self.frontiers, self.frontier_at = 0, 0  # numbers that say how far adjoints are written
+        self.scratch = 0  # numbers after the cells and the saved numbers
+        self.frontiers, self.frontier_at = 0, 0  # the numbers that tell how far adjoints are written
         self.fused_loops: list[FusedLoop] = []
-        self.has_pairs = False  # records that are two of the trace
+        self.has_pairs = False  # whether some records replace two of the trace
         n = trace.inputs
-        self.copied = _spans([(0, n)])  # of inputs, whose values are cells
-        self.zeroed = _spans([(0, trace.cells)])  # of adjoints
+        self.copied = _spans([(0, n)])  # spans of inputs that a run copies to cells
+        self.zeroed = _spans([(0, trace.cells)])  # spans of adjoints
         self.finished = np.array([[0, n, WRITE]])  # of the gradient: start, number, how
         if not trace.calls and (_has_large_arrays(trace) or has_log_sums(trace)):
             _group(trace).fill(self)
@@ -74,19 +74,19 @@ class TraceLayout:
                 yield from _kernels_of_members(fused, purpose)
 
     def row_of(self, row: int) -> int:
-        """The row of the trace, of a guard; of one in a fused loop -1 - row."""
+        """The row of a guard in the trace; a guard in a fused loop is given as -1 - row."""
         return -1 - row if row < 0 else int(self.rows[row])
 
 
 def _kernels_of_members(fused: FusedLoop, purpose: int) -> Iterator[Kernel]:
-    """The kernels that a fused loop calls: those of groups, and of members that are in none or computed anew."""
+    """The kernels that a fused loop calls: those of groups, and of members that are in no group or recomputed."""
     groups = {VALUES: fused.groups, ADJOINTS: fused.groups_back}.get(purpose, {})
     yield from ((codes.GROUPS, number) for number, _ in groups.values())
     grouped = fused.in_groups(purpose == ADJOINTS) if groups else ()
     for k, m in enumerate(fused.members):
         if m.is_guard or (k in grouped and not (purpose == VALUES and m.is_needed)):
             continue
-        if purpose != ADJOINTS or m.purpose:  # whose adjoints have kernels for what is written first
+        if purpose != ADJOINTS or m.purpose:  # adjoint kernels depend on which adjoints they write first
             yield m.purpose if purpose == ADJOINTS else purpose, m.code - codes.ARRAY
 
 
@@ -102,13 +102,13 @@ def _has_large_arrays(trace: "Trace") -> bool:
 
 
 def _runs(mask: np.ndarray) -> Spans:
-    """Where a mask holds, as ranges."""
+    """The ranges where a mask holds."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def _group(trace: "Trace") -> "_Planner":
-    """The records in fused loops; copies that only fused loops read are left out."""
+    """Group the records into fused loops, and omit copies that only fused loops read."""
     kept: set[int] = set()
     firsts = codes.first_cells(trace.code, trace.inputs).tolist()
     pairs = find_pairs(trace, firsts, lambda row: _all_reads(trace, row, firsts[row]))
@@ -121,15 +121,15 @@ def _group(trace: "Trace") -> "_Planner":
 
 
 class _Planner:
-    """Groups records into fused loops, and finds out what everybody reads."""
+    """Groups records into fused loops, and finds the cells that each of them reads."""
 
     def __init__(self, trace: "Trace", kept: set[int], pairs: dict[int, PairedSum]) -> None:
         self.trace = trace
         self.copies = CopiedCells()
         self.gathered: dict[int, np.ndarray] = {}  # by row
-        self.kept = kept  # copies that others than fused loops read
-        self.order: list[int | FusedLoop] = []  # rows, and fused loops
-        self.reads: dict[int, Spans] = {}  # of rows that are in no fused loop
+        self.kept = kept  # rows of copies that other records than fused loops read
+        self.order: list[int | FusedLoop] = []  # rows and fused loops, as they run
+        self.reads: dict[int, Spans] = {}  # the reads of rows outside fused loops
         self.open: FusedLoop | None = None
         self.firsts = codes.first_cells(trace.code, trace.inputs).tolist()
         self.pairs = pairs
@@ -139,7 +139,7 @@ class _Planner:
         self.close()
 
     def visit(self, row: int, code: int, x: int, y: int) -> None:
-        """Take a record into the open fused loop, or put it before that, or begin another."""
+        """Add a record to the open fused loop, put it before that loop, or begin another loop with it."""
         first = self.firsts[row]
         if row in self.unrecorded:
             return
@@ -169,10 +169,10 @@ class _Planner:
         self.reads[row] = reads
 
     def _move_members(self, member: Member, made: FusedLoop) -> FusedLoop:
-        """The fused loop that a member begins, with members of the open one where these then need no cells.
+        """The fused loop that a member begins, with members moved from the open loop if these then need no cells.
 
-        The next step of a simulation may begin in the loop of the last one, which it only then cannot join: what it has
-        begun with is computed from results that have cells in any case.
+        The first members of a simulation step may have joined the loop of the last step, which the later members cannot
+        join. These first members read results that have cells in any case, so they can move to the new loop.
         """
         if self.open is None:
             return made
@@ -182,9 +182,9 @@ class _Planner:
         if not moved or sum(m.size for m in rest) < FEWEST:
             return made
         found = self._loop_of([*moved, member])
-        left = found and self._loop_of(rest)  # None too where the units were those of a member that is moved
+        left = found and self._loop_of(rest)  # None also if the units were those of a moved member
         if not found or not left:
-            self.open = self._loop_of(members)  # as they were
+            self.open = self._loop_of(members)  # undo
             return FusedLoop(self.trace.inputs, member, self.copies)
         self.open = left
         return found
@@ -195,7 +195,7 @@ class _Planner:
         return made if made.is_good and all(made.add(m) for m in members[1:]) else None
 
     def close(self) -> None:
-        """Put the open fused loop where it stands now; one with too little to do is what it was."""
+        """Append the open fused loop to the order, or its members as plain records if it has too little work."""
         fused, self.open = self.open, None
         if fused is None:
             return
@@ -207,7 +207,7 @@ class _Planner:
             self.reads[member.row] = _reach_of(member, member.n)[0]
 
     def find_needed_copies(self) -> set[int]:
-        """The records that copy what others than fused loops read, or fused loops but not where it comes from."""
+        """The copies that other records than fused loops read, or that fused loops cannot read at their source."""
         ranges = [r for reads in self.reads.values() for r in reads]
         parts = [p for k in self.order if isinstance(k, FusedLoop) for o in k.operands.values() for p in o.parts]
         ranges += [part.reach for part in parts if part.source == IN_CELLS]
@@ -215,9 +215,9 @@ class _Planner:
             ranges.append((self.trace.result, self.trace.result + 1))
         return {row for low, high in ranges for row in self.copies.rows_of(low, high)}
 
-    # ---- the plan ----------------------------------------------------------------------------------------------------
+    # ---- the layout --------------------------------------------------------------------------------------------------
     def fill(self, plan: TraceLayout) -> None:
-        """Write the plan."""
+        """Fill in the layout."""
         fused_loops = [k for k in self.order if isinstance(k, FusedLoop)]
         if not fused_loops and not self.pairs:
             return
@@ -231,7 +231,7 @@ class _Planner:
         plan.cells, plan.result = self.owned, self.result
         base = align(self.owned + trace.saved)
         shared = used = 0
-        for fused in fused_loops:  # those that are kept have places of their own
+        for fused in fused_loops:  # kept loops do not share their places
             taken = fused.place(used, self.is_read)
             if fused.has_kept:
                 used += taken
@@ -241,7 +241,7 @@ class _Planner:
         self.frontiers: dict[tuple[int, int], int] = {}
         lent_at = base + used + shared
         self._lend_adjoints(fused_loops, lent_at)
-        lent = max(self.lent, self.results.lend(lent_at, len(fused_loops)))  # adjoints, and values
+        lent = max(self.lent, self.results.lend(lent_at, len(fused_loops)))  # of adjoints and of values
         self._frontier_at = plan.frontier_at = lent_at + lent
         bound = align(self._frontier_at + sum(map(len, self._spans_of.values())))
         for fused in fused_loops:
@@ -277,7 +277,7 @@ class _Planner:
         plan.rows = np.array(rows)
         plan.shapes = np.array(shapes, np.int64)
         plan.frontiers = len(self.frontiers)
-        # adjoints follow at the start of a line too
+        # so that adjoints, which follow, begin a cache line
         plan.scratch = align(bound + BASES + SHAPE * most) - self.owned - trace.saved
         n = trace.inputs
         plan.copied = _spans(_runs(self.read[1 : n + 1]))
@@ -289,7 +289,7 @@ class _Planner:
         ).reshape(-1, 3)
 
     def _record(self, row: int, record: tuple[int, int, int], shape: Shape) -> tuple[int, int, int]:
-        """A record that is in no fused loop, with cells where they are now."""
+        """A record outside fused loops, with the places of its cells."""
         if row in self.gathered:
             return record[0], shape(self.gathered[row].tolist()), record[2]
         if row in self.pairs:
@@ -298,11 +298,11 @@ class _Planner:
         return self.places.move(record, self.trace.shapes, shape) if self.is_moved else record
 
     def _place_cells(self, fused_loops: Sequence[FusedLoop]) -> None:
-        """Leave no memory for results of members that nobody else reads, nor for copies that are left out."""
+        """Give no cells to omitted copies, nor to results of members that only their loop reads."""
         trace = self.trace
         records = {row: trace.code[row].tolist() for row in self.reads}
         for row, (code, x, n) in records.items():
-            if code in (codes.GATHER, codes.STOPPED):  # from where the cells come from
+            if code in (codes.GATHER, codes.STOPPED):  # read the cells at their source
                 cells = trace.shapes[x : x + n]
                 self.gathered[row] = np.where(cells > 0, self.copies.trace_back(cells), cells)
                 self.reads[row] = _spans_of(self.gathered[row])
@@ -326,7 +326,7 @@ class _Planner:
         used = [(0, trace.inputs + 1), *used] if self.is_moved else [(0, trace.cells)]
         self.places = places = CellPlaces(used, trace.cells)
         self.owned = places.count
-        self.cells = results.place(self.owned)  # with those that have no memory of their own
+        self.cells = results.place(self.owned)  # includes the cells in shared memory
         self.result = places.place(trace.result) if trace.result > 0 else trace.result
 
         def place(cell: int) -> int:
@@ -349,10 +349,10 @@ class _Planner:
         self.firsts = [places.place(first) for first in self.firsts]
 
     def _mark(self, fused_loops: Sequence[FusedLoop]) -> None:
-        """Find out which cells are read, which never exist, and where fused loops write adjoints first."""
+        """Find the cells that are read, the cells that never exist, and where fused loops write adjoints first."""
         trace = self.trace
-        self.read = np.zeros(self.cells, bool)  # by records, and where operands of fused loops are no simple ranges
-        moved = np.zeros(self.cells, bool)  # read by fused loops as they go along
+        self.read = np.zeros(self.cells, bool)  # by records, and by fused loops outside simple ranges
+        moved = np.zeros(self.cells, bool)  # read by fused loops unit by unit
         self.direct = np.zeros(trace.inputs, bool)  # inputs whose adjoints fused loops write to the gradient
         active = np.zeros(self.cells, bool)
         if self.result > 0:
@@ -376,11 +376,11 @@ class _Planner:
         spans: Spans = []
         for low, high in itertools.pairwise(self._cuts(fused_loops)):
             own = moved[low:high]
-            # sums are added up, and results of records, which read their adjoints, may have other readers
+            # sums accumulate, and results of records, which read their adjoints, may have other readers
             if own.any() and active[low:high][own].all() and not self.read[low:high].any():
                 self.written[low:high] = True
                 spans.append((low, high))
-        self.hidden = np.zeros(self.cells, bool)  # of inputs, those that nobody reads in cells
+        self.hidden = np.zeros(self.cells, bool)  # the inputs that nobody reads in cells
         self.hidden[self.owned :] = True
         self.hidden[1 : trace.inputs + 1] = ~self.read[1 : trace.inputs + 1]
         for m in (m for fused in fused_loops for m in fused.members if m.is_stored):
@@ -388,15 +388,15 @@ class _Planner:
                 self.hidden[m.first : m.first + m.n] = True
         operands = [o for fused in fused_loops for o in fused.operands.values() if o.is_active and o.layout.is_moving]
         reaches = (part.reach for o in operands for part in o.parts if part.source == IN_INPUTS)
-        of_inputs = Ranges(reaches, join_touching=False).joined  # each has a fused loop that writes to it first
+        of_inputs = Ranges(reaches, join_touching=False).joined  # each range has a fused loop that writes to it first
         self._spans_of = {IN_INPUTS: of_inputs, IN_CELLS: spans}
         self._starts_of = {k: [low for low, _ in spans] for k, spans in self._spans_of.items()}
 
     def _choose_direct(self, fused_loops: Sequence[FusedLoop]) -> None:
-        """Find the operands whose adjoints kernels can write where they belong.
+        """Find the operands whose adjoints kernels can write directly to their cells.
 
-        Of all fused loops that write to a range the last one does so first, and there the operand that lies last:
-        what it writes no block has written before.
+        The reverse sweep runs the last fused loop that writes to a range first. In that loop the operand at the highest
+        cells writes to cells that no strip has written before.
         """
         decided: set[tuple[int, int]] = set()
         for fused in reversed(fused_loops):
@@ -413,7 +413,7 @@ class _Planner:
             decided |= found.keys()
 
     def _cuts(self, fused_loops: Sequence[FusedLoop]) -> list[int]:
-        """Where cells of one record end and those of the next begin, but where a fused loop reads both in a row."""
+        """The boundaries between the cells of records, except those that a fused loop reads across."""
         made = [m.first for fused in fused_loops for m in fused.members if not m.is_guard]
         made += [end for result in self.results.found for end in (result.place, result.place + result.member.n)]
         own = [self.firsts[row] for row in self.reads]
@@ -426,9 +426,10 @@ class _Planner:
         return np.flatnonzero(cuts).tolist()
 
     def _lend_adjoints(self, fused_loops: Sequence[FusedLoop], start: int) -> None:
-        """Give adjoints that fused loops alone write and read memory from `start` on, which others get after them.
+        """Give adjoints that only fused loops access memory from `start` on, which is reused after them.
 
-        Going back they begin with the last fused loop that reads the numbers, and end with the one that computes them.
+        In the reverse sweep they are live from the last fused loop that reads the numbers to the one that computes
+        them.
         """
         spans, starts = self._spans_of[IN_CELLS], self._starts_of[IN_CELLS]
 
@@ -436,7 +437,7 @@ class _Planner:
             k = bisect_right(starts, cell) - 1
             return k if k >= 0 and spans[k][0] <= cell < spans[k][1] else -1
 
-        ends: dict[int, int] = {}  # the first fused loop that computes some of the numbers
+        ends: dict[int, int] = {}  # by span: the first fused loop that computes any of its numbers
         fixed = {span_of(self.firsts[row]) for row in self.reads}
         for k, fused in enumerate(fused_loops):
             for m in fused.members:
@@ -471,13 +472,13 @@ class _Planner:
         return cell + self._moved_by.get(low, 0) if low <= cell < high else cell
 
     def is_read(self, low: int, high: int) -> bool:
-        """Whether anybody reads cells, besides members of their own fused loop."""
+        """Whether anybody but members of their own fused loop reads the cells."""
         return low < self.cells and bool(self.touched[high] > self.touched[low])
 
     def frontier(self, part: OperandPart) -> tuple[int, int, int]:
-        """(its place, first, end) of the range that holds a part, whose adjoints are written where they are first.
+        """(place, first, end) of the range of adjoints that holds a part and that kernels write before they add to it.
 
-        -1 where they are added to cells that are zero. The range is that of the adjoints.
+        The place is -1 where kernels add to cells that are zero.
         """
         starts = self._starts_of.get(part.source, [])
         k = bisect_right(starts, part.place) - 1
@@ -490,7 +491,7 @@ class _Planner:
 
 
 def _find_movable(members: Sequence[Member], reads: Sequence[OperandPart]) -> list[Member]:
-    """The last members that a fused loop may leave to one that reads these parts of its results, and has others."""
+    """The last members that a fused loop may leave to another loop, which reads these parts of its results."""
     stored = [m for m in members if not m.is_guard and any(meets(m, part) and not m.is_read_by(part) for part in reads)]
     movable: list[Member] = []
     for m in members if stored else ():
@@ -505,7 +506,7 @@ def _find_movable(members: Sequence[Member], reads: Sequence[OperandPart]) -> li
 
 
 def _reads_of(trace: "Trace", row: int, copies: CopiedCells) -> Spans:
-    """The cells that a record reads which is in no fused loop."""
+    """The cells that a record outside fused loops reads."""
     code, x, y = trace.code[row].tolist()
     if code in (codes.GATHER, codes.STOPPED):
         cells = trace.shapes[x : x + y]
@@ -536,7 +537,7 @@ def _all_reads(trace: "Trace", row: int, first: int) -> Spans:
 
 
 def _reach_of(member: Member, n: int) -> tuple[Spans, bool]:
-    """The cells that a record by elements reads, and whether those that it writes are its own."""
+    """The cells that an elementwise record reads, and whether no others share the cells that it writes."""
     if not member.size:
         return [], True
 
@@ -557,7 +558,7 @@ def _length(code: int, _: int, y: int) -> int:
 
 
 def _spans_of(cells: np.ndarray) -> Spans:
-    """Cells, in any order and with constants among them, as ranges."""
+    """Cells as ranges; they may be in any order, and constants among them are left out."""
     cells = np.sort(cells[cells > 0])
     cells = cells[np.diff(cells, prepend=0) > 0]
     ends = np.flatnonzero(np.diff(cells, append=-1) != 1)

@@ -1,6 +1,6 @@
-"""What makes a program of a recording: a stack of the engine `matrix` has a tracer, which notes decisions.
+"""The tracer of a stack of the engine `matrix`: it turns a recording into a program and notes decisions.
 
-Whatever looks at values becomes a guard of the program, or is refused by name.
+Every operation that looks at values becomes a guard of the program, or the tracer refuses it by name.
 """
 
 import sys
@@ -92,15 +92,15 @@ def _install_comparisons(cls: type[Var]) -> None:
 
 
 class Tracer:
-    """What a recorded function decides and leaves to Python, beside the records of its stack."""
+    """The decisions of a recorded function and its calls of Python, beside the records of its stack."""
 
     __slots__ = ("calls", "name", "places", "stack", "stopped_arrays")
     stack: MatrixStack
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.calls: list[ScalarCall | ArrayCall] = []  # what Python runs in the program, in order
-        self.stopped_arrays: set[int] = set()  # first cells of what `stop_gradient` has gathered
+        self.calls: list[ScalarCall | ArrayCall] = []  # in order
+        self.stopped_arrays: set[int] = set()  # first cells of arrays that `stop_gradient` has gathered
         self.places: dict[int, tuple[str, int]] = {}  # of guards, by the cell of their record
 
     def make_stack(self) -> MatrixStack:
@@ -128,11 +128,11 @@ class Tracer:
         self._push(code, slot, 0, 0.0)
 
     def _push(self, code: int, x: Real, y: Real, value: Real) -> Real:
-        """A record of its own: a guard, or what Python runs."""
+        """Push a record of the tracer: a guard, or a call of Python."""
         return self.stack._push(code, x, y, value)
 
     def decide(self, function: Function, args: Sequence[Nested], options: Options) -> Value:
-        """function(*args), which looks at values of variables: its outcome becomes guards."""
+        """function(*args) for a function that looks at values of variables: its outcome becomes guards."""
         self.stack.check_usable("a decision")
         found = DECISIONS.get(function)
         if found is None:
@@ -144,7 +144,7 @@ class Tracer:
         return np.bool_(outcome) if outcome.__class__ is bool and isinstance(function, np.ufunc) else outcome
 
     def stop(self, x: Value) -> Value:
-        """A variable, a number or an array, without its derivative."""
+        """The variable x, a number or an array, without its derivative."""
         self.stack.check_usable("stop_gradient")
         if isinstance(x, Var):
             return self._push(STOP, x._index, 0, x._value)
@@ -162,7 +162,7 @@ class Tracer:
     def _where(self) -> str:
         return "{}:{}".format(*place_in_user_code())
 
-    # ---- what a program does not have --------------------------------------------------------------------------------
+    # ---- refusals ----------------------------------------------------------------------------------------------------
     def refuse_levels(self) -> NoReturn:
         """Refuse levels that the recorded function opens by hand."""
         raise NestingError(
@@ -171,7 +171,7 @@ class Tracer:
         )
 
     def refuse_callback(self) -> NoReturn:
-        """Refuse continuations of the user's."""
+        """Refuse the user's continuations."""
         raise UnsupportedError(
             f"contad.record: {self.name}: {self._where()} pushes a callback of its own, which holds variables of the "
             "recording; write a rule instead (contad.scalar_rule, contad.array_rule)"
@@ -213,7 +213,7 @@ class Tracer:
         return self._push(CALL, len(self.calls) - 1, 1, rule(*values))
 
     def sum_formula(self, rule: ScalarRule, args: Sequence[Value], conditions: tuple[str, ...]) -> Value:
-        """A sum of a formula, by records of its operations; None where the program has not all of them."""
+        """The sum of a formula, by records of its operations; None where the program does not have all of them."""
         return sum_of_lines(rule, args, conditions)
 
 

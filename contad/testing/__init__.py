@@ -1,7 +1,7 @@
 """Checks of your own functions and rules: every engine against the plain call and against differences.
 
-`expect_ad(f, *args)` runs every leg, `check_grads(f, args)` the derivatives alone. A failure is an AssertionError that
-names function, leg, engine, argument, expected and got.
+`expect_ad(f, *args)` runs every leg, `check_grads(f, args)` checks only derivatives. A failure is an AssertionError
+that names function, leg, engine, argument, expected and got.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,32 +29,32 @@ def expect_ad(
 
     The arguments are numbers, or pytrees and arrays of numbers; f returns one number, or a pytree of several.
 
-    - errors: where the plain call raises, every engine raises the same; elsewhere none may raise
+    - errors: if the plain call raises, every engine raises the same; otherwise none may raise
     - value: every engine gives the value of the plain call
-    - vacuity: the gradient is not zero, which would prove little; `zero_gradient=True` declares that it is
+    - vacuity: the gradient is not zero, because a zero proves little; `zero_gradient=True` declares that it is zero
     - gradient, jvp: reverse and forward mode against differences
-    - agreement: engines and modes give the same to rounding, at every order
+    - agreement: engines and modes agree up to rounding, at every order
     - hessian, order 3: every mode and engine over every other, against differences of one of the inner ones, with which
-      the others agree nearby; so on for higher `order`, which is 3 for functions of one or two numbers, else 2
-    - symmetry: the Hessian equals its transpose, of 2 to 8 numbers, and of arrays up to 16; it finds a partial that is
-      right at args alone, as a constant may be
-    - jacobian: of several results, against differences
+      the others agree nearby; likewise for a higher `order`, which is 3 for functions of one or two numbers, else 2
+    - symmetry: the Hessian equals its transpose, for 2 to 8 numbers, and arrays of up to 16; this finds a partial that
+      is right only at args, such as a constant
+    - jacobian: the derivatives of several results against differences
     - product: <z_bar, J x_dot> = <J^T z_bar, x_dot>
     - mixes: every subset of the arguments active, the others constant, as float, NumPy number and int
     - fan-out: f + f, f f, f + x, and one input in place of several: adjoints add up
     - special: at 0, -0, inf, -inf and nan the value or exception of the plain call, and one gradient from all engines
     - unmutated: no call changes an argument
 
-    Where there are arrays among the arguments, every leg runs on the engine `matrix` and in forward mode with arrays as
-    they are, and in all ways on object arrays of scalars; `skipped` names the ways that NumPy refuses, with its reason.
-    Second derivatives are then taken along one direction, and there are three legs more:
+    If there are arrays among the arguments, every leg runs on the engine `matrix` and in forward mode with array
+    variables, and in all ways on object arrays of scalars; `skipped` names the ways that NumPy refuses, with its
+    reason. Second derivatives are then taken along one direction, and there are three more legs:
 
     - whole hessian: `contad.hessian` of up to 16 numbers on every engine, against differences of the gradient
-    - elements: every other element of the arrays a constant
+    - elements: every other element of the arrays is a constant
     - several: forward mode with several tangents at once
 
-    A derivative that is nan fails; `nan=True` declares that nan is expected here, and all engines must agree on it. The
-    arguments should make no component zero by symmetry. `verbose` prints the report.
+    A derivative that is nan fails; `nan=True` declares that nan is expected, and all engines must agree on it. Choose
+    arguments at which no component is zero by symmetry. `verbose` prints the report.
 
     >>> import contad
     >>> expect_ad(contad.ops.square, 3.0).skipped["mixes"]
@@ -105,9 +105,9 @@ def check_grads(
 ) -> Report:
     """Check the derivatives of f at args up to `order` against differences, in every nesting of modes "rev" and "fwd".
 
-    args is a tuple of the arguments. `modes` is one mode or several. All engines are checked that can run f; where
-    another than the default one refuses it (no array can be assigned to on `closures` and `records`), or a rule
-    has no forward mode, the report's `skipped` has the reason. What is named may not refuse: `engines`, or "fwd" alone.
+    args is a tuple of the arguments. `modes` is one mode or several. The check runs on all engines that can run f. If
+    an engine other than the default refuses f (`closures` and `records` cannot assign to arrays), or a rule has no
+    forward mode, the report's `skipped` has the reason. Engines named in `engines`, and "fwd" alone, must not refuse.
 
     >>> import numpy as np
     >>> report = check_grads(lambda x, y: x * np.exp(y), (1.3, 0.7), order=3)

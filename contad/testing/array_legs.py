@@ -41,14 +41,14 @@ from contad.variables.creation import zeros
 from contad.variables.open_types import Function, Nested, Real, Value
 from contad.variables.trees import elements, flatten
 
-PLACES = 3  # so many numbers take special values one by one
+PLACES = 3  # up to so many numbers take special values one by one
 
 Ways = Sequence[str]
 
 
 # ---- errors ----------------------------------------------------------------------------------------------------------
 def check_same_exception(s: Specimen, ways: Ways, leg: str, numbers: Sequence[float], expected: str) -> None:
-    """Every way raises the type that the plain call raises at these numbers, or that NumPy raises on object arrays."""
+    """Every way raises the exception type of the plain call at these numbers, or that of NumPy on object arrays."""
     for way in ways:
         args = s.rebuilt(numbers)
         _, got = outcome(gradient(s.scalar, way), *args)
@@ -66,7 +66,7 @@ def _type(raised: str | None) -> str:
 
 # ---- derivatives of any order ----------------------------------------------------------------------------------------
 def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool | None = None) -> np.ndarray:
-    """Every partial derivative against differences, then derivatives along one direction; returns the gradient."""
+    """Compare partial derivatives with differences, then derivatives along one direction; returns the gradient."""
     t, x = s.tolerances, np.array(s.numbers)
     scales = np.where(x == 0.0, 1.0, np.abs(x))
 
@@ -113,7 +113,7 @@ def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool |
 
 
 class _AlongReference(NamedTuple):
-    """What all functions of one order are held against, which are one function: as `legs` has it, along a direction."""
+    """The reference for all functions of one order, which must be equal: as in `legs`, along a direction."""
 
     value: float
     error: float
@@ -134,7 +134,7 @@ def _reference(s: Specimen, g: Function, direction: np.ndarray) -> _AlongReferen
 def _along(
     s: Specimen, ways: Ways, g: Function, inside: tuple[str, ...], reference: _AlongReference, numbers: list[float]
 ) -> None:
-    """The derivatives of g, which is f differentiated in the ways inside, along a direction."""
+    """The derivatives of g, which is f differentiated in the ways `inside`, along a direction."""
     t, x, direction = s.tolerances, np.array(s.numbers), np.array(numbers)
     value, error, size, (at, expected) = reference
     slack = 10.0 * error + t.negligible * size
@@ -168,7 +168,7 @@ def _refuse_point(s: Specimen, inside: tuple[str, ...], value: Value, error: Val
 
 
 def _agree(s: Specimen, way: str, found: np.ndarray, first: np.ndarray, size: np.ndarray) -> None:
-    """Two gradients are the same to rounding, of the terms that may cancel in them."""
+    """Require that two gradients agree up to rounding of terms that may cancel in them."""
     t = s.tolerances
     for k, label in enumerate(s.labels):
         s.equal("agreement", way, label, found[k], first[k], t.agreement * abs(first[k]) + 10.0 * t.rounding * size[k])
@@ -176,7 +176,7 @@ def _agree(s: Specimen, way: str, found: np.ndarray, first: np.ndarray, size: np
 
 # ---- constants among the elements ------------------------------------------------------------------------------------
 def check_elements(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
-    """Arrays in which every other element is a constant: the derivatives by the other elements stay the same."""
+    """Make every other element of the arrays constant: the derivatives by the remaining elements stay the same."""
     if len(s.numbers) < 2:
         s.report.skipped["elements"] = "one number"
         return
@@ -197,7 +197,7 @@ def check_elements(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
 
 
 def _describe_refusal(s: Specimen, way: str, f: Function) -> str | None:
-    """Why NumPy does not take object arrays with floats among the variables: these lack methods that it calls."""
+    """The reason why NumPy refuses object arrays of variables and floats: floats lack methods that it calls."""
     try:
         with np.errstate(all="ignore"):
             gradient(f, way)(*s.args)
@@ -207,7 +207,7 @@ def _describe_refusal(s: Specimen, way: str, f: Function) -> str | None:
 
 
 def _partly_constant(s: Specimen, way: str, args: Sequence[Nested], chosen: np.ndarray) -> list[Nested]:
-    """The arguments with constants in the places that are not chosen, by assignment where arrays are variables."""
+    """The arguments with constants in the places that are not chosen; into array variables they are assigned."""
     made, k = [], 0
     for x, plain in zip(args, s.rebuilt(s.numbers), strict=True):
         tree, constants = flatten(x), flatten(plain).leaves
@@ -232,7 +232,7 @@ def _partly_constant(s: Specimen, way: str, args: Sequence[Nested], chosen: np.n
 
 # ---- several tangents at once ----------------------------------------------------------------------------------------
 def check_several(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
-    """Forward mode with two tangents at once gives what it gives with one at a time."""
+    """Forward mode gives the same for two tangents at once as for one at a time."""
     two = np.array([weights(len(s.numbers)), direction_of(len(s.numbers))])
     for way in ways:
         if is_forward(way):
@@ -245,7 +245,7 @@ def check_several(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
 
 # ---- adding up -------------------------------------------------------------------------------------------------------
 def check_fan_out(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
-    """Adjoints add up: f + f, f f, f + x, the same below an outer level, and one argument in two places."""
+    """Adjoints add up: f + f, f f, f + x, the same inside an outer level, and one argument in two places."""
     x, w = np.array(s.numbers), np.array(weights(len(s.numbers)))
     value = float(s.plainly(s.scalar, s.rebuilt(s.numbers)))
     g, g_size = expected, np.abs(expected)
@@ -264,7 +264,7 @@ def check_fan_out(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
         for name, function, wanted, size in sums:
             got = s.run("fan-out", way, gradient(function, way), *s.args)
             _compare(s, way, f" of {name}", got, wanted, s.tolerances.agreement * (size + np.max(size, initial=0.0)))
-        # below an outer level, where the adjoints are numbers of that level
+        # inside an outer level, where the adjoints are numbers of that level
         got, _ = s.run("fan-out", way, jvp, gradient(square, way), list(s.args), s.rebuilt(w.tolist()))
         size = 2.0 * u_size * (2.0 * g_size + np.abs(w))
         allowed = s.tolerances.agreement * (size + np.max(size, initial=0.0))
@@ -276,7 +276,7 @@ def check_fan_out(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
 
 
 def _check_one_argument(s: Specimen, ways: Ways, i: int, k: int) -> None:
-    """The same argument in the places i and k: its derivative is the sum of both."""
+    """Put one argument in the places i and k: its derivative is the sum of both."""
     numbers = np.array(s.numbers)
     ends = np.cumsum([0, *(len(numbers_of(x)) for x in s.args)])
     numbers[ends[k] : ends[k + 1]] = numbers[ends[i] : ends[i + 1]]
@@ -304,9 +304,9 @@ def _compare(s: Specimen, way: str, of: str, got: Sequence[Real], expected: np.n
 
 # ---- special values --------------------------------------------------------------------------------------------------
 def check_special(s: Specimen, ways: Ways) -> None:
-    """Zeros, infinities and nan: the plain value or exception, and where it is finite one gradient in all ways.
+    """At zeros, infinities and nan: the plain value or exception, and if it is finite the same gradient in all ways.
 
-    On object arrays NumPy's functions may have other values at such points: then these are expected.
+    On object arrays NumPy's functions may have other values at such points: then the check expects these.
     """
     n = len(s.numbers)
     places = (
@@ -317,7 +317,7 @@ def check_special(s: Specimen, ways: Ways) -> None:
     for place, special in itertools.product(places, SPECIAL_VALUES):
         at = [special if k in place else x for k, x in enumerate(s.numbers)]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of NumPy, which has some beside its error state
+            warnings.simplefilter("ignore", RuntimeWarning)  # NumPy warns of some errors outside its error state
             z, raised = outcome(lambda at=at: s.results(s.plainly(s.f, s.rebuilt(at))))
             if raised is None:
                 _check_at(s, ways, f"{', '.join(s.labels[k] for k in place[:PLACES])} = {special}", at, z)
@@ -332,7 +332,7 @@ def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Seque
     gradients: dict[str, list[Real]] = {}
     for way in ways:
         got, raised = outcome(value_by, s, way, s.rebuilt(at))
-        lost = _type(raised) == "UnsupportedError" and any(map(math.isnan, at))  # by NumPy, among objects
+        lost = _type(raised) == "UnsupportedError" and any(map(math.isnan, at))  # NumPy refused objects
         if raised is not None and (is_on_arrays(way) or not (lost or _type(raised) == _type(refused))):
             s.fail("special", way, "", "no exception, as from the plain call", raised)
         if raised is not None:
@@ -342,7 +342,7 @@ def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Seque
         for a, b in zip(got, expected, strict=True):
             s.equal("special", way, label, a, b, t.value * max(abs(b), size_of(expected)), nan=True)
         gradients[way] = s.run("special", way, gradient(s.scalar, way), *s.rebuilt(at))
-        # the operations of NumPy on objects, and forward mode, mask other partials than the rules of arrays; where the
+        # NumPy's operations on objects, and forward mode, mask other partials than the rules of arrays do; if the
         # result is nan, they may have chosen other elements
         on_objects = [w for w in gradients if not is_on_arrays(w) and not is_forward(w)]
         first = gradients[on_objects[0] if way in on_objects else next(iter(gradients))]
@@ -354,11 +354,11 @@ def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Seque
 
 
 # ---- whole Hessians --------------------------------------------------------------------------------------------------
-WHOLE = 16  # beyond so many numbers the Hessian is not taken whole
+WHOLE = 16  # up to so many numbers the whole Hessian is computed
 
 
 def check_whole_hessian(s: Specimen, ways: Sequence[str]) -> None:
-    """Every second derivative, as `contad.hessian` gives it: against differences, and against its mirror image."""
+    """Compare every second derivative of `contad.hessian` with differences, and with its mirror image."""
     n = len(s.numbers)
     if not 0 < n <= WHOLE:
         s.report.skipped["whole hessian"] = f"not between 1 and {WHOLE} numbers"

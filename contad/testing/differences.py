@@ -1,4 +1,4 @@
-"""Derivatives by finite differences, with an estimate of their error: what rules and engines are checked against."""
+"""Derivatives by finite differences, with an error estimate: the reference for rules and engines."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,14 +9,14 @@ import numpy as np
 from contad.variables.open_types import Real, Value
 
 ROWS = 12  # step sizes in one table, each half of the one before
-GOOD = 1e-11  # relative error at which a table is cut short
+GOOD = 1e-11  # relative error at which a table ends early
 EPSILON = 2.0**-52
 
 
 class Difference(NamedTuple):
     """A derivative by differences and an estimate of its error, in the shape of the function's result.
 
-    The error is how far neighbouring extrapolations differ, plus rounding. It is inf where nothing converged.
+    The error is the difference between neighbouring extrapolations, plus rounding. It is inf if nothing converged.
     """
 
     value: Value
@@ -26,9 +26,9 @@ class Difference(NamedTuple):
 def derivative_by_differences(f: Callable[[float], Value], x: float) -> Difference:
     """df/dx at x of a function of one number that returns a number or an array.
 
-    Central differences at falling steps h, extrapolated to h = 0 by Richardson's scheme in even powers of h. Of all
-    entries of the table the one with the smallest error estimate is taken, so that steps that leave the domain of f, or
-    reach over a kink or jump, are ignored. An f that raises ValueError or ArithmeticError counts as nan.
+    Central differences with decreasing steps h, extrapolated to h = 0 by Richardson's scheme in even powers of h. The
+    result is the entry of the table with the smallest error estimate, so that steps that leave the domain of f, or
+    cross a kink or jump, are ignored. If f raises ValueError or ArithmeticError, its value counts as nan.
 
     Cost:    at most 48 evaluations of f, typically 12.
     Ref:     Ridders (1982), Adv. Eng. Software 4(2), 75-76; Press et al. (2007), section 5.7.
@@ -66,11 +66,11 @@ def gradient_by_differences(f: Callable[[Sequence[float]], Real], x: Sequence[fl
 
 
 def _extrapolate(f: Callable[[float], Value], x: float, size: float) -> Difference:
-    """The best entry of Richardson's table that starts at a step of about size / 8."""
+    """The best entry of Richardson's table, which starts with a step of about size / 8."""
     h = math.ldexp(1.0, math.frexp(size)[1] - 4)
     value: Value = math.nan
     error: Any = math.inf
-    above: list[Value] = []  # the row of the table before: extrapolations of order 0, 1, ... from step 2 h on
+    above: list[Value] = []  # the previous row of the table: extrapolations of order 0, 1, ... from step 2 h on
     for _ in range(ROWS):
         upper, lower = x + h, x - h
         f_upper, f_lower = _evaluate(f, upper), _evaluate(f, lower)

@@ -1,8 +1,8 @@
 """Ways to differentiate a function of arrays: every engine and forward mode, on arrays and on object arrays of scalars.
 
-A way is a name: of an engine or of forward mode, which take arrays as they are, or that with ON_OBJECTS, where an
-object array of scalars stands for each array. The engines `closures` and `records` make object arrays of any array.
-Where they, or object arrays, cannot run f, and the default engine can, checks skip them with the reason.
+A way is a name: that of an engine or of forward mode, which take arrays directly, or this name with ON_OBJECTS, which
+takes an object array of scalars in place of each array. The engines `closures` and `records` turn any array into an
+object array. If one of these ways cannot run f but the default engine can, checks skip the way and give the reason.
 """
 
 import dis
@@ -23,7 +23,7 @@ from contad.variables.open_types import Function, Nested
 from contad.variables.trees import flatten
 
 ON_OBJECTS = " on object arrays"
-ARRAYS = ("matrix", FORWARD)  # what has array variables, and takes object arrays apart from them
+ARRAYS = ("matrix", FORWARD)  # ways with array variables, which treat object arrays differently
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ def is_on_arrays(way: str) -> bool:
 
 
 def form(way: str, args: Sequence[Nested]) -> list[Nested]:
-    """The arguments as a way takes them."""
+    """The arguments in the form that a way takes."""
     if not way.endswith(ON_OBJECTS):
         return list(args)
     trees = [flatten(x) for x in args]
@@ -101,7 +101,7 @@ def several(g: Function, way: str, args: Sequence[Nested], directions: np.ndarra
 
 
 def count_of(args: Sequence[Nested]) -> int:
-    """How many numbers there are in the arguments."""
+    """The number of numbers in the arguments."""
     return sum(leaf.size if _is_array(leaf) else 1 for x in args for leaf in flatten(x).leaves)
 
 
@@ -116,13 +116,13 @@ def like(args: Sequence[Nested], numbers: Sequence[float]) -> list[Nested]:
     return made
 
 
-# ---- what NumPy cannot do --------------------------------------------------------------------------------------------
+# ---- refusals of NumPy -----------------------------------------------------------------------------------------------
 def usable(s: Specimen, ways: Sequence[str], asked: Collection[str] | None = None) -> list[str]:
-    """The ways to differentiate a function of arrays, without those on object arrays where NumPy refuses these.
+    """The ways to differentiate a function of arrays, except ways on object arrays that NumPy refuses.
 
-    Without `asked` everything else that raises is left to fail. With it, only what is asked for: of the other ways,
-    those where contad refuses f, as the engines without assignable arrays do, are skipped as well, and so is forward
-    mode where a rule has none. That is decided before any number is compared, so a wrong number is never skipped.
+    Without `asked`, any other way that raises fails later. With it, only the ways that are asked for do. The other ways
+    are skipped if contad refuses f, as engines without assignable arrays do, and so is forward mode if a rule has none.
+    This is decided before any comparison of numbers, so a wrong number is never skipped.
     """
     every = [*ways, *(way + ON_OBJECTS for way in ways if s.has_arrays and way in ARRAYS)]
     refused: dict[str, list[str]] = {}
@@ -136,7 +136,7 @@ def usable(s: Specimen, ways: Sequence[str], asked: Collection[str] | None = Non
 
 
 def _refusal(s: Specimen, way: str, lenient: bool) -> str | None:
-    """Why a way cannot run f where it need not; None if it can, or contad is to blame."""
+    """The reason why a way may be unable to run f; None if it can run f, or if contad is to blame."""
     of_arrays = s.has_arrays and not is_on_arrays(way)
     if not of_arrays and not (lenient and way != DEFAULT):
         return None
@@ -156,14 +156,14 @@ def _refusal(s: Specimen, way: str, lenient: bool) -> str | None:
 
 
 def refusal(error: Exception, f: Function, args: Sequence[Nested], active: Sequence[int] | None = None) -> str | None:
-    """NumPy's reason for an exception that f raised on object arrays of variables, if it is NumPy's own.
+    """NumPy's reason for an exception that f raised on object arrays of variables, if the exception is NumPy's own.
 
-    It is if NumPy raised a TypeError, asked a variable for what numbers of NumPy have, or gave a ufunc options such as
-    out= beside one; or if, on plain object arrays of floats in the places of `active`, it raises the same, or makes
-    float arrays of them.
+    It is NumPy's own if NumPy raised a TypeError, asked a variable for an attribute of NumPy's numbers, or passed
+    options such as out= to a ufunc of a variable; or if on plain object arrays of floats in the places of `active`
+    NumPy raises the same exception, or turns them into float arrays.
     """
     if isinstance(error, UnsupportedError) and isinstance(error.__cause__, (TypeError, AttributeError, ValueError)):
-        error = error.__cause__  # contad has put NumPy's refusal in its own words
+        error = error.__cause__  # contad has reworded NumPy's refusal
     if is_of_numpy(error, TypeError, AttributeError):
         return f"NumPy on object arrays: {type(error).__name__}: {error}"
     if isinstance(error, UnsupportedError) and _gave_options(error):
@@ -186,7 +186,7 @@ def refusal(error: Exception, f: Function, args: Sequence[Nested], active: Seque
 
 
 def is_of_numpy(error: Exception, *kinds: type[Exception]) -> bool:
-    """Whether NumPy raised an exception of these kinds: in its Python code, or in C called from outside of contad."""
+    """Whether NumPy raised the exception: in its Python code, or in C that code outside of contad called."""
     last: TracebackType | None = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -199,7 +199,7 @@ def is_of_numpy(error: Exception, *kinds: type[Exception]) -> bool:
 
 
 def _gave_options(error: Exception) -> bool:
-    """Whether NumPy's Python code called a ufunc with options on a variable, which raised the exception."""
+    """Whether the exception comes from a ufunc that NumPy's Python code called with options on a variable."""
     caller, last = [None, None, *(frame for frame, _ in traceback.walk_tb(error.__traceback__))][-2:]
     if caller is None or last is None or last.f_code is not array_ufunc.__code__:
         return False

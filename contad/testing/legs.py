@@ -1,4 +1,4 @@
-"""The legs of `expect_ad`: each compares one promise with an independent source, and fails by AssertionError."""
+"""The legs of `expect_ad`: each checks one promise against an independent source, and fails with AssertionError."""
 
 import itertools
 import math
@@ -34,7 +34,7 @@ Ways = Sequence[str]  # the names of engines, and FORWARD
 
 # ---- value and errors ------------------------------------------------------------------------------------------------
 def check_same_exception(s: Specimen, ways: Ways, leg: str, numbers: Sequence[float], expected: str) -> None:
-    """Every engine raises what the plain call raises at these numbers."""
+    """Every engine raises the exception of the plain call at these numbers."""
     for way in ways:
         _, got = outcome(s.gradient(s.flat, way), *numbers)
         if got != expected:
@@ -45,7 +45,7 @@ def check_same_exception(s: Specimen, ways: Ways, leg: str, numbers: Sequence[fl
 def check_value(s: Specimen, ways: Ways) -> None:
     """Every engine gives the plain value."""
     expected = s.results(s.plainly(s.f, s.rebuilt(s.numbers)))
-    size = size_of(expected) if s.has_arrays else 0.0  # sums in another order
+    size = size_of(expected) if s.has_arrays else 0.0  # sums may have another order
     for way in ways:
         got = s.run("value", way, value_by, s, way, s.args)
         s.equal("value", way, "", len(got), len(expected))
@@ -54,7 +54,7 @@ def check_value(s: Specimen, ways: Ways) -> None:
 
 
 def value_by(s: Specimen, way: str, args: Sequence[Nested]) -> list[Nested]:
-    """The numbers of the result of f, as a way computes them."""
+    """The numbers of the result of f, computed in a way."""
     if is_forward(way):
         return s.results(jvp(s.f, form(way, args), s.rebuilt(0.0 for _ in s.numbers))[0])
     return s.results(vjp(s.f, *form(way, args), engine=engine_of(way))[0])
@@ -62,19 +62,19 @@ def value_by(s: Specimen, way: str, args: Sequence[Nested]) -> list[Nested]:
 
 # ---- derivatives of any order ----------------------------------------------------------------------------------------
 class _Reference(NamedTuple):
-    """What all functions of one order are held against: these are one function, differentiated in other ways."""
+    """The reference for all functions of one order: they must be the same function, differentiated in other ways."""
 
-    value: np.ndarray  # of the derivatives, by differences of the first of the functions
+    value: np.ndarray  # the derivatives, by differences of the first function
     error: np.ndarray
-    terms: float  # the size of what they are made of, over |x_k|
-    nearby: list[tuple[list[float], float]]  # points a little way around, and what the first function is there
+    terms: float  # the size of their terms, over |x_k|
+    nearby: list[tuple[list[float], float]]  # points nearby, and the value of the first function there
 
 
 def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool | None = None) -> np.ndarray:
-    """Every derivative up to `order`, against differences of the one below; returns the gradient.
+    """Compare every derivative up to `order` with differences of the one below; returns the gradient.
 
-    Differences are taken of one of the ways. The others are held against it a little way around, where a derivative
-    that is right at the point alone is another one.
+    One way supplies the differences. The check compares the others with it at nearby points, where a derivative that is
+    right only at the point itself differs.
     """
     level: list[tuple[Function, tuple[str, ...]]] = [(s.flat, ())]
     gradient = None
@@ -106,13 +106,13 @@ def _reference(s: Specimen, g: Function) -> _Reference:
 
 
 def _value_at(s: Specimen, g: Function, at: Sequence[float]) -> float:
-    """The value at numbers; nan where there is none."""
+    """The value at numbers; nan if there is none."""
     value, _ = outcome(s.plainly, g, at)
     return math.nan if value is None else float(value)
 
 
 def _check_nearby(s: Specimen, g: Function, inner: tuple[str, ...], reference: _Reference) -> None:
-    """The function that another way gives is the same one; where either has no value, differences see none as well."""
+    """Check that another way gives the same function; where either has no value, differences have none either."""
     for at, expected in reference.nearby:
         got = _value_at(s, g, at)
         if math.isfinite(got) and math.isfinite(expected):
@@ -153,9 +153,9 @@ def _derivatives(
 
 
 def _check_symmetry(s: Specimen, way: str, expected: np.ndarray, slack: np.ndarray) -> None:
-    """H w = H^T w: the gradient along w is the gradient of its combination by w, which is expected.
+    """H w = H^T w: the derivative of the gradient along w equals the gradient of w^T gradient, which is `expected`.
 
-    A partial that has no more than its value right fails here, whether or not differences of it agree.
+    A partial of which only the value is right fails here, even if its differences agree.
     """
     n = len(s.numbers)
     if not 1 < n <= FEW:
@@ -168,19 +168,19 @@ def _check_symmetry(s: Specimen, way: str, expected: np.ndarray, slack: np.ndarr
 
 
 def leg_of(inner: tuple[str, ...], way: str) -> str:
-    """The leg that differentiates f in a way, after the inner ones."""
+    """The name of the leg that differentiates f in a way, after the inner ones."""
     if inner:
         return "hessian" if len(inner) == 1 else f"order {len(inner) + 1}"
     return "jvp" if is_forward(way) else "gradient"
 
 
 def way_label(ways: Ways) -> str:
-    """Ways one over the other, for messages."""
+    """A text for nested ways, for messages."""
     return " over ".join(reversed(ways))
 
 
 def check_jacobian(s: Specimen, ways: Ways) -> None:
-    """Every derivative of several results against differences."""
+    """Compare every derivative of several results with differences."""
     z = s.plainly(s.f, s.rebuilt(s.numbers))
     if flatten(z).spec is None and np.ndim(z) == 0:
         s.report.skipped["jacobian"] = "one result"
@@ -190,7 +190,7 @@ def check_jacobian(s: Specimen, ways: Ways) -> None:
         return
     found = gradient_by_differences(lambda v: s.results(s.plainly(s.f, s.rebuilt(v))), s.numbers)
     finite = np.abs(found.value[np.isfinite(found.value)])
-    rounding = 20.0 * s.tolerances.rounding * np.max(finite, initial=0.0)  # of results that are made of one another
+    rounding = 20.0 * s.tolerances.rounding * np.max(finite, initial=0.0)  # for results that depend on each other
     heights = [len(elements(leaf)) for leaf in flatten(z).leaves]
     widths = [len(elements(leaf)) for tree in s.trees for leaf in tree.leaves]
     for way in ways:
@@ -221,7 +221,7 @@ def check_product(s: Specimen, ways: Ways) -> None:
 
 # ---- constants -------------------------------------------------------------------------------------------------------
 def check_mixes(s: Specimen, ways: Ways, gradient: np.ndarray) -> None:
-    """Some arguments active, the others constant: the same derivatives, whatever number type the constants have."""
+    """With some arguments active, the others constants of any number type, the derivatives are the same."""
     n = len(s.args)
     if n == 1:
         s.report.skipped["mixes"] = "one argument"
@@ -254,7 +254,7 @@ def _mix(s: Specimen, ways: Ways, active: tuple[int, ...], expected: list[float]
 
 
 def _is_refused(s: Specimen, way: str, active: tuple[int, ...]) -> bool:
-    """Whether NumPy stops a way here: it does not see variables that are numbers, or elements of object arrays."""
+    """Whether NumPy refuses a way here: it does not see variables that are numbers, or elements of object arrays."""
     try:
         with np.errstate(all="ignore"):
             _restrict(s, way, active, s.args)
@@ -275,7 +275,7 @@ def _compare(s: Specimen, way: str, name: str, got: Sequence[Real], expected: Se
 
 
 def _restrict(s: Specimen, way: str, active: tuple[int, ...], args: Sequence[Nested]) -> list[Nested]:
-    """The derivatives with respect to some arguments, the others constant; forward mode gives their combination."""
+    """The derivatives by some arguments, with the others constant; forward mode gives a combination of them."""
     if s.writes:
         args = [x if k in active else fill(flatten(x), numbers_of(x)) for k, x in enumerate(args)]
     args = [form(way, [x])[0] if k in active else x for k, x in enumerate(args)]
@@ -293,7 +293,7 @@ def _restrict(s: Specimen, way: str, active: tuple[int, ...], args: Sequence[Nes
 
 # ---- adding up -------------------------------------------------------------------------------------------------------
 def check_fan_out(s: Specimen, ways: Ways, gradient: np.ndarray) -> None:
-    """Adjoints add up: f + f, f f, f + x, the same below an outer level, and one input in place of several."""
+    """Adjoints add up: f + f, f f, f + x, the same inside an outer level, and one input in place of several."""
     value, w = float(s.plainly(s.flat, s.numbers)), np.array(weights(len(s.numbers)))
     g, g_size, w_size = gradient, np.abs(gradient), np.abs(w)
     u, u_size = 2.0 * value + float(w @ s.numbers), 2.0 * abs(value) + float(w_size @ np.abs(s.numbers))
@@ -314,7 +314,7 @@ def check_fan_out(s: Specimen, ways: Ways, gradient: np.ndarray) -> None:
         for name, function, expected, size in sums:
             got = s.run("fan-out", way, s.gradient(function, way), *s.numbers)
             s.equal_along("fan-out", way, got, expected, s.tolerances.agreement * size, name)
-        # below an outer level, where the adjoint of f is a number of that level
+        # inside an outer level, where the adjoint of f is a number of that level
         got, _ = s.run("fan-out", way, jvp, s.gradient(square, way), s.numbers, w.tolist())
         allowed = s.tolerances.agreement * 2.0 * u_size * (2.0 * g_size + w_size)
         s.equal_along("fan-out", way, got, 2.0 * u * (2.0 * g + w), allowed, "(f + f + x)^2")
@@ -335,9 +335,10 @@ def _check_one_input(s: Specimen, ways: Ways, at: list[float]) -> None:
 
 # ---- special values --------------------------------------------------------------------------------------------------
 def check_special(s: Specimen, ways: Ways) -> None:
-    """Zeros, infinities and nan: the plain value or exception, and one gradient from all engines.
+    """At zeros, infinities and nan: the plain value or exception, and one gradient from all engines if it is finite.
 
-    Where it is finite, that is: a zero adjoint, or tangent, masks an infinite partial, and these are not zero together.
+    If it is not finite, gradients may differ: a zero adjoint or tangent masks an infinite partial, and the two modes
+    have zeros at different places.
     """
     n = len(s.numbers)
     places = [(k,) for k in range(0, n, -(-n // FEW))] + ([tuple(range(n))] if n > 1 else [])

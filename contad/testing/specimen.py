@@ -1,4 +1,4 @@
-"""A function at one point, in the forms that checks need, and the report of what was checked there."""
+"""A function at one point, in the forms that checks need, and the report on the checks."""
 
 import functools
 import inspect
@@ -18,15 +18,15 @@ from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Real, Value
 from contad.variables.trees import Tree, assemble, elements, flatten, real_leaf
 
-FORWARD = "forward"  # the name of forward mode among the engines
-MANY = 40  # beyond so many numbers in arrays, differences are taken along one direction
-LONG_ARRAY, LONG_TEXT = 12, 200  # more elements, or letters, of an argument are cut in messages
+FORWARD = "forward"  # forward mode, among the names of engines
+MANY = 40  # beyond so many numbers in arrays, checks take differences along one direction
+LONG_ARRAY, LONG_TEXT = 12, 200  # messages cut off further elements or letters of an argument
 _SECOND_ORDER = ("hessian", "symmetry", "whole hessian")  # legs that order=1 leaves out
-FEW = 8  # beyond so many numbers, forward mode and special values take a sample
+FEW = 8  # beyond so many numbers, forward mode and special values use a sample
 
 
 class Tolerances(NamedTuple):
-    """Every tolerance of `contad.testing`, relative to the size of what is compared.
+    """Every tolerance of `contad.testing`, relative to the size of the compared numbers.
 
     The size of the terms of f at x is the largest of |f| and |x_j df/dx_j|, over |x_k| for a derivative by x_k (a zero
     x_k counts as 1).
@@ -34,17 +34,17 @@ class Tolerances(NamedTuple):
 
     value: float = 1e-13  # an engine's value against the plain call
     agreement: float = 1e-11  # engines and modes against each other: the same partials, summed in another order
-    rounding: float = 1e-14  # and of the size of terms, which may cancel
-    differences: float = 1e-6  # a derivative against differences, beyond ten times the error estimate of these
-    resolved: float = 1e-4  # differences with a larger error estimate prove nothing, and are refused
-    negligible: float = 1e-10  # of the size of terms: as good as zero
+    rounding: float = 1e-14  # relative to the size of terms, which may cancel
+    differences: float = 1e-6  # a derivative against differences, in addition to ten times their error estimate
+    resolved: float = 1e-4  # differences with a larger error estimate prove nothing; checks refuse them
+    negligible: float = 1e-10  # relative to the size of terms: as good as zero
 
 
 TOLERANCES = Tolerances()
 
 
 class Report:
-    """The legs that were run, with the number of comparisons in each, and those that were skipped, with the reason."""
+    """The legs that ran, with the number of comparisons in each, and those that were skipped, with the reason."""
 
     def __init__(self, call: str) -> None:
         self.call = call
@@ -60,7 +60,7 @@ class Report:
 
 
 class Specimen:
-    """f at args, as it is, as one number, and as a function of all numbers in args; comparisons that name and count."""
+    """f at args: as it is, as one number, as a function of all numbers in args; comparisons that count themselves."""
 
     def __init__(self, f: Function, args: tuple[Nested, ...], nan: bool, tolerances: Tolerances) -> None:
         self.f, self.args, self.nan, self.tolerances = f, args, nan, tolerances
@@ -105,7 +105,7 @@ class Specimen:
         return self.trees[n].spec is None and not isinstance(self.args[n], np.ndarray)
 
     def rebuilt(self, numbers: Iterable[Real]) -> list[Nested]:
-        """The arguments, with these numbers in them."""
+        """The arguments with these numbers in place of their own."""
         rest = iter(numbers)
         return [fill(tree, rest) for tree in self.trees]
 
@@ -132,7 +132,7 @@ class Specimen:
         return self.scalar(*self.rebuilt(numbers))
 
     def plainly(self, f: Function, args: Sequence[Nested]) -> Nested:
-        """f(*args) on plain numbers; where Python's raise or leave the reals, NumPy's decide, as in the engines."""
+        """f(*args) on plain numbers; if Python's raise or leave the reals, NumPy's decide, as in the engines."""
         try:
             with np.errstate(all="ignore"):
                 z = f(*args)
@@ -144,14 +144,14 @@ class Specimen:
             return f(*(fill(flatten(x), map(np.float64, numbers_of(x))) for x in args))
 
     def gradient(self, g: Function, way: str) -> Callable[..., list[Nested]]:
-        """The gradient of a function of several numbers; forward mode takes one direction where they are not few."""
+        """The gradient of a function of several numbers; for many numbers forward mode uses one direction."""
         if way == FORWARD:
             return lambda *v: [jvp(g, v, direction)[1] for direction in _directions(len(v))]
         of_count = functools.cache(lambda n: grad(g, tuple(range(n)), engine=way))
         return lambda *v: list(of_count(len(v))(*v))
 
     def value_and_gradient(self, g: Function, way: str) -> Callable[..., tuple[Nested, list[Nested]]]:
-        """The value beside what `gradient` gives, of one call in reverse mode."""
+        """The value and the result of `gradient`, from one call in reverse mode."""
         if way != FORWARD:
             of_count = functools.cache(lambda n: value_and_grad(g, tuple(range(n)), engine=way))
             return lambda *v: of_count(len(v))(*v)
@@ -164,21 +164,21 @@ class Specimen:
 
     # ---- comparisons -------------------------------------------------------------------------------------------------
     def fail(self, leg: str, way: str, argument: str, expected: object, got: object) -> NoReturn:
-        """Raise the AssertionError."""
+        """Raise the AssertionError of a failed comparison."""
         where = f"leg {leg}" + (f", engine {way}" if way else "") + (f", argument {argument}" if argument else "")
         higher = leg in _SECOND_ORDER or leg.startswith("order ")
         remedy = "; order=1 checks first derivatives alone, as of a rule that calls code in C" if higher else ""
         raise AssertionError(f"{self.report.call}: {where}: expected {expected}, got {got}{remedy}")
 
     def count(self, leg: str) -> None:
-        """One more comparison has passed."""
+        """Count one more comparison that has passed."""
         self.report.passed[leg] = self.report.passed.get(leg, 0) + 1
 
     def equal(
         self, leg: str, way: str, argument: str, got: Nested, expected: Nested, allowed: float = 0.0,
         nan: bool | None = None,
     ) -> None:  # fmt: skip
-        """Demand |got - expected| <= allowed; nan equals nan only where nan is declared."""
+        """Require |got - expected| <= allowed; nan equals nan only where nan is declared."""
         if isinstance(got, Number):
             self.fail(leg, way, argument, expected, f"{got}, a number of a level that has ended")
         both_nan = math.isnan(got) and math.isnan(expected) and (self.nan if nan is None else nan)
@@ -189,7 +189,7 @@ class Specimen:
     def equal_along(
         self, leg: str, way: str, got: Sequence[Real], expected: np.ndarray, allowed: np.ndarray, of: str = ""
     ) -> None:
-        """Demand that what `gradient` gave, in all directions or one, is this gradient, up to an error in each."""
+        """Require that the result of `gradient`, in all directions or one, is this gradient up to an error in each."""
         n = len(self.numbers)
         for a, direction in zip(got, np.eye(n) if len(got) == n else np.array(_directions(n)), strict=True):
             used = direction != 0.0  # zeros leave out an infinite derivative
@@ -198,7 +198,7 @@ class Specimen:
             self.equal(leg, way, f"{name} of {of}" if of else name, a, b, error)
 
     def run(self, leg: str, way: str, call: Function, *args: Nested) -> Nested:
-        """The result of a transform, which may not raise, as the plain call does not, nor change an argument."""
+        """The result of a transform, which must not raise, as the plain call did not, nor change an argument."""
         result, raised = outcome(call, *args)
         if raised is not None:
             self.fail(leg, way, "", "no exception, as from the plain call", raised)
@@ -214,7 +214,7 @@ def _directions(n: int) -> list[list[float]]:
 
 
 def describe_arguments(args: Sequence[Nested]) -> str:
-    """The arguments for a message: of long arrays the first and last elements, of other long texts the beginning."""
+    """The arguments for a message: long arrays with their first and last elements, other long texts cut off."""
     with np.printoptions(threshold=LONG_ARRAY):
         texts = map(repr, args)
         return ", ".join(x if len(x) <= LONG_TEXT else f"{x[:LONG_TEXT]} ..." for x in texts)
@@ -235,7 +235,7 @@ def weights(n: int) -> list[float]:
 
 
 def direction_of(n: int) -> list[float]:
-    """Other numbers in general position, for tangents of what `weights` combines."""
+    """Other numbers in general position, for tangents of results that `weights` combines."""
     return weights(n + 3)[3:]
 
 
@@ -245,7 +245,7 @@ def size_of(numbers: Iterable[Real]) -> float:
 
 
 def combine(numbers: Sequence[Real]) -> Real:
-    """The only number, or a fixed combination of several."""
+    """The number if there is only one, else a fixed combination."""
     if len(numbers) == 1:
         return numbers[0]
     terms = [x * w for x, w in zip(numbers, weights(len(numbers)), strict=True)]
@@ -253,7 +253,7 @@ def combine(numbers: Sequence[Real]) -> Real:
 
 
 def inner(x: Nested, numbers: Iterable[float]) -> Real:
-    """The sum of the numbers in a pytree, each times the next of these numbers; arrays are multiplied as such."""
+    """The sum of the numbers in a pytree, each times the next of these numbers; it multiplies arrays as a whole."""
     rest, total = iter(numbers), 0.0
     for leaf in flatten(x).leaves:
         if isinstance(leaf, (np.ndarray, Array)):
@@ -264,7 +264,7 @@ def inner(x: Nested, numbers: Iterable[float]) -> Real:
 
 
 def carriers_of(x: Nested) -> list[Carrier]:
-    """The numbers in a pytree, where they may be of levels, and arrays of levels as they are."""
+    """The numbers in a pytree, which may belong to levels; arrays of levels stay whole."""
     leaves = flatten(x).leaves
     return [v for leaf in leaves for v in ([leaf] if isinstance(leaf, Array) else elements(leaf))]
 
@@ -275,7 +275,7 @@ def numbers_of(x: Nested) -> list[Real]:
 
 
 def fill(tree: Tree, numbers: Iterable[Real]) -> Nested:
-    """A tree's structure with the next numbers in it; arrays are new ones."""
+    """A tree's structure filled with the next numbers, in new arrays."""
     rest = iter(numbers)
     leaves = []
     for leaf in tree.leaves:
@@ -285,7 +285,7 @@ def fill(tree: Tree, numbers: Iterable[Real]) -> Nested:
 
 
 def frozen(args: Sequence[Nested]) -> list[Nested]:
-    """What is in args now, comparable later: structures, types and bits."""
+    """A snapshot of args for later comparison: structures, types and bits."""
     trees = [flatten(x) for x in args]
     bits = [
         (leaf.shape, leaf.dtype, leaf.tobytes()) if isinstance(leaf, np.ndarray) else (type(leaf), repr(leaf))

@@ -1,3 +1,3 @@
-"""What is compiled on first use, compiled beforehand: `contad.warm_up()` and `python -m contad warm`."""
+"""Compilation before first use: `contad.warm_up()` and `python -m contad warm`."""
 
 from contad.warming.processes import WarmUp as WarmUp, warm_up as warm_up

@@ -1,6 +1,6 @@
-"""All functions of contad's own that are compiled once per machine, by name: what `contad.warm_up` gets ready.
+"""The names of all kernels of contad that are compiled once per machine, which `contad.warm_up` prepares.
 
-Those of a user's functions, of shapes and of densities are not among them: they are compiled when they are known.
+Kernels for users' functions, for shapes and for densities are not among them: they are compiled once these are known.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from contad.programs.codes import ARRAY, PRODUCT, STEP_CODES
 from contad.programs.interpreter import interpreter
 from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES, compile_missing
 
-Kernel = tuple[str, tuple[Any, ...]]  # what makes it, and its arguments
+Kernel = tuple[str, tuple[Any, ...]]  # its maker, and the arguments
 
 
 def list_kernels() -> list[Kernel]:
-    """All of them, those that take longest first."""
+    """All kernels, those that take longest first."""
     from contad.engines.source.runtime import kernel_calls, line_kernels, matrix_kernels, row_kernels
 
     purposes = VALUES, ADJOINTS, TANGENTS
@@ -51,7 +51,7 @@ def list_kernels() -> list[Kernel]:
 
 
 def get_ready(kernel: Kernel) -> None:
-    """Have one of them compiled, or loaded."""
+    """Compile or load one kernel."""
     name, arguments = kernel
     _MAKERS[name](*arguments)
 

@@ -1,4 +1,4 @@
-"""All kernels compiled on all cores, by processes that are there for nothing else and end with it."""
+"""Compilation of all kernels on all cores, by processes that only do this."""
 
 import os
 import subprocess
@@ -11,29 +11,29 @@ from contad.progress_bars import ProgressBar
 from contad.variables import check
 
 _WORK = "import sys; sys.path[:] = {path!r}; from contad.warming.work import work; work({first}, {count}, {named!r})"
-TOTAL, COMPILED, FOUND, FAILED = "total", "compiled", "found", "failed"  # what workers report
+TOTAL, COMPILED, FOUND, FAILED = "total", "compiled", "found", "failed"  # kinds of reports of workers
 
 
 class WarmUp(NamedTuple):
-    """What `contad.warm_up` has done."""
+    """The result of `contad.warm_up`."""
 
     compiled: int  # functions
-    found: int  # that the cache had before
+    found: int  # already in the cache
     directory: str
 
 
 def warm_up(processes: int | None = None) -> WarmUp:
     """Compile all of contad's own kernels, so that no later process on this machine waits for them.
 
-    What contad compiles it keeps on the disk, for this user, this processor, and these versions of contad, Numba and
-    NumPy. Most of it is compiled when it is needed first, which takes seconds here and there; this gets it over with:
-    sweeps, kernels of arrays, the interpreter of recorded programs, products, linear algebra. It takes some minutes
-    of all cores, and seconds where everything is there. Derivatives of your own Numba functions are compiled when they
-    are called first, as before. `python -m contad warm` is the same.
+    contad keeps compiled code on the disk, for this user, this processor, and these versions of contad, Numba and
+    NumPy. Without this call, most code is compiled on first use, which takes seconds here and there. The call compiles
+    sweeps, kernels of arrays, the interpreter of recorded programs, products and linear algebra. It takes some minutes
+    on all cores, or seconds if everything is in the cache. Derivatives of your own Numba functions are still compiled
+    on their first call. `python -m contad warm` does the same.
 
     processes    how many work at once; by default one for each core that this process may use
 
-    Raises:  OSError where nothing can be kept, RuntimeError where a kernel cannot be compiled.
+    Raises:  OSError if the cache cannot be written, RuntimeError if a kernel cannot be compiled.
 
     >>> contad.warm_up()  # doctest: +SKIP
     WarmUp(compiled=371, found=0, directory='/home/me/.cache/contad')
@@ -48,7 +48,7 @@ def _count_cores() -> int:
 
 
 def run_workers(count: int, named: Sequence[str]) -> WarmUp:
-    """The same for kernels of these kinds, all where there are none, by so many processes."""
+    """Compile kernels of these kinds, or all if no kind is given, with `count` processes."""
     directory = cache_directory()
     if directory == temporary_directory():
         raise OSError(
@@ -76,7 +76,7 @@ def run_workers(count: int, named: Sequence[str]) -> WarmUp:
 
 
 def _follow(reports: Iterable[str]) -> dict[str, list[str]]:
-    """What workers report: each at first how many kernels are its own, then each of these when it is ready."""
+    """Collect the reports of workers: each first reports how many kernels it has, then each kernel that is ready."""
     found: dict[str, list[str]] = {COMPILED: [], FOUND: [], FAILED: []}
     with ProgressBar("contad.warm_up: compiling contad's own functions, once per machine", 0) as bar:
         for line in reports:

@@ -1,4 +1,4 @@
-"""What a process of `contad.warm_up` does: its share of the kernels, one after the other, each of which it reports."""
+"""The work of a process of `contad.warm_up`: it compiles its share of the kernels and reports each one."""
 
 import sys
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from contad.warming.processes import COMPILED, FAILED, FOUND, TOTAL
 
 
 def work(first: int, count: int, named: Sequence[str]) -> None:
-    """Get every `count`th kernel ready, from the first one on; of these kinds, if there are any."""
+    """Prepare every `count`th kernel from `first` on, only of these kinds if any are given."""
     chosen = [kernel for kernel in list_kernels() if not named or kernel[0] in named][first::count]
     _report(TOTAL, str(len(chosen)))
     for kernel in chosen:
@@ -18,19 +18,19 @@ def work(first: int, count: int, named: Sequence[str]) -> None:
         before = count_compilations()
         try:
             get_ready(kernel)
-        except Exception as error:  # the others are of use without it
+        except Exception as error:  # the other kernels are useful without it
             _report(FAILED, f"{name} ({type(error).__name__}: {' '.join(str(error).split())[:200]})")
         else:
             _report(FOUND if count_compilations() == before else COMPILED, name)
 
 
 def _report(kind: str, text: str) -> None:
-    """A line that is written at once, so that those of several processes do not mix."""
+    """Write a line in one piece, so that the lines of several processes do not mix."""
     sys.stdout.write(f"{kind} {text}\n")
     sys.stdout.flush()
 
 
-_begun: list[int] = [0]  # how many functions Numba has begun to compile, and not found on the disk
+_begun: list[int] = [0]  # how many functions Numba has begun to compile because the disk did not have them
 
 
 def _count() -> None:
@@ -41,5 +41,5 @@ tell_of_compilations(_count, lambda *_: None)
 
 
 def count_compilations() -> int:
-    """How many functions this process has compiled."""
+    """The number of functions that this process has compiled."""
     return len(images.compiled) + _begun[0]

@@ -1,1 +1,1 @@
-"""The engine `matrix`: arrays of variables are values and a slab of cells; operations on arrays are one record."""
+"""The engine `matrix`: an array variable is its values and a slab of cells; an operation on arrays is one record."""

@@ -1,7 +1,7 @@
-"""The operators and ufuncs of array variables at full speed: both operands affine and of one shape, or one a number.
+"""Fast operators and ufuncs of array variables, for two affine operands of one shape, or one and a number.
 
-Generated as the methods of scalar variables are, because a call for each step would double their time; anything else
-goes the general way of `array_records`.
+They are generated like the methods of scalar variables, because the function calls of a general method would double
+their time. Other operands take the general path of `array_records`.
 """
 
 import functools
@@ -29,7 +29,7 @@ from contad.variables.open_types import ArrayValue, Function, Option, Value
 # A view is contiguous and affine only while its root is.
 _DIRECT = "{i} > 0 and ({a}._base is None or {a}._base._index > 0)"
 
-# The number of elements, and the length where there is one axis. Attributes of ndarrays take as long as a call.
+# The number of elements, and the length of a vector. Attributes of ndarrays take as long as a call.
 _COUNT = """\
 n = length = {a}._length
 if not n:
@@ -125,11 +125,11 @@ def reflected(b, a):
     return general(a, b) if d is b else reflected(d, a)
 """
 
-# A constant whose numbers no partial reads, as those of a difference, has no place; kernels may read what is at 0.
+# A constant that no partial reads, as in a difference, has no place; kernels may read the number at 0 instead.
 _KEPT = "s.buffers.push_constant({x})"
 _UNREAD = f"0 if {{x}}.size <= {ROWS} and not s.keeps_rules else {_KEPT}"
 
-FEW = 256  # elements, for which the part of the head that tells their number is at hand
+FEW = 256  # element counts up to which the heads of records are in a table
 _CELLS_OF = [float(CELLS * n) for n in range(FEW)]
 
 # activity, form, the operand that has the result's shape, the fields of the record, indentation
@@ -142,9 +142,9 @@ _BINARY_RECORDS = {
 
 
 def settle(x: Value) -> Value:
-    """An array that has been written to, or a view of one, as operations take it; anything else as it is.
+    """An array that has been written to, or a view of one, in the form that operations need; anything else unchanged.
 
-    Only where the result's memory layout does not depend on it, and on the thread of its stack.
+    Only where the memory layout of the result does not depend on it, and only on the thread of its stack.
     """
     if x.__class__ is not ArrayVar or is_direct(x) or x._owner.ended is not None or not x._owner.is_here():
         return x
@@ -156,7 +156,7 @@ def settle(x: Value) -> Value:
 
 
 def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
-    """A rule as a method of array variables, and its reflection for another first operand; entered into the rule."""
+    """Enter into a rule its method of array variables, and the reflection for another first operand."""
     ufunc = rule.ufuncs[0] if rule.ufuncs and rule.core and not isinstance(rule.ufuncs[0], str) else None
     rule.methods[ArrayVar] = rule.generally
     if rule.arity > 2 or ufunc is None:
@@ -175,7 +175,7 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
     for x, k in (("x", 1), ("y", 0)) if rule.arity == 2 else ():
         is_read = body.reads(k) & {body.parameters[0], body.parameters[2 - k]}
         fields[f"place_of_{x}"] = (_KEPT if is_read else _UNREAD).format(x=x)
-    # NumPy wants the output of these by name
+    # NumPy expects the output of these by name
     out = "out=" if ufunc in (np.maximum, np.minimum) else ""
     for name, (active, form, sized, parents, indent) in (
         _UNARY_RECORDS if rule.arity == 1 else _BINARY_RECORDS
@@ -184,7 +184,7 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
         assert code is not None
         scope[f"head_{name}"] = float(-(code + form))
         number = "y" if name in ("vy", "vs") else "x" if name in ("yv", "sv") else ""
-        # an array without axes takes NumPy less time than a number, from which it makes one
+        # NumPy is faster with an array without axes than with a number, which it converts to one
         values = ", ".join("s.number" if x == number else x for x in "xy"[: rule.arity])
         operands = ", ".join("ab"[: rule.arity])
         record = _RECORD.format(
@@ -208,12 +208,12 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
 
 @functools.cache
 def _compile(source: str) -> CodeType:
-    """The code of methods, which most rules have in common: their numbers are among its global names."""
+    """The compiled code of methods, which most rules share: global names hold the numbers in which rules differ."""
     return compile(source, "<contad array_operators>", "exec")
 
 
 def _name_after(rule: ScalarRule, made: Any, source: str) -> Function | None:
-    """A method under the name of its rule, readable in tracebacks."""
+    """The method with the name of its rule, readable in tracebacks."""
     if made is not None:
         filename = f"<contad array_operators: {rule.name}>"
         linecache.cache[filename] = len(source), None, source.splitlines(True), filename
@@ -243,7 +243,7 @@ def fast_sum(rule: ArrayRule, general: General) -> Function:
             if factor is None:
                 return general(a)
             x, cell, turned = factor
-            if turned:  # the sum of the numbers as they lie in memory
+            if turned:  # the sum in memory order
                 x = x.T
         if not s.is_here():
             s.check_usable(rule.name)
@@ -253,7 +253,7 @@ def fast_sum(rule: ArrayRule, general: General) -> Function:
             n = n or x.size
         else:
             value, n = float(add_up(x, None)), x.size
-        k = s.top  # as `push_number`, whose call takes as long
+        k = s.top  # `push_number` inlined: its call takes as long
         if k >= s.capacity:
             s.room(1)
         s.slab[k] = value
@@ -291,7 +291,7 @@ def _axes_of(a: ArrayVar) -> int:
 
 
 def install_products() -> None:
-    """Let sums and products of whole arrays use these: the rules, and the NumPy functions that stand for them."""
+    """Let the rules of sums and products of whole arrays, and the NumPy functions for them, use these methods."""
     total, average, product = array_rule_of("sum"), array_rule_of("mean"), array_rule_of("matmul")
     total.methods[ArrayVar] = fast_sum(total, total.generally)
     steps = RecordKernels(product.name)
@@ -300,7 +300,7 @@ def install_products() -> None:
     average.methods[ArrayVar] = fast_reduction(average, average.generally)
     sums, means, dots = entry_of(np.sum), entry_of(np.mean), entry_of(np.dot)
     assert sums is not None and means is not None and dots is not None
-    for function, measure in ((np.shape, _shape_of), (np.ndim, _axes_of)):  # as rules ask for them
+    for function, measure in ((np.shape, _shape_of), (np.ndim, _axes_of)):  # for the attributes that rules ask for
         entry: Any = entry_of(function)
         entry.methods[ArrayVar] = measure
     means.methods[ArrayVar] = fast_reduction(average, means.implementation)
@@ -311,7 +311,7 @@ def install_products() -> None:
 # ---- machine code ----------------------------------------------------------------------------------------------------
 @functools.cache
 def _compile_operators(stack_class: Any, number_class: Any) -> dict[str, int]:
-    """By operator of small arrays: the address of its machine code; none where NumPy's arrays are not as that knows."""
+    """Addresses of machine code by operator of small arrays; empty if the layout of NumPy's arrays is unknown."""
     from contad.python_objects.elementwise_operators import FORMS, OPERATORS, make_elementwise_entry
     from contad.python_objects.laid_arrays import Classes, has_known_arrays
 
@@ -338,7 +338,7 @@ def compile_operators(stack_class: Any, number_class: Any) -> None:
 
 # ---- a number and a constant array -----------------------------------------------------------------------------------
 def number_and_array(s: ArraySlab, rule: ScalarRule, a: Value, b: Value) -> ArrayValue:
-    """A core operation of a scalar variable of s and a plain array; NotImplemented where it takes the general way."""
+    """A core operation of a scalar variable of s and a plain array; NotImplemented where the general path is needed."""
     array, number = (a, b) if a.__class__ is np.ndarray else (b, a)
     own = number.__class__.numpy_class is s.var_class and number._owner is s and number._value.__class__ is float
     fits = array.dtype is FLOAT and array.flags.c_contiguous and array.size and array.ndim
@@ -360,7 +360,7 @@ def number_and_array(s: ArraySlab, rule: ScalarRule, a: Value, b: Value) -> Arra
 
 @functools.cache
 def _beside_array(rule: ScalarRule) -> tuple[Function, int, int] | None:
-    """The ufunc of a rule, without warnings, and the codes of an array before a number and behind it; else None."""
+    """A rule's ufunc without warnings, and its codes for array and number, number and array; None for other rules."""
     if rule.arity != 2 or not rule.core or not rule.ufuncs or isinstance(rule.ufuncs[0], str):
         return None
     behind, before = operation_code(rule, "cv"), operation_code(rule, "vc")

@@ -1,4 +1,4 @@
-"""How operations on arrays are recorded: as compiled records where a kernel does them, else as pullbacks."""
+"""Recording of operations on arrays: as compiled records where a kernel exists, else as pullbacks."""
 
 import functools
 import math
@@ -30,13 +30,13 @@ Operand = tuple[int, int, tuple[int, ...]]  # position among the arguments, firs
 
 
 def operands_of(stack: ArraySlab, rule: Rule, args: Sequence[Value]) -> tuple[list[Operand], list[Value]]:
-    """The variables of a stack among arguments, as operands, and the values of all arguments."""
+    """The variables of a stack among the arguments, as operands, and the values of all arguments."""
     operands: list[Operand] = []
     values: list[Value] = []
     for k, (name, x) in enumerate(zip(rule.argument_names, args, strict=True)):
         if is_own(x, stack):
             y = x.operand() if isinstance(x, ArrayVar) else x
-            if is_own(y, stack):  # not a plain array, or one of an outer level: its elements are all constants
+            if is_own(y, stack):  # else its elements are all constants
                 operands.append((k, y.first if y.__class__ is ArrayVar else y._index, np.shape(y._value)))
                 y = y._value
             values.append(y)
@@ -49,7 +49,7 @@ def operands_of(stack: ArraySlab, rule: Rule, args: Sequence[Value]) -> tuple[li
 def elementwise(stack: ArraySlab, rule: ScalarRule, args: Sequence[Value]) -> ArrayValue:
     """Record a scalar rule on arrays, with NumPy's broadcasting and NumPy's memory layout of the result.
 
-    On the layout it depends what later views share, so the operation is one on the arrays transposed to it.
+    The layout decides which memory later views share, so the operation runs on operands transposed to that layout.
     """
     values = [peek(x) for x in args]
     axes = layout_of([v for v in values if isinstance(v, np.ndarray)])
@@ -65,7 +65,7 @@ def elementwise(stack: ArraySlab, rule: ScalarRule, args: Sequence[Value]) -> Ar
 
 def _in_c_order(stack: ArraySlab, rule: ScalarRule, args: Sequence[Value]) -> ArrayValue:
     operands, values = operands_of(stack, rule, args)
-    if not operands:  # arrays of this level that are all constants: the result can be assigned to as they can
+    if not operands:  # arrays of this level that are all constants: like them, the result can be assigned to
         return stack.constant_result(rule(*values))
     if not all(is_plain(v) for v in values):
         return _by_pullback(stack, rule, operands, values, rule(*values))
@@ -77,7 +77,7 @@ def _in_c_order(stack: ArraySlab, rule: ScalarRule, args: Sequence[Value]) -> Ar
     if n == 0:
         return stack.push_values(0, 0, 0, z)
     result = _record(stack, rule, operands, values, z)
-    return result if shape else stack.element(float(z), first)  # NumPy gives a number where there are no axes
+    return result if shape else stack.element(float(z), first)  # NumPy returns a number if there are no axes
 
 
 def _record(
@@ -121,7 +121,7 @@ def _by_kernel(
 def _push_strided(
     stack: ArraySlab, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray
 ) -> Value:
-    """A record with two axes: outer, inner, then two strides of z, x and y."""
+    """Push a record with two axes: outer, inner, then two strides each of z, x and y."""
     outer, inner, *steps = axes
     slot = stack.buffers.push_shape(
         (stack.top, outer, inner, *steps[:2], fields[0], *steps[2:4], fields[1], *steps[4:6])
@@ -131,7 +131,7 @@ def _push_strided(
 
 @functools.lru_cache(1024)
 def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides, in elements, of a contiguous array of that shape over the axes of what it is broadcast to."""
+    """The strides, in elements, of a contiguous array over the axes of the shape that it is broadcast to."""
     steps: list[int] = []
     step = 1
     for n in reversed(shape):
@@ -141,9 +141,9 @@ def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, .
 
 
 def move_view(stack: ArraySlab, value: np.ndarray, cell: int) -> Value:
-    """The elements of a view of an affine array, of which the first has that cell, in fresh ones: 1 x, with strides.
+    """Copy a view of an affine array, whose first element has cell `cell`, to fresh cells: 1 x, with strides.
 
-    None where a view has more than two, and where what is recorded is run again or has derivatives of higher order.
+    None if the view has more than two axes, or if the recording becomes a program or serves higher derivatives.
     """
     if stack.keeps_rules or value.dtype is not FLOAT:
         return None
@@ -154,13 +154,13 @@ def move_view(stack: ArraySlab, value: np.ndarray, cell: int) -> Value:
     first = stack.room(value.size)
     slab = stack.slab[first : first + value.size].reshape(value.shape)
     slab[...] = value
-    return _push_strided(stack, LINEAR, axes, (cell, 0), slab)  # the first of `constants` is a one
+    return _push_strided(stack, LINEAR, axes, (cell, 0), slab)  # the first constant is a one
 
 
 def _by_stored_partials(
     stack: ArraySlab, rule: ScalarRule, operands: list[Operand], values: list[Value], z: np.ndarray
 ) -> Value:
-    """Partials evaluated now and kept as constants: a record for each active argument, the first with the cells."""
+    """Record partials evaluated now and kept as constants: a record per active argument, the first with the cells."""
     axes = [two_axes(z.shape, *[_strides(s, z.shape) for s in (z.shape, shape, z.shape)]) for _, _, shape in operands]
     routed = any(rule.body is not None and rule.body.routes(k) for k, _, _ in operands)
     if None in axes or routed:
@@ -190,23 +190,23 @@ def _by_pullback(
 
 
 def keep_constant(stack: ArraySlab, v: Value) -> Value:
-    """A constant as a pullback keeps it: a copy, because it may be assigned to later, or an immutable array itself."""
+    """A constant for a pullback to keep: a copy, because it may be assigned to later, or an immutable array itself."""
     if is_float64(v):
         return stack.buffers.keep(v)[0]
     return copy_parts(v)
 
 
 class Broadcast(NamedTuple):
-    """What arrays of two shapes are broadcast to: the axes of a record, with the strides of each, none if all agree."""
+    """The broadcast of arrays of two shapes: the axes of a record with their strides; empty if all shapes agree."""
 
     shape: tuple[int, ...]
     size: int
-    axes: tuple[int, ...] | None  # None where they are more than two
+    axes: tuple[int, ...] | None  # None if there are more than two
 
 
 @functools.lru_cache(1024)
 def _find_broadcast(x: tuple[int, ...], y: tuple[int, ...]) -> Broadcast | None:
-    """What the shapes of two operands are broadcast to; None where NumPy refuses them."""
+    """The broadcast of the shapes of two operands; None where NumPy refuses them."""
     try:
         z = np.broadcast_shapes(x, y)
     except ValueError:
@@ -289,7 +289,7 @@ def fast_elementwise(rule: ScalarRule, ufunc: np.ufunc, general: Function) -> Fu
             return general(a, b)
         joined = _find_broadcast(x_shape, y_shape)
         if joined is None or not joined.size:
-            return general(a, b)  # which refuses it, or what is empty
+            return general(a, b)  # it handles empty arrays and refused shapes
         shape, n, axes = joined
         first = s.room(n)
         z = s.slab[first : first + n].reshape(shape)
@@ -316,7 +316,7 @@ def fast_elementwise(rule: ScalarRule, ufunc: np.ufunc, general: Function) -> Fu
 
 
 def operate_on_view(code: int, ufunc: np.ufunc, a: ArrayVar) -> Value:
-    """An operation on a vector whose elements lie apart in an affine array, as a diagonal's do; else None."""
+    """An operation on a strided vector in an affine array, such as a diagonal; None for other arrays."""
     root: Any = a._base
     if root is None or root._index <= 0 or a._operand is not None:
         return None
@@ -355,14 +355,14 @@ def push_pullback(stack: ArraySlab, rule: Rule, args: Sequence[Value], options: 
         if in_c_order:
             result = compiled(stack, rule, operands, values, options)
         elif compiled is _sum:
-            z = np.asarray(rule(*map(peek, args), **options))  # its bits depend on the layout
+            z = np.asarray(rule(*map(peek, args), **options))  # the last bits depend on the layout
             if z.ndim < 2:
                 result = _sum(stack, rule, operands, values, options, z)
         if result is not None:
             return result
     active = {k for k, _, _ in operands}
     needed = frozenset().union(*(rule.needs(rule.argument_names[k]) for k in active))
-    # what a forward body saves may be an argument itself
+    # a forward body may save an argument itself
     needed |= frozenset() if rule.forward_body is None else frozenset(rule.argument_names)
     options = {name: copy_parts(option) for name, option in options.items()}
     kept = [
@@ -377,9 +377,9 @@ def push_pullback(stack: ArraySlab, rule: Rule, args: Sequence[Value], options: 
 
 
 def _as_it_lies(rule: Rule, a: ArrayVar, options: Options) -> tuple[Value, Options, tuple[int, ...] | None] | None:
-    """An array with its axes in the order of memory, the options for that, and the axes of the result put back.
+    """An array with its axes in memory order, the options for it, and the axes that put the result back.
 
-    None where the order is the same, or not all there is to how the array lies.
+    None where the order is the same, or does not describe the layout of the array completely.
     """
     value = peek(a)
     of_axes = all(name in _OF_AXES or option is None for name, option in options.items())  # not weights of elements
@@ -393,7 +393,7 @@ def _as_it_lies(rule: Rule, a: ArrayVar, options: Options) -> tuple[Value, Optio
     reduced = {k % n for k in named}
     places = sorted(order.index(k) for k in reduced)
     if rule.name in LINES and not are_consecutive(places):
-        return None  # kernels take axes that follow one another
+        return None  # kernels need consecutive axes
     if axis is not None:
         found = tuple(order.index(k) for k in reduced)
         options = dict(options) | {"axis": found if isinstance(axis, tuple) else found[0]}
@@ -407,7 +407,7 @@ def _as_it_lies(rule: Rule, a: ArrayVar, options: Options) -> tuple[Value, Optio
 def push_continuation(
     stack: ArraySlab, continuation: Continuation, z: Value, axes: tuple[int, ...] | None = None
 ) -> Value:
-    """A pullback with its result: an array (the axes of its memory, slowest first), a number, or a tuple of them."""
+    """Push a pullback with its result: an array (its axes in memory order, slowest first), a number, or a tuple."""
     zs = z if isinstance(z, tuple) else (z,)
     sizes = [v.size if isinstance(v, (np.ndarray, Array)) else 1 for v in zs]
     n = sum(sizes)
@@ -431,7 +431,7 @@ def push_continuation(
 
 
 def _result(stack: ArraySlab, v: Value, cell: int, n: int, axes: tuple[int, ...] | None) -> tuple[Value, Part]:
-    """One result of a pullback: the variable, and what the pullback keeps of it."""
+    """One result of a pullback: the variable, and the `Part` that the pullback keeps."""
     if isinstance(v, (np.ndarray, Array)) and v.shape:
         if not n:
             return stack.writable(v), Part(cell, n, v.shape, v)
@@ -481,7 +481,7 @@ class Reduction(NamedTuple):
 
 @functools.lru_cache(1024)
 def find_reduction(shape: tuple[int, ...], axis: Option, keepdims: bool) -> Reduction | None:
-    """The sum along one axis, some or all; None where more than two axes remain, or there are no such axes."""
+    """The sum along one, some or all axes; None if more than two axes remain, or the axes do not exist."""
     n = len(shape)
     axes = tuple(range(n)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     reduced = {k % n for k in axes if -n <= k < n}
@@ -500,7 +500,7 @@ def find_reduction(shape: tuple[int, ...], axis: Option, keepdims: bool) -> Redu
 
 
 def sum_along(a: ArrayVar, rule: ArrayRule, axis: Option = None, keepdims: Option = False) -> Value:
-    """The sum or the mean of an array in C order along axes; None where it takes the general way."""
+    """The sum or the mean of an array in C order along axes; None where the general path is needed."""
     factor = factor_of(a)
     is_known = axis.__class__ is int or axis is None or (axis.__class__ is tuple and {*map(type, axis)} <= {int})
     if factor is None or factor.turned or keepdims.__class__ is not bool or not is_known:

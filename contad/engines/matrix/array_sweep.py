@@ -1,4 +1,4 @@
-"""Records of arrays read back in Python: swept on numbers of outer levels by the rule bodies, and shown."""
+"""Array records in Python: the sweep on numbers of outer levels by the rule bodies, and the display."""
 
 
 import numpy as np
@@ -27,7 +27,7 @@ from contad.variables.number import scale
 from contad.variables.open_types import AdjointVector, Real, Value
 from contad.variables.stack import Footprint, Row
 
-MOST_SOURCES = 1000  # of a record, that are listed
+MOST_SOURCES = 1000  # sources of a record in a list
 
 
 def sweep_row(stack: ArraySlab, row: int, k: int, top: int, adjoints: AdjointVector) -> int:
@@ -65,7 +65,7 @@ def sweep_row(stack: ArraySlab, row: int, k: int, top: int, adjoints: AdjointVec
         _accumulate(adjoints, cells[1], (x_outer, x_inner), scale(z_bar, buffers.constants[cells[2]]), live)
         return n
     rule, active = OPERATIONS[code]
-    numbers = {(X_NUMBER, 0): x, (Y_NUMBER, 1): y}  # that stand in the record
+    numbers = {(X_NUMBER, 0): x, (Y_NUMBER, 1): y}  # in the record itself
     values = [
         numbers[form, at]
         if (form, at) in numbers
@@ -85,7 +85,7 @@ def _cells(start: int, outer_step: int, inner_step: int, outer: int, inner: int)
 
 
 def _accumulate(adjoints: AdjointVector, cells: np.ndarray, steps: tuple[int, int], c: Value, live: np.ndarray) -> None:
-    """Add to cells that repeat along the axes whose step is 0; dead elements, plain zeros, add nothing."""
+    """Add to cells that repeat along axes with step 0; dead elements, which are plain zeros, add nothing."""
     if not live.all():
         c = np.where(live, c, 0.0)
     for axis, step in enumerate(steps):
@@ -116,7 +116,7 @@ def array_row(stack: ArraySlab, row: int, k: int) -> Row:
 
 
 def array_footprint(stack: ArraySlab, row: int) -> Footprint:
-    """What one array record takes: with what its continuation has saved, without what is kept beside the records."""
+    """The bytes of one array record and of the numbers that its continuation saves, without data beside the records."""
     head, x, _ = stack.buffers.records[row].tolist()
     code, _, n = decode(head)
     size = RECORD_BYTES + CELL_BYTES * n

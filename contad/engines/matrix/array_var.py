@@ -1,8 +1,9 @@
 """Array variables of the engine `matrix`: values, and the cells of their elements in the adjoint vector.
 
-An *affine* array (every argument, and the result of every operation) has its values contiguous in the slab and its
-cells in the same order from `_start`. The first assignment makes it *scattered*: two ndarrays, values and cells, that
-alias alike; cell 0 is the sink of constants. Elements, views and moved copies have the cells of what they read.
+An *affine* array (every argument, and the result of every operation) has contiguous values in the slab and its cells in
+the same order from `_start`. The first assignment makes it *scattered*: two ndarrays, values and cells, whose views
+alias in the same way; cell 0 is the sink of constants. Elements, views and moved copies share the cells of their
+source.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,12 +24,12 @@ _WHOLE = slice(None)
 
 
 class ArraySlab(Protocol):
-    """What records of arrays need of their stack: see `contad.engines.matrix.matrix_stack.MatrixStack`."""
+    """The interface of a stack for array records: see `contad.engines.matrix.matrix_stack.MatrixStack`."""
 
     level: int
     top: int  # the next free cell
     limit: int
-    brim: int  # the cell up to which nobody needs to look for room
+    brim: int  # the cell up to which there is room without a check
     capacity: int  # cells that the slab has room for
     running: int
     ended: str | None
@@ -40,26 +41,26 @@ class ArraySlab(Protocol):
     push: Callable[..., None]
     slab: np.ndarray
     words: Any  # the slab as a buffer of bytes
-    views: Any  # of the slab, by their lengths and first cells
+    views: Any  # views of the slab, by their lengths and first cells
     number: Any
     var_class: type[Var]
     float_class: Any
     keeps_rules: bool
     is_mixed: bool  # whether there are values of outer levels
     outer_values: Any
-    factors: dict[tuple[Any, ...], np.ndarray]  # that steps share, by what they are of
+    factors: dict[tuple[Any, ...], np.ndarray]  # factors that operations share, by operand
 
     def is_here(self) -> bool:
         """Whether this thread may record on it."""
 
     def check_usable(self, what: str) -> None:
-        """Raises where the stack has ended, or is another thread's."""
+        """Raise if the stack has ended, or belongs to another thread."""
 
     def flush(self) -> None:
         """Pack the stream into records."""
 
     def flush_if_long(self) -> None:
-        """The same where that is due."""
+        """Pack the stream into records if it is long."""
 
     def set_outer_value(self, cell: int, value: Number) -> None:
         """Keep the value of a cell that is a number of an outer level."""
@@ -68,7 +69,7 @@ class ArraySlab(Protocol):
         """The first of n free cells, whose values the slab has room for."""
 
     def make_room(self, n: int) -> None:
-        """Look for the room that n cells need."""
+        """Make room for n cells."""
 
     def make_view(self, first: int, lengths: int | tuple[int, ...]) -> np.ndarray:
         """The array of that length or shape of the cells from `first` on."""
@@ -96,7 +97,7 @@ class ArraySlab(Protocol):
 
 
 class Joined(Protocol):
-    """What an array is made of that has neither cells nor records yet: see `contad.engines.matrix.joined_arrays`."""
+    """The blocks of an array that has neither cells nor records yet: see `contad.engines.matrix.joined_arrays`."""
 
     def __iter__(self) -> Iterator[Any]:
         """The blocks."""
@@ -113,24 +114,24 @@ class ArrayVar(Array):
 
     __slots__ = ("_base", "_index", "_length")
     kind = "array variable"
-    # the first cell of a contiguous affine array with plain values, which operations take as it is while its root is
-    # affine; -1 - the first cell of the matrix that a transpose `x.T` is of, while that holds; else -1
+    # for a contiguous affine array with plain values its first cell, while its root is affine; for a transpose `x.T` of
+    # such a matrix -1 - the first cell of that; else -1
     _index: int
     _base: Any
-    _length: int  # the number of elements where there is one axis, and operations may rely on it; else 0
+    _length: int  # the number of elements of a vector on which operations may rely; else 0
     _cells: np.ndarray | None = None  # an int64 array once scattered
-    _start: int = -1  # of any other root: the first cell it has, or had when it was affine
+    _start: int = -1  # for any other root: the first cell, or the one that it had when affine
     _operand: "tuple[int, ArrayVar] | None" = None  # (version of the root, operand) of the last use in an operation
     _positions: np.ndarray | None = None  # the cells of an affine array, made on demand
-    # of a root that is made of blocks of other arrays, and has neither cells nor records yet
+    # for a root that consists of blocks of other arrays, and has neither cells nor records yet
     _blocks: "Joined | None" = None
-    _stamp: int = 0  # of a root: the next free cell at the last assignment
-    _born: int = 0  # of a root that was never affine: the next free cell when it was made
+    _stamp: int = 0  # for a root: the next free cell at the last assignment
+    _born: int = 0  # for a root that was never affine: the next free cell at its creation
 
     # ---- cells -------------------------------------------------------------------------------------------------------
     @property
     def first(self) -> int:
-        """The first cell of an affine array, or that of a root before it was written to; -1 if there is none."""
+        """The first cell of an affine array, or of a root before a write to it; -1 if there is none."""
         return self._index if self._index > 0 else self._start
 
     def cells(self) -> np.ndarray:
@@ -158,12 +159,12 @@ class ArrayVar(Array):
 
     @property
     def is_constant(self) -> bool:
-        """Whether all its cells are the sink; an array that was never written to has cells of its own."""
+        """Whether all its cells are the sink; an array without writes has cells of its own."""
         root: Any = self._root()
         return root._cells is not None and self._value.size > 0 and not self.cells().any()
 
     def cells_before(self, own: int, what: str) -> np.ndarray:
-        """The cells as a continuation with that first cell may use them; refused if they were written later."""
+        """The cells for a continuation whose first cell is `own`; it is an error if they were written later."""
         self._require_older(own, what)
         return self.cells()
 
@@ -229,7 +230,7 @@ class ArrayVar(Array):
         return self._owner.element(value, cell)
 
     def __getitem__(self, key: Key) -> Value:
-        # without making the array of cells: elements, rows and slices of contiguous affine arrays
+        # fast path without an array of cells: elements, rows and slices of contiguous affine arrays
         index, base, s = self._index, self._base, self._owner
         if index > 0 and (base is None or base._index > 0) and s.ended is None and s.is_here():
             a = self._value
@@ -240,7 +241,7 @@ class ArrayVar(Array):
                 if step == 1 and start < stop:
                     part = slice(start, stop)
                     value = a[part]
-                    z = ArrayVar()  # as `_view_at` makes it, whose call takes as long
+                    z = ArrayVar()  # `_view_at` inlined: its call takes as long
                     if n or a.ndim == 1:
                         z._index = index + start
                         z._length = stop - start
@@ -291,7 +292,7 @@ class ArrayVar(Array):
         s = self._owner
         index = self._index
         for k, value in enumerate(self._value.tolist()):
-            if self._index < 0:  # written to meanwhile: NumPy gives the elements of the moment
+            if self._index < 0:  # written to meanwhile: NumPy gives the present elements
                 yield self[k]
                 continue
             z = s.var_class()
@@ -304,7 +305,7 @@ class ArrayVar(Array):
     def _open_for_writing(self) -> None:
         if self._cells is None:
             self._cells = self.cells().copy()
-            self._value = self._value.copy()  # records keep the old one; both are in C order, as roots are
+            self._value = self._value.copy()  # records keep the old value; both are in C order, as roots are
             self._start = self.first
             self._index = -1
         self._operand = None
@@ -349,7 +350,7 @@ class ArrayVar(Array):
         """The transpose, a view."""
         base, s, index = self._base, self._owner, self._index
         if index > 0 and (base is None or base._index > 0) and s.ended is None and s.is_here():
-            z = ArrayVar()  # as `_view_at` makes it, whose call takes as long
+            z = ArrayVar()  # `_view_at` inlined: its call takes as long
             value = self._value
             z._owner, z._value, z._length = s, value.T, 0
             z._index = -1 - index if value.ndim == 2 and not s.keeps_rules else -1
@@ -361,10 +362,10 @@ class ArrayVar(Array):
 
     # ---- use in operations -------------------------------------------------------------------------------------------
     def operand(self) -> "ArrayVar":
-        """This array as operations take it: affine, with its present values; a plain array if it is all constants.
+        """This array in the form that operations need: affine, with its present values; plain if it is all constants.
 
-        A contiguous view of an affine array is one; anything else is moved into fresh cells, by one record that serves
-        until the next assignment. For a view it says how far its elements are apart, else it lists their cells.
+        A contiguous view of an affine array is affine. One record moves any other array into fresh cells, and serves
+        until the next assignment. For a view the record has strides, otherwise a list of cells.
         """
         base = self._base
         if self._index > 0 and (base is None or base._index > 0):
@@ -403,12 +404,12 @@ class ArrayVar(Array):
 
 
 def is_direct(a: ArrayVar) -> bool:
-    """Whether operations take the array as it is."""
+    """Whether operations take the array without a move."""
     return a._index > 0 and (a._base is None or a._base._index > 0)
 
 
 def affine(owner: ArraySlab, value: ArrayValue, index: int) -> ArrayVar:
-    """An array whose cells follow one another from `index`."""
+    """An array with consecutive cells from `index` on."""
     z = ArrayVar()
     z._owner = owner
     z._value = value
@@ -425,7 +426,7 @@ def affine(owner: ArraySlab, value: ArrayValue, index: int) -> ArrayVar:
 
 
 def blocks_of(owner: ArraySlab, value: np.ndarray, blocks: "Joined") -> ArrayVar:
-    """An array that is made of blocks of affine ones."""
+    """An array that consists of blocks of affine ones."""
     z = ArrayVar()
     z._owner = owner
     z._value = value

@@ -1,7 +1,7 @@
-"""Array rules of contad's own on arrays as they are: what most calls are, without the looks at what else there may be.
+"""The fast path of contad's own array rules, for the arguments of most calls, without checks for the rarer cases.
 
-Anything else, another level, most rules in a recorded program, an option that is no plain word or number, goes the
-general way of `array_records.push_pullback`.
+Other cases take the general path of `array_records.push_pullback`: another level, most rules in a recorded program,
+options other than plain words and numbers.
 """
 
 from collections.abc import Callable
@@ -26,13 +26,13 @@ _TURNED = (1, 0)  # the axes of a transposed matrix
 
 
 def fast_rule(rule: ArrayRule, kernels: RecordKernels | None) -> Callable[..., Value]:
-    """The rule on arrays of one recording and plain ones, all of its arguments given by position."""
+    """The rule on arrays of one recording and plain arrays, with all arguments given by position."""
     general = rule.generally
     function, forward = rule.function, rule.forward_body
     option_names = frozenset(rule.option_names)
     names = rule.argument_names
-    is_free = rule.name not in LINES  # of the others the result lies in memory as the operand does
-    read: dict[tuple[int, ...], tuple[bool, ...]] = {}  # by positions of the operands: which values vjps read
+    is_free = rule.name not in LINES  # the results of others take the memory order of the operand
+    read: dict[tuple[int, ...], tuple[bool, ...]] = {}  # by positions of the operands: whether vjps read each value
 
     def method(*args: Value, **options: Option) -> Value:
         s = None
@@ -58,10 +58,10 @@ def fast_rule(rule: ArrayRule, kernels: RecordKernels | None) -> Callable[..., V
                         cell = factor.cell
                         if factor.turned:
                             turned.append(k)
-                    else:  # its cells in C order; the value stays a view of what nobody writes to, where it is one
+                    else:  # cells in C order; the value may stay a view, as nobody writes to its base
                         moved = base is None or base._index <= 0
                         if not v.flags.c_contiguous and (moved or (not is_free and is_permuted(v))):
-                            return general(*args, **options)  # a result may lie in memory as its argument does
+                            return general(*args, **options)  # a result may take its argument's memory order
                         y = x.operand()
                         if y.__class__ is not ArrayVar or y._index <= 0:
                             return general(*args, **options)
@@ -136,7 +136,7 @@ def fast_rule(rule: ArrayRule, kernels: RecordKernels | None) -> Callable[..., V
 
 
 def install_rule(rule: Rule) -> None:
-    """Let a rule of contad's own use this from its next call on, unless it is a compiled loop."""
+    """Let one of contad's own rules take the fast path from its next call on, unless it is a compiled loop."""
     if not isinstance(rule, ArrayRule) or ArrayVar in rule.methods or rule.name in LOOPS:
         return
     if not rule.__module__.startswith("contad.ops."):
@@ -160,7 +160,7 @@ def install_rule(rule: Rule) -> None:
 
 
 def _all_by_position(method: Function, count: int, general: Function) -> Function:
-    """The method of a rule for a NumPy function, where it is called with the rule's arguments."""
+    """The method of a rule for a NumPy function that is called with the rule's arguments."""
 
     def call(*args: Value, **options: Option) -> Value:
         return general(*args, **options) if options or len(args) != count else method(*args)
@@ -169,6 +169,6 @@ def _all_by_position(method: Function, count: int, general: Function) -> Functio
 
 
 def install_steps() -> None:
-    """Let the rules with kernels use this from the first call on, for programs keep what that one records as well."""
+    """Let rules with kernels take the fast path from the first call on: a program may record that call."""
     for name in NAMES:
         install_rule(array_rule_of(name))

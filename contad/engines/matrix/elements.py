@@ -1,4 +1,4 @@
-"""Values and cells of what meets an array variable: numbers, arrays, lists, object arrays of scalar variables."""
+"""Values and cells of the partners of array variables: numbers, arrays, lists, object arrays of scalar variables."""
 
 import functools
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from contad.variables.trees import map_lists
 
 
 def parts(stack: ArraySlab, y: Nested) -> tuple[Value, CellIndex]:
-    """(value, cells) of what is assigned: a number, an array, or nested lists of numbers."""
+    """(value, cells) of an assigned number, array, or nested list of numbers."""
     if y.__class__ is float:
         return y, 0
     require_no_inner(y, stack.level)
@@ -51,7 +51,7 @@ def adopt_parts(stack: ArraySlab, y: Nested) -> tuple[Value, CellIndex]:
 
 
 def take(stack: ArraySlab, x: Value) -> Value:
-    """An argument, with an object array that holds variables of the stack as an array variable."""
+    """An argument; an object array that holds variables of the stack becomes an array variable."""
     if isinstance(x, np.ndarray) and x.dtype == object and any(is_own(n, stack) for n in x.flat):
         return stack.adopt(x)
     return x
@@ -60,9 +60,9 @@ def take(stack: ArraySlab, x: Value) -> Value:
 def move_elements(
     stack: ArraySlab, move: Callable[[Sources], ArrayValue], sources: Sources
 ) -> ArrayValue:
-    """move(sources) on the values and on the cells: nothing is recorded."""
+    """move(sources) applied to the values and to the cells; it records nothing."""
 
-    known: set[int] = set()  # arrays that may not be taken as they are: the result needs memory of its own
+    known: set[int] = set()  # ids of arrays whose memory the result must not share
 
     def part(k: int, x: Value) -> Value:
         x = take(stack, x)
@@ -92,5 +92,5 @@ def _wrap(stack: ArraySlab, known: set[int], values: ArrayValue, cells: CellInde
 
 
 def _is_new(a: np.ndarray, known: set[int]) -> bool:
-    """Whether an array has its memory for itself: it is no view, and none of what was moved."""
+    """Whether an array shares its memory with no other: it is no view, and none of the moved arrays."""
     return a.flags.owndata and a.flags.writeable and id(a) not in known

@@ -1,8 +1,8 @@
 """np.concatenate, np.stack and np.roll of array variables: blocks of elements in another order.
 
-Nothing is recorded where they are made, as for other moved elements. Their cells are counted out only if somebody asks
-for them one by one; an operation takes the blocks as they are, by a record for each. Vectors that become the rows of a
-matrix get their cells at once: an operation on the matrix comes next, and to write them to the slab is one copy less.
+Like other moves of elements, they record nothing when they are called. The array of cells is built only if somebody
+asks for single cells; an operation moves the blocks to the slab with one record each. Vectors that become the rows of a
+matrix get their cells at once: an operation on the matrix comes next, and writing them to the slab saves a copy.
 """
 
 import functools
@@ -20,15 +20,16 @@ from contad.rules.numpy_functions import entry_of, register
 from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
-# `outer` runs of `inner` elements, each run contiguous: (at in the result, step from run to run there, first cell of
-# the source, step from run to run in it, outer, inner). A plain tuple: a class takes longer to make than its record.
+# `outer` contiguous runs of `inner` elements each: (position in the result, stride of the runs there, first cell of the
+# source, stride of the runs in it, outer, inner). A plain tuple: an object of a class takes longer to make than its
+# record.
 JoinedBlock = tuple[int, int, int, int, int, int]
 
 _pack = struct.Struct("11q").pack_into
 
 
 class JoinedParts(list[JoinedBlock]):
-    """What an array in C order is made of; the rest of it is constant."""
+    """The blocks of an array in C order; the other elements are constant."""
 
     __slots__ = ()
 
@@ -57,14 +58,14 @@ class JoinedParts(list[JoinedBlock]):
         x._index = first
 
     def push(self, s: ArraySlab, first: int, end: int) -> None:
-        """The records of cells from `first` to `end`, whose values are in the slab: one for each block."""
+        """Push the records of cells from `first` to `end`, whose values are in the slab: one for each block."""
         buffers = s.buffers
         slot = buffers.shapes_top
-        shapes_end = buffers.shapes_top = slot + 11 * len(self)  # as `push_shape`, whose call takes as long
+        shapes_end = buffers.shapes_top = slot + 11 * len(self)  # `push_shape` inlined: its call takes as long
         if shapes_end > len(buffers.shapes):
             buffers.grow("shapes", shapes_end)
         shapes, push = buffers.shapes, s.push
-        head = -(LINEAR + STRIDED + CELLS * (end - first))  # of the first record, to which the cells belong
+        head = -(LINEAR + STRIDED + CELLS * (end - first))  # the head of the first record, which owns the cells
         s.top = end
         for at, step, cell, cell_step, outer, inner in self:
             _pack(shapes, 8 * slot, first + at, outer, inner, step, 1, cell, cell_step, 1, 0, 0, 0)  # z = 1 * x
@@ -80,12 +81,12 @@ def _make(s: ArraySlab, value: np.ndarray, blocks: list[JoinedBlock]) -> ArrayVa
 
 
 def _is_ready(x: Any, s: ArraySlab) -> bool:
-    """Whether x is an affine array of a stack that sweeps what is recorded here."""
+    """Whether x is an affine array of a stack whose sweep handles these records."""
     return x.__class__ is ArrayVar and x._owner is s and is_direct(x)
 
 
 def _stack_of(x: Any) -> ArraySlab | None:
-    """The stack of an array variable, where it may be used now and records no rules."""
+    """The stack of an array variable, if it is usable now and does not record rules."""
     s: Any = getattr(x, "_owner", None)
     if x.__class__ is ArrayVar and s.ended is None and s.is_here() and not s.keeps_rules:
         return s
@@ -132,7 +133,7 @@ def _join(arrays: Sequence[Value], axis: int) -> ArrayVar | None:
 
 
 def _append(arrays: Sequence[Value], are_rows: bool) -> ArrayVar | None:
-    """Arrays one after the other along their first axis, or as the rows of one; those made of blocks give theirs."""
+    """The blocks of arrays joined along their first axis, or as rows; arrays that consist of blocks pass theirs on."""
     s: Any = None
     values: list[np.ndarray] = []
     blocks = JoinedParts()
@@ -180,7 +181,7 @@ def _append(arrays: Sequence[Value], are_rows: bool) -> ArrayVar | None:
         slab = s.slab[first:end]
         np.concatenate(values, 0, slab)
         blocks.push(s, first, end)
-        z = ArrayVar()  # as `affine`, whose call takes as long
+        z = ArrayVar()  # `affine` inlined: its call takes as long
         z._owner = s
         z._value = slab.reshape(len(values), -1)
         z._index = first
@@ -232,7 +233,7 @@ def _roll(general: Function) -> Function:
 
 
 def install_joined() -> None:
-    """Let np.concatenate, np.stack and np.roll make blocks, where they can."""
+    """Let np.concatenate, np.stack and np.roll make blocks where possible."""
     for function, made in ((np.concatenate, _concatenate), (np.stack, _stack), (np.roll, _roll)):
         entry: Any = entry_of(function)
         implementation = made(entry.implementation)

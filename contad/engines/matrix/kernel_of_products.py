@@ -1,6 +1,6 @@
 """The adjoints of a matrix times a vector, and of small matrices: the kernel of the compiled sweep, also in Python.
 
-By rows or along the columns, as the matrix lies: each number is met once, in the cache where it is.
+The kernel runs in the memory order of the matrix, by rows or by columns, so that it reads each number once.
 """
 
 import ctypes
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-# What the kernel reads of a record, where the factors are m x p and p x n: the first cell of the result, m, n, then of
-# both factors where a constant is kept and the first cell of a variable, of which one is 0, p, whether each of them
-# lies in memory as its transpose does, and ten times the axes of the first factor and those of the second one.
+# The integers that the kernel reads of a record, for factors m x p and p x n: the first cell of the result, m, n; for
+# each factor the place of a constant and the first cell of a variable, one of which is 0; p; for each factor whether
+# its memory is that of its transpose in C order; and ten times the axes of the first factor plus those of the second.
 KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
@@ -79,7 +79,7 @@ def _matrix(x: np.ndarray, m: int, n: int, is_turned: int) -> np.ndarray:
 
 
 def add_products(shape: np.ndarray, values: np.ndarray, constants: np.ndarray, adjoints: np.ndarray) -> None:
-    """What the kernel does, its sums in the same order."""
+    """The work of the kernel, with sums in the same order."""
     z, rows, columns, a_at, a_cell, b_at, b_cell, p, a_turned, b_turned = shape[:10].tolist()
 
     z_bar = adjoints[z : z + rows * columns].reshape(rows, columns)
@@ -97,21 +97,22 @@ def add_products(shape: np.ndarray, values: np.ndarray, constants: np.ndarray, a
             for i in range(0, rows, together):
                 d = z_bar[i : i + together, None]
                 terms = np.where(d != 0.0, a[i : i + together, :, None] * d, 0.0)
-                # one after the other: NumPy would add single ones in pairs, and others if they were not in C order
+                # in order: NumPy would add single numbers in pairs, and also arrays that are not in C order
                 each = np.concatenate([b_bar[None], terms], out=np.empty((1 + len(terms), *b_bar.shape)))
                 b_bar[...] = np.add.reduce(each) if b_bar.size > 1 else np.add.accumulate(each)[-1]
 
 
-_MOST = 1 << 16  # products of numbers, of which a step makes an array
-_TERMS = 1 << 12  # of them at once, so that they stay in a cache
+_MOST = 1 << 16  # products of numbers up to which one array holds all terms
+_TERMS = 1 << 12  # terms at once, so that they stay in a cache
 
 
 def bind_products(
     shape: list[int], values: np.ndarray, constants: np.ndarray, adjoints: np.ndarray
 ) -> Callable[[], None]:
-    """`add_products` of a record of this shape, with the views that it reads and writes.
+    """`add_products` for a record of this shape, with bound views of its operands and adjoints.
 
-    That does it where a product is not finite, or a sum is of numbers side by side, which NumPy would add in pairs.
+    The function falls back to `add_products` if a product is not finite, or for sums of adjacent numbers, which NumPy
+    would add in pairs.
     """
     numbers = np.array(shape)
     z, rows, columns, a_at, a_cell, b_at, b_cell, p, a_turned, b_turned, _ = shape
@@ -152,23 +153,23 @@ def bind_products(
     return run
 
 
-_KEPT = 1 << 10  # products of numbers, up to which the room for them is kept
+_KEPT = 1 << 10  # products of numbers up to which their memory is kept
 Room = tuple[np.ndarray, ...]
 
 
 def _bind_sum(
     p: np.ndarray, q: np.ndarray, total: np.ndarray
 ) -> tuple[Callable[[], tuple[Room, float]], Callable[[Room], None]]:
-    """What multiplies p by q, each product a term of a sum, and what adds the terms to the total in their order.
+    """Two functions: the first multiplies p by q, which gives terms, the second adds the terms to the total in order.
 
-    The former tells the sum of their squares, which is finite if they are.
+    The first also returns the sum of squares of the terms, which is finite only if all terms are.
     """
     n = len(p)
     multiply, add = np.multiply, np.add
     add_up: Any = np.add.reduce
 
     def make_room() -> Room:
-        """What is added up, the total and the terms; then the total, the terms, and the terms as a vector."""
+        """Memory for the summands, and views of it: the total, the terms, and the terms as a vector."""
         each = np.empty((1 + n, *total.shape))
         return each, each[0], each[1:], each[1:].reshape(-1)
 

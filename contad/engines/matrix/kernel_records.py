@@ -1,7 +1,7 @@
-"""Operations of linear algebra and along axes on arrays as they are, by kernels: of the value, and of the adjoints.
+"""Kernels for operations of linear algebra and along axes: one for the value, one for the adjoints.
 
-The compiled sweep calls the latter by its address, so that neither goes through NumPy. Where a kernel raises, or its
-numbers are not finite, Python evaluates the rule, in this sweep or at once.
+The compiled sweep calls the kernel of adjoints by its address, so that neither pass calls NumPy. If a kernel raises, or
+its numbers are not finite, Python evaluates the rule instead.
 """
 
 import math
@@ -39,34 +39,34 @@ from contad.variables.adjoints import Adjoints
 from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import Function, Option, Options, Value
 
-# Left to Python are singular vectors, whose derivative is nan where a singular value is 0.
+# Python does singular vectors: their derivative is nan where a singular value is 0.
 COMPILED = frozenset(NAMES) - {"singular_spectrum"}
-# Of more rows Python does these, for one factorisation serves every operation on a matrix there (`contad.ops.factors`)
+# Python does these for more rows: it shares one factorisation among all operations on a matrix (`contad.ops.factors`)
 _FEW_ROWS = 24
-# operations on columns, except solve: a matrix of solutions lies in memory as LAPACK leaves it
+# operations on columns, except solve: LAPACK leaves a matrix of solutions in Fortran order
 _BY_COLUMNS = frozenset(name for name, row in ROWS.items() if "k" in row.operands[-1].shape) - {"solve"}
-# whose saved factors serve all records of the same first operand
+# records with the same first operand share saved factors
 _SHARED = frozenset(name for name, row in ROWS.items() if find_part(row.saved, "factors"))
-WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that nobody can write to
+WORDS = frozenset((bool, int, float, str, NoneType))  # classes of immutable options
 _TURNED = (1, 0)
-_FIRST, _SECOND, _BOTH = (0,), (1,), (0, 1)  # positions of turned operands
-_LENGTH = FIELDS + 1  # of the shape of a step: what kernels read, and the address of the one of adjoints
-_KNOWN = 1  # in the place of the step that keeps the factors: not this one
-_BRIEF = 1 << 12  # multiplications, some times of which a kernel takes microseconds for
-_NOTHING = np.empty(0)  # saved by most
+_FIRST, _SECOND, _BOTH = (0,), (1,), (0, 1)  # positions of transposed operands
+_LENGTH = FIELDS + 1  # of the shape of a record: the fields for kernels, and the address of the adjoint kernel
+_KNOWN = 1  # in place of the factors' position: another record keeps them
+_BRIEF = 1 << 12  # multiplications; a kernel with a few times as many takes microseconds
+_NOTHING = np.empty(0)  # most operations save nothing
 _new: Any = tuple.__new__
 _lock = make_lock()
 
 
 class KernelPullback(Continuation):
-    """The continuation of a step, for what its kernel leaves to Python; most of it is made when that happens."""
+    """The continuation of a kernel record, for cases that the kernel leaves to Python; it is completed only then."""
 
     __slots__ = ("cells", "first", "memory", "options", "plan", "turned", "z")
     is_tuple = False
-    cells: Sequence[int]  # the first ones of the operands, 0 of a constant
-    turned: Sequence[int]  # positions of matrices whose cells are those of the transpose, in C order
+    cells: Sequence[int]  # the first cells of the operands, 0 for a constant
+    turned: Sequence[int]  # positions of matrices whose cells are in Fortran order
     first: int  # cell of the result
-    memory: np.ndarray  # what the value has saved for the kernel
+    memory: np.ndarray  # numbers that the value has saved for the kernel
     plan: "RecordShape"
     options: Options
     z: Value
@@ -79,14 +79,14 @@ class KernelPullback(Continuation):
 
     @property
     def results(self) -> list[Part]:  # type: ignore[override]
-        """The result as continuations keep it."""
+        """The result in the form that continuations keep."""
         shape, n = self.plan.result, self.plan.size
         if self.plan.flags:
             return [Part(self.first, n, shape[::-1], self.z, _TURNED)]
         return [Part(self.first, n, shape, self.z)]
 
     def __call__(self, adj: Adjoints) -> None:
-        saved = self.rule.evaluate(self.values, self.options)[1]  # computed again
+        saved = self.rule.evaluate(self.values, self.options)[1]  # recomputed
         pullback = Pullback(self.rule, self.operands, self.values, self.options, saved, self.turned)
         pullback.results = self.results
         pullback(adj)
@@ -96,30 +96,30 @@ class KernelPullback(Continuation):
 
 
 class RecordKernels:
-    """The kernels of a rule: none before Python has taken as long as it takes to get them."""
+    """The kernels of a rule, compiled or loaded once Python has spent as much time as that takes."""
 
-    STEP = 0.5  # of what sweeps take to compile, or to load
-    SWEPT = 3.0  # a value and what the sweep takes for it, in times of the value
+    STEP = 0.5  # fraction of the time that sweeps take to compile or load
+    SWEPT = 3.0  # time of a value and its sweep, relative to the value
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.purposes = (ADJOINT,) if name == PRODUCT else (VALUE, ADJOINT)
         self.value = self.adjoint = 0  # addresses
         self.attempt: Callable[..., float] | None = None
-        self.attempt_briefly: Callable[..., float] | None = None  # where there are few numbers
+        self.attempt_briefly: Callable[..., float] | None = None  # for few numbers
         self.is_met = False
         self.spent = 0.0
-        self.left: float | None = None  # not known before the disk has been looked at
+        self.left: float | None = None  # None before a look at the disk
         self.plans: dict[tuple[Any, ...], RecordShape | None] = {}
 
     def count(self, since: float) -> None:
-        """Count the time that Python has taken for a value, but for the first one, which may have imported SciPy."""
+        """Count the time that Python has taken for a value, except the first, which may have imported SciPy."""
         if self.is_met:
             self.spent += self.SWEPT * (perf_counter() - since)
         self.is_met = True
 
     def are_there(self) -> bool:
-        """Whether values are computed by the kernels from now on."""
+        """Whether the kernels compute values from now on."""
         if self.attempt is not None:
             return True
         if self.spent < self.STEP * PATIENCE.loading:
@@ -139,7 +139,7 @@ class RecordKernels:
             self.attempt_briefly, self.attempt = find_attempts()
 
     def plan(self, key: tuple[Any, ...], shapes: list[tuple[int, ...]], options: Options) -> "RecordShape | None":
-        """What a record says beside places, by its shapes and options, their key; None where Python has to do it."""
+        """The shape of records with these shapes and options, kept under `key`; None where Python has to do it."""
         if len(self.plans) > 1000:
             self.plans.clear()
         step = describe_operation(self.name, shapes, options)
@@ -149,7 +149,7 @@ class RecordKernels:
         if step is not None:
             by_columns = len(step.result) == 2 and self.name in _BY_COLUMNS
             n, axes = math.prod(step.result), len(step.result)
-            # those of a record whose step finds the factors, and of one that finds them kept
+            # for a record that computes the factors, and for one that finds them kept
             numbers = np.array([
                 (*step.sizes, *step.options, known, 0, self.adjoint, self.value, n) for known in (0, _KNOWN)
             ])  # fmt: skip
@@ -167,10 +167,10 @@ class RecordKernels:
         self, s: ArraySlab, cells: Sequence[int], values: Any, turned: Sequence[int], options: Options,
         flags: int = 0,
     ) -> Value:  # fmt: skip
-        """The result, recorded; None where Python has to do it. `cells` are the first of each operand, or 0.
+        """Compute and record the result; None where Python has to do it. `cells` has each operand's first cell, or 0.
 
-        The values of two operands are a list, in which a constant is replaced by the one that is kept. Where the flags
-        are IS_CHECKED, Python has to do it if an operand is not finite.
+        The values of two operands are a list, in which the kept copy replaces a constant. With the flag IS_CHECKED,
+        Python has to do the operation if an operand is not finite.
         """
         count = len(values)
         a = values[0]
@@ -203,12 +203,12 @@ class RecordKernels:
         if count == 2:
             b_at = cells[1]
             b_kind = 1
-            if a_at == 0 or b_at == 0:  # a constant, which is kept
+            if a_at == 0 or b_at == 0:  # keep a constant
                 k = int(a_at > 0)
                 kept, at = buffers.keep(values[k])
                 values[k] = kept
                 kind = 0
-                if at > 0:  # an immutable array, where it lies
+                if at > 0:  # an immutable array, used in place
                     if not kept.flags.forc:
                         return None
                     kind = AT_ADDRESS
@@ -225,7 +225,7 @@ class RecordKernels:
         if saved:
             if self.name in _SHARED:
                 shared = self.name, a_at, a_kind, flags & 2, a.shape, *options.items()
-                if self.name in FACTORED:  # which have the same ones, whatever is solved
+                if self.name in FACTORED:  # they share factors for all right-hand sides
                     shared = "solve", a_at, a_kind, flags & 2, a.shape
                 memory = s.factors.get(shared, _NOTHING)
                 if memory is not _NOTHING:
@@ -247,7 +247,7 @@ class RecordKernels:
         k = len(callbacks)
         callbacks.append((self, plan, cells, values, turned, options, first, memory))
         found: Any
-        if shape:  # as `push_number` and `push_values` do, whose calls take as long as small matrices
+        if shape:  # `push_number` and `push_values` inlined: a call takes as long as a small matrix
             if by_columns:
                 z = s.slab[first:end].reshape(shape[::-1])
                 return s.push_values(PULLBACK, k, slot, z)._view_at(np.transpose, z.T, -1)
@@ -273,8 +273,8 @@ class RecordKernels:
         turned: Sequence[int],
         options: Options, first: int, memory: np.ndarray,
     ) -> "KernelPullback":  # fmt: skip
-        """The continuation of a record, for what its kernel leaves to Python."""
-        c = KernelPullback.__new__(KernelPullback)  # whose operands and results are found when they are asked for
+        """The continuation of a record, for cases that its kernel leaves to Python."""
+        c = KernelPullback.__new__(KernelPullback)  # its operands and results are computed on demand
         c.rule, c.values, c.options = array_rule_of(self.name), values, options
         c.cells, c.turned, c.plan, c.first, c.memory = cells, turned, plan, first, memory
         shape = plan.result
@@ -284,7 +284,7 @@ class RecordKernels:
 
 
 def find_attempts() -> tuple[Callable[..., float], Callable[..., float]]:
-    """What calls the kernel of a value, where there are few numbers and where there are many."""
+    """The functions that call the kernel of a value, for few numbers and for many."""
     from contad.compile.named_code import compile_once, name_of
     from contad.kernels.recorded_operands import OF_ATTEMPT, attempt_briefly, attempt_value
 
@@ -295,7 +295,7 @@ def find_attempts() -> tuple[Callable[..., float], Callable[..., float]]:
 def of_one_matrix(
     kernels: RecordKernels, rule: ArrayRule, otherwise: Function, names: Collection[str] = ()
 ) -> Function:
-    """A rule of one argument, where that is an affine array and options have these names; else `otherwise`."""
+    """A rule of one argument, for an affine array and options with these names; other calls go to `otherwise`."""
     known = frozenset(names)
 
     def method(a: ArrayVar, *rest: Value, **options: Option) -> Value:
@@ -312,7 +312,7 @@ def of_one_matrix(
 
 
 def checked_step(kernels: RecordKernels, rule: ArrayRule) -> Function:
-    """The rule, where its kernel finds every operand and the result finite; else None, and nothing is recorded."""
+    """The rule if its kernel finds every operand and the result finite; else it returns None and records nothing."""
 
     def of_one(a: Value, **options: Option) -> Value:
         if a.__class__ is not ArrayVar:
@@ -381,7 +381,7 @@ def checked_step(kernels: RecordKernels, rule: ArrayRule) -> Function:
 
 
 def _take_joined(a: ArrayVar) -> ProductFactor | None:
-    """An array that is made of blocks, which get cells of their own."""
+    """Give cells to an array that consists of blocks."""
     s = a._owner
     if a._base is None and a._cells is None and a._index < 0 and s.ended is None and s.is_here():
         a._blocks.take(a)  # type: ignore[union-attr]
@@ -390,14 +390,14 @@ def _take_joined(a: ArrayVar) -> ProductFactor | None:
 
 
 class RecordShape(NamedTuple):
-    """What the record of a step says beside the places: its shape, and the numbers behind them."""
+    """The parts of a kernel record that do not depend on its place: the result's shape, and numbers for the kernel."""
 
     result: tuple[int, ...]
     size: int
-    length: int  # of a result with one axis; else 0
+    length: int  # of a vector; else 0
     head: int  # of the record
-    flags: int  # 1 where the result lies in memory by columns
+    flags: int  # 1 if the result is in Fortran order
     saved: int
     at: int  # the address of the numbers
     numbers: np.ndarray
-    attempt: Callable[..., float] | None  # what calls the kernel: there is one where values are computed by it
+    attempt: Callable[..., float] | None  # the function that calls the kernel

@@ -1,8 +1,8 @@
-"""Array rules with compiled kernels, of linear algebra and along axes: which they are, and what a record says of sizes.
+"""The array rules with compiled kernels, of linear algebra and along axes, and the sizes in their records.
 
-A step is done by compiled code; where a matrix turns out to be singular, or a result is not finite, Python does it
-instead, so that errors and limits are NumPy's. Recordings that are swept at once take steps (`kernel_records`), and
-recorded programs do.
+Compiled code does the operation; if a matrix turns out to be singular, or a result is not finite, Python does it
+instead, so that errors and limits are NumPy's. Recordings for one sweep (`kernel_records`) and recorded programs use
+the kernels.
 """
 
 import itertools
@@ -18,29 +18,29 @@ from contad.kernels.rows.matrix_rows import ROWS, measures_of
 from contad.variables.dtypes import is_float64
 from contad.variables.open_types import Options
 
-FACTORED = frozenset(("solve", "log_determinant"))  # whose factors, those of the first operand, steps share
-# what is done to the lines of an array along an axis, whatever its numbers are; they come last, as codes are in order
+FACTORED = frozenset(("solve", "log_determinant"))  # operations that share the factors of the first operand
+# operations on lines along an axis, which Python never has to do; they come last, as codes are in order
 LINES = tuple(LINE_ROWS)
 NAMES = (*ROWS, *LINES)
-PAIRED_SUM = "logsumexp_of_pair"  # of programs: logsumexp of x + y, or of x - y
-PRODUCT = "matmul"  # which NumPy multiplies: of it there is the kernel of adjoints
+PAIRED_SUM = "logsumexp_of_pair"  # only in programs: logsumexp of x + y, or of x - y
+PRODUCT = "matmul"  # NumPy multiplies; only the adjoints have a kernel
 VALUE, ADJOINT = range(2)  # purposes of kernels
 
 Shape = tuple[int, ...]
 
 
 class KernelShape(NamedTuple):
-    """What the shape of a record says beside the places: sizes and options, and how many numbers are saved."""
+    """The parts of a record's shape that are no places: sizes, options, and the number of saved numbers."""
 
     result: Shape
     sizes: tuple[int, int, int]
     options: tuple[int, int, int] = (0, 0, 0)
     saved: int = 0
-    has_factors: bool = False  # those of the first operand, which steps share
+    has_factors: bool = False  # whether records share the saved factors of the first operand
 
 
 def _of_row(name: str, shapes: Sequence[Shape], options: Options) -> KernelShape | None:
-    """An operation on matrices; None where the shapes are others than those of its row."""
+    """An operation on matrices; None if the shapes do not match its row."""
     row, a, b = ROWS[name], shapes[0], shapes[1] if len(shapes) == 2 else (0, 0)
     if len(a) != 2 or len(b) > 2:
         return None
@@ -65,17 +65,17 @@ def _of_vector(a: Shape, options: Options) -> KernelShape | None:
 
 
 # ---- along axes ------------------------------------------------------------------------------------------------------
-RUNNING = frozenset(x for x in LINES if LINE_ROWS[x].is_running)  # with the operand's shape and order in memory
-ACCUMULATIONS = frozenset(("cumsum", "cumprod"))  # or flat, where there is no axis
+RUNNING = frozenset(x for x in LINES if LINE_ROWS[x].is_running)  # results have the operand's shape and order
+ACCUMULATIONS = frozenset(("cumsum", "cumprod"))  # flattened if there is no axis
 
 
 def are_consecutive(axes: Sequence[int]) -> bool:
-    """Whether ordered axes follow one another, and none is there twice."""
+    """Whether sorted axes are consecutive and distinct."""
     return all(after - before == 1 for before, after in itertools.pairwise(axes))
 
 
 def _of_lines(name: str, a: Shape, options: Options) -> KernelShape | None:
-    """Axes that follow one another are those of lines; the options are rows and columns of the operand, and ddof."""
+    """An operation on lines along consecutive axes; the options are rows and columns of the operand, and ddof."""
     axis, n = options.get("axis"), len(a)
     axes = range(n) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     ddof = options.get("ddof", 0)
@@ -97,11 +97,11 @@ def _of_lines(name: str, a: Shape, options: Options) -> KernelShape | None:
     return KernelShape(result, (before, size // lines, after), (rows, columns, ddof), saved)
 
 
-_IN_ORDER = {"cholesky_factor", "euclidean_norm", *LINES} - RUNNING  # whose results lie in memory as they are
+_IN_ORDER = {"cholesky_factor", "euclidean_norm", *LINES} - RUNNING  # their results keep the memory order
 
 
 def describe_operation(name: str, shapes: Sequence[Shape], options: Options) -> KernelShape | None:
-    """What a record of a rule says, None where Python has to do it: of stacks, of what does not fit, of other rules."""
+    """The shape of a record; None where Python has to do it: stacks of matrices, wrong shapes, other rules."""
     if name not in NAMES or not all(map(math.prod, shapes)):
         return None
     a = shapes[0]
@@ -111,7 +111,7 @@ def describe_operation(name: str, shapes: Sequence[Shape], options: Options) -> 
 
 
 def describe_step(c: Pullback) -> KernelShape | None:
-    """What the record of a program says where a recording has that continuation; None where Python has to do it."""
+    """The shape of a program's record in place of a continuation; None where Python has to run it."""
     name = c.rule.name
     if c.is_tuple or not c.rule.__module__.startswith("contad.ops.") or not all(map(is_float64, c.values)):
         return None
@@ -130,7 +130,7 @@ def find_address(name: str, purpose: int) -> int:
 
 
 def is_on_disk(name: str, purpose: int) -> bool:
-    """Whether the machine code of a kernel can be loaded."""
+    """Whether the disk cache has the machine code of a kernel."""
     from contad.compile.machine_code import has_machine_code
 
     return has_machine_code(_kernels_of(name)[purpose])

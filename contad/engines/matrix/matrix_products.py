@@ -1,8 +1,8 @@
-"""Products of matrices and vectors: values straight into the slab, and their continuation.
+"""Products of matrices and vectors: values written directly to the slab, and their continuations.
 
-The adjoints of a matrix times a vector are a kernel that the compiled sweep calls, by rows: a data matrix of many rows
-meets each number once, in the cache where its row is. So are those of small matrices, which take less time than a call
-from Python. The other products are pullbacks, which NumPy multiplies.
+A kernel that the compiled sweep calls computes the adjoints of a matrix times a vector, row by row, so that it reads
+each number of a tall data matrix once. It also serves small matrices, for which it takes less time than a call from
+Python. Other products are pullbacks, in which NumPy multiplies.
 """
 
 import math
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 class ProductFactor(NamedTuple):
-    """An operand of a product: a plain array, and the first of its cells, 0 for a constant.
+    """An operand of a product: a plain array, and its first cell, 0 for a constant.
 
-    Of a turned one the cells are those of its transpose, in C order: x.T is no copy.
+    If it is turned, the cells are those of its transpose in C order: x.T makes no copy.
     """
 
     value: np.ndarray
@@ -47,21 +47,21 @@ class ProductFactor(NamedTuple):
 
 
 class ProductSizes(NamedTuple):
-    """Of the product of a matrix of rows x p with one of p x columns, or of vectors, what a record says of sizes."""
+    """The sizes in the record of a product of a rows x p with a p x columns matrix, or of vectors."""
 
     rows: int
     p: int
     columns: int
     size: int
-    length: int  # of a result with one axis; else 0
+    length: int  # of a vector; else 0
     shape: tuple[int, ...]
-    axes: int  # ten times those of the first factor, and those of the second one
+    axes: int  # ten times the axes of the first factor, plus those of the second
     is_small: bool  # whether the kernel multiplies
     head: int  # of the record
 
 
 def find_sizes(x: tuple[int, ...], y: tuple[int, ...]) -> ProductSizes | None:
-    """Those of factors of these shapes; None unless both are vectors or matrices that fit and are not empty."""
+    """The sizes for factors of these shapes; None unless both are vectors or matrices that match and are not empty."""
     if len(x) not in (1, 2) or len(y) not in (1, 2) or x[-1] != y[0] or 0 in x + y:
         return None
     rows, columns = math.prod(x[:-1]), math.prod(y[1:])
@@ -71,13 +71,13 @@ def find_sizes(x: tuple[int, ...], y: tuple[int, ...]) -> ProductSizes | None:
     return ProductSizes(rows, y[0], columns, n, length, shape, axes, n * y[0] <= _SMALL, -PULLBACK - CELLS * n)
 
 
-_new: Any = tuple.__new__  # makes a factor in a third of the time that its class takes
+_new: Any = tuple.__new__  # creates a factor in a third of the time of a call of its class
 
 
 class ProductPullback(NamedTuple):
-    """The continuation of a product of plain matrices and vectors; the rule's vjps do what is out of the ordinary.
+    """The continuation of a product of plain matrices and vectors; the rule's vjps do unusual cases.
 
-    A factor is its values, the first of its cells, 0 for a constant, and whether these are those of its transpose.
+    A factor consists of its values, its first cell, 0 for a constant, and whether the cells are those of its transpose.
     """
 
     rule: ArrayRule
@@ -92,12 +92,12 @@ class ProductPullback(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The rule's."""
+        """The name of the rule."""
         return self.rule.name
 
     @property
     def turned(self) -> bool:
-        """Whether a factor is the transpose of what is in cells."""
+        """Whether a factor is the transpose of the matrix in the cells."""
         return self.x_turned or self.y_turned
 
     @property
@@ -116,12 +116,12 @@ class ProductPullback(NamedTuple):
         if z.ndim == 2:
             z_bar = z_bar.reshape(z.shape)
         if x_turned != y_turned and x_cell == y_cell and x.shape == y.shape[::-1]:
-            both = z_bar + z_bar.T  # x^T x, or x x^T: one product does for both factors
+            both = z_bar + z_bar.T  # x^T x, or x x^T: one product serves both factors
             p, q = (y, both) if x_turned else (both, x)
             block = cells[x_cell : x_cell + x.size]
             if x.size < _IN_PLACE:
                 c = p.dot(q).reshape(-1)
-                if math.isfinite(c.dot(c)):  # so that nothing is to be masked
+                if math.isfinite(c.dot(c)):  # if the values are finite, there is nothing to mask
                     np.add(block, c, block)
                     return
             elif all_finite(x) and all_finite(both):
@@ -153,7 +153,7 @@ class ProductPullback(NamedTuple):
 
     def _accumulate(self, adj: Adjoints, name: str, cell: int, c: np.ndarray) -> None:
         flat = c.reshape(-1)
-        if math.isfinite(flat.dot(flat)):  # else zeros of z_bar may have to mask what is not
+        if math.isfinite(flat.dot(flat)):  # otherwise zeros of z_bar may have to mask values
             block = adj.cells[cell : cell + flat.size]
             np.add(block, flat, block)
         else:
@@ -171,12 +171,12 @@ class ProductPullback(NamedTuple):
 
 
 class Continuations(list[Any]):
-    """The continuations of a recording. Of what kernels pull back there is none before it is asked for.
+    """The continuations of a recording. Those of records with kernels are created on demand.
 
-    A product whose numbers are all among the values and copies of the recording has none in the list: where others have
-    their position, its record has the place of its shape, negative. One with another constant has both in its place,
-    and any other step the kernels with what they make one of: most are made, swept and forgotten, and a continuation
-    with its arrays would take as long to make and to forget as the product.
+    If the values and constants of the recording hold all numbers of a product, the product is not in the list: instead
+    of a position its record has the place of its shape, negative. A product with another constant has a pair of shape
+    and constant in the list, any other kernel record its kernels and their data. Most of these records are swept once
+    and forgotten, and a continuation with its arrays would take as long to create and to free as the product.
     """
 
     __slots__ = ("buffers",)
@@ -198,7 +198,7 @@ class Continuations(list[Any]):
     def _product(self, slot: int, constant: np.ndarray | None) -> "ProductPullback":
         shape = self.buffers.shapes[slot : slot + ADJOINT].tolist()
         first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_turned, y_turned, axes = shape[:_FIELDS]
-        if first == 0:  # of a step
+        if first == 0:  # of another kernel record
             first, axes, rows, columns, p = (shape[k] for k in (RESULT, FIRST, M, N, K))
             x_cell, y_cell = (shape[k] if shape[k + 1] > 0 else 0 for k in (A, B))
             x_turned, y_turned = shape[A_TURNED], shape[B_TURNED]
@@ -222,11 +222,11 @@ class Continuations(list[Any]):
         )  # fmt: skip
 
 
-_FIELDS = 11  # of a record
+_FIELDS = 11  # in the shape of a record
 _pack, _pack_dot = struct.Struct(f"{_FIELDS}q").pack_into, struct.Struct("2q").pack_into
 _new_array = np.ndarray
-_SMALL = 1 << 12  # multiplications, up to which the kernel multiplies matrices
-_IN_PLACE = 1 << 12  # numbers, from which on the passes over a product of its own cost more than the call of BLAS
+_SMALL = 1 << 12  # multiplications up to which the kernel multiplies matrices
+_IN_PLACE = 1 << 12  # numbers from which on a temporary product costs more than the call of BLAS
 
 
 def add_in_place(z: np.ndarray, p: np.ndarray, q: np.ndarray) -> None:
@@ -242,7 +242,7 @@ def add_in_place(z: np.ndarray, p: np.ndarray, q: np.ndarray) -> None:
 
 
 def _for_blas(a: np.ndarray) -> tuple[np.ndarray, int]:
-    """A matrix in Fortran's order, and whether it is the transpose of what is meant."""
+    """A matrix in Fortran order, and whether it is the transpose of a."""
     return (a, 0) if a.flags.f_contiguous else (np.ascontiguousarray(a).T, 1)
 
 
@@ -250,13 +250,13 @@ General = Callable[..., Value]
 
 
 class ProductKernels(Protocol):
-    """The kernels of products, once they are there: see `contad.engines.matrix.kernel_records.RecordKernels`."""
+    """The kernels of products, once they are available: see `contad.engines.matrix.kernel_records.RecordKernels`."""
 
     adjoint: int
     attempt: Callable[..., float] | None
 
     def are_there(self) -> bool:
-        """Whether values are computed by the kernels from now on."""
+        """Whether the kernels compute from now on."""
 
     def count(self, since: float) -> None:
         """Count the time that Python has taken for a value."""
@@ -272,7 +272,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "ProductKernels") -> 
     def product(
         s: ArraySlab, x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool
     ) -> Value:
-        """x @ y, of which at least one is a variable of s; None unless both are vectors or matrices that fit."""
+        """x @ y, where at least one is a variable of s; None unless both are vectors or matrices that match."""
         try:
             sizes = known_sizes[x.shape][y.shape]
         except KeyError:
@@ -295,7 +295,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "ProductKernels") -> 
         else:
             z = s.slab[first:end] if length else _new_array(shape, FLOAT, s.words, 8 * first)
         if is_small:
-            x.dot(y, z)  # BLAS as np.matmul calls it, without the ufunc around it, which takes longer than the rest
+            x.dot(y, z)  # the BLAS call of np.matmul without the ufunc, which takes longer than the rest
             x_at = y_at = 0
             constant: Any = None
             in_order = True
@@ -307,7 +307,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "ProductKernels") -> 
                 constant, y_at, y_turned, in_order = known or keep_small(buffers, y)
             if in_order:
                 slot = buffers.shapes_top
-                shapes_end = buffers.shapes_top = slot + _FIELDS  # as `push_shape`, whose call takes as long
+                shapes_end = buffers.shapes_top = slot + _FIELDS  # `push_shape` inlined: its call takes as long
                 if shapes_end > len(buffers.shapes):
                     buffers.grow("shapes", shapes_end)
                 _pack(
@@ -327,7 +327,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "ProductKernels") -> 
             callbacks = s.callbacks
             k = len(callbacks)
             callbacks.append(kept)
-        found = ArrayVar()  # as `push_values` does, whose calls take as long
+        found = ArrayVar()  # `push_values` inlined: its calls take as long
         found._owner = s
         found._value = z
         found._index = first
@@ -351,7 +351,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "ProductKernels") -> 
         buffers: Buffers, x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool,
         z: np.ndarray, first: int, sizes: ProductSizes,
     ) -> tuple[int, Any]:  # fmt: skip
-        """Compute the product of large factors; the place of its shape, or 0, and what stands for its continuation."""
+        """Compute the product of large factors; returns the place of its shape, or 0, and its continuation's entry."""
         start = perf_counter() if steps.attempt is None else 0.0
         x.dot(y, z)
         x_at = y_at = 0
@@ -383,19 +383,19 @@ def fast_product(rule: ArrayRule, general: General, steps: "ProductKernels") -> 
         return slot, None if constant is None else (slot, constant)
 
     def dot(s: ArraySlab, x: np.ndarray, x_cell: int, y: np.ndarray, y_cell: int, p: int) -> Value:
-        """The product of two vectors, a number, for which there is room."""
+        """The product of two vectors, a number; the caller has made room for it."""
         value = float(x.dot(y))
         buffers = s.buffers
-        if x_cell == 0 or y_cell == 0:  # commutative: the variable stands first
+        if x_cell == 0 or y_cell == 0:  # commutative: the variable comes first
             code, place = of_constant, buffers.push_constant(y if x_cell else x)
         else:
             code, place = of_two, y_cell
         slot = buffers.shapes_top
-        shapes_end = buffers.shapes_top = slot + 2  # as `push_shape`, whose call takes as long
+        shapes_end = buffers.shapes_top = slot + 2  # `push_shape` inlined: its call takes as long
         if shapes_end > len(buffers.shapes):
             buffers.grow("shapes", shapes_end)
         _pack_dot(buffers.shape_words, 8 * slot, place, p)
-        k = s.top  # as `push_number`
+        k = s.top  # `push_number` inlined
         s.slab[k] = value
         number = s.var_class()
         number._value = value
@@ -408,12 +408,12 @@ def fast_product(rule: ArrayRule, general: General, steps: "ProductKernels") -> 
         return number
 
     def keep(buffers: Buffers, x: np.ndarray) -> tuple[np.ndarray, int, bool, bool]:
-        """A constant factor as it is kept, its place or address, whether it is turned, and whether it has no gaps."""
+        """A constant factor to keep, its place or address, whether it is turned, and whether it has no gaps."""
         base: Any = x.base
         factor = buffers.factors.get(id(base))
         if factor is not None and not factor[2] and base.size == x.size and x.flags.f_contiguous:
-            return x, factor[1], True, True  # the transpose of one, a view that lives for one operation, most often
-        known = KNOWN_IMMUTABLE.get(id(x))  # as `Buffers.keep` asks, whose call takes as long as the rest
+            return x, factor[1], True, True  # the transpose of a kept array, mostly a view that lives for one operation
+        known = KNOWN_IMMUTABLE.get(id(x))  # as in `Buffers.keep`; its call takes as long as the rest
         if known is not None and known[0]() is x:
             flags = x.flags
             in_rows = flags.c_contiguous
@@ -428,9 +428,9 @@ def fast_product(rule: ArrayRule, general: General, steps: "ProductKernels") -> 
         return x, at, False, True
 
     def keep_small(buffers: Buffers, x: np.ndarray) -> tuple[np.ndarray | None, int, bool, bool]:
-        """`keep`, but of few numbers a copy among the constants alone: an array takes longer than the product."""
+        """`keep`, but a small factor is copied to the constants only: a new array takes longer than the product."""
         base: Any = x.base
-        factor = buffers.factors.get(id(base))  # as `keep`, whose call takes as long
+        factor = buffers.factors.get(id(base))  # as in `keep`; its call takes as long
         if factor is not None and not factor[2] and base.size == x.size and x.flags.f_contiguous:
             return x, factor[1], True, True
         if x.size >= WORTH_SHARING or not x.flags.writeable:
@@ -440,7 +440,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "ProductKernels") -> 
     otherwise: Function = vars(Array)["__matmul__"]
 
     def operate(a: ArrayVar, b: Value, otherwise: Function = otherwise) -> Value:
-        """a @ b; `otherwise` where that takes the general way."""
+        """a @ b; it calls `otherwise` where the general path is needed."""
         s, base, x_cell = a._owner, a._base, a._index
         z = None
         if x_cell > 0 and (base is None or base._index > 0):
@@ -484,7 +484,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "ProductKernels") -> 
 
 
 def compile_product(classes: "Classes") -> int:
-    """The address of machine code for `@` of array variables, as the method does it for factors of few numbers."""
+    """The address of machine code for `@` of array variables, which does the work of the method for small factors."""
     from contad.python_objects.product_operator import make_product_entry
 
     both = operation_code(multiply, "vv") or 0
@@ -492,18 +492,18 @@ def compile_product(classes: "Classes") -> int:
 
 
 def _place(at: int) -> tuple[int, int]:
-    """The place of a constant, and where that is, as the record of a step says it."""
+    """The place of a constant and its kind, in the form of a kernel record."""
     return (at // 8, AT_ADDRESS) if at > 0 else (-at, 0)
 
 
 def factor_of(a: ArrayVar) -> ProductFactor | None:
-    """An array variable as a factor of a product, if it is contiguous, or the transpose of what is."""
+    """An array variable as a factor of a product, if it is contiguous, or the transpose of a contiguous one."""
     base = a._base
     if a._index > 0 and (base is None or base._index > 0):
         return _new(ProductFactor, (a._value, a._index, False))
     if base is None or base._index <= 0 or (a._owner.keeps_rules and a._owner.tracer is None):
         return None
-    if a._root_seen is not base._value:  # the base has got memory since the view was made
+    if a._root_seen is not base._value:  # the base has been given new memory since the view was made
         a._sync()
     v = a._value
     if v.__class__ is not np.ndarray or v.ndim != 2:

@@ -1,7 +1,7 @@
 """The engine `matrix`: array records over slabs in the same stream as the records of scalars.
 
-One compiled sweep runs over both. Operations of core rules on arrays are records of it; array rules, and operations on
-numbers of outer levels, are pullbacks, for which the sweep returns to Python and goes on afterwards.
+One compiled sweep runs over both. Operations of core rules on arrays are records that it handles itself; array rules,
+and operations on numbers of outer levels, are pullbacks, for which it returns to Python and is resumed afterwards.
 """
 
 import bisect
@@ -53,9 +53,9 @@ from contad.variables.stack import NOTHING, THREAD, Footprint, Row
 from contad.variables.var import Var
 
 _NOTHING = np.empty(0)
-_PRODUCT = -((operation_code(multiply, "vc") or 0) + DOT + CELLS)  # the head: a vector of variables by a constant one
-_SMALL = 64  # elements of arrays, behind which others are taken to be as large when the next look for room is due
-_FEW = 8  # partials, up to which a record for each takes less time than a copy of all
+_PRODUCT = -((operation_code(multiply, "vc") or 0) + DOT + CELLS)  # the head: variables times a constant vector
+_SMALL = 64  # elements: `make_room` expects that the next arrays are as large, but not larger than this
+_FEW = 8  # partials up to which a record for each takes less time than a copy of all
 
 
 class MatrixVar(Var):
@@ -100,7 +100,7 @@ class MatrixStack(Recording):
         self.slab, self.words = self.buffers.values, self.buffers.words
         self.number, self.views = self.buffers.number, self.buffers.views
         self.capacity, self.brim = self.buffers.capacity, self.buffers.ready
-        self.factors: dict[tuple[Any, ...], np.ndarray] = {}  # that steps share, by what they are of
+        self.factors: dict[tuple[Any, ...], np.ndarray] = {}  # factors that operations share, by operand
         self.outer_arrays: Any = ()  # by first cell, then a list: values that are arrays of outer levels
 
     @classmethod
@@ -109,12 +109,12 @@ class MatrixStack(Recording):
         pool = THREAD.pools.get(cls.engine)
         if copy is None or not pool or cls is not MatrixStack:
             return cls()
-        buffers = pool.pop()  # before a copy is made: Python's collector may run there, and others' gradients with it
+        buffers = pool.pop()  # before the copy: Python's collector may run there, and other gradients with it
         if buffers.template is None:
             pool.append(buffers)
             s = cls()
             s.buffers.template = t = copy(s)
-            t.buffers = t.pool = t.callbacks = t.factors = None  # each stack's own, or what has the template
+            t.buffers = t.pool = t.callbacks = t.factors = None  # each copy has its own, or they refer to the template
             return s
         s = copy(buffers.template)
         s.level = next_level()
@@ -129,7 +129,7 @@ class MatrixStack(Recording):
     def array_variable(self, value: Value) -> ArrayValue:
         """An array variable; an object array of scalars for an object array of numbers (a matvar)."""
         if self.tracer is not None and value.__class__ is np.ndarray:
-            value = np.array(value, order="C")  # a program has the elements of inputs in one order
+            value = np.array(value, order="C")  # a program keeps the elements of inputs in one order
         if value.__class__ is np.ndarray and value.dtype is FLOAT and value.flags.c_contiguous:
             n, first = value.size, self.top
             end = first + n
@@ -145,7 +145,7 @@ class MatrixStack(Recording):
             slab[...] = value
             if n == 0:
                 return self.push_values(INPUT, 0, 0, slab)
-            z = ArrayVar()  # as `push_values` does, whose calls take as long as small arrays
+            z = ArrayVar()  # `push_values` inlined: its calls take as long as a small array
             z._owner = self
             z._value = slab
             z._index = first
@@ -179,7 +179,7 @@ class MatrixStack(Recording):
         return z
 
     def parts(self, y: Nested) -> tuple[Value, CellIndex]:
-        """(value, cells) of what is assigned."""
+        """(value, cells) of an assigned value."""
         return parts(self, y)
 
     def adopt(self, y: Value) -> ArrayValue:
@@ -218,15 +218,15 @@ class MatrixStack(Recording):
         return self.top
 
     def make_room(self, n: int) -> None:
-        """Look for the room that n cells need, in the slab and in the stream; refused where the stack has ended."""
+        """Make room for n cells in the slab and in the stream; it is an error if the stack has ended."""
         self.room(n)
         if len(self.stream) >= LONG:
             self.flush()
-        left = CHUNK - len(self.stream) // 4  # records that are not too many, of arrays that may be as small
+        left = CHUNK - len(self.stream) // 4  # records until the stream is long
         self.brim = min(self.top + left * min(n, _SMALL), self.capacity)
 
     def make_view(self, first: int, lengths: int | tuple[int, ...]) -> np.ndarray:
-        """The array of that length or shape of the cells from `first` on, kept for the next recordings."""
+        """The array of that length or shape for the cells from `first` on, kept for later recordings."""
         if lengths.__class__ is int:
             view = self.slab[first : first + lengths]
         else:
@@ -236,10 +236,10 @@ class MatrixStack(Recording):
 
     def end(self, reason: str) -> None:
         Recording.end(self, reason)
-        self.capacity = self.brim = -1  # so that operations ask for room, and are refused
+        self.capacity = self.brim = -1  # so that operations ask for room and fail
 
     def push_array(self, code: int, x: int, y: int, value: Value) -> ArrayVar:
-        """A record of n own cells, whose values are moved into the slab."""
+        """Push a record of n own cells, whose values are moved into the slab."""
         first = self.room(value.size)
         if is_plain(value):
             slab = self.slab[first : first + value.size]
@@ -259,7 +259,7 @@ class MatrixStack(Recording):
         return copy
 
     def push_values(self, code: int, x: int, y: int, value: Value) -> ArrayVar:
-        """A record whose values are in the slab from the next free cell on."""
+        """Push a record whose values are in the slab from the next free cell on."""
         first, n = self.top, value.size
         if n == 0:
             return scatter(self, value, np.zeros(value.shape, np.int64))
@@ -271,7 +271,7 @@ class MatrixStack(Recording):
         return z
 
     def push_number(self, code: int, x: int, y: int, value: float) -> Var:
-        """A record of one cell of its own, with the value of a number."""
+        """Push a record of one cell, with the value of a number."""
         k = self.top
         if k >= self.capacity:
             self.room(1)
@@ -287,9 +287,9 @@ class MatrixStack(Recording):
         return z
 
     def push_gradient(self, cell: int, shape: tuple[int, ...], gradient: Value, value: float) -> Var:
-        """A Python float whose gradient with respect to variables of that shape, from that cell on, is known.
+        """A Python float with a known gradient with respect to variables of that shape, from `cell` on.
 
-        A few partials are records of their own; more are swept as a product with them.
+        A few partials get a record each; more become one product with the variables.
         """
         if not shape:
             return self._push(LINEAR, cell, gradient, value, self.float_class)
@@ -319,7 +319,7 @@ class MatrixStack(Recording):
         return z
 
     def push_factor(self, a: np.ndarray, n: int) -> int:
-        """Keep an array of n numbers, as nobody has another time, as a factor of products; returns where it says so."""
+        """Keep an array of n numbers as a factor of products, even beside an equal one; returns its shape's place."""
         buffers = self.buffers
         at = buffers.constants_top
         end = buffers.constants_top = at + n
@@ -329,11 +329,11 @@ class MatrixStack(Recording):
         return buffers.push_shape((at, n))
 
     def move_view(self, value: np.ndarray, cell: int) -> ArrayVar | None:
-        """The elements of a view of an affine array, of which the first has that cell, in fresh ones, if it may be."""
+        """Copy a view of an affine array, whose first element has cell `cell`, to fresh cells, if possible."""
         return move_view(self, value, cell)
 
     def at_run(self, value: Value, cells: np.ndarray) -> ArrayVar | None:
-        """The elements of cells that follow one another, where they are; else None."""
+        """An array in place for consecutive cells; None for other cells."""
         if value.__class__ is not np.ndarray or value.dtype is not FLOAT or cells.size < 2 or self.is_mixed:
             return None
         numbers = cells.reshape(-1)
@@ -342,11 +342,11 @@ class MatrixStack(Recording):
             return None
         slab = self.slab[first : first + n]
         if not np.array_equal(slab.view(np.int64), np.ascontiguousarray(value).reshape(-1).view(np.int64)):
-            return None  # of numbers, whose values are in their records
+            return None  # scalars have their values elsewhere
         return affine(self, slab.reshape(value.shape), first)
 
     def gather(self, value: Value, cells: np.ndarray) -> ArrayVar:
-        """The elements of those cells in fresh ones."""
+        """Copy the elements of those cells to fresh cells."""
         return self.push_array(GATHER, self.buffers.push_cells(cells), 0, value)
 
     # ---- operations --------------------------------------------------------------------------------------------------
@@ -411,12 +411,12 @@ class MatrixStack(Recording):
         """The adjoints of cells after the last sweep, as a fresh array; 0 for cells newer than it."""
         if not len(self.adjoints):
             return np.zeros(cells.shape)
-        none = (cells >= len(self.adjoints)) | (cells == 0)  # cell 0 collects what constants are given
+        none = (cells >= len(self.adjoints)) | (cells == 0)  # cell 0 collects the adjoints of constants
         found = self.adjoints[np.where(none, 0, cells)]
         return np.where(none, 0.0, found) if none.any() else found
 
     def cotangent(self, x: Value) -> Value:
-        """The adjoints of an argument by its first cells, whatever has been assigned to it since."""
+        """The adjoints of an argument at its original cells, even if the function has assigned to it."""
         if x.__class__ is ArrayVar:
             first = x._index
             if first > 0 and x._base is None and self.adjoints.__class__ is np.ndarray:
@@ -434,7 +434,7 @@ class MatrixStack(Recording):
         return self.adjoint_of(x._index) if isinstance(x, Var) else super().cotangent(x)
 
     def cells_of(self, x: Value) -> np.ndarray:
-        """The cells of an argument, a variable or an array of them, in C order, as `cotangent` reads them."""
+        """The cells of an argument in C order, a variable or an array of them, which `cotangent` reads."""
         if isinstance(x, Var):
             return np.array([x._index])
         if not isinstance(x, ArrayVar):
@@ -464,12 +464,12 @@ class MatrixStack(Recording):
 
 
 def stack_of_whole_rules() -> MatrixStack:
-    """A stack for tangents: special functions keep their rules, where others store partials."""
+    """A stack for tangents: special functions keep their rules instead of storing partials."""
     return MatrixStack(keeps_rules=True)
 
 
 def stack_of_operations() -> MatrixStack:
-    """A stack for second derivatives, and for what depends on what: of Numba functions it has the operations."""
+    """A stack for second derivatives and dependences: it records the operations inside Numba functions."""
     return MatrixStack(keeps_rules=True, opens_calls=True)
 
 

@@ -1,9 +1,8 @@
 """The adjoint vector of a mixed stack: cells that are numbers of outer levels.
 
-Plain adjoints are floats, the others elements of one assignable array of the highest outer level met so far, so that
-whole arrays of adjoints are accumulated by operations of that level; numbers that are met one by one are kept apart
-until an array is asked for. A cell that nothing has reached stays a plain zero: dead code never makes a nan, on any
-level.
+Plain adjoints are floats. The others are elements of one assignable array of the highest outer level so far, so that
+operations of that level accumulate whole arrays of adjoints. Numbers that come one by one are kept apart until somebody
+asks for an array. A cell that no adjoint has reached stays a plain zero: dead code never makes a nan, on any level.
 """
 
 from typing import Any
@@ -22,8 +21,8 @@ class NumberCells:
 
     def __init__(self, adjoints: np.ndarray) -> None:
         self.plain = adjoints.copy()
-        self.active = np.zeros(len(adjoints), np.bool_)  # which cells are numbers of an outer level
-        self.array: ArrayValue = None  # an array that holds all of them but those apart
+        self.active = np.zeros(len(adjoints), np.bool_)  # marks the cells that are numbers of an outer level
+        self.array: ArrayValue = None  # holds all of them except those kept apart
         self.apart: dict[int, Real] = {}
 
     def __len__(self) -> int:
@@ -48,7 +47,7 @@ class NumberCells:
                 self.plain[cells] = d
             return
         self._join()
-        if not is_plain(d) and not numbers_in(d):  # an object array of floats: what a part without variables leaves
+        if not is_plain(d) and not numbers_in(d):  # an object array of floats, from a part without variables
             d = d.astype(np.float64)
         if is_plain(d):
             self.plain[cells] = d
@@ -64,7 +63,7 @@ class NumberCells:
         for cell, d in apart.items():
             if self.active[cell]:
                 self._store(cell, d)
-            elif self.array is not None:  # which has the plain ones as well
+            elif self.array is not None:  # the array holds the plain ones as well
                 self.array[cell] = d
 
     def _store(self, cells: CellIndex, d: Value) -> None:
@@ -77,7 +76,7 @@ class NumberCells:
         self.active[cells] = True
 
     def live(self, cells: CellIndex) -> np.ndarray:
-        """Which of the cells are other than plain zeros."""
+        """Marks the cells that are not plain zeros."""
         return self.active[cells] | (self.plain[cells] != 0.0)
 
     def add(self, cells: np.ndarray, d: Value) -> None:

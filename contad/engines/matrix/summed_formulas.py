@@ -1,8 +1,8 @@
-"""Sums of formulas over arrays and numbers, as densities are of data: one pass computes the value and all partials.
+"""Sums of formulas over arrays and numbers, such as densities of data: one pass computes the value and all partials.
 
-By numbers the partials are sums, by arrays an array each, which the compiled sweep reads. A few elements are a loop of
-Python's floats, more are lines of NumPy. To get the compiled function for a formula takes time, so those have taken as
-long before that.
+The partial by a number is a sum, the partial by an array is an array, which the compiled sweep reads. Python evaluates
+a few elements by a loop of floats, more by lines of NumPy, until it has spent as much time as compiling or loading the
+function takes.
 """
 
 import functools
@@ -25,20 +25,20 @@ from contad.variables.number import stands_for_float
 from contad.variables.open_types import Real, Value
 from contad.variables.var import Var
 
-# seconds in which Python evaluates first: where the function is in the disk cache, and where it is to be compiled
+# seconds in which Python evaluates first, if the function is in the disk cache, and if it has to be compiled
 LOADING, COMPILING = 0.1, 1.0
 FEW = 80  # elements up to which a loop of floats takes less time than NumPy for a value and all partials
-SHORT = 16  # elements of which each is a record of its own
+SHORT = 16  # elements up to which each has a record of its own
 
 
 class SumRecipe:
-    """How sums of one formula are evaluated, of arguments of which some are arrays, and some have partials."""
+    """The evaluation of sums of one formula; some arguments are arrays, and some have partials."""
 
     def __init__(self, rule: ScalarRule, conditions: tuple[str, ...], code: int) -> None:
         self.rule, self.conditions = rule, conditions
         self.arrays = tuple([bool(code >> 2 * k & 1) for k in range(rule.arity)])
         self.active = tuple([bool(code >> 2 * k & 2) for k in range(rule.arity)])
-        self.spent = 0.0  # seconds, without compiled code; infinite where it is used
+        self.spent = 0.0  # seconds without compiled code; infinite once it is used
         self.is_absent = False  # whether the disk cache is known not to have it
         body = rule.body
         self.is_known = body is not None and True in self.active and rule.__module__.startswith("contad.")
@@ -57,20 +57,20 @@ class SumRecipe:
         return numpy_sum(self.key)
 
     def is_due(self) -> bool:
-        """Whether compiled code evaluates: where it is there, or enough time has been spent without it."""
+        """Whether compiled code evaluates: it is available, or Python has spent enough time."""
         if self.spent == np.inf:
             return True
         if self.spent < LOADING:
             return False
         if self.spent < COMPILING:
-            self.is_absent = self.is_absent or not has_sum_function(self.key)  # which lists the files of the cache
+            self.is_absent = self.is_absent or not has_sum_function(self.key)  # this lists the files of the cache
             if self.is_absent:
                 return False
         self.spent = np.inf
         return True
 
     def evaluate(self, values: Sequence[Value], n: int) -> tuple[float, Sequence[Any]] | None:
-        """The sum and its partials by Python, of arrays of n elements; None where they are not as asked."""
+        """The sum and its partials by Python, for arrays of n elements; None if an element fails the conditions."""
         start = perf_counter()
         flat: list[Value] = [x if x.__class__ is float else x.reshape(-1) for x in values]
         if n <= FEW:
@@ -82,15 +82,15 @@ class SumRecipe:
 
 @functools.cache
 def plan_of(rule: ScalarRule, conditions: tuple[str, ...], code: int) -> SumRecipe:
-    """The plan for arguments by their code: the bits 2 k and 2 k + 1 say whether k is an array, and has a partial."""
+    """The recipe for arguments by their code: bits 2 k and 2 k + 1 tell whether k is an array, and has a partial."""
     return SumRecipe(rule, conditions, code)
 
 
 def sum_formula(stack: ArraySlab, rule: ScalarRule, args: Sequence[Value], conditions: tuple[str, ...]) -> Value:
-    """The sum, recorded; None where it is not one of arrays of one shape and numbers, or elements are not as asked."""
+    """Record the sum; None for arguments other than numbers and arrays of one shape, or if an element fails."""
     number, python_number = stack.var_class, stack.float_class
     values: list[Value] = []
-    cells: list[int] = []  # the first of each argument that has a partial
+    cells: list[int] = []  # the first cell of each argument that has a partial
     shape: tuple[int, ...] = ()
     code, bit = 0, 1
     for k, given in enumerate(args):
@@ -101,7 +101,7 @@ def sum_formula(stack: ArraySlab, rule: ScalarRule, args: Sequence[Value], condi
                 return None
             if kind is ArrayVar:
                 x = x.operand()
-            if x.__class__ is not np.ndarray:  # which is all constants
+            if x.__class__ is not np.ndarray:  # else it is all constants
                 cells.append(x.first if kind is ArrayVar else x._index)
                 code |= 2 * bit
                 x = x._value
@@ -133,7 +133,7 @@ def sum_formula(stack: ArraySlab, rule: ScalarRule, args: Sequence[Value], condi
 
 
 def _push(stack: ArraySlab, cells: Sequence[int], found: tuple[float, Sequence[Any]], var_class: Any) -> Var:
-    """A number with its partials: a record for each number and for each element of short lists, and one for an array.
+    """Push a number with its partials: a record for each number and each element of short lists, and one for an array.
 
     An array is given by its place among the constants and its size.
     """
@@ -145,7 +145,7 @@ def _push(stack: ArraySlab, cells: Sequence[int], found: tuple[float, Sequence[A
             fields += JOIN, cell, slope, total
         elif slope.__class__ is tuple:
             arrays.append((cell, *slope))
-        elif len(slope) > SHORT:  # of lines of NumPy, which are for more, they are arrays
+        elif len(slope) > SHORT:  # the lines of NumPy give arrays
             place, constants = stack.buffers.new_constant((len(slope),))
             constants[:] = slope
             arrays.append((cell, place, len(slope)))
@@ -170,7 +170,7 @@ def _push(stack: ArraySlab, cells: Sequence[int], found: tuple[float, Sequence[A
 
 
 def _call(stack: ArraySlab, plan: SumRecipe, values: Sequence[Value], cells: Sequence[int]) -> Value:
-    """The sum and its partials by the compiled function, which writes those by arrays where they are kept."""
+    """The sum and its partials by the compiled function, which writes partials by arrays where they are kept."""
     from contad.compiled_rules.formula_sums import sum_function
 
     given = [x if x.__class__ is float else np.ascontiguousarray(x).reshape(-1) for x in values]
@@ -179,7 +179,7 @@ def _call(stack: ArraySlab, plan: SumRecipe, values: Sequence[Value], cells: Seq
     found = np.empty(1 + len(given))
     kinds = [is_array for is_array, is_active in zip(plan.arrays, plan.active, strict=True) if is_active]
     places = [stack.buffers.new_constant((n,))[0] for is_array in kinds if is_array]
-    constants = stack.buffers.constants  # after all, as room for one may move the others
+    constants = stack.buffers.constants  # after all are allocated, because an allocation may move the others
     total = function(*given, found, *(constants[at : at + n] for at in places))
     if found[0] > 0.0:
         return None

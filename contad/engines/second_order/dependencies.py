@@ -1,7 +1,7 @@
-"""What depends on what in a recording: the edges from operands to results, and the operands that an operation bends.
+"""Dependences in a recording: the edges from operands to results, and the operands that an operation bends.
 
-A *node* is a cell of the recording, or stands for a block of operands on all of which several results depend. Nodes are
-numbered as they are recorded, so that an operand has a smaller number than its results; node 0 is every constant.
+A *node* is a cell of the recording, or represents a group of operands on all of which several results depend. Nodes are
+numbered in the order of recording, so that an operand has a smaller number than its results; node 0 is every constant.
 """
 
 import functools
@@ -17,16 +17,16 @@ from contad.engines.stream.pullbacks import Continuation, Part, Pullback
 from contad.rules.body_derivatives import bent_pairs
 from contad.variables.open_types import Rule
 
-MOST_EXPLICIT = 20_000_000  # products of elements that are told apart in one product of matrices
+MOST_EXPLICIT = 20_000_000  # products of elements that one product of matrices lists one by one
 
 Bends = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Depending(Protocol):
-    """A record that tells what its result depends on: see `SecondOrderRecord`."""
+    """A record that reports the dependences of its result: see `SecondOrderRecord`."""
 
     def depend(self, d: "Dependencies") -> None:
-        """Tell on which cells the result depends."""
+        """Enter the cells on which the result depends."""
 
 
 class Dependencies:
@@ -45,12 +45,12 @@ class Dependencies:
 
     @functools.cached_property
     def linked(self) -> tuple[np.ndarray, np.ndarray]:
-        """Arrays of children and their parents, as they were recorded."""
+        """Arrays of children and their parents, in the order of recording."""
         return _join(self._children), _join(self._parents)
 
     @functools.cached_property
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """(where the parents of each node begin, the parents), in the order of the nodes."""
+        """(the start of each node's parents, the parents), in the order of the nodes."""
         children, parents = self.linked
         order = np.argsort(children, kind="stable")
         starts = np.zeros(self.count + 1, np.int64)
@@ -63,7 +63,7 @@ class Dependencies:
         z, p, q = (_join([bend[k] for bend in self._bends]) for k in range(3))
         return z, p, q
 
-    # ---- what steps say ----------------------------------------------------------------------------------------------
+    # ---- dependences of records --------------------------------------------------------------------------------------
     def make_nodes(self, cells: slice | np.ndarray) -> None:
         """Number the cells of a result."""
         n = cells.stop - cells.start if isinstance(cells, slice) else cells.size
@@ -72,7 +72,7 @@ class Dependencies:
         self.count += n
 
     def make_block(self, operands: np.ndarray) -> int:
-        """A node that depends on all of these."""
+        """A node that depends on all operands."""
         node = self.count
         self.count += 1
         self.link(np.int64(node), operands)
@@ -93,19 +93,19 @@ class Dependencies:
 
     # ---- operations --------------------------------------------------------------------------------------------------
     def depend_by_elements(self, rule: Rule, active: str, live: Sequence[int], z: Any, places: Sequence[Any]) -> None:
-        """An operation element by element: `places` are the nodes of its live arguments."""
+        """An elementwise operation; `places` are the nodes of its live arguments."""
         for x in places:
             self.link(z, x)
         for a, b in bent_pairs(rule, active, tuple(live)):
             self.bend(z, places[a], places[b])
 
     def depend_on_product(self, c: ProductPullback, z: slice) -> None:
-        """A product of matrices; zeros of a constant factor are no dependence."""
+        """A product of matrices; zeros of a constant factor make no dependence."""
         x, y = c.x.reshape(-1, c.x.shape[-1]), c.y.reshape(len(c.y), -1)
         (m, k), n = x.shape, y.shape[1]
         xs = self._matrix(c.x_cell, (m, k))
         ys = self._matrix(c.y_cell, (k, n))
-        if m * k * n > MOST_EXPLICIT:  # a row of x, or a column of y, as a whole
+        if m * k * n > MOST_EXPLICIT:  # one node for a row of x, or a column of y
             xs = None if xs is None else np.array([[self.make_block(row)] for row in xs])
             ys = None if ys is None else np.array([[self.make_block(column) for column in ys.T]])
             x, y = np.ones((m, 1)), np.ones((1, n))
@@ -122,7 +122,7 @@ class Dependencies:
         return self.nodes[cell : cell + math.prod(shape)].reshape(shape) if cell > 0 else None
 
     def depend_on_continuation(self, c: Continuation, z: slice) -> None:
-        """A rule that runs in Python: by elements, by what it declares of its structure, or all on all."""
+        """A rule that runs in Python: elementwise, by its declared structure, or every result on every operand."""
         if not isinstance(c, Pullback):
             (part,) = c.results
             self.make_nodes(z)
@@ -140,7 +140,7 @@ class Dependencies:
             if name in c.rule.structures and is_small
         }  # fmt: skip
         found = {name: structure for name, structure in told.items() if structure is not None}
-        # how two operands meet is not told: as wholes
+        # unknown how two operands interact: as wholes
         blocks = {
             name: self.make_block(own) for name, own in operands.items()
             if name not in found or not is_linear or len(operands) > 1
@@ -167,7 +167,7 @@ class Dependencies:
 
 
 def _full(a: np.ndarray, nodes: np.ndarray | None) -> np.ndarray:
-    """Where a factor passes derivatives on: everywhere if it is a variable, else where it is not 0."""
+    """The mask where a factor passes derivatives on: everywhere for a variable, else where it is not 0."""
     return np.ones(a.shape, np.bool_) if nodes is not None else a != 0.0
 
 

@@ -1,6 +1,6 @@
-"""Runs of records of numbers in a second-order pass: tables of their partials, made at once, and loops over them.
+"""Runs of scalar records in a second-order pass: tables of their partials, computed at once, and loops over them.
 
-The loops run in plain Python until they have taken as long as it takes to get them compiled.
+The loops run in plain Python until they have taken as long as compiling or loading them would.
 """
 
 import functools
@@ -60,28 +60,28 @@ def _text() -> str:
 
 @functools.cache
 def compile_runs() -> ModuleType:
-    """The module with `up` and `down`, from the disk cache where it is there."""
+    """The module with `up` and `down`, from the disk cache if it has it."""
     return load_cached("second_order_numbers", _text, (_text(),))
 
 
 def has_compiled_runs() -> bool:
-    """Whether it is in the disk cache."""
+    """Whether the disk cache has the module."""
     return is_cached("second_order_numbers", (_text(),))
 
 
 class RunPatience:
-    """The seconds for which all passes run in plain Python, by those for which recordings are swept so."""
+    """The seconds for which all passes run in plain Python, in proportion to the `Patience` of recordings."""
 
-    SMALLER = 0.5  # to compile than the sweeps
-    UP, DOWN = 0.15e-6, 0.5e-6  # seconds that a record takes for a direction; as much again for the tables as lists
-    MOST = 1 << 16  # records of a run: lists of more take memory that nobody expects
+    SMALLER = 0.5  # compile time relative to the sweeps
+    UP, DOWN = 0.15e-6, 0.5e-6  # seconds of a record for a direction; as much again to convert the tables to lists
+    MOST = 1 << 16  # records of a run: lists of more would take too much memory
 
     def __init__(self) -> None:
         self.spent = 0.0
-        self.is_cached: bool | None = None  # not known before the disk has been looked at
+        self.is_cached: bool | None = None  # None before a look at the disk
 
     def allows(self, seconds: float, records: int, directions: int) -> bool:
-        """Whether plain Python may go on for so many records, which are counted."""
+        """Whether plain Python may go on for so many records; it counts them."""
         if compile_runs.cache_info().currsize or records > self.MOST:
             return False
         total = self.spent + seconds * records * (1 + directions)
@@ -104,7 +104,7 @@ Table = list[Any]  # rows of an array as lists
 def up(dots: np.ndarray, start: int, cells: Table, first: Table) -> None:
     """`up` of the compiled module."""
     for row in dots:
-        dot = row.data  # a memoryview, whose elements are Python's floats
+        dot = row.data  # a memoryview, which gives Python's floats
         for z, (x, y), (p, q) in zip(range(start, start + len(cells)), cells, first, strict=True):
             dot[z] = p * dot[x] + q * dot[y]
 
@@ -131,7 +131,7 @@ def down(
 
 
 def belongs_to_run(c: Any) -> bool:
-    """Whether a continuation is that of a scalar rule on numbers whose second partials are known."""
+    """Whether a continuation belongs to a scalar rule on numbers whose second partials are known."""
     if c.__class__ is not ElementwisePullback or len(c.values) > 2 or c.results[0].shape or not c.rule.has_no_data():
         return False
     return all(v.__class__ is float for v in c.values) and _has_second_partials(c.rule, _activity_of(c))
@@ -159,9 +159,9 @@ def _has_second_partials(rule: ScalarRule, active: str) -> bool:
 
 
 class Numbers(SecondOrderRecord):
-    """A run of scalar rules on numbers: rows of cells, of first partials and of second ones, 0 where there is none.
+    """A run of scalar rules on numbers: rows of cells, of first and of second partials, 0 where there is none.
 
-    An operand that is a constant, or has a zero partial, stands as cell 0, whose tangent is 0.
+    Cell 0, whose tangent is 0, replaces an operand that is constant or has a zero partial.
     """
 
     def __init__(self, records: np.ndarray, start: int, values: np.ndarray, callbacks: Sequence[Any]) -> None:
@@ -184,7 +184,7 @@ class Numbers(SecondOrderRecord):
         self.bending = [self.cells[self.second.any(axis=1)]]
 
     def _add_special(self, rows: np.ndarray, continuations: list[ElementwisePullback], values: np.ndarray) -> None:
-        """The rows of rules that are not compiled into sweeps."""
+        """Add the rows of rules that are not compiled into sweeps."""
         by_rule: dict[tuple[ScalarRule, str], list[int]] = {}
         for at, c in enumerate(continuations):
             by_rule.setdefault((c.rule, _activity_of(c)), []).append(at)
@@ -201,7 +201,7 @@ class Numbers(SecondOrderRecord):
         self, rows: np.ndarray, rule: ScalarRule, active: str, fields: Sequence[np.ndarray],
         operands: Sequence[np.ndarray], values: np.ndarray,
     ) -> None:  # fmt: skip
-        """The rows of one operation, with the cells of its variables among the fields."""
+        """Add the rows of one operation; the cells of its variables are among the fields."""
         require_smooth(rule, operands)
         live = _live(rule, active)
         self.kinds.append((rows, rule, active, live))

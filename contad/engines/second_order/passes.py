@@ -1,9 +1,9 @@
 """Forward over reverse on one recording: tangents of its cells up, then adjoints and their tangents down.
 
-The function is recorded once, on plain numbers; then each block of directions costs two passes over the records, with
-NumPy on whole blocks and compiled loops on runs of numbers. Duals inside variables are right for everything, and
-`tests/engines/second_order/` holds this way against them; recordings with somebody's own continuations go there, and so
-do results that are not finite, because nothing is masked here.
+The function is recorded once, on plain numbers; then each chunk of directions costs two passes over the records, with
+NumPy on whole chunks and compiled loops on runs of scalar records. Duals inside variables handle every case, and
+`tests/engines/second_order/` compares this method with them. Recordings with users' continuations need duals, and so do
+results that are not finite, because these passes mask nothing.
 """
 
 import functools
@@ -45,13 +45,13 @@ from contad.engines.stream.sweep import OPERATIONS
 from contad.variables.open_types import CellIndex, Value
 from contad.variables.stack import THREAD
 
-ROOM = 4_000_000  # numbers: the tangents of all cells for one block of directions
+ROOM = 4_000_000  # numbers: the tangents of all cells for one chunk of directions
 
 
 class SecondOrder:
-    """A recording of a number, and its Hessian with respect to the arguments' cells, as a map on blocks of directions.
+    """A recording of a number, and its Hessian with respect to the arguments' cells, as a map on chunks of directions.
 
-    Raises Unsuited, here or when it is called, where the recording has to be differentiated by duals.
+    The constructor or a call raises Unsuited if only duals can differentiate the recording.
     """
 
     def __init__(self, stack: Any, seeds: Sequence[tuple[CellIndex, Value]], inputs: np.ndarray) -> None:
@@ -67,13 +67,13 @@ class SecondOrder:
 
     @functools.cached_property
     def upward(self) -> list[SecondOrderRecord]:
-        """The steps whose tangents the way down needs."""
+        """The records whose tangents the downward pass needs."""
         with np.errstate(all="ignore"):
             return self._find_needed([cells for step in self.steps for cells in step.bending])
 
     @property
     def most(self) -> int:
-        """How many directions may go in one block."""
+        """How many directions may form one chunk."""
         return max(1, ROOM // self.top)
 
     def __call__(self, directions: np.ndarray) -> np.ndarray:
@@ -94,11 +94,11 @@ class SecondOrder:
         return _finite(rows)
 
     def tangents(self, directions: np.ndarray, outputs: np.ndarray, upward: Sequence[SecondOrderRecord]) -> np.ndarray:
-        """The tangents of cells along the rows of `directions`, as rows; `upward` are the steps that they need."""
+        """The tangents of cells along the rows of `directions`, as rows; `upward` are the records that they need."""
         self.stack.require_held()
         p = self.first
         if p is None or p.count != len(directions):
-            p = self.first = Pass(len(directions), self.top, self.free, None, [])  # going up needs no level
+            p = self.first = Pass(len(directions), self.top, self.free, None, [])  # the upward pass needs no level
         p.dots[:, self.inputs] = directions
         with np.errstate(all="ignore"):
             for step in upward:
@@ -108,7 +108,7 @@ class SecondOrder:
     def adjoints(self, cotangents: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         """The adjoints of the inputs for each row of cotangents of these cells, as rows.
 
-        They go down as the tangents of adjoints that are zero, with all of them in each operation.
+        The downward pass computes them as tangents of zero adjoints, for all rows in each operation.
         """
         self.stack.require_held()
         with forward_level(len(cotangents)) as level, np.errstate(all="ignore"):
@@ -121,15 +121,15 @@ class SecondOrder:
 
     @functools.cached_property
     def dependencies(self) -> Dependencies:
-        """What depends on what."""
+        """The dependences of the recording."""
         return Dependencies(self.steps, self.inputs, self.top)
 
     def upward_to(self, outputs: np.ndarray) -> list[SecondOrderRecord]:
-        """The steps that the tangents of these cells need."""
+        """The records that the tangents of these cells need."""
         return self._find_needed([outputs])
 
     def _find_needed(self, cells_read: Sequence[slice | np.ndarray]) -> list[SecondOrderRecord]:
-        """The steps whose tangents somebody reads: often those of the last operations nobody does."""
+        """The records whose tangents somebody reads: often nobody reads those of the last operations."""
         read = np.zeros(self.top, np.bool_)
         for cells in cells_read:
             read[cells] = True
@@ -161,12 +161,12 @@ class SecondOrder:
                 steps.append(Numbers(records[begin:end], int(starts[begin]), b.values, stack.callbacks))
                 continue
             for record, k, n in zip(records[begin:end].tolist(), starts[begin:end], own[begin:end], strict=True):
-                if k >= self.free:  # below are the arguments
+                if k >= self.free:  # the arguments are below it
                     steps.append(self._of_array(record, int(k), int(n)))
         return steps
 
     def _of_array(self, record: Sequence[float], k: int, n: int) -> SecondOrderRecord:
-        """The step of one record of an array, whose n cells begin with k."""
+        """The second-order record of one array record, whose n cells begin with k."""
         head, x, y = record
         code, form, _ = decode(head)
         buffers = self.stack.buffers
@@ -176,7 +176,7 @@ class SecondOrder:
             return Gather(buffers.shapes[int(x) : int(x) + n].copy(), slice(k, k + n))
         if code == INPUT:
             return VariableRecord(slice(k, k + n))
-        if code == CALLBACK:  # somebody's own
+        if code == CALLBACK:  # a user's continuation
             raise Unsuited
         z0, outer, inner, *rest = strides_of(buffers.shapes, form, k, n, x, y)
         z = Cells(z0, outer, inner, *rest[:2])
@@ -184,7 +184,7 @@ class SecondOrder:
         if code == LINEAR:  # a sum or a mean
             return Linear(places[0], z, float(buffers.constants[places[1].start]))
         rule, active = OPERATIONS[code]
-        numbers = {X_NUMBER: {0: x}, Y_NUMBER: {1: y}}.get(form, {})  # constants that stand in the record
+        numbers = {X_NUMBER: {0: x}, Y_NUMBER: {1: y}}.get(form, {})  # constants in the record itself
         values = [
             numbers[a] if a in numbers else places[a].of(buffers.values if kind == "v" else buffers.constants)[0]
             for a, kind in enumerate(active)

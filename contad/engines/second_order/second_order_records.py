@@ -1,6 +1,6 @@
-"""The records of a recording as steps of a second-order pass: tangents up, adjoints and their tangents down.
+"""The records of a recording in a second-order pass: tangents up, adjoints and their tangents down.
 
-Cells stand in arrays with a leading axis for directions, so that one operation of NumPy does all of them.
+Arrays of cells have a leading axis for directions, so that one NumPy operation handles all directions.
 """
 
 import functools
@@ -26,19 +26,19 @@ from contad.variables.open_types import Options, Rule, Value
 
 
 class Unsuited(Exception):
-    """A recording that has to be differentiated by duals."""
+    """Only duals can differentiate the recording."""
 
 
 def require_smooth(rule: Rule, values: Sequence[Value], *options: Options) -> None:
-    """Leave an operation at its kink to duals, where its twin stands in its place."""
+    """Leave an operation at its kink to duals, where its twin replaces it."""
     if rule.twin is not None and rule.is_at_kink(values, *options):
         raise Unsuited
 
 
 class Pass:
-    """The cells of a recording for one block of directions: tangents, adjoints, and the tangents of these."""
+    """The cells of a recording for one chunk of directions: tangents, adjoints, and tangents of adjoints."""
 
-    level: ForwardLevel  # which going up needs not
+    level: ForwardLevel  # unused by the upward pass
 
     def __init__(self, count: int, top: int, free: int, level: ForwardLevel | None, room: list[np.ndarray]) -> None:
         self.count = count
@@ -53,14 +53,14 @@ class Pass:
         self.dots[:, :free] = 0.0
 
     def reads_adjoints(self, cells: slice) -> bool:
-        """Whether anybody reads adjoints of these cells: not where all are of arguments."""
+        """Whether anybody reads the adjoints of these cells: not if all belong to arguments."""
         return bool(cells.stop > self.free)
 
 
 class SecondOrderRecord(ABC):
     """One record. `z` are the cells of its result, `operands` those that `up` reads, `bending` those that `down` reads.
 
-    A linear operation bends nothing: its adjoints have no use for the tangents of its operands.
+    A linear operation bends nothing: its adjoints do not need the tangents of its operands.
     """
 
     z: slice
@@ -81,7 +81,7 @@ class SecondOrderRecord(ABC):
 
 
 class VariableRecord(SecondOrderRecord):
-    """A variable that f has made: its tangent is zero."""
+    """A variable that f has created: its tangent is zero."""
 
     def __init__(self, z: slice) -> None:
         self.z = z
@@ -107,7 +107,7 @@ class Gather(SecondOrderRecord):
         p.dots[:, self.z] = p.dots[:, self.source]
 
     def down(self, p: Pass) -> None:
-        np.add.at(p.bars, self.source, p.bars[self.z].copy())  # else NumPy copies all cells, for they share memory
+        np.add.at(p.bars, self.source, p.bars[self.z].copy())  # else NumPy copies all cells: they share memory
         for row in p.bar_dots:
             np.add.at(row, self.source, row[self.z].copy())
 
@@ -157,12 +157,12 @@ class OperationRecord(SecondOrderRecord):
 
     @functools.cached_property
     def first(self) -> list[Value]:
-        """The partials by the live arguments, where nobody has asked for the second ones."""
+        """The partials by the live arguments, without the second ones unless those are known."""
         return [self.rule.array_partial(a, True)(*self.values) for a in self.live]
 
     @functools.cached_property
     def second(self) -> list[list[Value]]:
-        """Rows of the second partials, None where one is zero; going up needs none of them."""
+        """Rows of the second partials, None where one is zero; the upward pass does not need them."""
         self.first, rows = partials_of(self.rule, self.active, self.live, self.values)
         return rows
 
@@ -201,7 +201,7 @@ def partials_of(
     """The first partials of a rule by its live arguments, and rows of the second ones, None where they are zero."""
     try:
         found = [derivatives_of_partial(rule, a, active)(*values) for a in live]
-    except (LookupError, *ARITHMETIC_ERRORS):  # of a body without such a form, or of a number
+    except (LookupError, *ARITHMETIC_ERRORS):  # the body has no such form, or the operands are numbers
         raise Unsuited from None
     first = [partial for partial, *_ in found]
     variables = [a for a, kind in enumerate(active) if kind == "v"]
@@ -260,7 +260,7 @@ class ProductRecord(SecondOrderRecord):
 
 
 class ByDuals(SecondOrderRecord):
-    """An array rule, or a scalar rule on arrays for which there is no kernel: its jvp, then its vjp on duals."""
+    """An array rule, or a scalar rule on arrays without a kernel: its jvp, then its vjp on duals."""
 
     def __init__(self, c: Continuation) -> None:
         self.c = c
@@ -322,14 +322,14 @@ class ByDuals(SecondOrderRecord):
 
 
 def _require_finite(p: Value) -> Value:
-    """A partial, which an adjoint of 0 would mask at a pole: there a twin stands in the place of the operation."""
+    """Require a finite partial: at a pole, an adjoint of 0 would mask it, and a twin replaces the operation."""
     if not np.all(np.isfinite(peek(p))):
         raise Unsuited
     return p
 
 
 def step_of(c: Any) -> SecondOrderRecord:
-    """The step of a pullback."""
+    """The second-order record of a pullback."""
     if getattr(c, "turned", ()):
         raise Unsuited  # its cells are in another order
     if hasattr(c, "x_cell"):
@@ -337,11 +337,11 @@ def step_of(c: Any) -> SecondOrderRecord:
     if isinstance(c, ElementwisePullback) or (isinstance(c, Pullback) and isinstance(c.rule, ArrayRule)):
         require_smooth(c.rule, c.values, *([c.options] if isinstance(c, Pullback) else []))
         return ByDuals(c)
-    raise Unsuited  # somebody's own continuation
+    raise Unsuited  # a user's continuation
 
 
 def _times(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """x times each matrix of a stack; one product where these are columns."""
+    """x times each matrix of a stack; one product if these are columns."""
     return y[:, :, 0] @ x.T if y.shape[2] == 1 else np.matmul(x, y)
 
 

@@ -1,1 +1,1 @@
-"""The record stream that engines share: compiled sweeps over records, their storage, and methods made from rules."""
+"""The record stream that engines share: compiled sweeps over records, storage, and methods generated from rules."""

@@ -1,7 +1,7 @@
-"""Rules that recorded programs compile beside those of the sweep: whose value functions are plain arithmetic.
+"""Rules that recorded programs compile in addition to those of the sweep: their value functions are plain arithmetic.
 
-A value function may branch, where it calls nothing but the module math and other such rules; it is copied as
-`value_of_<name>` into what is compiled, and the partials of such rules may call it.
+A value function may branch, but may call only the module math and other such rules. The compiled source contains a copy
+of it as `value_of_<name>`, which the partials of such rules may call.
 """
 
 import ast
@@ -25,11 +25,11 @@ VALUE = "value_of_"
 def find_compiled_rules() -> tuple[ScalarRule, ...]:
     """The rules of contad that qualify, in order of their names.
 
-    It is decided by names: to read the sources of all rules takes a tenth of a second.
+    A list of names decides, because reading the sources of all rules takes a tenth of a second.
     """
     listed = (rule for rule in rules() if not rule.core and rule.function.__module__.startswith("contad.ops."))
     found = {rule for rule in (*listed, *_list_called_by_formulas()) if rule.arity <= 2 and _is_arithmetic(rule)}
-    while True:  # values and bodies may call each other's values
+    while True:  # values and bodies may call values of other rules
         kept = {rule for rule in found if find_called(rule) <= found}
         if kept == found:
             return tuple(sorted(found, key=lambda rule: rule.name))
@@ -37,7 +37,7 @@ def find_compiled_rules() -> tuple[ScalarRule, ...]:
 
 
 def _list_called_by_formulas() -> tuple[ScalarRule, ...]:
-    """Rules in no list, of modules that are imported where densities are used, or programs."""
+    """Rules that are in no list, from modules that only densities or programs import."""
     from contad.distributions.choices import CHOICES
     from contad.distributions.counts import log_divergence
 
@@ -46,12 +46,12 @@ def _list_called_by_formulas() -> tuple[ScalarRule, ...]:
 
 @functools.cache
 def list_operations() -> Mapping[int, Operation]:
-    """The operations of the sweep by their codes, and those of the rules that it does not have."""
+    """By code: the operations of the sweep, and those of the compiled rules that it does not have."""
     return OPERATIONS | number_operations(max(OPERATIONS) + 1, find_compiled_rules())
 
 
 def operation_of(code: int) -> tuple[ScalarRule | None, str]:
-    """The operation of a record of an array; the one of no rule is linear."""
+    """The operation of an array record; the linear one has no rule."""
     linear: tuple[None, str] = (None, "vc")
     if code <= max(OPERATIONS):
         return OPERATIONS.get(code, linear)
@@ -59,26 +59,26 @@ def operation_of(code: int) -> tuple[ScalarRule | None, str]:
 
 
 def _is_arithmetic(rule: ScalarRule) -> bool:
-    """Whether a value function names numbers, what the module math has, and rules."""
+    """Whether a value function names only numbers, members of the module math, and rules."""
     return all(x is math or isinstance(x, (int, float, tuple, ScalarRule)) for x in _find_named(rule.function))
 
 
 def value_source(rule: ScalarRule) -> str:
-    """The value function as source that refers to the module math, and to copies of others.
+    """The value function as source that refers to the module math and to copies of other value functions.
 
-    RuleError where it cannot be.
+    It raises RuleError where that is impossible.
     """
     return rule_source.value_source(rule.function, f"{VALUE}{rule.name}", _Copies(), (math,))
 
 
 def find_copied(names: Iterable[str]) -> list[ScalarRule]:
-    """The rules of whose value functions copies are called by these names."""
+    """The rules whose value functions have copies with these names."""
     called = {name.removeprefix(VALUE) for name in names if name.startswith(VALUE)}
     return [rule for rule in find_compiled_rules() if rule.name in called] if called else []
 
 
 def copies_of_values(rules: Iterable[ScalarRule]) -> list[str]:
-    """The sources of the value functions of rules, each behind those that it calls."""
+    """The sources of the value functions of rules, each after those that it calls."""
     found: dict[ScalarRule, str] = {}
 
     def add(rule: ScalarRule) -> None:
@@ -93,40 +93,40 @@ def copies_of_values(rules: Iterable[ScalarRule]) -> list[str]:
 
 
 class _Copies:
-    """Names of the value functions of rules; a value that calls anything else but the module math is refused."""
+    """Names of the copies of value functions; it refuses values that call anything else but the module math."""
 
     def name_of_value(self, rule: ScalarRule) -> str:
-        """That of its copy."""
+        """The name of the copy of a rule's value function."""
         return f"{VALUE}{rule.name}"
 
     def name_of_helper(self, function: FunctionType) -> str:
-        """Refused."""
+        """Refuse the value function."""
         raise RuleError(f"its value calls {function.__name__}")
 
     def name_of_special(self, name: str) -> str:
-        """Refused."""
+        """Refuse the value function."""
         raise RuleError(f"its value calls {name} of SciPy")
 
 
 def find_called(rule: ScalarRule) -> set[ScalarRule]:
-    """The rules that its value calls, and those without a one-line value that its partials call."""
+    """The rules that the value of a rule calls, and those without a one-line value that its partials call."""
     assert rule.body is not None
     return _find_rules(rule.function) | _find_rules(rule.body.function)
 
 
 def _find_rules(f: Any) -> set[ScalarRule]:
-    """The rules, but for core ones, that a function names."""
+    """The rules that a function names, without core rules."""
     return {x for x in _find_named(f) if isinstance(x, ScalarRule) and not x.core}
 
 
 def _find_named(f: Any) -> list[object]:
-    """What a function names."""
+    """The objects that a function names."""
     own = f.__globals__ | captured_values(f)
     return [own[x] for x in global_names(f.__code__) & own.keys() - vars(math).keys()]
 
 
 def value(rule: ScalarRule, arguments: Sequence[ast.expr]) -> ast.expr:
-    """The value of a rule at argument expressions: written out, or a call of its copy."""
+    """The value of a rule at argument expressions: its expression, or a call of its copy."""
     if rule.core:
         return rule_source.value_expression(rule, arguments)
     return ast.Call(ast.Name(f"{VALUE}{rule.name}", ast.Load()), list(arguments), [])

@@ -25,7 +25,7 @@ def apply_as_callback(stack: ChainStack, rule: Rule, args: Sequence[Value], opti
             active.append((rule.argument_names[k], own))
     options = {name: copy_parts(option) for name, option in options.items()}
     z, saved = rule.evaluate(values, options)
-    # the rule's author may use it again
+    # the rule's author may reuse it
     z = like_tuple(z, map(copy_parts, z)) if isinstance(z, tuple) else copy_parts(z)
     results: list[list[Var]] = []
 
@@ -60,7 +60,7 @@ def _values(variables: np.ndarray, stack: ChainStack) -> ArrayValue:
 
 
 def _array(numbers: list[Real], shape: tuple[int, ...]) -> ArrayValue:
-    """One number as it is, several as an array of the level that owns the highest."""
+    """One number as it is; several as an array of the highest level among them."""
     return array_of(numbers, shape) if shape else numbers[0]
 
 

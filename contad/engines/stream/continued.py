@@ -1,4 +1,4 @@
-"""The continuations of compiled functions that were called with variables: one for each call, on any eager engine."""
+"""The continuations of compiled functions that are called with variables: one for each call, on any eager engine."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,7 +18,7 @@ from contad.variables.var import Var
 def number_result(value: float, inputs: Sequence[Value], gradients: Sequence[Value]) -> Real:
     """The variable for a number whose gradients with respect to variables `inputs` are known."""
     s = stack()
-    # a recording that keeps rules is swept for second derivatives, and those of a stored partial are not known
+    # a recording that keeps rules serves second derivatives, and stored partials have none
     if isinstance(s, Recording) and not s.keeps_rules and all(isinstance(x, Var) for x in inputs):
         return as_float(s.push_partials(value, [(x._index, g) for x, g in zip(inputs, gradients, strict=True)]))
 
@@ -33,7 +33,7 @@ def number_result(value: float, inputs: Sequence[Value], gradients: Sequence[Val
 
 
 def several_results(y: Nested, inputs: Sequence[Value], pullback: Callable[[Nested], Sequence[Value]]) -> Nested:
-    """y with variables for its numbers and arrays, whose pullback gives the adjoints of `inputs`."""
+    """y with variables in place of its numbers and arrays; their pullback gives the adjoints of `inputs`."""
     tree = flatten(y)
     results: list[Value] = []
 
@@ -43,12 +43,12 @@ def several_results(y: Nested, inputs: Sequence[Value], pullback: Callable[[Nest
             for x, x_bar in zip(inputs, pullback(tree.unflatten(z_bar)), strict=True):
                 adj.add(x, x_bar)
 
-    reverse_pass_callback(compiled_chain)  # older than the results, so that a sweep from any of them reaches it
+    reverse_pass_callback(compiled_chain)  # older than the results, so that a sweep from any result reaches it
     leaves = [var(leaf) if _is_real(leaf) else leaf for leaf in tree.leaves]
     results += [z.copy() if isinstance(z, Array) else z for z in leaves]  # the caller may write to its own
     return tree.unflatten(leaves)
 
 
 def _is_real(x: object) -> bool:
-    """Whether a part of a result has a derivative; counts and flags have none."""
+    """Whether part of a result has a derivative; counts and flags have none."""
     return isinstance(x, float) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")

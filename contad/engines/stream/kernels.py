@@ -1,4 +1,4 @@
-"""Compiled loops for records of arrays: one small C function per operation, generated from its rule on first use.
+"""Compiled loops for array records: one small C function per operation, generated from its rule on first use.
 
 A kernel runs over two nested axes with a stride per operand: contiguous arrays, broadcast scalars, rows and columns
 are all cases of it; so are sums (the result has stride 0) and dot products (a multiplication whose result has).
@@ -19,11 +19,11 @@ from contad.forks import make_lock
 from contad.ops import multiply
 from contad.rules.scalar_rule import ScalarRule
 
-WRITTEN: dict[int, str] = {}  # by code: kernels that are not made from a scalar rule
-WRITTEN_STEPS: dict[int, Callable[..., Callable[[], None]]] = {}  # what makes functions that do the same in NumPy
-FAST = {"math.exp": "exponential"}  # what kernels call in place of functions of `math`
+WRITTEN: dict[int, str] = {}  # by code: kernels that are not generated from a scalar rule
+WRITTEN_STEPS: dict[int, Callable[..., Callable[[], None]]] = {}  # the maker of functions that do the same in NumPy
+FAST = {"math.exp": "exponential"}  # replacements for functions of `math` in kernels
 KERNEL = '@c_function("void(int64, int64, int64, int64)")'  # of addresses
-ELEMENTARY = "elementary_"  # what the names of elementary functions for vector registers begin with
+ELEMENTARY = "elementary_"  # prefix of the names of vectorised elementary functions
 _lock = make_lock()
 
 # e^x = 2^k e^r with |r| <= ln(2) / 2, where the Taylor series to r^13 is exact to rounding; ln(2) in two parts
@@ -98,19 +98,19 @@ def kernel(shape_at, values_at, constants_at, {target}_at):
 {rows}{cases}
 '''
 
-# Adjoints lie where values do; in fused loops, which use the memory of adjoints again, at places of their own.
+# Adjoints have the places of their values; in fused loops, which reuse the memory of adjoints, they have their own.
 _ROWS = "d_z_row, d_x_row, d_y_row = z_row, x_row, y_row"
 _ROWS_APART = """\
 d_z_row = shape[11] + o * z_outer
 d_x_row = shape[12] + o * x_outer
 d_y_row = shape[13] + o * y_outer"""
 
-# What a kernel does with the adjoint of an operand: nothing, or add to it, or write it, where it is the first to.
+# A kernel leaves the adjoint of an operand, adds to it, or writes it if it is the first to reach it.
 LEAVING, ADDING, WRITING = range(3)
 _ADDING_ALL = (ADDING, ADDING)
 
-# The inner strides of (z, x, y) that have loops of their own, which the compiler can vectorise. A result of stride 0 is
-# a sum or a dot product, an operand of stride 0 a number.
+# The inner strides of (z, x, y) with loops of their own, which the compiler can vectorise. A result of stride 0 is a
+# sum or a dot product, an operand of stride 0 a number.
 _CASES = {"v": ("11",), "vv": ("111", "110", "101"), "vc": ("111", "110"), "cv": ("111", "101")}
 
 
@@ -120,7 +120,7 @@ def sums(rule: ScalarRule | None) -> tuple[str, ...]:
 
 
 def kernel_source(code: int) -> str:
-    """The source of the kernel of one operation."""
+    """The source of the adjoint kernel of one operation."""
     if code in WRITTEN:
         return WRITTEN[code]
     rule, active = operation_of(code)
@@ -128,9 +128,9 @@ def kernel_source(code: int) -> str:
 
 
 def fused_kernel_source(code: int, how: tuple[int, int]) -> str:
-    """The same for a fused loop; `how` says for x and y whether it adds or writes.
+    """The source of the kernel for a fused loop; `how` tells for x and y whether it leaves, adds or writes.
 
-    Only where their inner strides are 1 are adjoints written: then each belongs to one element of the result.
+    It writes adjoints only where their inner strides are 1: then each belongs to one element of the result.
     """
     rule, active = operation_of(code)
     loops = functools.partial(_loops, how=how)
@@ -142,7 +142,7 @@ def fused_kernel_source(code: int, how: tuple[int, int]) -> str:
 def by_strides(
     rule: ScalarRule | None, active: str, loops: Callable[..., list[str]], occur: Callable[[str], bool] = bool
 ) -> list[str]:
-    """A branch for each of the inner strides that have loops of their own and occur, and one for all others."""
+    """A branch for each of the inner strides that occur and have loops of their own, and one for all others."""
     lines: list[str] = []
     for strides in filter(occur, (*_CASES[active], *sums(rule))):
         test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
@@ -175,17 +175,17 @@ def exponential_source() -> str:
 
 
 def strides_with_loops(rule: ScalarRule | None, active: str) -> tuple[tuple[int, ...], ...]:
-    """The inner strides that have loops of their own, as numbers."""
+    """The inner strides that have loops of their own, as integers."""
     return tuple(tuple(map(int, strides)) for strides in (*_CASES[active], *sums(rule)))
 
 
 def partial_in_kernel(rule: ScalarRule | None, k: int) -> tuple[list[str], str] | None:
-    """Partial k as lines and an expression in z, x and y; None where it is zero. That of no rule is the constant y."""
+    """Partial k as lines and an expression in z, x and y; None if it is zero. Without a rule it is the constant y."""
     return ([], "y") if rule is None else partial_of(rule, k, "local_", functions=FAST, value=value)
 
 
 def element_text(array: str, name: str, strides: str, i: str = "i") -> str:
-    """Element i of an operand; contiguous ones are arrays of their own, whose index runs from 0."""
+    """Element i of an operand; a contiguous operand is an array of its own, whose index runs from 0."""
     if strides and strides["zxy".index(name)] == "0":
         return f"{array}[{_row_of(array, name)}]"
     return f"{array}_{name}[{i}]" if strides else f"{array}[{_row_of(array, name)} + {i} * {name}_inner]"
@@ -196,9 +196,9 @@ def _row_of(array: str, name: str) -> str:
 
 
 def slices_text(strides: str, used: set[tuple[str, str]]) -> list[str]:
-    """The lines that make contiguous operands arrays of their own: of each the array, and its name.
+    """The lines that make each contiguous operand an array with its own name.
 
-    They are no slices, whose ends Numba tests: that takes as long to compile as the loops.
+    They do not slice, because Numba tests the ends of slices, which takes as long to compile as the loops.
     """
     return [
         f"{array}_{name} = array_at({array}_at + 8 * {_row_of(array, name)}, inner)"
@@ -208,9 +208,9 @@ def slices_text(strides: str, used: set[tuple[str, str]]) -> list[str]:
 
 
 def _loops(rule: ScalarRule | None, active: str, strides: str, how: tuple[int, int] = _ADDING_ALL) -> list[str]:
-    """A loop for each active operand, so that it accumulates into one array, or one number.
+    """A loop for each active operand, so that it accumulates into one array or one number.
 
-    Contiguous operands are arrays of their own: an index that runs from 0 is what Numba takes without testing its sign.
+    Contiguous operands are arrays of their own: Numba does not test the sign of an index that runs from 0.
     """
     fixed = {name for name, step in zip("zxy", strides, strict=False) if step == "0"}
     names = "zxy"[: len(active) + 1]
@@ -244,12 +244,12 @@ def _loops(rule: ScalarRule | None, active: str, strides: str, how: tuple[int, i
 def accumulation_text(
     rule: ScalarRule | None, k: int, found: tuple[list[str], str], how: int, target: str, reads: Sequence[str] = ()
 ) -> list[str]:
-    """The lines that add d times partial k to the target, or write it; `reads` are those that read operands."""
+    """The lines that add d times partial k to the target, or write it; the lines in `reads` read operands."""
     body, expression = found
     read = names_read([*body, expression])
-    if not read & set("zxy"):  # a number: nothing that a zero d would have to mask
+    if not read & set("zxy"):  # a constant number: a zero d has nothing to mask
         lines = [f"{target} += d * ({expression})"]
-    elif "math" in read:  # a call, which a zero d saves
+    elif "math" in read:  # a call, which a zero d can skip
         lines = ["if d != 0.0:", *indent([*reads, *body, *write_accumulation(rule, k, target, expression)])]
     else:
         lines = [*reads, *body, *write_accumulation(rule, k, target, expression, " if d != 0.0 else 0.0")]
@@ -261,7 +261,7 @@ def accumulation_text(
 
 
 def add_freely_to(total: str, line: str) -> str:
-    """A line that adds to a sum, in an order that is left open: NumPy does not say in which order it sums."""
+    """A line that adds to a sum in any order: NumPy does not specify its order either."""
     start, plus, term = line.partition(f"{total} += ")
     return f"{start}{total} = add_freely({total}, {term})" if plus else line
 
@@ -272,12 +272,12 @@ def source_of(name: str, active: str) -> str:
 
 
 def has_kernel(code: int) -> bool:
-    """Whether records of an operation are swept by a kernel."""
+    """Whether a kernel sweeps the records of an operation."""
     return operation_of(code)[0] is not None or code == LINEAR or code in WRITTEN
 
 
 def name_of_code(code: int) -> str:
-    """The name of an operation in those of its kernels."""
+    """The name of an operation in the names of its kernels."""
     rule, active = operation_of(code)
     return VARIANTS[code] if rule is None else f"{rule.name}_{active}"
 
@@ -295,7 +295,7 @@ def own_kernel(code: int) -> tuple[str, Callable[[], str], Sequence[str]]:
 
 
 def fused_kernel(code: int, how: tuple[int, int]) -> tuple[str, Callable[[], str], Sequence[str]]:
-    """The same of the one that fused loops call."""
+    """The module with the kernel that fused loops call."""
     return f"fused_{name_of_code(code)}_{how[0]}{how[1]}", lambda: fused_kernel_source(code, how), _depends(code)
 
 
@@ -314,16 +314,16 @@ Strides = tuple[int, ...]
 
 @functools.lru_cache(1024)
 def two_axes(shape: Strides, *strides: Strides) -> tuple[int, ...] | None:
-    """The axes of a broadcast operation joined to two: outer, inner, and per operand its two strides.
+    """The axes of a broadcast operation joined to two: outer, inner, and the two strides of each operand.
 
-    None where more than two axes remain. `strides` are in elements, one tuple per operand.
+    None if more than two axes remain. `strides` are in elements, one tuple per operand.
     """
     joined = join_axes(shape, *strides)
     return None if len(joined) > 2 else pair_axes(joined, len(strides))
 
 
 def join_axes(shape: Strides, *strides: Strides) -> list[tuple[int, list[int]]]:
-    """The axes of a broadcast operation joined to as few as there can be: the length and the strides of each."""
+    """The axes of a broadcast operation joined to as few as possible: the length and the strides of each."""
     joined: list[tuple[int, list[int]]] = []
     for n, *steps in zip(shape, *strides, strict=True):
         if n == 1:
@@ -336,6 +336,6 @@ def join_axes(shape: Strides, *strides: Strides) -> list[tuple[int, list[int]]]:
 
 
 def pair_axes(joined: Sequence[tuple[int, list[int]]], operands: int) -> tuple[int, ...]:
-    """At most two axes as kernels have them: outer, inner, and per operand its two strides."""
+    """At most two axes in the form of kernels: outer, inner, and the two strides of each operand."""
     (outer, outer_steps), (inner, inner_steps) = [*[(1, [0] * operands)] * (2 - len(joined)), *joined]
     return (outer, inner, *(s for pair in zip(outer_steps, inner_steps, strict=True) for s in pair))

@@ -1,8 +1,8 @@
 """Operator methods and rule implementations of a variable class, generated from the registry.
 
 Every engine needs the same dispatch: both operands are variables of one stack; one is a plain number; anything else
-goes the slow way. Written as one generic Python function it would cost twice as much, so the source is generated,
-with the engine's own lines for "record this operation" pasted in.
+takes the slow path. One generic Python function would cost twice as much, so contad generates the source and inserts
+the lines with which the engine records an operation.
 """
 
 import linecache
@@ -19,11 +19,11 @@ from contad.variables.number import Number
 from contad.variables.open_types import Function, Value
 from contad.variables.stack import forget
 
-# Values of operators, written out: calling the rule's function would cost as much as the rest of the method.
+# Expressions for the values of operators: a call of the rule's function would cost as much as the rest of the method.
 _VALUES = {name: f"x {symbol} y" for name, symbol in ARITHMETIC.items()}
 _VALUES |= {"pow": "pow(x, y)", "neg": "-x", "abs": "abs(x)"}
 
-# a number of an outer level has a derivative that only the rule knows, though its function may run on it
+# only the rule knows the derivative by a number of an outer level, although its function may run on that number
 _CORE = "function({0}) if {1} else evaluate({0})"
 
 _UNARY = """\
@@ -70,14 +70,14 @@ except Exception:
 {record}"""
 
 
-# numbers of an outer level may be at a kink, where the twin of a rule takes its place
+# numbers of an outer level may be at a kink, where the twin of a rule replaces it
 _FAILED = "    z = failed({arguments})"
 _FAILED_BESIDE_KINK = """\
     found = at_kink({operands})
     if found is not None: return found
     z = failed({arguments})"""
 
-# or a rule without a twin at a pole, of which their own operation does not know
+# or at a pole of a rule without a twin, which their own operation does not detect
 _NESTED = """\
 if z.__class__ is not float:
     found = at_kink({operands})
@@ -90,9 +90,7 @@ def _refuse() -> None:
 
 
 def _find_twin(rule: ScalarRule) -> Function:
-    """The operation at a kink or pole of numbers of an outer level, on which Python's function may have failed; else
-    None.
-    """
+    """The operation at a kink or pole for numbers of an outer level, where Python's own may fail; else None."""
 
     def at_kink(*args: Value) -> Value | None:
         if rule.twin is not None:
@@ -106,9 +104,9 @@ def _find_twin(rule: ScalarRule) -> Function:
 
 
 def _where_it_failed(rule: ScalarRule) -> Function:
-    """The value of an operation where Python gave an error: NumPy's, or the error that np.errstate asks for.
+    """NumPy's value of an operation where Python raised an error, or the error that np.errstate asks for.
 
-    Of a power the error may be one of a number of an outer level, which math.pow has met.
+    For a power, the error may come from math.pow on a number of an outer level.
     """
 
     def raise_or_evaluate(*args: Value) -> Value:
@@ -121,7 +119,7 @@ def _where_it_failed(rule: ScalarRule) -> Function:
 
 
 def value_function(rule: ScalarRule) -> Function:
-    """What computes the value of plain numbers: the function of `math` where that is all that the rule's own calls."""
+    """The function for the value of plain numbers: that of `math` if the rule's function only calls it."""
     like = _CALL_OF_MATH.get(rule.arity)
     code = getattr(rule.function, "__code__", None)
     if like is None or code is None or not rule.math or not hasattr(math, rule.math):
@@ -143,7 +141,7 @@ _CALL_OF_MATH = {1: _call_with_one.__code__, 2: _call_with_two.__code__}
 
 
 class Recorder(Protocol):
-    """What an engine adds to the generated methods."""
+    """The lines that an engine adds to the generated methods."""
 
     def __call__(self, rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
         """Lines that record an operation, and the names they need.
@@ -158,7 +156,7 @@ def generate(
 ) -> tuple[Function, Function | None]:
     """The implementation of a rule for variables of class cls, and its reflection for a plain first operand.
 
-    Results stand for Python floats where all operands do (`PythonFloat`), else for NumPy's numbers.
+    Results represent Python floats if all operands do (`PythonFloat`), else NumPy's numbers.
     """
     other = cls.numpy_class if cls.is_float else cls.float_class
     scope: dict[str, Any] = {
@@ -169,7 +167,7 @@ def generate(
     arguments = ", ".join("xy"[: rule.arity])
     floats = " and ".join(f"type({x}) is float" for x in "xy"[: rule.arity])
     fields = {"name": f"{rule.name}_{cls.__name__}", "operation": rule.name}
-    # a core rule's function returns a float, as it is compiled; any other may return a NumPy number or an int
+    # a core rule's function is compiled and returns a float; any other may return a NumPy number or an int
     value = _VALUES.get(rule.operator or "") or (_CORE if rule.core else "evaluate({0})").format(arguments, floats)
     failed, nested, operands = _FAILED, "", "a, b" if rule.arity == 2 else "a"
     if rule.has_twin():
@@ -198,7 +196,7 @@ def generate(
     return scope[fields["name"]], scope.get("r" + fields["name"])
 
 
-# by which operands are variables: the name of the number's value, the number, the variable
+# by activity: the name of the number's value, the number, the variable
 _PLACES = {"vc": ("y", "b", "a"), "cv": ("x", "a", "b")}
 
 
@@ -206,7 +204,7 @@ def _write_cases(
     cls: type[Number], operation: str, active: str, value: str, arguments: str, record: str, failed: str,
     nested: str,
 ) -> str:
-    """The branches for a plain number beside the variable: what is made beside one of NumPy's is one of NumPy's."""
+    """The branches for a variable and a plain number: a NumPy number makes the result a NumPy number."""
     number, constant, v = _PLACES[active]
     cases = []
     for kind, made in (("float", "Var"), ("int", "Var"), ("float64", "Other")):
@@ -227,7 +225,7 @@ def _write_cases(
 def _write_body(
     active: str, value: str, made: str, arguments: str, record: str, failed: str, nested: str, indent: int
 ) -> str:
-    """The lines between the checks and the return; a value that is read once has no name."""
+    """The lines between the checks and the return; a value that they read only once has no name."""
     read = {name: f"{operand}._value" for name, operand, kind in zip("xy", "ab", active, strict=False) if kind == "v"}
     named = [name for name in read if len(re.findall(rf"\b{name}\b", f"{value}\n{record}")) > 1]
     for name in read.keys() - named:

@@ -1,4 +1,4 @@
-"""When operators of scalars and new stacks are machine code: once Python has taken as long as it takes to get that."""
+"""Machine code for operators of scalars and new stacks, once Python has taken as long as compiling or loading would."""
 
 import contextlib
 import os
@@ -12,12 +12,12 @@ from contad.engines.stream.sweep import operation_code
 from contad.protocols.number_protocols import make_methods
 from contad.rules.scalar_rule import rules
 
-KNOWN_PYTHONS = frozenset({(3, 11), (3, 12), (3, 13), (3, 14)})  # in whose objects the tests let machine code write
+KNOWN_PYTHONS = frozenset({(3, 11), (3, 12), (3, 13), (3, 14)})  # the tests let machine code write into their objects
 SETTING = "CONTAD_MACHINE_OPERATORS"  # an environment variable
 
 
 def why_in_python() -> str | None:
-    """Why operators never become machine code in this process; None where they may."""
+    """The reason why operators never become machine code in this process; None if they may."""
     if os.environ.get(SETTING) == "0":
         return f"{SETTING} is 0"
     if sys.implementation.name != "cpython" or sys.version_info[:2] not in KNOWN_PYTHONS:
@@ -29,13 +29,13 @@ def why_in_python() -> str | None:
 
 
 def describe_operators() -> str:
-    """How operators of variables run."""
+    """A description of how operators of variables run."""
     why = why_in_python()
     return "methods of Python, then machine code" if why is None else f"methods of Python: {why}"
 
 
 def _count_frames() -> int:
-    """How many more functions may call each other before Python raises RecursionError."""
+    """How many more nested calls are possible before Python raises RecursionError."""
     frame, depth = sys._getframe(), 0
     while frame.f_back is not None:
         frame, depth = frame.f_back, depth + 1
@@ -43,7 +43,7 @@ def _count_frames() -> int:
 
 
 def _is_on_disk() -> bool:
-    """Whether the machine code has been compiled before."""
+    """Whether the disk cache has the machine code."""
     from contad.compile.machine_code import has_machine_code
     from contad.python_objects.elementwise_operators import operate_on_arrays
     from contad.python_objects.number_operators import operate_on_numbers
@@ -53,22 +53,22 @@ def _is_on_disk() -> bool:
 
 
 class NativeParts:
-    """What machine code does for an engine with records in the place of Python, after a while.
+    """The parts of an engine with records that machine code takes over from Python after a while.
 
-    Whoever records adds to `spent`, and calls `look` once it has come to `limit`. `is_due` is cleared when all is
-    decided, and nobody counts any more.
+    Each recording adds to `spent`, and calls `look` when `spent` reaches `limit`. `is_due` is cleared when everything
+    is decided; then recordings stop counting.
     """
 
-    RECORD, STACK = 2e-7, 2e-6  # seconds that are saved for each
-    LOADED, COMPILED = 0.25, 1.0  # of what sweeps take to load, and to compile
-    FRAMES = 400  # of functions that call each other, which compiling takes
+    RECORD, STACK = 2e-7, 2e-6  # seconds saved for each
+    LOADED, COMPILED = 0.25, 1.0  # relative to the time that sweeps take to load and to compile
+    FRAMES = 400  # nested calls that the compiler needs
 
     def __init__(
         self, stack_class: Any, float_class: Any, numpy_class: Any, array_class: Any,
         further: Callable[[Any, Any], object],
     ) -> None:  # fmt: skip
         self.classes = float_class, numpy_class, stack_class, array_class
-        self.further = further  # what else becomes machine code, of classes of stacks and of numbers
+        self.further = further  # converts further parts of stack and number classes to machine code
         self.spent = 0.0
         self.limit = 0.0
         self.has_looked = False
@@ -77,13 +77,13 @@ class NativeParts:
         self.copy: Callable[[Any], Any] | None = None  # makes a stack like another one
 
     def look(self) -> None:
-        """Decide, as the user's function has returned. Numba is there by then, whose import nothing must interrupt."""
+        """Decide, after the user's function has returned: nothing must interrupt the import of Numba."""
         if not self.has_looked:
             self.limit = self.LOADED * PATIENCE.loading
         if self.spent < self.limit or not PATIENCE.is_over or _count_frames() < self.FRAMES:
             return
         if not self.has_looked:
-            from contad.python_objects.python_objects import has_known_objects  # it knows Numba
+            from contad.python_objects.python_objects import has_known_objects  # this imports Numba
 
             if why_in_python() is not None or not has_known_objects():
                 self.is_due = False
@@ -93,11 +93,11 @@ class NativeParts:
                 self.limit = self.COMPILED * PATIENCE.compiling
         if self.spent >= self.limit:
             self.is_due = False
-            with contextlib.suppress(Exception):  # what cannot be compiled here the methods do, in twice the time
+            with contextlib.suppress(Exception):  # if the compilation fails, the methods do the work in twice the time
                 self.install()
 
     def install(self) -> None:
-        """Let machine code make stacks, and perform all operators that it knows, whose methods are made."""
+        """Let machine code make stacks, and replace the methods of all operators that it knows."""
         from contad.python_objects.copied_objects import make_copier
         from contad.python_objects.number_operators import BINARY, OPERATORS, make_entry
         from contad.python_objects.slot_entries import set_slot

@@ -1,4 +1,4 @@
-"""The cells of operands as compiled records have them, as views in arrays of cells."""
+"""The cells of operands of compiled records, as views into arrays of cells."""
 
 
 import numpy as np
@@ -8,7 +8,7 @@ from contad.variables.open_types import Value
 
 
 class Cells:
-    """The cells of an operand along two axes; a step of 0 repeats one."""
+    """The cells of an operand along two axes; with a step of 0 a cell repeats."""
 
     __slots__ = ("_inner", "_offset", "_outer", "_repeats", "_shape", "start")
 
@@ -20,28 +20,28 @@ class Cells:
 
     @property
     def span(self) -> slice:
-        """From the first to the last of them."""
+        """The range from the first cell to the last."""
         outer, inner = self._shape
-        ways = (outer - 1) * self._outer // 8, (inner - 1) * self._inner // 8  # which may lead backwards
+        ways = (outer - 1) * self._outer // 8, (inner - 1) * self._inner // 8  # may be negative
         return slice(self.start + sum(min(n, 0) for n in ways), self.start + sum(max(n, 0) for n in ways) + 1)
 
     def indices(self) -> np.ndarray:
-        """Their numbers, along the two axes."""
+        """The indices of the cells, along the two axes."""
         (outer, inner), steps = self._shape, (self._outer // 8, self._inner // 8)
         return self.start + np.add.outer(np.arange(outer) * steps[0], np.arange(inner) * steps[1])
 
     def of(self, a: np.ndarray) -> np.ndarray:
-        """A view of them in an array of cells, with a leading axis for directions."""
+        """A view of the cells in an array of cells, with a leading axis for directions."""
         lead, stride = (len(a), a.strides[0]) if a.ndim == 2 else (1, 0)
         return np.ndarray((lead, *self._shape), FLOAT, a, self._offset, (stride, self._outer, self._inner))
 
     def put(self, a: np.ndarray, c: Value) -> None:
-        """Write the sums along the axes on which a cell repeats."""
+        """Write to the cells, with sums along the axes on which a cell repeats."""
         view, c = self._sum(a, c)
         view[...] = c
 
     def add(self, a: np.ndarray, c: Value) -> None:
-        """Accumulate them."""
+        """Add to the cells, with sums along the axes on which a cell repeats."""
         view, c = self._sum(a, c)
         view += c
 

@@ -1,4 +1,4 @@
-"""When recordings are swept by compiled code: once plain Python has taken the time that it takes to get that code."""
+"""The switch from plain Python sweeps to compiled code, once Python has taken as long as compiling or loading would."""
 
 from time import perf_counter
 
@@ -12,30 +12,30 @@ from contad.engines.stream.sweep import compile_sweeps, has_compiled_sweeps
 
 
 class Patience:
-    """The seconds for which sweeps run in plain Python: in all, and then for each kernel that is not there.
+    """The seconds for which sweeps run in plain Python: in total, and then for each kernel that is missing.
 
-    They are those of the clock: to ask for the processor's is a call of the system, and ten of them were 3 % of a small
-    gradient. Nobody looks at the disk before some hundred gradients of a dozen operations have been swept. To import
-    LLVM, and to tell whether the files are those of this contad, takes 40 ms, which a process with fewer gradients does
-    not get back. What is found then is loaded at once.
+    They are seconds of the wall clock: processor time needs a system call, and ten of these took 3 % of a small
+    gradient. The first look at the disk comes after about a hundred gradients of a dozen operations. It imports LLVM
+    and checks that the files belong to this contad, which takes 40 ms; a process with fewer gradients would not regain
+    them. Code on the disk is then loaded at once.
 
-    loading      where it is compiled code that Numba loads: what that takes
-    compiling    where it is to be compiled
+    loading      seconds if Numba has to load compiled code
+    compiling    seconds if it has to compile it
     """
 
-    LOOKING = 0.1  # of what Numba takes to load
-    KERNEL = 0.15  # of what the sweep takes to compile
+    LOOKING = 0.1  # fraction of the time that Numba takes to load
+    KERNEL = 0.15  # fraction of the time that the sweep takes to compile
 
     def __init__(self, loading: float = 0.2, compiling: float = 2.0) -> None:
         self.loading, self.compiling = loading, compiling
         self.spent = 0.0
-        self.limit = 0.0  # up to which `spent` may come before somebody looks
+        self.limit = 0.0  # `look` is due when `spent` reaches it
         self.has_looked = False  # at the disk
         self.left: dict[int, float] = {}  # by the code of a kernel
-        self.is_over = False  # whether the compiled sweep is known to be there
+        self.is_over = False  # whether the compiled sweep is available
 
     def look(self) -> bool:
-        """Whether sweeps run in plain Python for longer, up to `limit`; not where the compiled one is there, or due."""
+        """Whether sweeps go on in plain Python, up to `limit`; not if the compiled sweep is available, or due."""
         if self.is_over:
             return False
         if not self.has_looked:
@@ -50,7 +50,7 @@ class Patience:
         return False
 
     def sweep_array(self, buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int) -> bool:
-        """`plain_sweep.sweep_array` of a record that has no kernel yet, or else make the kernel: False then."""
+        """Sweep a record without a kernel by `plain_sweep.sweep_array`, or compile its kernel and return False."""
         head, x, y = buffers.records[row].tolist()
         code, _, _ = decode(head)
         if code not in self.left:

@@ -1,4 +1,4 @@
-"""Records of arrays in plain Python and NumPy: what kernels do, in operations on whole rows."""
+"""Array records in plain Python and NumPy: the work of kernels, in operations on whole rows."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from contad.rules.scalar_rule import ScalarRule
 
 
 def strides_of(shapes: np.ndarray, form: int, first: int, n: int, x: float, y: float) -> Sequence[int]:
-    """What kernels read of a record: z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner."""
+    """The strides of a record: z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner."""
     if form == STRIDED:
         return shapes[int(x) : int(x) + 11].tolist()
     shape = list(FORMS[11 * (form // CODES) :][:11])
@@ -34,7 +34,7 @@ def strides_of(shapes: np.ndarray, form: int, first: int, n: int, x: float, y: f
 def run_kernel(
     code: int, shape: Sequence[int], values: np.ndarray, constants: np.ndarray, adjoints: np.ndarray
 ) -> None:
-    """What the kernel of an operation does, by operations on whole rows."""
+    """Do the work of an operation's kernel by operations on whole rows."""
     z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = shape
     operation = _array_partials(code)
     steps = {"z": z_inner, "x": x_inner, "y": y_inner}
@@ -53,7 +53,7 @@ def run_kernel(
             target = _row(adjoints, rows[name], steps[name], inner)
             if np.ndim(target):
                 target += c
-            else:  # a sum, of its terms one after the other
+            else:  # a sum, of its terms in order
                 terms = np.empty(inner + 1)
                 terms[0] = 0.0 if own_loop else target
                 terms[1:] = c
@@ -62,7 +62,7 @@ def run_kernel(
 
 
 def _row(array: np.ndarray, start: int, step: int, n: int) -> Any:
-    """A row as a view, or its number where the stride is 0."""
+    """A row as a view, or its number if the stride is 0."""
     if not step:
         return array[start]
     end = start + (n - 1) * step
@@ -73,22 +73,22 @@ class ArrayOperation(NamedTuple):
     """The operation of a kernel on rows."""
 
     active: str
-    loops: tuple[tuple[int, ...], ...]  # the inner strides for which a kernel adds up a total of its own
+    loops: tuple[tuple[int, ...], ...]  # the inner strides for which the kernel keeps a total of its own
     partials: list[tuple[str, "ArrayPartial"]]  # by x and y
 
 
 class ArrayPartial(NamedTuple):
-    """A partial on rows: the operands that it reads, and how an adjoint is multiplied by it."""
+    """A partial on rows: the operands that it reads, and the product with an adjoint."""
 
     partial: Callable[..., Any]
     reads: set[str]
     multiply: Callable[[Any, Any], Any]
-    masked: bool  # whether an adjoint of zero gives nothing, whatever the partial is
+    masked: bool  # whether an adjoint of zero gives 0 even if the partial is not finite
 
 
 @functools.cache
 def _array_partials(code: int) -> ArrayOperation:
-    """The operation of a code on rows, from the source that its kernel is made of."""
+    """The operation of a code on rows, from the source of its kernel."""
     rule, active = operation_of(code)
     found = []
     for k, kind in enumerate(active):
@@ -108,7 +108,7 @@ def _array_partials(code: int) -> ArrayOperation:
 
 
 def _own_partial(rule: ScalarRule, k: int) -> ArrayPartial:
-    """That of a rule which calls others: its body on arrays."""
+    """The partial of a rule that calls other rules: its body on arrays."""
     partial = rule.array_partial(k)
     names = "zxy"[: 1 + rule.arity]
     multiply = _route if routes(rule, k) else np.multiply
@@ -116,5 +116,5 @@ def _own_partial(rule: ScalarRule, k: int) -> ArrayPartial:
 
 
 def _route(d: Any, p: Any) -> Any:
-    """d times p, and 0 where p is."""
+    """d times p, and 0 where p is 0."""
     return np.where(p != 0.0, d * p, 0.0)

@@ -13,7 +13,7 @@ from contad.engines.stream import kernels
 
 
 class Powers(ast.NodeTransformer):
-    """Powers as the multiplications that Numba makes of them."""
+    """Rewrites powers as the multiplications that Numba compiles them to."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
@@ -21,7 +21,7 @@ class Powers(ast.NodeTransformer):
 
 
 class OnRows(Powers):
-    """Choices and conditions of numbers as functions of arrays, too."""
+    """Rewrites choices and conditions on numbers so that they work on arrays, too."""
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         self.generic_visit(node)
@@ -55,14 +55,14 @@ def _call(name: str, *args: ast.expr) -> ast.Call:
 
 
 def write_on_rows(lines: Sequence[str], expression: str, known: dict[str, Any]) -> tuple[list[str], str]:
-    """The lines and the expression of a formula as those of a function of rows; its numbers get names among `known`."""
+    """The lines and the expression of a formula, rewritten for rows; its numbers get names in `known`."""
     tree = OnRows().visit(ast.parse("\n".join([*lines, expression])))
     *found, last = map(ast.unparse, ast.fix_missing_locations(_NamedNumbers(known).visit(tree)).body)
     return found, last
 
 
 class _NamedNumbers(ast.NodeTransformer):
-    """Numbers as arrays without axes, which ufuncs take in less time."""
+    """Replaces numbers by arrays without axes, which ufuncs handle faster."""
 
     def __init__(self, known: dict[str, Any]) -> None:
         self.known = known
@@ -95,7 +95,7 @@ def make_function(
 
 
 def _power(x: Any, n: int) -> Any:
-    """x^n by the multiplications that Numba makes of it."""
+    """x^n by the multiplications that Numba compiles it to."""
     z: Any = 1.0
     while n:
         z = z * x if n & 1 else z
@@ -105,7 +105,7 @@ def _power(x: Any, n: int) -> Any:
 
 
 def _by_element(name: str) -> Callable[..., Any]:
-    """A function of `math` on rows, an element at a time, with C's results where Python raises."""
+    """A function of `math` on rows, element by element, with C's results where Python raises."""
     function, of_numpy = getattr(math, name), getattr(np, "power" if name == "pow" else name)
 
     def element(*args: float) -> float:
@@ -124,7 +124,7 @@ ON_ROWS: dict[str, Any] = {
     "inf": math.inf, "nan": math.nan, "pi": math.pi,
     **{name: _by_element(name) for name in ("cos", "cosh", "hypot", "log", "pow", "sin", "sinh")},
 }  # fmt: skip
-# near the number whose last bits hold an integer, and for bits of a power of two, these are what they stand for
+# Python equivalents of two bit operations: an integer in the last bits of a number, and a power of two from its bits
 _of_one = make_function(
     textwrap.dedent(kernels.exponential_source().partition("def exponential(x):\n")[2]), ["x"], Powers(),
     {"math": math, "bits_of": int, "of_bits": lambda n: math.ldexp(1.0, (n >> 52) - 1023)},
@@ -133,11 +133,11 @@ _NUMBERS = {name: np.array(float(text)) for name, text in kernels.PARTS.items() 
 _MAGIC = _NUMBERS["magic"]
 _TAYLOR = [np.array(1.0 / math.factorial(n)) for n in range(13, -1, -1)]
 _LEAST, _MOST, _LARGEST, _ORDINARY = map(np.array, (-750.0, 710.0, 709.79, 700.0))
-FEW = 16  # elements, which take less time one by one
+FEW = 16  # elements up to which a loop is faster
 
 
 def exponential(x: Any) -> Any:
-    """`exponential` of kernels."""
+    """The function `exponential` of kernels."""
     if x.size <= FEW:
         try:
             found = np.array([_of_one(element) for element in x.ravel().tolist()])
@@ -145,7 +145,7 @@ def exponential(x: Any) -> Any:
             pass
         else:
             return found if x.ndim == 1 else found.reshape(x.shape)
-    # calls of ufuncs take a fifth less time than operators
+    # ufunc calls take a fifth less time than operators
     add, subtract, multiply = np.add, np.subtract, np.multiply
     y = np.minimum(np.maximum(x, _LEAST), _MOST)
     t = multiply(y, _NUMBERS["log2_e"])
@@ -163,7 +163,7 @@ def exponential(x: Any) -> Any:
     power = k.astype(np.intc)
     if not np.count_nonzero(np.absolute(x) > _ORDINARY):
         return np.ldexp(p, power)
-    half = power >> 1  # results that are subnormal are rounded by a product: not every C library rounds them well
+    half = power >> 1  # a product rounds subnormal results: not every C library rounds them well
     return np.where(x > _LARGEST, np.inf, np.ldexp(p, half) * np.ldexp(1.0, power - half))
 
 

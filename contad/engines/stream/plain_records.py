@@ -1,8 +1,8 @@
-"""Records of arrays as functions with the views that they read and write: what the sweep in plain Python calls.
+"""Array records as functions with bound views of their operands, which the sweep in plain Python calls.
 
-A gradient that is called again meets the same records at the same cells, so that each is looked up by its numbers. A
-step does not ask which elements have an adjoint. It multiplies all of them, and where a product is not finite it leaves
-the record to `plain_arrays.run_kernel`, for an adjoint of zero must not make a nan of that.
+Repeated calls of a gradient meet the same records at the same cells, so a table finds the function of a record by its
+numbers. The function does not ask which elements have an adjoint. It multiplies all elements, and if a product is not
+finite it leaves the record to `plain_arrays.run_kernel`, because an adjoint of zero must not give nan.
 """
 
 import functools
@@ -32,14 +32,14 @@ from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import OPERATIONS
 from contad.variables.dtypes import FLOAT
 
-MOST = 4096  # steps that are kept
-FEW_SHAPES = 16  # that are kept of one record
-Step = Callable[[int], Any]  # of the newest cell that may have an adjoint; whether the record needs Python
+MOST = 4096  # functions that the table keeps
+FEW_SHAPES = 16  # kept for one record
+Step = Callable[[int], Any]  # takes the newest cell that may have an adjoint; returns whether the record needs Python
 Run = Callable[[], Any]
 
 
 class Memory(NamedTuple):
-    """The arrays of a recording's buffers, which steps hold: they must not hold the buffers, which hold them."""
+    """The arrays of a recording's buffers. Functions of records hold these, which avoids a reference cycle."""
 
     values: np.ndarray
     constants: np.ndarray
@@ -48,7 +48,7 @@ class Memory(NamedTuple):
 
 
 def find_step(buffers: Buffers, head: float, x: float, y: float, k: int) -> tuple[int, Step | None]:
-    """The number of own cells of a record whose last one is k, and its step; no step where there is nothing to do."""
+    """The number of own cells of a record whose last cell is k, and its function; None if it has nothing to do."""
     code, form, n = decode(head)
     memory = Memory(buffers.values, buffers.constants, buffers.adjoints, buffers.shapes)
     step: Step | None
@@ -69,7 +69,7 @@ def _make_step(memory: Memory, code: int, form: int, n: int, first: int, x: floa
         return lambda top: first <= top
     if code == GATHER:
         cells, d = shapes[int(x) : int(x) + n], adjoints[first : first + n]
-        return lambda top: np.add.at(adjoints, cells, d.copy())  # else NumPy copies all cells, for they share memory
+        return lambda top: np.add.at(adjoints, cells, d.copy())  # else NumPy copies all cells: they share memory
     if code == PULLBACK:
         return _make_pullback(memory, n, first, int(y))
     if form == STRIDED:
@@ -84,7 +84,7 @@ def _make_step(memory: Memory, code: int, form: int, n: int, first: int, x: floa
 def _make_step_with_number(
     memory: Memory, steps: dict[tuple[float, ...], Any], code: int, form: int, n: int, first: int, x: float, y: float
 ) -> Step:
-    """The step of a record with a constant number, which the next gradient may give another value."""
+    """The function of a record with a constant number, which may have another value in the next gradient."""
     number, cell = (x, y) if form == X_NUMBER else (y, x)
     key = code, form, n, first, cell
     run = steps.get(key)
@@ -102,7 +102,7 @@ def _make_step_with_number(
 
 
 def _by_shape(numbers: np.ndarray, make: Callable[[list[int]], Run], otherwise: Step | None = None) -> Step:
-    """A step by what stands beside the record; `otherwise` is the one where the first of these numbers is 0."""
+    """A function chosen by the numbers beside the record; `otherwise` is used if the first of these is 0."""
     known: dict[bytes, Run] = {}
 
     def step(top: int) -> Any:
@@ -120,7 +120,7 @@ def _by_shape(numbers: np.ndarray, make: Callable[[list[int]], Run], otherwise: 
 
 
 def _make_pullback(memory: Memory, n: int, first: int, slot: int) -> Step:
-    """The step of a pullback: its kernel's, where the first number of its shape is not 0, or else Python's."""
+    """The function of a pullback: its kernel if the first number of its shape is not 0, or else Python's."""
     d = memory.adjoints[first : first + n]
 
     def need_python(top: int) -> bool:
@@ -132,9 +132,9 @@ def _make_pullback(memory: Memory, n: int, first: int, slot: int) -> Step:
     return _by_shape(memory.shapes[slot : slot + 11], lambda shape: make(shape, *memory[:3]), need_python)
 
 
-# ---- steps of scalar rules -------------------------------------------------------------------------------------------
+# ---- functions of records with scalar rules --------------------------------------------------------------------------
 def bind(memory: Memory, code: int, shape: Sequence[int]) -> Run:
-    """What the kernel of an operation does for a record with these strides."""
+    """A function that does the work of an operation's kernel for a record with these strides."""
     z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = shape
     values, constants, adjoints, _ = memory
     size = 1 + (outer - 1) * z_outer + (inner - 1) * z_inner
@@ -175,7 +175,7 @@ def bind(memory: Memory, code: int, shape: Sequence[int]) -> Run:
 
 
 def _choose_target(outer: int, inner: int, step_outer: int, step_inner: int, own_loop: bool) -> str | None:
-    """How the products are added to the adjoints of an operand, in the order of the kernel; None if not here."""
+    """How to add the products to the adjoints of an operand in the order of the kernel; None if impossible here."""
     if outer == 1:
         return "each" if step_inner else "total" if own_loop else "total_from_there"
     if step_inner and step_outer:
@@ -187,7 +187,7 @@ def _choose_target(outer: int, inner: int, step_outer: int, step_inner: int, own
 
 
 def _overlap(shape: Sequence[int]) -> bool:
-    """Whether both operands may have cells in common."""
+    """Whether the operands may share cells."""
     _, outer, inner, _, _, x0, x_outer, x_inner, y0, y_outer, y_inner = shape
     (x_first, x_last), (y_first, y_last) = (
         (
@@ -216,7 +216,7 @@ _NAMES = ON_ROWS | {
 
 @functools.cache
 def _write_step(code: int, targets: tuple[str, ...], has_rows: bool, is_one: bool) -> Callable[..., Run]:
-    """A function that makes the steps of an operation, of the views of its operands and adjoints."""
+    """A function that takes the views of operands and adjoints and makes the function of a record."""
     rule, _ = OPERATIONS.get(code, (None, "vc"))
     names = dict(_NAMES)
     lines: list[str] = []

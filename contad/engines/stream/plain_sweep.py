@@ -1,8 +1,9 @@
-"""The reverse sweep over records in plain Python and NumPy: what a first gradient runs instead of waiting.
+"""The reverse sweep over records in plain Python and NumPy: the first gradients run it instead of waiting.
 
-To compile the sweep and the kernels of arrays takes seconds, once per machine; most tapes of a short session are swept
-in less. It does what the compiled sweep does, to the last bit: the same formulas of the rules, and functions of `math`
-of one element at a time. Only the adjoint of a number beside an array is a sum, which kernels take in vector registers.
+The compilation of the sweep and the array kernels takes seconds, once per machine; most sessions need less time for all
+their sweeps. The results equal those of the compiled sweep to the last bit: the formulas of the rules are the same, and
+functions of `math` take one element at a time. Only the adjoint of a number beside an array may differ: it is a sum,
+which kernels vectorise.
 """
 
 import functools
@@ -25,12 +26,12 @@ from contad.ops.powers import COMMON, literal_power
 from contad.rules.body import ARITHMETIC_ERRORS
 
 LINKS = frozenset({LINEAR, JOIN})
-ROWS = 256  # that are taken out of the array of records at once
-FEW = 1000  # records, for which no loop over records of these kinds is made
-FEW_STAGED = 50  # records, which are moved in less time one by one
-MOST_KINDS = 24  # that a loop tells apart
-MOST_PLANS = 64  # that are kept
-# a record, the number of its cells, and what sweeps it, if anything does: `Step` of an array, `_step` of a number
+ROWS = 256  # records converted at once
+FEW = 1000  # records; fewer do not pay for a generated loop
+FEW_STAGED = 50  # records; a loop moves fewer faster
+MOST_KINDS = 24  # kinds that one loop distinguishes
+MOST_PLANS = 64  # kept
+# a record, the number of its cells, and the function that sweeps it or None: `Step` for an array, `_step` for a number
 Planned = tuple[float, float, float, int, Callable[..., Any] | None]
 
 
@@ -59,13 +60,13 @@ def settle(buffers: Buffers, n: int, row: int, cell: int) -> int:
     return cell + int(own.sum())
 
 
-@np.errstate(all="ignore")  # as a decorator it takes half as long
+@np.errstate(all="ignore")  # a decorator takes half as long as `with`
 def sweep(
     buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int, seconds: float
 ) -> tuple[int, int, bool]:
-    """As the compiled sweep: from `row`, whose last cell is k, down to row 0, or to one that needs Python.
+    """Sweep from `row`, whose last cell is k, down to row 0 or to a row that needs Python, as the compiled sweep does.
 
-    It also stops after these seconds, which is the third of its results. The adjoints are those of the buffers.
+    It also stops after `seconds`; the third result tells whether it did. The adjoints are those of the buffers.
     """
     if len(buffers.steps) >= MOST:
         buffers.steps.clear()
@@ -113,7 +114,7 @@ def sweep(
 
 
 def _plan(buffers: Buffers, key: tuple[int, bytes], records: np.ndarray) -> list[Planned]:
-    """What sweeps these records, from the last one, whose cell is in the key: gradients come to the same ones again."""
+    """The functions that sweep these records, last one first, kept for later gradients; the key has the last cell."""
     k = key[0]
     found: list[Planned] = []
     for head, x, y in reversed(records.tolist()):
@@ -132,7 +133,7 @@ def _plan(buffers: Buffers, key: tuple[int, bytes], records: np.ndarray) -> list
 
 
 def sweep_array(buffers: Buffers, head: float, x: float, y: float, k: int, top: int) -> None:
-    """One record of an array that does not need Python, whose last cell is k."""
+    """Sweep one array record that does not need Python, whose last cell is k."""
     _, step = buffers.steps.get((head, x, y, k)) or find_step(buffers, head, x, y, k)
     if step is not None:
         with np.errstate(all="ignore"):
@@ -144,7 +145,7 @@ Numbers = Any  # a memoryview
 
 
 def _lines_of(code: float) -> list[str]:
-    """What one record of an operation does, as Python: the branch of the compiled sweep."""
+    """The lines that sweep one record of an operation: the branch of the compiled sweep, as Python."""
     rule, active = OPERATIONS[int(code)]
     own = {"xy"[n]: n for n, kind in enumerate(active) if kind == "v"}
     lines, added = [], []
@@ -162,12 +163,12 @@ def _lines_of(code: float) -> list[str]:
 
 @functools.cache
 def _step(code: float) -> Callable[[float, int, float, float, Numbers, Numbers], None]:
-    """A function that does what one record does."""
+    """A function that sweeps one record."""
     return make_function("\n".join([*_lines_of(code), "return None"]), ["d", "k", "x", "y", "v", "a"], Powers(), _NAMES)
 
 
 def _partial_of_power(c: float) -> Callable[[float, float], float]:
-    """The partial of x ** c as a function of (z, x), which is made when it is called: most programs have one or two."""
+    """The partial of x ** c as a function of (z, x), generated for each c: most functions have one or two."""
 
     def make(z: float, x: float) -> float:
         rule = literal_power(c)
@@ -183,11 +184,11 @@ def _partial_of_power(c: float) -> Callable[[float, float], float]:
 
 _POWERS = {c: _partial_of_power(c) for c in COMMON}
 _NAMES = {"math": math, "abs": abs, "int": int, "reversed": reversed, "powers": _POWERS}
-_met: dict[float, None] = {}  # the codes of what long recordings have, in the order in which they were met
+_met: dict[float, None] = {}  # the codes in long recordings, in the order of their first use
 
 
 def _loop_over(rows: list[list[float]]) -> Callable[[list[list[float]], Numbers, Numbers, int, int], int] | None:
-    """A function that does what many records of numbers do; None where others are among them, or too many kinds."""
+    """A function that sweeps many records of numbers; None if others are among them, or too many kinds."""
     codes = {head for head, _, _ in rows}
     if min(codes) < 0 or CALLBACK in codes:
         return None
@@ -198,7 +199,7 @@ def _loop_over(rows: list[list[float]]) -> Callable[[list[list[float]], Numbers,
 
 @functools.lru_cache(maxsize=4)
 def _loop(codes: tuple[float, ...]) -> Callable[[list[list[float]], Numbers, Numbers, int, int], int]:
-    """A function that goes through records with these codes, from the last one, and returns the cell before them."""
+    """A function that sweeps records with these codes, from the last one, and returns the cell before them."""
     branches: list[str] = []
     for code in codes:
         lines = ["pass"] if code == INPUT else ["a[int(x)] += d * y"] if code in LINKS else _lines_of(code)
@@ -223,7 +224,7 @@ return k
 
 
 def _step_by_rule(code: float, d: float, k: int, x: float, y: float, v: Numbers, a: Numbers) -> None:
-    """The same where Python raises, and compiled code has infinities."""
+    """Sweep one record where Python raises, and compiled code has infinities."""
     rule, active = OPERATIONS[int(code)]
     args = [v[int(field)] if kind == "v" else field for field, kind in zip((x, y), active, strict=False)]
     for n, kind in enumerate(active):

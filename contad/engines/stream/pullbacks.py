@@ -15,7 +15,7 @@ from contad.variables.open_types import AdjointVector, Options, Rule, Saved, Val
 
 
 class Part(NamedTuple):
-    """One result of a continuation."""
+    """One result or operand of a continuation, as cells."""
 
     cell: int  # the first
     size: int
@@ -25,19 +25,19 @@ class Part(NamedTuple):
 
 
 class Named:
-    """A continuation that has the name of its rule where the stack is shown."""
+    """A continuation with the name of its rule, for displays of the stack."""
 
     __slots__ = ("rule",)
 
     @property
     def name(self) -> str:
-        """The rule's."""
+        """The name of the rule."""
         name: str = self.rule.name  # type: ignore[attr-defined]
         return name
 
 
 class Continuation(Named):
-    """What a result needs to pass its adjoint on: `operands` are (position, first cell, shape)."""
+    """A continuation that passes the adjoints of results on to operands, given as (position, first cell, shape)."""
 
     __slots__ = ("is_tuple", "operands", "results", "values")
 
@@ -56,7 +56,7 @@ class Continuation(Named):
         return tuple(cell for _, cell, _ in self.operands)
 
     def saved_bytes(self) -> int:
-        """The memory of arrays that it keeps beside values and constants of the stack: factors, most often."""
+        """The memory of the arrays that it keeps beside values and constants of the stack, mostly factors."""
         return 0
 
     def adjoints_of_results(self, cells: AdjointVector) -> Any:
@@ -81,14 +81,14 @@ class Pullback(Continuation):
         self, rule: Rule, operands: Sequence[tuple[int, int, tuple[int, ...]]], values: Sequence[Value],
         options: Options, saved: Saved, turned: Collection[int] = (),
     ) -> None:  # fmt: skip
-        self.rule = rule  # as `Continuation` does, whose call takes as long as all this
+        self.rule = rule  # as in `Continuation`; calling that would double the time
         self.operands = operands
         self.values = values
         self.results = []
         self.is_tuple = False
         self.options = options
         self.saved = saved
-        self.turned = turned  # positions of matrices whose cells are those of the transpose, in C order
+        self.turned = turned  # positions of matrices whose cells are in Fortran order
 
     def saved_bytes(self) -> int:
         of_stack = [v for v in (*self.values, *(part.value for part in self.results)) if isinstance(v, np.ndarray)]
@@ -103,7 +103,7 @@ class Pullback(Continuation):
                 waiting += x
             elif isinstance(x, dict):
                 waiting += x.values()
-            elif type(x).__module__.startswith("contad.ops"):  # what holds factors
+            elif type(x).__module__.startswith("contad.ops"):  # objects that hold factors
                 names = (*getattr(x, "__slots__", ()), *getattr(x, "__dict__", ()))
                 waiting += [getattr(x, name, None) for name in names]
         return sum(x.nbytes for x in found.values())
@@ -116,7 +116,7 @@ class Pullback(Continuation):
             part = self.results[0]
             z_bar, z = block_of(cells, part), part.value
         names, operands = rule.argument_names, self.operands
-        if len(operands) == 1:  # as most have
+        if len(operands) == 1:  # the usual case
             name = names[operands[0][0]]
             self._accumulate(adj, name, operands[0], rule.pull(name, z, z_bar, self.values, self.options, self.saved))
             return
@@ -145,7 +145,7 @@ class Pullback(Continuation):
 
 
 class ElementwisePullback(Continuation):
-    """The continuation of a scalar rule on arrays where no kernel does it."""
+    """The continuation of a scalar rule on arrays that has no kernel."""
 
     __slots__ = ()
 
@@ -163,14 +163,14 @@ class ElementwisePullback(Continuation):
             c = self.rule.product(k)(z_bar, partial)
             if live is None or live.all():
                 accumulate(adj, cell, shape, unbroadcast(c, shape))
-            else:  # dead elements of an outer level: their derivatives would be those of 0 times the partial
+            else:  # skip dead elements of an outer level: they would get the derivatives of 0 times the partial
                 c = unbroadcast(np.where(live, c, 0.0), shape)
                 cells = np.arange(cell, cell + math.prod(shape)).reshape(shape)
                 adj.cells.add_live(cells, c, unbroadcast(live.astype(int), shape) > 0)
 
 
 def accumulate(adj: Adjoints, cell: int, shape: tuple[int, ...], c: Value) -> None:
-    """Add a cotangent to the adjoints of a block of cells."""
+    """Add a cotangent to the adjoints of consecutive cells."""
     n = math.prod(shape)
     if adj.cells.__class__ is np.ndarray:
         if is_plain(c):
@@ -187,7 +187,7 @@ def accumulate(adj: Adjoints, cell: int, shape: tuple[int, ...], c: Value) -> No
 
 
 def unbroadcast(c: Value, shape: tuple[int, ...]) -> Value:
-    """The sum over the axes along which an operand of that shape was broadcast."""
+    """c summed over the axes along which an operand of that shape was broadcast."""
     if np.shape(c) == shape:
         return c
     lead = c.ndim - len(shape)
@@ -196,7 +196,7 @@ def unbroadcast(c: Value, shape: tuple[int, ...]) -> Value:
 
 
 def block_of(cells: AdjointVector, part: Part) -> Value:
-    """The adjoints of a block of cells, as a `Part` tells of them, with axes permuted; arrays are read-only."""
+    """The adjoints of the cells of a `Part`, with axes permuted; arrays are read-only."""
     first, n, shape, _, axes = part
     if cells.__class__ is np.ndarray and shape:
         plain: np.ndarray = cells[first : first + n]

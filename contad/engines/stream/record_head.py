@@ -1,22 +1,22 @@
-"""The heads of records: what a record is, in one number.
+"""The heads of records: one number encodes the kind of a record.
 
 The head of a scalar's record is its operation code, that of an array's record is
--(code + form + CELLS * number of its own cells). Forms: contiguous arrays (0), one operand a constant number that
-stands in the record (X_NUMBER, Y_NUMBER), one operand a scalar's cell (X_CELL, Y_CELL), the sum of an array
+-(code + form + CELLS * number of its own cells). Forms: contiguous arrays (0), one operand a constant number in
+the record (X_NUMBER, Y_NUMBER), one operand a scalar's cell (X_CELL, Y_CELL), the sum of an array
 (x, size), the dot product of two (x, and the place of y and the size in `shapes`), any strides (all in `shapes`).
 """
 
 
 import numpy as np
 
-# A pullback is the continuation of an array rule: it runs where its result has an adjoint, a callback in any case.
+# A pullback is the continuation of an array rule: it runs if its result has an adjoint; a callback always runs.
 INPUT, CALLBACK, LINEAR, JOIN, GATHER, PULLBACK = range(6)
 VARIANTS = ("input", "callback", "linear", "join", "gather", "pullback")
 
 CODES = 512
 X_NUMBER, Y_NUMBER, SUM, DOT, X_CELL, Y_CELL, STRIDED, CELLS = (CODES * k for k in range(1, 9))
 
-# The start of `shapes`: what the sweep fills in for a record of each form but STRIDED, as kernels read it:
+# The start of `shapes`: for each form but STRIDED, the integers that the sweep completes for kernels:
 # z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner. A number is read from constants[1].
 FORMS = (
     *(0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1),
@@ -30,7 +30,7 @@ FORMS = (
 
 
 def head_of(code: int, n: int, form: int = 0) -> int:
-    """The head of an array's record with n cells of its own."""
+    """The head of an array record with n cells of its own."""
     return -(code + form + CELLS * n)
 
 

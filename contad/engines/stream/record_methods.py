@@ -24,7 +24,7 @@ if k >= s.limit: s.flush_if_long()"""
 
 
 def implementation(cls: type[Var], rule: ScalarRule) -> tuple[Function, Function | None]:
-    """Generated methods of a variable class that pushes records; the general way beyond two arguments."""
+    """Generated methods of a variable class that pushes records; for more than two arguments the general method."""
     if rule.arity > 2:
         return lambda *args: rule.general(args), None
     compiled = operation_code(rule, "v" * rule.arity) is not None
@@ -38,7 +38,7 @@ def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
 
 
 def _record_partials(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
-    """Store the partials: one record per active argument, the last one the result's."""
+    """Lines that store the partials: one record per active argument, the last one being the result's."""
     values = "z, x" if rule.arity == 1 else "z, x, y"
     names: dict[str, Any] = {}
     partials: list[str] = []

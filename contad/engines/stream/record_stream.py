@@ -1,9 +1,9 @@
-"""The record stream: what the engines with records share. One record per operation, swept by one compiled function.
+"""The record stream that engines share: one record per operation, and one compiled function that sweeps them.
 
-While recording, a Python list holds four numbers per record: operation, two operands, value. Every few thousand
-records it is packed into an array of records with the values beside it. A constant operand stands in its parent's
-place by value, under an operation code of its own. The records of scalars own one cell each, those of arrays as many
-as the array has elements.
+While recording, a Python list holds four numbers per record: operation, two operands, value. Every few thousand records
+the list is packed into an array of records and an array of values. A constant operand replaces a parent in the record
+by its value, under an operation code of its own. The record of a scalar owns one cell, that of an array as many as the
+array has elements.
 
 Operations whose rules are not compiled into the sweep store their partials: one `linear` record per active argument,
 chained by `join`, which passes its adjoint on to the record before it.
@@ -41,8 +41,8 @@ from contad.variables.var import Var
 
 RECORD_BYTES = 24  # operation and operands
 CELL_BYTES = 16  # value and adjoint
-_NONE = Buffers.__new__(Buffers)  # of a recording that has been released
-CHUNK = 4096  # records that are Python numbers before they are packed; longer runs pay for keeping them alive
+_NONE = Buffers.__new__(Buffers)  # state of a released recording
+CHUNK = 4096  # records that stay Python numbers before they are packed; more would be slow to keep alive
 LONG = 4 * CHUNK  # numbers in the stream
 
 
@@ -55,23 +55,23 @@ class Recording(ChainStack):
     )
     var_class: type[Var]
     keeps_rules: bool = False  # whether operations without a code are recorded with their rules
-    native: ClassVar[NativeParts | None] = None  # what becomes machine code after a while
+    native: ClassVar[NativeParts | None] = None  # parts that become machine code after a while
 
     def __init__(self, level: int | None = None) -> None:
         ChainStack.__init__(self, level)
-        pool = self.pool = THREAD.pools.setdefault(self.engine, [])  # where the buffers go again
+        pool = self.pool = THREAD.pools.setdefault(self.engine, [])  # the pool to which the buffers return
         self.buffers = pool.pop() if pool else Buffers()
         self.stream = self.buffers.stream
         self.push = self.stream.extend
         self.callbacks: list[Any] = []
         # Numbers of outer levels, whose primals the float arrays hold: constants and partials by (row, field), and
-        # values by cell. A stack with any is mixed: it is swept on numbers.
+        # values by cell. A stack with any of them is mixed: its sweep runs on Python numbers.
         self.outer: Mapping[tuple[int, int], Number] = NOTHING
         self.outer_values: Mapping[int, Number] = NOTHING
         self.is_mixed = False  # whether there are any, or arrays of outer levels
-        self.packed = 1  # the first cell that is still in the stream, and the row of its record
+        self.packed = 1  # the first cell that the stream still has, and the row of its record
         self.rows_packed = 1
-        self.limit = CHUNK  # the cell of a number at which to look how long the stream is
+        self.limit = CHUNK  # the cell at which a record of a number checks the length of the stream
 
     # ---- recording ---------------------------------------------------------------------------------------------------
     def variable(self, value: Value) -> Var:
@@ -107,10 +107,10 @@ class Recording(ChainStack):
             return super().cotangents(xs)
         if {*map(type, xs)} == {self.var_class.float_class}:
             first, last = xs[0]._index, xs[-1]._index
-            if last - first == len(xs) - 1 and last < len(adjoints):  # leaves stand as they were made
+            if last - first == len(xs) - 1 and last < len(adjoints):  # leaves are returned as they were made
                 found: list[Value] = adjoints[first : last + 1].tolist()
                 return found
-        d, n = adjoints.data, len(adjoints)  # a memoryview, whose elements are floats
+        d, n = adjoints.data, len(adjoints)  # a memoryview, which gives Python's floats
         return [(d[x._index] if x._index < n else 0.0) if isinstance(x, Var) else self.cotangent(x) for x in xs]
 
     def _push(self, code: int, x: Real, y: Real, value: Real, var_class: Any = None) -> Var:
@@ -132,7 +132,7 @@ class Recording(ChainStack):
         if code is not None:
             fields = [x._index if own else x for x, own in zip(args, mine, strict=True)]
             return self._push(code, fields[0], fields[1] if rule.arity == 2 else 0, z)
-        if rule.along is not None:  # its products decide about a partial that is nan
+        if rule.along is not None:  # the products of the linear rule decide about a partial that is nan
             own_cells = [x._index if own else None for x, own in zip(args, mine, strict=True)]
             return self._push_twin(rule, z, values, own_cells)
         partials = [
@@ -161,7 +161,7 @@ class Recording(ChainStack):
         return c
 
     def _push_twin(self, rule: ScalarRule, z: Value, values: Sequence[Value], cells: Sequence[int | None]) -> Var:
-        """The twin of a rule at a kink, which is swept in Python."""
+        """Push the twin of a rule at a kink, which Python sweeps."""
 
         def twin_chain(adj: Adjoints) -> None:
             d = adj.cells[c._index]
@@ -179,7 +179,7 @@ class Recording(ChainStack):
         return self._push(CALLBACK, len(self.callbacks) - 1, 0, value)
 
     def flush_if_long(self) -> None:
-        """Pack the stream into the arrays where it is long; else it has less numbers than cells, those of arrays."""
+        """Pack the stream into the arrays if it is long; if not, many of the new cells belong to arrays."""
         if len(self.stream) >= LONG:
             self.flush()
         else:
@@ -194,13 +194,13 @@ class Recording(ChainStack):
                 self.native.spent += n * NativeParts.RECORD
 
     def _stage(self) -> int:
-        """Write the records of the stream to `staging`, with room for them in the arrays; returns how many they are."""
+        """Write the records of the stream to `staging`, and make room for them in the arrays; returns their number."""
         buffers = self.buffers
         stream = buffers.stream
         n = len(stream) // 4
         if not n:
             return 0
-        if self.rows_packed + n > ROWS or self.top > ROWS:  # which every buffer has room for
+        if self.rows_packed + n > ROWS or self.top > ROWS:  # every buffer has room for so many
             if self.rows_packed + n > len(buffers.records):
                 buffers.grow("records", self.rows_packed + n)
             if self.top > len(buffers.values):
@@ -233,7 +233,7 @@ class Recording(ChainStack):
         self.check_usable("flush")
 
     def _set_aside(self, stream: list[Real], row: int) -> list[Real]:
-        """Keep the numbers of outer levels beside the arrays, and put their primals in their place."""
+        """Keep the numbers of outer levels beside the arrays, and replace them by their primals."""
         cell = self.packed
         for start in range(0, len(stream), 4):
             head, x, y, value = stream[start : start + 4]
@@ -296,7 +296,7 @@ class Recording(ChainStack):
         return self._go_on(adjoints, row, k, top) if row else adjoints
 
     def _sweep_rows(self, adjoints: np.ndarray, row: int, k: int, top: int) -> tuple[int, int]:
-        """From `row`, whose last cell is k, down to row 0, or to one that needs Python: that row, and its last cell."""
+        """Sweep from `row`, whose last cell is k, to 0 or a row that needs Python; returns that row and its cell."""
         b = self.buffers
         if self.watch is not None:
             return self.watch.sweep(b, row, k, top)
@@ -312,12 +312,12 @@ class Recording(ChainStack):
         return compile_sweeps().sweep(b, row, k, top)
 
     def _go_on(self, adjoints: np.ndarray, row: int, k: int, top: int) -> AdjointVector:
-        """The rest of a sweep that has come to `row`, which needs Python, or to row 0, the end."""
+        """Continue a sweep that has reached `row`, which needs Python, or row 0, the end."""
         b = self.buffers
         while row > 0:
             head, x, y = b.records[row].tolist()
             code, _, n = decode(head)
-            is_left = code == PULLBACK and (y == 0.0 or b.shapes[int(y)] == 0)  # to Python, by a step, or it has none
+            is_left = code == PULLBACK and (y == 0.0 or b.shapes[int(y)] == 0)  # by its kernel, or it has none
             if head < 0 and not is_left and has_kernel(code) and not KERNELS[code]:
                 if PATIENCE.sweep_array(b, adjoints, row, k, top):
                     row, k = row - 1, k - n
@@ -326,7 +326,7 @@ class Recording(ChainStack):
                 adj = Adjoints(self, adjoints, k - n + 1)
                 self.callbacks[int(x)](adj)
                 row, k = row - 1, k - n
-                if adj.cells is not adjoints:  # the callback has added a number of an outer level
+                if adj.cells is not adjoints:  # the callback has created a number of an outer level
                     return self._sweep_on_numbers(row, k, top, adj.cells)
             row, k = self._sweep_rows(adjoints, row, k, top)
         return adjoints
@@ -341,7 +341,7 @@ class Recording(ChainStack):
         return self._sweep_on_numbers(self.rows_packed - 1, self.top - 1, top, adjoints)
 
     def _sweep_on_numbers(self, row: int, k: int, top: int, adjoints: AdjointVector) -> AdjointVector:
-        """The sweep on numbers of outer levels, by the same rule bodies; `k` is the last cell of the row."""
+        """Sweep on numbers of outer levels, with the same rule bodies; `k` is the last cell of the row."""
         while row > 0:
             n = self._sweep_row_on_numbers(row, k, top, adjoints)
             if self.watch is not None:
@@ -351,7 +351,7 @@ class Recording(ChainStack):
         return adjoints
 
     def _sweep_row_on_numbers(self, row: int, k: int, top: int, adjoints: AdjointVector) -> int:
-        """One record of it; returns the number of its own cells."""
+        """Sweep one record on numbers of outer levels; returns the number of its own cells."""
         if k <= top:
             code, x, y = self.buffers.records[row].tolist()
             self._sweep_scalar_on_numbers(row, k, int(code), adjoints, x, y)
@@ -379,11 +379,11 @@ class Recording(ChainStack):
                     adjoints[operand] = adjoints[operand] + rule.product(n)(d, rule.partial(n)(z, *values))
 
     def zero_numbers(self) -> AdjointVector:
-        """Zero adjoints that can be numbers of outer levels."""
+        """Zero adjoints that can become numbers of outer levels."""
         return [0.0] * self.top
 
     def numbers_of(self, adjoints: np.ndarray) -> AdjointVector:
-        """These adjoints, able to become numbers of outer levels."""
+        """The adjoints, in a form that can hold numbers of outer levels."""
         return adjoints.tolist()
 
     def _number(self, row: int, field: int, default: float) -> Real:
@@ -437,7 +437,7 @@ class Recording(ChainStack):
             yield self._footprint(row)
 
     def _footprint(self, row: int) -> Footprint:
-        """What a record takes."""
+        """The bytes that a record takes."""
         return Footprint(1, RECORD_BYTES + CELL_BYTES)
 
     def shared_bytes(self) -> int:

@@ -1,9 +1,9 @@
-"""Rules in loops over records: the commonest are branches of the loop, all others are functions by operation code.
+"""Rules in loops over records: the most common are branches of the loop; functions by operation code do the others.
 
-Numba takes quadratic time in the branches of a function, and each array that a branch reads costs it as much as its
-formula. So a loop reads the operands of all other rules with the same activity at one place, and calls functions of
-numbers: `value_of(code, x, y)`, and `times_by_x(code, d, z, x, y)`, which is d times the partial by x. Their operations
-take longer than the call.
+Numba's compile time is quadratic in the branches of a function, and an array read in a branch costs as much as the
+formula. So for all other rules of the same activity a loop reads the operands at one place, and calls functions of
+numbers: `value_of(code, x, y)`, and `times_by_x(code, d, z, x, y)`, which is d times the partial by x. The operations
+of these rules take longer than the call.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,8 +16,8 @@ COMMON = frozenset({
     "absolute", "add", "cos", "divide", "exp", "log", "multiply", "negative", "sin", "sqrt", "square", "subtract",
     "tanh",
 })  # fmt: skip
-ACTIVITIES = ("v", "vv", "vc", "cv")  # of operations, in the order of their codes
-Operation = tuple[ScalarRule, str]  # and which of its arguments are variables (v) or constants (c)
+ACTIVITIES = ("v", "vv", "vc", "cv")  # operations, in the order of their codes
+Operation = tuple[ScalarRule, str]  # a rule and its activity: v for a variable, c for a constant
 
 
 def number_operations(first: int, found: Iterable[ScalarRule]) -> dict[int, Operation]:
@@ -28,7 +28,7 @@ def number_operations(first: int, found: Iterable[ScalarRule]) -> dict[int, Oper
 
 
 class Run(NamedTuple):
-    """Codes of operations with one activity; `shift` less is the code under which functions know the rule."""
+    """A range of codes with the same activity; a code minus `shift` is the code of the rule in the functions."""
 
     first: int
     last: int
@@ -42,7 +42,7 @@ class Run(NamedTuple):
 
 
 def find_runs(operations: Mapping[int, Operation]) -> list[Run]:
-    """The runs of codes that are reached by functions."""
+    """The runs of codes that functions handle."""
     known = {rule: code for code, rule in find_rules(operations).items()}
     found: list[Run] = []
     for code, (rule, active) in operations.items():
@@ -55,7 +55,7 @@ def find_runs(operations: Mapping[int, Operation]) -> list[Run]:
 
 
 def find_rules(operations: Mapping[int, Operation]) -> dict[int, ScalarRule]:
-    """The rules that are reached by functions, by the code under which these know them."""
+    """The rules that functions handle, by their codes there."""
     found: dict[ScalarRule, int] = {}
     for code, (rule, _) in operations.items():
         if rule.name not in COMMON:
@@ -72,7 +72,7 @@ def indent(lines: Iterable[str], levels: int = 1) -> list[str]:
 def partial_of(rule: ScalarRule, k: int, prefix: str, **how: Any) -> tuple[list[str], str] | None:
     """Partial k of a rule as lines and an expression in z, x and y; None where it is zero.
 
-    The body's own names get the prefix, which keeps them apart from the names around them; for the rest see
+    The body's own names get the prefix, which distinguishes them from the names around them; for the rest see
     `contad.compiled_rules.rule_source.partial_source`.
     """
     assert rule.body is not None
@@ -88,7 +88,7 @@ def write_accumulation(rule: ScalarRule | None, k: int, target: str, partial: st
 
 
 def routes(rule: ScalarRule | None, k: int) -> bool:
-    """Whether partial k is a selection, of which a zero passes nothing on."""
+    """Whether partial k is a selection: where that is zero, the rule passes nothing on."""
     return rule is not None and rule.body is not None and rule.body.routes(k)
 
 
@@ -110,7 +110,7 @@ def write_partials(operations: Mapping[int, Operation], decorator: str, **how: A
 def write_function(
     name: str, parameters: str, operations: Mapping[int, Operation], branches: Mapping[int, list[str]], decorator: str
 ) -> str:
-    """A function of the code with a branch for each rule, which returns; 0 for other codes."""
+    """A function of the code with a branch that returns for each rule; it returns 0 for other codes."""
     rules = find_rules(operations)
     lines = [decorator, f"def {name}({parameters}):"]
     for code, body in branches.items():

@@ -1,8 +1,8 @@
-"""The storage of a recording: records, values, constants and adjoints in buffers that are reused.
+"""The storage of a recording: records, values, constants and adjoints in reusable buffers.
 
-Values and adjoints reserve address space once, where the system gives memory page by page on first use, so that they
-never move in ordinary recordings; beyond it they grow by doubling. A cell's value is written once, so a view of the
-old buffer stays right.
+Where the system allocates pages on first use, values and adjoints reserve address space once, so that they never move
+in ordinary recordings; beyond it they grow by doubling. A cell's value is written only once, so a view of the old
+buffer stays valid.
 """
 
 import ctypes
@@ -22,23 +22,23 @@ from contad.variables.open_types import Real
 
 _Byte = ctypes.c_char
 ROWS = 4096
-# of a dot, what is strided or a product, a step
+# for a dot product, a strided record or a product, and other kernel records
 _PACK = {n: struct.Struct(f"{n}q").pack_into for n in (2, 11, 19)}
 _ZEROS = np.zeros(2 * ROWS)
 FIRST_CONSTANT = 2  # place of those that are copied, after a one and the number of a record
-WORTH_SHARING = 64  # numbers: to copy fewer takes less time than to compare them
+WORTH_SHARING = 64  # numbers; a copy of fewer is faster than a comparison
 RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of addresses
-# Without it a system that counts what it has promised refuses to fork the process. Python's module has it since 3.13;
-# its number is here where another one tells that Linux numbers its flags in the common way.
+# Without this flag, a system that limits its commitments refuses to fork the process. Python's module has the flag
+# since 3.13; before that its value is given here if another flag shows that Linux has the usual numbering.
 NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if getattr(mmap, "MAP_DENYWRITE", 0) == 0x800 else 0)
-BRIEF = 1 << 14  # cells of a recording that is swept without giving Python's lock to other threads
-CELLS_WITH_VIEWS = ROWS  # the first cells, whose arrays are kept from one recording to the next
+BRIEF = 1 << 14  # cells up to which a sweep keeps Python's lock
+CELLS_WITH_VIEWS = ROWS  # arrays of the first cells are kept from one recording to the next
 MOST_VIEWS = 2 * ROWS
-LARGE = 1 << 22  # numbers: up to 32 MiB of each buffer are kept for the next gradient in any case
+LARGE = 1 << 22  # numbers: each buffer keeps up to 32 MiB for the next gradient in any case
 
-# Addresses of kernels, by operation code, and at INPUT of the rules of numbers; 0 where they are not compiled yet.
+# Addresses of kernels, by operation code, and at INPUT that of the rules of numbers; 0 if not compiled yet.
 KERNELS = np.zeros(CODES, np.uintp)
-# Where compiled code finds the addresses of buffers, and what it leaves beside them.
+# Positions in the array where compiled code finds the addresses of buffers, and leaves results.
 PLACES = {name: k for k, name in enumerate(
     ("shapes", "values", "constants", "staging", "records", "adjoints", "kernels", "floats", "integers", "stopped_at")
 )} | {"addresses": 10}  # fmt: skip
@@ -47,9 +47,9 @@ _FIXED = id(float), id(int)
 
 
 def reserve(least: int = ROWS) -> np.ndarray:
-    """An array whose memory is taken from the system as it is used; smaller where address space is limited.
+    """An array whose memory the system allocates page by page on first use; smaller where address space is limited.
 
-    Where the system takes memory at once, as Windows does, the array has room for `least` numbers, and grows.
+    Where the system allocates memory at once, as Windows does, the array has room for `least` numbers, and grows.
     """
     if not hasattr(mmap, "MAP_PRIVATE"):
         return np.empty(max(least, ROWS))
@@ -65,7 +65,7 @@ def reserve(least: int = ROWS) -> np.ndarray:
 
 
 def _address_space() -> int:
-    """How many bytes of addresses the system lets this process have."""
+    """The bytes of address space that the system allows this process."""
     try:
         import resource
 
@@ -78,7 +78,7 @@ def _address_space() -> int:
 class Buffers:
     """The storage of one recording, reused from one gradient to the next.
 
-    The memory of a recording that is far above those before it goes back to the system when it ends.
+    When a recording far larger than those before it ends, its memory goes back to the system.
     """
 
     __slots__ = (
@@ -93,50 +93,50 @@ class Buffers:
         self.records = np.zeros((ROWS, 3))
         self.values = reserve()
         self.adjoints = reserve()
-        self.brief = 0  # cells for which there is room, and which are few
-        self.length = 0  # of the longest of constants, shapes and records
-        self.held = 0  # numbers: what a recording has used of a buffer, and still has memory
-        self.usual = 0  # the same of recordings of late, falling by an eighth with each smaller one
+        self.brief = 0  # cells for which there is room, and at most the few that keep the lock
+        self.length = 0  # length of the longest of constants, shapes and records
+        self.held = 0  # numbers of a buffer that recordings have used and that still have memory
+        self.usual = 0  # numbers that recent recordings have used; each smaller recording lowers it by an eighth
         self.number = np.empty(())  # an operand of the operation that is being evaluated
         # The arrays of values that recordings have made, by length or shape and by first cell: the next recording makes
-        # the same ones most often, and to make one takes as long as four look-ups.
+        # mostly the same ones, and creating one takes as long as four look-ups.
         self.views: defaultdict[int | tuple[int, ...], dict[int, np.ndarray]] = defaultdict(dict)
-        self.steps: dict[tuple[float, ...], Any] = {}  # by the numbers of a record: what sweeps it in plain Python
-        self.plans: dict[tuple[int, bytes], Any] = {}  # of many records, by the last cell and by their bytes
+        self.steps: dict[tuple[float, ...], Any] = {}  # by a record's numbers: the function that sweeps it in Python
+        self.plans: dict[tuple[int, bytes], Any] = {}  # the same for many records, by their last cell and bytes
         self._start_constants()
-        self.addresses = np.zeros(PLACES["addresses"], np.int64)  # and its own, at which compiled code finds them
+        self.addresses = np.zeros(PLACES["addresses"], np.int64)  # with its own address, for compiled code
         self.addresses[PLACES["kernels"] : STOPPED_AT] = address_of(KERNELS), *_FIXED
         self.at: int = address_of(self.addresses)
         self.copies: dict[int, tuple[np.ndarray, int]] = {}  # by the id of a constant array: itself, its place
-        # by the id of an immutable array, which is kept by this: itself, its address, whether it lies as its transpose
+        # by the id of an immutable array, which this keeps alive: itself, its address, whether it lies as its transpose
         # does in C order, and whether it has no gaps
         self.factors: dict[int, tuple[np.ndarray, int, bool, bool]] = {}
         self._measure()
         self.clear()
 
     def _measure(self) -> None:
-        """Note lengths, so that nobody asks: of what each recording starts anew, and of what has all cells."""
+        """Store lengths for quick checks: of the buffers that a recording starts anew, and of those indexed by cell."""
         self.length = max(len(self.constants), len(self.shapes), len(self.records))
         self.capacity = len(self.values)
         self.brief = min(self.capacity, len(self.adjoints), BRIEF)
-        self.ready = min(self.capacity, ROWS)  # cells of a recording whose arrays need not look for room
-        # of which NumPy makes a matrix, and `struct` writes, in less time than of arrays
+        self.ready = min(self.capacity, ROWS)  # cells up to which arrays need no check for room
+        # memoryviews: NumPy makes matrices of them, and `struct` writes to them, faster than with arrays
         self.words, self.shape_words = self.values.data, self.shapes.data
         buffers = self.shapes, self.values, self.constants, self.staging, self.records, self.adjoints
         self.addresses[: len(buffers)] = [address_of(x) for x in buffers]
-        self.template: Any = None  # a stack that is ready to record here, of which those to come are copies
-        self.views.clear()  # of other memory, perhaps
+        self.template: Any = None  # a stack that is ready to record here; later stacks are copies of it
+        self.views.clear()  # they may belong to other memory
         self.steps.clear()
         self.plans.clear()
         self.views_kept = 0
 
     def _start_constants(self) -> None:
-        self.constants = np.ones(ROWS)  # what kernels read as constant arrays: a one, the number of a record, copies
-        self.shapes: Any = np.zeros(ROWS, np.int64)  # what records of arrays need beside their fields
+        self.constants = np.ones(ROWS)  # constant arrays for kernels: a one, the number of a record, copies
+        self.shapes: Any = np.zeros(ROWS, np.int64)  # data of array records beside their fields
         self.shapes[: len(FORMS)] = FORMS
 
     def clear(self, top: int = 0) -> None:
-        """Make ready for the next recording, after one of `top` cells."""
+        """Prepare for the next recording, after one of `top` cells."""
         if top > LARGE or self.length > LARGE or self.held > LARGE:
             self._give_back(max(top, self.length))
         self.stream.clear()
@@ -148,7 +148,7 @@ class Buffers:
         self.shapes_top = len(FORMS)
 
     def _give_back(self, used: int) -> None:
-        """Give memory back to the system where more than four times what recordings have used of late is held."""
+        """Give memory back to the system if the buffers hold more than four times what recent recordings used."""
         before = self.usual
         self.usual = max(used, before - (before >> 3))
         self.held = max(self.held, used)
@@ -157,7 +157,7 @@ class Buffers:
         self.held = max(before, LARGE)
         for name in ("values", "adjoints"):
             if self.held < len(getattr(self, name)):
-                setattr(self, name, reserve(self.held))  # without what systems' advice about memory means to each
+                setattr(self, name, reserve(self.held))  # avoids the differences between systems in advice about memory
         if max(len(self.constants), len(self.shapes)) > self.held:
             self._start_constants()
         if len(self.records) > self.held:
@@ -181,14 +181,14 @@ class Buffers:
         return adjoints
 
     def room_for_adjoints(self, n: int) -> np.ndarray:
-        """The adjoints of n cells or more, as they are."""
+        """The adjoints of n cells or more, not zeroed."""
         if n > len(self.adjoints):
             self.adjoints = np.empty(len(self.values))
             self._measure()
         return self.adjoints
 
     def keep_view(self, first: int, lengths: int | tuple[int, ...], view: np.ndarray) -> None:
-        """Keep the array of that length or shape of the cells from `first` on, and no more than are of use."""
+        """Keep the array of that length or shape for the cells from `first` on, and limit how many are kept."""
         if self.views_kept >= MOST_VIEWS:
             self.views.clear()
             self.views_kept = 0
@@ -215,9 +215,9 @@ class Buffers:
 
     # ---- beside the records: constants -------------------------------------------------------------------------------
     def keep(self, a: np.ndarray) -> tuple[np.ndarray, int]:
-        """A copy of a constant array that nobody writes, as pullbacks keep it, and minus its place.
+        """A copy of a constant array that nobody writes to, for pullbacks, and minus its place.
 
-        An immutable array is kept as it is, with its address.
+        An immutable array is kept without a copy, with its address.
         """
         address = immutable_address(a)
         if address:
@@ -237,7 +237,7 @@ class Buffers:
         return kept, -at
 
     def push_constant(self, a: np.ndarray) -> int:
-        """The place of a copy of a constant among those that kernels read; equal contents share it."""
+        """The place of a copy of a constant among those that kernels read; equal constants share it."""
         n = a.size
         if n >= WORTH_SHARING:
             known = self.copies.get(id(a))
@@ -249,7 +249,7 @@ class Buffers:
             self.grow("constants", end)
         self.constants[at:end] = a if a.ndim == 1 else a.reshape(-1)
         if n >= WORTH_SHARING:
-            self.copies[id(a)] = a, at  # with the array, whose id it stays
+            self.copies[id(a)] = a, at  # keeps the array alive, so that its id stays valid
         return at
 
     def new_constant(self, shape: tuple[int, ...]) -> tuple[int, np.ndarray]:

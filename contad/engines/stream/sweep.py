@@ -1,9 +1,9 @@
 """The compiled reverse sweep over records, generated from the registry, with the bodies of the rules.
 
-It covers the rules declared `core`; rules registered later and special functions store their partials instead, so this
-function needs no SciPy symbol, does not grow with the library, and is compiled once per installation. Records of arrays
-call the kernel of their operation (`kernels.py`) by its address. Records of numbers whose rules are no branches of the
-sweep call one function of all these rules, which is compiled when the first such record is met.
+It covers the rules declared `core`; rules registered later and special functions store their partials instead. So this
+function needs no SciPy symbol, does not grow with the library, and is compiled once per installation. For an array
+record it calls the kernel of the operation (`kernels.py`) by its address. Rules of numbers that are no branches of the
+sweep are in one other function, which is compiled when the sweep meets the first such record.
 """
 
 import functools
@@ -245,7 +245,7 @@ def _branch(code: int, rule: ScalarRule, active: str) -> list[str]:
 
 
 def _run_lines(run: Run) -> list[str]:
-    """The same for all operations of a run; Python is needed where their function is not there yet."""
+    """The branch for all operations of a run; it returns to Python if their function is not compiled yet."""
     updates = [
         f"adjoints[{x}_cell] += {run.write_call('call_rule', f'kernels[{INPUT}], {n}, code', 'd, z, x')}"
         for n, (x, kind) in enumerate(zip("xy", run.active, strict=False))
@@ -288,7 +288,7 @@ def _operands(active: str) -> list[str]:
 
 @functools.cache
 def numbering() -> str:
-    """What the codes of records mean: a sweep that numbers the operations differently would be silently wrong."""
+    """The meaning of the codes of records; a cached sweep with another numbering would be silently wrong."""
     return repr([(code, rule.name, active) for code, (rule, active) in OPERATIONS.items()])
 
 
@@ -297,7 +297,7 @@ _TASKS = {"read": READ, "settle": SETTLE, "sweep": SWEEP, "everything": EVERYTHI
 
 
 class _Calls:
-    """Calls of the compiled loops over records, which find what a recording holds where its buffers say."""
+    """Calls of the compiled loops over records, which find the arrays of a recording through its buffers."""
 
     def __init__(self, address: int) -> None:
         self.run = make_function("run", address)
@@ -308,13 +308,13 @@ class _Calls:
         return self.reads and bool(self.run(READ, b.at, b.stream, n, 0, 0, 0, 0, 0.0, 0))
 
     def settle(self, b: Buffers, n: int, row: int, cell: int) -> int:
-        """Move n staged records to the rows from `row`, values of scalars to the cells from `cell`; the next cell."""
+        """Move n staged records to the rows from `row`, scalars' values to the cells from `cell`: the next cell."""
         return int(self.run(SETTLE, b.at, None, n, row, cell, 0, 0, 0.0, 0))
 
     def sweep(self, b: Buffers, row: int, k: int, top: int, first: int = 0) -> tuple[int, int]:
-        """From `row`, whose last cell is k, down to row `first`; stops where Python is needed: the row, and its cell.
+        """Sweep from `row`, whose last cell is k, to `first` or a row that needs Python; returns the row and its cell.
 
-        Records above cell `top` are passed over.
+        It skips records above cell `top`.
         """
         addresses, at = b.addresses, b.at
         if first:
@@ -325,7 +325,7 @@ class _Calls:
         return self._go_on(b, first + found, int(addresses[STOPPED_AT]), top, first) if found else (first, 0)
 
     def _go_on(self, b: Buffers, row: int, k: int, top: int, first: int = 0) -> tuple[int, int]:
-        """The rest of a sweep that has stopped at `row`, if only the function of the rules was missing there."""
+        """Continue a sweep that has stopped at `row` if only the function of the rules was missing there."""
         if KERNELS[INPUT] or b.records[row, 0] <= CALLBACK:
             return row, k
         KERNELS[INPUT] = compile_rules()
@@ -336,7 +336,7 @@ class _Calls:
     ) -> tuple[int, int]:
         """Read the n records of the stream, settle them, then sweep with one adjoint that is not zero.
 
-        (-2, 0) if a number is not plain, (-1, 0) if the next cell is not `end`. Python's lock is held meanwhile.
+        (-2, 0) if a number is not plain, (-1, 0) if the next cell is not `end`. It holds Python's lock meanwhile.
         """
         if not self.reads:
             return -2, 0
@@ -355,7 +355,7 @@ class Sweeps(NamedTuple):
 
 @functools.cache
 def compile_sweeps() -> Sweeps:
-    """The compiled loops, from the disk cache where they are there."""
+    """The compiled loops, from the disk cache if it has them."""
     with ProgressBar("contad: compiling the sweep over recordings, once per machine"):
         calls = _Calls(find_function("sweep", sweep_source, [numbering()]))
     return Sweeps(calls.read, calls.settle, calls.sweep, calls.read_and_sweep)
@@ -367,15 +367,15 @@ def compile_rules() -> int:
 
 
 def has_compiled_sweeps() -> bool:
-    """Whether they are in the disk cache."""
+    """Whether the disk cache has the sweeps."""
     return is_kept("sweep", [numbering()])
 
 
 @functools.cache
 def called_directly(function: Any) -> Callable[..., Any]:
-    """A function compiled for one signature, without Numba's look at the types of its arguments, which fit.
+    """A function compiled for one signature, without Numba's check of argument types, which match.
 
-    Itself where it is not compiled.
+    The function itself if it is not compiled.
     """
     found: Callable[..., Any] = function
     for made in getattr(function, "overloads", {}).values():

@@ -1,4 +1,4 @@
-"""Where the active numbers of arguments and results are, and the source text that reads, lifts and rebuilds them."""
+"""The places of active numbers in arguments and results, and source text that reads, lifts and rebuilds them."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ class Leaf(NamedTuple):
 
 
 def leaves(text: str, kind: Any) -> Iterator[Leaf]:
-    """The leaves of a value of a type that the expression stands for, in order."""
+    """The leaves of the value of an expression of that type, in order."""
     if isinstance(kind, types.BaseTuple):
         for k, inner in enumerate(kind):
             yield from leaves(f"{text}[{k}]", inner)
@@ -26,7 +26,7 @@ def leaves(text: str, kind: Any) -> Iterator[Leaf]:
 
 
 def map_leaves(function: Callable[[Leaf], str], text: str, kind: Any, names: dict[str, Any]) -> str:
-    """The expression for a value of the same structure, each leaf replaced by what `function` writes for it.
+    """The expression for a value of the same structure, with each leaf replaced by the text that `function` gives.
 
     `names` takes the classes of named tuples that the expression calls.
     """
@@ -69,7 +69,7 @@ def lower(text: str, kind: Any, names: dict[str, Any]) -> str:
 
 
 def require_number(function: str, kind: Any) -> None:
-    """Raise OutputError unless a type is that of one number."""
+    """Raise OutputError unless the type is that of one number."""
     if isinstance(kind, types.NoneType):
         raise OutputError(f"{function} returned None; return the value to differentiate")
     if not isinstance(kind, (Active, types.Float, types.Integer)):
@@ -81,7 +81,7 @@ def require_number(function: str, kind: Any) -> None:
 
 
 def require_pair(function: str, kind: Any) -> Any:
-    """The type of the first of two results; OutputError where there are not two."""
+    """The type of the first of two results; OutputError if there are not two."""
     if not isinstance(kind, types.BaseTuple) or len(kind) != 2:
         raise OutputError(f"{function} must return (value, aux) as has_aux=True, got {kind}")
     return kind[0]

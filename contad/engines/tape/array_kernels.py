@@ -1,7 +1,7 @@
-"""What passes adjoints back through whole-array operations: machine code that a tape reaches by its address.
+"""Kernels that pass adjoints back through whole-array operations: machine code that a tape calls by its address.
 
-A kernel is compiled with the first operation that needs it, and kept on disk by itself: neither the sweep nor a
-derivative has it as a part. Machine code of an operation finds the address by name, and writes it on the tape.
+A kernel is compiled with the first operation that needs it, and has its own file on disk: it is part neither of the
+sweep nor of a derivative. The machine code of an operation finds the address by name, and writes it to the tape.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,8 @@ def find_kernel(name: str) -> int:
 def address_of_kernel(function: Callable[..., Any]) -> Callable[[], int]:
     """An njit function that gives the address of a kernel, which is a function of a module.
 
-    A kernel takes the address of the arena and the last record of a block. It adds to the adjoints of the operands'
-    cells what those of the results ask for, which it leaves zero.
+    A kernel takes the address of the arena and the last record of a block. It propagates the adjoints of the results to
+    the cells of the operands, and leaves the adjoints of the results zero.
     """
 
     NAMES.add(name_of(function))
@@ -46,7 +46,7 @@ def address_of_kernel(function: Callable[..., Any]) -> Callable[[], int]:
 
 @intrinsic
 def call_kernel(typingctx, address, header, block):  # type: ignore[no-untyped-def]
-    """Call the kernel at an address; what it raises is raised here."""
+    """Call the kernel at an address, and raise its exceptions."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emit_call(context, builder, args[0], _SIGNATURE, args[1:])

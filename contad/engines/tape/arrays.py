@@ -1,8 +1,8 @@
 """Arrays of variables and of duals: Numba's own arrays, of active elements.
 
-So indexing, slices as views, iteration, shapes and copies are Numba's. An element is (value, cell, arena) or (value,
-tangent); a written constant has no cell. Float arrays that a function under differentiation creates are of this kind,
-and `np.empty` is zero, because an element that was never written must not name a cell.
+So Numba does indexing, slices as views, iteration, shapes and copies. An element is (value, cell, arena) or (value,
+tangent); a constant that was written has no cell. Float arrays that a differentiated function creates are such arrays,
+and `np.empty` fills them with zeros, because an element without a write must not name a cell.
 """
 
 from collections.abc import Callable
@@ -31,16 +31,16 @@ VARIABLE_BYTES = 24
 
 
 class ActiveArray(types.Array):
-    """An array of active elements, of which views are such arrays as well."""
+    """An array of active elements; its views have the same type."""
 
     is_internal = True  # lets Numba fuse expressions of it
 
     def copy(self, dtype: Any = None, ndim: Any = None, layout: Any = None, readonly: Any = None) -> Any:
-        """The type with some of its parts exchanged."""
+        """The type with some of its parts replaced."""
         return _keep(super().copy(dtype, ndim, layout, readonly))
 
     def unify(self, typingctx: Any, other: Any) -> Any:
-        """The type that both arrays have."""
+        """The common type of both arrays."""
         return _keep(super().unify(typingctx, other))
 
 
@@ -55,13 +55,13 @@ register_model(ActiveArray)(models.ArrayModel)
 
 @overload_classmethod(ActiveArray, "_allocate")
 def _allocate(cls, size, align):  # type: ignore[no-untyped-def]
-    """As for Numba's own arrays, whose class method is not inherited."""
+    """Allocate as for Numba's own arrays, whose class method is not inherited."""
     return lambda cls, size, align: intrin_alloc(size, align)
 
 
 @lower_cast(ActiveArray, Active)
 def _element(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
-    """An array without axes where a number is written."""
+    """Convert an array without axes where a number is written."""
     return context.compile_internal(builder, lambda x: x[()], signature_of(toty, fromty), [value])
 
 
@@ -71,11 +71,11 @@ def is_active_array(kind: Any) -> bool:
 
 
 def _zeros_of(active: Active) -> Callable[..., Any]:
-    """An njit function of a shape that makes an array of constants 0."""
+    """An njit function that makes an array of constants 0 of a given shape."""
 
     @intrinsic
     def zeros(typingctx, shape):  # type: ignore[no-untyped-def]
-        """The array, of any number of axes."""
+        """An array of constants 0, with any number of axes."""
         if isinstance(shape, types.Integer):
             ndim = 1
         elif isinstance(shape, types.UniTuple) and isinstance(shape.dtype, types.Integer):
@@ -104,7 +104,7 @@ _zero_variables, _zero_duals = zeros_of[VARIABLE], zeros_of[DUAL]
 
 @intrinsic
 def _array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
-    """An array of variables over memory that it does not own."""
+    """An array of variables in memory that it does not own."""
     kind = ActiveArray(VARIABLE, len(shape), "C")
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -125,7 +125,7 @@ def _array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
 def lift(x, cell, header, address):  # type: ignore[no-untyped-def]
     """The array x as variables of the cells from `cell`, in C order, in the memory at an address.
 
-    Numba would not free an array of its own where the user's function raises.
+    It takes memory from the caller, because Numba would not free the array if the user's function raises.
     """
     made = _array_at(address, x.shape)
     flat = made.reshape(made.size)
@@ -148,7 +148,7 @@ def lift_dual(x, x_dot):  # type: ignore[no-untyped-def]
 def _constants(zeros: Callable[..., Any]) -> Callable[..., Any]:
     @njit(**INTERNAL_OPTIONS)
     def constants(x):  # type: ignore[no-untyped-def]
-        """The array x as an array of constants that can take variables."""
+        """The array x as an array of constants that accepts variables."""
         made = zeros(x.shape)
         made[...] = x
         return made
@@ -188,7 +188,7 @@ def copy_in_order(x):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def readonly(typingctx, x):  # type: ignore[no-untyped-def]
-    """The same array, of a type that cannot be written."""
+    """The same array with a read-only type."""
     kind = x.copy(readonly=True)
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]

@@ -58,8 +58,8 @@ promoted = constants_of[{active}]
 def build(request: Request) -> Any:
     """The njit dispatcher `run` of a request.
 
-    Raises UnsupportedError where Numba cannot type the function on variables, OutputError where its result is not what
-    the mode needs.
+    Raises UnsupportedError if Numba cannot type the function on variables, OutputError if its result does not suit the
+    mode.
     """
     if request.lanes > 1:
         raise UnsupportedError(f"{request.function.__name__}: the tape has one direction at a time")
@@ -80,7 +80,7 @@ class TapeRecipe:
         self.request = request
         self.active: Active = DUAL if request.mode == "jvp" else VARIABLE
         self.rebuilt = Rebuilt(request.dispatcher, replacements(self.active))
-        self.names: dict[str, Any] = {"f": self.rebuilt.dispatcher}  # what the generated module is given
+        self.names: dict[str, Any] = {"f": self.rebuilt.dispatcher}  # the globals of the generated module
         for k, kind in enumerate(request.types):
             if k in request.argnums:
                 for leaf in leaves("", kind):
@@ -101,11 +101,11 @@ class TapeRecipe:
             name = re.sub(r"\W", "", request.function.__name__)
             module = load_cached(f"tape_{name}", self.source, [*(x.digest for x in found), what])
         else:
-            module = ModuleType("contad._uncached")  # unlike those on disk it is found nowhere, which Numba accepts
+            module = ModuleType("contad._uncached")  # it is in no file, which Numba accepts
             exec(compile(self.source({"cache": False}), "<contad tape>", "exec"), vars(module))
         vars(module).update(self.names)
         if any(x.recursive for x in found):
-            self.source()  # types the function also where the text was on disk
+            self.source()  # types the function even if the text was on disk
             require_settled(self.rebuilt.made)
         if request.mode == "value_and_grad":
             try:
@@ -118,7 +118,7 @@ class TapeRecipe:
 
     # ---- types -------------------------------------------------------------------------------------------------------
     def write_given(self, k: int, text: str, promote: bool) -> tuple[Any, str]:
-        """The type and the expression of what f gets for argument k, which the expression `text` reads."""
+        """The type and the expression that f gets for argument k, which the expression `text` reads."""
         kind = self.request.types[k]
         if f"callable_{k}" in self.names:
             return self.names[f"callable_{k}"]._numba_type_, f"callable_{k}"
@@ -159,14 +159,14 @@ class TapeRecipe:
 
     @property
     def cells(self) -> list[tuple[int, str]]:
-        """The active leaves in the order of their cells: argument and place in it."""
+        """The active leaves in the order of their cells: argument and index in it."""
         return [(k, leaf.text) for k in self.request.argnums for leaf in leaves("", self.request.types[k])]
 
     def typing(self, texts: list[str]) -> tuple[Any, list[str]]:
-        """The type of f's result, and the expressions of what it is given.
+        """The type of f's result, and the expressions of its arguments.
 
-        Constant arrays are given as they are, so that data costs nothing; where f writes to them or mixes them with
-        arrays of variables, it gets copies that take variables.
+        Constant arrays are passed without a copy, so that data costs nothing; if f writes to them or mixes them with
+        arrays of variables, it gets copies that accept variables.
         """
         first: Exception | None = None
         for promote in (False, True):
@@ -174,7 +174,7 @@ class TapeRecipe:
             signature = tuple(kind for kind, _ in given)
             try:
                 self.rebuilt.dispatcher.compile(signature)
-            except Exception as error:  # Numba's errors, and whatever its typing of a type it does not know raises
+            except Exception as error:  # Numba's errors, and any exception from its typing of an unknown type
                 first = first or error
                 continue
             return self.rebuilt.dispatcher.overloads[signature].signature.return_type, [text for _, text in given]
@@ -195,7 +195,7 @@ class TapeRecipe:
         return _HEAD.format(active=active) + "\n".join(lines) + "\n"
 
     def jvp(self, result: Any, given: list[str]) -> list[str]:
-        """Duals through the function; no arena."""
+        """Statements of forward mode: duals through the function, without an arena."""
 
         def tangent(leaf: Leaf) -> str:
             if isinstance(leaf.type, Active):
@@ -212,12 +212,12 @@ class TapeRecipe:
         ]  # fmt: skip
 
     def reverse(self, result: Any, texts: list[str], given: list[str]) -> list[str]:
-        """Variables through the function, seeds, a sweep, and the adjoints of the arguments' cells."""
+        """Statements of reverse mode: variables through the function, seeds, a sweep, adjoints of the arguments."""
         request = self.request
         of_leaves = [leaf for k in request.argnums for leaf in leaves(texts[k], request.types[k])]
         sizes = [f"{leaf.text}.size" if is_array(leaf.type) else "1" for leaf in of_leaves]
         run = [f"    c{j + 1} = c{j} + {size}" for j, size in enumerate(sizes)]
-        passed = f"({', '.join('0' if x in self.names else x for x in given)},)"  # functions are called by name
+        passed = f"({', '.join('0' if x in self.names else x for x in given)},)"  # the code calls functions by name
         parameters = ", ".join(texts)
         if request.mode == "vjp":
             parameters, passed = "args, z_bar", f"({passed}, z_bar)"
@@ -241,7 +241,7 @@ class TapeRecipe:
         ]  # fmt: skip
 
     def body(self, result: Any) -> list[str]:
-        """What runs guarded: the function, and everything from its result to the gradients."""
+        """The guarded statements: the function, and everything from its result to the gradients."""
         request = self.request
         is_vjp = request.mode == "vjp"
         arguments = "given[0]" if is_vjp else "given"
@@ -303,7 +303,7 @@ class TapeRecipe:
 
 # ---- in words --------------------------------------------------------------------------------------------------------
 def explain(request: Request) -> str:
-    """What is differentiated, and what is stored."""
+    """A description of the differentiated function and the stored numbers."""
     lines = ["variables run through the function, compiled for them, and push records"]
     for k in request.argnums:
         kinds = [(leaf.text, is_array(leaf.type)) for leaf in leaves(f"argument {k}", request.types[k])]

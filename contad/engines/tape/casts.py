@@ -1,6 +1,6 @@
 """Casts to declared types in a rebuilt function: of the arguments and the result of a callee, and of names.
 
-To an integer or a boolean the plain number is cast, as Numba casts it, and what comes of it is a constant.
+A cast to an integer or a boolean casts the plain number, as Numba does, and its result is a constant.
 """
 
 import ast
@@ -19,11 +19,11 @@ from contad.errors import UnsupportedError
 from contad.functions.declared_types import NameCasts, chosen_signature, is_number, place_of, refuse_cast
 from contad.rules.definition import definition_of, factory_of, without_annotations
 
-_NUMBERS = {"np": np, **{str(t): t for t in types.number_domain}}  # what casts name
+_NUMBERS = {"np": np, **{str(t): t for t in types.number_domain}}  # names that casts use
 
 
 def plain_type(kind: Any) -> Any:
-    """The type that the user's function has where the rebuilt one has variables."""
+    """The type in the user's function for the type `kind` of the rebuilt function."""
     if isinstance(kind, Active):
         return types.float64
     if is_active_array(kind):
@@ -35,10 +35,10 @@ def plain_type(kind: Any) -> Any:
 
 # ---- signatures ------------------------------------------------------------------------------------------------------
 def with_signature(f: Any, inner: Any, options: dict[str, Any]) -> tuple[Any, Any]:
-    """The rebuilt function `inner` of the dispatcher f between the casts of the signature that Numba takes.
+    """The rebuilt function `inner` of the dispatcher f, with the casts of the signature that Numba chooses.
 
-    The second function is the same for `inner` itself to call. Numba inlines it: in a recursive call it knows what
-    `inner` has returned so far, but not what a function around `inner` returns.
+    The second function does the same for calls from `inner` itself. Numba inlines it: in a recursive call Numba knows
+    the type that `inner` has returned so far, but not the type of a function around `inner`.
     """
     function = f.py_func
     called = inspect.signature(function)
@@ -58,7 +58,7 @@ def with_signature(f: Any, inner: Any, options: dict[str, Any]) -> tuple[Any, An
 
 
 def _casts(f: Any) -> dict[str, Any]:
-    """The casts of all arguments, as a tuple, and of the result, inside njit."""
+    """The casts inside njit: of all arguments, as a tuple, and of the result."""
 
     def of_arguments_(given: Any) -> Any:
         return _cast_numbers(given, types.Tuple(chosen_signature(f, [typeof(x) for x in given]).args))
@@ -82,14 +82,14 @@ def _casts(f: Any) -> dict[str, Any]:
 
 
 def _cast_numbers(x: Any, want: Any) -> Any:
-    """The numbers of a value outside njit as those of a declared type."""
+    """A value outside njit with its numbers cast to a declared type."""
     if isinstance(x, tuple) and isinstance(want, types.BaseTuple) and not isinstance(want, types.BaseNamedTuple):
         return tuple(map(_cast_numbers, x, want))
     return want.cast_python_value(x) if is_number(want) else x
 
 
 def _cast(f: Any, what: str, text: str, have: Any, want: Any) -> str:
-    """The expression for a value of one type as one of a declared type."""
+    """The expression that casts a value of one type to a declared type."""
     if isinstance(have, types.BaseTuple) and isinstance(want, types.BaseTuple) and len(have) == len(want):
         if isinstance(have, types.BaseNamedTuple) or not len(have):
             return text
@@ -112,9 +112,9 @@ def _cast(f: Any, what: str, text: str, have: Any, want: Any) -> str:
 
 # ---- names -----------------------------------------------------------------------------------------------------------
 def with_casts(f: Any, declared: dict[str, Any], names: dict[str, Any]) -> CodeType:
-    """The code of the dispatcher f with a cast after everything that binds a name whose type is declared.
+    """The code of the dispatcher f with a cast after each statement that binds a name of declared type.
 
-    `names`, the globals of the rebuilt function, take the casts.
+    The casts are entered into `names`, the globals of the rebuilt function.
     """
     function = f.py_func
     code = function.__code__

@@ -1,4 +1,4 @@
-"""What else Python and Numba do with a number: truth, comparison, int, float, round, min, max, tests for nan."""
+"""Other uses of a number in Python and Numba: truth, comparison, int, float, round, min, max, tests for nan."""
 
 import math
 import operator
@@ -31,7 +31,7 @@ for _symbol in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq,
 
 @lower_builtin("print_item", Active)
 def _print(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    """print(x) shows the plain number. Variables do not become Python objects: these would lose the derivative."""
+    """print(x) shows the plain number. Variables never become Python objects, which would lose the derivative."""
     number = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0]).value
     return context.get_function("print_item", signature(types.none, types.float64))(builder, [number])
 
@@ -64,7 +64,7 @@ def _divmod(x: Any, y: Any) -> Any:
 
 
 def value(x: Any) -> Any:
-    """The plain number under an active one, which exists inside njit only; any other as it is."""
+    """The plain number under an active one, which exists only inside njit; any other number unchanged."""
     return x
 
 
@@ -74,7 +74,7 @@ def _value(x: Any) -> Any:
 
 
 def _extremum(function: Callable[..., Any], wins: Callable[..., Any]) -> None:
-    """Python's max or min: one of the arguments itself, the first of equal ones. That is no operation."""
+    """Python's max or min: it returns one of the arguments, the first of equal ones, and records nothing."""
 
     def typing(*args: Any) -> Any:
         if not any(isinstance(x, Active) for x in args) or not all(map(_number, args)):
@@ -94,9 +94,9 @@ _extremum(max, operator.gt)
 _extremum(min, operator.lt)
 
 
-# ---- np.float64, and what type(x) of a variable is: called, or given as a dtype --------------------------------------
+# ---- np.float64 and type(x) of a variable: as a function, and as a dtype ---------------------------------------------
 class FloatClass(types.NumberClass):
-    """The type of `np.float64` in a function under differentiation: called with a variable it gives that variable."""
+    """The type of `np.float64` in a differentiated function: a call with a variable returns that variable."""
 
     def __init__(self) -> None:
         super().__init__(types.float64)
@@ -108,7 +108,7 @@ register_model(FloatClass)(models.OpaqueModel)
 
 
 class Float64:
-    """What stands for np.float64 among the globals of a function under differentiation."""
+    """The replacement for np.float64 among the globals of a differentiated function."""
 
 
 float64 = Float64()
@@ -126,7 +126,7 @@ def _float_class(context: Any, builder: Any, kind: Any, x: Any) -> Any:
 
 @infer_getattr
 class _FloatClassAttribute(AttributeTemplate):
-    """What is asked of the class of a variable: to be called."""
+    """The attributes of the class of a variable: its call."""
 
     key = FloatClass
 
@@ -155,7 +155,7 @@ def _as_float(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 @infer_getattr
 class _ActiveAttribute(AttributeTemplate):
-    """What is asked of a variable: its class."""
+    """The attributes of a variable: its class."""
 
     key = Active
 

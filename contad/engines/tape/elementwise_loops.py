@@ -1,6 +1,6 @@
 """Elementwise operations on arrays of variables and duals.
 
-Only their types are declared here: Numba fuses an expression of array operations into one loop over its elements, whose
+This file declares only their types: Numba fuses an expression of array operations into one loop over elements, whose
 body then uses the operations on scalars.
 """
 
@@ -32,20 +32,20 @@ _TESTS = (np.isnan, np.isinf, np.isfinite, np.signbit)
 
 
 def _declare(function: Any, arity: int, plain: Any) -> None:
-    """Give a function of scalars its type on arrays; `plain` is the type of its elements where they are not active."""
+    """Give a function of scalars its type on arrays; `plain` is the type of its elements if they are not active."""
 
     class ElementwiseTyping(AbstractTemplate):
         """The type of the function on arrays."""
 
         key = function
-        metadata: ClassVar = {"target": "cpu"}  # before Numba's own, which are for any target
+        metadata: ClassVar = {"target": "cpu"}  # takes precedence over Numba's own, which are for any target
 
         def generic(self, args: Any, kws: Any) -> Any:
             """The type of the result; None where no array of active elements is among the arguments."""
             if kws or len(args) != arity or not any(isinstance(x, types.Array) for x in args):
                 return None
             if any(isinstance(x, Active) for x in args) or _have_no_axes(args):
-                return None  # Numba's loops take no scalars of ours; see `_beside_arrays` and `_of_element`
+                return None  # Numba's loops accept none of our scalars; see `_beside_arrays` and `_of_element`
             elements = [x.dtype if isinstance(x, types.Array) else x for x in args]
             active = next((x for x in elements if isinstance(x, Active)), None)
             if active is None or not all(isinstance(x, (Active, *PLAIN)) for x in elements):
@@ -54,11 +54,11 @@ def _declare(function: Any, arity: int, plain: Any) -> None:
             made = ActiveArray(active, ndim, "C") if plain is None else types.Array(plain, ndim, "C")
             return signature(made, *args)
 
-    infer_global(function, types.Function(ElementwiseTyping))  # NumPy's functions name no module to look it up in
+    infer_global(function, types.Function(ElementwiseTyping))  # NumPy's functions name no module for a look-up
 
 
 def _have_no_axes(args: Any) -> bool:
-    """Whether an operation on these gives a number: no array has axes, and one is of active elements."""
+    """Whether an operation on these gives a number: no array has axes, and one has active elements."""
     arrays = [x for x in args if isinstance(x, types.Array)]
     return all(x.ndim == 0 for x in arrays) and any(is_active_array(x) for x in arrays)
 
@@ -82,9 +82,9 @@ _POINT = {active: _points(zeros) for active, zeros in zeros_of.items()}
 
 
 def _beside_arrays(text: str, names: dict[str, Any], x: Any, y: Any) -> Any:
-    """The body of an operation, written as `text`, on an array and an active number; None for others.
+    """The body of an operation, written as `text`, on an array and an active number; None for other arguments.
 
-    Of arrays without axes it is one on their elements.
+    For arrays without axes it is an operation on their elements.
     """
     if _have_no_axes((x, y)):
         elements = [f"{name}[()]" if isinstance(t, types.Array) else name for name, t in (("x", x), ("y", y))]
@@ -97,7 +97,7 @@ def _beside_arrays(text: str, names: dict[str, Any], x: Any, y: Any) -> Any:
 
 
 def _ufunc_beside_arrays(ufunc: Any) -> Any:
-    """What takes the place of a ufunc, because Numba fuses calls of the ufunc itself whatever their arguments."""
+    """The replacement for a ufunc: Numba would fuse calls of the ufunc itself, whatever their arguments."""
     text, names = "ufunc({}, {})", {"ufunc": ufunc}
     return stand_in(
         ufunc, "x, y", lambda x, y: _beside_arrays(text, names, x, y) or ([f"return {text.format('x', 'y')}"], names)
@@ -105,11 +105,11 @@ def _ufunc_beside_arrays(ufunc: Any) -> Any:
 
 
 def _of_element(function: Any) -> None:
-    """Let a function of one number take an array without axes."""
+    """Let a function of one number accept an array without axes."""
     add_overload(function)(lambda x: (lambda x: function(x[()])) if _have_no_axes((x,)) else None)
 
 
-UFUNCS: dict[Any, Any] = {}  # ufunc of two arguments -> what takes its place in a function under differentiation
+UFUNCS: dict[Any, Any] = {}  # ufunc of two arguments -> its replacement in a differentiated function
 for _rule in rules():
     _element = types.float64 if _is_constant(_rule) else None
     _declared = [u for u in _rule.ufuncs if not isinstance(u, str)]
@@ -135,16 +135,16 @@ _LOOP = "for k in np.ndindex(target.shape):"
 
 
 def _in_place(symbol: Any, ufunc: Any) -> None:
-    """x op= y of an array, as Numba does it: element after element, each written before the next is read.
+    """x op= y on an array, as in Numba: element by element, each written before the next is read.
 
-    So parts that overlap see what has been written, which NumPy avoids by a copy. The order is that of Numba, too:
-    along the first axis where more operands are in Fortran order than in C order.
+    So overlapping parts see elements that have been written, which NumPy avoids by a copy. The order is also Numba's:
+    along the first axis if more operands are in Fortran order than in C order.
     """
 
     def write(x: Any, y: Any) -> Any:
         """The body of x op= y for arguments of these types."""
         if isinstance(x, types.Array) and not is_active_array(x) and (isinstance(y, Active) or is_active_array(y)):
-            # Numba's own typing would stumble; the array is promoted, or this is what the user is told
+            # Numba's own typing would fail; either the array is promoted, or the user sees this error
             raise UnsupportedError(f"a variable is written into an array of {x.dtype}, where only plain numbers fit")
         if not is_active_array(x):
             return None

@@ -1,4 +1,4 @@
-"""Calls that leave the arena as it was when an exception passes through; seeds of adjoints."""
+"""Calls that restore the arena when an exception passes through; seeds of adjoints."""
 
 from typing import Any
 
@@ -15,8 +15,9 @@ from contad.memory.arena import ADJOINTS, BLOCK, USED, release
 
 @intrinsic
 def guard(typingctx, function, header, mark, last, given, block, size):  # type: ignore[no-untyped-def]
-    """function(header, mark, given); on an exception the arena is cut back to the mark and to the block of records that
-    was the last, and the block is released.
+    """function(header, mark, given), guarded: an exception leaves the arena as it was.
+
+    It cuts the arena back to `mark` and to `last`, which was the last block of records, and releases `block`.
     """
     found = function.get_call_type(typingctx, (header, mark, given), {})
     signature = found.return_type(function, header, mark, last, given, block, size)
@@ -24,7 +25,7 @@ def guard(typingctx, function, header, mark, last, given, block, size):  # type:
     released = release_type.get_call_type(typingctx, (block, size), {})
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Emit the call, and what is done where it raises."""
+        """Emit the call, and the clean-up if it raises."""
         compiled = function.dispatcher.overloads[tuple(found.args)]
         context.add_linking_libs([compiled.library])
         called = context.declare_function(builder.module, compiled.fndesc)

@@ -1,7 +1,8 @@
-"""Operations on matrices of variables and of duals: kernels that calculate in a block of records, made from the rows.
+"""Operations on matrices of variables and of duals: kernels generated from rows, which compute in a block of records.
 
-Each row of `contad.kernels.rows` has three: of the values, of the adjoints, and of values and tangents. The elements of
-all its operands follow one another in the block, then those of its results. Sizes are packed with the options.
+Each row of `contad.kernels.rows` has three kernels: for the values, for the adjoints, and for values and tangents. A
+block holds the elements of all operands, one operand after the other, then those of the results. Sizes are packed
+together with the options.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ from contad.kernels.matrix_loops import clear
 from contad.kernels.rows.matrix_rows import MATRIX_ROWS, SIZES, MatrixRow, RowPart, find_part, write_size
 from contad.kernels.triangular_kernels import height_of_factors
 
-_BITS = 32  # of a size; the others are an option's
+_BITS = 32  # bits of a size; the other bits are an option's
 _KNOWN = {
     "np": np, "band_height": height_of_factors, "array_at": array_at, "hold": hold, "clear": clear,
     **{x: vars(tape_array_records)[x] for x in (
@@ -39,7 +40,7 @@ def of_duals(a, b, {given}):
 
 # ---- the text of a kernel --------------------------------------------------------------------------------------------
 class _BlockKernel:
-    """The lines of the kernel of a row for one purpose. What is saved is in the block; other arrays share a memory."""
+    """The lines of a row's kernel for one purpose. Saved numbers are in the block; other arrays share memory."""
 
     def __init__(self, row: MatrixRow, purpose: str) -> None:
         self.row, self.purpose = row, purpose
@@ -63,7 +64,7 @@ class _BlockKernel:
         return "\n    ".join([f"def {row.name}_{self.purpose}(header, block):", *head, *self.lines, "hold(memory)\n"])
 
     def _value(self) -> None:
-        """The values, and their tangents if these are the purpose."""
+        """The lines for the values, and for their tangents if these are the purpose."""
         row = self.row
         for part in row.results:
             self._array(part.name, part)
@@ -73,7 +74,7 @@ class _BlockKernel:
             self.lines.append(f"write_elements(header, {_place('of_z', row.results, part)}, {part.name}, VALUE)")
         if self.purpose == "value":
             return
-        for part in row.results:  # the tangents of what is constant are 0
+        for part in row.results:  # constants have tangent 0
             if f"{part.name}_dot" in row.parameters("tangent"):
                 self._array(f"{part.name}_dot", part)
             else:
@@ -83,7 +84,7 @@ class _BlockKernel:
             self.lines.append(f"write_elements(header, {_place('of_z', row.results, part)}, {part.name}_dot, TANGENT)")
 
     def _adjoint(self) -> None:
-        """The adjoints of operands that have variables; those of results are left zero."""
+        """The lines for the adjoints of operands that have variables; they leave the adjoints of results zero."""
         row = self.row
         for part in row.results:
             self._array(f"{part.name}_bar", part)
@@ -104,7 +105,7 @@ class _BlockKernel:
         self.lines += [f"{name} = array_at(at, {sizes or part.sizes})", f"at += 8 * ({write_size(part)})"]
 
     def _call(self, purpose: str) -> None:
-        """Call a kernel of the row, if there is one; what it takes is read when it is needed."""
+        """Call a kernel of the row, if there is one; its arguments are read on demand."""
         row = self.row
         if row.kernel(purpose) is None:
             return
@@ -127,7 +128,7 @@ class _BlockKernel:
 
 
 def _place(first: str, parts: tuple[RowPart, ...], part: RowPart | None = None) -> str:
-    """Where a part begins, or what is behind all of them, as source."""
+    """The source for the start of a part, or for the end of all parts."""
     before = parts if part is None else parts[: parts.index(part)]
     return " + ".join([first, *map(write_size, before)])
 
@@ -144,9 +145,9 @@ def _kernel(row: MatrixRow, purpose: str) -> Any:
 
 
 def _operation(row: MatrixRow) -> dict[Any, Any]:
-    """By the active type, the njit function (a, b, m, n, k, *options) that gives the results as one vector.
+    """By active type, the njit function (a, b, m, n, k, *options) that returns the results as one vector.
 
-    The elements of operands after the first one are together in b.
+    b holds the elements of all operands after the first one.
     """
     options = [*row.options, *["0"] * len(SIZES)]
     known = dict(_KNOWN)

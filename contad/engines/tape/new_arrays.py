@@ -1,4 +1,4 @@
-"""What creates arrays in a function under differentiation: float arrays become arrays of variables or duals."""
+"""Functions that create arrays in a differentiated function: float arrays become arrays of variables or duals."""
 
 import functools
 import inspect
@@ -23,7 +23,7 @@ from contad.rules.compilable import Compilable, is_in_bodies
 
 
 def _is_float(dtype: Any) -> bool:
-    """Whether an argument dtype= asks for floats, as leaving it out does."""
+    """Whether an argument dtype= asks for floats; its default does."""
     if dtype is None or isinstance(dtype, (types.NoneType, types.Omitted)):
         return True
     if isinstance(dtype, types.Function):
@@ -35,7 +35,7 @@ def _is_float(dtype: Any) -> bool:
 
 
 def _holds_floats(x: Any) -> bool:
-    """Whether an array is of float64 or of active elements; float32 arrays stay as they are."""
+    """Whether an array has float64 or active elements; float32 arrays stay unchanged."""
     return isinstance(x, types.Array) and (x.dtype == types.float64 or isinstance(x.dtype, Active))
 
 
@@ -58,7 +58,7 @@ def replacements(active: Active) -> dict[Callable[..., Any], Callable[..., Any]]
 
 
 class Replaced(dict[Any, Any]):
-    """What takes the place of functions; that of the face of a formula is made when one is met."""
+    """The replacements of functions; those of the faces of formulas are made on demand."""
 
     def __init__(self, known: dict[Any, Any], zeros: Any) -> None:
         super().__init__(known)
@@ -73,11 +73,11 @@ class Replaced(dict[Any, Any]):
 
 
 _OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_OWN = (np.prod, np.var, np.std, np.sort, np.diag)  # that the tape computes itself
+_OWN = (np.prod, np.var, np.std, np.sort, np.diag)  # the tape computes these itself
 
 
 def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Callable[..., Any]:
-    """What takes the place of a function of whole arrays: the body that fits variables, or NumPy's own."""
+    """The replacement of a function of whole arrays: the body that suits variables, or NumPy's own."""
     parameters = list(function.signature.parameters)
     is_face = is_in_bodies(function)
     bodies: dict[Any, Any] = {}
@@ -112,7 +112,7 @@ def holds_active(kind: Any) -> bool:
 
 
 def _given_axes(signature: inspect.Signature, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The axes of the arguments up to the last that a call gives, as `LoopBody` has them."""
+    """The axes of the arguments up to the last that a call gives, in the form of `LoopBody`."""
     given = [isinstance(x, types.Type) and not isinstance(x, (types.Omitted, types.NoneType)) for x in args]
     count = max((k + 1 for k, there in enumerate(given) if there), default=0)
     return tuple(
@@ -122,12 +122,12 @@ def _given_axes(signature: inspect.Signature, args: tuple[Any, ...]) -> tuple[An
 
 
 def _compile(body: Any, replaced: Replaced) -> Any:
-    """A body, and those that it calls, making arrays of active elements."""
+    """Compile a body and those that it calls, so that they create arrays of active elements."""
     return Rebuilt(njit(**_OPTIONS)(body), replaced).dispatcher
 
 
 def _fill(plain: Any, zeros: Any, number: str) -> Callable[..., Any]:
-    """What takes the place of np.zeros and its like: of a shape or of an array, full of a number or of an argument."""
+    """The replacement of np.zeros and the like: for a shape or an array, filled with a number or an argument."""
     is_like, is_full = plain.__name__.endswith("_like"), number == "fill_value"
     first, shape = ("x", "x.shape") if is_like else ("shape", "shape")
     given = f"{first}, {number}" if is_full else first
@@ -152,7 +152,7 @@ def _fill(plain: Any, zeros: Any, number: str) -> Callable[..., Any]:
 
 
 def _copy(zeros: Any) -> Callable[..., Any]:
-    """What takes the place of np.copy."""
+    """The replacement of np.copy."""
 
     def write(a: Any) -> Any:
         if not _holds_floats(a):
@@ -164,7 +164,7 @@ def _copy(zeros: Any) -> Callable[..., Any]:
 
 
 def _convert(plain: Any, zeros: Any) -> Callable[..., Any]:
-    """A function of plain numbers whose result can take variables."""
+    """A function of plain numbers whose result accepts variables."""
 
     def write(args: Any) -> Any:
         if any(isinstance(x, Active) for x in args):
@@ -177,7 +177,7 @@ def _convert(plain: Any, zeros: Any) -> Callable[..., Any]:
 
 
 def _array(zeros: Any) -> Callable[..., Any]:
-    """What takes the place of np.array."""
+    """The replacement of np.array."""
 
     def write(object: Any, dtype: Any) -> Any:
         """The body for arguments of these types."""
@@ -202,7 +202,7 @@ def _array(zeros: Any) -> Callable[..., Any]:
 
 
 def _as_array(zeros: Any) -> Callable[..., Any]:
-    """What takes the place of np.asarray: a new array of a number, anything else as NumPy has it."""
+    """The replacement of np.asarray: a new array for a number, anything else as in NumPy."""
     make = _array(zeros)
 
     def write(a: Any, dtype: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Singular values, least squares, powers and norms of matrices of variables and duals, where Numba compiles them."""
+"""Singular values, least squares, powers and norms of matrices of variables and duals, where Numba has them."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from contad.kernels.matrix_checks import check_least_squares
 
 @add_overload(np.linalg.svd)
 def _svd(a: Any, full_matrices: Any = 1) -> Any:
-    """Of the shorter side; the vectors that full_matrices adds have no derivative."""
+    """np.linalg.svd by the shorter side; the vectors that full_matrices adds have no derivative."""
     active = active_of((a, (2,)))
     if active is None:
         return None
@@ -38,14 +38,14 @@ def _svd(a: Any, full_matrices: Any = 1) -> Any:
 
 @add_overload(np.linalg.lstsq)
 def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
-    """Solution, sums of squares, rank and singular values; of deficient rank as long as that does not change."""
+    """Solution, sums of squares, rank and singular values; the rank may be deficient as long as it does not change."""
     active = active_of((a, (2,)), (b, (1, 2)))
     if active is None:
         return None
     made, zeros, is_vector = OPERATIONS["lstsq"][active], zeros_of[active], b.ndim == 1
 
     def of_columns(a: Any, b: Any, rcond: Any) -> Any:
-        """The results, of which the solution is a vector; rcond goes with b."""
+        """The results, with the solution as a vector; rcond is passed behind b."""
         m, n = a.shape
         check_least_squares(a, b)
         k = b.shape[1]
@@ -74,20 +74,20 @@ def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
 
 @add_overload(np.linalg.matrix_rank)
 def _matrix_rank(A: Any, tol: Any = None) -> Any:
-    """An integer, of the plain numbers."""
+    """The rank of the plain numbers, an integer."""
     return (lambda A, tol=None: np.linalg.matrix_rank(values(A), tol)) if is_active_array(A) else None
 
 
 @add_overload(np.linalg.matrix_power)
 def _matrix_power(a: Any, n: Any) -> Any:
-    """By repeated squaring in Numba's order."""
+    """The power by repeated squaring in Numba's order."""
     active = active_of((a, (2,)))
     if active is None or not isinstance(n, types.Integer):
         return None
     zeros = zeros_of[active]
 
     def implementation(a: Any, n: Any) -> Any:
-        """The power, in an array of its own."""
+        """The power, in a new array."""
         if n == 0:
             made = zeros(a.shape)
             for k in range(len(a)):
@@ -128,7 +128,7 @@ def _norm(x: Any, ord: Any = None) -> Any:
         return total
 
     def of_vector(x: Any, ord: Any = None) -> Any:
-        """By the order, which need not be constant."""
+        """The result for an order that need not be constant."""
         total = zeros(1)[0]
         if len(x) == 0:
             return total
@@ -152,12 +152,12 @@ def _norm(x: Any, ord: Any = None) -> Any:
         return total ** (1.0 / ord)
 
     def of_matrix(x: Any, ord: Any = None) -> Any:
-        """By the order, which need not be constant."""
+        """The result for an order that need not be constant."""
         if x.size == 0:
             return zeros(1)[0]
         if abs(ord) == 2:
             s = np.linalg.svd(x, False)[1]
-            return abs(s[0] if ord == 2 else s[-1])  # of which the derivative is 0 at 0, a kink
+            return abs(s[0] if ord == 2 else s[-1])  # abs has derivative 0 at 0, a kink
         if abs(ord) != 1 and abs(ord) != np.inf:
             raise ValueError("Invalid norm order for matrices.")
         sums = zeros(x.shape[1] if abs(ord) == 1 else x.shape[0])
@@ -175,7 +175,7 @@ def _norm(x: Any, ord: Any = None) -> Any:
 
 @add_overload(np.linalg.cond)
 def _cond(x: Any, p: Any = None) -> Any:
-    """The condition number, as Numba has it: inf in the place of nan."""
+    """The condition number as in Numba: inf in place of nan."""
     active = active_of((x, (2,)))
     if active is None:
         return None
@@ -187,7 +187,7 @@ def _cond(x: Any, p: Any = None) -> Any:
         return zeros(1)[0] + np.inf if np.isnan(found) else found
 
     def by_norms(x: Any, p: Any = None) -> Any:
-        """By the order, which need not be constant."""
+        """The result for an order that need not be constant."""
         if abs(p) == 2:
             s = np.linalg.svd(x, False)[1]
             found = np.divide(s[0], s[-1]) if p == 2 else np.divide(s[-1], s[0])

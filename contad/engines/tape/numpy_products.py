@@ -20,7 +20,7 @@ _by_x = cast("Callable[..., float]", partial_function(rule("multiply"), 0))
 
 # ---- sums of products ------------------------------------------------------------------------------------------------
 def accumulate(total: Any, x: Any, y: Any) -> Any:
-    """total + x y; inside njit one record where x or y is plain, else two."""
+    """total + x y; inside njit one record if x or y is plain, else two."""
     return total + x * y
 
 

@@ -1,8 +1,8 @@
 """Operations on variables and duals inside Numba, generated from the rules.
 
-The value is that of the user's own operation at plain numbers, so it raises where that raises; the partials are the
-rule's. Both are emitted straight into the caller: compiling a function for every operation would take most of the time
-of a first call.
+The user's own operation computes the value from plain numbers, with its exceptions; the rule gives the partials. Both
+are emitted directly into the caller: compiling a function for every operation would take most of the time of a first
+call.
 """
 
 import math
@@ -27,7 +27,7 @@ _IN_PLACE = {getattr(operator, f"i{name}"): getattr(operator, name) for name in 
 
 
 def spellings(rule: ScalarRule) -> Iterator[Callable[..., Any]]:
-    """Every function that means a rule inside njit: operators, functions of math and NumPy, and the rule itself."""
+    """Every function that spells a rule inside njit: operators, functions of math and NumPy, and the rule itself."""
     if rule.operator is not None:
         yield from functions_of(rule.operator)
     if hasattr(math, rule.math):
@@ -37,7 +37,7 @@ def spellings(rule: ScalarRule) -> Iterator[Callable[..., Any]]:
 
 
 def register(rule: ScalarRule) -> None:
-    """Let every spelling of a rule take variables and duals inside njit; once."""
+    """Let every spelling of a rule accept variables and duals inside njit; done once."""
     if rule in _registered:
         return
     _registered.add(rule)
@@ -48,10 +48,10 @@ def register(rule: ScalarRule) -> None:
 
 
 def register_plain(function: Callable[..., Any], arity: int) -> None:
-    """Let a function of numbers, whose result carries no derivative, take variables and duals inside njit."""
+    """Let a function of numbers whose result carries no derivative accept variables and duals inside njit."""
 
     class Plain(AbstractTemplate):
-        """The type of the function: that of its result on plain numbers."""
+        """The typing of the function: the type of its result on plain numbers."""
 
         key = function
         metadata: ClassVar = {"target": "cpu"}
@@ -86,7 +86,7 @@ def _plain(context: Any, builder: Any, kinds: Any, args: Any) -> tuple[list[Any]
 
 
 def _mixes(arity: int) -> Iterator[list[Any]]:
-    """Active or any, at least one of them active."""
+    """Signatures in which at least one argument is active."""
     for mask in range(1, 2**arity):
         yield [Active if mask >> k & 1 else types.Any for k in range(arity)]
 
@@ -98,7 +98,7 @@ def _declare(rule: ScalarRule, spelling: Callable[..., Any]) -> None:
         """The type of an operation with active operands."""
 
         key = spelling
-        metadata: ClassVar = {"target": "cpu"}  # before Numba's own, which are for any target
+        metadata: ClassVar = {"target": "cpu"}  # takes precedence over Numba's own, which are for any target
         prefer_literal = rule.name == "power"
 
         def generic(self, args: Any, kws: Any) -> Any:
@@ -122,7 +122,7 @@ def _emitter(operation: ScalarRule, spelling: Callable[..., Any]) -> Callable[..
         rule_, function = operation, value_function(operation) if spelling is operation else spelled
         kinds, operands = list(sig.args), list(args)
         if rule_.name == "power" and isinstance(kinds[1], types.IntegerLiteral) and kinds[1].literal_value == 2:
-            rule_, function, kinds, operands = _SQUARE, np.square, kinds[:1], operands[:1]  # a libm pow saved, or two
+            rule_, function, kinds, operands = _SQUARE, np.square, kinds[:1], operands[:1]  # saves a libm pow, or two
         plain, numbers = _plain(context, builder, kinds, operands)
         z, result = _call(context, builder, function, plain, numbers)
         z = context.cast(builder, z, result, types.float64)
@@ -149,7 +149,7 @@ def _partial(context: Any, builder: Any, rule: ScalarRule, k: int, given: list[A
 
 
 def _call(context: Any, builder: Any, function: Any, kinds: list[Any], args: list[Any]) -> tuple[Any, Any]:
-    """The result of a function that Numba knows at plain numbers, and its type."""
+    """The result of a function that Numba knows on plain numbers, and its type."""
     kind = context.typing_context.resolve_value_type(function)
     found = kind.get_call_type(context.typing_context, tuple(kinds), {})
     implementation = context.get_function(kind, found)

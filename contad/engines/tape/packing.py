@@ -1,6 +1,7 @@
-"""Numbers, arrays and tuples of them as floats one after another, in which a block of records keeps them.
+"""Numbers, arrays and tuples of them packed as floats, the form in which a block of records keeps them.
 
-What packs and reads is written as statements for the types at hand: functions for all levels would be compiled longer.
+The packing and reading code is generated as statements for the given types: functions for all levels of nesting would
+take longer to compile.
 """
 
 from collections.abc import Iterator
@@ -13,19 +14,19 @@ from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
 from contad.compiled_rules.user_rules import leaves
 
-_LARGEST = 2**53  # of the integers that floats hold
+_LARGEST = 2**53  # the largest integer that floats hold exactly
 
 
 # ---- packing ---------------------------------------------------------------------------------------------------------
 def count_text(text: str, kind: Any) -> str:
-    """The expression of how many floats it takes."""
+    """The expression for the number of floats that a value takes."""
     counts = [f"{x}.size + {leaf.ndim}" for x, leaf in leaves(text, kind) if isinstance(leaf, types.Array)]
     numbers = sum(not isinstance(leaf, (types.Array, types.NoneType)) for _, leaf in leaves(text, kind))
     return " + ".join([*counts, str(numbers)])
 
 
 def put_lines(text: str, kind: Any) -> Iterator[str]:
-    """Statements that write it to `flat` from number k, and leave k behind it."""
+    """Statements that write a value to `flat` from number k, and advance k to its end."""
     for x, leaf in leaves(text, kind):
         if isinstance(leaf, types.Array):
             yield f"k = put_array(flat, k, {x})"
@@ -37,7 +38,7 @@ def put_lines(text: str, kind: Any) -> Iterator[str]:
 
 @njit(**INTERNAL_OPTIONS)
 def require_exact(x):  # type: ignore[no-untyped-def]
-    """An integer; ValueError for one that is no float."""
+    """An integer; ValueError if no float equals it."""
     if x > _LARGEST or x < -_LARGEST:
         raise ValueError("an integer beyond 2**53 is not kept for the reverse sweep")
     return x
@@ -45,7 +46,7 @@ def require_exact(x):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def put_array(flat, k, x):  # type: ignore[no-untyped-def]
-    """Write the shape and the elements from number k; the number after them."""
+    """Write the shape and the elements from number k; returns the number after them."""
     for length in x.shape:
         flat[k] = length
         k += 1
@@ -54,7 +55,7 @@ def put_array(flat, k, x):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def put_elements(flat, k, x):  # type: ignore[no-untyped-def]
-    """Write the elements from number k; the number after them."""
+    """Write the elements from number k; returns the number after them."""
     for element in x.flat:
         flat[k] = element
         k += 1
@@ -63,9 +64,9 @@ def put_elements(flat, k, x):  # type: ignore[no-untyped-def]
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
 def read_text(name: str, kind: Any, lines: list[str], known: dict[str, Any]) -> str:
-    """The expression of what was packed of that type, arrays in C order; `lines` get the statements that read it.
+    """The expression for an unpacked value of that type, with arrays in C order; `lines` get statements to read it.
 
-    They call what is put into `known`, and begin their names with `name`.
+    They call functions that are put into `known`, and their variables have names that begin with `name`.
     """
     if isinstance(kind, types.NoneType):
         return "None"
@@ -87,7 +88,7 @@ def read_text(name: str, kind: Any, lines: list[str], known: dict[str, Any]) -> 
 
 @njit(**INTERNAL_OPTIONS)
 def read_elements_of(flat, k, row):  # type: ignore[no-untyped-def]
-    """Read the elements of an array; the number after them."""
+    """Read the elements of an array; returns the number after them."""
     for n in range(row.size):
         row[n] = flat[k + n]
     return k + row.size

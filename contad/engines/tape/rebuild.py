@@ -1,9 +1,9 @@
-"""The user's njit function once more, under contad's own options, with everything it calls.
+"""A rebuilt copy of the user's njit function and everything it calls, under contad's own options.
 
 The code object is the user's own, so errors name the user's lines. Globals and captured values are those of the user's
-function, except that njit functions are rebuilt as well, and that what creates float arrays creates arrays that take
-variables. Arguments and results are cast to the types of an explicit signature, and names to those that `locals=` gives
-them. `parallel` falls away: prange runs in order, on the one tape.
+function, except that njit functions are rebuilt as well, and that functions which create float arrays create arrays
+that accept variables. Arguments and results are cast to the types of an explicit signature, and names to the types in
+`locals=`. `parallel` is dropped: prange runs in order, on one tape.
 """
 
 from collections.abc import Hashable
@@ -27,22 +27,22 @@ from contad.rules.function_names import bind_captured, captured_values, copy_und
 from contad.rules.scalar_rule import ScalarRule
 
 _OWN = {name: INTERNAL_OPTIONS[name] for name in ("nogil", "no_cpython_wrapper", "no_cfunc_wrapper")}
-# rooms above, whose functions are differentiated as the user's are
+# modules whose functions are differentiated like the user's
 _SOLVERS = ("contad.scipy.integrate.compiled_solvers", "contad.scipy.optimize.compiled_roots")
-_ON_THE_WAY = ("contad.scipy", "contad.scipy.integrate", "contad.scipy.optimize")  # to them, where modules are named
-_FOLLOWED = ("error_model", "fastmath", "boundscheck")  # options that change what the user's function computes
+_ON_THE_WAY = ("contad.scipy", "contad.scipy.integrate", "contad.scipy.optimize")  # modules on the way to them
+_FOLLOWED = ("error_model", "fastmath", "boundscheck")  # options that change results of the user's function
 
 
 class Rebuilt:
     """A function rebuilt with its callees."""
 
     def __init__(self, dispatcher: Any, replaced: dict[Any, Any]) -> None:
-        self.replaced = replaced  # what creates arrays -> what takes its place
+        self.replaced = replaced  # function that creates arrays -> its replacement
         self._made: dict[int, Any] = {}
-        self._within: list[Any] = []  # what is between casts
+        self._within: list[Any] = []  # dispatchers with casts around them
         self._bodies: dict[Any, Any] = {}
         self._modules: dict[int, ModuleType] = {}
-        self._kept: list[Any] = []  # ids are those of living objects
+        self._kept: list[Any] = []  # keeps objects alive, so that ids stay valid
         self.dispatcher = self.rebuild(dispatcher, {"error_model": "python"})
 
     @property
@@ -62,7 +62,7 @@ class Rebuilt:
         if casts:
             code = with_casts(dispatcher, casts, names)
         made = copy_under(function, names, code)
-        # a recursive function meets itself among its own names
+        # a recursive function finds itself among its own names
         found = self._made[id(dispatcher)] = njit(**_OWN | options)(made)
         if signatures(dispatcher):
             self._within.append(found)
@@ -85,7 +85,7 @@ class Rebuilt:
     def _translate(self, value: Any, used: set[str]) -> Any:
         """A global or captured value as the rebuilt function sees it."""
         if is_dispatcher(value):
-            home = str(value.py_func.__module__)  # a derivative of contad's own, say, is called as it is
+            home = str(value.py_func.__module__)  # for example one of contad's derivatives, which is called unchanged
             return value if home.startswith("contad.") and home not in _SOLVERS else self.rebuild(value)
         if isinstance(value, Compilable) and value.stands_for is not None:
             value = value.stands_for
@@ -108,11 +108,11 @@ class Rebuilt:
         return value
 
     def _module(self, module: ModuleType, used: set[str]) -> ModuleType:
-        """A module with its njit functions rebuilt, and with what creates arrays replaced, as far as used."""
+        """A module with its njit functions rebuilt, and with functions that create arrays replaced, as far as used."""
         known = self._modules.get(id(module))
         if known is None:
             known = self._modules[id(module)] = ModuleType(module.__name__)
-            # not by the name of numpy, whose np.array of a list Numba would rewrite to plain numbers
+            # not named numpy, because Numba would rewrite np.array of a list to plain numbers
             known.__dict__.update(vars(module), __name__=f"contad's {module.__name__}")
             self._kept.append(module)
         for name in sorted(used & vars(module).keys()):

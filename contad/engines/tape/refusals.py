@@ -1,4 +1,4 @@
-"""What Numba cannot type on variables, or types too early: an error that names the user's line and what to do."""
+"""Errors for code that Numba cannot type on variables, or types too early: they name the user's line and a remedy."""
 
 import linecache
 import os
@@ -16,7 +16,7 @@ _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
 _CREATE = "create the array with np.zeros or np.empty inside the function"
 _FIELD = "a field of a record gets a variable: the engine generated takes it; or use an array for each field"
-# (what Numba says, what to do)
+# (message of Numba, remedy)
 _REMEDIES = (
     ("which rounds what is written", "an array of small floats rounds what is written into it: make it float64"),
     ("Cannot unify", f"a name holds different kinds of value on two paths: give each its own name, and {_CREATE}"),
@@ -33,9 +33,9 @@ _REMEDIES = (
 
 
 def refusal(error: Exception, function: Any) -> UnsupportedError:
-    """The error to raise where a function cannot be compiled on variables, whatever Numba raises then.
+    """The error to raise if a function cannot be compiled on variables, from any exception of Numba.
 
-    The innermost line of the user's is named, and the line of the function itself that calls it.
+    It names the innermost line of the user's code, and the line of the function itself that calls it.
     """
     own = isinstance(error, ContadError)  # raised while Numba typed a call
     if own and re.match(r"\S.*:\d+: ", str(error)):
@@ -71,13 +71,13 @@ def _typed_places(error: Exception) -> list[tuple[str, int]]:
 
 
 def _path(path: str) -> str:
-    """A path as Numba prints it, in full; text that stands in no file has a name like <stdin>."""
+    """A path as Numba prints it, in full; source without a file has a name like <stdin>."""
     name = Path(path).name
     return name if name.startswith("<") else os.path.abspath(path)
 
 
 def _is_users(path: str) -> bool:
-    # a function defined at a prompt or in a notebook stands in <...>, as Numba's own generated code does
+    # a function defined at a prompt or in a notebook has a file <...>, like Numba's own generated code
     name = Path(path).name
     own = path.startswith(OWN_FILES) or "numba" in Path(path).parts
     own = own or name.startswith(("<contad", "<derivative", "<rule"))
@@ -85,7 +85,7 @@ def _is_users(path: str) -> bool:
 
 
 def _function_at(path: str, line: int) -> str | None:
-    """The name of the function that a line stands in, by the nearest definition of less depth above it."""
+    """The name of the function that contains a line: the nearest less indented definition above it."""
     depth = len(linecache.getline(path, line)) - len(linecache.getline(path, line).lstrip())
     for k in range(line, 0, -1):
         text = linecache.getline(path, k)
@@ -96,7 +96,7 @@ def _function_at(path: str, line: int) -> str | None:
 
 
 def _find_said(text: str) -> str:
-    """What Numba says of its own: the call that it does not know, or the first line that is no heading."""
+    """The message of Numba itself: the call that it does not know, or the first line that is no heading."""
     unknown = re.search(r"No implementation of function .* found for signature:\s*>>> ([^\n]*)", text)
     if unknown:
         return f"no implementation of {unknown[1].strip()}"[:200]
@@ -110,13 +110,13 @@ def _find_said(text: str) -> str:
 
 
 # ---- calls of recursive functions ------------------------------------------------------------------------------------
-# Numba types functions that call each other in a circle while they are not fully known: a call then gets the type of
-# those returns that are, and keeps it where a later return changes it. A call that expects a number of a function that
-# returns a variable would read other memory.
+# Numba types mutually recursive functions before their types are complete: a call then gets the type of the returns
+# typed so far, and keeps it even if a later return changes it. A call that expects a number from a function that
+# returns a variable would read wrong memory.
 
 
 def require_settled(dispatchers: Iterable[Any]) -> None:
-    """Raises UnsupportedError where a compiled call of a recursive function has another type than the function."""
+    """Raise UnsupportedError if a compiled call of a recursive function has another type than the function."""
     for dispatcher in dispatchers:
         for compiled in dispatcher.overloads.values():
             for place, callee, signature in recursive_calls(compiled):

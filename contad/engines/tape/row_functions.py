@@ -18,13 +18,13 @@ from contad.kernels.row_overloads import declare_call
 from contad.kernels.rows.matrix_rows import write_size
 from contad.kernels.rows.row_calls import ROW_CALLS, RowCall
 
-_OTHERWISE = ("svd", "lstsq")  # whose results depend on sizes: `numpy_decompositions` has them
+_OTHERWISE = ("svd", "lstsq")  # their results depend on sizes: see `numpy_decompositions`
 
 
 def active_of(*given: tuple[Any, tuple[int, ...]]) -> Any:
-    """The type of the active arrays among these arrays, each with the numbers of axes that it may have.
+    """The type of the active arrays among these arrays, each given with the numbers of axes that it may have.
 
-    None where no array is active, or where something else is given than active arrays and arrays of float64.
+    None if no array is active, or if any argument is neither an active array nor an array of float64.
     """
     for kind, ndims in given:
         if not (is_active_array(kind) or is_float64(kind)) or kind.ndim not in ndims:
@@ -32,10 +32,10 @@ def active_of(*given: tuple[Any, tuple[int, ...]]) -> Any:
     return next((kind.dtype for kind, _ in given if is_active_array(kind)), None)
 
 
-# ---- what calls need -------------------------------------------------------------------------------------------------
+# ---- arguments of calls ----------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def nothing():  # type: ignore[no-untyped-def]
-    """What stands for the second operand of an operation that has only one."""
+    """The second operand of an operation that has only one."""
     return np.empty((0, 0))
 
 
@@ -48,7 +48,7 @@ def _as_array(x):  # type: ignore[no-untyped-def]
 
 
 def as_columns(b: Any) -> Any:
-    """A vector as a matrix of one column, and a matrix as it is."""
+    """A vector as a matrix of one column; a matrix unchanged."""
     return b
 
 
@@ -61,7 +61,7 @@ def _as_columns(b: Any) -> Any:
 
 @njit(**INTERNAL_OPTIONS)
 def _require_finite(a):  # type: ignore[no-untyped-def]
-    """Raise what SciPy's functions raise unless all values are finite."""
+    """Raise the error of SciPy's functions unless all values are finite."""
     for element in a.flat:
         x = value(element)
         if x - x != 0.0:
@@ -73,7 +73,7 @@ _KNOWN = {"nothing": nothing, "as_array": _as_array, "as_operand": as_columns, "
 
 # ---- calls -----------------------------------------------------------------------------------------------------------
 def _compute(call: RowCall, options: Mapping[str, str]) -> list[str]:
-    """The lines that make the block of records, whose results are one vector."""
+    """The lines that push the block of records, with all results in one vector."""
     first, *others = call.row.operands
     other = "".join(f"own_{x.name}" if x.shape else f"as_array({x.name})" for x in others) or "nothing()"
     k = "k" if any("k" in x.shape for x in others) else "0"
@@ -82,7 +82,7 @@ def _compute(call: RowCall, options: Mapping[str, str]) -> list[str]:
 
 
 def _write_result(call: RowCall) -> str:
-    """The text of the results, as parts of the vector z."""
+    """The source of the results, as parts of the vector z."""
     row, found, end = call.row, dict[str, str](), "0"
     for k, part in enumerate(row.results):
         first, end = end, f"{end} + {write_size(part)}" if k else write_size(part)

@@ -1,8 +1,8 @@
-"""Operations whose reverse rule a user has written, on variables: one block of records each.
+"""Operations on variables with reverse rules written by users: one block of records each.
 
-The operands of a block are the elements of the arguments that are differentiated, and then plain numbers: the elements
-of the result, its shape, what the forward part has saved, the options, the shapes of the arguments. The sweep reads
-them and calls the backward part, which is compiled with the function that names the operation.
+A block contains the elements of the differentiated arguments, and then plain numbers: the elements of the result, its
+shape, the numbers that the forward part has saved, the options, the shapes of the arguments. The sweep reads them and
+calls the backward part, which is compiled with the function that calls the operation.
 """
 
 import re
@@ -59,7 +59,7 @@ _KERNEL = (types.int64, types.int64)
 
 
 def register_user_rule(rule: WithParts) -> None:
-    """Let the operation take variables inside njit; once. RuleError where its rule has been declared again."""
+    """Let the operation accept variables inside njit; done once. RuleError if its rule has been declared again."""
     parts = compile_parts(rule)
     if rule in _registered:
         return
@@ -71,7 +71,7 @@ DERIVE["variables"] = register_user_rule
 
 
 def calculate_copy(header, block):  # type: ignore[no-untyped-def]
-    """The values of the results, which stand in front of the plain numbers."""
+    """Copy the values of the results, which precede the other plain numbers."""
     m, _, k, _ = sizes_of(header, block)
     _, first, of_z, _ = read_block(header, block)
     write_elements(header, of_z, values_at(header, first + m, k), VALUE)
@@ -85,7 +85,7 @@ def _is_active(kind: Any) -> bool:
 
 
 def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> Any:
-    """The lines of the call for arguments of these types, and what they name; None where none is active."""
+    """The lines of the call for arguments of these types, and the names in them; None if no argument is active."""
     active = [n for n, kind in enumerate(kinds) if _is_active(kind)]
     if not active:
         return None
@@ -135,7 +135,7 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
         "put_elements": put_elements,
     }  # fmt: skip
     renamed = [f"{x} = {name}" for x, name in zip(names, names_of(parts), strict=True)]
-    own = re.compile(rf"(?<!\.)\b({'|'.join(known)})\b")  # which parameters of the user's may be called, too
+    own = re.compile(rf"(?<!\.)\b({'|'.join(known)})\b")  # the user's parameters may have these names, too
     lines = [own.sub(r"contad_\1", line) for line in lines]
     known = {f"contad_{name}": x for name, x in known.items()}
     return [*renamed, *lines], known
@@ -150,7 +150,7 @@ def _arrays(kinds: tuple[Any, ...], active: list[int]) -> list[int]:
 
 
 def _plain_type(kind: Any) -> Any:
-    """The type of the value of an argument, with which the parts are called."""
+    """The type of an argument's value, with which the parts are called."""
     if is_active_array(kind):
         return types.Array(types.float64, kind.ndim, "C")
     if isinstance(kind, Active):
@@ -167,12 +167,12 @@ def _plain_text(kind: Any, name: str) -> str:
     return f"{name}.value" if isinstance(kind, Active) else text_of(kind, name)
 
 
-# ---- on the way back -------------------------------------------------------------------------------------------------
+# ---- the reverse sweep -----------------------------------------------------------------------------------------------
 def _pull(
     rule: WithParts, parts: Parts, kinds: tuple[Any, ...], active: list[int], z: Any, saved: Any,
     options: tuple[Any, ...],
 ) -> Callable[..., Any]:  # fmt: skip
-    """The kernel of the adjoints."""
+    """The kernel of the adjoints, which calls the backward part."""
     is_array = isinstance(z, types.Array)
     known: dict[str, Any] = {}
     lines = [
@@ -208,7 +208,7 @@ def _pull(
             of_x, arrays = shapes[arrays], arrays + 1
             count = " * ".join([f"{of_x}[{axis}]" for axis in range(kinds[n].ndim)] or ["1"])
         require_cotangent(rule, n, kind, kinds[n].ndim if of_x else 0)
-        if not isinstance(kind, types.NoneType):  # which stands for zeros
+        if not isinstance(kind, types.NoneType):  # None means zeros
             lines += [f"if {x_bar}.shape != {of_x}:", "    raise RuleError(message)"] if of_x else []
             lines.append(f"add_to_operand(header, first, {x_bar if of_x else f'np.full(1, {x_bar})'})")
         lines.append(f"first += {count}")
@@ -244,17 +244,17 @@ def _address_within(function: Callable[..., Any]) -> Callable[[], int]:
     return made
 
 
-# ---- functions of contad's own: what makes constants -----------------------------------------------------------------
+# ---- contad's own functions that make constants ----------------------------------------------------------------------
 @add_overload(stop_gradient)
 def _stop_gradient(x: Any) -> Any:
-    """The plain number; of an array one of constants, so that a name may hold either; of a tuple one of these."""
+    """x without its derivative: a plain number, an array of constants (a name may hold either array), or a tuple."""
     if isinstance(x, Active):
         return lambda x: x.value
     if is_active_array(x):
         zeros = zeros_of[x.dtype]
 
         def of_array(x: Any) -> Any:
-            """Constants."""
+            """The array of constants."""
             made = zeros(x.size)
             for k, element in enumerate(x.flat):
                 made[k] = element.value

@@ -1,15 +1,15 @@
-"""An operation on whole arrays as one block of records, in which kernels calculate values, adjoints and tangents.
+"""An operation on whole arrays as one block of records, in which kernels compute values, adjoints and tangents.
 
-A block has, in the order of the cells: the elements of the operands a and b, one record each, as (value, tangent,
+A block contains, in the order of the cells: the elements of the operands a and b, one record each, as (value, tangent,
 cell); the elements of the results, as (value, tangent); the numbers that the operation saves, three to a record; and
-its two last records:
+two last records:
 
     address of the kernel of the adjoints, size, first cell of the block and of the results
     size, size, the last record of the block before this one, which operands have variables
 
 So a product of an m x p and a p x n matrix takes m p + p n + m n + 2 records, not m p n. The header of the arena names
-the last block. What the three sizes mean is between an operation and its kernels. Operations on duals calculate in the
-free room of the tape, and leave no records.
+the last block. Each operation and its kernels define the meaning of the three sizes. Operations on duals compute in the
+free memory of the tape, and leave no records.
 """
 
 from typing import Any
@@ -33,9 +33,9 @@ NUMBERS = 3  # in a record
 _zero_variables, _zero_duals = zeros_of[VARIABLE], zeros_of[DUAL]
 
 
-# ---- on the way forward ----------------------------------------------------------------------------------------------
+# ---- the forward pass ------------------------------------------------------------------------------------------------
 def cell_of(x: Any) -> Any:
-    """The cell of a variable, which exists inside njit only; 0 of a constant."""
+    """The cell of a variable, which exists only inside njit; 0 for a constant."""
     return 0
 
 
@@ -47,7 +47,7 @@ def _cell_of(x: Any) -> Any:
 
 
 def tangent_of(x: Any) -> Any:
-    """The tangent of a dual, which exists inside njit only; 0.0 of a constant."""
+    """The tangent of a dual, which exists only inside njit; 0.0 for a constant."""
     return 0.0
 
 
@@ -58,7 +58,7 @@ def _tangent_of(x: Any) -> Any:
 
 @njit(**INTERNAL_OPTIONS)
 def _write_block(calculate, pull, sizes, a, b, results, saved):  # type: ignore[no-untyped-def]
-    """Write a block behind the tape, which does not have it yet: (its last record, which operands have variables)."""
+    """Write a block after the end of the tape without pushing it: (its last record, which operands have variables)."""
     header = arena()
     first = word(header, USED)
     of_z = first + a.size + b.size
@@ -80,8 +80,8 @@ def _write_block(calculate, pull, sizes, a, b, results, saved):  # type: ignore[
 def push_block(calculate, pull, sizes, a, b, results, saved):  # type: ignore[no-untyped-def]
     """The results of an operation as a vector of variables, by a block of records unless all elements are constants.
 
-    `calculate` and `pull` are the addresses of the kernels of the values and of the adjoints; `results` and `saved` how
-    many numbers the operation gives and saves.
+    `calculate` and `pull` are the addresses of the kernels of the values and of the adjoints; `results` and `saved` are
+    the numbers of results and of saved numbers.
     """
     last, active = _write_block(calculate, pull, sizes, a, b, results, saved)
     made = _zero_variables(results)
@@ -111,7 +111,7 @@ def push_duals(calculate, pull, sizes, a, b, results, saved):  # type: ignore[no
 
 @njit(**INTERNAL_OPTIONS)
 def _copy_elements(header, first, a):  # type: ignore[no-untyped-def]
-    """Copy the elements of an operand to the records from `first`; whether any is a variable."""
+    """Copy the elements of an operand to the records from `first`; returns whether any is a variable."""
     at = word(header, RECORDS)
     numbers = array_at(at, (first + a.size, NUMBERS))
     cells = short_integers_at(at, (first + a.size, 2 * NUMBERS))
@@ -128,10 +128,10 @@ def _copy_elements(header, first, a):  # type: ignore[no-untyped-def]
     return found != 0
 
 
-# ---- what kernels of values and tangents write -----------------------------------------------------------------------
+# ---- writes of the kernels of values and tangents --------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def write_elements(header, first, z, place):  # type: ignore[no-untyped-def]
-    """Write results, or their tangents where `place` is TANGENT, to the records from `first`; the one after them."""
+    """Write results, or their tangents if `place` is TANGENT, to the records from `first`; returns the next record."""
     numbers = array_at(word(header, RECORDS), (first + z.size, NUMBERS))
     k = first
     for element in z.flat:
@@ -140,12 +140,10 @@ def write_elements(header, first, z, place):  # type: ignore[no-untyped-def]
     return k
 
 
-# ---- what kernels read -----------------------------------------------------------------------------------------------
+# ---- reads of kernels ------------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def read_block(header, block):  # type: ignore[no-untyped-def]
-    """Of the block with that last record: (the last record of the one before, its first cell, the first of its results,
-    its kernel).
-    """
+    """(last record of the block before, first cell, first cell of the results, kernel) of the block `block`."""
     at = word(header, RECORDS)
     words = integers_at(at, (block + 1, NUMBERS))
     cells = short_integers_at(at, (block + 1, 2 * NUMBERS))
@@ -174,13 +172,13 @@ def read_elements(header, first, made, place):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def values_at(header, first, n):  # type: ignore[no-untyped-def]
-    """The values of n records from the first one on, in their memory."""
+    """A view of the values of n records from `first` on."""
     return array_at(word(header, RECORDS), (first + n, NUMBERS))[first:, VALUE]
 
 
 @njit(**INTERNAL_OPTIONS)
 def take_adjoint(header, cell):  # type: ignore[no-untyped-def]
-    """The adjoint of a cell, which is left zero."""
+    """Return the adjoint of a cell, and set it to zero."""
     adjoint = array_at(word(header, ADJOINTS), cell + 1)
     d, adjoint[cell] = adjoint[cell], 0.0
     return d
@@ -188,7 +186,7 @@ def take_adjoint(header, cell):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def take_adjoints(header, first, made):  # type: ignore[no-untyped-def]
-    """Write the adjoints of the cells from `first`, which are left zero, into an array in C order."""
+    """Move the adjoints of the cells from `first` into an array in C order, and leave zeros."""
     flat = array_at(made.ctypes.data, made.size)
     adjoint = array_at(word(header, ADJOINTS), first + flat.size)
     for k in range(flat.size):
@@ -199,7 +197,7 @@ def take_adjoints(header, first, made):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def place_of_saved(header, first, start):  # type: ignore[no-untyped-def]
-    """The address of the saved number `start`, of those whose records begin at `first`."""
+    """The address of saved number `start`, where the records of saved numbers begin at `first`."""
     return word(header, RECORDS) + 8 * (NUMBERS * first + start)
 
 

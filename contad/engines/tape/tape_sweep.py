@@ -1,5 +1,6 @@
-"""The sweep of a tape. It is compiled once per installation, and machine code of derivatives reaches it by name: as a
-part of each it would be most of what is compiled.
+"""The sweep of a tape, compiled once per installation. Machine code of derivatives calls it by name.
+
+As a part of each derivative it would take most of the compile time.
 """
 
 import numpy as np
@@ -18,12 +19,12 @@ from contad.memory.arena import ADJOINTS, BLOCK, RECORDS
 def swept(header, top, first):  # type: ignore[no-untyped-def]
     """Propagate the adjoints of cells without a block among them.
 
-    A cell whose adjoint is zero is passed over, so that an infinite or undefined partial of it makes no nan.
+    It skips a cell whose adjoint is zero, so that an infinite or undefined partial makes no nan.
     """
     adjoint = carray(pointer(word(header, ADJOINTS)), top + 1, np.float64)
     partials = carray(pointer(word(header, RECORDS)), (top + 1, 3), np.float64)
     cells = carray(pointer(word(header, RECORDS)), (top + 1, 6), np.int32)
-    below = 0.0  # of the next cell's adjoint, which is kept out of memory: most records use the one before
+    below = 0.0  # the next cell's adjoint, kept in a register: most records use the result of the one before
     for k in range(top, first - 1, -1):
         d = adjoint[k] + below
         adjoint[k] = 0.0
@@ -47,12 +48,12 @@ def swept(header, top, first):  # type: ignore[no-untyped-def]
 def sweep(header, top, first):  # type: ignore[no-untyped-def]
     """Propagate the adjoints of the cells from `top` down to `first`, and leave these zero.
 
-    Between the cells lie blocks, of which the kernel of each is called that has a result with an adjoint.
+    There are blocks between the cells. If a result of a block has an adjoint, its kernel is called.
     """
     block = word(header, BLOCK)
     while block >= first:
         previous, of_block, of_z, kernel = read_block(header, block)
-        if of_z <= top:  # else it is newer than what is swept
+        if of_z <= top:  # else it is newer than the swept cells
             swept(header, top, block + 1)
             if has_adjoints(header, of_z, min(top, block) + 1):
                 call_kernel(kernel, header, block)

@@ -1,8 +1,8 @@
 """Numba's types of a differentiated number: a variable of the tape, and a dual number.
 
-Both are plain data. A variable is (value, cell, address of the arena); cell 0 is a constant's. A dual is (value,
-tangent). Operations on either are written once, over `chain1` and `chain2`: those push a record, or combine tangents.
-A record holds the two partials and the two cells that they belong to.
+Both are plain data. A variable is (value, cell, address of the arena); constants have cell 0. A dual is (value,
+tangent). Operations on both are written once, with `chain1` and `chain2`, which push a record or combine tangents. A
+record holds two partials and the two cells that they belong to.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ _RECORD = ir.LiteralStructType([ir.DoubleType(), ir.DoubleType(), ir.IntType(32)
 
 
 class Active(types.Type):
-    """A number that carries a derivative. Integers and floats become one where they meet it; never the reverse."""
+    """A number that carries a derivative. Integers and floats convert to it where they meet; never the reverse."""
 
     def can_convert_from(self, typingctx: Any, other: Any) -> Any:
         """Constants convert, as float does to complex."""
@@ -51,7 +51,7 @@ DUAL = DualNumber()
 
 @register_model(Variable)
 class _VariableModel(models.StructModel):
-    """How a variable lies in memory."""
+    """The memory layout of a variable."""
 
     def __init__(self, dmm: Any, fe_type: Any) -> None:
         fields = [("value", types.float64), ("cell", types.int64), ("arena", types.int64)]
@@ -60,7 +60,7 @@ class _VariableModel(models.StructModel):
 
 @register_model(DualNumber)
 class _DualModel(models.StructModel):
-    """How a dual lies in memory."""
+    """The memory layout of a dual."""
 
     def __init__(self, dmm: Any, fe_type: Any) -> None:
         super().__init__(dmm, fe_type, [("value", types.float64), ("tangent", types.float64)])
@@ -101,10 +101,10 @@ def _assemble(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 # ---- the chain rule --------------------------------------------------------------------------------------------------
 def emit_chain(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]], routed: Any = ()) -> Any:
-    """Emit the number of value z whose partial in x is p, for every pair (p, x).
+    """Emit the number with value z whose partial in x is p, for every pair (p, x).
 
-    A record holds two partials; more of them go through cells of their own, with partial 1. Partials among `routed` are
-    those of a selection: where one is 0, x has no part in z.
+    A record holds two partials; further ones go through cells of their own, with partial 1. Partials among `routed`
+    belong to a selection: if one is 0, z does not depend on x.
     """
     emit = _push if kind == VARIABLE else _combine
     pairs = [(p, _mask_unselected(context, builder, kind, p, x) if p in routed else x) for p, x in pairs]
@@ -116,7 +116,7 @@ def emit_chain(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tup
 
 @intrinsic
 def chain2(typingctx, z, p, x, q, y):  # type: ignore[no-untyped-def]
-    """The number of value z with partials p in x and q in y."""
+    """The number with value z and partials p in x and q in y."""
     if not isinstance(x, Active) or x != y:
         return None
 
@@ -128,7 +128,7 @@ def chain2(typingctx, z, p, x, q, y):  # type: ignore[no-untyped-def]
 
 
 def _mask_unselected(context: Any, builder: Any, kind: Active, p: Any, packed: Any) -> Any:
-    """x, and a constant where the partial is 0."""
+    """x, or a constant if the partial is 0."""
     x = cgutils.create_struct_proxy(kind)(context, builder, packed)
     field, zero = ("cell", ir.Constant(WORD, 0)) if kind == VARIABLE else ("tangent", ir.Constant(ir.DoubleType(), 0.0))
     none = builder.fcmp_ordered("==", p, ir.Constant(ir.DoubleType(), 0.0))
@@ -137,13 +137,13 @@ def _mask_unselected(context: Any, builder: Any, kind: Active, p: Any, packed: A
 
 
 def _combine(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
-    """The dual that an operation gives."""
+    """The dual result of an operation."""
     read = cgutils.create_struct_proxy(kind)
     zero = ir.Constant(ir.DoubleType(), 0.0)
     total = zero
     for p, packed in pairs:
         x = read(context, builder, packed)
-        # no tangent, no contribution: a partial that is infinite or nan makes none
+        # a zero tangent contributes nothing, even if the partial is infinite or nan
         term = builder.select(builder.fcmp_ordered("==", x.tangent, zero), zero, builder.fmul(p, x.tangent))
         total = term if total is zero else builder.fadd(total, term)
     made = read(context, builder)
@@ -152,12 +152,12 @@ def _combine(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple
 
 
 def _push(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
-    """The variable that an operation gives, its record pushed unless all operands are constants."""
+    """The variable that results from an operation; its record is pushed unless all operands are constants."""
     read = cgutils.create_struct_proxy(kind)
     operands = [(p, read(context, builder, packed)) for p, packed in pairs]
     arena = operands[0][1].arena
     active = operands[0][1].cell
-    for _, x in operands[1:]:  # a constant's cell and arena are zero
+    for _, x in operands[1:]:  # constants have cell and arena zero
         arena = builder.or_(arena, x.arena)
         active = builder.or_(active, x.cell)
     cell = cgutils.alloca_once_value(builder, ir.Constant(WORD, 0))

@@ -1,6 +1,6 @@
 """NumPy's functions of whole arrays on arrays of variables and duals, as loops over operations on numbers.
 
-Numba's own implementations serve where they only move elements; here are those that calculate.
+Numba's own implementations serve functions that only move elements; this file has functions that compute.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from contad.engines.tape.conversions import value
 from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.variables import Active
 
-_OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # the others follow the caller
+_OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # other options follow the caller
 
 
 # ---- reductions ------------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def _ptp(a: Any) -> Any:
 
 
 def _reduction(name: str, whole: Callable[..., Any]) -> None:
-    """Register np.<name> of an array and the method; along an axis Numba has them of sums only."""
+    """Register np.<name> of an array and the method; along an axis Numba has only sums."""
     whole = njit(**_OPTIONS)(whole)
 
     def typing(a: Any) -> Any:
@@ -84,7 +84,7 @@ _reduction("amin", _min)
 
 
 def _sum_typing(a: Any, axis: Any = None) -> Any:
-    """np.sum of an array, or along an axis that is constant."""
+    """np.sum of an array, or along a constant axis."""
     if not is_active_array(a):
         return None
     if axis is None or isinstance(axis, (types.NoneType, types.Omitted)):
@@ -153,7 +153,7 @@ def _searchsorted(a: Any, v: Any, side: Any = "left") -> Any:
 
 @njit(**_OPTIONS)
 def _find_position(a: Any, v: Any, is_right: Any) -> Any:
-    """Behind the elements below v, and behind those equal to it as well if that is asked for."""
+    """The position after the elements below v, and with `is_right` also after those equal to it."""
     low, high = 0, len(a)
     while low < high:
         middle = (low + high) // 2
@@ -185,7 +185,7 @@ def _round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
 
 @add_overload_method(ActiveArray, "astype")
 def _as_type(a: Any, dtype: Any) -> Any:
-    """Floats stay what they are; integers and booleans are plain."""
+    """Floats stay active; integers and booleans are plain."""
     kind = parse_dtype(dtype)
     if kind == types.float64:
         return lambda a, dtype: a.copy()
@@ -196,7 +196,7 @@ def _as_type(a: Any, dtype: Any) -> Any:
 
 @add_overload(np.where)
 def _where(condition: Any, x: Any, y: Any) -> Any:
-    """np.where, of which both sides are made arrays of the shape of the result."""
+    """np.where; it broadcasts both sides to the shape of the result."""
     active = next((a for a in (x, y) if is_active_array(a)), None)
     active = active.dtype if active else next((a for a in (x, y) if isinstance(a, Active)), None)
     if active is None:
@@ -220,7 +220,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
 
 
 def shape_of(x: Any) -> Any:
-    """The shape of an array, () for a number; NumPy's own function is not known to Numba for variables."""
+    """The shape of an array, () for a number; Numba does not know np.shape for variables."""
     return np.shape(x)
 
 

@@ -40,7 +40,7 @@ class _Grid:
 
 
 class _Solved:
-    """The solution and its grid on plain numbers, computed again if these change."""
+    """The solution and its grid on plain numbers, recomputed if these change."""
 
     def __init__(self, system: System) -> None:
         self.system = system

@@ -39,8 +39,8 @@ class Adjoint(NamedTuple):
 
     `rtol`, `atol` and `method` are for the adjoint equation, which runs backwards; `rtol_quad` and `atol_quad` are for
     the integrals that give the cotangents of parameters. `checkpoints` stores at most that many states after the first,
-    and `steps` one state in that many steps. The solution between two states is computed again when the adjoint
-    equation reaches it, so memory holds the states and the steps between two, at the cost of a second solution.
+    and `steps` one state in that many steps. The solution between two states is recomputed when the adjoint equation
+    reaches it. So memory holds the states and the steps between two of them, at the cost of a second solution.
 
     Domain:  rtol, atol, rtol_quad and atol_quad positive, or None.
     Ref:     Hindmarsh & Serban, CVODES.
@@ -377,7 +377,7 @@ def march(
 
 
 class Path:
-    """A solution for the adjoint equation: an interpolant, or states from which it is computed again."""
+    """A solution for the adjoint equation: an interpolant, or states from which to recompute it."""
 
     dense = True
 
@@ -399,7 +399,7 @@ class Path:
         self.times, self.pieces = [solver.t], []
         if self.most is not None and len(self.starts) > self.most + 1:
             first = self.starts[0]
-            self.starts = self.starts[::-2][::-1]  # keeps the last one
+            self.starts = self.starts[::-2][::-1]  # halves the states, and keeps the last one
             if self.starts[0] is not first:
                 self.starts.insert(0, first)
             self.every *= 2

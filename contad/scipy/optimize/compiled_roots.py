@@ -1,8 +1,9 @@
 """Roots in compiled code: plain Numba functions, which contad differentiates like a user's.
 
 The root z is found with plain numbers. Then steps z - J^-1 f(z, p) are recorded, with the Jacobian J at the root held
-fixed. They do not change z, and each makes derivatives of one more order those of the implicit function theorem, up to
-the relative error of J, which comes from differences. There are enough steps to make three orders right up to rounding.
+fixed. They do not change z. Each step makes derivatives of one more order equal to those of the implicit function
+theorem, up to the relative error of J, which comes from differences. Enough steps make three orders right up to
+rounding.
 """
 
 import math

@@ -59,7 +59,7 @@ def ode_adjoint_tol_ctl(
 
     There are tolerances for the solution, the adjoint equation and the integrals; absolute tolerances of the first two
     may be vectors (n,). The solvers are 1 for Adams methods (LSODA) and 2 for backward differentiation formulas. One
-    state in num_steps_between_checkpoints is stored, and the solution between them is computed again, as SciPy's
+    state in num_steps_between_checkpoints is stored, and the solution between them is recomputed as SciPy's
     interpolant; interpolation_polynomial is only validated.
 
     Raises:  as there; ValueError for tolerances that are not positive and solvers other than 1 and 2.

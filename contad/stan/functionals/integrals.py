@@ -219,7 +219,7 @@ def _node(t: float, a: float, b: float) -> tuple[float, float, float]:
 
 def _gauss_kronrod(name: str, tolerance: float, f: Function, a: float, b: float) -> Any:
     def with_size(x: float) -> ArrayValue:
-        """The values of f, and their absolute values, to whose integrals the tolerance is relative."""
+        """The values of f, and their absolute values; the tolerance is relative to the integrals of these."""
         y = f(x, np.nan)
         _require_finite(name, y, x)
         return np.stack([y, np.abs(y)])
