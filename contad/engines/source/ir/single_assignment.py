@@ -102,7 +102,7 @@ class Apply(Operation):
 
     def __init__(self, function: Any, inputs: list[Value], result: Value) -> None:
         super().__init__(inputs, [result])
-        self.function = function  # a functions.Function
+        self.function = function  # of the table `known_functions`
 
 
 class Element(Operation):
@@ -266,7 +266,7 @@ class Call(Operation):
 
     def __init__(self, callee: Any, inputs: list[Value], results: list[Value]) -> None:
         super().__init__(inputs, results)
-        self.callee = callee  # a callee.Callee
+        self.callee = callee  # a `shared_callees.Callee`
 
 
 def input_name(k: int) -> str:
