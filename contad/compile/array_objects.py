@@ -1,7 +1,7 @@
-"""NumPy's arrays as machine code makes them for Python, with memory of their own.
+"""NumPy arrays that machine code makes for Python, with memory of their own.
 
-Numba gives Python an array over its memory, beside an object that frees that: for few numbers both take longer than to
-copy them into memory that NumPy keeps at hand.
+Numba returns an array over its own memory and an object that frees this memory. For a few numbers, making both takes
+longer than copying the numbers into memory that NumPy keeps ready.
 """
 
 import ctypes

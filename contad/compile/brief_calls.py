@@ -1,10 +1,11 @@
-"""Compiled functions that keep Python's lock through calls that take a few microseconds.
+"""Compiled functions that hold the GIL during calls that take a few microseconds.
 
-Giving the lock up and taking it again costs as much as the gradient of some fifty terms, and no other thread gains from
-so short a while. A call keeps it that follows soon upon another one of the same function, which so was brief, and has
-no more numbers in its arguments; the processor's counter of cycles tells. All others give the lock up.
+Releasing the lock and taking it again costs as much as the gradient of fifty terms, and other threads gain nothing from
+so short a release. A call keeps the lock if it follows soon after another call of the same function, which must then
+have been brief, and if its arguments hold no more numbers. The processor's cycle counter measures the interval. All
+other calls release the lock.
 
-Calls whose results are new borrow the arrays among their arguments, and give Python copies of results of few numbers.
+Calls whose results are new borrow their array arguments, and return copies of small results to Python.
 """
 
 import sys
@@ -35,7 +36,8 @@ def has_cycles() -> bool:
 
 
 class _BriefAPI(PythonAPI):
-    """What the wrapper of a function calls; the lock is given up unless the call is expected to be brief."""
+    """The Python API that the wrapper of a function calls. It releases the lock unless it expects the call to be
+    brief."""
 
     def __init__(self, context: Any, builder: Any) -> None:
         super().__init__(context, builder)
@@ -145,10 +147,10 @@ class _BriefAPI(PythonAPI):
 
 
 class _BorrowingAPI(_BriefAPI):
-    """The same of a function whose results are new: arrays among its arguments are read where they are.
+    """The same for a function whose results are new: it borrows its array arguments.
 
-    Numba counts a reference to each, for which it asks for memory and gives it back; here it is the caller who holds
-    them. A result without memory of its own, which only an argument's can be, becomes a copy.
+    Numba takes a reference to each array, for which it allocates and frees memory. Here the caller holds the arrays. A
+    result without memory of its own can only be an argument's memory, and is copied.
     """
 
     def __init__(self, context: Any, builder: Any) -> None:
@@ -218,7 +220,7 @@ class _BorrowingWrapper(_BriefWrapper):
 
 
 class _BriefLower(Lower):
-    """Numba's way into machine code, with that wrapper."""
+    """Numba's lowering, with this wrapper."""
 
     wrapper: type[_BriefWrapper] = _BriefWrapper
 
@@ -236,7 +238,7 @@ class _BriefLower(Lower):
 
 
 class _BorrowingLower(_BriefLower):
-    """The same for functions that borrow arrays."""
+    """The same, for functions that borrow arrays."""
 
     wrapper = _BorrowingWrapper
 
@@ -272,6 +274,6 @@ class BriefCalls(CompilerBase):
 
 
 class BorrowingCalls(BriefCalls):
-    """The same for functions whose results are new: arrays among the arguments are read without taking references."""
+    """The same for functions whose results are new: they read array arguments without taking references."""
 
     lowering = _BorrowingLowering

@@ -270,7 +270,7 @@ def is_marked(path: Path) -> bool:
 
 
 class _Sealed(importlib.machinery.SourceFileLoader):
-    """Loads the text that has been read, whatever the file holds by now, and without Python's bytecode."""
+    """Loads the text that was read, whatever the file holds by now, and ignores Python's bytecode."""
 
     def __init__(self, fullname: str, path: str, text: str) -> None:
         super().__init__(fullname, path)

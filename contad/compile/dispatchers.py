@@ -1,4 +1,4 @@
-"""Functions that Numba makes, seen from outside, and when it makes them. Numba is not imported here."""
+"""Numba dispatchers seen from outside, and events when Numba makes one. This module does not import Numba."""
 
 import importlib.util
 import itertools
@@ -64,7 +64,7 @@ def tell_of_compilations(begin: Callable[[], None], end: Callable[[Any, Any], No
 
 def _listen(events: Any, begin: Callable[[], None], end: Callable[[Any, Any], None]) -> None:
     class Listener(events.Listener):
-        """Hands Numba's events on."""
+        """Passes Numba's events on."""
 
         def on_start(self, event: Any) -> None:
             """A function is going to be compiled."""
@@ -85,7 +85,7 @@ def begin_numbers(first: int) -> None:
 
 
 class _CompilationFinder:
-    """Waits for Numba, without a base class of `importlib.abc`, which imports twenty modules for nothing else."""
+    """Waits for the import of Numba. Its base is not a class of `importlib.abc`, which would import twenty modules."""
 
     def __init__(self, *calls: Any) -> None:
         self.calls = calls
@@ -102,7 +102,7 @@ class _CompilationFinder:
 
 
 class _Loader:
-    """Loads the events as ever, and listens to them."""
+    """Loads the module of Numba's events as usual, then listens to them."""
 
     def __init__(self, loader: Any, calls: Any) -> None:
         self.loader, self.calls = loader, calls

@@ -1,6 +1,6 @@
-"""New arrays of float64 in generated code: what np.empty and np.zeros do, at their place.
+"""New float64 arrays in generated code: IR that is emitted in place of calls of np.empty and np.zeros.
 
-Numba writes these two in Python, and compiles some six functions for each number of axes.
+Numba implements these two in Python, and compiles about six functions for each number of axes.
 """
 
 from typing import Any
@@ -65,7 +65,7 @@ _NEW = {"empty": new_empty, "zeros": new_zeros}
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class EmitNewArrays(FunctionPass):
-    """Puts these in the places of NumPy's, where no other type of elements is asked for."""
+    """Replaces NumPy's calls by these, unless they ask for another dtype."""
 
     _name = "emit_new_arrays"
 

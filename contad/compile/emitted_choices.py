@@ -1,6 +1,6 @@
-"""The largest and smallest of numbers in generated code: what max and min do, at their place.
+"""max and min of numbers in generated code: IR that is emitted in place of their calls.
 
-Numba writes these two in Python, and compiles a function for each list of types.
+Numba implements these two in Python, and compiles a function for each list of types.
 """
 
 import operator
@@ -57,7 +57,7 @@ def _lower_smallest(context: Any, builder: Any, called: Any, args: Any) -> Any:
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class EmitChoices(FunctionPass):
-    """Puts these in the places of Python's, where they are called with several arguments."""
+    """Replaces Python's calls with several arguments by these."""
 
     _name = "emit_choices"
 

@@ -1,4 +1,5 @@
-"""Machine code written by hand: what intrinsics and lowerings need of LLVM and of Numba's arrays and structures."""
+"""LLVM IR written by hand: the parts of LLVM and of Numba's arrays and structures that intrinsics and lowerings
+need."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How Numba makes an image: one function that C can call, with all that it calls inside, and no way from Python."""
+"""How Numba makes an image: one function that C can call, which contains its callees and has no Python wrapper."""
 
 import importlib.util
 import linecache
@@ -71,7 +71,7 @@ def _without_unrolling(codegen: Any) -> Iterator[None]:
 
 
 class _ImageLibrary(JITCodeLibrary):
-    """The code of the function; nothing of it is loaded into this process."""
+    """The code of the function. This process does not load it."""
 
     def _optimize_final_module(self) -> None:
         """What the function for C does not need is dropped; what others compiled to count references has the means."""
@@ -102,7 +102,7 @@ _stems: list[str] = []  # of what is being compiled
 
 
 class _ImageLower(LeanLower):
-    """Numba's way into LLVM's language, with a function for C that needs nothing of Numba."""
+    """Numba's lowering to LLVM IR, with an entry for C that does not need Numba."""
 
     def create_cfunc_wrapper(self) -> None:
         """Add the function for C, which raises nothing."""
@@ -125,7 +125,7 @@ class _ImageLowering(LinkedLowering):
 
 
 class _ImageCode(LinkedCode):
-    """Numba's compiler for generated code, with that last pass."""
+    """Numba's compiler for generated code, with `_ImageLower` as its last pass."""
 
     lowering = _ImageLowering
 

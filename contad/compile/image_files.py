@@ -1,4 +1,4 @@
-"""The files of images: a digest, the name of a function, what it calls by name, and its object code."""
+"""The files of images: a digest, the name of a function, the symbols that it calls, and its object code."""
 
 import hashlib
 import json

@@ -1,7 +1,7 @@
-"""C functions of contad's own as object code on the disk, which a process loads without Numba.
+"""contad's own C functions as object code on disk, which a process loads without Numba.
 
-To import Numba and what it knows of NumPy takes half a second, and LLVM alone reads object code in less than a
-millisecond. A file has one function (`contad.compile.image_files`).
+Importing Numba and its NumPy support takes half a second. LLVM alone loads object code in less than a millisecond. Each
+file holds one function (`contad.compile.image_files`).
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """Routines of BLAS and LAPACK on float64 inside Numba, by the C addresses that SciPy publishes for Cython.
 
-Matrices are in Fortran's order, as the routines have them. An array may be given by the address of its first number.
+Matrices are in Fortran order, as the routines expect. A caller may pass an array as the address of its first number.
 """
 
 import ctypes

@@ -1,8 +1,8 @@
-"""Numba's way into LLVM's language for generated code, with fewer words: the same instructions after optimisation.
+"""Numba's lowering to LLVM IR for generated code, with less IR and the same instructions after optimisation.
 
-Numba writes for each element of an array its whole description to the stack and reads it back, clears each number that
-is not used any more, divides by the steps of ranges, and asks for each operator four times which implementation it has.
-Nearly all of generated code is loops over ranges, elements, and operators of numbers.
+For each access to an element, Numba writes the whole array structure to the stack and reads it back. It clears each
+number that is dead, divides by the steps of ranges, and looks up the implementation of each operator four times.
+Generated code is nearly all loops over ranges, accesses to elements, and operators of numbers.
 """
 
 import operator
@@ -27,7 +27,7 @@ _START, _STOP = range(2)  # fields of a range
 
 
 class LeanLower(Lower):
-    """Numba's, but for ranges, elements of arrays, operators of numbers, and the ends of their lives."""
+    """Numba's lowering, except for ranges, elements of arrays, operators of numbers, and dead numbers."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

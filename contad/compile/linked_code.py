@@ -1,8 +1,8 @@
-"""Functions that are no machine code of their own: they are optimised with what calls them, once.
+"""Functions without machine code of their own: LLVM optimises them once, together with their callers.
 
-Numba optimises a function, makes machine code of it, and then links what it was into each caller, which it optimises
-with it. What Python never calls and has one caller, a generated derivative above all, need not wait for the first two;
-nor need what Numba writes in Python itself, as `np.zeros`, when a derivative calls it.
+Numba optimises a function, makes machine code from it, and then links its IR into each caller and optimises that again.
+A function that Python never calls and that has one caller can skip the first two passes. Generated derivatives are such
+functions, and so are functions that Numba itself writes in Python, such as `np.zeros`, when a derivative calls them.
 """
 
 import gc
@@ -33,7 +33,7 @@ _CELL = ir.IntType(8).as_pointer()
 
 
 class _LinkedLibrary(JITCodeLibrary):
-    """The code of a function until it is linked into that of its callers."""
+    """The code of a function until it is linked into its callers."""
 
     is_linked = True
 
@@ -55,7 +55,8 @@ class _LinkedLibrary(JITCodeLibrary):
 
 
 class _DeferredLibrary(_LinkedLibrary):
-    """Code that is such until somebody asks for the address of a function of it: Numba does where Python calls it."""
+    """Code that becomes machine code only when Numba asks for the address of a function, as it does for calls from
+    Python."""
 
     def _finalize_final_module(self) -> None:
         super()._finalize_final_module()
@@ -95,7 +96,7 @@ _deferred: WeakValueDictionary[str, _DeferredLibrary] = WeakValueDictionary()  #
 
 
 class _Linker(RuntimeLinker):
-    """Numba's, which fills in where recursive calls jump to; it has machine code made of what they call."""
+    """Numba's linker, which fills in the targets of recursive calls. It has machine code made of these targets."""
 
     def scan_unresolved_symbols(self, module: Any, engine: Any) -> None:
         """Note the functions that a module calls by address."""
@@ -146,7 +147,7 @@ def _without_collections() -> Iterator[None]:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class LinkedLowering(NativeLowering):
-    """Numba's last pass, into a library of this kind."""
+    """Numba's last pass, which lowers into a `_LinkedLibrary`."""
 
     _name = "linked_lowering"
     lower = LeanLower
@@ -169,7 +170,7 @@ _PASSES: dict[Any, Any] = {
 
 
 class LinkedCode(CompilerBase):
-    """Numba's compiler with that last pass, and others for generated code."""
+    """Numba's compiler with this last pass and the other passes for generated code."""
 
     lowering: type[NativeLowering] = LinkedLowering
 

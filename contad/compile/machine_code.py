@@ -1,7 +1,7 @@
-"""Numba's decorators as contad uses them: machine code that is kept on disk carries a digest, and damage is noticed.
+"""Numba's decorators as contad uses them: machine code on disk carries a digest, which reveals damage.
 
-Numba unpickles and runs what its cache files hold, whatever has become of them; a flipped bit there ends the process or
-changes a number. Here a file whose digest does not fit counts as missing, so that the function is compiled again.
+Numba unpickles and runs its cache files without a check. A flipped bit there ends the process or changes a number. Here
+a file with a wrong digest counts as missing, so that the function is compiled again.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ hold_while_forking(global_compiler_lock._lock)
 class _SealedFile(IndexDataCacheFile):
     """The index and the data files of a function, each behind the digest of its contents.
 
-    Processes that write at once may number their data files alike, so that each says what it holds.
+    Processes that write at the same time may number their data files alike, so each file says what it holds.
     """
 
     def __init__(self, folder: str, filename_base: str, stamp: Any, file: str) -> None:
@@ -85,7 +85,7 @@ class _SealedFile(IndexDataCacheFile):
 
 
 class _PrivatePlace:
-    """What a locator of Numba's is mixed with: its folder is made for this user alone, whatever the umask."""
+    """A mixin for Numba's cache locators: it makes the folder private to this user, whatever the umask."""
 
     def ensure_cache_path(self) -> None:
         """OSError where machine code cannot be kept there."""
@@ -115,7 +115,7 @@ def _folder_of(path: str, file: str) -> Folder:
 
 
 class _QuietImpl(CompileResultCacheImpl):
-    """Without Numba's warning about code that cannot be kept: users have not asked for a cache of contad's files."""
+    """Silences Numba's warning about code that it cannot cache: users did not ask for a cache of contad's files."""
 
     _locator_classes = _PRIVATE_PLACES
 
@@ -135,7 +135,7 @@ def _is_recursive(library: Any) -> bool:
 
 
 class SealedCache(FunctionCache):
-    """The cache of a function of contad's own: it compiles again rather than fail."""
+    """The cache of one of contad's own functions: where loading fails, it compiles again."""
 
     _impl_class = _QuietImpl
 

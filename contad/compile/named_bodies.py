@@ -1,7 +1,7 @@
-"""Values and bodies of contad's own array rules inside Numba: compiled once per installation, and called by name.
+"""Values and bodies of contad's own array rules inside Numba, compiled once per installation and called by name.
 
-The name has the types of the arguments: a digit for an array of float64 of so many axes, 0 for a number, and brackets
-around those of a tuple.
+The name encodes the types of the arguments: a digit for a float64 array with that many axes, 0 for a number, and
+brackets around the entries of a tuple.
 """
 
 import functools

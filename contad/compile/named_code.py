@@ -1,7 +1,7 @@
-"""Machine code that other machine code reaches by name: compiled once per installation, and a part of no caller's.
+"""Machine code that other machine code reaches by name: compiled once per installation, and not copied into callers.
 
-What is called so is not compiled again with each derivative, but with the first one that needs it. The call has Numba's
-calling convention, so that what is raised inside is raised in the caller.
+Such a function is compiled with the first derivative that needs it, and not again with each. The call has Numba's
+calling convention, so that exceptions propagate to the caller.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""What Numba's own reading of a function tells: types and shapes of results, names that were read, recursive calls."""
+"""Facts that Numba's analysis of a function gives: types and shapes of results, names it reads, recursive calls."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ _MAKERS = {("empty", "numpy"), ("zeros", "numpy"), ("ones", "numpy"), ("full", "
 # ---- types -----------------------------------------------------------------------------------------------------------
 @compiler_machinery.register_pass(mutates_CFG=False, analysis_only=True)
 class _Told(compiler_machinery.AnalysisPass):
-    """Ends a pipeline of Numba's with the type that it has found."""
+    """Ends a Numba pipeline with the type that it inferred."""
 
     _name = "contad_told"
 
@@ -31,7 +31,7 @@ class _Told(compiler_machinery.AnalysisPass):
 
 
 class _Types(compiler.CompilerBase):
-    """Numba's compiler as far as type inference."""
+    """Numba's compiler, up to type inference."""
 
     def define_pipelines(self) -> list[Any]:
         passes = compiler.DefaultPassBuilder.define_untyped_pipeline(self.state)

@@ -19,7 +19,7 @@ __all__ = [
 
 
 class Dispatcher(CPUDispatcher):
-    """A function of contad's that Python and compiled code call as they call what `numba.njit` makes."""
+    """A function of contad that Python and compiled code call as they call a dispatcher of `numba.njit`."""
 
     def __init__(self, stub: Any) -> None:
         super().__init__(stub, targetoptions={"nopython": True})

@@ -1,4 +1,4 @@
-"""Numba's `overload` for typing functions that carry annotations, which Numba would compare as text."""
+"""Numba's `overload` for typing functions with annotations, which Numba would compare as text."""
 
 import functools
 import inspect

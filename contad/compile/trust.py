@@ -1,10 +1,10 @@
-"""Who may write what is run: sources and machine code of the cache are code, whoever has put them there.
+"""Who may write the files that contad runs: sources and machine code in the cache are code, whoever wrote them.
 
-A folder is opened first, and its files are reached from its descriptor. Owners and modes are read from what is open, so
-that nobody can exchange it between the check and the use.
+contad opens a folder first and reaches its files through the descriptor. It reads owners and modes from open files, so
+that nobody can exchange a file between check and use.
 
-Where the system has no owners and modes of POSIX's, on Windows, a user's folders are private by their access lists, and
-what lies elsewhere is the user's choice.
+Windows has no POSIX owners and modes. There, access lists keep a user's folders private, and a folder elsewhere is the
+user's choice.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ def make_folder(path: Path, mode: int = 0o700) -> None:
 
 
 class Folder:
-    """An open folder. Its path is looked up once, where the system can open files from the descriptor of a folder."""
+    """An open folder. Its path is resolved once if the system can open files relative to a descriptor."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

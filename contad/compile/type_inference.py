@@ -1,7 +1,7 @@
-"""Numba's type inference for generated code, which is plainer than what people write.
+"""Numba's type inference, made faster for generated code, which is plainer than code that people write.
 
-Of a function Numba asks for the type of each call again in every round, and it gives each assignment of a name a name
-of its own before it infers types. Generated text has hundreds of equal calls, and a name in it has one type.
+Numba resolves the type of each call again in every round, and it converts a function to SSA form before it infers
+types. Generated text has hundreds of equal calls, and each of its names has one type.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class MixedTypesError(Exception):
 
 
 class _Inferer(typeinfer.TypeInferer):
-    """Numba's, which remembers what types calls have."""
+    """Numba's type inferer, which remembers the types of calls."""
 
     watched: Any = None  # a function whose names may be assigned more than once: MixedTypesError where types differ
     resolved: dict[Any, Any] | None = None  # the signatures of calls, in all functions that are compiled for one
@@ -91,7 +91,8 @@ def _watch(func_ir: Any) -> Iterator[None]:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class InferTypesOfNames(NopythonTypeInference):
-    """Type inference of names as they stand; where one has several types, after Numba's pass that gives new names."""
+    """Type inference before SSA conversion. If a name has several types, inference runs again after Numba's SSA
+    pass."""
 
     _name = "infer_types_of_names"
 

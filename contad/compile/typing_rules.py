@@ -1,4 +1,4 @@
-"""What Numba knows of types: signatures and templates that contad adds to, and what it finds for functions."""
+"""Numba's typing: signatures and templates that contad adds to, and the types that Numba resolves for functions."""
 
 from collections.abc import Callable
 from types import FunctionType

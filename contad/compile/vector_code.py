@@ -1,4 +1,4 @@
-"""What code for vectors asks of the processor and of LLVM: its widest registers, and sums in any order."""
+"""What vector code asks of the processor and of LLVM: the widest registers, and sums in any order."""
 
 from typing import Any
 

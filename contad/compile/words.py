@@ -1,4 +1,4 @@
-"""Words at addresses, and what machine code reaches by name: the ground that the arena stands on."""
+"""Words at addresses, and symbols that machine code reaches by name. The arena is built on these."""
 
 from typing import Any
 

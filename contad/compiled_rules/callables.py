@@ -1,4 +1,4 @@
-"""What Numba compiles where an njit function names a function of contad that is no scalar rule."""
+"""The code that Numba compiles for a function of contad in an njit function, unless it is a scalar rule."""
 
 import functools
 import sys

@@ -1,4 +1,4 @@
-"""Functions of numbers called with arrays inside Numba: loops over the elements, which broadcast as NumPy does."""
+"""Calls with arrays of functions of numbers, inside Numba: loops over the elements, which broadcast as NumPy does."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,14 +1,13 @@
 """Sums of a formula over arrays with all partials, in one pass: a Numba function for each kind of arguments.
 
-    total(y, nu, mu, sigma, found, y_slope)        y an array, whose slopes are wanted, and sigma a number, likewise
-        what nu, mu and sigma alone determine
-        for 256 elements at a time
+    total(y, nu, mu, sigma, found, y_slope)        y, an array, and sigma, a number, are differentiated
+        lines that depend on nu, mu and sigma only for 256 elements at a time
             lines of arithmetic and elementary functions, in vector registers
             lines that call other functions, one by one
             ...
             found[1] += slopes by sigma;  result += values
 
-found[0] counts the elements that do not meet a condition.
+found[0] counts the elements that violate a condition.
 """
 
 import ast
@@ -178,7 +177,7 @@ class _Text:
 
 
 class _Elements(ast.NodeTransformer):
-    """Writes the element i for arrays, and conditions without branches."""
+    """Rewrites arrays as their element i, and conditions without branches."""
 
     def __init__(self, arrays: set[str]) -> None:
         self.arrays = arrays

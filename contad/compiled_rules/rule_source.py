@@ -1,7 +1,7 @@
 """Rules as source for compiled code: partials under given names, and values.
 
-Every engine that writes code takes it from here. A syntax tree is edited and written out once. Parameters may be
-renamed to any text that is an operand.
+Every engine that generates code takes it from here. This module edits a syntax tree and writes it out once. Callers may
+rename parameters to any text that is an operand.
 """
 
 import ast
@@ -192,7 +192,7 @@ def or_call(name: Callable[[Any], str]) -> ValueOf:
 
 # ---- values as functions ---------------------------------------------------------------------------------------------
 class Callees(Protocol):
-    """Names for what the value of a rule calls; any of them may refuse."""
+    """Names for the callees of the value of a rule; any of them may refuse."""
 
     def name_of_value(self, rule: ScalarRule) -> str: ...
 

@@ -1,7 +1,7 @@
 """The scalar rules as Numba functions: the value, and each partial, generated from the rule's own source.
 
-The rules of each file of contad's operations are a module in the disk cache, and each formula is one; so a function
-that asks for one does not wait for the others. A user's rule is compiled in memory.
+The disk cache has one module for the rules of each file of contad's operations, and one for each formula; so a function
+that needs one does not wait for the others. A user's rule is compiled in memory.
 """
 
 import functools
@@ -130,7 +130,7 @@ def typing({names}):
 
 
 class Source:
-    """The text of a module with the values of some rules, the partials of some, and the functions that these call."""
+    """The text of a module: values of some rules, partials of some, and their callees."""
 
     def __init__(
         self, own: Iterable[ScalarRule], partials: Iterable[ScalarRule] = (), options: dict[str, Any] = NJIT_OPTIONS

@@ -1,4 +1,4 @@
-"""Operations whose reverse rule a user has written, as calls inside Numba: their parts as Numba functions."""
+"""Calls inside Numba of operations with a user's reverse rule: their parts as Numba functions."""
 
 import inspect
 import re

@@ -1,8 +1,8 @@
-"""NumPy's functions of whole arrays written as loops over numbers, for compiled engines.
+"""NumPy's functions of whole arrays, written as loops over numbers, for compiled engines.
 
-The generator writes these bodies in the place of a call; the tape compiles them for its variables. So each is plain
-Python that both can read: numbers, elements, branches and loops, arrays made by `zeros`. What they decide (an order, a
-position) is an integer, and carries no derivative. Values and errors are those of Numba's own functions.
+The generator inlines these bodies at a call; the tape compiles them for its variables. So each is plain Python that
+both can read: numbers, elements, branches and loops, arrays made by `zeros`. Their decisions (an order, a position) are
+integers, and carry no derivative. Values and errors are those of Numba's own functions.
 """
 
 from collections.abc import Callable

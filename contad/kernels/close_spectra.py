@@ -1,6 +1,6 @@
 """Spectra whose values are close, in compiled code: the functions of `contad.ops.close_values`, in loops.
 
-Numba compiles a loop in a tenth of the time that it takes for the same in expressions of arrays.
+Numba compiles a loop in a tenth of the time that the same array expressions take.
 """
 
 import ctypes

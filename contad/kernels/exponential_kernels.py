@@ -4,9 +4,9 @@
     along_by_powers(a, e, powers)          the derivative at a along e, which is the tangent
     add_by_powers(z_bar, a, powers, a_bar) the cotangent, L(a^T, z_bar)
 
-Higham (2005): the Pade approximant of degree 13 of a matrix that is scaled by a power of 2, squared again. By how much
-is found as in Al-Mohy & Higham (2009a), who look at norms of powers; of the derivative, which goes through the same
-steps, by the norm of the matrix, as in their (2009b).
+Higham (2005): the matrix is scaled by a power of 2, and its Pade approximant of degree 13 is squared again. For the
+exponential the scaling follows from norms of powers, as in Al-Mohy & Higham (2009a). The derivative goes through the
+same steps; there it follows from the norm of the matrix, as in their (2009b).
 """
 
 import math

@@ -1,7 +1,7 @@
-"""Systems, inverses, determinants and Cholesky factors in compiled code: values as Numba's own, adjoints and tangents.
+"""Systems, inverses, determinants and Cholesky factors in compiled code: Numba's values, adjoints and tangents.
 
 The rules are those of `contad.ops.linear_systems`, `determinants` and `triangular_factors`, as loops on matrices in C
-order. A right-hand side is a matrix, of one column where it is a vector.
+order. A right-hand side is a matrix; a vector is a matrix of one column.
 """
 
 from typing import Any

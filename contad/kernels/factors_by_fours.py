@@ -1,11 +1,11 @@
-"""Cholesky's factor of a matrix of some rows, and its adjoint, by blocks of four rows in vector registers.
+"""The Cholesky factor of a matrix of moderate size, and its adjoint, by matrix blocks of four rows in vector registers.
 
     is_done = factor_by_fours(a, z)      z = the factor of the lower triangle of a
     is_done = reverse_by_fours(z, bar)   bar = the adjoint of that triangle, in place of that of its factor z
 
-At twenty rows a routine of LAPACK takes longer to begin than to compute, and loops over a triangle are too short for
-the compiler's vectors. Other matrices are left alone: of few rows or many, and where a number is not finite, or a
-factor may not exist. `triangles_by_fours` solves with them.
+At twenty rows a LAPACK routine takes longer to start than to compute, and loops over a triangle are too short for the
+compiler to vectorise. These functions refuse other matrices: with few or many rows, with a number that is not finite,
+or where a factor may not exist. `triangles_by_fours` solves with the factors.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The product of a matrix with its own transpose as generated code calls it, in half of the work of a product.
+"""The product of a matrix with its own transpose in generated code, at half of the work of a general product.
 
 `gram(x)` is x^T x, and `add_gram(z_bar, x, x_bar)` adds to the adjoint of x what the rule of a product gives to both.
 """

@@ -1,7 +1,7 @@
-"""Blocks of directions: which unit vectors are in the lanes, and where what comes of them goes in a matrix.
+"""Chunks of directions: which unit vectors are in the lanes, and where their results go in a matrix.
 
-Numbers of a matrix's axis are counted through all arguments (or results); a part begins at number `first` there. A
-block has the directions from `start` to before `stop`.
+The index along an axis of the matrix counts the numbers of all arguments (or results); a part begins at index `first`.
+A chunk has the directions from `start` up to, but not including, `stop`.
 """
 
 from contad.compile.overloads import in_machine_code

@@ -1,8 +1,8 @@
-"""Products of matrices and vectors of which something is lanes: what is numbers is read once for all.
+"""Matrix products with lanes in one operand: a factor of plain numbers is read once for all lanes.
 
 z = a b,     a_bar += z_bar b^T,     b_bar += a^T z_bar
 
-A zero of z_bar masks what is infinite or nan in the other factor, lane by lane, as that of `add_left` does.
+A zero in z_bar masks an infinity or nan in the other factor, lane by lane, as in `add_left`.
 """
 
 from typing import Any

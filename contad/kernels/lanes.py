@@ -1,9 +1,9 @@
-"""Lanes: a few numbers that are computed together, one for each of several directions or cotangents.
+"""Lanes: a few numbers computed together, one for each of several directions or cotangents.
 
-Generated code is the same for one direction and for k of them: a tangent, or an adjoint, is a number or k lanes.
-Compiled, lanes are a vector of LLVM's, which the processor adds and multiplies at once; what does not depend on the
-direction is a number and is computed once. In plain Python they are an object with as many numbers, so that the source
-runs there too.
+Generated code is the same for one direction and for k of them: a tangent, or an adjoint, is a number or k lanes. In
+compiled code lanes are an LLVM vector, which the processor adds and multiplies in one instruction. Values that do not
+depend on the direction are numbers and are computed once. In plain Python lanes are an object that holds k numbers, so
+that the source runs there too.
 """
 
 import operator

@@ -1,4 +1,4 @@
-"""Which functions of NumPy have bodies in loops, for arguments of which numbers of axes."""
+"""Which of NumPy's functions have bodies written as loops, by the number of axes of the arguments."""
 
 import inspect
 from collections.abc import Callable
@@ -15,7 +15,7 @@ class LoopBody(NamedTuple):
 
 
 class ArrayFunction(NamedTuple):
-    """A function of NumPy's: its signature, and what computes it, by the axes of its arguments."""
+    """A NumPy function: its signature, and its bodies by the axes of its arguments."""
 
     numpy: Callable[..., Any]
     signature: inspect.Signature

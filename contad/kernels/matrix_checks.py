@@ -1,4 +1,4 @@
-"""What NumPy, SciPy and Numba raise for operands of functions of matrices: of wrong shapes, and not finite."""
+"""The errors that NumPy, SciPy and Numba raise for matrix operands of wrong shapes, or with infinities and nans."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
-"""Loops on matrices in compiled code, for the kernels: they compile in a fraction of the time of NumPy's expressions.
+"""Loops over matrices for the kernels: they compile in a fraction of the time of NumPy expressions.
 
-What they return is new and in C order, so that each of them is compiled for few types.
+Their results are new and in C order, so that Numba compiles each of them for few types.
 """
 
 from typing import Any

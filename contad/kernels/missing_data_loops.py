@@ -1,4 +1,4 @@
-"""NumPy's functions that leave nan out, as bodies for compiled engines, like those of `contad.kernels.array_loops`."""
+"""NumPy's functions that ignore nan, as bodies for compiled engines, like those of `contad.kernels.array_loops`."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """A product and its adjoints as generated code and kernels call them: `put_product`, `add_left` and `add_right`.
 
-They take matrices and vectors; `put_product` writes an array, not a number. Compiled, each is a call of a kernel of
-`contad.kernels.product_kernels`, with the addresses, strides and sizes of the operands.
+They take matrices and vectors; `put_product` writes an array, not a number. In compiled code each of them calls a
+kernel of `contad.kernels.product_kernels`, with the addresses, strides and sizes of the operands.
 """
 
 from typing import Any
@@ -79,7 +79,7 @@ def _add_scaled(z_bar: Any, x: Any, bar: Any) -> None:
 
 
 class MatrixWords:
-    """An operand as emitted code has it: its address, sizes and strides."""
+    """An operand in emitted code: its address, sizes and strides."""
 
     def __init__(self, context: Any, builder: Any, kind: Any, x: Any, is_row: bool) -> None:
         made = make_array(kind)(context, builder, x)

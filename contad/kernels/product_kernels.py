@@ -1,14 +1,13 @@
-"""Products of matrices in compiled code, for every engine, and what they add to adjoints and tangents.
+"""Matrix products in compiled code, for every engine, and their contributions to adjoints and tangents.
 
     put_product_at     z = a b
     add_masked_at      c += d p, in which a zero of d masks what is infinite or nan in p
 
-The latter is the rule `contad.ops.matmul` in all its directions, each of which multiplies one adjoint or tangent:
+The latter is the rule `contad.ops.matmul` in all its directions. Each multiplies one adjoint or tangent:
 
     a_bar += z_bar b^T     b_bar^T += z_bar^T a     z_dot += a_dot b     z_dot^T += b_dot^T a^T
 
-Matrices lie as they may, of each there is the address and two strides. How they are multiplied depends on sizes and
-strides: by loops, or by BLAS.
+Matrices have any layout: each comes as an address and two strides. Sizes and strides decide between loops and BLAS.
 """
 
 import numpy as np

@@ -1,6 +1,7 @@
-"""Products and triangular systems in compiled code by BLAS, which takes matrices where they lie: no operand is copied.
+"""Products and triangular systems in compiled code by BLAS, which reads matrices in place: no operand is copied.
 
-The rows of a matrix follow one another, or its columns do; the rows, or the columns, may be apart, as in a block.
+The elements of each row, or of each column, are contiguous. Rows or columns may have gaps between them, as in a
+submatrix.
 """
 
 from typing import Any

@@ -1,15 +1,15 @@
-"""Values that do not differ between blocks of directions, and take long to compute: the first block's are read again.
+"""Expensive values that do not depend on the direction: the first chunk stores them, and later chunks read them.
 
-Control flow does not depend on directions, so that a derivative computes the same functions of numbers in the same
-order for each block: the n-th value of one block is that of any other.
+Control flow does not depend on directions, so a derivative computes the same functions of numbers in the same order for
+each chunk: the n-th value is the same in every chunk.
 
-Reading takes some 4 ns, computing 8 to 30. Splitting a derivative into a part that runs once and one that runs for each
-block would keep sums and products, too: those cost less than a load; and loops that are reversed at once have no such
-parts. Measured without and with it, in microseconds: the Hessian of 300 inputs of
-sum(x^2) sum(sin(x)) 178 and 144, of log(1 + exp(x)) times sines 397 and 306; the Jacobian of a recurrence, 100 by 100,
-by rows 76 and 38, by columns 39 and 30; of tanh(a x), 100 by 60, 130 and 108.
+Reading takes about 4 ns, computing 8 to 30. A derivative could be split into a part that runs once and a part that runs
+for each chunk. That would store sums and products too, which cost less than a load, and loops that are reversed at once
+cannot be split. Measured without and with it, in microseconds: the Hessian of 300 inputs of sum(x^2) sum(sin(x)) 178
+and 144, of log(1 + exp(x)) times sines 397 and 306; the Jacobian of a recurrence, 100 by 100, by rows 76 and 38, by
+columns 39 and 30; of tanh(a x), 100 by 60, 130 and 108.
 
-    marks    how many values have been asked for, how many are known, and for how many there is room
+    marks    how many values have been requested, how many are known, and how many fit
 """
 
 from collections.abc import Callable

@@ -1,8 +1,7 @@
-"""What recorded programs do along lines of arrays: adapters of the kernels of `contad.kernels.rows.line_rows`.
+"""Operations of recorded programs along lines of arrays: adapters for the kernels of `contad.kernels.rows.line_rows`.
 
-How kernels are called is told in `contad.kernels.recorded_operands`. The sizes of a shape are those of an array of
-three axes, of which the middle one is that of the lines; the options are its rows and columns as a matrix, and the
-rule's.
+`contad.kernels.recorded_operands` explains how kernels are called. The sizes in a shape are those of an array of three
+axes, whose lines run along the middle axis. The options are its rows and columns as a matrix, and those of the rule.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""How kernels of recordings find operands and results of an operation on matrices, among the cells of a run.
+"""How kernels of recordings find the operands and results of a matrix operation among the cells of a run.
 
-A kernel takes four addresses: of the shape, of values, of constants, and of what it writes to (values, adjoints,
-tangents). One that adds to adjoints raises before it writes or not at all, so that Python can do it over.
+A kernel takes four addresses: of the shape, of values, of constants, and of its output (values, adjoints, tangents). A
+kernel that adds to adjoints raises before it writes anything, or never, so that Python can redo the operation.
 """
 
 import numpy as np

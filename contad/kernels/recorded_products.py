@@ -1,8 +1,8 @@
-"""Products of matrices in recordings: of a program, and of one that is swept at once. A factor that is turned lies in
-memory as its transpose does, and so do its adjoint and its tangent.
+"""Matrix products in recordings: in a program, and in a recording that is swept once. A transposed factor is stored as
+its transpose, and so are its adjoint and its tangent.
 
-The shape of a product z = a b in a program is (z, place of a, whether it is in cells, m, p, place of b, whether it is
-in cells, n, whether a and b are turned); vectors are matrices of one row or one column.
+The shape of a product z = a b in a program is (z, place of a, whether a is in cells, m, p, place of b, whether b is in
+cells, n, whether a and b are transposed). Vectors are matrices of one row or one column.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""What recorded programs do with a matrix: adapters of the kernels in `contad.kernels.rows`, made from the rows.
+"""Matrix operations of recorded programs: adapters for the kernels in `contad.kernels.rows`, made from the rows.
 
-How kernels are called is told in `contad.kernels.recorded_operands`. An adapter finds operands and results among the
-cells, in C order, calls the kernel, and writes back what lies there as its transpose.
+`contad.kernels.recorded_operands` explains how kernels are called. An adapter finds operands and results among the
+cells and brings them into C order, calls the kernel, and writes results back that the cells hold as transposes.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The functions that rows compute, told to Numba: what calls on plain arrays and calls on the tape have in common."""
+"""Declares the functions that rows compute to Numba: the part that plain arrays and the tape have in common."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,7 @@
 """Covariances, correlations and powers of samples, as bodies for compiled engines, like those of `array_loops`.
 
-Values and errors are those of Numba's own functions, which differ from NumPy's: of a matrix with one row Numba has no
-covariance, and none of its options of weights.
+Values and errors are those of Numba's own functions, which differ from NumPy's: Numba refuses the covariance of a
+matrix with one row, and has no weights.
 """
 
 import numpy as np

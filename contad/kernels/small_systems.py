@@ -1,7 +1,7 @@
-"""Systems, inverses and determinants in compiled code: small ones by loops, which take less time than a call of LAPACK.
+"""Systems, inverses and determinants in compiled code: loops for small matrices, which are faster than a LAPACK call.
 
-A small matrix with a pivot that is small beside its largest element is left to LAPACK, which says whether it is
-singular: so the errors are Numba's.
+If a pivot is small relative to the largest element, LAPACK takes over and decides whether the matrix is singular. So
+the errors are Numba's.
 """
 
 from typing import Any

@@ -1,10 +1,11 @@
-"""Triangular systems of one right-hand side, and the adjoint of the triangle, by blocks of four rows in registers.
+"""Triangular systems with one right-hand side, and the adjoint of the triangle, by matrix blocks of four rows in
+registers.
 
     is_done = solve_by_fours(a, z, transposed, lower, unit)                z = a^-1 z, or a^-T z
     is_done = subtract_by_fours(x, y, lower, unit_diagonal, a_bar)         a_bar -= x y^T in the triangle
 
-A step of four rows takes a quarter of the time of four steps, each of which waits for the last one. Triangles of few
-rows or many are left alone, and so is a system whose solution is not finite.
+Four rows together take a quarter of the time of four rows in sequence, each of which waits for the previous one. These
+functions refuse triangles with few or many rows, and systems whose solution is not finite.
 """
 
 from contad.compile.compiling import INTERNAL_OPTIONS

@@ -1,8 +1,8 @@
-"""Triangular, Cholesky and banded systems in compiled code, by the routines of LAPACK that SciPy calls.
+"""Triangular, Cholesky and banded systems in compiled code, by the LAPACK routines that SciPy calls.
 
 `name_forward(...)` gives a result and raises SciPy's errors, `add_name(...)` adds the cotangents of the arguments to
 arrays, and `name_tangent(...)` gives the tangent of the result. The rules are those of `contad.ops.triangular_factors`
-and `contad.ops.banded_systems`. A right-hand side is a matrix, of one column where it is a vector.
+and `contad.ops.banded_systems`. A right-hand side is a matrix; a vector is a matrix of one column.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""Systems of three diagonals whose rows keep their order, as those of most do: the factors of LAPACK's dgttrf.
+"""Tridiagonal systems that need no row exchanges, as most do not: the factors of LAPACK's dgttrf.
 
-What dgttrf and dgttrs take is a chain of divisions, each of which waits for the one before. Here only the factors do:
-with the reciprocals of their pivots each row of a solution waits for products and differences.
+In dgttrf and dgttrs each division waits for the previous one. Here only the factorisation divides: it keeps the
+reciprocals of the pivots, so that each row of a solution waits for products and differences only.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The mark of loops of which a gradient keeps few states: `for t in checkpointed(range(n))`."""
+"""A mark for loops of which the gradient keeps only a few states: `for t in checkpointed(range(n))`."""
 
 from typing import Any
 

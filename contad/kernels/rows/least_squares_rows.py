@@ -1,4 +1,4 @@
-"""Kernels of pseudoinverses and least squares: `matrix_rows` says what they are."""
+"""Kernels of pseudoinverses and least squares: `matrix_rows` specifies them."""
 
 import numpy as np
 

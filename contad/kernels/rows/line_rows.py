@@ -1,11 +1,11 @@
-"""The rows of operations along lines: what their kernels take, and where these are.
+"""The table of operations along lines: what their kernels take, and where these are.
 
-An array is flat, in C order of three axes m, n, k, and its lines lie along the middle one: m is the product of the axes
-before those that an operation goes along, k of those behind. Kernels are functions of the module, for float64, that
-compiled code calls and Python runs. Each takes the arrays that it names: the operand `a`, the result `z`, their
-adjoints and tangents, what is saved, and sizes and options.
+An array is flat, in C order of three axes m, n, k, and its lines run along the middle axis. m is the product of the
+axes before those that an operation reduces, k of the axes after them. Kernels are functions of the module, for float64,
+that compiled code calls and Python runs. Each takes the arrays that its parameters name: the operand `a`, the result
+`z`, their adjoints and tangents, saved arrays, and sizes and options.
 
-    value     writes z, and what is saved
+    value     writes z and the saved arrays
     adjoint   adds to a_bar
     tangent   writes z_dot
 

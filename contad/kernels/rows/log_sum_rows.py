@@ -1,7 +1,7 @@
-"""Kernels of logarithms of sums of exponentials, and of the shares in such a sum: `line_rows` says what they are.
+"""Kernels of logarithms of sums of exponentials, and of the shares in such a sum: `line_rows` specifies them.
 
-Numbers that are not finite are what the rules make of them, so that nothing is left to Python. Lines are taken side by
-side, `ROWS` at a time, as the lanes of vector registers; the terms of a long line lie in a row.
+The kernels treat infinities and nans as the rules do, so that Python need not redo anything. They process `ROWS` lines
+side by side, as lanes of vector registers. The terms of a long line are contiguous.
 """
 
 import math

@@ -1,18 +1,18 @@
-"""The rows: for each operation on matrices the shapes of what its kernels take, and where these are.
+"""The table of matrix operations: for each, the shapes of the arrays that its kernels take, and where these are.
 
-    name: operands and options -> results | what is saved
+    name: operands and options -> results | saved arrays
 
-m and n are the rows and columns of the first operand, k the columns of the second one, p the smaller of m and n. A
-vector on the right-hand side is a matrix of one column, and a number a matrix of one element. An option is a count, or
-a flag where it has a question mark. The rule stacks several results; an apostrophe marks one that it transposes.
+m and n are the rows and columns of the first operand, k the columns of the second one, and p the smaller of m and n. A
+vector on the right-hand side is a matrix of one column, and a number is a matrix of one element. An option is a count,
+or a flag if it has a question mark. The rule stacks several results; an apostrophe marks a result that it transposes.
 
-Kernels are functions of the module, `<name>_value` and so on, for float64 in C order. Each takes the arrays that it
-names: for `z` there are the adjoint `z_bar` and the tangent `z_dot`.
+Kernels are functions of the module, `<name>_value` and so on, for float64 in C order. Each takes the arrays that its
+parameters name: `z_bar` is the adjoint of `z`, and `z_dot` its tangent.
 
-    factor    writes what is saved, from the first operand alone: operations on one matrix share it
-    value     writes the results, and what is saved where there is no `factor`
-    leave     raises where recordings leave the operation to Python, after its value
-    adjoint   adds to the adjoints of the operands; one of size 0 is not asked for
+    factor    writes the saved arrays, from the first operand alone: operations on one matrix share them
+    value     writes the results, and the saved arrays if there is no `factor`
+    leave     runs after the value and raises if recordings leave the operation to Python
+    adjoint   adds to the adjoints of the operands; it skips an adjoint of size 0
     tangent   writes the tangents of the results
 
 The array rule of the same name, of `contad.ops`, has every order of derivatives.

@@ -1,4 +1,4 @@
-"""Kernels of products, variances and standard deviations: `line_rows` says what they are."""
+"""Kernels of products, variances and standard deviations: `line_rows` specifies them."""
 
 import numpy as np
 from numba.extending import register_jitable

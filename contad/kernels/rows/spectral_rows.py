@@ -1,4 +1,4 @@
-"""Kernels of QR factors, eigenvalues and singular values: `matrix_rows` says what they are."""
+"""Kernels of QR factors, eigenvalues and singular values: `matrix_rows` specifies them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Kernels of systems, inverses, determinants, exponentials and lengths: `matrix_rows` says what they are."""
+"""Kernels of systems, inverses, determinants, exponentials and lengths: `matrix_rows` specifies them."""
 
 from typing import Any
 

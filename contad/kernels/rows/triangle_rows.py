@@ -1,4 +1,4 @@
-"""Kernels of Cholesky's factors, triangular systems and bands: `matrix_rows` says what they are."""
+"""Kernels of Cholesky's factors, triangular systems and bands: `matrix_rows` specifies them."""
 
 import numpy as np
 
