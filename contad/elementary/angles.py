@@ -1,8 +1,8 @@
 """sin, cos and tan, and atan.
 
-x = n pi/2 + r with |r| <= pi/4, found with pi/2 in three parts and the exact errors of their products with n: at most
-1 ulp for |x| up to `FARTHEST`. What is beyond is nan here; `contad.elementary.elementary_table` asks the C
-library there.
+x = n pi/2 + r with |r| <= pi/4. The reduction uses pi/2 in three parts, and the exact errors of their products with n:
+at most 1 ulp for |x| up to `FARTHEST`. Beyond that the kernels give nan, and `contad.elementary.elementary_table` calls
+the C library.
 """
 
 import math

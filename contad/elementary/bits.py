@@ -1,4 +1,4 @@
-"""What kernels are made of beside `+`, `-`, `*`, `/`: one instruction each, of numbers and of vectors of them."""
+"""The building blocks of kernels besides `+`, `-`, `*`, `/`: one instruction each, on numbers and on vectors."""
 
 from typing import Any
 

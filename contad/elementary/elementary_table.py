@@ -1,4 +1,4 @@
-"""The elementary functions that have a kernel, how close each is to the exact number, and how source calls them."""
+"""The elementary functions with a kernel: how close each is to the exact value, and how source calls it."""
 
 import functools
 import math

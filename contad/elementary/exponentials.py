@@ -1,7 +1,7 @@
-"""exp, exp2, expm1, and what is made of an exponential: hyperbolic functions and the logistic function.
+"""exp, exp2, expm1, and functions made from an exponential: hyperbolic functions and the logistic function.
 
-x = k ln 2 + r with |r| <= ln 2 / 2 and an integer k, so that e^x = 2^k e^r. The quotients of e^r - 1 - r by powers of r
-are near-minimax polynomials. Sums that must not lose digits are kept as a number and a remainder.
+x = k ln 2 + r with |r| <= ln 2 / 2 and an integer k, so that e^x = 2^k e^r. Near-minimax polynomials approximate the
+quotients of e^r - 1 - r by powers of r. Sums that must not lose digits consist of a number and a remainder.
 """
 
 from typing import Any

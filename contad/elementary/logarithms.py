@@ -1,7 +1,7 @@
 """log, log2, log10, log1p, and the logarithms of 1 + e^x, of 1 - e^x and of the logistic function.
 
-x = 2^k m with m in [sqrt(1/2), sqrt 2), and log m = 2 artanh(s) with s = (m - 1) / (m + 1), whose series in s^2 is a
-minimax polynomial.
+x = 2^k m with m in [sqrt(1/2), sqrt 2), and log m = 2 artanh(s) with s = (m - 1) / (m + 1), approximated by a minimax
+polynomial in s^2.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Rows of numbers on the stack, which generated code splits its loops by."""
+"""Rows of numbers in stack memory, by which generated code strip-mines its loops."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """erf and erfc.
 
-Near 0 a polynomial of x^2; elsewhere (1 + 2 a) e^(a^2) erfc(a) is one of t = (a - 4) / (a + 4), and e^(-a^2) has the
-rounding of a^2 in it.
+Near 0 a polynomial in x^2; elsewhere (1 + 2 a) e^(a^2) erfc(a) is a polynomial in t = (a - 4) / (a + 4), and e^(-a^2)
+accounts for the rounding error of a^2.
 """
 
 from typing import Any

@@ -1,21 +1,21 @@
-"""The memory of compiled code: growing blocks of records, adjoints and stored numbers per thread, reused by all calls.
+"""The memory of compiled code: each thread's growing buffers of records, adjoints and stored numbers, which calls
+reuse.
 
-A thread's arena is found through a thread-specific key, once per gradient; from there on variables carry its address.
-The key, the functions of the operating system and contad's own slow paths are reached by name, as external symbols, so
-that machine code from a disk cache finds them in every process. This module must be imported before such code is
-loaded.
+A gradient finds its thread's arena once, through a thread-specific key; from then on variables carry its address. The
+key, the functions of the operating system and contad's own slow paths are external symbols, so that machine code from a
+disk cache finds them in every process. Import this module before such code is loaded.
 
 The header of an arena is words:
 
     USED              number of cells issued; cell 0 is the sink for constants, so it starts at 1
-    CAPACITY          number of records there is room for
+    CAPACITY          number of records that fit
     RECORDS           address of the records, 24 bytes each
     ADJOINTS          address of the adjoints, 8 bytes each; all zero between sweeps
-    ADJOINT_CAPACITY  number of adjoints there is room for
-    BLOCK             the last record of the last block, which is an operation on whole arrays; 0 where there is none
-    WORKSPACE         address of the numbers that generated derivatives store; the word before them is how many fit
-    LENT              for each of LOANS arrays of a derivative how many numbers of memory it has, and their address
-    NONE              0, which is before the numbers of an empty workspace
+    ADJOINT_CAPACITY  number of adjoints that fit
+    BLOCK             the last record of the last array record, an operation on whole arrays; 0 if there is none
+    WORKSPACE         address of the numbers that generated derivatives store; the word before them says how many fit
+    LENT              for each of the LOANS arrays of a derivative, the size of its memory in numbers, and the address
+    NONE              0, the word before the numbers of an empty workspace
 """
 
 import contextlib

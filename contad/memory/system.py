@@ -1,6 +1,6 @@
-"""What operating systems offer in different ways, and compiled code needs: memory, threads, and a word per thread.
+"""Services of operating systems that differ between them: memory, threads, and a word per thread.
 
-A way is chosen by what is there, not by the name of the system, so that each can be tried on any of them.
+contad chooses a variant by the functions that exist, not by the name of the system, so that tests can try each.
 """
 
 import atexit
@@ -26,7 +26,7 @@ def memory_functions() -> dict[str, int]:
 
 # ---- a word per thread -----------------------------------------------------------------------------------------------
 class ThreadWord(NamedTuple):
-    """A word that each thread has for itself, 0 at first: get(key) and put(key, word) are C functions."""
+    """A thread-local word, 0 at first: get(key) and put(key, word) are C functions."""
 
     key: int
     get: int

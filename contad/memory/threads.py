@@ -1,8 +1,8 @@
-"""Blocks of work that threads share: each runs once, on whichever thread is free, and results lie in places of its own.
+"""Work items that threads share: each runs once, on whichever thread is free, and has its own place for results.
 
-Threads are the operating system's. They are made where the rest of the work is worth it, as the clock tells after the
-first blocks, and end before the function returns; so no pool is left that a fork, a nested call or another thread of
-the caller's could disturb. They run machine code only: nothing in a block may need Python or the thread's arena.
+Threads belong to the operating system. This module starts them if the clock says, after the first items, that the
+remaining work is worth it. They end before the function returns, so no pool is left that a fork, a nested call or
+another thread of the caller could disturb. They run machine code only: no item may use Python or the thread's arena.
 """
 
 import ctypes

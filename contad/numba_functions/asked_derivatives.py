@@ -1,4 +1,4 @@
-"""A derivative that a function calls which is differentiated itself, as an operation of numbers and arrays."""
+"""A derivative called by a function that is itself differentiated, as an operation on numbers and arrays."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from contad.rules.compilable import functions_of_text
 
 
 class AskedDerivative:
-    """What stands for an engine's `run` in a function that is differentiated; it is called as that is."""
+    """Replaces an engine's `run` in a function that is itself differentiated; it is called like `run`."""
 
     def __init__(self, request: Request, what: str) -> None:
         self.request, self.what = request, what
@@ -38,7 +38,7 @@ class AskedDerivative:
 
 
 class _Leaves(NamedTuple):
-    """Parameters of numbers and arrays, and the trees that they make."""
+    """Parameters for numbers and arrays, and the trees built from them."""
 
     names: list[str]
     known: dict[str, Any]

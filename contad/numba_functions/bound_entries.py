@@ -1,11 +1,11 @@
-"""Compiled functions with their arguments, which Python calls without reading these again.
+"""Compiled functions bound to their arguments: Python calls them without unboxing the arguments again.
 
-A call from Python reads its arguments, takes references to arrays and makes an object of each result: that is most of
-the time of a gradient of a hundred numbers. A bound call looks whether the arrays are where they were, and calls
-machine code with what has been read. Its arguments lie in a block of words:
+A call from Python unboxes its arguments, takes references to arrays and boxes each result. For a gradient of a hundred
+numbers this is most of the time. A bound call checks that the arrays are where they were, and calls machine code with
+the arguments as unboxed before. These words hold its arguments:
 
-    address of the machine code; address of a counter, and what it was; for each array its entry, which
-    `contad.numba_functions.guarded` looks at; then the arguments, as Numba lays a tuple of them out
+    address of the machine code; address of a counter, and its value then; for each array its entry, which
+    `contad.numba_functions.guarded` compares; then the arguments, laid out as Numba lays out a tuple of them
 """
 
 import functools
@@ -35,7 +35,7 @@ RECOMPILED = "contad.bind: the derivative has been recompiled since; bind again"
 
 
 class Bound(bytes):
-    """What a bound call owns: as bytes the words that machine code reads, and all that these point to."""
+    """The property of a bound call: the words that machine code reads, as bytes, and all objects that they point to."""
 
     shown: str
     arguments: tuple[Any, ...]
@@ -51,7 +51,7 @@ class Bound(bytes):
 
 
 class _Owned(list[Any]):
-    """Objects that have to live as long as a bound call; unlike bytes it says when it goes."""
+    """Objects that must live as long as a bound call. Unlike bytes, they can have a weak reference."""
 
 
 def is_plain(t: Any) -> bool:
@@ -101,7 +101,8 @@ def _release(release: Any, block: np.ndarray, start: int) -> None:
 
 # ---- machine code ----------------------------------------------------------------------------------------------------
 class _Compiled(NamedTuple):
-    """What arguments of given types are called with, stored and released by, and the words that they take."""
+    """The compiled functions that call with, store and release arguments of given types, and the words that they
+    take."""
 
     entry: Any
     store: Any

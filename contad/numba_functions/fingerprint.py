@@ -1,7 +1,7 @@
-"""What a Numba function computes, as a digest: its code, its callees, and the values of its globals and captured names.
+"""A digest of a Numba function: its code, its callees, and the values of its globals and captured names.
 
-Numba freezes globals and captured values when it compiles. The digest changes when any of them does, so it says whether
-compiled code is still that of the function, in this process and in another one.
+Numba freezes globals and captured values when it compiles. The digest changes when any of them does. So it tells
+whether compiled code still matches the function, in this process and in others.
 """
 
 import contextlib
@@ -68,7 +68,8 @@ def fingerprint(f: Any) -> Fingerprint:
 
 
 class Places(NamedTuple):
-    """Where the values of a fingerprint were found, and what was there: enough to see whether they still are."""
+    """Where the values of a fingerprint were found, and the objects there: enough to check that they are still
+    there."""
 
     names: list[tuple[dict[str, Any], str, Any]]  # dictionary, key, value
     cells: list[tuple[Any, Any]]  # cell, value

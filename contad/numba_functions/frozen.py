@@ -1,7 +1,7 @@
-"""What a Numba function has frozen, held at every call against what its names stand for now.
+"""The values that a Numba function has frozen, compared at every call with the present values of its names.
 
 Numba makes constants of globals and captured values when it compiles. A derivative is compiled at another time than its
-function, so a value that changes in between would part the two without a word.
+function. If a value changes in between, the two would silently use different values.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ tell_of_compilations(lambda: None, _count)
 
 
 class Otherwise(NamedTuple):
-    """What is called with the arguments of a compiled function where that raises an exception, or loses digits."""
+    """The function to call with the same arguments after a compiled function raised an exception or lost digits."""
 
     at: type[Exception] | None = None
     call: Any = None
@@ -38,11 +38,11 @@ class Otherwise(NamedTuple):
 
 
 class Frozen:
-    """What the function f and those that it calls stand for, as it was when this was made.
+    """The values that f and its callees name, as they were when this object was made.
 
-    `what` is how messages call the derivative. `memo` holds what has been made of f: all derivatives of f take what
-    it stood for when the first of them was made. `forget` makes calls come here again that went past `check`, because
-    there was nothing to look at: it is called when f is recompiled, after which there is.
+    `what` names the derivative in messages. `memo` holds everything made from f: all derivatives of f use the values
+    from when the first of them was made. Calls skip `check` while there is nothing to compare. When f is recompiled
+    there is, and `forget` sends calls through `check` again.
     """
 
     def __init__(self, f: Any, what: str, memo: dict[Any, Any], forget: Callable[[], None] | None = None) -> None:
@@ -147,7 +147,7 @@ def _recompile(f: Any) -> None:
 
 
 class _Table:
-    """The words that machine code reads, and what they point to."""
+    """The words that machine code reads, and the objects that they point to."""
 
     def __init__(self, places: Places, dispatchers: tuple[Any, ...], look: Callable[[], None]) -> None:
         from contad.numba_functions.guarded import ARRAY

@@ -1,17 +1,17 @@
-"""Machine code that looks whether names and arrays are as they were before it calls a compiled function for Python.
+"""Machine code that checks that names and arrays are unchanged before it calls a compiled function for Python.
 
-A table of words tells where to look. Its head is the function of Python to call where something has changed, the
-address of a counter, what the counter was, and how many entries of each kind follow:
+A table of words lists the things to check. Its head holds the Python function to call after a change, the address of a
+counter, the value of the counter then, and the number of entries of each kind. The entries follow:
 
-    names   dictionary, key, value that it had          a global, or an attribute of a module
-    held    cell or dictionary, the word that it held   the value of a captured variable; of the versions of a Numba
-                                                        function that are compiled, how many there are
-    arrays  array, data, descriptor, number of dimensions, address of the dimensions and strides that it had, address of
+    names   dictionary, key, earlier value               a global, or an attribute of a module
+    held    cell or dictionary, its earlier word         the value of a captured variable; the number of compiled
+                                                         signatures of a Numba function
+    arrays  array, data, descriptor, number of dimensions, address of its earlier dimensions and strides, address of
             a copy of its contents, number of bytes, where to look next
 
-Values are compared by address: who owns the table keeps them alive. Of an array up to SMALL bytes are compared at every
-call; of a larger one SAMPLES words that lie evenly over it, others at every call, so that all of it has been looked at
-after words / SAMPLES calls.
+Values are compared by address: the owner of the table keeps them alive. An array of up to SMALL bytes is compared at
+every call. For a larger array, each call compares SAMPLES evenly spaced words, others at each call, so that words /
+SAMPLES calls cover the whole array.
 """
 
 import ctypes
@@ -95,7 +95,7 @@ def has_its_place(typingctx, entry):  # type: ignore[no-untyped-def]
 
 
 class _Look:
-    """What is emitted to compare the words of a table with those that it names."""
+    """Emits code that compares the words of a table with the words at the addresses that it names."""
 
     def __init__(self, builder: Any) -> None:
         self.builder = builder

@@ -1,7 +1,8 @@
-"""Where the keys of a dict are found, written for the generator, which reads these functions in place of their calls.
+"""Looks up the keys of a dict, written for the generator, which inlines these functions.
 
-A dict of numbers is columns of integers, the parts of its keys in the order in which they came, and an array of places:
-a place holds the slot of a key and one, or 0 where none is. Nothing is taken out, so that slots stay what they are.
+A dict of numbers consists of columns of integers and a hash table. The columns hold the parts of the keys in insertion
+order. An entry of the table holds the slot of a key plus one, or 0 if it is empty. Keys are never deleted, so slots do
+not change.
 """
 
 

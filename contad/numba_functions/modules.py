@@ -1,7 +1,7 @@
 """Modules of source generated for users' functions: kept on disk, and found by name by Numba.
 
-Numba keeps a compiled caller on disk with the names of the modules whose code is in it. Loading it imports them; that
-is where code of a function that has changed since is noticed.
+Numba stores a compiled caller on disk with the names of the modules whose code it contains. Loading the caller imports
+these modules, and the import notices if a function has changed since.
 """
 
 import importlib.abc
@@ -28,7 +28,7 @@ _numbers = itertools.count()
 
 
 class _Name:
-    """The name of modules of one content, which all of them hold: it is in use as long as this lives."""
+    """The name that modules of equal content share. The name is in use as long as this object lives."""
 
 
 _names: weakref.WeakValueDictionary[str, _Name] = weakref.WeakValueDictionary()
@@ -50,7 +50,7 @@ def _forget(name: str) -> None:
 
 
 class Served:
-    """A generated module of one function: what is on disk of it, and how to run it."""
+    """A generated module of one function: its files on disk, and how to run it."""
 
     def __init__(
         self, name: str, f: Any, key: Iterable[str], found: Fingerprint | None = None, stable: bool = True
@@ -142,7 +142,8 @@ def _require_current(stem: str) -> None:
 
 
 class _GeneratedFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds generated modules. They come empty: compiled code needs their names only, and what it reads by name."""
+    """Finds generated modules, and returns them empty: compiled code needs only their names, and the symbols that it
+    reads."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         """The place of a generated module; StaleCacheError where its function has changed."""

@@ -1,4 +1,4 @@
-"""Blocks in Numba's objmode as functions of their own, which compiled code calls: Python runs them."""
+"""Blocks in Numba's objmode as separate functions: compiled code calls them, and Python runs them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from contad.memory.arena import memory_set_aside
 
 
 class PythonBlock:
-    """A Python function that reads arrays and does not write into them, nor gives any of their memory."""
+    """A Python function that reads arrays. It does not write into them, and its results do not share their memory."""
 
     def __init__(self, function: Callable[..., tuple[Any, ...]], place: str, outputs: Sequence[str]) -> None:
         """Note the names of what is returned, and the place in the user's file that errors name."""

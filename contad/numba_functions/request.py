@@ -1,11 +1,10 @@
-"""What a compiled engine is asked for, and what it answers with.
+"""The requests to a compiled engine, and its answers.
 
 An engine is a module with these functions:
 
-    build(request) -> an njit dispatcher `run`, never called with other types than the request's
-    explain(request) -> str, what it does and what it stores
-    source(request) -> str, the source of `run` as plain Python, if it generates one
-    loops(request) -> what each loop stores (`ReversedLoop`), if it generates source
+    build(request) -> an njit dispatcher `run`, never called with other types than the request's explain(request) ->
+    str, which says what `run` does and stores source(request) -> str, the source of `run` as plain Python, if it
+    generates one loops(request) -> what each loop stores (`ReversedLoop`), if it generates source
 
 `run` has this form:
 
@@ -18,10 +17,10 @@ An engine is a module with these functions:
     hvp               run(args, tangents) -> (value, products)    products of the Hessian with tangents, as grads
     dependencies      run(args, (*nodes, graph)) -> (value, nodes)    nodes: integers in place of the floats of an
                                                        argument, and of the result; graph: what `run` writes to
-    all_dependencies  likewise, of all branches between which inputs decide; the value is none of the function's
+    all_dependencies  likewise, for all branches between which inputs decide; ignore the value
 
-With `lanes` more than 1, cotangents, tangents, grads and products hold that many each, in place of numbers, as
-`contad.kernels.lanes` does; an engine that has none refuses.
+If `lanes` is more than 1, cotangents, tangents, grads and products hold that many lanes in place of each number, as in
+`contad.kernels.lanes`; an engine without lanes refuses.
 
 `run` never modifies its arguments, owns what it returns, raises exactly where the function itself raises, leaves the
 arena as it was after an exception, and runs in threads without the interpreter's lock. Before it is called, integers
@@ -41,8 +40,8 @@ Mode = Literal["value_and_grad", "vjp", "jvp", "hvp", "dependencies", "all_depen
 class Request(NamedTuple):
     """A derivative of one function at arguments of given types.
 
-    `build` raises contad.errors.UnsupportedError, with file, line, construct and remedy, where its engine refuses; then
-    the next engine is asked.
+    `build` raises contad.errors.UnsupportedError, with file, line, construct and remedy, if its engine refuses. Then
+    contad asks the next engine.
     """
 
     function: FunctionType  # the user's Python function (dispatcher.py_func)

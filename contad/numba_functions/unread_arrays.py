@@ -1,6 +1,6 @@
-"""Arrays that compiled code would read as other numbers than NumPy: those with a mask, and those of swapped bytes.
+"""Arrays that compiled code would misread: masked arrays, and arrays with swapped bytes.
 
-Numba tells them from others when it compiles, but not at later calls.
+Numba recognises them when it compiles, but not at later calls.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
-"""What the machine code of Numba functions has frozen, noted whenever Numba compiles one; and names of one process.
+"""Notes the values that Numba freezes whenever it compiles a function; and names of this process.
 
-Numba keeps no copy of a global array that it makes a constant, nor of the attribute of a module: when a derivative is
-asked for later, nobody could tell whether they still are what they were. Numba itself is not imported here: that takes
-longer than to import contad.
+Numba keeps no copy of a global array or a module attribute that it makes a constant. So when a derivative is requested
+later, nobody could tell whether they have changed. This module does not import Numba, which would take longer than
+importing contad.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Whether a Numba function may write into the arrays that it is given, by its source and that of its callees; and
+"""Whether a Numba function may write into its array arguments, judged by its source and that of its callees; and
 whether it may run once more than the user calls it."""
 
 import ast
@@ -57,7 +57,7 @@ def _find_named(function: FunctionType) -> list[Any]:
 
 
 class _Writes:
-    """Looks for assignments to elements of anything but arrays that the function has made itself."""
+    """Looks for assignments to elements, except those of arrays that the function has made itself."""
 
     def __init__(self, definition: ast.stmt, names: dict[str, Any]) -> None:
         self.names = names

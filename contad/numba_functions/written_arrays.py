@@ -1,4 +1,4 @@
-"""Arrays of the caller's that a gradient is written into."""
+"""The caller's arrays into which a gradient is written."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""Copies of objects whose attributes are slots, made by one call: Python sets one attribute after the other."""
+"""Copies objects whose attributes are slots in one call, where Python would set one attribute after another."""
 
 import ctypes
 import functools

@@ -1,8 +1,8 @@
 """Operators of small array variables as machine code: with one of the same shape, with a number, with a variable.
 
-It evaluates in the slab and lays the record into the stream, as the method does
-(`contad.engines.matrix.array_operators`), to which everything else is left. So are results that are not finite, or so
-small that digits are lost: NumPy tells its user of them.
+The code evaluates in the slab and pushes the record into the stream, as the method does
+(`contad.engines.matrix.array_operators`). All other cases call the method. So do results that are not finite or have
+lost digits to underflow, because NumPy warns its user of those.
 """
 
 import math

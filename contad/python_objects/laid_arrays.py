@@ -1,6 +1,6 @@
-"""Arrays of cells in the slab of a stack, as machine code makes them and reads them.
+"""Array variables in the slab of a stack: machine code makes them and reads them.
 
-What it has to know of classes and NumPy stands at the beginning of the table of each operator.
+The table of each operator begins with the facts about classes and NumPy that this code needs.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""Records that machine code lays into the stream of a stack, as methods of Python do: what it does with objects."""
+"""Records that machine code pushes into the stream of a stack, as Python methods do: its handling of objects."""
 
 from typing import Any
 

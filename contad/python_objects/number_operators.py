@@ -1,12 +1,12 @@
-"""Operators of scalar variables as machine code, which Python calls in the place of their methods.
+"""Operators of scalar variables as machine code, which Python calls in place of their methods.
 
-A method takes Python three times as long as what it does: a frame, names that are looked up, the call of a class, a
-tuple. Here the slot of a class is a C function, which makes the new variable and lays its record into the stream. It
-does so where all is as it is most often, and calls the method for everything else: other operands, errors, a stack that
-has ended, that is watched, that belongs to another thread.
+Python's overhead for a method is three times its work: a frame, name lookups, the call of a class, a tuple. Here the
+slot of a class is a C function, which makes the new variable and pushes its record into the stream. It handles the
+common case and otherwise calls the method: for other operands, errors, and a stack that has ended, is watched, or
+belongs to another thread.
 
-One function serves all operators. It reads what it has to know from a table of words, of an operator of an engine; the
-slot holds a few instructions that call it with the address of the table.
+One function serves all operators. Each operator of an engine has a table of words, from which this function reads what
+is specific to it. The slot holds a few instructions that call the function with the address of the table.
 """
 
 import math

@@ -1,8 +1,8 @@
 """The operator `@` of array variables as machine code, for factors of few numbers.
 
-It makes the product by NumPy's own function, in the slab, and lays the record into the stream, as the method does
-(`contad.engines.matrix.matrix_products`), to which everything else is left: arrays that are no runs of cells, constants
-that have not been met, large products, errors.
+The code computes the product by NumPy's own function, in the slab, and pushes the record into the stream, as the method
+does (`contad.engines.matrix.matrix_products`). All other cases call the method: arrays that are not contiguous runs of
+cells, constants seen for the first time, large products, errors.
 """
 
 

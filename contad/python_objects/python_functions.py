@@ -1,4 +1,4 @@
-"""Functions of Python's own, which machine code calls, and lists of Python's numbers, which it reads."""
+"""Functions of Python's C API that machine code calls, and lists of Python floats that it reads."""
 
 import ctypes
 from typing import Any

@@ -1,4 +1,4 @@
-"""How objects, classes and locks of this Python lie in memory, for machine code that reads and writes them."""
+"""The memory layout of objects, classes and locks of this Python, for machine code that reads and writes them."""
 
 import ctypes
 import functools

@@ -1,4 +1,4 @@
-"""Machine code in the slots of classes, which Python calls for an operator in the place of the methods."""
+"""Machine code in the slots of classes, which Python calls for an operator in place of the methods."""
 
 import functools
 from collections.abc import Callable, Sequence
