@@ -1,4 +1,4 @@
-"""Derivatives that a function calls which is differentiated by the tape: operations with a backward part.
+"""Derivatives called by a function that the tape differentiates: operations with a backward part.
 
     z = grad(f)(x, y)            x_bar, y_bar = the gradient of <df/dx, z_bar>, by forward over reverse
     z = hvp(f)(x, v)             x_bar = the gradient of <d2f/dx2 v, z_bar>, v_bar = d2f/dx2 z_bar
@@ -41,7 +41,7 @@ class CalledDerivative(WithParts):
 
 
 class _Texts:
-    """The texts of arguments, where those at `active` have derivatives and the backward part has the others first."""
+    """The source of arguments: those at `active` have derivatives, and the backward part takes the others first."""
 
     def __init__(self, derivative: Derived, given: tuple[NumbaType, ...]) -> None:
         self.derivative, self.given = derivative, given

@@ -48,7 +48,7 @@ _STORED = """\
 
 
 class _Signature(NamedTuple):
-    """A calling convention: what C passes and gets."""
+    """A calling convention: the arguments and the result in C."""
 
     result: str  # the function's type, in Numba's words
     parameters: str

@@ -1,4 +1,4 @@
-"""The Python copy of a Numba function, held against the compiled function wherever it runs."""
+"""The Python copy of a Numba function; each run is compared with the compiled function."""
 
 import copy
 import functools

@@ -1,4 +1,4 @@
-"""Which compiled engine answers a request: the first that does not refuse it, or the one that was asked for."""
+"""Which compiled engine answers a request: the first that does not refuse it, or the one that the user chose."""
 
 import re
 from collections.abc import Sequence

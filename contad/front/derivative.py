@@ -1,7 +1,7 @@
-"""The derivative of a Numba function as one object for Python and for compiled code: a dispatcher of Numba's.
+"""The derivative of a Numba function as one object for Python and for compiled code: a Numba dispatcher.
 
-Each combination of argument types is compiled when it is first met, by the engine that takes it. A call from Python
-costs what a call of a Numba function costs; what no compiled engine takes runs on the eager engine instead.
+Each combination of argument types is compiled at its first call, by the engine that takes it. A call from Python costs
+as much as a call of a Numba function. Calls that no compiled engine takes run on the eager engine instead.
 """
 
 import functools
@@ -73,8 +73,8 @@ class Derivative(Dispatcher, WrittenOut):
     """A dispatcher that computes a derivative of the dispatcher f.
 
     `eager()` gives the function that answers calls which no compiled engine takes, with the same arguments.
-    `memo` is what has been made of f.
-    `made_by` is the transform and its options that make this object of f: what a pickle holds.
+    `memo` holds everything made from f.
+    `made_by` is the transform and its options that make this object from f; a pickle holds these.
     """
 
     def __init__(

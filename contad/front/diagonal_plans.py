@@ -1,4 +1,4 @@
-"""Plans for what is made of second and third derivatives of a function of one vector: blocks, and traces."""
+"""Plans for parts of second and third derivatives of a function of one vector: matrix blocks, and traces."""
 
 from numba import types
 

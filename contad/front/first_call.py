@@ -1,7 +1,7 @@
-"""The first call of a compiled derivative from Python: the engine's value is held against that of the function itself.
+"""The first call of a compiled derivative from Python compares the engine's value with that of the function itself.
 
-It is made once for each signature and version of a function, on the machine whose cache remembers it; calls after it
-go straight to machine code. Compiled callers never come here.
+contad compares once for each signature and version of a function and remembers this in the cache of the machine; later
+calls go straight to machine code. Compiled callers never come here.
 """
 
 import contextlib

@@ -1,4 +1,5 @@
-"""Which derivative of a function is meant, and the source of the compiled function that gives it from an engine's."""
+"""Which derivative of a function is meant, and the source of the compiled function that computes it by an engine's
+`run`."""
 
 from collections.abc import Hashable
 from typing import Any, Literal, NamedTuple, Protocol, Self
@@ -110,7 +111,7 @@ class Form(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """An argument as an engine takes it: its type, and an expression that makes it of what was given."""
+    """An argument as an engine takes it: its type, and an expression that makes it from the given argument."""
 
     type: NumbaType
     expression: str  # names end in an underscore, which keeps them apart from those of the generated function
@@ -229,7 +230,7 @@ def _axes(t: NumbaType) -> Nested:
 
 
 class Derived(Protocol):
-    """A derivative of a Numba function, as what is made of it knows it: see `contad.front.derivative.Derivative`."""
+    """A derivative of a Numba function, as seen by the code that uses it: see `contad.front.derivative.Derivative`."""
 
     f: NumbaFunction
     form: Form

@@ -1,6 +1,6 @@
 """Plans for matrices of derivatives, and for products with them: loops over directions around an engine's `run`.
 
-A Hessian is made of its products with unit vectors, a Jacobian of its columns (forward mode) or rows (reverse mode).
+A Hessian consists of its products with unit vectors, a Jacobian of its columns (forward mode) or rows (reverse mode).
 """
 
 import math
@@ -16,7 +16,7 @@ from contad.variables.open_types import NumbaType
 
 
 class PlannedCall(NamedTuple):
-    """The arguments of f in the call that is planned: as they are given, and as an engine takes them."""
+    """The arguments of f in the planned call: as given, and as an engine takes them."""
 
     given: list[Argument]
     taken: list[Argument]

@@ -1,4 +1,4 @@
-"""What users see of compiled code beside the derivatives: rules as Numba functions, and how much memory they take.
+"""Compiled code that users see besides derivatives: rules as Numba functions, and the memory that they take.
 
 Numba is imported on first use.
 """

@@ -19,7 +19,7 @@ from contad.variables.open_types import NumbaType
 
 
 class Jacobian:
-    """The plan of a Jacobian. f itself is called first where its result tells shapes that its source does not."""
+    """The plan of a Jacobian. It first calls f if only the result of f tells shapes."""
 
     def __init__(
         self, call: PlannedCall, single: bool, returned: NumbaType, copied: bool, lanes: bool, forward: bool,

@@ -1,7 +1,7 @@
-"""Plans for matrices of derivatives by blocks of directions: an engine's `run` takes several unit vectors at once.
+"""Plans for matrices of derivatives by chunks of directions: an engine's `run` takes several unit vectors at once.
 
-The numbers of the arguments (or, by rows, of the result) are counted through. A block has as many of them as there are
-lanes; in the last one some lanes may be idle.
+One index counts the numbers of all arguments (or, by rows, of the result). A chunk has one number for each lane; in the
+last chunk some lanes may be idle.
 """
 
 import math
@@ -32,7 +32,7 @@ _SMALL = 64  # elements of directions that lie on the stack
 
 
 class Directions:
-    """The unit vectors of a tree, in blocks."""
+    """The unit vectors of a tree, in chunks."""
 
     def __init__(self, tree: DirectionTree, few: int) -> None:
         """Choose how many lanes there are; `few` where the number of directions is not known."""

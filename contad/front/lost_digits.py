@@ -1,8 +1,9 @@
 """Gradients whose reverse sweep loses digits among close eigenvalues or singular values: forward mode has them.
 
-The cotangent of a matrix there is nan: rounding hides what it is among the close vectors. Most gradients have no use
-for that part: of a kernel matrix of nearly low rank it is multiplied by a tangent that is 0 there up to rounding.
-A tangent knows this, and a sweep does not; so what is nan in the gradient is taken from forward mode.
+The cotangent of a matrix is nan there, because rounding hides its part among the close vectors. Most gradients do not
+need that part: for a kernel matrix of nearly low rank, it is multiplied by a tangent that is 0 there up to rounding.
+Forward mode sees this tangent, and a reverse sweep does not. So forward mode recomputes the entries of the gradient
+that are nan.
 """
 
 from collections.abc import Callable

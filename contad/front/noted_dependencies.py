@@ -1,4 +1,4 @@
-"""What depends on what in a Numba function at a point, by a compiled program that notes it as it runs."""
+"""The dependencies in a Numba function at a point, noted by compiled code as it runs."""
 
 import inspect
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Numba functions called with variables by plain Python code: compiled, as one continuation on the caller's stack.
 
-What this does not take is left to the function's Python copy: variables of several levels, duals, object arrays,
-functions that write into their arguments, and those that no compiled engine differentiates.
+The function's Python copy runs in all other cases: for variables of several levels, duals, object arrays, functions
+that write into their arguments, and functions that no compiled engine differentiates.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """Transforms of Numba functions: their objects, and how compiled code finds the transforms.
 
-What knows Numba is imported with the first Numba function that is differentiated.
+The modules that import Numba are loaded with the first Numba function that is differentiated.
 """
 
 import functools
@@ -32,9 +32,10 @@ R = TypeVar("R")
 
 
 class Transform(Generic[P, R], MakesDerivatives):
-    """A transform that Numba functions may call too: `contad.grad(f)(x)` inside njit.
+    """A transform that Numba functions can call, too: `contad.grad(f)(x)` inside njit.
 
-    `made_for(f, **options)` gives the object that compiled code calls; without it that is what the transform returns.
+    `made_for(f, **options)` gives the object that compiled code calls; without it, compiled code calls what the
+    transform returns.
     """
 
     def __init__(self, function: Callable[P, R], made_for: Function | None = None) -> None:

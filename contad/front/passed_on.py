@@ -1,7 +1,7 @@
 """Gradients of plain functions that only pass their arguments on: `lambda x: loss(x, data)` of a Numba function.
 
-Nothing has to be recorded of such a function. Its code is read once; at a call its names are looked up as Python would,
-and the compiled derivative of what they call, the one that a recording would push, is called with the arguments.
+contad need not record such a function. It reads the code once. At a call it looks names up as Python would, and calls
+the compiled derivative of the inner function with the arguments: the same derivative that a recording would push.
 """
 
 import dis
@@ -24,7 +24,7 @@ _MOST_KINDS = 64  # of arguments, for which what is called is kept
 
 
 class _PassedCall(NamedTuple):
-    """What a function returns: a call with these arguments, as source; `look_up` gives function and arguments."""
+    """The call that a function returns, with its arguments as source; `look_up` gives function and arguments."""
 
     arguments: list[str]
     parameters: tuple[str, ...]
@@ -32,7 +32,7 @@ class _PassedCall(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What is called, with arguments of which classes, and the derivative that answers."""
+    """The inner function, the classes of its arguments, and the derivative that answers."""
 
     function: Any
     classes: tuple[type, ...]

@@ -1,4 +1,4 @@
-"""From the types of a call to a request to an engine, and the compiled function that stands between the two."""
+"""From the types of a call to a request to an engine, and the compiled function between a call and the engine."""
 
 import dis
 import inspect
@@ -64,7 +64,7 @@ def value({parameters}):
 
 
 class Plan(NamedTuple):
-    """How a call with arguments of given types is answered."""
+    """How a derivative answers a call with arguments of given types."""
 
     request: Request
     run_types: tuple[NumbaType, ...]  # what the engine's function is compiled for

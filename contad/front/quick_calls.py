@@ -1,6 +1,7 @@
-"""Calls of Numba functions in plain code whose compiled derivative is known: recorded before anything else is asked.
+"""Calls of Numba functions in plain code, recorded at once if their compiled derivative is known.
 
-A call of this kind takes little more than the compiled derivative itself; to look for that takes ten times as long.
+Such a call takes little more time than the compiled derivative itself; the general search for it takes ten times as
+long.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -31,7 +32,7 @@ _Known = tuple[bool, Function, tuple[Nested, ...]]  # whether it gives a number,
 
 
 class QuickCalls:
-    """The compiled derivatives of a Numba function that are known, by the kinds of the arguments."""
+    """The known compiled derivatives of a Numba function, by the kinds of its arguments."""
 
     def __init__(self, f: NumbaFunction) -> None:
         self.f = f

@@ -1,4 +1,4 @@
-"""A function recorded at a point by an eager engine, to be swept as often as its pullback is called."""
+"""A function recorded at a point by an eager engine; each call of its pullback sweeps it."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from contad.variables.trees import flatten, lower, output_leaves, with_cotangent
 
 
 class Recorded:
-    """A function that runs on variables, recorded at primals: its value, and what sweeps and tangents need."""
+    """A function that runs on variables, recorded at primals: its value, and the data that sweeps and tangents need."""
 
     def __init__(
         self, f: Function, primals: Sequence[Nested], what: str, make_stack: Callable[[], ChainStack],

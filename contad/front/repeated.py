@@ -1,4 +1,4 @@
-"""Derivatives of compiled gradients: what can be compiled as a whole, as higher derivatives of the function itself."""
+"""Derivatives of compiled gradients that can be compiled as a whole, as higher derivatives of the function itself."""
 
 import inspect
 from collections.abc import Callable
@@ -101,7 +101,8 @@ def tangent_of_gradient(transform: Any, gradient: "Derivative", count: int) -> A
 
 
 class TangentOfGradient(WrittenOut):
-    """contad.jvp of a gradient in a function that is differentiated: its value, and the product with the Hessian."""
+    """contad.jvp of a gradient inside a function that is differentiated: its value, and the product with the
+    Hessian."""
 
     def __init__(self, transform: Any, gradient: "Derivative") -> None:
         """UnsupportedError for what is no first gradient by one argument."""

@@ -1,7 +1,7 @@
 """Plans for products with the rows of a matrix: tangents, cotangents or vectors, several at once where there are lanes.
 
-Each row has all numbers of the arguments that are differentiated (or of the result, of cotangents), one after the
-other; so have the rows of what is returned.
+Each row holds all numbers of the differentiated arguments in order (or of the result, for cotangents). The rows of the
+returned matrix are laid out likewise.
 """
 
 from numba import types
@@ -26,7 +26,7 @@ def types_of_block(structure: object, lanes: int) -> NumbaType:
 
 
 class RowProducts:
-    """The plan of products with rows; `lanes` of them at once, or one after the other where that is 1."""
+    """The plan of products with rows: `lanes` of them at once, or one after another if `lanes` is 1."""
 
     def __init__(self, call: PlannedCall, vector: Argument, what: str, returned: NumbaType, lanes: bool) -> None:
         """Read the structures. `returned` is the type of the result of f.
@@ -120,7 +120,7 @@ class RowProducts:
 
 
 class SeveralTangents:
-    """The plan of `jvp` with several directions: tangents, and what comes of them, have a leading axis."""
+    """The plan of `jvp` with several directions: tangents and the resulting tangents have a leading axis."""
 
     def __init__(
         self, call: PlannedCall, tangents: list[Argument], what: str, returned: NumbaType, lanes: bool

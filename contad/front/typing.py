@@ -1,4 +1,4 @@
-"""What a transform is inside compiled code: a function of a Numba function that gives its derivative, a dispatcher."""
+"""Transforms inside compiled code: a transform maps a Numba function to its derivative, which is a dispatcher."""
 
 import inspect
 from typing import Any, Protocol
@@ -33,7 +33,7 @@ def _type_of_maker(transform: Typed) -> NumbaType:
     called = own.replace(parameters=either)
 
     class Template(AbstractTemplate):
-        """Numba's question: of which type is contad.grad(f)?"""
+        """Answers Numba's question for the type of contad.grad(f)."""
 
         key = transform
 
@@ -105,7 +105,8 @@ def _type_of_call(transform: Any) -> NumbaType:
             return lambda f, primals, tangents: derivative(primals, tangents)
 
     class Checked(overload_template(call)):  # type: ignore[misc]
-        """Numba keeps what an overload has given for these types, which the function may no longer be."""
+        """Checks the function again: Numba keeps an overload's answer for these types, and the function may have
+        changed since."""
 
         def generic(self, args: tuple[NumbaType, ...], kws: dict[str, NumbaType]) -> Any:
             """As ever; FrozenValueError where what the function stands for has changed."""

@@ -1,4 +1,4 @@
-"""The function that a transform is given, looked at once: what it is, what it is called, and how it runs."""
+"""A transform's function, inspected once: what it is, its name, and how it runs."""
 
 from collections.abc import Hashable
 from types import FunctionType
@@ -13,9 +13,9 @@ from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 
 
 class UserFunction:
-    """A function and the Numba function that it is, or stands for, if any.
+    """A function, and the Numba function that it is or stands for, if any.
 
-    Raises:  TypeError, in the name of the transform, where f is no function.
+    Raises:  TypeError, in the name of the transform, if f is not a function.
     """
 
     __slots__ = ("dispatcher", "f", "name", "transform")

@@ -1,7 +1,7 @@
-"""Derivatives that a function calls which is differentiated itself, written out as a Numba function.
+"""Derivatives called by a function that is itself differentiated, written out as Numba functions.
 
-It is what stands between a call and an engine's `run` (`contad.front.plan`), with an operation in the place of `run`
-that the engine knows as it knows a function of matrices.
+Such a function is the code between a call and an engine's `run` (`contad.front.plan`). In place of `run` it calls an
+operation that the engine knows as it knows functions of matrices.
 """
 
 from typing import Any

@@ -1,9 +1,9 @@
-"""NumPy's functions that make arrays, for code that assigns variables to elements of what they make.
+"""NumPy functions that make arrays, for code that assigns variables to elements of these arrays.
 
-An ndarray of floats has no room for a variable. Where a function, or one that it reaches, writes to elements, it runs
-as a copy of itself that finds these (see `contad.functions.callees`): while a derivative is taken, arrays of float64
-are then made as `contad.zeros` makes them. Until a variable is assigned they are constants. Of lists with variables
-`np.array` and its kin make array variables, whether anything is assigned or not.
+An ndarray of floats has no room for a variable. If a function, or one that it reaches, writes to elements, it runs as a
+copy of itself that finds these (see `contad.functions.callees`): while a derivative is taken, they make float64 arrays
+as `contad.zeros` does. Such an array is constant until the code assigns a variable. From lists with variables,
+`np.array` and its kin make array variables, whether the code assigns or not.
 """
 
 import functools

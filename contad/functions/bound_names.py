@@ -1,7 +1,7 @@
 """Code whose global names are constants: a copy of a function that reads its own globals, but finds these.
 
-Globals are read where they were, later changes are seen and `global` writes go there; only the names that are bound
-stand for something else, at the cost of a constant. The copy has the lines, names and positions of the function.
+The copy reads the original globals, sees later changes and writes `global` names there. Only bound names mean something
+else, at the cost of a constant. The copy has the lines, names and positions of the function.
 """
 
 import dis

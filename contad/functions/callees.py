@@ -1,9 +1,9 @@
-"""Plain functions where variables are passed to them, as copies where something that they reach does not take those.
+"""Plain functions called with variables: they run as copies if they reach something that does not take variables.
 
-A Numba function takes plain numbers only: with variables it is one operation with a compiled derivative where there is
-one, and its Python twin otherwise. `math` does not know variables, an ndarray has no room for them, and `isinstance`
-cannot be told what they stand for. A function that names any of these, or a function that does, runs as a copy of
-itself: its code with constants in place of these names (`contad.functions.bound_names`), over the same globals.
+A Numba function takes plain numbers only: with variables it is one operation if it has a compiled derivative, and its
+Python twin otherwise. `math` does not know variables, an ndarray has no room for them, and `isinstance` cannot know
+what they stand for. A function that names any of these, or a function that does, runs as a copy of itself: its code
+with constants in place of these names (`contad.functions.bound_names`), over the same globals.
 """
 
 import functools
@@ -125,11 +125,11 @@ _Own = tuple["_StandIns", Function, Arguments]
 
 
 class LiveCopy:
-    """What runs in place of a function: its copy, made anew where code or a name that was bound is another now.
+    """Runs in place of a function: its copy, made again after its code or a bound name has changed.
 
-    Functions and objects that are passed to it are replaced in the same way. Arrays that the function makes are plain
-    ones until a variable is to be assigned to one; then the function runs again, and from then on, with arrays that
-    have room for variables.
+    It replaces functions and objects among its arguments in the same way. Arrays that the function makes are plain
+    until it assigns a variable to one. Then the function runs again, and from then on its arrays have room for
+    variables.
     """
 
     current: "_Current"  # one object, because threads share this one
@@ -258,7 +258,7 @@ def _copy_of_array(x: Nested) -> Nested:
 
 # ---- copies ----------------------------------------------------------------------------------------------------------
 class _StandIns:
-    """What stands for functions, and for the objects by which they are reached, made once for each."""
+    """The stand-ins for functions, and for the objects that lead to them, made once for each."""
 
     def __init__(
         self, f: FunctionType | None, owners: frozenset[type], at_variables: AtVariables, assignable: bool

@@ -1,6 +1,6 @@
-"""What functions that are evaluated again, or later, read besides their arguments: captured arrays and numbers.
+"""Captured arrays and numbers: the data that a function reads besides its arguments, if it is evaluated again or later.
 
-Arguments are copied, captured data cannot be; they are compared with what they were.
+contad copies arguments. It cannot copy captured data, so it compares them with their earlier contents.
 """
 
 import array
@@ -48,7 +48,7 @@ Read = Callable[[], Any]  # gives what a name stands for now
 
 
 class SameObjects:
-    """Reads with the objects that they gave, one or several each, compared by identity."""
+    """Reads and the objects that they returned, one or several each, compared by identity."""
 
     __slots__ = ("several", "single")
 
@@ -80,11 +80,11 @@ class Captured:
     """The data that functions capture, with their present contents: arrays, numbers, texts and functions.
 
     They are found behind names (closures and globals), defaults, arguments of functools.partial, and attributes that
-    the functions name, of objects, classes and modules of the user's; in containers and object arrays of any depth.
-    What a function assigns or changes itself is no part of it: a counter, a workspace. `keep` copies an array.
+    the functions name, on the user's objects, classes and modules; in containers and object arrays of any depth. Data
+    that a function assigns or changes itself do not count, such as a counter or a workspace. `keep` copies an array.
 
-    Where none of it can change while it stays the same object, as with constants, functions and routines of libraries,
-    identities tell that all is as it was, and `again` gives the same for another level without another walk.
+    If all data are immutable objects, such as constants, functions and library routines, equal identities prove that
+    nothing changed, and `again` gives the same for another level without another walk.
     """
 
     __slots__ = ("attributes", "entries", "identities", "is_shared", "keep", "name", "objects", "seen")
@@ -243,7 +243,7 @@ class Captured:
 
 # ---- what a name stands for ------------------------------------------------------------------------------------------
 class _Entry:
-    """What a name stood for, as the leaves of a container or as one leaf, and how it is read now."""
+    """The earlier value of a name, as the leaves of a container or as one leaf, and how to read it now."""
 
     __slots__ = ("before", "grows", "is_plain", "leaves", "lone", "name", "read", "spec")
 
@@ -321,7 +321,7 @@ class _Entry:
 
 
 class _Row(NamedTuple):
-    """The structure of a list or a tuple of leaves, which optree takes fifty times as long to look at."""
+    """The structure of a list or a tuple of leaves; optree would take fifty times as long to inspect it."""
 
     kind: type
     length: int

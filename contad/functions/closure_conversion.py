@@ -1,7 +1,7 @@
 """Closure conversion: the variables that a function captures become arguments of it.
 
-A function that a solver calls may read variables that are no arguments of it. Found behind its names, they are
-exchanged for other values in copies of the functions and objects that lead to them; the user's are left as they are.
+A function that a solver calls may read variables that are not its arguments. contad finds them behind names, and makes
+copies of the functions and objects that lead to them, with other values. The user's objects do not change.
 """
 
 import copy
@@ -28,11 +28,11 @@ _PLAIN = (float, int, bool, str, bytes, complex, type(None), type, np.generic)
 
 
 class Closure:
-    """A function with what it captures at this moment: `variables` are those among it, each once.
+    """A function with the values that it captures at this moment; `variables` has each captured variable once.
 
-    They are looked for in captured names, globals that the function names, defaults, arguments of functools.partial,
-    attributes of objects of the user's classes, functions among all these, and in lists, tuples, dicts and object
-    arrays. Names that the function assigns to itself stay the user's. `kind` is what stands for a variable elsewhere.
+    The search covers captured names, globals that the function names, defaults, arguments of functools.partial,
+    attributes of objects of the user's classes, functions among all these, and lists, tuples, dicts and object arrays.
+    Names that the function assigns to itself stay the user's. `kind` is the class that stands for a variable elsewhere.
 
     >>> import contad
     >>> with contad.nested():

@@ -1,8 +1,8 @@
-"""Types that a Numba function declares, in signatures or for its names: values are cast to them, and so they count.
+"""Types that a Numba function declares, in signatures or for its names. Numba casts values to them, so they matter.
 
-`@njit("float64(int64)")` drops the fraction of its argument, and `@njit(locals={"k": int64})` that of whatever is
-assigned to k. A cast to an integer or a boolean gives a constant. One to float32 rounds, and so does every operation
-after it, which no engine follows: it is refused where a derivative would go through it.
+`@njit("float64(int64)")` drops the fraction of its argument, and `@njit(locals={"k": int64})` that of each value
+assigned to k. A cast to an integer or a boolean gives a constant. A cast to float32 rounds, and so does every operation
+after it. No engine follows this rounding, so contad refuses derivatives through such a cast.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""A function that contad has made in a notebook: what it is made of, where that stands, and its source."""
+"""The display in a notebook of a function that contad has made: the original function, its file, and its source."""
 
 import contextlib
 import functools

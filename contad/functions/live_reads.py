@@ -1,4 +1,4 @@
-"""Modules, globals and objects of the user's as copies of functions find them: read live, through the stand-ins."""
+"""The user's modules, globals and objects as copies of functions see them: read live, through the stand-ins."""
 
 import sys
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def weakly(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class Standing:
-    """An object of the user's with what stands for it, which sees what the attributes of the object now lead to."""
+    """A user's object with its stand-in, which follows the present attributes of the object."""
 
     def __init__(self, x: Any, new: Any, view: ObjectView, key: int) -> None:
         self.x, self.new, self.view, self.key = x, new, view, key
@@ -47,7 +47,7 @@ class Standing:
 
 
 class LiveModule(ModuleType):
-    """A module of the user's, read live, through the stand-ins."""
+    """A user's module, read live, through the stand-ins."""
 
     def __init__(self, module: ModuleType, of: Callable[[Any], Any]) -> None:
         super().__init__(module.__name__, module.__doc__)

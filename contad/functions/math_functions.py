@@ -1,6 +1,7 @@
-"""Python's `math` for numbers that carry derivatives: each function of floats as `math` itself, errors included.
+"""Python's `math` for numbers that carry derivatives. On floats each function behaves as that of `math` does, errors
+included.
 
-A function that names `math`, or a function of it, runs as a copy of itself that finds these (see
+A function that names `math`, or one of its functions, runs as a copy of itself that finds these (see
 `contad.functions.callees`).
 """
 

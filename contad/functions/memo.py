@@ -1,4 +1,4 @@
-"""What has been made of a function, or for a class, kept with it."""
+"""Everything made from a function, or for a class, kept with it."""
 
 from collections.abc import Hashable
 from types import MethodType
@@ -8,7 +8,7 @@ from contad.variables.open_types import NumbaFunction
 
 
 class Memo(dict[Any, Any]):
-    """What has been made of a function; where the function is pickled by value, nothing goes along."""
+    """Everything made from a function. A pickle of the function by value leaves it out."""
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return Memo, ()

@@ -1,10 +1,10 @@
-"""NumPy's functions that are silently wrong of lists and object arrays of variables, as they are answered there.
+"""NumPy functions that are silently wrong on lists and object arrays of variables, with correct answers.
 
 np.logical_or asks an object only for its truth and returns the object, np.fmax of objects does not look for nan,
 np.nan_to_num leaves objects as they are, np.sinc of them is flat at 0, np.floor gives Python's ints and no nan,
-np.linalg.norm of zeros takes a root, whose derivative is nan there, and np.frombuffer reads references; contad is asked
-by none of them. Nor is it by np.linalg.matrix_power, which takes no stacks of objects. A function that names them runs
-as a copy of itself that finds these (see `contad.functions.callees`).
+np.linalg.norm of zeros takes a root, whose derivative is nan there, and np.frombuffer reads references. None of them
+asks contad, and neither does np.linalg.matrix_power, which refuses stacks of objects. A function that names one of them
+runs as a copy of itself that finds these (see `contad.functions.callees`).
 """
 
 import functools
@@ -51,7 +51,7 @@ def _truths(x: Value) -> Value:
 
 
 class _Answering:
-    """A ufunc that is called otherwise for variables in lists and object arrays; all else is the ufunc's."""
+    """A ufunc with another call for variables in lists and object arrays; everything else is the ufunc's."""
 
     def __init__(self, ufunc: np.ufunc) -> None:
         self.ufunc = ufunc
@@ -69,7 +69,7 @@ class _Answering:
 
 
 class Logical(_Answering):
-    """A logical ufunc that gives bools of variables."""
+    """A logical ufunc that returns bools for variables."""
 
     def __call__(self, *inputs: Value, **options: Option) -> Value:
         return self.ufunc(*map(_truths, inputs[: self.ufunc.nin]), *inputs[self.ufunc.nin :], **options)

@@ -1,7 +1,7 @@
-"""What transforms return, as objects that pickle: by the transform, its options and the function.
+"""Results of transforms as objects that pickle: by the transform, its options and the function.
 
-The function goes by its name where the pickle's reader finds it by that name; a Numba function of `__main__`, or made
-inside a function, goes by value, as Numba has it.
+The pickle holds the function by name if its reader can find it by that name. It holds a Numba function of `__main__`,
+or one made inside a function, by value, as Numba does.
 """
 
 import functools
@@ -45,9 +45,9 @@ class Transformed:
 
 
 class Decorated(Transformed):
-    """A function in place of another one, by which it may be called as a method, too.
+    """A function that replaces another one, and can also be called as a method.
 
-    Compiled code calls the other one as it is.
+    Compiled code calls the original one.
     """
 
     @property

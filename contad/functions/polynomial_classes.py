@@ -1,7 +1,7 @@
-"""`numpy.polynomial` for variables: NumPy's own modules, made once more with functions in them that take variables.
+"""`numpy.polynomial` for variables: second copies of NumPy's own modules whose functions take variables.
 
-They are Python code without protocols, which makes arrays of coefficients and assigns to their elements. The modules
-here have the same code, but their `np`, `isinstance` and so on are those that copies of the user's functions have.
+NumPy's modules are Python code without protocols, which makes arrays of coefficients and assigns to their elements. The
+copies have the same code, with the `np`, `isinstance` and so on that copies of the user's functions get.
 """
 
 import builtins

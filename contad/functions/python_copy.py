@@ -1,8 +1,9 @@
 """The Python function behind a Numba dispatcher, rewritten so that eager engines can run it on variables.
 
-Globals and captured values are read as Numba freezes them. `math` and `np` resolve through contad (math.exp is ops.exp,
-np.zeros makes an array that can hold variables), njit callees are rewritten likewise, division follows the dispatcher's
-error model, and powers give nan and inf where Python's raise or turn complex. The user's function is not touched.
+The copy reads globals and captured values as Numba freezes them. `math` and `np` resolve through contad (math.exp is
+ops.exp, np.zeros makes an array that can hold variables), and njit callees are rewritten likewise. Division follows the
+dispatcher's error model, and powers give nan and inf where Python's would raise or turn complex. The user's function is
+not touched.
 """
 
 import ast
@@ -151,7 +152,7 @@ def _indent(definition: ast.AST, columns: int) -> None:
 
 
 class _Operations(ast.NodeTransformer):
-    """Replaces / // % **, ~ and comparisons by calls, so that they can follow Numba where Python does otherwise."""
+    """Replaces / // % **, ~ and comparisons by calls, so that they can follow Numba where Python differs."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
@@ -366,7 +367,7 @@ _BUILTINS: dict[str, Any] = {"float": _Float, "type": _type_of}
 
 
 class _UsersModule:
-    """A user's module as a rewritten function sees it: its njit functions are rewritten, too."""
+    """A user's module as a rewritten function sees it, with its njit functions rewritten, too."""
 
     def __init__(self, module: types.ModuleType, made: dict[Any, Any], caller: Flags) -> None:
         self._module, self._made, self._caller = module, made, caller

@@ -1,9 +1,9 @@
-"""What a function asks by isinstance, type and hasattr, or by `except`, as it is answered where variables are.
+"""Answers to isinstance, type, hasattr and `except` in functions that run on variables.
 
-The built-in functions cannot be told that a variable stands for a float or an array. A function that asks runs as a
-copy of itself whose built-in names are these. So does one that names what NumPy and `math` answer without asking the
-variables (see `contad.functions.stand_in_modules`), and one with handlers (`contad.functions.watched_blocks`; those
-that name an exception are noticed without the source as well).
+contad cannot tell the built-in functions that a variable stands for a float or an array. A function that calls them
+runs as a copy of itself whose built-in names are these. So does a function that names functions of NumPy and `math`
+which answer without asking the variables (see `contad.functions.stand_in_modules`), and a function with handlers
+(`contad.functions.watched_blocks`; a handler that names an exception is noticed even without the source).
 """
 
 import builtins
@@ -39,7 +39,7 @@ _CAUGHT = {"Exception", "BaseException", "TypeError", "ValueError", "AttributeEr
 
 # ---- what is asked ---------------------------------------------------------------------------------------------------
 class Questions(NamedTuple):
-    """What the code of a function, and of functions inside it, may ask."""
+    """The questions that the code of a function, and of functions inside it, may ask."""
 
     names: frozenset[str]  # that it may look up
     of_types: bool  # it names types of what variables stand for
@@ -252,7 +252,7 @@ def hasattr_of_primal(x: object, name: str) -> bool:
 
 
 class _Meta(type):
-    """What makes a class do as `type` does."""
+    """A metaclass that makes a class behave as `type` does."""
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
         if cls is not type_of_primal:  # a class of classes of the user's
@@ -270,7 +270,7 @@ class _Meta(type):
 
 
 class type_of_primal(type, metaclass=_Meta):
-    """`type`, for which the type of a variable is that of what it stands for."""
+    """`type`, for which a variable has the type of its primal."""
 
 
 def type_of_stand_in(*args: Any, **options: Any) -> Any:
@@ -285,7 +285,7 @@ _BUILTINS = vars(builtins) | ANSWERS
 
 
 class _HandlingBuiltins(dict[str, Any]):
-    """Built-in names, of which those of exceptions are looked up by handlers while there is one to handle."""
+    """Built-in names. Handlers look up the names of exceptions while they handle one."""
 
     def __missing__(self, name: str) -> Any:
         value = vars(builtins)[name]

@@ -1,4 +1,4 @@
-"""The plain functions that a function reaches, and which of them run as copies where variables are passed to them."""
+"""The plain functions that a function reaches, and which of them run as copies when they receive variables."""
 
 import builtins
 import functools
@@ -85,7 +85,7 @@ _order_of = operator.attrgetter("__mro__")  # another tuple whenever bases are s
 
 
 class Reached:
-    """A function that another reaches, what it named when it was looked at, and the functions behind these names."""
+    """A function that another reaches, the values of its names when inspected, and the functions behind these names."""
 
     __slots__ = ("f", "code", "defaults", "options", "names", "named", "kinds", "inside", "contents")
 
@@ -410,10 +410,11 @@ _OF_DATA = _NOT_CALLED | {"__eq__", "__hash__", "__post_init__", "__setattr__", 
 
 
 class Family:
-    """All plain functions that a function reaches by its names, and those among them that need copies.
+    """All plain functions that a function reaches by names, and those of them that need copies.
 
     `owners` are the classes of objects that are passed to it; `assignable` says whether variables can be assigned to
-    the arrays that they make. Without a function they are all that the methods of these classes reach.
+    the arrays that the functions make. Without a function, the family is everything that the methods of these classes
+    reach.
     """
 
     def __init__(

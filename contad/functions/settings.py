@@ -1,4 +1,5 @@
-"""The settings of this process: whether, and of which libraries, plain functions run as copies that take variables."""
+"""The settings of this process: whether plain functions run as copies that take variables, and those of which
+libraries."""
 
 from collections.abc import Collection
 from types import TracebackType

@@ -1,4 +1,4 @@
-"""Classes of the user's with copies of their methods: a subclass stands for a class, and is taken for it."""
+"""Copies of the user's classes with copies of their methods: a subclass stands in for a class, and passes for it."""
 
 import abc
 import dataclasses

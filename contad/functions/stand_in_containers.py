@@ -1,4 +1,4 @@
-"""Containers of the user's with stand-ins of functions in them; what is done to one is done to the user's, too."""
+"""The user's containers with stand-ins for the functions in them. A change to one changes the user's container, too."""
 
 import operator
 from collections import defaultdict, deque
@@ -9,7 +9,7 @@ from contad.variables.trees import map_leaves
 
 
 class StandInContainer:
-    """What stands for a container of the user's, and can be a constant of code."""
+    """A stand-in for a user's container that can be a constant of code."""
 
     __slots__ = ()
     users: Any
@@ -99,7 +99,7 @@ def contents_of(x: Any) -> list[Any]:
 
 
 class Contents:
-    """What is in a container now; `get` tells whether it still is, as a dictionary of names tells of a name."""
+    """The present contents of a container; `get` reads one of them, as the `get` of a dictionary of names does."""
 
     def __init__(self, x: Any) -> None:
         self.container = x

@@ -1,4 +1,4 @@
-"""`numpy` and `math` as the copy of a function finds them, and what stands for each of their functions by itself."""
+"""`numpy` and `math` as the copy of a function sees them, and the stand-ins for their functions."""
 
 import functools
 import math
@@ -16,7 +16,7 @@ from contad.variables.open_types import Function
 
 
 class StandIns:
-    """What stands for modules, and for what is imported from them."""
+    """The stand-ins for modules, and for names imported from them."""
 
     def __init__(self, of_numpy: Mapping[str, Function]) -> None:
         answers = [(np.linalg, OF_LINALG), (math, OF_MATH), (np, of_numpy)]

@@ -1,7 +1,7 @@
-"""What stands for an object of the user's: it reads the user's attributes live, and what they lead to as stand-ins.
+"""A stand-in for a user's object: it reads the user's attributes live, and wraps the objects behind them as stand-ins.
 
-It has the user's dictionary for its own, so that numbers and arrays in it are read as they are; only where an attribute
-holds functions, or objects with methods, something of the class of the stand-in answers for it.
+It shares the user's dictionary, so that numbers and arrays are read directly. Only if an attribute holds functions, or
+objects with methods, a descriptor in the class of the stand-in answers for it.
 """
 
 import inspect
@@ -17,9 +17,9 @@ _MISSING = object()
 
 
 class _StandingIn:
-    """What stands for objects while a call lasts, by their identity: one for each; and what made sure of its names.
+    """The stand-ins of objects during a call, one for each, by identity; and the objects whose names were checked.
 
-    Where arrays have no room for variables others stand for them, with the negated identity.
+    If arrays have no room for variables, other arrays stand in for them, under the negated identity.
     """
 
     __slots__ = ("checked", "depth", "objects")
@@ -36,7 +36,7 @@ class _StandingIn:
 
 
 class _OfThread(threading.local):
-    """The same of each thread, asked for once by a call: attributes of such an object take as long as a call."""
+    """The same for each thread. A call fetches it once, because reading such an attribute takes as long as a call."""
 
     def __init__(self) -> None:
         self.here = _StandingIn()
@@ -46,7 +46,7 @@ CALL = _OfThread()
 
 
 class _Reached:
-    """An attribute that leads to functions or objects: the user's, as what stands for it."""
+    """An attribute that leads to functions or objects: it returns the stand-in for the user's value."""
 
     def __init__(self, name: str, of: Callable[[Any], Any], view: type, slot: Any = None) -> None:
         self.name, self.of, self.view, self.slot = name, of, view, slot
@@ -106,7 +106,7 @@ def _is_objects(cls: type, name: str) -> bool:
 
 
 class ObjectView:
-    """The class of what stands for objects of one of the user's classes, whose methods are those of a stand-in."""
+    """The class of stand-ins for objects of one of the user's classes; its methods are those of a stand-in class."""
 
     def __init__(self, cls: type, stand_in: type, of: Callable[[Any], Any], leads_on: Callable[[Any], bool]) -> None:
         self.of, self.leads_on = of, leads_on
@@ -162,7 +162,7 @@ class ObjectView:
 
 
 class _Namespace(SimpleNamespace):
-    """What stands for a types.SimpleNamespace: what it has are the user's, as what stands for them."""
+    """A stand-in for a types.SimpleNamespace: its attributes are stand-ins for the user's."""
 
     _stands_for = SimpleNamespace
     __hash__ = object.__hash__  # type: ignore[assignment]  # it may be a constant of code

@@ -1,4 +1,4 @@
-"""How transforms call the user's function: which function runs, which arguments are differentiated, what comes back."""
+"""How transforms call the user's function: which function runs, which arguments are differentiated, what it returns."""
 
 import inspect
 import sys

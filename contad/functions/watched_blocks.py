@@ -1,8 +1,8 @@
-"""Functions that may catch what NumPy and SciPy refuse, as copies that look at an error before it is caught.
+"""Functions that may catch errors of NumPy and SciPy, as copies that see an error before a handler catches it.
 
-Of lists and object arrays of variables NumPy raises without asking contad, so that nobody would know of an error that a
-bare `except:`, `contextlib.suppress` or a `finally` that returns has swallowed. The copy is compiled from the source of
-the function; what stands under `try` or `with` stands there under `with` of an object of contad's, too.
+For lists and object arrays of variables NumPy raises without asking contad. So an error swallowed by a bare `except:`,
+`contextlib.suppress` or a `finally` that returns would go unnoticed. The copy is compiled from the source of the
+function, and wraps each body of `try` or `with` in a `with` of a contad object.
 """
 
 import ast
@@ -22,7 +22,7 @@ _FUTURE = 0x1FF0000  # flags of code that `from __future__` sets
 
 
 class _Watch:
-    """Looks at errors that leave a block; the levels remember an error of contad's when it is made."""
+    """Looks at errors that leave a block. The levels remember errors of contad when these are made."""
 
     def __enter__(self) -> None:
         pass
@@ -45,7 +45,7 @@ _WATCH = _Watch()
 
 
 class _Wrapping(ast.NodeTransformer):
-    """Puts what stands under `try` and `with` under `with` of the mark."""
+    """Wraps the bodies of `try` and `with` in a `with` of the mark."""
 
     def visit_Try(self, node: Any) -> ast.AST:
         self.generic_visit(node)
