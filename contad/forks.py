@@ -1,10 +1,11 @@
-"""What a child of a fork needs of the threads that it does not have.
+"""Locks that stay usable in the child of a fork, which lacks the other threads of its parent.
 
-A child has the thread that has forked and no other. A lock that another thread of the parent held is never opened
-there, so the child would wait for ever. Locks of contad are made by `make_lock` and are open in a child. What they
-protect is whole at any time, or is made whole by the next one who closes the lock.
+A child has only the thread that forked. If another thread of the parent held a lock, nobody releases it in the child,
+which would wait for ever. contad makes its locks by `make_lock`, and they are released in a child. The data that they
+protect are consistent at any time, or the next holder of the lock makes them so.
 
-Some locks protect what is not: a compiler at work. `hold_while_forking` lets a fork wait until nobody holds them.
+Other locks protect a compiler at work, whose data are not consistent. `hold_while_forking` makes a fork wait until
+nobody holds them.
 """
 
 import importlib

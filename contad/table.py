@@ -1,4 +1,4 @@
-"""The tables of functions: `python -m contad.table`, from the registries; `--stan`, name by name beside Stan."""
+"""The tables of functions: `python -m contad.table`, from the registries; `--stan` compares them with Stan by name."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""The display in a notebook of a function that contad has made: the original function, its file, and its source."""
+"""The notebook display of an object that contad made from a function: facts, the place of the function, its source."""
 
 import contextlib
 import functools

@@ -99,7 +99,7 @@ def contents_of(x: Any) -> list[Any]:
 
 
 class Contents:
-    """The present contents of a container; `get` reads one of them, as the `get` of a dictionary of names does."""
+    """The contents of a container. `get` says whether they are unchanged; it has the signature of `dict.get`."""
 
     def __init__(self, x: Any) -> None:
         self.container = x

@@ -1,7 +1,7 @@
-"""What np.float64 can do beyond arithmetic, on numbers that carry derivatives: attributes, methods, NumPy's functions.
+"""The interface of np.float64 beyond arithmetic, on numbers that carry derivatives: attributes, methods, functions.
 
-Elements of arrays are np.float64 to NumPy, which lets them pass for arrays without axes. So do numbers here: what NumPy
-does to such an array is done to one, and the element of the result is given back.
+For NumPy, elements of arrays are np.float64, which pass for arrays without axes. So do the numbers here: contad makes
+such an array of the number, calls NumPy, and returns the element of the result.
 """
 
 import operator
@@ -115,7 +115,7 @@ def sqrt(x: Value) -> Value:
 
 
 class _OfEqualNumbers:
-    """What makes the standard deviation of equal numbers from their variance: 0, and 0 is taken for its derivative."""
+    """Makes the standard deviation of equal numbers from their variance: 0, with derivative 0."""
 
     def __init__(self, variance: Number) -> None:
         self.type = lambda root: variance

@@ -3,7 +3,7 @@
 rule       an array rule: one record, with a vjp and a jvp
 movement   f on the value and f on the cells (or tangents): no record, no rule; a view where NumPy gives one
 constant   integer- or bool-valued: f on the primals, a plain result without derivative
-composite  written with other entries
+composite  a function that calls other entries
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""The adjoints of a sweep in the hands of a user's continuation."""
+"""The adjoints of a sweep, for a user's continuation."""
 
 
 import numpy as np

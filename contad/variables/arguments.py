@@ -1,4 +1,5 @@
-"""From an argument to a report: one operand, the primals as an array, the first offending element, the message."""
+"""Helps checks to report an argument: one operand, the primals as an array, the first offending element, the
+message."""
 
 from typing import Any, NoReturn
 

@@ -1,4 +1,4 @@
-"""What array variables and array duals share: NumPy's semantics of views and assignment on a pair of arrays.
+"""The base of array variables and array duals: NumPy's semantics of views and assignment on a pair of arrays.
 
 An array of a level is its value and a companion that aliases alike: the cells of its elements in the adjoint vector
 (reverse mode), or its tangents (forward mode). A view is a parent and a NumPy operation that is applied to both.

@@ -1,4 +1,4 @@
-"""An array of variables or duals in a notebook: its values, and what carries the derivative."""
+"""An array of variables or duals in a notebook: its values, and its cells or tangents."""
 
 from typing import Any
 

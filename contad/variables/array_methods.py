@@ -169,7 +169,7 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 class Flat:
-    """What `x.flat` is: the elements of an array by one index."""
+    """The type of `x.flat`: the elements of an array by one index."""
 
     __slots__ = ("_array",)
 

@@ -1,8 +1,8 @@
-"""What functions of a user's rule are given in the place of object arrays: float arrays, or array variables.
+"""Replacements for object arrays in calls of a user's rule: float arrays, or array variables.
 
-Engines without array variables hold arrays as object arrays of numbers, whose memory C code would take for floats.
-Where the functions of a rule run on numbers of an outer level, such an array is lent to them as an array variable of a
-level that nobody sweeps. Its values are those numbers, and these record what is computed.
+Engines without array variables hold arrays as object arrays of numbers, whose memory C code would take for floats. When
+the functions of a rule run on numbers of an outer level, contad lends them such an array as an array variable of a
+level that nobody sweeps. Its values are the numbers of the outer level, and these record the computation.
 """
 
 from collections.abc import Iterable, Sequence

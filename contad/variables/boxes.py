@@ -1,4 +1,4 @@
-"""Object arrays without axes, which engines without array variables have for np.array(x) of a number."""
+"""Object arrays without axes: the result of np.array(x) for a number on engines without array variables."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from contad.variables.open_types import Key, Option, Value
 class NumberBox(np.ndarray):
     """An object array of one number, without axes.
 
-    NumPy stores an array without axes itself as an element of an object array: after z[()] = z, every operation on z
-    calls itself until the process dies. Here its element is stored, as in an array of floats.
+    NumPy stores an array without axes as an object in an object array: after z[()] = z, every operation on z recurses
+    until the process dies. This class stores the element instead, as an array of floats does.
     """
 
     def __setitem__(self, key: Key, value: Value) -> None:

@@ -1,4 +1,4 @@
-"""Operations over nested lists, tuples and dicts, and beside arrays."""
+"""Operations over nested lists, tuples and dicts, also combined with arrays."""
 
 from collections.abc import Iterable
 from typing import Any

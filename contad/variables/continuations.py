@@ -1,4 +1,4 @@
-"""The stack by hand: variables, continuations of your own, and one sweep from a result."""
+"""Manual use of the stack: variables, your own continuations, and one sweep from a result."""
 
 from collections.abc import Callable, Sequence
 

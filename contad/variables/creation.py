@@ -1,4 +1,4 @@
-"""Arrays of variables: made to be assigned to, made from numbers, turned from one kind into the other."""
+"""Arrays of variables: made for assignment, made from numbers, converted from one kind to the other."""
 
 from collections.abc import Sequence
 

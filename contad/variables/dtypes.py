@@ -1,4 +1,4 @@
-"""The dtypes of numbers: which ones an operation takes, and the one that compiled kernels take."""
+"""The dtypes of numbers: those that an operation takes, and the one that compiled kernels take."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ VARIABLES = "d"  # the dtypes, by NumPy's letters, that variables have: other fl
 
 
 class Dtypes(NamedTuple):
-    """What an operation declares: its derivatives keep each of these dtypes."""
+    """The declaration of an operation: its derivatives keep each of these dtypes."""
 
     letters: str  # NumPy's
     reason: str = ""  # why there are no others, where it takes float64 alone

@@ -135,7 +135,7 @@ def plain_float(x: Value) -> Real:
 
 
 class ForwardLevel:
-    """A level of forward mode; it owns the duals of one `jvp` call, with one tangent each or with `several`."""
+    """A level of forward mode; it owns the duals of one `jvp` call, each with one tangent or with `several`."""
 
     __slots__ = ("level", "ended", "caught", "several", "is_here", "lock", "loses", "meets_ties")
     has_arrays = True

@@ -1,4 +1,4 @@
-"""The memory layout of plain arrays: on it depends what NumPy's views share."""
+"""The memory layout of plain arrays, which decides what NumPy's views share."""
 
 import weakref
 from typing import Any

@@ -17,7 +17,7 @@ from contad.variables.open_types import ArrayValue, Options, Real, Rule, Sources
 
 
 class HeldData(Protocol):
-    """What a rule captures, as a level holds it."""
+    """The data that a rule captures, as a level holds them."""
 
     name: str  # of the rule
 
@@ -32,9 +32,10 @@ class HeldData(Protocol):
 
 
 class Level(Protocol):
-    """What owns numbers: a level of differentiation on one thread. The higher number owns a mixed operation.
+    """A level of differentiation on one thread, which owns numbers. The level with the higher number owns a mixed
+    operation.
 
-    `ChainStack` (reverse mode) and `ForwardLevel` are the two kinds. They are no subclasses of it.
+    `ChainStack` (reverse mode) and `ForwardLevel` are the two kinds. They do not subclass it.
     """
 
     level: int
@@ -97,7 +98,8 @@ next_level = itertools.count(1).__next__
 
 
 class _Here(local):
-    """Per thread: a lock that it alone holds, and whether it does, which tells this thread without making a number."""
+    """Per thread: a lock that only this thread holds, and whether it holds it. The lock identifies the thread without
+    making a number."""
 
     def __init__(self) -> None:
         lock: Any = RLock()

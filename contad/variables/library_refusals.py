@@ -1,4 +1,4 @@
-"""Errors for NumPy's and SciPy's functions that met variables: they name the function and what to write instead."""
+"""Errors for NumPy and SciPy functions that received variables: they name the function and its replacement."""
 
 import ast
 import dis

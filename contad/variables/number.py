@@ -1,4 +1,4 @@
-"""What variables and duals share: an immutable number with a value and an owner, compared by its primal.
+"""The base of variables and duals: an immutable number with a value and an owner, compared by its primal.
 
 The owner is the level (a reverse stack or a forward level) that the number belongs to. Where two numbers meet, the
 owner with the higher level number performs the operation and the other number is a constant to it.
@@ -22,7 +22,7 @@ _Class = TypeVar("_Class", bound="type[Number]")
 
 
 class NoNumbaType:
-    """What Numba finds where it asks a number for its type: the refusal, as soon as it looks inside."""
+    """The answer when Numba asks a number for its type: it refuses as soon as Numba looks inside."""
 
     _code: int  # set where derivatives of Numba functions are loaded, which take variables and know what to do
 
@@ -42,8 +42,8 @@ class NoNumbaType:
 class Number:
     """A scalar that carries derivative information: a value, and the level that owns it; the base of `Var` and `Dual`.
 
-    It stands for a Python float, and compares as one. Each kind has a second class that stands for a number of NumPy's,
-    as elements of arrays and results of ufuncs are: see `like_numpy`.
+    It stands for a Python float, and compares as one. Each kind has a second class for numbers that NumPy would make
+    np.float64, such as elements of arrays and results of ufuncs: see `like_numpy`.
     """
 
     __slots__ = ("_value", "_owner")
@@ -150,7 +150,7 @@ numbers.Real.register(Number)  # type: ignore[type-abstract]  # for isinstance a
 
 
 class ArrayCarrier:
-    """What this module knows of arrays that carry derivatives; the rest is `contad.variables.array.Array`."""
+    """The part of arrays with derivatives that this module needs; the rest is `contad.variables.array.Array`."""
 
     __slots__ = ("_value", "_owner")
     kind: ClassVar[str]

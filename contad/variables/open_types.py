@@ -1,6 +1,6 @@
-"""Names of the types that are open, by what they mean: a type checker sees `Any`, a reader what a signature takes.
+"""Names for open types: a type checker sees `Any`, and a reader sees what a signature takes.
 
-What has a class is annotated with its class. These are for what comes from a user's code, or is of any level.
+Use a class where there is one. These names are for values from the user's code, or of any level.
 """
 
 from collections.abc import Callable

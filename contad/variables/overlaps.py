@@ -1,7 +1,7 @@
-"""Arguments that share memory. Each is differentiated as an array of its own, so none of them may be written to.
+"""Arguments that share memory. contad differentiates each as a separate array, so nobody may write to them.
 
-With plain numbers a write to one would be seen in the others, and it is not clear which of them is differentiated. So
-such arguments are replaced by copies that are marked, and so are the variables that stand for these, on every level.
+With plain numbers a write to one would show in the others, and it is unclear which of them is differentiated. So contad
+replaces such arguments by marked copies, and marks the variables that stand for these, on every level.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""The chain stack: a level of reverse mode, and what is open on this thread.
+"""The chain stack: a level of reverse mode; and the levels open on this thread.
 
 Every gradient call opens a level. Reverse levels are chain stacks; their records and adjoints belong to an engine,
 which subclasses `ChainStack`. Levels are per thread.
@@ -60,7 +60,7 @@ def with_item(known: Mapping[_Key, _Item], key: _Key, item: _Item) -> dict[_Key,
 
 
 class Row(NamedTuple):
-    """One record of a chain stack, as `show_stack` prints it."""
+    """One record of a chain stack, for `show_stack`."""
 
     index: int  # type: ignore[assignment]  # hides tuple.index
     operation: str
@@ -70,7 +70,7 @@ class Row(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """What one record takes, beside what `Row` tells."""
+    """The memory of one record, and other facts that `Row` does not hold."""
 
     cells: int  # of its result; 0 where the record adds a partial to the result before it
     bytes: int
@@ -335,7 +335,7 @@ class ChainStack(ABC):
 
 
 class _EndedLevel(NamedTuple):
-    """What refusals tell of a stack that has been released."""
+    """The facts about a released stack that refusals report."""
 
     ended: str
     level: int = 0
@@ -390,7 +390,8 @@ def _is_compiling() -> bool:
 
 
 class attempt:
-    """Where contad itself tries something and goes another way after an error, nobody has caught one.
+    """A block in which contad tries something and handles the error: such an error does not count as caught by the
+    user.
 
     >>> with attempt():
     ...     pass
@@ -559,9 +560,8 @@ def nested(engine: str | None = None) -> Iterator[ChainStack]:
 class recover_memory:
     """Recover all memory of this thread's base stack, now and, as a context manager, again on the way out.
 
-    The buffers that gradients keep for the next ones are given back too, those of compiled gradients among them. Every
-    variable on the stack becomes stale.
-    Raises NestingError where a level is open, as Stan's `recover_memory` does.
+    This also frees the buffers that gradients keep for later gradients, including those of compiled gradients. Every variable on the stack becomes stale.
+    Raises NestingError if a level is open, as Stan's `recover_memory` does.
 
     >>> import contad
     >>> with contad.recover_memory():

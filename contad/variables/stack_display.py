@@ -1,4 +1,4 @@
-"""The table of a stack in a notebook: adjoints, memory by operation, and the graph of what was computed from what."""
+"""The table of a stack in a notebook: adjoints, memory by operation, and the graph of data dependences."""
 
 import bisect
 from typing import Protocol
@@ -16,7 +16,7 @@ _SHORT = 26  # characters of a value in a box
 
 
 class ShownStack(Protocol):
-    """What is shown of a stack: see `StackTable`."""
+    """The displayed data of a stack: see `StackTable`."""
 
     rows: list[Row]
     footprints: list[Footprint]

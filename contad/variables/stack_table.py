@@ -1,4 +1,4 @@
-"""The stack as a table: the best teacher of what a recording holds."""
+"""The stack as a table, which shows what a recording holds."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,10 +36,10 @@ def show_stack(of: ChainStack | None = None) -> "StackTable":
 
 
 class StackTable(str):
-    """The table of a stack as it was when it was asked for: text, with a form for notebooks.
+    """The table of a stack at the moment of the call: text, with a form for notebooks.
 
-    `rows` are the records, `footprints` what each of them takes, `shared_bytes` what is kept beside them, and
-    `adjoints` those of the last sweep, by row; none before the first.
+    `rows` are the records, `footprints` the memory of each, and `shared_bytes` the memory beside them. `adjoints` are
+    those of the last sweep, by row; there are none before the first sweep.
     """
 
     rows: list[Row]

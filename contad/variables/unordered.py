@@ -1,9 +1,9 @@
 """Comparisons that NumPy makes for np.max, np.clip and np.sort of lists and object arrays of variables.
 
-Of floats these functions propagate nan. Of objects NumPy asks for `x >= y` and takes the other one where that is False,
-which loses the nan without a word. Where two numbers are equal, np.maximum and its kin give half of the derivative to
-each; of objects NumPy takes one of them. A comparison that a program writes itself is an instruction of its code; what
-comes from NumPy's code is refused.
+For floats these functions propagate nan. For objects NumPy evaluates `x >= y` and takes the other one if that is False,
+which silently loses the nan. If two numbers are equal, np.maximum and its kin give half of the derivative to each; for
+objects NumPy takes one of them. A comparison in the user's code is an instruction of that code, and is allowed. contad
+refuses comparisons that come from NumPy's code.
 """
 
 import dis
@@ -106,7 +106,7 @@ _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
 
 
 class _Call(NamedTuple):
-    """What the expression of a call names."""
+    """The names in the expression of a call."""
 
     first: str | None  # the first name in it, of a function that is called by its name
     methods: set[str]  # of those that sort, as attributes or in strings

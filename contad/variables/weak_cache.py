@@ -1,4 +1,4 @@
-"""Functions of one object, such as code or a class, that remember what they have found as long as the object lives."""
+"""Functions of one object, such as code or a class, that cache their results as long as the object lives."""
 
 import functools
 import weakref
