@@ -33,7 +33,7 @@ def typing({names}):
 
 
 def called_by_name(*kinds: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator: the function compiled for these types of arguments, which Python and njit functions call.
+    """A decorator: compile the function for arguments of these types; Python and njit functions call it.
 
     Matrices are in C order and writable. `kernel.compiled()` is the dispatcher.
     """

@@ -24,7 +24,8 @@ def new_zeros(shape: Any) -> Any:
 
 
 def emit_empty(context: Any, builder: Any, kind: Any, shape: Any, given: Any) -> Any:
-    """Emit an array of this type; `given` is its length, or its shape, of type `shape`. Raises as NumPy does."""
+    """Emit an array of this type; `given` is its length or its shape, of type `shape`. The code raises as NumPy
+    does."""
     return _empty_nd_impl(context, builder, kind, _parse_shape(context, builder, shape, given))
 
 
@@ -36,7 +37,7 @@ def emit_zeros(context: Any, builder: Any, kind: Any, shape: Any, given: Any) ->
 
 
 def type_of_new(shape: Any) -> Any:
-    """The type of an array of a length, or of a shape; None where it is neither."""
+    """The type of an array of a length, or of a shape; None if the argument is neither."""
     if isinstance(shape, types.Integer):
         return types.Array(types.float64, 1, "C")
     if isinstance(shape, types.BaseTuple) and all(isinstance(t, types.Integer) for t in shape):
@@ -73,7 +74,7 @@ class EmitNewArrays(FunctionPass):
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        """Name other functions in the calls."""
+        """Replace the functions in the calls."""
         known, blocks = state.func_ir._definitions, state.func_ir.blocks.values()
         calls = [call for block in blocks for call in block.find_exprs("call")]
         called = {call.func.name for call in calls if len(call.args) == 1 and not (call.kws or call.vararg)}

@@ -15,14 +15,14 @@ class Image(NamedTuple):
     code: bytes
 
     def pack(self) -> bytes:
-        """The contents of its file."""
+        """The contents of the file of the image."""
         head = json.dumps([self.function, self.calls]).encode()
         body = b"%d\n%b%b" % (len(head), head, self.code)
         return hashlib.sha256(body).digest() + body
 
 
 def unpack(contents: bytes) -> Image | None:
-    """The image in a file; None where it is damaged."""
+    """The image in a file; None if the file is damaged."""
     body = contents[_DIGEST:]
     if hashlib.sha256(body).digest() != contents[:_DIGEST]:
         return None

@@ -24,12 +24,12 @@ class _NoLifetimes:
         pass
 
     def run(self, *args: Any, **kwargs: Any) -> None:
-        """Ask nothing."""
+        """Skip the analysis."""
 
 
 @contextmanager
 def _without_lifetimes() -> Iterator[None]:
-    """Inside, passes ask nothing; for who holds Numba's lock."""
+    """Inside, passes skip the analysis. The caller holds Numba's lock."""
     before, postproc.PostProcessor = postproc.PostProcessor, _NoLifetimes
     try:
         yield
@@ -84,7 +84,7 @@ def _has_any(state: Any, *ops: str) -> bool:
 
 
 def _makes_arrays(state: Any) -> bool:
-    """Whether an operator, or a call of a function by its elements, may give an array."""
+    """Whether an operator, or a call of an elementwise function, may give an array."""
     for block in state.func_ir.blocks.values():
         for assignment in block.find_insts(ir.Assign):
             x = assignment.value

@@ -38,10 +38,10 @@ class _LinkedLibrary(JITCodeLibrary):
     is_linked = True
 
     def _optimize_final_module(self) -> None:
-        """Its callers do."""
+        """Do nothing: its callers optimise it."""
 
     def _finalize_final_module(self) -> None:
-        """Make it ready to be linked, and no more; but for the cell of its environment, which Numba fills in."""
+        """Only make it ready to be linked, and define the cell of its environment, which Numba fills in."""
         self._finalize_dynamic_globals()
         self._verify_declare_only_symbols()
         module = ir.Module(f"{self.name} cells")
@@ -64,23 +64,23 @@ class _DeferredLibrary(_LinkedLibrary):
             if not x.is_declaration:
                 _deferred.setdefault(x.name, self)
         if any(x.name.startswith(RuntimeLinker.PREFIX) for x in self._final_module.global_variables):
-            self._make()  # by way of recursion functions call addresses
+            self._make()  # recursive functions call addresses
 
     def get_pointer_to_function(self, name: str) -> int:
-        """The address of a function, 0 where it is none of these."""
+        """The address of a function; 0 if it is not in this library."""
         self._ensure_finalized()
         if self.is_linked and any(f.name == name and not f.is_declaration for f in self._final_module.functions):
             self._make()
         return int(super().get_pointer_to_function(name))
 
     def _get_compiled_object(self) -> Any:
-        """The machine code, to be kept on disk."""
+        """The machine code for the disk."""
         if self.is_linked:
             self._make()
         return super()._get_compiled_object()
 
     def _make(self) -> None:
-        """Make machine code of it, as Numba does."""
+        """Make machine code, as Numba does."""
         self.is_linked, self._shared_module = False, None
         self._dynamic_globals.clear()
         JITCodeLibrary._optimize_final_module(self)
@@ -117,24 +117,24 @@ def _libraries(codegen: Any, kind: type[JITCodeLibrary]) -> Iterator[None]:
 
 @contextmanager
 def defer_code() -> Iterator[None]:
-    """Inside, what a function calls is linked into it, and optimised with it only."""
+    """Inside, callees are linked into a function, and optimised only together with it."""
     codegen = cpu_target.target_context.codegen()
-    codegen._rtlinker.__class__ = _Linker  # from now on, for the user's own functions may call what is deferred here
+    codegen._rtlinker.__class__ = _Linker  # from now on, because the user's own functions may call code that is deferred here
     with global_compiler_lock:
-        rtsys.initialize(cpu_target.target_context)  # functions of Numba's own, whose addresses the linker asks for
+        rtsys.initialize(cpu_target.target_context)  # Numba's own functions, whose addresses the linker asks for
         with _libraries(codegen, _DeferredLibrary), remember_calls(), _without_collections():
             yield
 
 
 def calls_function(dispatcher: Any, names: frozenset[str]) -> bool:
-    """Whether what was compiled of a Numba function, and what is linked into it, calls C functions of these names."""
+    """Whether the compiled code of a Numba function, with the code linked into it, calls C functions of these names."""
     modules = [x.library._final_module for x in dispatcher.overloads.values()]
     return any(x.is_declaration and x.name in names for module in modules for x in module.functions)
 
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Python's collector waits: it would walk the trees of a compiler again and again, which all are in use."""
+    """Inside, Python's garbage collector waits: it would walk the compiler's live trees again and again."""
     if not gc.isenabled():
         yield
         return
@@ -155,7 +155,7 @@ class LinkedLowering(NativeLowering):
 
     @property
     def lowering_class(self) -> Any:
-        """What writes a function in LLVM's language."""
+        """The class that lowers a function to LLVM IR."""
         return self.lower
 
     def run_pass(self, state: Any) -> bool:
@@ -188,5 +188,5 @@ class LinkedCode(CompilerBase):
 
 
 def link(**options: Any) -> Any:
-    """`numba.njit(**options)` for a function that only compiled code calls, whose machine code is a part of that."""
+    """`numba.njit(**options)` for a function that only compiled code calls, and which is linked into its callers."""
     return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=LinkedCode, **options)

@@ -24,22 +24,22 @@ class MixedTypesError(Exception):
 class _Inferer(typeinfer.TypeInferer):
     """Numba's type inferer, which remembers the types of calls."""
 
-    watched: Any = None  # a function whose names may be assigned more than once: MixedTypesError where types differ
+    watched: Any = None  # a function whose names may have several assignments: MixedTypesError if their types differ
     resolved: dict[Any, Any] | None = None  # the signatures of calls, in all functions that are compiled for one
 
     def __init__(self, context: Any, func_ir: Any, warnings: Any) -> None:
         super().__init__(context, func_ir, warnings)
         self._resolved: dict[Any, Any] = {} if _Inferer.resolved is None else _Inferer.resolved
-        options = ConfigStack.top_or_none()  # which what Numba writes in Python takes over
+        options = ConfigStack.top_or_none()  # which functions that Numba writes in Python inherit
         self._options = options and options.summary()
         self._is_watched = func_ir is _Inferer.watched
 
     def resolve_call(self, fnty: Any, pos_args: Any, kw_args: Any) -> Any:
-        """The signature of a call; methods depend on more than types, as lists learn there what they hold."""
+        """The signature of a call. Methods depend on more than types: a list learns its element type from them."""
         if isinstance(fnty, (types.BoundFunction, types.RecursiveCall)):
             return super().resolve_call(fnty, pos_args, kw_args)
         call = self._options, fnty, tuple(pos_args), tuple(sorted(kw_args.items()))
-        has_several = isinstance(fnty, types.Function)  # ways to be compiled, of which it has the last that was typed
+        has_several = isinstance(fnty, types.Function)  # several signatures, and keeps the last one that was typed
         if call in self._resolved:
             found, way = self._resolved[call]
             if has_several:
@@ -69,7 +69,7 @@ class _Inferer(typeinfer.TypeInferer):
 
 @contextmanager
 def remember_calls() -> Iterator[None]:
-    """Inside, the types of calls are asked for once; for who holds Numba's lock."""
+    """Inside, Numba resolves each type of call once. The caller holds Numba's lock."""
     if _Inferer.resolved is not None:
         yield
         return

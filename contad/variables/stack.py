@@ -560,7 +560,8 @@ def nested(engine: str | None = None) -> Iterator[ChainStack]:
 class recover_memory:
     """Recover all memory of this thread's base stack, now and, as a context manager, again on the way out.
 
-    This also frees the buffers that gradients keep for later gradients, including those of compiled gradients. Every variable on the stack becomes stale.
+    This also frees the buffers that gradients keep for later gradients, including those of compiled gradients. Every
+    variable on the stack becomes stale.
     Raises NestingError if a level is open, as Stan's `recover_memory` does.
 
     >>> import contad
