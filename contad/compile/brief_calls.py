@@ -43,7 +43,7 @@ class _BriefAPI(PythonAPI):
         super().__init__(context, builder)
         self._size: Any = ir.Constant(WORD, 0)
         self._depth = 0
-        self.what, self.names = "a compiled derivative", iter(())  # the names of the function and its arguments in messages
+        self.what, self.names = "a compiled derivative", iter(())  # in messages
 
     def to_native_value(self, typ: Any, obj: Any) -> Any:
         """An argument; this counts its numbers."""

@@ -119,7 +119,7 @@ def _libraries(codegen: Any, kind: type[JITCodeLibrary]) -> Iterator[None]:
 def defer_code() -> Iterator[None]:
     """Inside, callees are linked into a function, and optimised only together with it."""
     codegen = cpu_target.target_context.codegen()
-    codegen._rtlinker.__class__ = _Linker  # from now on, because the user's own functions may call code that is deferred here
+    codegen._rtlinker.__class__ = _Linker  # from now on: users' functions may call this code
     with global_compiler_lock:
         rtsys.initialize(cpu_target.target_context)  # Numba's own functions, whose addresses the linker asks for
         with _libraries(codegen, _DeferredLibrary), remember_calls(), _without_collections():

@@ -13,7 +13,7 @@ from numba.extending import overload, overload_method, register_jitable
 
 from contad.compile.compiling import INTERNAL_OPTIONS
 
-in_machine_code = register_jitable(**INTERNAL_OPTIONS)  # a function that compiled code may call, and that Python calls directly
+in_machine_code = register_jitable(**INTERNAL_OPTIONS)  # compiled code may call the function; Python calls it as it is
 
 _earlier: list[tuple[Any, Any]] = []  # functions that have got overloads, and their types before
 
