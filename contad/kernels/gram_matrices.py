@@ -34,7 +34,7 @@ def _gram_of_place(at, rows, columns, row, step):  # type: ignore[no-untyped-def
     """x^T x of a matrix in place."""
     z = np.zeros((columns, columns))
     if rows * columns != 0:
-        # to BLAS rows are columns, and the lower triangle is what stands above the diagonal
+        # BLAS sees rows as columns: its lower triangle is above the diagonal here
         is_turned = has_rows(rows, columns, row, step)
         flag, apart = (_NO, row) if is_turned else (_YES, step)
         syrk((_LOWER, flag, columns, rows, 1.0, at, apart // _NUMBER, 0.0, z, columns))

@@ -4,7 +4,7 @@ import numpy as np
 
 from contad.kernels.loop_bodies import loop_body
 
-zeros = np.zeros  # of elements that can be differentiated, where an engine puts its own in this place
+zeros = np.zeros  # engines that differentiate elements substitute their own
 
 
 @loop_body(np.nansum, "a", 1)

@@ -43,7 +43,7 @@ def _type_of_call(context):  # type: ignore[no-untyped-def]
 
 @lower_builtin(put_product, types.Array, types.Array, types.Array)
 def _lower_product(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """A vector a is a row, a vector b a column; so is the result."""
+    """A vector a is a row, and a vector b is a column; the result likewise."""
     a_is_row = signature.args[1].ndim == 1
     z, a, b = map(MatrixWords, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, a_is_row, False))
     return _emit(context, builder, put_product_at, z, a, b, (*a.sizes, b.sizes[1]))
@@ -51,7 +51,7 @@ def _lower_product(context: Any, builder: Any, signature: Any, args: Any) -> Any
 
 @lower_builtin(add_left, types.Any, types.Array, types.Array)
 def _lower_left(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """A vector a is a row, a vector b a column; so is the adjoint of the result."""
+    """A vector a is a row, and a vector b is a column; the adjoint of the result likewise."""
     a_is_row = signature.args[2].ndim == 1
     d, b, a_bar = map(MatrixWords, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, False, True))
     return _emit(context, builder, add_masked_at, d, b.turn(), a_bar, (*d.sizes, b.sizes[0]))

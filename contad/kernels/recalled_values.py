@@ -27,7 +27,7 @@ MOST = 1 << 22  # numbers that are kept
 
 
 def recall(memory: Any, marks: Any, f: Callable[..., Any], x: Any, y: Any = None) -> Any:
-    """f(x), or f(x, y), or what it has been in the first block."""
+    """f(x), or f(x, y), or its value from the first chunk."""
     at = marks[0]
     marks[0] = at + 1.0
     if at < marks[1]:
@@ -39,7 +39,7 @@ def recall(memory: Any, marks: Any, f: Callable[..., Any], x: Any, y: Any = None
 
 
 def point_to(x: Any) -> Any:
-    """An array, compiled as the place of its numbers, which the caller keeps: no references are counted."""
+    """An array; in compiled code a pointer to its numbers, without reference counts. The caller keeps them alive."""
     return x
 
 
@@ -80,7 +80,7 @@ def _recall(memory: Any, marks: Any, f: Any, x: Any, y: Any = None) -> Any:
 
 @in_machine_code
 def begin_block(memory, marks, is_first):  # type: ignore[no-untyped-def]
-    """The memory for the next block: of the first one values are kept, where there is room; of the others read."""
+    """Begin the next chunk: the first chunk stores values as long as there is room, and the others read them."""
     count = marks[0]
     marks[0] = 0.0
     if is_first:

@@ -118,7 +118,7 @@ def pair_fields(shape_at):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def side_of(shape, field, values_at, constants_at):  # type: ignore[no-untyped-def]
-    """All numbers of the memory that an operand lies in."""
+    """All numbers of the memory that holds an operand."""
     return array_at(values_at if shape[field + 1] != 0 else constants_at, ENDLESS)
 
 
@@ -149,7 +149,7 @@ def pair_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no
 
 @njit(**INTERNAL_OPTIONS)
 def read_pair(shape_at, values_at, sides_at):  # type: ignore[no-untyped-def]
-    """What adjoints and tangents are made of; and memory, place, steps and sign of each operand."""
+    """The saved terms for adjoints and tangents; and memory, place, strides and sign of each operand."""
     shape = pair_fields(shape_at)
     terms, totals = saved_terms(shape, values_at)
     whole = terms, totals, one_each(shape, sides_at), shape[M], shape[N], shape[K]

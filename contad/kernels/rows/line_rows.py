@@ -25,17 +25,17 @@ class LineRow(NamedTuple):
 
     name: str
     module: str
-    is_running: bool = False  # whether the result is an array of lines, else a number of each
+    is_running: bool = False  # whether the result is an array of lines, else one number for each line
     options: tuple[str, ...] = ()
     saved: tuple[tuple[str, str], ...] = ()  # names, and how many numbers
 
     @property
     def size(self) -> str:
-        """How many numbers the result has, as source."""
+        """The number of elements of the result, as source."""
         return _ELEMENTS if self.is_running else _LINES
 
     def count_saved(self, elements: int, lines: int) -> int:
-        """How many numbers are saved."""
+        """The number of saved numbers."""
         return sum(elements if count == _ELEMENTS else lines for _, count in self.saved)
 
     def kernel(self, purpose: str) -> Any:
@@ -43,7 +43,7 @@ class LineRow(NamedTuple):
         return getattr(pkgutil.resolve_name(f"contad.kernels.rows.{self.module}"), f"{self.name}_{purpose}")
 
     def parameters(self, purpose: str) -> tuple[str, ...]:
-        """What a kernel takes, by name."""
+        """The parameters of a kernel, by name."""
         return tuple(inspect.signature(self.kernel(purpose)).parameters)
 
 
