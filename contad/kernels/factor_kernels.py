@@ -210,7 +210,7 @@ def _write_cholesky(a: Any, z: Any) -> Any:
 @in_machine_code
 def reverse_rows(z, bar):  # type: ignore[no-untyped-def]
     """The adjoint of the lower triangle, in place of that of its factor: row by row, four columns at a time."""
-    inverses = np.empty(z.shape[0])  # a quotient takes four times as long as a product, and each waits for the previous one
+    inverses = np.empty(z.shape[0])  # a division takes four times as long as a product, and they are sequential
     for i in range(z.shape[0]):
         inverses[i] = 1.0 / z[i, i]
     for i in range(z.shape[0] - 1, -1, -1):

@@ -40,7 +40,7 @@ _NUMBER = 8  # bytes
 OF_ATTEMPT = types.float64(
     *(types.int64, types.int64, types.int64, types.int64, types.float64[::1]), *(types.int64,) * 5
 )
-PLANNED = FIELDS + 3 - M  # numbers of a layout: the fields from M on, the address of the value's kernel, and its numbers
+PLANNED = FIELDS + 3 - M  # the fields from M on, the address of the value's kernel, and its numbers
 
 
 def attempt_value(  # type: ignore[no-untyped-def]

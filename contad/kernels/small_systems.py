@@ -14,7 +14,7 @@ from contad.compile.overloads import add_overload, in_machine_code
 from contad.kernels.matrix_loops import in_order, turn, write_into
 
 FEW_ROWS = 8
-_SMALL = 1e-3  # the smallest pivot relative to the largest element: values differ from those of LAPACK in their last digits
+_SMALL = 1e-3  # smallest pivot relative to the largest element: the last digits differ from LAPACK
 _SINGULAR = 1e-8  # the smallest pivot of a Cholesky factor relative to the diagonal
 _gesv, _getrf, _getri = of_numba("xgesv"), of_numba("xxgetrf"), of_numba("ez_xxgetri")
 _KIND = ord("d")

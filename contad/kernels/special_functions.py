@@ -16,7 +16,7 @@ from contad.compile.compiling import NJIT_OPTIONS
 from contad.compile.emitting import name_address
 from contad.compile.machine_code import njit
 
-_OPTIONS = NJIT_OPTIONS | {"cache": False}  # cached with its callers: Numba does not find closures over such symbols again
+_OPTIONS = NJIT_OPTIONS | {"cache": False}  # cached with its callers: Numba loses closures over such symbols
 # callees of the value functions of contad.ops, with the number of arguments
 ARITIES = {
     "beta": 2, "betainc": 3, "betaincc": 3, "betainccinv": 3, "betaincinv": 3, "betaln": 2, "binom": 2, "boxcox": 2,

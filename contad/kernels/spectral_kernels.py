@@ -270,7 +270,7 @@ def _outside(u, x):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def add_svd(u_bar, s_bar, vt_bar, u, s, vt, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += u (e / (s_j - s_i) + o / (s_j + s_i) + diag(s_bar)) v^T, and the parts of u_bar and v_bar orthogonal to u
+    """a_bar += u (e / (s_j - s_i) + o / (s_j + s_i) + diag(s_bar)) v^T, and u_bar and v_bar orthogonal to u
     and v, over s; e and o are the even and the odd part of x - x^T, x = u^T u_bar, under exchange of u and v
     """
     m, n, k = u.shape[0], vt.shape[1], s.size
