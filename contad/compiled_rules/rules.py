@@ -37,7 +37,7 @@ def value_function(rule: ScalarRule) -> Callable[..., float]:
 
 
 def partial_function(rule: ScalarRule, k: int) -> Callable[..., float] | None:
-    """Partial k as an njit function of (z, *arguments) that never raises; None where it is zero everywhere."""
+    """Partial k as an njit function of (z, *arguments) that never raises; None if it is zero everywhere."""
     assert rule.body is not None
     if rule.body.literal(k) == 0.0:
         return None
@@ -46,7 +46,7 @@ def partial_function(rule: ScalarRule, k: int) -> Callable[..., float] | None:
 
 
 def needs_no_python(rule: ScalarRule) -> bool:
-    """Whether the value of a rule is surely machine code that never needs Python, as SciPy's may, and users' own."""
+    """Whether the value of a rule surely never needs Python; SciPy's functions and users' own functions may."""
     return _is_own(rule) and bool(rule.core)
 
 
@@ -68,8 +68,8 @@ def _compile(rule: ScalarRule, part: str = "value") -> dict[str, Any]:
 def module_of(home: str, name: str = "", part: str = "value") -> ModuleType:
     """The values and partials of the rules of a file of operations, or one part of the unlisted rule of this name.
 
-    Files of operations import each other in one order, so their modules do as well. So do values of unlisted rules;
-    but two rules may be in the partials of each other, and partials are modules of their own, which import values.
+    Files of operations import each other without cycles, and so do their modules, and the values of unlisted rules. But
+    two rules may call each other in their partials, so partials are separate modules, which import values.
     """
     short = home.rpartition(".")[2]
     if not name:
@@ -83,7 +83,7 @@ def module_of(home: str, name: str = "", part: str = "value") -> ModuleType:
 
 @functools.cache
 def _of_user(rule: ScalarRule) -> dict[str, Any]:
-    """The functions of a rule that is not contad's; made again where the rule is declared again."""
+    """The functions of a rule that is not contad's, made again after the rule is declared again."""
     options = {name: value for name, value in NJIT_OPTIONS.items() if name != "cache"}
     try:
         source = Source([rule], [rule], options)
@@ -153,7 +153,8 @@ class Source:
         return _HEAD + "".join(f"{line}\n" for line in sorted(self.imports)) + functions
 
     def name_of_value(self, rule: ScalarRule) -> str:
-        """The name of a rule's value function, which is written if need be, or imported from contad's own modules."""
+        """The name of a rule's value function; writes the function if needed, or imports it from contad's own
+        modules."""
         name = f"value_{rule.name}"
         if rule in self.own and isinstance(rule, Formula):
             if name not in self.written:

@@ -55,7 +55,7 @@ class _Owned(list[Any]):
 
 
 def is_plain(t: Any) -> bool:
-    """Whether an argument of this type can be kept as machine code takes it."""
+    """Whether an argument of this type can be stored in its machine representation."""
     if isinstance(t, types.BaseTuple):
         return all(map(is_plain, t))
     return isinstance(t, (types.Array, types.Number, types.Boolean, types.NoneType))
@@ -65,10 +65,10 @@ def bind_entry(
     overload: Any, arguments: tuple[Any, ...], returned: Returned, counter: np.ndarray, shown: str,
     guard: Callable[..., Any],
 ) -> Any:  # fmt: skip
-    """A builtin function that calls what Numba has compiled, with these arguments.
+    """A builtin function that calls a function compiled by Numba, with these arguments.
 
-    `counter` is a word: where it has changed, the call raises. `guard` makes the function that stands before the call,
-    and puts what has to live as long into the list `kept`.
+    `counter` is a word: after it has changed, the call raises. `guard` makes the function that checks before the call,
+    and puts objects that must live as long into the list `kept`.
     """
     signature = overload.signature
     entries: list[int] = []
@@ -152,7 +152,7 @@ def _compile_entry(kinds: tuple[Any, ...], result: Any, returned: Returned, arra
             found = emit_call(context, builder, code, called, parts)
             if returned == "all":
                 return found
-            context.nrt.decref(builder, result, found)  # what is first is a number
+            context.nrt.decref(builder, result, found)  # the first one is a number
             return builder.extract_value(found, 0) if returned == "first" else context.get_dummy_value()
 
         return given(types.int64), codegen

@@ -31,7 +31,7 @@ from contad.rules.function_names import global_names, looked_up, named_values
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.trees import leaves_of
 
-LARGEST_CONSTANT = 10**6  # bytes; a larger global array is read by Numba's code where it is
+LARGEST_CONSTANT = 10**6  # bytes; Numba's code reads a larger global array in place
 
 _LIBRARIES = {"numpy", "math", "scipy", "numba", "contad"}
 _NUMBERS = (bool, int, float, complex, str, np.generic)
@@ -43,18 +43,18 @@ class Fingerprint(NamedTuple):
 
     parts: dict[str, str]
     stable: bool  # whether another process finds the same texts
-    dispatchers: tuple[Any, ...] = ()  # the Numba functions that were read
-    recursive: bool = False  # whether one of them may call itself, directly or by way of others
-    in_place: tuple[str, ...] = ()  # global arrays that Numba's code reads where they are, in words
+    dispatchers: tuple[Any, ...] = ()  # the Numba functions among the dependences
+    recursive: bool = False  # whether one of them may call itself, directly or through others
+    in_place: tuple[str, ...] = ()  # global arrays that Numba's code reads in place, as text
     arrays: tuple["ref[np.ndarray]", ...] = ()  # and these arrays
 
     @property
     def digest(self) -> str:
-        """One text for all."""
+        """One text for the whole fingerprint."""
         return hashlib.sha256(repr(sorted(self.parts.items())).encode()).hexdigest()
 
     def find_changes(self, later: "Fingerprint") -> list[tuple[str, str, str]]:
-        """(name, text, later text) of what differs."""
+        """(name, text, later text) of each difference."""
         names = sorted(self.parts.keys() | later.parts.keys())
         pairs = [(name, self.parts.get(name, "nothing"), later.parts.get(name, "nothing")) for name in names]
         return [(name, before, after) for name, before, after in pairs if before != after]
@@ -78,7 +78,7 @@ class Places(NamedTuple):
 
 
 def fingerprint_and_places(f: Any) -> tuple[Fingerprint, Places]:
-    """The fingerprint of a function as it is now, and where its values stand; modules of libraries are left out."""
+    """The fingerprint of a function as it is now, and the places of its values, without library modules."""
     reader = _Reader()
     reader.value(getattr(f, "__name__", "f"), f)
     return reader.fingerprint(), reader.places
@@ -95,8 +95,8 @@ def text_of_type(t: Any) -> tuple[str, bool]:
 def find_changed_since(dispatchers: Iterable[Any]) -> list[tuple[str, str, str]]:
     """(name, text, later text) of values that the machine code of these functions was made with.
 
-    Attributes of modules, and what an array held that is still the same object, are told where `note_untold` has seen
-    the compilation. Of other code that comes from Numba's cache only numbers, texts and tuples of them are.
+    Attributes of modules, and contents of an array that is still the same object, are compared if `note_untold` saw the
+    compilation. For other code from Numba's cache, only numbers, texts and tuples of them are compared.
     """
     found = []
     for dispatcher in dispatchers:
@@ -109,7 +109,7 @@ def find_changed_since(dispatchers: Iterable[Any]) -> list[tuple[str, str, str]]
         now = named_values(function)
         for overload in dispatcher.overloads.values():
             for name, read in names_read(overload):
-                # with types declared Numba compiles a function before the name that it calls itself by is bound
+                # with declared types, Numba compiles a function before the name for its recursive calls is bound
                 value = dispatcher if read is UNBOUND else read
                 later = now.get(name, value)
                 if later is not value and _digest(later) != _digest(value):
@@ -126,11 +126,11 @@ _NOTE = "frozen by this code, as contad has noted it"
 
 
 def note_untold(dispatcher: Any, args: Any) -> None:
-    """Note with the machine code for these types what it has frozen of arrays and of attributes of modules.
+    """Note, with the machine code for these types, the arrays and module attributes that it has frozen.
 
     The note is among the constants of the code's environment, which Numba keeps on disk with the code.
     """
-    with contextlib.suppress(Exception):  # a note that is missing must not spoil anybody's compilation
+    with contextlib.suppress(Exception):  # a missing note must not make a compilation fail
         overload = dispatcher.overloads.get(tuple(args))
         if overload is not None and _note(overload) is None:
             found = _untold(dispatcher.py_func)
@@ -139,7 +139,7 @@ def note_untold(dispatcher: Any, args: Any) -> None:
 
 
 def is_told(dispatchers: Iterable[Any]) -> bool:
-    """Whether for all machine code of these functions `find_changed_since` knows what it has frozen."""
+    """Whether `find_changed_since` knows the frozen values of all machine code of these functions."""
     for dispatcher in dispatchers:
         if dispatcher.overloads and _untold(dispatcher.py_func).parts:
             if any(_note(overload) is None for overload in dispatcher.overloads.values()):
@@ -175,24 +175,24 @@ class _Reader:
         self.parts: dict[str, str] = {}
         self.stable = True
         self.dispatchers: list[Any] = []
-        self.seen: dict[int, str] = {}  # the first name of every function that has been read
+        self.seen: dict[int, str] = {}  # the first name of each function read
         self.places = Places([], [], [], [])
         self.classes: set[str] = set()
         self.recursive = False
         self.in_place: list[str] = []
-        self.arrays: dict[int, ref[np.ndarray]] = {}  # those, by id
-        self._open: list[int] = []  # functions that are being read
-        self._name = ""  # of the value that is being read
+        self.arrays: dict[int, ref[np.ndarray]] = {}  # these functions, by id
+        self._open: list[int] = []  # functions being read now
+        self._name = ""  # of the value being read now
 
     def fingerprint(self) -> Fingerprint:
-        """What has been read."""
+        """The fingerprint of everything read so far."""
         return Fingerprint(
             self.parts, self.stable, tuple(self.dispatchers), self.recursive, tuple(dict.fromkeys(self.in_place)),
             tuple(self.arrays.values()),
         )  # fmt: skip
 
     def value(self, name: str, x: Any) -> None:
-        """Note a value, and what it depends on."""
+        """Note a value and its dependences."""
         self._name = name
         if is_dispatcher(x):
             self.dispatchers.append(x)
@@ -229,7 +229,7 @@ class _Reader:
             self.parts[name] = self.text(x)
 
     def function(self, name: str, f: FunctionType) -> None:
-        """Note the code of a function, its defaults, and what its names stand for."""
+        """Note the code of a function, its defaults, and the values of its names."""
         if id(f) in self.seen:
             self.parts[name] = f"as {self.seen[id(f)]}"
             self.recursive |= id(f) in self._open
@@ -254,21 +254,22 @@ class _Reader:
         self._open.pop()
 
     def note_place(self, names: dict[str, Any], name: str) -> None:
-        """Note where a name stands, unless for a library."""
+        """Note the place of a name, unless it names a library."""
         if not _is_library(names[name]):
             self.places.names.append((names, name, names[name]))
 
     def note_named(self, name: str, x: Any, code: CodeType) -> None:
-        """Note what a global or captured name stands for in the code."""
+        """Note the value of a global or captured name in the code."""
         if isinstance(x, ModuleType):
             self.module(name, x, code)
         else:
             self.value(name, x)
 
     def module(self, name: str, x: ModuleType, code: CodeType, above: tuple[ModuleType, ...] = ()) -> None:
-        """Note a module; of a user's own also the values of the attributes that the code may mean, and of its modules'.
+        """Note a module. For a user's module, also note the attributes that the code may use, of the module and of its
+        submodules.
 
-        `above` are the modules that it was found in: those of a package name each other.
+        `above` are the modules in which it was found: modules of a package may name each other.
         """
         self.parts[name] = f"module {x.__name__}"
         if _of_library(x.__name__) or x in above:
@@ -327,7 +328,7 @@ class _Reader:
         return f"{type(x).__qualname__} at {id(x):#x}"
 
     def compiled_class(self, x: Any) -> str:
-        """A class of numba.experimental.jitclass: its fields and what its methods are, which its code has inlined."""
+        """A class of numba.experimental.jitclass: its fields and methods, which compiled code has inlined."""
         text = f"jitclass {x.class_name} of {', '.join(f'{name} {self.text(t)}' for name, t in x.struct.items())}"
         if text in self.classes:  # a method may make an object of its class
             return text
@@ -341,7 +342,7 @@ class _Reader:
 
 
 def is_read_in_place(x: np.ndarray) -> bool:
-    """Whether Numba reads a global array where it is, so that compiled code sees what is written into it."""
+    """Whether Numba reads a global array in place, so that compiled code sees later writes to it."""
     return x.nbytes > LARGEST_CONSTANT or not (x.flags.c_contiguous or x.flags.f_contiguous)
 
 
@@ -356,7 +357,7 @@ def _digest(x: Any) -> str:
 
 
 def is_named(x: Any) -> bool:
-    """Whether a class or function can be found by its name."""
+    """Whether a class or function is importable by its name."""
     found: Any = sys.modules.get(getattr(x, "__module__", None) or "numpy")
     for part in getattr(x, "__qualname__", getattr(x, "__name__", "")).split("."):
         found = getattr(found, part, None)
@@ -372,14 +373,14 @@ def _of_library(module: str) -> bool:
 
 
 def _functions_of_rule(rule: ScalarRule) -> list[FunctionType]:
-    """The functions that a user's rule is made of; those of contad itself are known by the version of contad."""
+    """The functions of a user's rule; contad's own rules are identified by the version of contad."""
     if rule.__module__.partition(".")[0] == "contad":
         return []
     return [body for body in (rule.function, rule.body and rule.body.function) if isinstance(body, FunctionType)]
 
 
 def _essence(code: CodeType) -> tuple[Any, ...]:
-    """A code object without its place: what it does, whatever file and line it stands on."""
+    """The meaning of a code object, without its file and line."""
     constants = tuple(
         _essence(x) if isinstance(x, CodeType) else sorted(map(repr, x)) if isinstance(x, frozenset) else repr(x)
         for x in code.co_consts

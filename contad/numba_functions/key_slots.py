@@ -7,7 +7,7 @@ not change.
 
 
 def places_for(room):  # type: ignore[no-untyped-def]
-    """How many places keys of this number need: a power of two, at least twice as many."""
+    """The size of the table for this number of keys: a power of two, at least twice the number."""
     size = 2
     while size < 2 * room:
         size *= 2
@@ -15,7 +15,7 @@ def places_for(room):  # type: ignore[no-untyped-def]
 
 
 def find_slot(places, columns, key):  # type: ignore[no-untyped-def]
-    """The slot of a key, -1 where there is none, and the place where it stands or would stand."""
+    """The slot of a key, -1 if there is none, and its place in the table, present or future."""
     last = len(places) - 1
     mixed = 0
     for part in key:

@@ -35,7 +35,8 @@ _names: weakref.WeakValueDictionary[str, _Name] = weakref.WeakValueDictionary()
 
 
 def _in_use(name: str) -> _Name:
-    """The name as an object for a module to hold. Numba finds an empty module under it, which keeps no code alive."""
+    """The name as an object for a module to hold. Numba finds an empty module under this name, which keeps no code
+    alive."""
     held = _names.get(name)
     if held is None:
         held = _names[name] = _Name()
@@ -57,7 +58,7 @@ class Served:
     ) -> None:
         """The module for the function f as it is now.
 
-        `key` holds texts that tell what else its source depends on; `stable` is whether another process has the same.
+        `key` holds texts for the other inputs of its source; `stable` is whether another process has the same.
         """
         self.function = f
         self.fingerprint = found or fingerprint(f)
@@ -68,17 +69,17 @@ class Served:
         self.stem = f"{name}_{digest}"
         directory = disk.cache_directory() if self.stable else disk.temporary_directory()
         self.path = directory / f"{self.stem}.py"
-        self._text: str | None = None  # what has been read or written, which is run whatever the file holds by then
+        self._text: str | None = None  # the text that was read or written, to be run whatever the file holds later
 
     def text(self) -> str | None:
-        """The source on disk without its header; None where there is none."""
+        """The source on disk without its header; None if there is none."""
         self._text = disk.read_sealed(self.path)
         return self._text.partition("\n")[2] if self._text is not None else None
 
     def write(self, source: str) -> None:
-        """Keep the source on disk, under a line that tells of which function it was made.
+        """Save the source on disk, below a line that says from which function it was made.
 
-        Where another process has kept it meanwhile it is left alone: to Numba, a new file would be another source.
+        If another process has saved it meanwhile, its file stays: for Numba, a new file would be another source.
         """
         if self.text() is not None:
             return
@@ -93,7 +94,7 @@ class Served:
         self.path = disk.write_sealed(self.path, self._text)
 
     def is_compared(self) -> bool:
-        """Whether the value that the module computes has been found to be that of its function."""
+        """Whether a comparison has shown that the module computes the value of its function."""
         return disk.is_marked(self.path.with_suffix(_COMPARED))
 
     def mark_compared(self) -> None:
@@ -113,7 +114,7 @@ class Served:
 
 # ---- staleness -------------------------------------------------------------------------------------------------------
 def _require_current(stem: str) -> None:
-    """StaleCacheError unless the function that a served module was made of is as it was."""
+    """StaleCacheError unless the function of a served module is unchanged."""
     text = disk.read_sealed(disk.cache_directory() / f"{stem}.py")
     if text is None:
         raise StaleCacheError(f"{PACKAGE}{stem}: compiled code refers to a gradient that is no longer in the cache")
@@ -121,9 +122,9 @@ def _require_current(stem: str) -> None:
         return  # a part of another generated module, which is checked
     header = json.loads(text.partition("\n")[0].removeprefix(_HEADER))
     found: Any = sys.modules.get(header["module"])
-    for name in header["name"].split("."):  # a function made by another one is not found: any of several may be meant
+    for name in header["name"].split("."):  # an inner function is not found, because several may have its name
         found = getattr(found, name, None)
-    if isinstance(found, FunctionType):  # the Numba function may have another name than what it compiles
+    if isinstance(found, FunctionType):  # the Numba function may have another name than its Python function
         names = vars(sys.modules[header["module"]]).values()
         found = next((x for x in names if is_dispatcher(x) and x.py_func is found), found)
     current = found is not None and header["library"] == disk.library_digest()
@@ -146,7 +147,7 @@ class _GeneratedFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     reads."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        """The place of a generated module; StaleCacheError where its function has changed."""
+        """The spec of a generated module; StaleCacheError if its function has changed."""
         if not name.startswith(PACKAGE):
             return None
         _require_current(name.removeprefix(PACKAGE))

@@ -31,9 +31,10 @@ defaults are positional.
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
-# whose elementary functions: the C library's; in loops that surely gain, or in all, those of `contad.elementary`
+# whose elementary functions: the C library's; or, in loops that surely gain or in all loops, those of
+# `contad.elementary`
 Numerics = Literal["libm", "auto", "simd"]
-ASKS = "asks_value"  # the name of the argument of `run` that says whether the value is asked for
+ASKS = "asks_value"  # the name of the argument of `run` that says whether the caller wants the value
 Mode = Literal["value_and_grad", "vjp", "jvp", "hvp", "dependencies", "all_dependencies"]
 
 
@@ -47,7 +48,7 @@ class Request(NamedTuple):
     function: FunctionType  # the user's Python function (dispatcher.py_func)
     dispatcher: Any  # the user's dispatcher, whose options (error_model, fastmath) are followed
     types: tuple[Any, ...]  # numba types of all positional arguments, defaults filled in, keywords resolved
-    argnums: tuple[int, ...]  # what is differentiated: float64 scalars, float64 arrays, (nested) tuples of them
+    argnums: tuple[int, ...]  # the differentiated arguments: float64 scalars, float64 arrays, (nested) tuples of them
     has_aux: bool
     mode: Mode
     # of "hvp", for each order of differentiation before the reverse pass the arguments that it has tangents of; argnums
@@ -55,9 +56,9 @@ class Request(NamedTuple):
     along: tuple[tuple[int, ...], ...] = ()
     lanes: int = 1  # of "vjp", "jvp" and "hvp": how many cotangents or tangents are taken at once
     memory: bool = False  # with lanes: `run` takes memory and marks of `contad.kernels.recalled_values` behind these
-    checkpoint: bool = False  # whether loops in no other loop are taken as over `contad.checkpointed(range(n))`
+    checkpoint: bool = False  # whether outermost loops count as loops over `contad.checkpointed(range(n))`
     numerics: Numerics = "libm"
-    linked: bool = False  # whether only compiled code calls `run`, which then is made for that alone
+    linked: bool = False  # whether only compiled code calls `run`, which is then made for compiled code alone
     outs: tuple[Any, ...] = ()  # of "value_and_grad": the types of arrays, behind the arguments, for the gradients
     # of "value_and_grad": whether `run` takes one more argument, whether the value is asked for, where it gains by that
     optional_value: bool = False

@@ -21,7 +21,7 @@ from contad.kernels.rows.reduction_rows import first_of
 LONG_SUM, FEW_LINES = 128, 8  # from this many elements a line is summed in a row, from this many lines beside others
 _FEW = 8  # lines of fewer terms take less time by scalar code than by vectors
 _LONG = 12  # from this many elements a line becomes shares in a row
-_borrowing = register_jitable(**INTERNAL_OPTIONS, _nrt=False)  # no reference counts for slices: the caller holds the memory
+_borrowing = register_jitable(**INTERNAL_OPTIONS, _nrt=False)  # no reference counts: the caller holds the memory
 _inlined = register_jitable(**INTERNAL_OPTIONS, _nrt=False, forceinline=True)  # arguments would take longer
 
 
