@@ -89,7 +89,7 @@ class ThreadFunctions(NamedTuple):
     join: int
     clock: int  # clock(which, address for seconds and nanoseconds)
     which: int  # the monotonic clock
-    attributes: Any  # memory with the attributes of a thread with a stack of STACK bytes, which live as long as this object
+    attributes: Any  # of a thread with a stack of STACK bytes; they live as long as this object
 
 
 STACK = 8 << 20  # bytes; some systems give a thread much less than the main thread

@@ -15,7 +15,7 @@ from contad.rules.function_names import global_names, named_values
 
 _METHODS = {"fill", "sort", "itemset", "put", "partition"}
 _FUNCTIONS = {"copyto", "fill_diagonal", "put", "place", "putmask", "put_along_axis", "shuffle", "nan_to_num"}
-_LIBRARIES = {"numpy", "math", "cmath", "builtins", "operator", "contad"}  # the functions in them that write are in the two sets above
+_LIBRARIES = {"numpy", "math", "cmath", "builtins", "operator", "contad"}  # their writers are in both sets above
 _NEW = {  # results that share no memory with an argument
     "zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "copy", "array", "arange",
     "linspace", "eye", "identity", "sum", "mean", "dot", "outer", "cumsum", "exp", "log", "sqrt", "sin", "cos", "tanh",
