@@ -37,7 +37,7 @@ _SHOWN = {
     "hessian_rows": "sparse_hessian",
 }  # fmt: skip
 
-_CONVERTED = frozenset((*types.integer_domain, types.float32, types.float64))  # types that are differentiated as float64
+_CONVERTED = frozenset((*types.integer_domain, types.float32, types.float64))  # differentiated as float64
 
 
 class Form(NamedTuple):

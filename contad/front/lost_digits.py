@@ -15,11 +15,12 @@ from contad.variables.open_types import ArrayValue, Nested
 from contad.variables.stack import attempt
 from contad.variables.trees import flatten, holds_number
 
-MOST = 1000  # numbers of a derivative; of more it stays nan
+MOST = 1000  # numbers of a derivative; beyond this, nans stay
 
 
 def fill(found: Nested, forward: Callable[[], Nested]) -> Nested:
-    """A derivative by reverse mode, with that by forward mode in place of nans; both have the same numbers in a row."""
+    """A derivative by reverse mode, with forward mode in place of nans; both have the same numbers in the same
+    order."""
     tree = flatten(found)
     if holds_number(found) or sum(map(np.size, tree.leaves)) > MOST or not any(np.isnan(x).any() for x in tree.leaves):
         return found
@@ -36,7 +37,7 @@ def fill(found: Nested, forward: Callable[[], Nested]) -> Nested:
 
 
 def fill_if_same(found: Nested, value: Nested, forward: Callable[[], tuple[Nested, Nested]]) -> Nested:
-    """`fill`, where forward mode has the same value as well: a function may draw numbers, or read what has changed."""
+    """`fill`, if forward mode also has the same value: a function may draw random numbers, or read changed data."""
 
     def of_same_function() -> Nested:
         derivative, again = forward()

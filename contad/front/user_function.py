@@ -29,11 +29,11 @@ class UserFunction:
 
     @property
     def memo(self) -> dict[Hashable, Any]:
-        """What has been made of the function."""
+        """Everything made from the function."""
         return memo_of(self.f)
 
     def takes_compiled(self, engine: str | None) -> bool:
-        """Whether compiled engines are asked, where this engine or none is named; other names are refused."""
+        """Whether to ask compiled engines, if this engine or none is named; refuses other names."""
         if self.dispatcher is not None and engine in (None, *COMPILED):
             return True
         engine_class(engine, self.transform)
@@ -57,7 +57,7 @@ def runnable(f: Function) -> Function:
 
 
 def primitive_of(dispatcher: NumbaFunction) -> OnNumbers:
-    """A Numba function as one operation, where variables are passed to it."""
+    """A Numba function as one operation for calls with variables."""
     return OnNumbers(dispatcher, _call_compiled)
 
 

@@ -18,9 +18,9 @@ from contad.variables.open_types import NumbaType
 
 
 def write_out(derivative: Derived, given: tuple[NumbaType, ...]) -> Any:
-    """The Numba function for arguments of these types; UnsupportedError where there is none."""
+    """The Numba function for arguments of these types; UnsupportedError if there is none."""
     form = derivative.form
-    if form.kind == "jacobian":  # by columns or by rows, which is asked when it runs
+    if form.kind == "jacobian":  # by columns or by rows, decided at run time
         form = form._replace(kind="jacrev")
     planned = plan(derivative.f, form, given, derivative.what)
     if any(".ctypes" in line for line in planned.body):

@@ -127,9 +127,9 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         z = x / y
     else:
         z = math.pow(x, y)
-        if not (abs(x) < math.inf and abs(y) < math.inf and abs(z) < math.inf):  # `isfinite` would set a floating-point flag
+        if not (abs(x) < math.inf and abs(y) < math.inf and abs(z) < math.inf):  # `isfinite` would set a fault flag
             return 0
-    c = new_object(made, 0)  # Python's garbage collector may run here, but no Python code after it
+    c = new_object(made, 0)  # Python's collector may run here, but no Python code after it
     if c == 0:
         clear()
         return 0
