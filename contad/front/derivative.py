@@ -104,7 +104,7 @@ class Derivative(Dispatcher, WrittenOut):
         self.__name__ = f.__name__
         self.inner: Derivative | None = None  # the function of which this is the gradient, if that is a gradient
         self._recompilations = np.zeros(1, np.int64)  # which bound calls check
-        self.called: dict[tuple[Hashable, ...], Any] = {}  # operations for functions that call this and are differentiated
+        self.called: dict[tuple[Hashable, ...], Any] = {}  # operations for differentiated callers of this
         self.calls_of_tape: list[Any] = []  # the compiled code of these
         self._kept: list[Any] = []  # objects that entries need to check functions among the arguments
         self._made_by = made_by or (None, {})
@@ -183,8 +183,8 @@ class Derivative(Dispatcher, WrittenOut):
         return result
 
     def _frozen_argument(self, function: NumbaFunction) -> Frozen:
-        """The frozen values of a Numba function among the arguments. Machine code for the function holds them; they die
-        with it."""
+        """The frozen values of a Numba function among the arguments; its machine code holds them, and they die with
+        it."""
         by_derivative = memo_of(function).setdefault("as an argument", weakref.WeakKeyDictionary())
         found: Frozen | None = by_derivative.get(self)
         if found is None:

@@ -22,7 +22,7 @@ from contad.variables.trees import flatten, leaves_of, map_leaves
 
 _CLOSE = 1e-12  # relative: sums in another order, products for powers
 _FAST = 1e-6  # if fastmath lets every operation round freely
-_RUNS, _SPREADS = 8, 100.0  # values of f with one ulp of noise in its arguments; this multiple of their spread is no mismatch
+_RUNS, _SPREADS = 8, 100.0  # values of f with an ulp of noise in its arguments; tolerated multiple of their spread
 _COMPARED = (types.Number, types.Boolean, types.Array, types.BaseTuple, types.NoneType, types.Dispatcher, types.Omitted)
 
 

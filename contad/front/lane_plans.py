@@ -117,7 +117,8 @@ def _rows(p: DirectionLeaf) -> list[str]:
 
 
 def _take_lane(statement: str, varies: DirectionLeaf, p: DirectionLeaf, blocks: bool) -> list[str]:
-    """A statement for the result for one number by another; if there are several chunks (`blocks`), in one of them."""
+    """Statements that take the lane of one number from the result for another; with several chunks (`blocks`), in one
+    of them."""
     first = f"{varies.name}_first"
     if not blocks:
         return [f"{statement} lane({p.expression}, {first})"]

@@ -23,11 +23,11 @@ from contad.variables.stack import THREAD, stack
 from contad.variables.trees import map_leaves
 from contad.variables.var import Var
 
-_MOST = 1 << 12  # up to this many numbers of a gradient, a copy among the constants costs nothing compared with the call
+_MOST = 1 << 12  # up to this many numbers of a gradient, a copy among the constants is cheap compared to the call
 _INT64 = 1 << 63
 _Operands = list[tuple[int, int, tuple[int, ...]]]  # position, first cell, shape
 _Variable = tuple[Hashable, Nested, int, tuple[int, ...]]  # its kind, value, first cell, shape
-_Looked = tuple[list[Hashable], list[Nested], _Operands]  # the kinds of arguments, their values, and which of them are variables
+_Looked = tuple[list[Hashable], list[Nested], _Operands]  # kinds, values, variables
 _Known = tuple[bool, Function, tuple[Nested, ...]]  # whether it returns a number, the derivative, omitted arguments
 
 

@@ -22,7 +22,7 @@ from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Value
 from contad.variables.weak_cache import weak_cache
 
-_EMPTY = object()  # the contents of a cell that is not filled yet
+_EMPTY = object()  # the contents of an empty cell
 _LIBRARIES = frozenset(("contad", "numpy", "numba", *sys.stdlib_module_names)) - {"__main__"}
 _PLAIN = (float, int, bool, str, bytes, complex, type(None), type, np.generic)
 
@@ -47,9 +47,9 @@ class Closure:
         self.variables: list[Value] = []
         self._held: dict[int, Any] = {}  # by identity; held, so that identities stay theirs
         self._parents: dict[int, list[int]] = {}
-        self._contents: dict[int, Any] = {}  # of cells, as they are now
+        self._contents: dict[int, Any] = {}  # of cells, at this moment
         self._visit(f, None)
-        self._changes: set[int] = set()  # what leads to a variable
+        self._changes: set[int] = set()  # objects that lead to a variable
         ahead = [id(x) for x in self.variables]
         while ahead:
             known = ahead.pop()
@@ -159,7 +159,7 @@ class Closure:
 
 
 def _attributes(x: Any) -> dict[str, Any]:
-    """The attributes of an object, those in slots among them."""
+    """The attributes of an object, including those in slots."""
     names = [name for cls in type(x).__mro__ for name in getattr(cls, "__slots__", ()) if hasattr(x, name)]
     slots = {name: getattr(x, name) for name in names if name not in ("__dict__", "__weakref__")}
     return slots | getattr(x, "__dict__", {})
@@ -184,7 +184,7 @@ def _written_names(f: FunctionType) -> frozenset[str]:
 
 
 def _is_library_file(filename: str) -> bool:
-    """Whether code is of a library, by its file: where a function is made by hand, its module may be any."""
+    """Whether code belongs to a library, by its file: the module of a hand-made function may be any."""
     return filename.startswith(OWN_FILES) or is_installed(filename)
 
 

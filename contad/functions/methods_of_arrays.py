@@ -78,7 +78,7 @@ class _Shuffle:
 
 
 def shuffling(method: Any) -> Callable[..., None] | None:
-    """What stands for the method `shuffle` of one of NumPy's generators; None for anything else."""
+    """The replacement of the method `shuffle` of a NumPy generator; None for anything else."""
     if method.__class__ is not MethodType or method.__name__ != "shuffle":
         return None
     return functools.partial(_shuffle, method) if type(method.__self__).__module__.startswith("numpy.random") else None
@@ -86,7 +86,7 @@ def shuffling(method: Any) -> Callable[..., None] | None:
 
 def _shuffle(method: Any, x: Any, axis: int = 0) -> None:
     """Shuffle an array of variables as the generator shuffles the positions along the axis."""
-    options = {"axis": axis} if axis else {}  # which generators of the older kind do not take
+    options = {"axis": axis} if axis else {}  # which older generators do not take
     if not isinstance(x, Array) or not x.ndim:
         return method(x, **options)
     positions = np.arange(x.shape[axis]).reshape([-1 if k == axis % x.ndim else 1 for k in range(x.ndim)])
@@ -100,4 +100,4 @@ METHODS: Mapping[str, Any] = {"dot": _Dot(), "tobytes": _Bytes(), "shuffle": _Sh
 } | {
     name: _FromBuffer(name) for name in ("from_buffer", "from_buffer_copy")
 }
-ASSIGNABLE_METHODS = {**METHODS, "copy": _Copy()}  # where variables are assigned to elements
+ASSIGNABLE_METHODS = {**METHODS, "copy": _Copy()}  # if variables are assigned to elements

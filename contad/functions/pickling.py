@@ -60,7 +60,7 @@ class Decorated(Transformed):
         return by_value(self) or super().__reduce__()
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """As of functions: the object is the first argument."""
+        """As for functions: the object is the first argument."""
         return self if instance is None else MethodType(self, instance)
 
 
@@ -86,9 +86,9 @@ class OfThisProcess:
 
 
 def own_name(x: Any) -> str | None:
-    """The name that leads to x in its module, as of what a decorator has made; None where there is none.
+    """The name that leads to x in its module, for example to the result of a decorator; None if there is none.
 
-    Not in the main program, of which another process may have another one.
+    It does not search the main program, because another process may have a different one.
     """
     if x.__module__ == "__main__":
         return None
@@ -102,9 +102,9 @@ _SAVING = threading.local()
 
 
 def by_value(x: Any) -> tuple[Any, ...] | None:
-    """How an object of the main program pickles with the functions that it has taken the names of; None elsewhere.
+    """The pickled form of an object of the main program that has taken the names of functions; None for other modules.
 
-    By cloudpickle, which saves functions of the main program by value. What it meets inside of x it saves itself.
+    By cloudpickle, which saves functions of the main program by value. cloudpickle also saves the objects inside of x.
     """
     if x.__module__ != "__main__" or getattr(_SAVING, "is_going_on", False):
         return None
@@ -125,12 +125,12 @@ class _Named:
 
 
 def reference(f: Nested) -> Nested:
-    """A Numba function by its name, where another process finds it by that; anything else as it is."""
+    """A Numba function by name, if another process finds it by this name; anything else unchanged."""
     dispatcher = numba_function(f)
     name = None if dispatcher is None else own_name(dispatcher)
     return _Named(f"{dispatcher.__module__}:{name}") if name else f
 
 
 def remade(transform: Function, args: tuple[Nested, ...], options: Options) -> Any:
-    """What a pickle holds, made again."""
+    """Make the object in a pickle again."""
     return transform(*(pkgutil.resolve_name(x.name) if isinstance(x, _Named) else x for x in args), **options)

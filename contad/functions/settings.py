@@ -7,7 +7,7 @@ from types import TracebackType
 
 class _Settings:
     rewrite = True
-    libraries: frozenset[str] = frozenset()  # installed packages whose functions run as copies as well
+    libraries: frozenset[str] = frozenset()  # installed packages whose functions also run as copies
 
 
 SETTINGS = _Settings()
@@ -38,7 +38,7 @@ def settings(*, rewrite: bool | str | Collection[str] | None = None) -> _Before:
     the name of a package, or several, those of these packages as well; with False none. A function that is
     differentiated itself may belong to any package.
 
-    Raises:  TypeError where rewrite is something else.
+    Raises:  TypeError if rewrite is something else.
 
     >>> with settings(rewrite=False):
     ...     settings()

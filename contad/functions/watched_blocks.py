@@ -17,7 +17,7 @@ from contad.variables.library_refusals import error_behind
 from contad.variables.stack import THREAD
 from contad.variables.weak_cache import weak_cache
 
-_MARK = "contad: watched"  # the constant in whose place the object is put
+_MARK = "contad: watched"  # the constant that the object replaces
 _FUTURE = 0x1FF0000  # flags of code that `from __future__` sets
 
 
@@ -35,7 +35,7 @@ class _Watch:
 
 
 def look_at(error: BaseException | None) -> None:
-    """Make the error of contad's that is behind one of NumPy's or SciPy's, where anything is differentiated."""
+    """Make the contad error behind an error of NumPy or SciPy, if anything is differentiated."""
     if isinstance(error, Exception) and not isinstance(error, ContadError):
         if THREAD.forward or any(s.level > 0 for s in THREAD.open):
             error_behind(error)
@@ -72,7 +72,7 @@ def watch(code: CodeType) -> CodeType | None:
         return None
     text = "".join(linecache.getlines(code.co_filename))
     for plain, with_watch in _compile(text, code.co_filename, code.co_flags & _FUTURE):
-        if plain == code:  # the source is that of this code
+        if plain == code:  # the source belongs to this code
             return with_watch if with_watch.co_qualname == code.co_qualname else None
     return None
 
@@ -84,7 +84,7 @@ def _has_handlers(code: CodeType) -> bool:
 
 @functools.lru_cache(64)
 def _compile(text: str, file: str, flags: int) -> list[tuple[CodeType, CodeType]]:
-    """Each code of a file, as it is and with watched blocks."""
+    """Each code object of a file, unchanged and with watched blocks."""
     try:
         trees = ast.parse(text), ast.fix_missing_locations(_Wrapping().visit(ast.parse(text)))
         plain, with_watch = (compile(tree, file, "exec", flags, dont_inherit=True) for tree in trees)
@@ -98,6 +98,6 @@ def _compile(text: str, file: str, flags: int) -> list[tuple[CodeType, CodeType]
 
 
 def _watching(code: CodeType) -> CodeType:
-    """The code with the object in place of the mark."""
+    """The code, with the object in place of the mark."""
     constants = (_watching(x) if isinstance(x, CodeType) else x for x in code.co_consts)
     return code.replace(co_consts=tuple(_WATCH if x.__class__ is str and x == _MARK else x for x in constants))

@@ -127,7 +127,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         z = x / y
     else:
         z = math.pow(x, y)
-        if not (abs(x) < math.inf and abs(y) < math.inf and abs(z) < math.inf):  # `isfinite` would set a fault flag
+        if not (abs(x) < math.inf and abs(y) < math.inf and abs(z) < math.inf):  # `isfinite` would set a flag of faults
             return 0
     c = new_object(made, 0)  # Python's collector may run here, but no Python code after it
     if c == 0:
