@@ -37,7 +37,7 @@ NOT_COPIED = "njit of a lambda or an expression is not rewritten"  # the text of
 
 _OPERATIONS = {ast.Div: "true_divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "power"}
 _PLAIN_OPERATIONS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply"}  # as Python's, but in place
-_COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Compare, ast.BoolOp)  # functions that make a new array, or a number
+_COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Compare, ast.BoolOp)  # nodes that make a new array or number
 
 
 class Flags(NamedTuple):
@@ -234,7 +234,7 @@ def _as_type(x: Value, dtype: Option) -> Value:
 
 def _division(ufunc: np.ufunc, error_model: str) -> Callable[[Value, Value], Value]:
     def divide(x: Value, y: Value) -> Value:
-        if isinstance(x, _ARRAYS) or isinstance(y, _ARRAYS):  # for arrays, the default error model raises nothing either
+        if isinstance(x, _ARRAYS) or isinstance(y, _ARRAYS):  # the default error model does not raise for arrays
             return _on_elements(compute, x, y) if _holds_objects(x) or _holds_objects(y) else compute(x, y)
         if error_model == "python" and observe(operator.eq, y, 0):
             raise ZeroDivisionError("division by zero")

@@ -16,8 +16,8 @@ _HEADER = ("index", "operation", "parents", "partials", "value")
 def show_stack(of: ChainStack | None = None) -> "StackTable":
     """The records of a chain stack (this thread's by default) as text: index, operation, parents, partials, value.
 
-    A parent is a cell's index; a constant operand is shown as its value in brackets. In a notebook the table has the
-    adjoints of the last sweep and the memory of each record as well, and a small stack is drawn as a graph.
+    A parent is the index of a cell; a constant operand appears as its value in brackets. In a notebook the table also
+    has the adjoints of the last sweep and the memory of each record, and shows a small stack as a graph.
 
     >>> import contad
     >>> with contad.nested():
@@ -63,7 +63,7 @@ class StackTable(str):
 
     @property
     def bytes(self) -> int:
-        """What all records take, with what is kept beside them."""
+        """The memory of all records, and of the data beside them."""
         return sum(footprint.bytes for footprint in self.footprints) + self.shared_bytes
 
     def _repr_html_(self) -> str:
