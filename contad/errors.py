@@ -13,22 +13,22 @@ from typing import Any
 
 import numpy as np
 
-# how the names of contad's own files begin, and of NumPy's
+# the prefixes of the file names of contad and NumPy
 OWN_FILES, NUMPY_FILES = (os.path.join(os.path.dirname(file), "") for file in (__file__, np.__file__))
 
 _remember: Callable[["VariableError", Any], bool] = lambda error, level: False  # noqa: E731  (stands for a function)
 
 
 def set_memory(remember: Callable[["VariableError", Any], bool]) -> None:
-    """What notes each VariableError that is made, with the level whose numbers it is about, if that is known.
+    """Set the function that notes each new VariableError, with the level of its numbers, if known.
 
-    It tells whether a function of the user's is running on variables, where the error then has its place.
+    It returns whether a user's function is running on variables; then the error names a place in that function.
     """
     global _remember
     _remember = remember
 
 
-_PLACE = re.compile(r"\S[^\n]*?:\d+: ")  # how a message begins that tells a place itself
+_PLACE = re.compile(r"\S[^\n]*?:\d+: ")  # the beginning of a message that already names a place
 
 
 class ContadError(Exception):
@@ -193,11 +193,11 @@ class GuardError(ContadError, RuntimeError):
 # ---- places ----------------------------------------------------------------------------------------------------------
 _PYTHON = os.path.join(os.path.dirname(os.__file__), "")
 _PACKAGES = f"{os.sep}site-packages{os.sep}"
-_LONGEST = 100  # of an expression that is shown
+_LONGEST = 100  # of a shown expression
 
 
 def _frame_of_user() -> FrameType | None:
-    """The innermost frame of what calls this that is of no library, or else that is neither contad's nor NumPy's."""
+    """The innermost frame above this one outside of libraries, or else outside of contad and NumPy."""
     return _innermost_of_user(_callers(sys._getframe(1)))
 
 
@@ -219,7 +219,7 @@ def _innermost_of_user(frames: Iterable[FrameType]) -> FrameType | None:
 
 
 def place_of_user() -> str:
-    """The user's line that runs, in words."""
+    """The user's running line, in words."""
     frame = _frame_of_user()
     if frame is None:
         return "an unknown place"
@@ -229,7 +229,7 @@ def place_of_user() -> str:
 
 
 def _place_in(frame: FrameType | None, step: TracebackType | None = None) -> str:
-    """Where a frame is, or where it was in a traceback, `file:line: expression: `, as far as there is a source."""
+    """The place of a frame, now or in a traceback, `file:line: expression: `, as far as there is source."""
     if frame is None:
         return ""
     last_instruction, line = (frame.f_lasti, frame.f_lineno) if step is None else (step.tb_lasti, step.tb_lineno)
@@ -256,8 +256,8 @@ def source_between(file: str, first: int, last: int, start: int, end: int | None
 
 
 def place_in_trace(error: BaseException) -> str:
-    """The place of the innermost line of the user's in a traceback."""
-    steps = {id(step.tb_frame): step for step in _steps(error.__traceback__)}  # the last in each frame
+    """The place of the user's innermost line in a traceback."""
+    steps = {id(step.tb_frame): step for step in _steps(error.__traceback__)}  # the last place in each frame
     frame = _innermost_of_user(step.tb_frame for step in reversed(steps.values()))
     return _place_in(frame, steps[id(frame)]) if frame is not None else ""
 

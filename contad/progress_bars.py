@@ -11,12 +11,12 @@ from typing import Any
 
 from contad.forks import renew_in_children
 
-DELAY = 1.0  # seconds before a bar is shown
-INTERVAL = 0.2  # between two looks at how far the work is
+DELAY = 1.0  # seconds before a bar appears
+INTERVAL = 0.2  # seconds between two updates
 
 
 def has_watcher() -> bool:
-    """Whether stderr is a terminal with somebody before it."""
+    """Whether stderr is a terminal that somebody watches."""
     stream = sys.stderr
     return (
         stream is not None

@@ -183,8 +183,7 @@ class Derivative(Dispatcher, WrittenOut):
         return result
 
     def _frozen_argument(self, function: NumbaFunction) -> Frozen:
-        """The frozen values of a Numba function among the arguments; its machine code holds them, and they die with
-        it."""
+        """The frozen values of a Numba function among the arguments; they live as long as its machine code."""
         by_derivative = memo_of(function).setdefault("as an argument", weakref.WeakKeyDictionary())
         found: Frozen | None = by_derivative.get(self)
         if found is None:
@@ -222,8 +221,7 @@ class Derivative(Dispatcher, WrittenOut):
         return result
 
     def _otherwise(self, given: tuple[NumbaType, ...]) -> Otherwise | None:
-        """The function that answers calls for which compiled code of these types raises an exception; None if nothing
-        may."""
+        """The function that answers calls for which compiled code of these types raises; None if nothing may."""
         choice = self.choices[given]
         at: type[Exception] | None = None
         call = lost = None

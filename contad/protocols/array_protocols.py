@@ -41,7 +41,7 @@ Implement = Callable[[ScalarRule], tuple[Function, Function | None]]
 def array_ufunc(x: Value, ufunc: np.ufunc, method: str, first: Value, *others: Value, **options: Option) -> Value:
     """Dispatch a ufunc that was called with an array variable."""
     if method == "__call__" and not options:
-        if first.__class__ is _NDARRAY and x is others[0]:  # the most frequent call, from a plain array before one of variables
+        if first.__class__ is _NDARRAY and x is others[0]:  # the most frequent: a plain array before it
             rule = _product if ufunc is _MATMUL else _by_ufunc.get(ufunc) or _array_rules_by_ufunc.get(ufunc)
             if rule is not None:
                 implementation = rule.reflected.get(x.__class__)

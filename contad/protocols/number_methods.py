@@ -52,7 +52,7 @@ def array_function(
     if not any(isinstance(x, (Number, Array)) for x in given) and not any(issubclass(t, Array) for t in types):
         found = None  # numbers in a list: np.array would make an object array of them
     if found is None:
-        own = getattr(function, "_implementation", None)  # NumPy's own code, which may work for objects that behave as numbers
+        own = getattr(function, "_implementation", None)  # NumPy's own, which may work on numbers like these
         if own is None:
             raise UnsupportedError(f"np.{function.__name__}: not supported on variables; use contad.value_of(v)")
         return own(*args, **kwargs)

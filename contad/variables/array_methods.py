@@ -202,24 +202,24 @@ class Flat:
 
 
 def flat(x: Array) -> Flat:
-    """The elements in C order, to iterate over, read and assign."""
+    """The elements in C order, for iteration, reads and assignments."""
     return Flat(x)
 
 
 def assign_flat(x: Array, y: Value) -> None:
-    """Assign to the elements in C order; y is repeated as needed."""
+    """Assign to the elements in C order, repeating y as needed."""
     x._write(_write_flat, y)
 
 
 def _write_flat(a: ArrayValue, y: Value) -> None:
     if isinstance(a, np.ndarray) and a.dtype == object and isinstance(y, np.ndarray) and np.may_share_memory(a, y):
-        for k in range(a.size):  # NumPy's own way loses count of objects that are copied onto themselves, and crashes
+        for k in range(a.size):  # NumPy's own code miscounts references to objects copied onto themselves, and crashes
             a.flat[k] = y.flat[k % y.size]
     else:
         a.flat = y
 
 
-_MEMORY = ("ctypes", "data")  # what code in C is called with
+_MEMORY = ("ctypes", "data")  # the arguments of C code
 
 
 def _missing(name: str) -> property:
@@ -237,7 +237,7 @@ def _missing(name: str) -> property:
 def _refuse_addresses() -> None:
     """Let `x.ctypes` refuse object arrays of variables, whose memory code in C would take for floats.
 
-    NumPy asks no element there. It makes an object of a class that is written in Python, and that one is told to look.
+    NumPy does not ask the elements. It makes an object of a Python class, and contad makes this class check them.
     """
     pointers: Any = type(np.empty(0).ctypes)
     make = pointers.__init__

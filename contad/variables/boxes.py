@@ -16,7 +16,7 @@ class NumberBox(np.ndarray):
         super().__setitem__(key, value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Value, **options: Option) -> Value:
-        """As of a plain object array, whose results without axes are their elements."""
+        """As for a plain object array, whose results without axes are their elements."""
         out = options.get("out")
         if out is not None:
             options["out"] = tuple(map(_plain, out))
@@ -25,7 +25,7 @@ class NumberBox(np.ndarray):
 
 
 def box_up(a: np.ndarray) -> np.ndarray:
-    """An object array, as a box where it has no axes; anything else as it is."""
+    """An object array, as a box if it has no axes; anything else unchanged."""
     return a.view(NumberBox) if a.ndim == 0 and a.dtype == object else a
 
 
