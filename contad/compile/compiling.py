@@ -36,7 +36,7 @@ NJIT_OPTIONS: dict[str, Any] = {
 }
 INTERNAL_OPTIONS = {  # for functions that compiled code calls, and Python does not
     **{name: value for name, value in NJIT_OPTIONS.items() if name != "cache"},  # cached as part of its callers
-    "no_cpython_wrapper": True,  # it takes what Python cannot hold
+    "no_cpython_wrapper": True,  # it takes values that Python cannot hold
     "no_cfunc_wrapper": True,
 }
 

@@ -29,7 +29,7 @@ OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "_nrt":
 _SETTINGS = "CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", *(x for x in FLAGS if x != "USING_SVML")  # of Numba
 _HIGHEST = 3  # optimisation
 _EXCEPTION = "picklebuf"  # in Numba's names of exceptions
-_WRAPPER = "cfunc."  # what Numba's names of functions for C begin with
+_WRAPPER = "cfunc."  # the prefix of Numba's names of functions for C
 _made: list[Image] = []
 
 
@@ -99,7 +99,7 @@ class _ImageLibrary(JITCodeLibrary):
         self._finalized = True
 
 
-_stems: list[str] = []  # of what is being compiled
+_stems: list[str] = []  # of the code being compiled
 
 
 class _ImageLower(LeanLower):

@@ -26,8 +26,7 @@ from contad.errors import OWN_FILES, UnsupportedError
 from contad.forks import hold_while_forking
 
 _DIGEST = 32  # bytes of SHA-256
-# what decides, beside the processor, how Numba compiles; without its own library of vector functions code that calls
-# them is of no use
+# settings that, besides the processor, decide how Numba compiles; code that calls vector functions needs their library
 FLAGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")
 
 hold_llvm_while_forking()

@@ -45,7 +45,7 @@ def overload_template(function: Callable[..., Any]) -> type[AbstractTemplate]:
 
 
 def overload_bodies(function: Callable[..., Any]) -> list[FunctionType]:
-    """What numba.extending.overload has registered for a function."""
+    """The bodies that numba.extending.overload has registered for a function."""
     try:
         templates = _templates(function)
     except ValueError:  # a function that compiled code cannot call

@@ -1,4 +1,4 @@
-"""What vector code asks of the processor and of LLVM: the widest registers, and sums in any order."""
+"""Requests of vector code to the processor and LLVM: the widest registers, and sums in any order."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from numba.core import config
 from numba.core.typing import signature
 from numba.extending import intrinsic, lower_builtin, type_callable
 
-_WIDEST = '"prefer-vector-width"="512"'  # where there are registers of 64 bytes
+_WIDEST = '"prefer-vector-width"="512"'  # on processors with registers of 64 bytes
 
 
 @intrinsic

@@ -1,7 +1,8 @@
 """Sums of a formula over arrays with all partials, in one pass: a Numba function for each kind of arguments.
 
     total(y, nu, mu, sigma, found, y_slope)        y, an array, and sigma, a number, are differentiated
-        lines that depend on nu, mu and sigma only for 256 elements at a time
+        lines that depend on nu, mu and sigma only
+        for 256 elements at a time
             lines of arithmetic and elementary functions, in vector registers
             lines that call other functions, one by one
             ...

@@ -89,7 +89,7 @@ def _of_user(rule: ScalarRule) -> dict[str, Any]:
         source = Source([rule], [rule], options)
         names: dict[str, Any] = {}
         exec(compile(source.text(), f"<rule {rule.name}>", "exec"), names)
-    except OSError:  # typed at a prompt: there is no source to generate from
+    except OSError:  # typed at a prompt, without source for a generator
         assert rule.body is not None
         names = {f"value_{rule.name}": njit(**options)(rule.function)}
         body = njit(**options)(rule.body.function)

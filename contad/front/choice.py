@@ -20,7 +20,7 @@ LOSING = frozenset(("contad_note_lost", "contad_find_address"))
 
 
 class Choice(NamedTuple):
-    """The engine that answers, what it has built, and why engines before it refused."""
+    """The engine that answers, the function that it has built, and why earlier engines refused."""
 
     engine: str | None  # None if all refused
     run: NumbaFunction | None

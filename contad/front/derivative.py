@@ -239,7 +239,7 @@ class Derivative(Dispatcher, WrittenOut):
     def _find_lost(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
         """Answer a call whose sweep loses digits: compute the nans another way."""
         args = tuple(map(given_value, args))
-        was_lost()  # what was before
+        was_lost()  # the notes from before
         form, result = self.form, self.overloads[given].entry_point(*args)
         if form.kind in FILLED and not was_lost():
             return result
@@ -343,7 +343,7 @@ class Derivative(Dispatcher, WrittenOut):
             raise UnsupportedError(f"{self.what}: an argument is a number of a derivative that is being taken outside")
         try:
             found = typeof(x)
-        except Exception:  # whatever Numba raises for values without a type
+        except Exception:  # any error of Numba for values without a type
             found = None
         if found is None or found == types.pyobject:
             advice = "; pass its numbers, x.to_numpy()" if hasattr(x, "to_numpy") else ""
@@ -420,7 +420,7 @@ class Derivative(Dispatcher, WrittenOut):
 
     # ---- compilation -------------------------------------------------------------------------------------------------
     def compile(self, sig: Any) -> Any:
-        """The entry point for arguments of these types, compiled or loaded when first asked for.
+        """The entry point for arguments of these types, compiled or loaded at the first request.
 
         Raises UnsupportedError if no engine takes them, FrozenValueError if a global or captured value of f has changed
         since this derivative was requested.

@@ -1,4 +1,4 @@
-"""What `contad.explain` returns: text, with a form for notebooks."""
+"""The result of `contad.explain`: text, with a form for notebooks."""
 
 import functools
 import linecache

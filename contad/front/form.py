@@ -41,7 +41,7 @@ _CONVERTED = frozenset((*types.integer_domain, types.float32, types.float64))  #
 
 
 class Form(NamedTuple):
-    """A derivative of a function: the transform, and what is differentiated."""
+    """A derivative of a function: the transform, and the differentiated arguments."""
 
     kind: Kind
     argnums: tuple[int, ...] = ()  # empty for vjp and jvp: all arguments
@@ -158,7 +158,7 @@ def differentiate(x: Argument) -> Argument:
 
 
 def constant(x: Argument) -> Argument:
-    """An argument that is not differentiated, as it is.
+    """An argument that is not differentiated, unchanged.
 
     Raises UnsupportedError for lists and sets, because Numba copies them back into the caller's.
     """

@@ -27,8 +27,9 @@ class Jacobian:
     ) -> None:  # fmt: skip
         """Read the structures; with `copied` f gets copies of arrays, because it may write into them.
 
-        `shape` is that of the array that f returns, if known. With `lanes` an engine takes several directions at once;
-        with `forward` only by columns. Raises UnsupportedError if there is no aux to return.
+        `shape` is that of the array that f returns, if known.
+        With `lanes` an engine takes several directions at once; with `forward` only by columns.
+        Raises UnsupportedError if there is no aux to return.
         """
         self.lanes = lanes
         self.has_aux = call.request.has_aux

@@ -299,7 +299,7 @@ def _pair_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: s
         tangents = [differentiate(Argument(t, f"tangents_[{k}]")) for k, t in enumerate(second.type)]
         if form.kind == "jvps":
             plans = []
-            for _ in range(2):  # each names what it converts
+            for _ in range(2):  # each error names the argument that it converts
                 call = PlannedCall(primals, list(taken), request, body)
                 plans.append(SeveralTangents(call, tangents, what, _type_of_result(f, call, what), lanes))
             way, value = plans[0].way(), plans[1].value() if lanes else None

@@ -1,4 +1,4 @@
-"""Plans for products with the rows of a matrix: tangents, cotangents or vectors, several at once where there are lanes.
+"""Plans for products with the rows of a matrix: tangents, cotangents or vectors, several at once with lanes.
 
 Each row holds all numbers of the differentiated arguments in order (or of the result, for cotangents). The rows of the
 returned matrix are laid out likewise.

@@ -279,7 +279,7 @@ class _Entry:
         return accessor.codify(self.name), functools.partial(_access, self.read, accessor)
 
     def changed_place(self) -> str | None:
-        """The name of what has changed, if anything has."""
+        """The name of the value that has changed, if any."""
         x = self.read()
         if x is self.lone:  # the common case: then only its class, or the code of a function, can differ
             before = self.before[0]

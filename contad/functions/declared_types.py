@@ -90,7 +90,7 @@ def refuse_cast(f: NumbaFunction, what: str, t: NumbaType, is_active: bool = Fal
 class NameCasts(ast.NodeTransformer):
     """Puts `name = cast(name)` after everything that binds a name whose type is declared.
 
-    `casts` has, for each name, what the rewritten function calls.
+    `casts` has, for each name, the cast that the rewritten function calls.
     """
 
     def __init__(self, casts: dict[str, str]) -> None:

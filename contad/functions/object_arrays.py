@@ -192,12 +192,12 @@ def _root(square: Real, length: Real) -> Real:
 _roots, _lengths = np.frompyfunc(_root, 2, 1), np.frompyfunc(np.hypot, 2, 1)
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
 _ELEMENTWISE = (np.fmax, np.fmin, np.sign, np.floor, np.ceil, np.trunc)
-OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> what answers for variables
+OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> replacement for variables
     {ufunc.__name__: Logical(ufunc) for ufunc in _LOGICAL}
     | {ufunc.__name__: ElementwiseUfunc(ufunc) for ufunc in _ELEMENTWISE}
     | {"nan_to_num": nan_to_num, "sinc": sinc, "frombuffer": frombuffer}
 )
-OF_LINALG: dict[str, Function] = {  # name in np.linalg -> what answers for variables
+OF_LINALG: dict[str, Function] = {  # name in np.linalg -> replacement for variables
     "norm": norm,
     "matrix_power": matrix_power,
 }

@@ -68,7 +68,7 @@ SEND = "send the function and its arguments, and call contad.vjp there"
 
 
 class OfThisProcess:
-    """A function that holds what one process has recorded: pickling it is an error that says what to send instead."""
+    """A function that holds a recording of one process. Pickling it raises an error that says what to send instead."""
 
     def __init__(self, run: Callable[[Nested], Nested], name: str, remedy: str) -> None:
         self.run = run

@@ -41,7 +41,7 @@ _COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Compare, ast.BoolOp)  # n
 
 
 class Flags(NamedTuple):
-    """The options of a Numba function that change what it computes."""
+    """The options of a Numba function that change its results."""
 
     error_model: str = "python"  # x / 0 raises; "numpy": it is inf or nan
     fastmath: bool | set[str] = False  # True, or a set of the permissions it gives

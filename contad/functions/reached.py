@@ -163,7 +163,7 @@ class Reached:
 
 
 class _TypeRead:
-    """The type of what is read."""
+    """Reads the type of the value of a read."""
 
     __slots__ = ("read",)
 

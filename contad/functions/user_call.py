@@ -18,7 +18,7 @@ AtVariables = Callable[["OnNumbers", tuple[Nested, ...], Options], Nested]
 
 
 class OnNumbers:
-    """A dispatcher that runs as it is on plain arguments; `at_variables(self, args, kwargs)` answers other calls."""
+    """A dispatcher that runs directly on plain arguments; `at_variables(self, args, kwargs)` answers other calls."""
 
     def __init__(
         self, dispatcher: NumbaFunction, at_variables: AtVariables, of: Callable[[Function], Function] | None = None

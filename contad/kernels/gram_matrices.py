@@ -1,6 +1,7 @@
 """The product of a matrix with its own transpose in generated code, at half of the work of a general product.
 
-`gram(x)` is x^T x, and `add_gram(z_bar, x, x_bar)` adds to the adjoint of x what the rule of a product gives to both.
+`gram(x)` is x^T x, and `add_gram(z_bar, x, x_bar)` adds the cotangents of both factors in the rule of a product to the
+adjoint of x.
 """
 
 from typing import Any

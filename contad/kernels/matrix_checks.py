@@ -73,7 +73,7 @@ def check_solve_triangular(of_a, of_b):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def check_cho_factor(of_a):  # type: ignore[no-untyped-def]
-    """Raise what SciPy raises for an operand of a wrong shape."""
+    """Raise as SciPy does for an operand of a wrong shape."""
     if of_a[0] != of_a[1]:
         raise ValueError("Input array is expected to be square but has the shape: " + text_of(of_a) + ".")
 
@@ -96,7 +96,7 @@ def check_half_band(of_ab, of_b):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def check_solve_banded(lower, upper, of_ab, of_b):  # type: ignore[no-untyped-def]
-    """Raise what SciPy raises for operands of wrong shapes, and for a number of diagonals that is negative."""
+    """Raise as SciPy does for operands of wrong shapes, and for a negative number of diagonals."""
     check_half_band(of_ab, of_b)
     if lower < 0 or upper < 0 or lower + upper + 1 != of_ab[0]:
         raise ValueError(

@@ -1,7 +1,7 @@
 """Matrix products in compiled code, for every engine, and their contributions to adjoints and tangents.
 
     put_product_at     z = a b
-    add_masked_at      c += d p, in which a zero of d masks what is infinite or nan in p
+    add_masked_at      c += d p, in which a zero in d masks an infinity or nan in p
 
 The latter is the rule `contad.ops.matmul` in all its directions. Each multiplies one adjoint or tangent:
 

@@ -130,7 +130,7 @@ def pair_steps(shape, field):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def saved_terms(shape, values_at):  # type: ignore[no-untyped-def]
-    """What `logsumexp` saves: the terms, and their sums."""
+    """The data that `logsumexp` saves: the terms, and their sums."""
     lines = shape[M] * shape[K]
     n = shape[N] * lines
     saved = read_saved(shape, values_at, 1, n + lines)[0]

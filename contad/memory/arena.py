@@ -283,7 +283,7 @@ def _lend(header, place, needed):  # type: ignore[no-untyped-def]
 
 # ---- symbols ---------------------------------------------------------------------------------------------------------
 def _register() -> list[Any]:
-    """Give machine code the addresses it names; returns what must live as long as they are used."""
+    """Register the addresses that machine code names; return the objects that must live as long as these are used."""
     addresses = {"numbers": _numbers.ctypes.data, **memory_functions()}
     for name, address in addresses.items():
         name_address(f"contad_{name}", address)

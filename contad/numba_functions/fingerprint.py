@@ -39,7 +39,7 @@ _TEXT = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.g
 
 
 class Fingerprint(NamedTuple):
-    """What a function depends on: a text for every code and value in it, by name."""
+    """The dependences of a function: a text for each code object and value in it, by name."""
 
     parts: dict[str, str]
     stable: bool  # whether another process finds the same texts
@@ -284,7 +284,7 @@ class _Reader:
                 self.value(f"{name}.{used}", attribute)
 
     def text(self, x: Any) -> str:
-        """A value as text: numbers as they are, arrays by their contents, anything else by its identity."""
+        """A value as text: numbers by value, arrays by contents, anything else by identity."""
         if isinstance(x, np.ndarray) and x.dtype != object:
             function, _, name = self._name.rpartition(".")
             require_read(function, [(f"the global or captured {name}", x)])
@@ -365,7 +365,7 @@ def is_named(x: Any) -> bool:
 
 
 def _of_library(module: str) -> bool:
-    """Whether a module is of the standard library or installed: its version stands for its contents."""
+    """Whether a module belongs to the standard library or is installed: its version represents its contents."""
     if module.partition(".")[0] in _LIBRARIES or module in sys.builtin_module_names:
         return True
     file = getattr(sys.modules.get(module), "__file__", None)

@@ -2,9 +2,10 @@
 
 An engine is a module with these functions:
 
-    build(request) -> an njit dispatcher `run`, never called with other types than the request's explain(request) ->
-    str, which says what `run` does and stores source(request) -> str, the source of `run` as plain Python, if it
-    generates one loops(request) -> what each loop stores (`ReversedLoop`), if it generates source
+    build(request) -> an njit dispatcher `run`, never called with other types than the request's
+    explain(request) -> str, an account of `run` and of the data that it stores
+    source(request) -> str, the source of `run` as plain Python, if the engine generates source
+    loops(request) -> the data that each loop stores (`ReversedLoop`), if the engine generates source
 
 `run` has this form:
 
@@ -16,15 +17,15 @@ An engine is a module with these functions:
                                                        ((value, aux), tangent)
     hvp               run(args, tangents) -> (value, products)    products of the Hessian with tangents, as grads
     dependencies      run(args, (*nodes, graph)) -> (value, nodes)    nodes: integers in place of the floats of an
-                                                       argument, and of the result; graph: what `run` writes to
+                                                       argument, and of the result; graph: the output of `run`
     all_dependencies  likewise, for all branches between which inputs decide; ignore the value
 
 If `lanes` is more than 1, cotangents, tangents, grads and products hold that many lanes in place of each number, as in
 `contad.kernels.lanes`; an engine without lanes refuses.
 
-`run` never modifies its arguments, owns what it returns, raises exactly where the function itself raises, leaves the
-arena as it was after an exception, and runs in threads without the interpreter's lock. Before it is called, integers
-and float32 of differentiated arguments have become float64, overlapping arrays have been dealt with, and keywords and
+`run` never modifies its arguments, owns its results, raises exactly if the function itself raises, leaves the arena
+unchanged after an exception, and runs in threads without the interpreter's lock. Before it is called, integers and
+float32 of differentiated arguments have become float64, overlapping arrays have been dealt with, and keywords and
 defaults are positional.
 """
 
@@ -60,5 +61,6 @@ class Request(NamedTuple):
     numerics: Numerics = "libm"
     linked: bool = False  # whether only compiled code calls `run`, which is then made for compiled code alone
     outs: tuple[Any, ...] = ()  # of "value_and_grad": the types of arrays, behind the arguments, for the gradients
-    # of "value_and_grad": whether `run` takes one more argument, whether the value is asked for, where it gains by that
+    # of "value_and_grad": whether `run` takes one more argument, which says whether the caller wants the value, if this
+    # saves time
     optional_value: bool = False

@@ -93,7 +93,7 @@ def array_ufunc(
     raise refuse_ufunc(ufunc, "v")
 
 
-# ufunc.reduce of these is a function of its own
+# for these, ufunc.reduce is a separate function
 REDUCTIONS: dict[np.ufunc, Any] = {
     np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.fmax: np.nanmax,
     np.fmin: np.nanmin, np.logical_or: np.any, np.logical_and: np.all,

@@ -22,7 +22,7 @@ from contad.variables.number import ArrayCarrier, Carrier, Number, map_numbers, 
 from contad.variables.open_types import ArrayValue, Key, Nested, Option, Real, Value
 
 View = Callable[[ArrayValue], ArrayValue]
-Write = Callable[[ArrayValue, Value], None]  # assigns what its second argument is to its first
+Write = Callable[[ArrayValue, Value], None]  # assigns its second argument to its first
 
 
 class Array(ArrayCarrier):

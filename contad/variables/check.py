@@ -1,4 +1,4 @@
-"""Argument checks: each returns None, or raises and says what was wrong.
+"""Argument checks: each returns None, or raises an error that names the fault.
 
 ValueError: a wrong value.  TypeError: not a real number, integer or function. Values are numbers, variables and duals
 (judged by their primal), arrays, and nested lists of these; empty arrays pass.

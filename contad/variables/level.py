@@ -40,7 +40,7 @@ class Level(Protocol):
 
     level: int
     is_here: Callable[[], bool]  # whether it is called on the level's thread
-    lock: Any  # that this thread holds, whose `_is_owned` is the same: Python calls methods faster than what is kept
+    lock: Any  # that this thread holds, for its `_is_owned`: Python calls a method faster than a stored function
     ended: str | None  # why numbers of this level are stale
     # the first error that its numbers have raised since it was opened, its place, and its number in the process
     caught: tuple[VariableError, str, int] | None

@@ -35,7 +35,7 @@ _REFUSALS = re.compile(
     r"|(unorderable types for comparison)$)"
 )
 _NO_ARRAY = re.compile(r"'float' object has no attribute '(shape|dtype|ndim)'$")  # NumPy's own code
-_NO_NDARRAY = re.compile(r"argument \d+ must be numpy\.ndarray, not Array\w+$")  # of code in C that looks at types
+_NO_NDARRAY = re.compile(r"argument \d+ must be numpy\.ndarray, not Array\w+$")  # of C code that checks types
 _NO_BUFFER = re.compile(r"(?:.*bytes-like object is required, not '\w*(?:Var|Dual)'|.*argument must be an ndarray)$")
 _NO_METHOD = re.compile(r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method")
 _METHOD = re.compile(r"__\w+__")

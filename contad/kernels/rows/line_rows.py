@@ -1,4 +1,4 @@
-"""The table of operations along lines: what their kernels take, and where these are.
+"""The table of operations along lines: the parameters of their kernels, and their modules.
 
 An array is flat, in C order of three axes m, n, k, and its lines run along the middle axis. m is the product of the
 axes before those that an operation reduces, k of the axes after them. Kernels are functions of the module, for float64,

@@ -1,4 +1,4 @@
-"""The table of matrix operations: for each, the shapes of the arrays that its kernels take, and where these are.
+"""The table of matrix operations: for each, the shapes of the arrays that its kernels take, and their module.
 
     name: operands and options -> results | saved arrays
 
