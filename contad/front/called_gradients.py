@@ -146,7 +146,7 @@ def _size(t: NumbaType, text: str) -> str:
 
 
 def _unpack(texts: _Texts) -> list[str]:
-    """The result of a call, from the vector of all numbers."""
+    """The expression of the result of a call, taken from the vector of all numbers."""
     form = texts.derivative.form
     lines, parts = [f"    found = rule({texts.all})", "    end = 1"], []
     for k, n in enumerate(form.argnums):

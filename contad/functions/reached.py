@@ -163,7 +163,7 @@ class Reached:
 
 
 class _TypeRead:
-    """Reads the type of the value of a read."""
+    """Reads a value and returns its type."""
 
     __slots__ = ("read",)
 

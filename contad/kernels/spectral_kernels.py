@@ -257,7 +257,7 @@ def eig_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
 # ---- singular values -------------------------------------------------------------------------------------------------
 @in_machine_code
 def reduced_svd(a):  # type: ignore[no-untyped-def]
-    """(u, s, v^T) in C order, of the shorter side."""
+    """(u, s, v^T) in C order, reduced to the shorter side."""
     u, s, vt = np.linalg.svd(a, False)
     return in_order(u), s, in_order(vt)
 
