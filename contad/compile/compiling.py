@@ -301,7 +301,7 @@ def _load(path: Path, stem: str, text: str) -> ModuleType:
     return module
 
 
-# ---- its size --------------------------------------------------------------------------------------------------------
+# ---- size of the cache -----------------------------------------------------------------------------------------------
 _writes = itertools.count()
 _STEM = re.compile(r"\w+_[0-9a-f]{16}$")
 _IN_USE = 60.0  # seconds during which a module is kept, because another process may be about to load it

@@ -78,7 +78,7 @@ class LeanLower(Lower):
         return step if step in (1, -1) else None
 
     def _emit_counter(self, name: Any, step: int) -> Any:
-        """Emit the iterator of a range: it makes as many steps as there are numbers between the ends."""
+        """Emit the iterator of a range: it counts the numbers between the ends."""
         builder, given = self.builder, self.loadvar(name.name)
         start, stop = (builder.extract_value(given, k) for k in (_START, _STOP))
         apart = builder.sub(stop, start) if step == 1 else builder.sub(start, stop)

@@ -61,7 +61,7 @@ def emit_address(context: Any, builder: Any, find: Callable[[str], int], name: s
     return builder.load(found)
 
 
-# ---- functions of contad's that are compiled on their own ------------------------------------------------------------
+# ---- functions of contad with separate machine code ------------------------------------------------------------------
 def name_of(function: Callable[..., Any]) -> str:
     """The name of a function of a module, for `emit_address`."""
     return f"{function.__module__}:{function.__qualname__}"

@@ -69,7 +69,7 @@ def given_value(x: Any) -> Any:
     return x.value if isinstance(x, OmittedArg) else x
 
 
-# ---- what vectorize, guvectorize and cfunc make ----------------------------------------------------------------------
+# ---- results of vectorize, guvectorize and cfunc ---------------------------------------------------------------------
 def signature_of_callback(callback: CFunc) -> Any:
     """The signature that a function of numba.cfunc was declared with."""
     return vars(callback)["_sig"]

@@ -196,7 +196,7 @@ def holds_derivative(kind: Any) -> bool:
     return any(type(x).__module__.startswith("contad.") for x in (kind, getattr(kind, "dtype", kind)))
 
 
-# ---- their types -----------------------------------------------------------------------------------------------------
+# ---- types of parts --------------------------------------------------------------------------------------------------
 def forward_types(rule: WithParts, parts: Parts, plain: tuple[Any, ...]) -> tuple[Any, Any]:
     """The types of the value and of the saved data, which the forward part returns."""
     found = _compile_part(rule, "forward part", parts.forward, plain)
@@ -256,7 +256,7 @@ def wrong_shape(name: str) -> str:
     return f"{name}: a cotangent must have the shape of its argument"
 
 
-# ---- what a rule may save --------------------------------------------------------------------------------------------
+# ---- values that a rule may save -------------------------------------------------------------------------------------
 def require_packable(what: str, kind: Any) -> None:
     """UnsupportedError for a type that cannot be saved like this."""
     for _, leaf in leaves("x", kind):

@@ -82,7 +82,7 @@ def _call_compiled(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Option
     kept = tuple(map_leaves(keep, x) for x in plain)
     z = f(*plain)
     if shares_memory(z, plain):
-        return NotImplemented  # a write to one of them changes the other
+        return NotImplemented  # a write to one of them would change the other
     arrays = [a for a in (found() for found in derivative.noted.arrays) if a is not None]
     if arrays:
         return several_results(z, inputs, _pull_unchanged(f, arrays, functools.partial(derivative, kept)))

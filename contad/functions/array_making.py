@@ -67,7 +67,7 @@ def full_like(a: Value, fill_value: Value, *args: Option, **options: Option) -> 
     return full_of(np.shape(a) if shape is None else shape, fill_value)
 
 
-# ---- from what is there ----------------------------------------------------------------------------------------------
+# ---- arrays from existing values -------------------------------------------------------------------------------------
 def _converting(name: str) -> Function:
     """np.array and its kin; from variables, or a list with variables, they make an array variable."""
     convert = getattr(np, name)

@@ -242,9 +242,9 @@ class Captured:
             self._note(f"{name}.{attribute}", functools.partial(_attribute, read, attribute))
 
 
-# ---- what a name stands for ------------------------------------------------------------------------------------------
+# ---- values of names -------------------------------------------------------------------------------------------------
 class _Entry:
-    """The earlier value of a name, as the leaves of a container or as one leaf, and how to read it now."""
+    """The earlier value of a name, as the leaves of a container or as one leaf, and the function that reads it now."""
 
     __slots__ = ("before", "grows", "is_plain", "leaves", "lone", "name", "read", "spec")
 

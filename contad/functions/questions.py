@@ -37,7 +37,7 @@ _WRITING = {"put", "fill", "copyto", "place", "putmask", "put_along_axis", "fill
 _CAUGHT = {"Exception", "BaseException", "TypeError", "ValueError", "AttributeError"}  # the classes of NumPy's refusals
 
 
-# ---- what is asked ---------------------------------------------------------------------------------------------------
+# ---- questions -------------------------------------------------------------------------------------------------------
 class Questions(NamedTuple):
     """The questions that the code of a function, and of functions inside it, may ask."""
 

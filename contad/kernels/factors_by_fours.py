@@ -84,7 +84,7 @@ def _subtract_four(z, z_at, z_step, x, x_at, x_step, w, w_at, along, across, lef
         put_lanes(z, z_3 + k, lanes_at(z, z_3 + k, 4) - p * d_0 - q * d_1 - r * d_2 - s * d_3, 4)
 
 
-# ---- of rows that are a multiple of four -----------------------------------------------------------------------------
+# ---- numbers of rows divisible by four -------------------------------------------------------------------------------
 # Rows of U = L^T are contiguous. The callers keep the arrays alive: these functions get only addresses.
 
 
@@ -229,7 +229,7 @@ def _reverse(of_z, of_bar, made):  # type: ignore[no-untyped-def]
     return lane(nothing, 0) + lane(nothing, 1) + lane(nothing, 2) + lane(nothing, 3) == 0.0
 
 
-# ---- of any matrix ---------------------------------------------------------------------------------------------------
+# ---- all matrices ----------------------------------------------------------------------------------------------------
 @njit(**_OPTIONS)
 def _pad(a, n, unit):  # type: ignore[no-untyped-def]
     """The lower triangle of a in n rows, with zeros elsewhere, and `unit` on the rest of the diagonal."""

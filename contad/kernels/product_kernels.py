@@ -122,7 +122,7 @@ def _put_few(z, a, a_row, a_step, b, b_row, b_step, m, p, n):  # type: ignore[no
             z[i * n + j] = total
 
 
-# ---- matrices as they lie --------------------------------------------------------------------------------------------
+# ---- matrices in place -----------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def is_finite(a):  # type: ignore[no-untyped-def]
     """Whether no element is infinite or nan."""
@@ -197,7 +197,7 @@ def _add_packed(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k): 
     hold(z)
 
 
-# ---- what engines call -----------------------------------------------------------------------------------------------
+# ---- functions that engines call -------------------------------------------------------------------------------------
 @called_by_name(*[COUNT] * 12)
 def add_masked_at(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k):  # type: ignore[no-untyped-def]
     """c += d p, for matrices (m, n) and (n, k); c overlaps with neither."""

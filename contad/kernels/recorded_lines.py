@@ -109,7 +109,7 @@ def _make(row: LineRow, purpose: str) -> Any:
 KERNELS = {name: tuple(_make(row, purpose) for purpose in _SOURCES) for name, row in LINE_ROWS.items()}
 
 
-# ---- logsumexp of x + sign y, whose fields follow the others: operands with steps ------------------------------------
+# ---- logsumexp of x + sign y, whose fields follow the others: strided operands ---------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def pair_fields(shape_at):  # type: ignore[no-untyped-def]
     """The shape with the fields of both operands."""
@@ -124,7 +124,7 @@ def side_of(shape, field, values_at, constants_at):  # type: ignore[no-untyped-d
 
 @njit(**INTERNAL_OPTIONS)
 def pair_steps(shape, field):  # type: ignore[no-untyped-def]
-    """The steps of an operand."""
+    """The strides of an operand."""
     return shape[field + 2], shape[field + 3], shape[field + 4]
 
 

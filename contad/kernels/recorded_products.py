@@ -56,7 +56,7 @@ def pull_product(z_bar, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n):  # typ
         add_masked_at(z_bar, _NUMBER, row, a, a_row, a_step, b_bar, b_step, b_row, n, m, p)
 
 
-# ---- of programs -----------------------------------------------------------------------------------------------------
+# ---- products of programs --------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def _read(shape_at, values_at, constants_at, cells_at):  # type: ignore[no-untyped-def]
     """The cells and position of z, a and b, whether each is transposed, and the sizes."""
@@ -95,7 +95,7 @@ def product_tangent(shape_at, values_at, constants_at, dots_at):  # type: ignore
         add_masked_at(b_dot, b_step, b_row, a, a_step, a_row, z_dot, _NUMBER, row, n, p, m)
 
 
-# ---- of a recording that is swept at once ----------------------------------------------------------------------------
+# ---- products of a recording that is swept at once -------------------------------------------------------------------
 def step_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
     """The same, for a kernel record."""
     shape = fields(shape_at)

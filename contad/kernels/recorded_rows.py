@@ -24,7 +24,7 @@ _SOURCES = {"value": "values_at, constants_at, target_at", "adjoint": "values_at
             "tangent": "values_at, constants_at, dots_at"}  # fmt: skip
 
 
-# ---- what adapters call ----------------------------------------------------------------------------------------------
+# ---- functions that adapters call ------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def saved_at(shape, values_at):  # type: ignore[no-untyped-def]
     """The address of the saved numbers: of the record that keeps the factors, else of this record, which may have
@@ -44,7 +44,7 @@ def is_to_factor(shape, values_at):  # type: ignore[no-untyped-def]
     return False
 
 
-# ---- their text ------------------------------------------------------------------------------------------------------
+# ---- text of adapters ------------------------------------------------------------------------------------------------
 class _Adapter:
     """The lines of one adapter: before the call of the kernel and after it."""
 

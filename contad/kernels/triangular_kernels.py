@@ -38,7 +38,7 @@ _UPPER, _LOWER = ord("U"), ord("L")
 _UNIT = ord("U")
 
 
-# ---- what they have in common ----------------------------------------------------------------------------------------
+# ---- shared functions ------------------------------------------------------------------------------------------------
 @njit(**NJIT_OPTIONS)
 def mask_dead(z_bar, c):  # type: ignore[no-untyped-def]
     """c, with zeros where the cotangent z_bar is zero and c is not finite: dead code never makes a nan."""

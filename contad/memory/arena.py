@@ -306,7 +306,7 @@ _ALIVE = _register()
 _HEADER_OF_THREAD = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_size_t)(named_address("contad_thread_get"))
 
 
-# ---- what Python calls -----------------------------------------------------------------------------------------------
+# ---- functions that Python calls -------------------------------------------------------------------------------------
 @contextlib.contextmanager
 def memory_set_aside() -> Iterator[None]:
     """Inside, no other derivative can take memory of the generated derivative that runs on this thread."""
@@ -324,7 +324,7 @@ def memory_set_aside() -> Iterator[None]:
         words[:] = held
 
 
-# ---- what engines use ------------------------------------------------------------------------------------------------
+# ---- functions that engines use --------------------------------------------------------------------------------------
 def _raise_unless(context: Any, builder: Any, made: Any) -> None:
     with builder.if_then(builder.icmp_unsigned("==", made, ir.Constant(WORD, 0)), likely=False):
         context.call_conv.return_user_exc(builder, MemoryError, (TOO_LARGE,))

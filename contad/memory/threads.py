@@ -66,7 +66,7 @@ def _forget_threads() -> None:
 call_in_children(_forget_threads)
 
 
-# ---- who runs the blocks ---------------------------------------------------------------------------------------------
+# ---- threads that run items ------------------------------------------------------------------------------------------
 @intrinsic
 def _numbers_address(typingctx):  # type: ignore[no-untyped-def]
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -140,7 +140,7 @@ def _share_rest(run_all, data, wanted):  # type: ignore[no-untyped-def]
 _RUNNER = types.int64(types.int64, types.int64, types.int64)
 
 
-# ---- what generated code calls ---------------------------------------------------------------------------------------
+# ---- functions that generated code calls -----------------------------------------------------------------------------
 def sharer(part: Any) -> Any:
     """A function share(blocks, given) that calls part(block, *given) for every item, at most MOST_BLOCKS.
 

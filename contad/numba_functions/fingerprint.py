@@ -121,7 +121,7 @@ def find_changed_since(dispatchers: Iterable[Any]) -> list[tuple[str, str, str]]
     return found
 
 
-# ---- what Numba keeps no copy of -------------------------------------------------------------------------------------
+# ---- values of which Numba keeps no copy -----------------------------------------------------------------------------
 _NOTE = "frozen by this code, as contad has noted it"
 
 

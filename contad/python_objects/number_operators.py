@@ -38,7 +38,7 @@ from contad.python_objects.python_functions import python_function
 from contad.python_objects.python_objects import KIND, NUMBER, places_of
 from contad.python_objects.slot_entries import keep, write_entry
 
-# ---- what a table holds ----------------------------------------------------------------------------------------------
+# ---- contents of a table ---------------------------------------------------------------------------------------------
 (
     FLOAT_CLASS, NUMPY_CLASS, STACK_CLASS, ARRAY_CLASS, LOCK_CLASS, BUILTIN_CLASS, FLOAT, INT, FLOAT64,  # of classes
     NONE, NOT_IMPLEMENTED,

@@ -40,7 +40,7 @@ class Array(ArrayCarrier):
     _root_seen: ArrayValue = None  # the same for the root
     _version: int = 0  # for a root: counts assignments
 
-    # ---- what the two kinds provide; without ABCMeta, with which isinstance would cost several times as much ---------
+    # ---- methods of the two kinds; without ABCMeta, which would make isinstance several times as slow ----------------
     @abstractmethod
     def _refresh(self, parent: "Array") -> None:
         """Make this view's parts again from those of its parent."""
@@ -269,7 +269,7 @@ class Array(ArrayCarrier):
 
     __hash__ = None  # type: ignore[assignment]
 
-    # ---- ndarray methods that only arrays of this kind have a say in -------------------------------------------------
+    # ---- ndarray methods that only arrays of this kind define --------------------------------------------------------
     def copy(self, order: str = "C") -> ArrayValue:
         """A copy that can be assigned to without changing this array."""
         return self._make_copy(lambda x: x.copy(order), self._sync_parts()._value.copy(order))

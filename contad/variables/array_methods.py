@@ -15,7 +15,7 @@ from contad.variables.library_refusals import IN_A_RULE, make_lost
 from contad.variables.number import Number, make_missing, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Key, Nested, Option, Real, Value
 
-# ---- methods that are NumPy's functions of the array, with the same arguments after it -------------------------------
+# ---- methods that call the NumPy function on the array, with the same further arguments ------------------------------
 DELEGATED = (
     "all", "any", "argmax", "argmin", "argpartition", "argsort", "cumprod", "cumsum", "diagonal", "dot", "max", "mean",
     "min", "nonzero", "prod", "put", "repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take",
@@ -54,7 +54,7 @@ def _refuse(name: str, remedy: str) -> Function:
     return method
 
 
-# ---- methods with signatures of their own ----------------------------------------------------------------------------
+# ---- methods with their own signatures -------------------------------------------------------------------------------
 def clip(x: Array, min: Option = None, max: Option = None, out: Option = None, **options: Option) -> ArrayValue:
     """As np.clip of this array."""
     return np.clip(x, min, max, out, **options)

@@ -166,7 +166,7 @@ class ArrayCarrier:
 Carrier = Number | ArrayCarrier  # objects that carry derivative information
 
 
-# ---- numbers of NumPy's ----------------------------------------------------------------------------------------------
+# ---- numbers of NumPy ------------------------------------------------------------------------------------------------
 _numpy_attributes: dict[str, Any] = {
     "is_float": False, "imag": property(lambda x: np.float64(0.0), doc="0.0: numbers are real."),
 }  # fmt: skip
@@ -474,7 +474,7 @@ def map_numbers(f: Callable[[Any], Value], x: Nested) -> Nested:
     return x
 
 
-# ---- attributes that are not there -----------------------------------------------------------------------------------
+# ---- missing attributes ----------------------------------------------------------------------------------------------
 _IN_A_FUNCTION = "write a function of x and call contad.grad(f)(x)"
 _ELSEWHERE = {  # of arrays of JAX and PyTorch
     "at": "assign to x[i], or write x[i] += y",

@@ -96,7 +96,7 @@ class ChainStack(ABC):
     push: Callable[[Any], None]
     adjoints: AdjointVector  # of the last sweep, indexed by cell; empty before the first
 
-    # ---- what an engine provides -------------------------------------------------------------------------------------
+    # ---- methods that an engine provides -----------------------------------------------------------------------------
     @abstractmethod
     def variable(self, value: Value) -> Var:
         """A new independent variable with this value."""
@@ -129,7 +129,7 @@ class ChainStack(ABC):
     def release(self) -> None:
         """Give the buffers back to this thread's pool."""
 
-    # ---- arrays, of which an engine may have its own -----------------------------------------------------------------
+    # ---- arrays; an engine may have its own --------------------------------------------------------------------------
     def number_and_array(self, rule: Rule, a: Value, b: Value) -> ArrayValue:
         """A scalar rule on a number of this level and a plain array, if there is a fast path; else NotImplemented."""
         return NotImplemented
@@ -181,7 +181,7 @@ class ChainStack(ABC):
         """Independent variables that stand for Python floats."""
         return [as_float(self.variable(x)) for x in values]
 
-    # ---- what every engine shares ------------------------------------------------------------------------------------
+    # ---- methods that all engines share ------------------------------------------------------------------------------
     @classmethod
     def begin(cls) -> "ChainStack":
         """A new stack, as the class makes it."""

@@ -114,7 +114,7 @@ def banded_solution_tangent(ab, z, lower, upper, ab_dot, b_dot, z_dot):  # type:
     write_into(z_dot, solve_banded_tangent(z, lower, upper, ab, ab_dot, b_dot))
 
 
-# ---- banded systems that are positive definite, of which one half of the band is given -------------------------------
+# ---- positive definite banded systems, given by one half of the band -------------------------------------------------
 @in_machine_code
 def positive_banded_solution_factor(ab, lower, factors):  # type: ignore[no-untyped-def]
     """l of a = l l^T, as the lower half of a band; LinAlgError if a is not positive definite."""
