@@ -1,4 +1,5 @@
-"""The named errors of contad; each message names the function, the argument, what was expected and what came."""
+"""The named errors of contad. Each message names the function, the argument, the expected value and the actual
+value."""
 
 import dis
 import itertools
@@ -12,22 +13,22 @@ from typing import Any
 
 import numpy as np
 
-# how the names of contad's own files begin, and of NumPy's
+# the prefixes of the file names of contad and NumPy
 OWN_FILES, NUMPY_FILES = (os.path.join(os.path.dirname(file), "") for file in (__file__, np.__file__))
 
 _remember: Callable[["VariableError", Any], bool] = lambda error, level: False  # noqa: E731  (stands for a function)
 
 
 def set_memory(remember: Callable[["VariableError", Any], bool]) -> None:
-    """What notes each VariableError that is made, with the level whose numbers it is about, if that is known.
+    """Set the function that notes each new VariableError, with the level of its numbers, if known.
 
-    It tells whether a function of the user's is running on variables, where the error then has its place.
+    It returns whether a user's function is running on variables; then the error names a place in that function.
     """
     global _remember
     _remember = remember
 
 
-_PLACE = re.compile(r"\S[^\n]*?:\d+: ")  # how a message begins that tells a place itself
+_PLACE = re.compile(r"\S[^\n]*?:\d+: ")  # the beginning of a message that already names a place
 
 
 class ContadError(Exception):
@@ -35,13 +36,14 @@ class ContadError(Exception):
 
 
 class VariableError(ContadError):
-    """Base of the errors that variables raise where plain numbers would not: after one, f is another function.
+    """Base of the errors that variables raise where plain numbers would not. After one, f computes another function.
 
-    So the call that differentiates a function raises such an error again when it ends, if the function has caught it.
-    Those that operations raise have no class of Python's among their bases, so that handlers for what goes wrong with
-    numbers (`except (TypeError, ValueError, RuntimeError)`) let them pass.
+    So if the function catches such an error, the call that differentiates the function raises it again at the end.
+    Errors of operations do not derive from Python's error classes, so that handlers for numerical failures (`except
+    (TypeError, ValueError, RuntimeError)`) let them pass.
 
-    Made while the user's function runs on variables, its text begins with the place there, `file:line: expression: `.
+    If the error is raised while the user's function runs on variables, its text begins with the place in that function,
+    `file:line: expression: `.
 
     Broken:  def f(x): try: return math.exp(x) except Exception: return -np.inf
     Fixed:   np.exp(x), as the message says; or `except OverflowError`
@@ -84,7 +86,7 @@ class OtherThreadError(VariableError, RuntimeError):
 
 
 class NestingError(VariableError, RuntimeError):
-    """Memory was to be recovered, or a level closed, while a gradient call inside it was still open."""
+    """A caller tried to recover memory, or to close a level, while a gradient call inside of it was still open."""
 
 
 class LostDerivativeError(VariableError):
@@ -116,9 +118,10 @@ class StaleSourceError(ContadError, RuntimeError):
 
 
 class StaleCacheError(ContadError, OSError):
-    """Machine code in a cache of Numba's holds the gradient of a function that has changed since, or is unknown.
+    """Machine code in a Numba cache contains the gradient of a function that has changed since, or is unknown.
 
-    Numba meets it while it loads a cached caller, takes it as a missing file, and compiles the caller again.
+    Numba gets this error while it loads a cached caller. It treats the error as a missing file and compiles the caller
+    again.
     """
 
 
@@ -131,16 +134,16 @@ class FrozenValueError(ContadError, RuntimeError):
 
 
 class ValueMismatchError(ContadError, RuntimeError):
-    """The first call of a compiled derivative: the engine computes another value than the function itself.
+    """At the first call of a compiled derivative, the engine computed another value than the function itself.
 
-    Its derivative would be that of another function, and is not given. Another engine may be asked for by engine=.
+    Its derivative would be that of another function, so contad does not return it. Choose another engine with engine=.
     """
 
 
 class EngineLimitError(ContadError, ValueError):
-    """Code of the engine `generated` met what it is not made for: shapes that its source does not show.
+    """Code of the engine `generated` met shapes that do not follow from its source, and cannot handle them.
 
-    Called from Python, a derivative whose engine is not named goes on to the next one; compiled callers get the error.
+    In a call from Python without engine=, the derivative goes on to the next engine; compiled callers get the error.
 
     Broken:  for _ in range(2): u = a @ u      (inside compiled code, where a is not square)
     Fixed:   a new name for the array of another length, or contad.grad(f, engine="tape")
@@ -150,7 +153,7 @@ class EngineLimitError(ContadError, ValueError):
 class OverlapError(ContadError, ValueError):
     """Array arguments share memory and the function may write into them: which of them is differentiated is unclear.
 
-    Plain functions raise it where they write, and may read one array twice; of a Numba function the source decides.
+    Plain functions raise it when they write; they may read one array twice. For a Numba function the source decides.
 
     Broken:  grad(f)(c, c)  where f assigns to elements of an argument
     Fixed:   grad(f)(c, c.copy())
@@ -158,7 +161,7 @@ class OverlapError(ContadError, ValueError):
 
 
 class ChangedDataError(ContadError, RuntimeError):
-    """Data that a function captured have changed since it was called, and its derivative needs what they were.
+    """Data that a function captured have changed since the call, and its derivative needs the earlier values.
 
     Broken:  total += checkpoint(lambda x: np.sum(x * buffer))(x); buffer[:] = next_one
     Fixed:   total += checkpoint(lambda x, buffer: np.sum(x * buffer))(x, buffer)    (arguments are copied)
@@ -166,9 +169,9 @@ class ChangedDataError(ContadError, RuntimeError):
 
 
 class SingularPointError(ContadError, ArithmeticError):
-    """A root, a fixed point or a minimum is not a smooth function of its parameters: its Jacobian there is singular.
+    """A root, a fixed point or a minimum is not a smooth function of its parameters: the Jacobian there is singular.
 
-    So is the time of an event that a solution of a differential equation only grazes.
+    The same holds for the time of an event that the solution of a differential equation only grazes.
 
     Broken:  grad(lambda p: root_scalar(lambda x: (x - p) ** 2, x0=0.5).root)(1.0)
     Fixed:   an equation whose derivative at the root is other than zero: root_scalar(lambda x: x - p, ...)
@@ -180,7 +183,7 @@ class RuleError(VariableError):
 
 
 class GuardError(ContadError, RuntimeError):
-    """A recorded program was run where the recorded function takes another way: a comparison comes out otherwise.
+    """A recorded program was run at inputs where the function takes another branch: a comparison has another result.
 
     Broken:  program = contad.record(lambda x: x if x > 0 else -x, 1.0); program(-2.0)
     Fixed:   contad.record(f, 1.0, retrace=True), which records again there; or one program for each case
@@ -190,11 +193,11 @@ class GuardError(ContadError, RuntimeError):
 # ---- places ----------------------------------------------------------------------------------------------------------
 _PYTHON = os.path.join(os.path.dirname(os.__file__), "")
 _PACKAGES = f"{os.sep}site-packages{os.sep}"
-_LONGEST = 100  # of an expression that is shown
+_LONGEST = 100  # of a shown expression
 
 
 def _frame_of_user() -> FrameType | None:
-    """The innermost frame of what calls this that is of no library, or else that is neither contad's nor NumPy's."""
+    """The innermost frame above this one outside of libraries, or else outside of contad and NumPy."""
     return _innermost_of_user(_callers(sys._getframe(1)))
 
 
@@ -216,7 +219,7 @@ def _innermost_of_user(frames: Iterable[FrameType]) -> FrameType | None:
 
 
 def place_of_user() -> str:
-    """The user's line that runs, in words."""
+    """The user's running line, in words."""
     frame = _frame_of_user()
     if frame is None:
         return "an unknown place"
@@ -226,7 +229,7 @@ def place_of_user() -> str:
 
 
 def _place_in(frame: FrameType | None, step: TracebackType | None = None) -> str:
-    """Where a frame is, or where it was in a traceback, `file:line: expression: `, as far as there is a source."""
+    """The place of a frame, now or in a traceback, `file:line: expression: `, as far as there is source."""
     if frame is None:
         return ""
     last_instruction, line = (frame.f_lasti, frame.f_lineno) if step is None else (step.tb_lasti, step.tb_lineno)
@@ -253,8 +256,8 @@ def source_between(file: str, first: int, last: int, start: int, end: int | None
 
 
 def place_in_trace(error: BaseException) -> str:
-    """The place of the innermost line of the user's in a traceback."""
-    steps = {id(step.tb_frame): step for step in _steps(error.__traceback__)}  # the last in each frame
+    """The place of the user's innermost line in a traceback."""
+    steps = {id(step.tb_frame): step for step in _steps(error.__traceback__)}  # the last place in each frame
     frame = _innermost_of_user(step.tb_frame for step in reversed(steps.values()))
     return _place_in(frame, steps[id(frame)]) if frame is not None else ""
 

@@ -1,10 +1,11 @@
-"""What a child of a fork needs of the threads that it does not have.
+"""Locks that stay usable in the child of a fork, which lacks the other threads of its parent.
 
-A child has the thread that has forked and no other. A lock that another thread of the parent held is never opened
-there, so the child would wait for ever. Locks of contad are made by `make_lock` and are open in a child. What they
-protect is whole at any time, or is made whole by the next one who closes the lock.
+A child has only the thread that forked. If another thread of the parent held a lock, nobody releases it in the child,
+which would wait for ever. contad makes its locks by `make_lock`, and they are released in a child. The data that they
+protect are consistent at any time, or the next holder of the lock makes them so.
 
-Some locks protect what is not: a compiler at work. `hold_while_forking` lets a fork wait until nobody holds them.
+Other locks protect a compiler at work, whose data are not consistent. `hold_while_forking` makes a fork wait until
+nobody holds them.
 """
 
 import importlib
@@ -22,24 +23,25 @@ LONGEST = 60.0  # seconds that a fork waits for a lock
 _renewed: WeakSet[Any] = WeakSet()  # locks and events
 _held: list[Any] = []
 _calls: list[Callable[[], None]] = []
-_own = threading.local()  # the locks that this thread holds because it forks
+_own = threading.local()  # the locks that this thread holds for a fork
 
 
 def make_lock() -> Any:
-    """A lock that is open in a child of a fork, unless the thread that forks holds it; it may close it again."""
+    """A lock that is released in a child of a fork, unless the forking thread holds it; that thread may acquire it
+    again."""
     return renew_in_children(threading.RLock())
 
 
 def renew_in_children(lock: Any) -> Any:
-    """A lock or an event of `threading` that is to be used in children of a fork."""
+    """Register a lock or an event of `threading` for use in children of a fork."""
     _renewed.add(lock)
     return lock
 
 
 def hold_while_forking(lock: Any) -> None:
-    """Let every fork wait for a lock; where it takes too long, it is open in the child at least.
+    """Make every fork wait for a lock; after a timeout, the lock is at least released in the child.
 
-    A thread that holds a lock may wait for those that were named before, and for no others.
+    A thread that holds a lock may wait for locks registered earlier, and for no others.
     """
     _held.append(renew_in_children(lock))
 
@@ -50,7 +52,7 @@ def call_in_children(renew: Callable[[], None]) -> None:
 
 
 def _await_imports() -> None:
-    """Let other threads import what they are importing: a child finds such modules closed for ever."""
+    """Let other threads finish their imports: a child would find such modules locked for ever."""
     until = time.monotonic() + LONGEST
     for find in list(getattr(importlib._bootstrap, "_module_locks", {}).values()):
         lock = find()
@@ -79,7 +81,7 @@ def _begin_child() -> None:
 
 
 def _locks_of_properties() -> list[Any]:
-    """The locks of cached properties in classes of contad, which they have before Python 3.12."""
+    """The locks of cached properties in classes of contad; they exist before Python 3.12."""
     if sys.version_info >= (3, 12):
         return []
     modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == "contad"]

@@ -1,6 +1,6 @@
-"""Bars on the terminal for what takes longer than a second, by tqdm where that is installed.
+"""Progress bars on the terminal for work of more than a second, by tqdm if it is installed.
 
-A bar costs nothing where nobody sees it: where stderr is no terminal, in CI, and without tqdm nothing is shown.
+A bar costs nothing if nobody sees it: if stderr is not a terminal, in CI, and without tqdm, no bar appears.
 """
 
 import os
@@ -11,12 +11,12 @@ from typing import Any
 
 from contad.forks import renew_in_children
 
-DELAY = 1.0  # seconds before a bar is shown
-INTERVAL = 0.2  # between two looks at how far the work is
+DELAY = 1.0  # seconds before a bar appears
+INTERVAL = 0.2  # seconds between two updates
 
 
 def has_watcher() -> bool:
-    """Whether stderr is a terminal with somebody before it."""
+    """Whether stderr is a terminal that somebody watches."""
     stream = sys.stderr
     return (
         stream is not None
@@ -27,7 +27,7 @@ def has_watcher() -> bool:
 
 
 class ProgressBar:
-    """How far some work is, on stderr; `total` is the number of its steps, None where only the time is known.
+    """The progress of some work, on stderr; `total` is the number of its steps, None if only the time is known.
 
     The work itself counts steps and does nothing else; a thread draws.
 
@@ -71,7 +71,7 @@ class ProgressBar:
             return
 
         class Bar(tqdm):
-            """A bar that no further thread looks after."""
+            """A bar that no other thread updates."""
 
             monitor_interval = 0
 

@@ -1,4 +1,4 @@
-"""The tables of functions: `python -m contad.table`, from the registries; `--stan`, name by name beside Stan."""
+"""The tables of functions: `python -m contad.table`, from the registries; `--stan` compares them with Stan by name."""
 
 import inspect
 import re
@@ -23,14 +23,14 @@ HEADER = ("name", "arguments", "description", "formula", "NumPy, SciPy", "operat
 ARRAY_HEADER = ("name", "NumPy", "kind", "description", "formula", "engines", "orders")
 _BOUND = "8 ulp + 4 ulp x condition number"
 
-# what NumPy does not evaluate on object arrays of variables, which are the arrays of the engines closures and records
+# functions that NumPy does not evaluate on object arrays of variables, the arrays of the engines closures and records
 NOT_ON_OBJECTS = {
     "np.bincount", "np.gradient", "np.interp", "np.percentile", "np.quantile", "np.astype",
     "np.nanmedian", "np.nanquantile", "np.polydiv", "np.polyfit",
     "np.isclose", "np.allclose", "np.isneginf", "np.isposinf",  # np.isfinite and np.isinf refuse
     "np.array2string", "np.array_repr", "np.array_str",  # show variables
     "np.can_cast", "np.common_type", "np.min_scalar_type", "np.result_type",  # see the type object
-    "np.cov", "np.corrcoef",  # and what calls LAPACK, with np.linalg.norm, which asks for floats
+    "np.cov", "np.corrcoef",  # and functions that call LAPACK, and np.linalg.norm, which asks for floats
     *(f"np.linalg.{name}" for name in (
         "cholesky", "cond", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matrix_norm", "matrix_rank",
         "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensorinv", "tensorsolve")),
@@ -57,9 +57,9 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 # ---- scalar rules ----------------------------------------------------------------------------------------------------
 def _scalar_section() -> str:
-    """From a rule's docstring come its first line (the description), its line `z = ...` (the formula) and, for a rule
-    that misses the bound on partials which all others keep, its line `Accuracy: ...`. The partials of a compiled rule
-    are evaluated inside the reverse sweep; any other stores them when it is recorded.
+    """A row takes from a rule's docstring its first line (the description), its line `z = ...` (the formula) and, if
+    the rule misses the bound on partials that all others keep, its line `Accuracy: ...`. The partials of a compiled
+    rule are evaluated inside the reverse sweep; all other rules store them when they are recorded.
     """
     found = sorted(rules(), key=lambda rule: rule.name)
     constants = _codes(sorted(f"np.{ufunc.__name__}" for ufunc in CONSTANTS))
@@ -73,7 +73,8 @@ def _scalar_section() -> str:
 
 
 def ufuncs_not_on_objects() -> list[str]:
-    """NumPy's ufuncs with a scalar rule, or a constant result, that refuse object arrays of variables: each is tried.
+    """NumPy's ufuncs with a scalar rule, or a constant result, that refuse object arrays of variables, found by trying
+    each.
 
     >>> "np.logaddexp" in ufuncs_not_on_objects()
     True
@@ -118,7 +119,8 @@ def _array_section() -> str:
 
 
 def array_rows() -> list[list[str]]:
-    """The rows of the table of arrays, sorted by name: one for each array rule, and for each other implementation."""
+    """The rows of the table of arrays, sorted by name: one for each array rule, and one for each other
+    implementation."""
     groups: dict[str | Function, list[Entry]] = {}
     for entry in entries():
         groups.setdefault(entry.name if entry.kind == "rule" else entry.implementation, []).append(entry)
@@ -133,12 +135,12 @@ def _rule_row(rule: ArrayRule, group: Sequence[Entry]) -> list[str]:
     ways = [*engine_names(), "forward"]
     if not rule.linear and rule.jvp_body is None:
         ways.remove("forward")
-    # whether NumPy evaluates a function on object arrays is known of contad's own rules only
+    # only for contad's own rules it is known whether NumPy evaluates a function on object arrays
     if names and (NOT_ON_OBJECTS & set(names) or not rule.__module__.startswith("contad.ops.")):
         ways = [way for way in ways if way in ON_ARRAYS]
     if missing := [name for name in rule.argument_names if name not in rule.vjps]:
         ways = [way if way == "forward" else f"{way} (not {', '.join(missing)})" for way in ways]
-    formula = next((line.strip() for line in lines if re.match(r"\s*z\w* = ", line)), "")  # z_i = ... of an element
+    formula = next((line.strip() for line in lines if re.match(r"\s*z\w* = ", line)), "")  # z_i = ... for an element
     return [_code(rule.name), _codes(names), "rule", _text(lines[0]), _code(formula), ", ".join(ways), "every"]
 
 
@@ -181,7 +183,7 @@ STAN_HEADER = ("Stan", "status", "how", "description")
 
 
 def stan_table() -> str:
-    """Every name of Stan: what `contad.stan` has, what is spelled with NumPy, and what is missing, as Markdown.
+    """Every name of Stan, as Markdown: names in `contad.stan`, names spelled with NumPy, and missing names.
 
     >>> stan_table().splitlines()[0]
     "# Stan's functions"

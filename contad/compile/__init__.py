@@ -1,1 +1,2 @@
-"""How contad compiles: Numba's and LLVM's specifics, the cache on disk, linking. It knows no rule and no engine."""
+"""How contad compiles: the specifics of Numba and LLVM, the cache on disk, linking. This package knows no rule and no
+engine."""

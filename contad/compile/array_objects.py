@@ -1,7 +1,7 @@
-"""NumPy's arrays as machine code makes them for Python, with memory of their own.
+"""NumPy arrays that machine code makes for Python, with memory of their own.
 
-Numba gives Python an array over its memory, beside an object that frees that: for few numbers both take longer than to
-copy them into memory that NumPy keeps at hand.
+Numba returns an array over its own memory and an object that frees this memory. For a few numbers, making both takes
+longer than copying the numbers into memory that NumPy keeps ready.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ _DATA = 2  # the word of an array object
 
 
 def published_functions(*places: int) -> list[int]:
-    """The addresses of what NumPy publishes for modules in C, by their places in its table."""
+    """The addresses in NumPy's C API, by their places in its table."""
     find = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
@@ -32,7 +32,7 @@ def published_functions(*places: int) -> list[int]:
 
 
 def _register() -> None:
-    """Give machine code NumPy's class of arrays, and what makes one."""
+    """Give machine code NumPy's class of arrays, and the function that makes one."""
     of_arrays, new = published_functions(_TYPE, _NEW)
     assert of_arrays == id(np.ndarray)
     llvm.add_symbol("contad_array_class", of_arrays)
@@ -43,7 +43,7 @@ _register()
 
 
 def is_copied(kind: Any) -> bool:
-    """Whether arrays of this type, where they are small, may be copied for Python."""
+    """Whether small arrays of this type may be copied for Python."""
     return (
         isinstance(kind, types.Array)
         and kind.dtype == types.float64
@@ -54,7 +54,7 @@ def is_copied(kind: Any) -> bool:
 
 
 def emit_copy(builder: Any, kind: Any, array: Any, object_type: Any) -> Any:
-    """Emit a new array object with the numbers of a native array; NULL where there is no memory."""
+    """Emit a new array object with the numbers of a native array; NULL if memory is exhausted."""
     integer, address, words = ir.IntType(32), cgutils.voidptr_t, WORD.as_pointer()
     arguments = [address, integer, words, integer, words, address, integer, integer, address]
     new = cgutils.get_or_insert_function(

@@ -1,10 +1,11 @@
-"""Compiled functions that keep Python's lock through calls that take a few microseconds.
+"""Compiled functions that hold the GIL during calls that take a few microseconds.
 
-Giving the lock up and taking it again costs as much as the gradient of some fifty terms, and no other thread gains from
-so short a while. A call keeps it that follows soon upon another one of the same function, which so was brief, and has
-no more numbers in its arguments; the processor's counter of cycles tells. All others give the lock up.
+Releasing the lock and taking it again costs as much as the gradient of fifty terms, and other threads gain nothing from
+so short a release. A call keeps the lock if it follows soon after another call of the same function, which must then
+have been brief, and if its arguments hold no more numbers. The processor's cycle counter measures the interval. All
+other calls release the lock.
 
-Calls whose results are new borrow the arrays among their arguments, and give Python copies of results of few numbers.
+Calls whose results are new borrow their array arguments, and return copies of small results to Python.
 """
 
 import sys
@@ -25,26 +26,27 @@ from contad.compile.array_objects import FEW, emit_copy, is_copied
 from contad.compile.words import WORD, external_words, place
 
 SOON = 1 << 14  # cycles
-_KIND, _DESCRIPTOR = 1, 7  # words of NumPy's array object: its class, the description of its numbers
-_ORDER, _SWAPPED = 26, ord(">" if sys.byteorder == "little" else "<")  # a byte of this: the order of bytes
+_KIND, _DESCRIPTOR = 1, 7  # words of NumPy's array object: its class and its dtype
+_ORDER, _SWAPPED = 26, ord(">" if sys.byteorder == "little" else "<")  # a byte of the dtype: the byte order
 
 
 def has_cycles() -> bool:
-    """Whether programs may read the counter of cycles on this processor, as LLVM knows them."""
+    """Whether user code may read the cycle counter on this processor, according to LLVM."""
     return bool(llvm.get_process_triple().startswith("x86_64"))
 
 
 class _BriefAPI(PythonAPI):
-    """What the wrapper of a function calls; the lock is given up unless the call is expected to be brief."""
+    """The Python API that the wrapper of a function calls. It releases the lock unless it expects the call to be
+    brief."""
 
     def __init__(self, context: Any, builder: Any) -> None:
         super().__init__(context, builder)
         self._size: Any = ir.Constant(WORD, 0)
         self._depth = 0
-        self.what, self.names = "a compiled derivative", iter(())  # how messages call it, and its arguments
+        self.what, self.names = "a compiled derivative", iter(())  # in messages
 
     def to_native_value(self, typ: Any, obj: Any) -> Any:
-        """An argument; the numbers in it are counted."""
+        """An argument; this counts its numbers."""
         if not self._depth:
             self._argument, self._name = obj, next(self.names, "an argument")
         self._depth += 1
@@ -55,9 +57,9 @@ class _BriefAPI(PythonAPI):
         return native
 
     def nrt_adapt_ndarray_from_python(self, ary: Any, ptr: Any) -> Any:
-        """Read an array, unless NumPy would read it otherwise: Numba does not look at masks and the order of bytes.
+        """Read an array, unless NumPy would read it differently: Numba ignores masks and the byte order.
 
-        Python looks at swapped arrays, and at what has another class: a subclass of arrays, or no array at all.
+        Python decides about swapped arrays and other classes: subclasses of arrays, and objects that are not arrays.
         """
         builder = self.builder
         address, plain = builder.ptrtoint(ary, WORD), external_words(builder.module, "contad_array_class", 1)
@@ -76,7 +78,7 @@ class _BriefAPI(PythonAPI):
         return builder.load(failure)
 
     def _ask_python(self, ary: Any) -> Any:
-        """0 where Python takes an array, -1 where it raises."""
+        """0 if Python accepts an array, -1 if it raises."""
         builder = self.builder
         code = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(32), -1))
         name = self.context.insert_const_string(self.module, "contad.numba_functions.unread_arrays")
@@ -99,7 +101,7 @@ class _BriefAPI(PythonAPI):
         return super().nrt_adapt_ndarray_from_python(ary, ptr)
 
     def err_set_string(self, exctype: Any, msg: Any) -> None:
-        """Raise an exception, unless one is being raised that says more."""
+        """Raise an exception, unless a more specific one is already set."""
         with self.builder.if_then(cgutils.is_null(self.builder, self.err_occurred())):
             super().err_set_string(exctype, msg)
 
@@ -117,7 +119,7 @@ class _BriefAPI(PythonAPI):
         return total
 
     def save_thread(self) -> Any:
-        """Give the lock up, or not; the state of the thread, null where it keeps the lock."""
+        """Release the lock, or keep it; the result is the thread state, or null if it keeps the lock."""
         if not has_cycles():
             return super().save_thread()
         builder = self.builder
@@ -135,7 +137,7 @@ class _BriefAPI(PythonAPI):
         return builder.load(state)
 
     def restore_thread(self, thread_state: Any) -> None:
-        """Take the lock again where it was given up."""
+        """Take the lock again if it was released."""
         with self.builder.if_then(cgutils.is_not_null(self.builder, thread_state), likely=False):
             super().restore_thread(thread_state)
 
@@ -145,10 +147,10 @@ class _BriefAPI(PythonAPI):
 
 
 class _BorrowingAPI(_BriefAPI):
-    """The same of a function whose results are new: arrays among its arguments are read where they are.
+    """The same for a function whose results are new: it borrows its array arguments.
 
-    Numba counts a reference to each, for which it asks for memory and gives it back; here it is the caller who holds
-    them. A result without memory of its own, which only an argument's can be, becomes a copy.
+    Numba takes a reference to each array, for which it allocates and frees memory. Here the caller holds the arrays. A
+    result without memory of its own can only be an argument's memory, and is copied.
     """
 
     def __init__(self, context: Any, builder: Any) -> None:
@@ -156,7 +158,7 @@ class _BorrowingAPI(_BriefAPI):
         self._borrows = False
 
     def to_native_value(self, typ: Any, obj: Any) -> Any:
-        """An argument: nobody can take an array out of a tuple meanwhile, as out of a list."""
+        """An argument. Tuples are fine: nobody can remove an array from a tuple meanwhile, as from a list."""
         if not self._depth:
             self._borrows = _holds_arrays_itself(typ)
         return super().to_native_value(typ, obj)
@@ -168,7 +170,7 @@ class _BorrowingAPI(_BriefAPI):
         return self.builder.call(self._get_function(kind, name="numba_adapt_ndarray"), (ary, ptr))
 
     def nrt_adapt_ndarray_to_python(self, aryty: Any, ary: Any, dtypeptr: Any) -> Any:
-        """An array as an object: a new one, of few numbers with memory of its own."""
+        """An array as an object; a small one becomes a new array with memory of its own."""
         builder = self.builder
         array = self.context.make_array(aryty)(self.context, builder, ary)
         is_own = cgutils.is_not_null(builder, array.meminfo)
@@ -200,7 +202,7 @@ class _BriefWrapper(PyCallWrapper):
     """The function that Python calls."""
 
     api: type[_BriefAPI] = _BriefAPI
-    called: Any = None  # how messages call the function, and the names of its arguments
+    called: Any = None  # the names of the function and of its arguments in messages
 
     def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
         """As Numba's."""
@@ -218,7 +220,7 @@ class _BorrowingWrapper(_BriefWrapper):
 
 
 class _BriefLower(Lower):
-    """Numba's way into machine code, with that wrapper."""
+    """Numba's lowering, with this wrapper."""
 
     wrapper: type[_BriefWrapper] = _BriefWrapper
 
@@ -236,7 +238,7 @@ class _BriefLower(Lower):
 
 
 class _BorrowingLower(_BriefLower):
-    """The same for functions that borrow arrays."""
+    """The same, for functions that borrow arrays."""
 
     wrapper = _BorrowingWrapper
 
@@ -248,7 +250,7 @@ class _BriefLowering(NativeLowering):
 
     @property
     def lowering_class(self) -> Any:
-        """What makes machine code of a function."""
+        """The class that lowers a function."""
         return self.lower
 
 
@@ -272,6 +274,6 @@ class BriefCalls(CompilerBase):
 
 
 class BorrowingCalls(BriefCalls):
-    """The same for functions whose results are new: arrays among the arguments are read without taking references."""
+    """The same for functions whose results are new: they read array arguments without taking references."""
 
     lowering = _BorrowingLowering

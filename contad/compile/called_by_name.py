@@ -1,7 +1,7 @@
-"""Kernels that are compiled once per installation, for one signature, and called by name from any machine code.
+"""Kernels compiled once per installation, for one signature, and called by name from any machine code.
 
-Numba links what a function calls into the function, and optimises it again with each caller. A kernel of these is no
-part of its callers, which compile in a fraction of the time.
+Numba links callees into their callers and optimises them again with each caller. These kernels stay outside of their
+callers, which then compile in a fraction of the time.
 """
 
 import functools
@@ -33,7 +33,7 @@ def typing({names}):
 
 
 def called_by_name(*kinds: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator: the function compiled for these types of arguments, which Python and njit functions call.
+    """A decorator: compile the function for arguments of these types; Python and njit functions call it.
 
     Matrices are in C order and writable. `kernel.compiled()` is the dispatcher.
     """

@@ -22,9 +22,9 @@ from contad.forks import hold_while_forking
 
 _BEGAN = time.time()
 _MARK = os.urandom(16)  # of this process
-# settings of Numba's that change no machine code
+# Numba settings that do not change machine code
 _ELSEWHERE = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY")
-UNUSED = ("command", "example", "testing")  # rooms of contad that no other module imports
+UNUSED = ("command", "example", "testing")  # packages of contad that no other module imports
 
 # Every option, and why.
 NJIT_OPTIONS: dict[str, Any] = {
@@ -34,9 +34,9 @@ NJIT_OPTIONS: dict[str, Any] = {
     "nogil": True,  # a sweep touches only its own thread's buffers
     "cache": True,  # compiled once per installation
 }
-INTERNAL_OPTIONS = {  # of what compiled code calls, and Python does not
-    **{name: value for name, value in NJIT_OPTIONS.items() if name != "cache"},  # cached as part of what calls it
-    "no_cpython_wrapper": True,  # it takes what Python cannot hold
+INTERNAL_OPTIONS = {  # for functions that compiled code calls, and Python does not
+    **{name: value for name, value in NJIT_OPTIONS.items() if name != "cache"},  # cached as part of its callers
+    "no_cpython_wrapper": True,  # it takes values that Python cannot hold
     "no_cfunc_wrapper": True,
 }
 
@@ -48,7 +48,8 @@ def write_options(options: dict[str, Any] = NJIT_OPTIONS) -> str:
 
 @functools.cache
 def hold_llvm_while_forking() -> None:
-    """Let forks wait for LLVM: a compiler that another thread has left in the middle of its work is of no use there."""
+    """Make forks wait for LLVM: a child cannot use a compiler that another thread has left in the middle of its
+    work."""
     from llvmlite.binding import ffi
 
     hold_while_forking(ffi.lib._lock._lock)
@@ -57,8 +58,8 @@ def hold_llvm_while_forking() -> None:
 def cache_directory() -> Path:
     """Where generated source and machine code are kept: $CONTAD_CACHE_DIR, or the user's cache directory.
 
-    It is readable by its owner only. A directory that others could write to is not trusted: a fresh temporary one
-    serves this process instead.
+    Only its owner can read it. contad does not trust a directory that others can write to, and uses a fresh temporary
+    one in this process instead.
     """
     configured = os.environ.get("CONTAD_CACHE_DIR")
     if configured:
@@ -89,7 +90,7 @@ def temporary_directory() -> Path:
 
     @atexit.register
     def delete() -> None:
-        if os.getpid() == owner:  # and no child of a fork, which may end sooner
+        if os.getpid() == owner:  # but not by a child of a fork, which may end sooner
             shutil.rmtree(directory, ignore_errors=True)
 
     return directory
@@ -99,9 +100,9 @@ LONGEST = 64  # characters of a name in that of a file, to which Numba adds more
 
 
 def load_cached(name: str, source: Callable[[], str], depends: Iterable[str] = ()) -> ModuleType:
-    """The module of generated source called `name`, made once for these texts and this version of contad.
+    """The generated module called `name`, made once for these texts and this version of contad.
 
-    A truncated or altered file is written again, and machine code that is damaged is compiled again.
+    This writes a truncated or altered file again, and compiles again if machine code is damaged.
     """
     stem = stem_of(name, depends)
     path = cache_directory() / f"{stem}.py"
@@ -116,7 +117,7 @@ def is_cached(name: str, depends: Iterable[str] = ()) -> bool:
     """Whether `load_cached` finds source and machine code in the directory."""
     directory = cache_directory()
     if next(directory.glob(f"{name[:LONGEST]}_*.py"), None) is None:
-        return False  # without Numba, whose version is part of the whole name, and which takes longest to import
+        return False  # without Numba, which takes longest to import, and whose version is part of the whole name
     stem = stem_of(name, depends)
     return (directory / f"{stem}.py").exists() and any(
         next(folder.glob(f"{stem}.*.nbi"), None) is not None for folder in _machine_code(directory)
@@ -124,12 +125,12 @@ def is_cached(name: str, depends: Iterable[str] = ()) -> bool:
 
 
 def stem_of(name: str, depends: Iterable[str]) -> str:
-    """What the files of a module are called."""
+    """The common stem of the names of the files of a module."""
     return f"{name[:LONGEST]}_{digest_of(depends)}"
 
 
 def digest_of(depends: Iterable[str]) -> str:
-    """16 hexadecimal digits for these texts, the processor, contad and what it is run with."""
+    """16 hexadecimal digits for these texts, the processor, contad and the libraries that it runs with."""
     import hashlib
 
     texts = (_processor(), library_digest(), *depends)
@@ -138,9 +139,9 @@ def digest_of(depends: Iterable[str]) -> str:
 
 @functools.cache
 def _processor() -> str:
-    """What Numba compiles for, with the settings of its own that it finds. It decides what generated source calls.
+    """Numba's target and its settings. They decide which functions generated source calls.
 
-    It is asked without Numba, whose import takes longer than to load what has been compiled.
+    This does not import Numba, which would take longer than loading the compiled code.
     """
     import llvmlite.binding as llvm
 
@@ -156,41 +157,42 @@ def _processor() -> str:
 
 @functools.cache
 def library_digest() -> str:
-    """A digest of contad's sources and of the versions of what they import: code that came from others is not used.
+    """A digest of contad's sources and of the versions of their imports: contad does not use code made by others.
 
-    All sources count: by late imports, and by those in the text that is generated, most kernels reach most of them.
+    All sources count, because most kernels reach most sources by late imports, and by imports in generated text.
     """
     import hashlib
 
     files = sorted(_sources())
-    digest = hashlib.sha256(b"" if files else _MARK)  # where none can be read, no other process has the same
+    digest = hashlib.sha256(b"" if files else _MARK)  # if no source can be read, no other process has the same digest
     digest.update("\0".join(_versions()).encode())
     for path in files:
         with open(path, "rb", buffering=0) as file:
             contents = file.read()
-        # what this process makes from older contents is its own: another one would take it for that of the later ones
+        # code that this process makes from older contents stays its own: another process would take it for code of
+        # newer ones
         mark = _MARK if _is_later(os.stat(path)) else b""
         digest.update(hashlib.sha256(contents).digest() + mark + path.removeprefix(OWN_FILES).encode())
     return digest.hexdigest()
 
 
 def _versions() -> tuple[str, ...]:
-    """Those of the libraries on which the meaning of machine code depends."""
+    """The versions of the libraries on which the meaning of machine code depends."""
     from importlib.util import find_spec
 
     import numpy as np
 
     texts = []
     for name, file in (("numba", "_version.py"), ("llvmlite", "_version.py"), ("scipy", "version.py")):
-        found = find_spec(name)  # importing it, or asking for its metadata, takes longer than all the rest
+        found = find_spec(name)  # importing it, or reading its metadata, takes longer than everything else
         assert found is not None and found.origin is not None
         texts.append(Path(found.origin).with_name(file).read_text(encoding="utf-8"))
     return sys.version, np.__version__, *texts
 
 
 def has_changed() -> bool:
-    """Whether a source has been written since this process has begun: what it imports from then on may not fit."""
-    return _look_for_changes(int(time.monotonic() * 10.0))  # takes milliseconds: once in a tenth of a second
+    """Whether a source has changed since this process began: later imports may then not fit."""
+    return _look_for_changes(int(time.monotonic() * 10.0))  # takes milliseconds, so at most once in 0.1 s
 
 
 @functools.lru_cache(1)
@@ -199,26 +201,26 @@ def _look_for_changes(_: int) -> bool:
 
 
 def _sources() -> Iterator[str]:
-    for folder, inside, names in os.walk(OWN_FILES):  # sooner than pathlib
+    for folder, inside, names in os.walk(OWN_FILES):  # faster than pathlib
         if folder == OWN_FILES:
             inside[:] = [x for x in inside if x not in UNUSED]
         yield from (os.path.join(folder, x) for x in names if x.endswith(".py"))
 
 
 def _is_later(status: os.stat_result) -> bool:
-    """Whether a file has been written, or put into its place, since this process has begun."""
-    return any(_BEGAN < t <= time.time() for t in (status.st_mtime, status.st_ctime))  # else a clock's mistake
+    """Whether a file has been written, or moved into its place, since this process began."""
+    return any(_BEGAN < t <= time.time() for t in (status.st_mtime, status.st_ctime))  # else the clock is wrong
 
 
 def seal(text: str) -> str:
-    """A text behind a line with its digest."""
+    """A text, preceded by a line with its digest."""
     import hashlib
 
     return f"# sha256 {hashlib.sha256(text.encode()).hexdigest()}\n{text}"
 
 
 def read_sealed(path: Path) -> str | None:
-    """The text of a sealed file, or None where it is missing, altered, or may have been written by another user."""
+    """The text of a sealed file; None if it is missing, altered, or possibly written by another user."""
     try:
         with private_folder(path.parent) as folder:
             sealed = folder.read(path.name).decode()
@@ -229,9 +231,9 @@ def read_sealed(path: Path) -> str | None:
 
 
 def write_sealed(path: Path, text: str) -> Path:
-    """Write atomically, so that concurrent processes see the whole file or none; in the place that is returned.
+    """Write atomically, so that concurrent processes see the whole file or none; return the path.
 
-    It is one of this process alone where contad's sources have changed, or where the folder is no longer private.
+    The path belongs to this process alone if contad's sources have changed, or if the folder is no longer private.
     """
     try:
         folder = private_folder(temporary_directory() if has_changed() else path.parent)
@@ -241,7 +243,7 @@ def write_sealed(path: Path, text: str) -> Path:
     with folder:
         try:
             folder.write(path.name, seal(text).encode())
-        except PermissionError:  # on Windows, while another process reads the file, which holds the same
+        except PermissionError:  # on Windows, while another process reads the file, which has the same contents
             if read_sealed(path) != text:
                 raise
     note_write(path.parent)
@@ -249,8 +251,8 @@ def write_sealed(path: Path, text: str) -> Path:
 
 
 def note_write(directory: Path) -> None:
-    """Make room now and then."""
-    if next(_writes) % 32 == 0:  # looking takes milliseconds, and more as the cache grows
+    """Make room from time to time."""
+    if next(_writes) % 32 == 0:  # the search takes milliseconds, and longer as the cache grows
         make_room(directory)
 
 
@@ -261,7 +263,7 @@ def mark(path: Path) -> None:
 
 
 def is_marked(path: Path) -> bool:
-    """Whether there is a file of that name, and nobody else can have put it there."""
+    """Whether a file of that name exists that nobody else can have put there."""
     try:
         with private_folder(path.parent) as folder:
             return folder.read(path.name) == b""
@@ -270,7 +272,7 @@ def is_marked(path: Path) -> bool:
 
 
 class _Sealed(importlib.machinery.SourceFileLoader):
-    """Loads the text that has been read, whatever the file holds by now, and without Python's bytecode."""
+    """Loads the text that was read, whatever the file holds by now, and ignores Python's bytecode."""
 
     def __init__(self, fullname: str, path: str, text: str) -> None:
         super().__init__(fullname, path)
@@ -299,16 +301,16 @@ def _load(path: Path, stem: str, text: str) -> ModuleType:
     return module
 
 
-# ---- its size --------------------------------------------------------------------------------------------------------
+# ---- size of the cache -----------------------------------------------------------------------------------------------
 _writes = itertools.count()
 _STEM = re.compile(r"\w+_[0-9a-f]{16}$")
-_IN_USE = 60.0  # seconds for which a module is left alone, because another process may be about to load it
+_IN_USE = 60.0  # seconds during which a module is kept, because another process may be about to load it
 
 
 def make_room(directory: Path) -> None:
-    """Delete modules with their machine code, those unused for longest first, until the cache is below its size.
+    """Delete modules with their machine code, least recently used first, until the cache is below its size.
 
-    The size is $CONTAD_CACHE_MEGABYTES, or 512; then a quarter of it is made free.
+    The size is $CONTAD_CACHE_MEGABYTES, or 512. Beyond it, this frees a quarter of the size.
     """
     try:
         size = float(os.environ.get("CONTAD_CACHE_MEGABYTES", "512")) * 2**20
@@ -323,7 +325,7 @@ def make_room(directory: Path) -> None:
                 with contextlib.suppress(OSError):  # gone meanwhile
                     status = folder.status_of(name)
                     bytes_of[stem] = bytes_of.get(stem, 0) + status.st_size
-                    # a time to come is a clock's mistake, and as far away as one that is past
+                    # a time in the future comes from a wrong clock, and counts as far away as one in the past
                     unused[stem] = min(unused.get(stem, math.inf), abs(now - status.st_mtime))
         total = sum(bytes_of.values())
         if total <= size:
@@ -355,7 +357,7 @@ def _files(directory: Path) -> Iterator[dict[str, list[tuple[Folder, str]]]]:
         for path in (directory, *_machine_code(directory)):
             try:
                 folder = stack.enter_context(private_folder(path) if path == directory else code_folder(path, None))
-            except OSError:  # no such file, or another user owns it
+            except OSError:  # there is no such file, or another user owns it
                 continue
             for name in folder.names():
                 stem, _, ending = name.partition(".")
@@ -369,7 +371,7 @@ def _machine_code(directory: Path) -> list[Path]:
     from numba.core import caching, config
 
     folders = [directory / "__pycache__"]
-    if config.CACHE_DIR:  # Numba has been told to use another place
+    if config.CACHE_DIR:  # Numba is set to use another place
         name = caching._CacheLocator.get_suitable_cache_subpath(str(directory / "x.py"))
         folders.append(Path(config.CACHE_DIR, name))
     return folders

@@ -1,4 +1,4 @@
-"""Functions that Numba makes, seen from outside, and when it makes them. Numba is not imported here."""
+"""Numba dispatchers seen from outside, and events when Numba makes one. This module does not import Numba."""
 
 import importlib.util
 import itertools
@@ -14,13 +14,13 @@ def is_dispatcher(f: object) -> bool:
 
 
 def of_ufunc(f: object) -> Any:
-    """The dispatcher inside what numba.vectorize has made; None for anything else."""
+    """The dispatcher inside a ufunc of numba.vectorize; None for anything else."""
     found = getattr(f, "_dispatcher", None)
     return found if is_dispatcher(found) else None
 
 
 def compiles_on_demand(f: Any) -> bool:
-    """Whether a dispatcher compiles for whatever types it meets; not so where it was given signatures."""
+    """Whether a dispatcher compiles for any types; it does not if it was declared with signatures."""
     return bool(getattr(f, "_can_compile", True))
 
 
@@ -31,15 +31,15 @@ def declared_names(f: Any) -> dict[str, Any]:
 
 
 def signature_for(f: Any, given: tuple[Any, ...], named: dict[str, Any] | None = None) -> Any:
-    """The signature of a dispatcher's code for arguments of these types, for which it is compiled; None if none fits.
+    """The signature of a dispatcher's code for arguments of these types, which this compiles; None if none fits.
 
-    Raises what Numba raises where it cannot compile that.
+    Raises Numba's error if Numba cannot compile it.
     """
     return f._numba_type_.get_call_type(f.typingctx, given, named or {})
 
 
 def watch_first_calls(f: Any, see: Any) -> None:
-    """Have `see` called with the arguments of each call of a dispatcher for whose types nothing is compiled yet."""
+    """Call `see` with the arguments of each call of a dispatcher whose types are not compiled yet."""
     compiled = f._compile_for_args
 
     def compile_for(*args: Any, **named: Any) -> Any:
@@ -54,7 +54,8 @@ _EVENTS = "numba.core.event"
 
 
 def tell_of_compilations(begin: Callable[[], None], end: Callable[[Any, Any], None]) -> None:
-    """Call `begin()` before and `end(dispatcher, types)` after each compilation of a function, once Numba is there."""
+    """Call `begin()` before and `end(dispatcher, types)` after each compilation of a function, once Numba is
+    imported."""
     module = sys.modules.get(_EVENTS)
     if module is not None:
         _listen(module, begin, end)
@@ -64,34 +65,34 @@ def tell_of_compilations(begin: Callable[[], None], end: Callable[[Any, Any], No
 
 def _listen(events: Any, begin: Callable[[], None], end: Callable[[Any, Any], None]) -> None:
     class Listener(events.Listener):
-        """Hands Numba's events on."""
+        """Passes Numba's events on."""
 
         def on_start(self, event: Any) -> None:
-            """A function is going to be compiled."""
+            """Numba begins to compile a function."""
             begin()
 
         def on_end(self, event: Any) -> None:
-            """It has been, or an error is on its way."""
+            """Numba has compiled it, or raises an error."""
             end(event.data["dispatcher"], event.data["args"])
 
     events.register("numba:compile", Listener())
 
 
 def begin_numbers(first: int) -> None:
-    """Let Numba number the functions that it meets from here."""
+    """Set the number from which Numba counts functions."""
     from numba.core.bytecode import FunctionIdentity
 
     FunctionIdentity._unique_ids = itertools.count(first)
 
 
 class _CompilationFinder:
-    """Waits for Numba, without a base class of `importlib.abc`, which imports twenty modules for nothing else."""
+    """Waits for the import of Numba. Its base is not a class of `importlib.abc`, which would import twenty modules."""
 
     def __init__(self, *calls: Any) -> None:
         self.calls = calls
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
-        """The place of Numba's events, of which no other finder is kept."""
+        """The spec of the module of Numba's events, without any other finder."""
         if name != _EVENTS:
             return None
         sys.meta_path.remove(self)
@@ -102,7 +103,7 @@ class _CompilationFinder:
 
 
 class _Loader:
-    """Loads the events as ever, and listens to them."""
+    """Loads the module of Numba's events as usual, then listens to them."""
 
     def __init__(self, loader: Any, calls: Any) -> None:
         self.loader, self.calls = loader, calls

@@ -1,6 +1,6 @@
-"""New arrays of float64 in generated code: what np.empty and np.zeros do, at their place.
+"""New float64 arrays in generated code: IR that is emitted in place of calls of np.empty and np.zeros.
 
-Numba writes these two in Python, and compiles some six functions for each number of axes.
+Numba implements these two in Python, and compiles about six functions for each number of axes.
 """
 
 from typing import Any
@@ -24,7 +24,8 @@ def new_zeros(shape: Any) -> Any:
 
 
 def emit_empty(context: Any, builder: Any, kind: Any, shape: Any, given: Any) -> Any:
-    """Emit an array of this type; `given` is its length, or its shape, of type `shape`. Raises as NumPy does."""
+    """Emit an array of this type; `given` is its length or its shape, of type `shape`. The code raises as NumPy
+    does."""
     return _empty_nd_impl(context, builder, kind, _parse_shape(context, builder, shape, given))
 
 
@@ -36,7 +37,7 @@ def emit_zeros(context: Any, builder: Any, kind: Any, shape: Any, given: Any) ->
 
 
 def type_of_new(shape: Any) -> Any:
-    """The type of an array of a length, or of a shape; None where it is neither."""
+    """The type of an array of a length, or of a shape; None if the argument is neither."""
     if isinstance(shape, types.Integer):
         return types.Array(types.float64, 1, "C")
     if isinstance(shape, types.BaseTuple) and all(isinstance(t, types.Integer) for t in shape):
@@ -65,7 +66,7 @@ _NEW = {"empty": new_empty, "zeros": new_zeros}
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class EmitNewArrays(FunctionPass):
-    """Puts these in the places of NumPy's, where no other type of elements is asked for."""
+    """Replaces NumPy's calls by these, unless they ask for another dtype."""
 
     _name = "emit_new_arrays"
 
@@ -73,7 +74,7 @@ class EmitNewArrays(FunctionPass):
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        """Name other functions in the calls."""
+        """Replace the functions in the calls."""
         known, blocks = state.func_ir._definitions, state.func_ir.blocks.values()
         calls = [call for block in blocks for call in block.find_exprs("call")]
         called = {call.func.name for call in calls if len(call.args) == 1 and not (call.kws or call.vararg)}

@@ -1,6 +1,6 @@
-"""The largest and smallest of numbers in generated code: what max and min do, at their place.
+"""max and min of numbers in generated code: IR that is emitted in place of their calls.
 
-Numba writes these two in Python, and compiles a function for each list of types.
+Numba implements these two in Python, and compiles a function for each list of types.
 """
 
 import operator
@@ -57,7 +57,7 @@ def _lower_smallest(context: Any, builder: Any, called: Any, args: Any) -> Any:
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class EmitChoices(FunctionPass):
-    """Puts these in the places of Python's, where they are called with several arguments."""
+    """Replaces Python's calls with several arguments by these."""
 
     _name = "emit_choices"
 
@@ -65,7 +65,7 @@ class EmitChoices(FunctionPass):
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        """Name other functions in the calls."""
+        """Replace the functions in the calls."""
         blocks = state.func_ir.blocks.values()
         calls = [call for block in blocks for call in block.find_exprs("call")]
         others = {call.func.name for call in calls if len(call.args) < 2 or call.kws or call.vararg}
@@ -83,6 +83,6 @@ class EmitChoices(FunctionPass):
 
 
 def _find_emitted(named: Any) -> Any:
-    """What stands for max or min; None where a name is another one's."""
+    """The replacement of max or min; None if the name means another function."""
     value = named.value if isinstance(named, ir.Global) else None
     return largest if value is max else smallest if value is min else None

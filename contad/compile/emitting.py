@@ -1,4 +1,5 @@
-"""Machine code written by hand: what intrinsics and lowerings need of LLVM and of Numba's arrays and structures."""
+"""LLVM IR written by hand: the parts of LLVM and of Numba's arrays and structures that intrinsics and lowerings
+need."""
 
 from typing import Any
 
@@ -34,7 +35,7 @@ def pack(proxy: Any) -> Any:
 
 
 def emit_lengths(context: Any, builder: Any, kind: Any, shape: Any) -> Any:
-    """Emit the lengths that a shape of this type has, an integer or a tuple; negative ones raise."""
+    """Emit the lengths in a shape of this type, an integer or a tuple; negative lengths raise."""
     return _parse_shape(context, builder, kind, shape)
 
 
@@ -44,7 +45,7 @@ def emit_new_array(context: Any, builder: Any, kind: Any, lengths: Any) -> Any:
 
 
 def emit_reraise(context: Any, builder: Any, code: Any, cause: Any) -> None:
-    """Emit the exception with which another call of Numba's convention has ended, given as two words."""
+    """Emit the exception that another call in Numba's convention has raised, given as two words."""
     code, cause = builder.trunc(code, ir.IntType(32)), builder.inttoptr(cause, excinfo_ptr_t)
     status = Status(code, *[cgutils.false_bit] * 2, cgutils.true_bit, *[cgutils.false_bit] * 3, cause)
     context.call_conv.return_status_propagate(builder, status)
@@ -62,7 +63,8 @@ def named_address(name: str) -> int:
 
 
 def counter_of_threads() -> Any:
-    """The C function that tells how many threads Numba takes; ImportError or ValueError where it can run none."""
+    """The C function that returns the number of threads that Numba uses; ImportError or ValueError if it can run
+    none."""
     from numba.np.ufunc import parallel
 
     numba.get_num_threads()
@@ -70,7 +72,7 @@ def counter_of_threads() -> Any:
 
 
 def link_text(text: str, name: str) -> tuple[int, Any]:
-    """The address of a function in LLVM's own language, and what has to live as long as it is called."""
+    """The address of a function given as LLVM IR, and the object that must live as long as it is called."""
     machine = llvm.Target.from_default_triple().create_target_machine()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
     engine.finalize_object()

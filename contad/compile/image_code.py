@@ -1,4 +1,4 @@
-"""How Numba makes an image: one function that C can call, with all that it calls inside, and no way from Python."""
+"""How Numba makes an image: one function that C can call, which contains its callees and has no Python wrapper."""
 
 import importlib.util
 import linecache
@@ -29,14 +29,14 @@ OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "_nrt":
 _SETTINGS = "CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", *(x for x in FLAGS if x != "USING_SVML")  # of Numba
 _HIGHEST = 3  # optimisation
 _EXCEPTION = "picklebuf"  # in Numba's names of exceptions
-_WRAPPER = "cfunc."  # what Numba's names of functions for C begin with
+_WRAPPER = "cfunc."  # the prefix of Numba's names of functions for C
 _made: list[Image] = []
 
 
 def _import_arrays() -> None:
-    """Import what Numba knows of arrays, but not SciPy, which takes 0.1 s: Numba asks whether it is there.
+    """Import Numba's support of arrays, but not SciPy, which takes 0.1 s: Numba asks whether SciPy is installed.
 
-    It asks again when a function calls SciPy.
+    Numba asks again when a function calls SciPy.
     """
     from numba.np import linalg
 
@@ -54,7 +54,7 @@ _import_arrays()
 
 @contextmanager
 def _without_unrolling(codegen: Any) -> Iterator[None]:
-    """Inside, LLVM does not unroll loops: those over vectors are no faster for it, and compile a fifth longer."""
+    """Inside, LLVM does not unroll loops: unrolled vector loops are no faster, and compile 20% longer."""
 
     def build(opt: int = config.OPT, **vectorize: bool) -> Any:
         tuning = llvm.create_pipeline_tuning_options(opt)
@@ -71,10 +71,11 @@ def _without_unrolling(codegen: Any) -> Iterator[None]:
 
 
 class _ImageLibrary(JITCodeLibrary):
-    """The code of the function; nothing of it is loaded into this process."""
+    """The code of the function. This process does not load it."""
 
     def _optimize_final_module(self) -> None:
-        """What the function for C does not need is dropped; what others compiled to count references has the means."""
+        """Drops everything that the function for C does not need, and defines reference counting for code that others
+        compiled."""
         if any(x.is_declaration and x.name.startswith("NRT_") for x in self._final_module.functions):
             self._final_module.link_in(rtsys.library._get_module_for_linking(), preserve=True)
         for x in self._final_module.functions:
@@ -88,7 +89,7 @@ class _ImageLibrary(JITCodeLibrary):
         self._finalize_dynamic_globals()
         self._verify_declare_only_symbols()
         (function,) = [x for x in module.functions if x.name.startswith(_WRAPPER)]
-        is_clean = config.OPT == _HIGHEST  # else what nobody calls is still there
+        is_clean = config.OPT == _HIGHEST  # else functions that nobody calls are still there
         if is_clean and any(_EXCEPTION in x.name for x in module.global_variables):
             raise UnsupportedError(f"{_stems[-1]}: a function for C cannot raise; compile it with Numba's njit")
         function.name = f"contad_{_stems[-1]}"
@@ -98,11 +99,11 @@ class _ImageLibrary(JITCodeLibrary):
         self._finalized = True
 
 
-_stems: list[str] = []  # of what is being compiled
+_stems: list[str] = []  # of the code being compiled
 
 
 class _ImageLower(LeanLower):
-    """Numba's way into LLVM's language, with a function for C that needs nothing of Numba."""
+    """Numba's lowering to LLVM IR, with an entry for C that does not need Numba."""
 
     def create_cfunc_wrapper(self) -> None:
         """Add the function for C, which raises nothing."""
@@ -125,7 +126,7 @@ class _ImageLowering(LinkedLowering):
 
 
 class _ImageCode(LinkedCode):
-    """Numba's compiler for generated code, with that last pass."""
+    """Numba's compiler for generated code, with `_ImageLower` as its last pass."""
 
     lowering = _ImageLowering
 
@@ -136,7 +137,7 @@ def builtin_function(function: Callable[..., Any]) -> Image:
 
 
 def c_function(signature: str) -> Callable[[Callable[..., Any]], Image]:
-    """Make the image of a function; UnsupportedError where it can raise."""
+    """Make the image of a function; UnsupportedError if it can raise."""
 
     def decorate(function: Callable[..., Any]) -> Image:
         flags = Flags()
@@ -157,7 +158,7 @@ def inline(function: Callable[..., Any]) -> Any:
 
 
 def compile_image(stem: str, text: str) -> tuple[Image, bool]:
-    """The image of the one function for C in a generated module; whether other processes may have it."""
+    """The image of the one function for C in a generated module, and whether other processes may use it."""
     name = f"contad._generated.{stem}"
     path = f"<{name}>"
     linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path  # for messages about it
@@ -176,7 +177,7 @@ def compile_image(stem: str, text: str) -> tuple[Image, bool]:
 
 
 def _is_as_configured() -> bool:
-    """Whether Numba compiles as it would in another process: nobody has changed its options in this one."""
+    """Whether Numba compiles as in another process: nobody has changed its options in this process."""
     spec = importlib.util.find_spec("numba.core.config")
     assert spec is not None and spec.loader is not None
     fresh = importlib.util.module_from_spec(spec)

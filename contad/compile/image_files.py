@@ -1,4 +1,4 @@
-"""The files of images: a digest, the name of a function, what it calls by name, and its object code."""
+"""The files of images: a digest, the name of a function, the symbols that it calls, and its object code."""
 
 import hashlib
 import json
@@ -15,14 +15,14 @@ class Image(NamedTuple):
     code: bytes
 
     def pack(self) -> bytes:
-        """The contents of its file."""
+        """The contents of the file of the image."""
         head = json.dumps([self.function, self.calls]).encode()
         body = b"%d\n%b%b" % (len(head), head, self.code)
         return hashlib.sha256(body).digest() + body
 
 
 def unpack(contents: bytes) -> Image | None:
-    """The image in a file; None where it is damaged."""
+    """The image in a file; None if the file is damaged."""
     body = contents[_DIGEST:]
     if hashlib.sha256(body).digest() != contents[:_DIGEST]:
         return None

@@ -1,7 +1,7 @@
-"""C functions of contad's own as object code on the disk, which a process loads without Numba.
+"""contad's own C functions as object code on disk, which a process loads without Numba.
 
-To import Numba and what it knows of NumPy takes half a second, and LLVM alone reads object code in less than a
-millisecond. A file has one function (`contad.compile.image_files`).
+Importing Numba and its NumPy support takes half a second. LLVM alone loads object code in less than a millisecond. Each
+file holds one function (`contad.compile.image_files`).
 """
 
 import contextlib
@@ -18,14 +18,14 @@ from contad.forks import make_lock
 _OF_PYTHON = "contad_"  # names of `contad.python_objects.python_functions` begin so
 _lock = make_lock()
 _loaded: dict[str, int] = {}  # addresses, by stem
-_waiting: dict[str, Image] = {}  # that have been read, and are not loaded yet
-compiled: list[str] = []  # stems of what this process has compiled
+_waiting: dict[str, Image] = {}  # read, but not loaded yet
+compiled: list[str] = []  # stems of the images that this process has compiled
 
 
 def find_function(name: str, source: Callable[[], str], depends: Iterable[str] = ()) -> int:
-    """The address of the C function of the generated module `name`, which is compiled where no file has it.
+    """The address of the C function of the generated module `name`, compiled if no file holds it.
 
-    The file is made once for these texts and this version of contad; one that is damaged is made again.
+    contad makes the file once for these texts and this version of contad, and again if it is damaged.
     """
     stem = stem_of(name, depends)
     if stem in _loaded:
@@ -46,7 +46,7 @@ def find_function(name: str, source: Callable[[], str], depends: Iterable[str] =
 
 
 def is_kept(name: str, depends: Iterable[str] = ()) -> bool:
-    """Whether `find_function` finds the function in a file, which is read for it, or has found it."""
+    """Whether `find_function` has found the function, or will find it in a file, which this reads."""
     if "llvmlite" not in sys.modules and next(cache_directory().glob(f"{name[:LONGEST]}_*.image"), None) is None:
         return False  # without LLVM, whose version is part of the whole name
     stem = stem_of(name, depends)
@@ -78,7 +78,7 @@ def _write(stem: str, image: Image) -> None:
 
 
 def _load(stem: str, image: Image) -> int:
-    """The address of the function; 0 where something that it calls is not there."""
+    """The address of the function; 0 if a symbol that it calls does not exist."""
     engine = _engine()
     if _find_missing(image):
         from numba.core.registry import cpu_target
@@ -102,7 +102,7 @@ def _find_missing(image: Image) -> list[str]:
 
 
 def _is_known(name: str) -> bool:
-    """Whether LLVM finds what machine code calls by this name."""
+    """Whether LLVM finds the symbol that machine code calls by this name."""
     import ctypes
 
     import llvmlite.binding as llvm
@@ -116,7 +116,7 @@ def _is_known(name: str) -> bool:
 
 @functools.cache
 def _engine() -> Any:
-    """What loads object code."""
+    """The engine that loads object code."""
     import llvmlite.binding as llvm
 
     hold_llvm_while_forking()
@@ -127,5 +127,5 @@ def _engine() -> Any:
 
 
 def has_known_layout() -> bool:
-    """Whether objects, floats and lists of this Python lie as machine code reads them."""
+    """Whether objects, floats and lists of this Python have the memory layout that machine code expects."""
     return (object.__basicsize__, float.__basicsize__, list.__basicsize__) == (16, 24, 40)

@@ -1,6 +1,6 @@
 """Routines of BLAS and LAPACK on float64 inside Numba, by the C addresses that SciPy publishes for Cython.
 
-Matrices are in Fortran's order, as the routines have them. An array may be given by the address of its first number.
+Matrices are in Fortran order, as the routines expect. A caller may pass an array as the address of its first number.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ __all__ = [
     "require_finite", "require_inverted", "syrk", "trsm", "trtrs",
 ]  # fmt: skip
 
-# of each routine: c a character, i an integer, d a number, a an array; LAPACK's last argument, the report, is left out
+# of each routine: c a character, i an integer, d a number, a an array; without LAPACK's last argument, the report
 _LAPACK = {
     "dtrtrs": "ccciiaiai", "dpotrf": "ciai", "dgbtrf": "iiiiaia", "dgbtrs": "ciiiiaiaai", "dgttrf": "iaaaaa",
     "dgttrs": "ciiaaaaaai",
@@ -58,7 +58,7 @@ def find_routine(name: str) -> int:
 def _routine(name: str) -> Any:
     """The routine as an njit function of one tuple with its arguments; it gives LAPACK's report, 0 for success.
 
-    A routine of BLAS gives 0.
+    A BLAS routine gives 0.
     """
 
     @intrinsic
@@ -98,7 +98,7 @@ def _routine(name: str) -> Any:
 
 
 def of_numba(name: str) -> Any:
-    """A routine of float64 as Numba binds it, called with a character for the kind of numbers and with pointers."""
+    """Numba's binding of a float64 routine, called with a character for the kind of numbers and with pointers."""
     return getattr(_BINDING(), f"numba_{name}")(types.float64)
 
 

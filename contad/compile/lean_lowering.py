@@ -1,8 +1,8 @@
-"""Numba's way into LLVM's language for generated code, with fewer words: the same instructions after optimisation.
+"""Numba's lowering to LLVM IR for generated code, with less IR and the same instructions after optimisation.
 
-Numba writes for each element of an array its whole description to the stack and reads it back, clears each number that
-is not used any more, divides by the steps of ranges, and asks for each operator four times which implementation it has.
-Nearly all of generated code is loops over ranges, elements, and operators of numbers.
+For each access to an element, Numba writes the whole array structure to the stack and reads it back. It clears each
+number that is dead, divides by the steps of ranges, and looks up the implementation of each operator four times.
+Generated code is nearly all loops over ranges, accesses to elements, and operators of numbers.
 """
 
 import operator
@@ -17,7 +17,7 @@ from numba.np.arrayobj import fix_integer_index, load_item, make_array, store_it
 
 from contad.compile.words import WORD
 
-_OPERATORS = {  # for which no constant operand makes a difference
+_OPERATORS = {  # whose lowering ignores constant operands
     operator.add, operator.sub, operator.mul, operator.truediv, operator.eq, operator.ne, operator.lt, operator.le,
     operator.gt, operator.ge,
 }  # fmt: skip
@@ -27,25 +27,25 @@ _START, _STOP = range(2)  # fields of a range
 
 
 class LeanLower(Lower):
-    """Numba's, but for ranges, elements of arrays, operators of numbers, and the ends of their lives."""
+    """Numba's lowering, except for ranges, elements of arrays, operators of numbers, and dead numbers."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._operators: dict[Any, Any] = {}  # what emits them, by operator and types
-        self._counted: dict[Any, bool] = {}  # whether there are references to values of a type
+        self._operators: dict[Any, Any] = {}  # their lowerings, by operator and types
+        self._counted: dict[Any, bool] = {}  # whether values of a type are reference-counted
 
     def delvar(self, name: str) -> None:
-        """End the life of a name: without references it needs nothing."""
+        """End the life of a name: without reference counts there is nothing to do."""
         if self._is_counted(self.typeof(name)):
             super().delvar(name)
 
     def incref(self, typ: Any, val: Any) -> None:
-        """Count a reference, where there are any."""
+        """Increment a reference count, if the type has one."""
         if self._is_counted(typ):
             super().incref(typ, val)
 
     def decref(self, typ: Any, val: Any) -> None:
-        """Count one less."""
+        """Decrement it."""
         if self._is_counted(typ):
             super().decref(typ, val)
 
@@ -68,7 +68,7 @@ class LeanLower(Lower):
         return super().lower_expr(resty, expr)
 
     def _step_of(self, name: Any) -> int | None:
-        """The step of a range where it is 1 or -1; else None."""
+        """The step of a range if it is 1 or -1; else None."""
         call = guard(get_definition, self.func_ir, name)
         if not (isinstance(call, ir.Expr) and call.op == "call") or call.kws or call.vararg:
             return None
@@ -78,7 +78,7 @@ class LeanLower(Lower):
         return step if step in (1, -1) else None
 
     def _emit_counter(self, name: Any, step: int) -> Any:
-        """What counts through a range: as many steps as there are numbers between its ends."""
+        """Emit the iterator of a range: it counts the numbers between the ends."""
         builder, given = self.builder, self.loadvar(name.name)
         start, stop = (builder.extract_value(given, k) for k in (_START, _STOP))
         apart = builder.sub(stop, start) if step == 1 else builder.sub(start, stop)
@@ -90,7 +90,7 @@ class LeanLower(Lower):
         return made._getvalue()
 
     def _emit_next(self, kind: Any, name: Any) -> Any:
-        """The next number, and whether there is one."""
+        """Emit the next number, and whether there is one."""
         builder, counter = self.builder, self.loadvar(name.name)
         at, _, step, left = (builder.extract_value(counter, k) for k in range(4))
         count, found = builder.load(left), cgutils.alloca_once(builder, WORD)
@@ -104,7 +104,7 @@ class LeanLower(Lower):
         return builder.insert_value(builder.insert_value(pair, builder.load(found), 0), is_valid, 1)
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
-        """An operator; one of numbers is looked up once in a function."""
+        """An operator. The lowering of an operator on numbers is looked up once for each function."""
         signature = self.fndesc.calltypes[expr]
         if op not in _OPERATORS or not _NUMBERS.issuperset(signature.args):
             return super().lower_binop(resty, expr, op)
@@ -134,7 +134,7 @@ class LeanLower(Lower):
         return None
 
     def _kind_of_element(self, array: Any, index: Any, signature: Any) -> Any:
-        """The type of an array of numbers, on the stack, of which an index of int64 tells one; else None."""
+        """The type of an array of numbers in a stack slot, if int64 indices select one number; else None."""
         kind, at = self.typeof(array.name), self.typeof(index.name)
         is_array = type(kind) is types.Array and kind.dtype in _NUMBERS and signature.args[0] == kind
         if not is_array or array.name in self._blk_local_varmap or self.context.enable_boundscheck:
@@ -143,7 +143,7 @@ class LeanLower(Lower):
         return kind if indices == (types.int64,) * kind.ndim else None
 
     def _emit_pointer(self, kind: Any, array: Any, index: Any) -> Any:
-        """Where an element lies: of the array's description that is read which tells."""
+        """The address of an element. It reads only the needed fields of the array structure."""
         context, builder = self.context, self.builder
         described = make_array(kind)(context, builder, ref=self.getvar(array.name))
         lengths = self._read_words(described, "shape", kind.ndim)

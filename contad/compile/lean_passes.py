@@ -1,7 +1,7 @@
-"""Numba's passes for generated code, without what they find out for nobody.
+"""Numba's passes for generated code, without analyses whose results nobody uses.
 
-Each of them asks once or twice how long every name lives, which the last pass before lowering asks again; so do the
-search for closures, of which generated code has few, and the search for expressions of whole arrays.
+Each pass analyses the live ranges of all names once or twice, and the last pass before lowering repeats this analysis.
+The search for closures, which are rare in generated code, does the same, and so does the search for array expressions.
 """
 
 from collections.abc import Iterator
@@ -18,18 +18,18 @@ from numba.core.untyped_passes import GenericRewrites, InlineClosureLikes
 
 
 class _NoLifetimes:
-    """In the place of what asks how long names live."""
+    """Stands in for the analysis of live ranges."""
 
     def __init__(self, func_ir: Any) -> None:
         pass
 
     def run(self, *args: Any, **kwargs: Any) -> None:
-        """Ask nothing."""
+        """Skip the analysis."""
 
 
 @contextmanager
 def _without_lifetimes() -> Iterator[None]:
-    """Inside, passes ask nothing; for who holds Numba's lock."""
+    """Inside, passes skip the analysis. The caller holds Numba's lock."""
     before, postproc.PostProcessor = postproc.PostProcessor, _NoLifetimes
     try:
         yield
@@ -39,7 +39,8 @@ def _without_lifetimes() -> Iterator[None]:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class InlineClosuresIfAny(InlineClosureLikes):
-    """Numba's pass where there is a function inside, or a list, which may be what a list is written as."""
+    """Numba's pass, skipped unless the code contains an inner function, or a list, which may be a list
+    comprehension."""
 
     _name = "inline_closures_if_any"
 
@@ -53,7 +54,7 @@ class InlineClosuresIfAny(InlineClosureLikes):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class RewriteNames(GenericRewrites):
-    """Numba's pass before types are inferred."""
+    """Numba's rewrites before type inference."""
 
     _name = "rewrite_names"
 
@@ -65,7 +66,7 @@ class RewriteNames(GenericRewrites):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class RewriteTyped(NopythonRewrites):
-    """Numba's pass after that; only for expressions of arrays it has to know how long names live."""
+    """Numba's rewrites after type inference. They need live ranges only for array expressions."""
 
     _name = "rewrite_typed"
 
@@ -83,7 +84,7 @@ def _has_any(state: Any, *ops: str) -> bool:
 
 
 def _makes_arrays(state: Any) -> bool:
-    """Whether an operator, or a call of a function by its elements, may give an array."""
+    """Whether an operator, or a call of an elementwise function, may give an array."""
     for block in state.func_ir.blocks.values():
         for assignment in block.find_insts(ir.Assign):
             x = assignment.value

@@ -1,8 +1,8 @@
-"""Functions that are no machine code of their own: they are optimised with what calls them, once.
+"""Functions without machine code of their own: LLVM optimises them once, together with their callers.
 
-Numba optimises a function, makes machine code of it, and then links what it was into each caller, which it optimises
-with it. What Python never calls and has one caller, a generated derivative above all, need not wait for the first two;
-nor need what Numba writes in Python itself, as `np.zeros`, when a derivative calls it.
+Numba optimises a function, makes machine code from it, and then links its IR into each caller and optimises that again.
+A function that Python never calls and that has one caller can skip the first two passes. Generated derivatives are such
+functions, and so are functions that Numba itself writes in Python, such as `np.zeros`, when a derivative calls them.
 """
 
 import gc
@@ -33,15 +33,15 @@ _CELL = ir.IntType(8).as_pointer()
 
 
 class _LinkedLibrary(JITCodeLibrary):
-    """The code of a function until it is linked into that of its callers."""
+    """The code of a function until it is linked into its callers."""
 
     is_linked = True
 
     def _optimize_final_module(self) -> None:
-        """Its callers do."""
+        """Do nothing: its callers optimise it."""
 
     def _finalize_final_module(self) -> None:
-        """Make it ready to be linked, and no more; but for the cell of its environment, which Numba fills in."""
+        """Only make it ready to be linked, and define the cell of its environment, which Numba fills in."""
         self._finalize_dynamic_globals()
         self._verify_declare_only_symbols()
         module = ir.Module(f"{self.name} cells")
@@ -55,7 +55,8 @@ class _LinkedLibrary(JITCodeLibrary):
 
 
 class _DeferredLibrary(_LinkedLibrary):
-    """Code that is such until somebody asks for the address of a function of it: Numba does where Python calls it."""
+    """Code that becomes machine code only when Numba asks for the address of a function, as it does for calls from
+    Python."""
 
     def _finalize_final_module(self) -> None:
         super()._finalize_final_module()
@@ -63,23 +64,23 @@ class _DeferredLibrary(_LinkedLibrary):
             if not x.is_declaration:
                 _deferred.setdefault(x.name, self)
         if any(x.name.startswith(RuntimeLinker.PREFIX) for x in self._final_module.global_variables):
-            self._make()  # by way of recursion functions call addresses
+            self._make()  # recursive functions call addresses
 
     def get_pointer_to_function(self, name: str) -> int:
-        """The address of a function, 0 where it is none of these."""
+        """The address of a function; 0 if it is not in this library."""
         self._ensure_finalized()
         if self.is_linked and any(f.name == name and not f.is_declaration for f in self._final_module.functions):
             self._make()
         return int(super().get_pointer_to_function(name))
 
     def _get_compiled_object(self) -> Any:
-        """The machine code, to be kept on disk."""
+        """The machine code for the disk."""
         if self.is_linked:
             self._make()
         return super()._get_compiled_object()
 
     def _make(self) -> None:
-        """Make machine code of it, as Numba does."""
+        """Make machine code, as Numba does."""
         self.is_linked, self._shared_module = False, None
         self._dynamic_globals.clear()
         JITCodeLibrary._optimize_final_module(self)
@@ -95,7 +96,7 @@ _deferred: WeakValueDictionary[str, _DeferredLibrary] = WeakValueDictionary()  #
 
 
 class _Linker(RuntimeLinker):
-    """Numba's, which fills in where recursive calls jump to; it has machine code made of what they call."""
+    """Numba's linker, which fills in the targets of recursive calls. It has machine code made of these targets."""
 
     def scan_unresolved_symbols(self, module: Any, engine: Any) -> None:
         """Note the functions that a module calls by address."""
@@ -116,24 +117,24 @@ def _libraries(codegen: Any, kind: type[JITCodeLibrary]) -> Iterator[None]:
 
 @contextmanager
 def defer_code() -> Iterator[None]:
-    """Inside, what a function calls is linked into it, and optimised with it only."""
+    """Inside, callees are linked into a function, and optimised only together with it."""
     codegen = cpu_target.target_context.codegen()
-    codegen._rtlinker.__class__ = _Linker  # from now on, for the user's own functions may call what is deferred here
+    codegen._rtlinker.__class__ = _Linker  # from now on: users' functions may call this code
     with global_compiler_lock:
-        rtsys.initialize(cpu_target.target_context)  # functions of Numba's own, whose addresses the linker asks for
+        rtsys.initialize(cpu_target.target_context)  # Numba's own functions, whose addresses the linker asks for
         with _libraries(codegen, _DeferredLibrary), remember_calls(), _without_collections():
             yield
 
 
 def calls_function(dispatcher: Any, names: frozenset[str]) -> bool:
-    """Whether what was compiled of a Numba function, and what is linked into it, calls C functions of these names."""
+    """Whether the compiled code of a Numba function, with the code linked into it, calls C functions of these names."""
     modules = [x.library._final_module for x in dispatcher.overloads.values()]
     return any(x.is_declaration and x.name in names for module in modules for x in module.functions)
 
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Python's collector waits: it would walk the trees of a compiler again and again, which all are in use."""
+    """Inside, Python's garbage collector waits: it would walk the compiler's live trees again and again."""
     if not gc.isenabled():
         yield
         return
@@ -146,7 +147,7 @@ def _without_collections() -> Iterator[None]:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class LinkedLowering(NativeLowering):
-    """Numba's last pass, into a library of this kind."""
+    """Numba's last pass, which lowers into a `_LinkedLibrary`."""
 
     _name = "linked_lowering"
     lower = LeanLower
@@ -154,7 +155,7 @@ class LinkedLowering(NativeLowering):
 
     @property
     def lowering_class(self) -> Any:
-        """What writes a function in LLVM's language."""
+        """The class that lowers a function to LLVM IR."""
         return self.lower
 
     def run_pass(self, state: Any) -> bool:
@@ -169,7 +170,7 @@ _PASSES: dict[Any, Any] = {
 
 
 class LinkedCode(CompilerBase):
-    """Numba's compiler with that last pass, and others for generated code."""
+    """Numba's compiler with this last pass and the other passes for generated code."""
 
     lowering: type[NativeLowering] = LinkedLowering
 
@@ -187,5 +188,5 @@ class LinkedCode(CompilerBase):
 
 
 def link(**options: Any) -> Any:
-    """`numba.njit(**options)` for a function that only compiled code calls, whose machine code is a part of that."""
+    """`numba.njit(**options)` for a function that only compiled code calls, and which is linked into its callers."""
     return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=LinkedCode, **options)

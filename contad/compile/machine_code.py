@@ -1,7 +1,7 @@
-"""Numba's decorators as contad uses them: machine code that is kept on disk carries a digest, and damage is noticed.
+"""Numba's decorators as contad uses them: machine code on disk carries a digest, which reveals damage.
 
-Numba unpickles and runs what its cache files hold, whatever has become of them; a flipped bit there ends the process or
-changes a number. Here a file whose digest does not fit counts as missing, so that the function is compiled again.
+Numba unpickles and runs its cache files without a check. A flipped bit there ends the process or changes a number. Here
+a file with a wrong digest counts as missing, so that the function is compiled again.
 """
 
 import contextlib
@@ -26,8 +26,7 @@ from contad.errors import OWN_FILES, UnsupportedError
 from contad.forks import hold_while_forking
 
 _DIGEST = 32  # bytes of SHA-256
-# what decides, beside the processor, how Numba compiles; without its own library of vector functions code that calls
-# them is of no use
+# settings that, besides the processor, decide how Numba compiles; code that calls vector functions needs their library
 FLAGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")
 
 hold_llvm_while_forking()
@@ -37,7 +36,7 @@ hold_while_forking(global_compiler_lock._lock)
 class _SealedFile(IndexDataCacheFile):
     """The index and the data files of a function, each behind the digest of its contents.
 
-    Processes that write at once may number their data files alike, so that each says what it holds.
+    Processes that write at the same time may number their data files alike, so each file says what it holds.
     """
 
     def __init__(self, folder: str, filename_base: str, stamp: Any, file: str) -> None:
@@ -45,19 +44,20 @@ class _SealedFile(IndexDataCacheFile):
         self._file = file  # the source
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep what was compiled."""
+        """Save the compiled code."""
         super().save(key, (self._version, self._source_stamp, key, data))
 
     def load(self, key: Any) -> Any:
-        """What was compiled, or None."""
+        """The compiled code, or None."""
         *found, data = super().load(key) or (None,)
         return data if found == [self._version, self._source_stamp, key] else None
 
     def _load_index(self) -> dict[Any, str]:
-        """What is kept by key: nothing where the index is missing, damaged, or of another source or Numba."""
+        """The entries by key; none if the index is missing, damaged, or made from another source or by another
+        Numba."""
         try:
             found, stamp, entries = self._read(self._index_name)
-        except Exception:  # whatever another version's contents raise while they are unpickled
+        except Exception:  # unpickling the contents of another version may raise anything
             return {}
         return entries if (found, stamp) == (self._version, self._source_stamp) else {}
 
@@ -65,8 +65,8 @@ class _SealedFile(IndexDataCacheFile):
         self._write(self._index_name, (self._version, self._source_stamp, overloads))
 
     def _load_data(self, name: str) -> Any:
-        """What a data file holds; OSError where it is damaged, which Numba takes for a missing one."""
-        return self._read(name, is_use=True)  # the oldest files go first where the cache has grown too large
+        """The contents of a data file; OSError if it is damaged, which Numba takes for a missing file."""
+        return self._read(name, is_use=True)  # contad deletes the oldest files first when the cache grows too large
 
     def _save_data(self, name: str, data: Any) -> None:
         self._write(name, data)
@@ -85,13 +85,13 @@ class _SealedFile(IndexDataCacheFile):
 
 
 class _PrivatePlace:
-    """What a locator of Numba's is mixed with: its folder is made for this user alone, whatever the umask."""
+    """A mixin for Numba's cache locators: it makes the folder private to this user, whatever the umask."""
 
     def ensure_cache_path(self) -> None:
-        """OSError where machine code cannot be kept there."""
+        """OSError if machine code cannot be kept there."""
         path, file = self.get_cache_path(), self._py_file  # type: ignore[attr-defined]
         source = _source_of(path, file)
-        # Python's own cache beside an installed source serves all its users
+        # Python's own cache beside an installed source serves all users
         make_folder(Path(path), 0o700 if source is None else source.stat().st_mode & 0o755)
         with _folder_of(path, file) as folder:
             if not folder.is_writable():
@@ -104,7 +104,7 @@ _PRIVATE_PLACES = [type(x.__name__, (_PrivatePlace, x), {}) for x in CompileResu
 
 
 def _source_of(path: str, file: str) -> Path | None:
-    """The folder of the installed source that a folder of machine code lies beside; None where it is in a cache."""
+    """The folder of the installed source beside a folder of machine code; None if that folder is in a cache."""
     folder = os.path.dirname(file)
     return Path(folder) if file.startswith(OWN_FILES) and os.path.dirname(path) == folder else None
 
@@ -115,7 +115,7 @@ def _folder_of(path: str, file: str) -> Folder:
 
 
 class _QuietImpl(CompileResultCacheImpl):
-    """Without Numba's warning about code that cannot be kept: users have not asked for a cache of contad's files."""
+    """Silences Numba's warning about code that it cannot cache: users did not ask for a cache of contad's files."""
 
     _locator_classes = _PRIVATE_PLACES
 
@@ -126,22 +126,22 @@ class _QuietImpl(CompileResultCacheImpl):
 
 
 def _is_recursive(library: Any) -> bool:
-    """Whether functions are called by way of recursion: where they are, Numba fills in when it compiles them.
+    """Whether the code has recursive calls, whose targets Numba fills in when it compiles.
 
-    Loaded by another process, such code calls address 0.
+    If another process loads such code, it calls address 0.
     """
     _, _, (machine_code, _) = library.serialize_using_object_code()
     return RuntimeLinker.PREFIX.encode() in machine_code
 
 
 class SealedCache(FunctionCache):
-    """The cache of a function of contad's own: it compiles again rather than fail."""
+    """The cache of one of contad's own functions: where loading fails, it compiles again."""
 
     _impl_class = _QuietImpl
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        # what was compiled with little optimisation, or without checks, is not for other processes
+        # code with little optimisation, or without checks, is not for other processes
         stamp = _stamp_of(function, self._impl.locator), *(str(getattr(numba.config, x)) for x in FLAGS)
         self._cache_file = _SealedFile(self._cache_path, self._impl.filename_base, stamp, function.__code__.co_filename)
 
@@ -149,7 +149,7 @@ class SealedCache(FunctionCache):
         """The compiled function, or None."""
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # of a caller whose callee is gone, or of another version of a library
+        except Exception:  # of a caller whose callee is gone, or from another version of a library
             with contextlib.suppress(OSError):
                 self.flush()
             return None
@@ -162,19 +162,19 @@ class SealedCache(FunctionCache):
 
 
 def _stamp_of(function: Callable[..., Any], place: Any) -> Any:
-    """What machine code is made of. Numba takes a file for the same by its size and time, and looks at no other."""
+    """The inputs of machine code. Numba itself compares only the size and time of one file."""
     file = function.__code__.co_filename
     if file.startswith(OWN_FILES):
         return library_digest()
     found = hashlib.sha256(Path(file).read_bytes()).digest() if os.path.isfile(file) else place.get_source_stamp()
-    return library_digest(), found  # a file of the user's is compiled with what it calls of contad
+    return library_digest(), found  # a user's file is compiled with the functions of contad that it calls
 
 
 def _cache_of(function: Callable[..., Any]) -> Any:
-    """The sealed cache of a function; none where its source is in no file, or in one that nothing can be kept of."""
+    """The sealed cache of a function; None if its source is not in a file, or if the file has no cache."""
     try:
         return SealedCache(function)
-    except RuntimeError:  # there is no place for it, or none that is private
+    except RuntimeError:  # there is no place for it, or no private one
         return NullCache()
 
 
@@ -197,7 +197,7 @@ def njit(*arguments: Any, cache: bool = False, **options: Any) -> Any:
 
 
 def has_machine_code(function: Callable[..., Any]) -> bool:
-    """Whether the machine code of a function of contad's own is on disk, for some signature."""
+    """Whether machine code of one of contad's own functions is on disk, for some signature."""
     cache = _cache_of(getattr(function, "__wrapped__", function))
     return isinstance(cache, SealedCache) and bool(cache._cache_file._load_index())
 

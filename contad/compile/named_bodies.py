@@ -1,7 +1,7 @@
-"""Values and bodies of contad's own array rules inside Numba: compiled once per installation, and called by name.
+"""Values and bodies of contad's own array rules inside Numba, compiled once per installation and called by name.
 
-The name has the types of the arguments: a digit for an array of float64 of so many axes, 0 for a number, and brackets
-around those of a tuple.
+The name encodes the types of the arguments: a digit for a float64 array with that many axes, 0 for a number, and
+brackets around the entries of a tuple.
 """
 
 import functools
@@ -31,7 +31,7 @@ def {function}({names}):
 
 
 def as_rows(x: Any) -> Any:
-    """An array as one of float64 in C order that may be written to, itself where it is one; so of tuples of arrays."""
+    """A writable float64 array in C order: the array itself, or a copy; likewise for tuples of arrays."""
     return x
 
 
@@ -52,7 +52,7 @@ def _as_rows(x: Any) -> Any:
 
 @functools.cache
 def body_by_name(function: Any) -> Any:
-    """A Numba function that does the same."""
+    """A Numba function that calls the same body by name."""
 
     def emit(kinds: tuple[Any, ...]) -> Any:
         name = f"{name_of(function)}/{''.join(map(_write_type, kinds))}"

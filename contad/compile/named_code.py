@@ -1,7 +1,7 @@
-"""Machine code that other machine code reaches by name: compiled once per installation, and a part of no caller's.
+"""Machine code that other machine code reaches by name: compiled once per installation, and not copied into callers.
 
-What is called so is not compiled again with each derivative, but with the first one that needs it. The call has Numba's
-calling convention, so that what is raised inside is raised in the caller.
+Such a function is compiled with the first derivative that needs it, and not again with each. The call has Numba's
+calling convention, so that exceptions propagate to the caller.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ _FIND = "contad_find_address"
 
 @ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p)
 def _find(text: bytes) -> int:
-    """The address that `find(name)` gives, of a function by module and name; 0 where it fails."""
+    """The address that the function `find` of a module gives for a name; 0 if it fails."""
     try:
         find, name = text.decode().split()
         return int(pkgutil.resolve_name(find)(name))
@@ -42,10 +42,10 @@ llvm.add_symbol(_FIND, ctypes.cast(_find, ctypes.c_void_p).value)
 def emit_address(context: Any, builder: Any, find: Callable[[str], int], name: str) -> Any:
     """Emit the word `find(name)`, the address of machine code; `find` is a function of a module.
 
-    It is looked up when it is first used, and kept in a word of the caller's: so machine code from the disk finds it,
-    whatever was loaded before.
+    The caller looks the address up at its first use and keeps it in a word, so that machine code from the disk finds
+    it, whatever was loaded before.
     """
-    find(name)  # what has to be compiled is compiled now
+    find(name)  # compile now if necessary
     cell = cgutils.add_global_variable(builder.module, WORD, "contad_address")
     cell.initializer, cell.linkage = ir.Constant(WORD, 0), "internal"
     found = cgutils.alloca_once_value(builder, builder.load(cell))
@@ -61,7 +61,7 @@ def emit_address(context: Any, builder: Any, find: Callable[[str], int], name: s
     return builder.load(found)
 
 
-# ---- functions of contad's that are compiled on their own ------------------------------------------------------------
+# ---- functions of contad with separate machine code ------------------------------------------------------------------
 def name_of(function: Callable[..., Any]) -> str:
     """The name of a function of a module, for `emit_address`."""
     return f"{function.__module__}:{function.__qualname__}"
@@ -69,9 +69,9 @@ def name_of(function: Callable[..., Any]) -> str:
 
 @functools.cache
 def compile_once(name: str, signature: Any, is_brief: bool = False) -> Any:
-    """A function of a module, by its name, compiled for a signature or loaded from the disk.
+    """A function of a module, given by name, compiled for a signature or loaded from the disk.
 
-    One that is brief keeps Python's lock, and reads arrays where they lie.
+    A brief one keeps Python's lock, and borrows its arrays.
     """
     from contad.compile.brief_calls import BorrowingCalls
 
@@ -82,7 +82,7 @@ def compile_once(name: str, signature: Any, is_brief: bool = False) -> Any:
 
 
 def compiled_address(name: str, signature: Any) -> int:
-    """The address of a function of a module, by its name, compiled for a signature."""
+    """The address of a function of a module, given by name, compiled for a signature."""
     return address_of(compile_once(name, signature))
 
 
@@ -95,7 +95,7 @@ def address_of(function: Any) -> int:
 def emit_call(
     context: Any, builder: Any, address: Any, signature: Any, args: Any, then: Callable[[], None] = lambda: None
 ) -> Any:
-    """Emit the call of such a function at an address, and what comes then, if it raises as well; what it returns."""
+    """Emit the call of such a function at an address, and the propagation of its exceptions; return its result."""
     kind = context.call_conv.get_function_type(signature.return_type, signature.args)
     function = builder.inttoptr(address, kind.as_pointer())
     status, found = context.call_conv.call_function(builder, function, signature.return_type, signature.args, args)
@@ -107,7 +107,7 @@ def emit_call(
 
 @intrinsic
 def attempt_call(typingctx, address, first, second, third, fourth):  # type: ignore[no-untyped-def]
-    """Call such a function of four words, of which nothing is returned; whether it has raised."""
+    """Call such a function of four words without a result; return whether it has raised."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         words = (types.int64,) * 4

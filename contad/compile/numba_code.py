@@ -1,4 +1,4 @@
-"""What Numba's own reading of a function tells: types and shapes of results, names that were read, recursive calls."""
+"""Facts that Numba's analysis of a function gives: types and shapes of results, names it reads, recursive calls."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ _MAKERS = {("empty", "numpy"), ("zeros", "numpy"), ("ones", "numpy"), ("full", "
 # ---- types -----------------------------------------------------------------------------------------------------------
 @compiler_machinery.register_pass(mutates_CFG=False, analysis_only=True)
 class _Told(compiler_machinery.AnalysisPass):
-    """Ends a pipeline of Numba's with the type that it has found."""
+    """Ends a Numba pipeline with the type that it inferred."""
 
     _name = "contad_told"
 
@@ -31,7 +31,7 @@ class _Told(compiler_machinery.AnalysisPass):
 
 
 class _Types(compiler.CompilerBase):
-    """Numba's compiler as far as type inference."""
+    """Numba's compiler, up to type inference."""
 
     def define_pipelines(self) -> list[Any]:
         passes = compiler.DefaultPassBuilder.define_untyped_pipeline(self.state)
@@ -42,7 +42,7 @@ class _Types(compiler.CompilerBase):
 
 
 def result_type(f: Callable[..., Any], given: tuple[Any, ...]) -> Any:
-    """The type of what a function returns at arguments of Numba types; None where Numba cannot type it."""
+    """The return type of a function for arguments of these Numba types; None if Numba cannot type it."""
     flags = compiler.Flags()
     flags.nrt = True
     assert isinstance(f, FunctionType)
@@ -50,13 +50,14 @@ def result_type(f: Callable[..., Any], given: tuple[Any, ...]) -> Any:
         return compiler.compile_extra(
             cpu_target.typing_context, cpu_target.target_context, f, given, None, flags, {}, pipeline_class=_Types
         )
-    except Exception:  # Numba's errors, and whatever its typing of code that it does not know raises
+    except Exception:  # Numba's errors, and any error that its typing raises on unknown code
         return None
 
 
 # ---- shapes ----------------------------------------------------------------------------------------------------------
 def literal_shape(f: Any) -> tuple[int, ...] | None:
-    """The shape that every return of f has, made by np.empty(2), np.zeros((2, 3)) or np.array([a, b]); else None."""
+    """The shape that every return of f has, if np.empty(2), np.zeros((2, 3)) or np.array([a, b]) makes it; else
+    None."""
     try:
         code = run_frontend(f.py_func)
     except (NumbaError, NotImplementedError):
@@ -85,16 +86,16 @@ def _shape_of(code: Any, value: Any) -> tuple[int, ...] | None:
         owner = get_definition(code, given, lhs_only=True)
         is_list = isinstance(listed, ir.Expr) and listed.op in ("build_list", "build_tuple")
         is_unnamed = isinstance(owner, ir.Var) and given.name == owner.name and given.name.startswith("$")
-        return (len(listed.items),) if is_list and is_unnamed else None  # what has a name may have grown
+        return (len(listed.items),) if is_list and is_unnamed else None  # a list with a name may have grown
     return None
 
 
 # ---- names and calls -------------------------------------------------------------------------------------------------
-UNBOUND = ir.UNDEFINED  # the value of a name that the function reads before anything is bound to it
+UNBOUND = ir.UNDEFINED  # the value of a name that the function reads before it binds the name
 
 
 def names_read(overload: Any) -> list[tuple[str, Any]]:
-    """The globals and captured names that compiled code has read, with values of which it holds copies."""
+    """The globals and captured names that compiled code has read, with the values that it has copied."""
     blocks = getattr(overload.type_annotation, "blocks", {}).values()
     reads = [s.value for block in blocks for s in block.body if isinstance(s, ir.Assign)]
     reads = [x for x in reads if isinstance(x, (ir.Global, ir.FreeVar))]
@@ -102,13 +103,13 @@ def names_read(overload: Any) -> list[tuple[str, Any]]:
 
 
 def texts_read(overload: Any) -> list[tuple[str, str]]:
-    """The same of code that comes from Numba's cache, which keeps its intermediate representation as a text."""
+    """The same for code from Numba's cache, which keeps its intermediate representation as text."""
     text = overload.type_annotation
     return re.findall(r" = (?:global|freevar)\((\w+): (.*)\)  :: ", text) if isinstance(text, str) else []
 
 
 def recursive_calls(overload: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """(place, dispatcher, signature) of each call by way of recursion in compiled code."""
+    """(place, dispatcher, signature) of each recursive call in compiled code."""
     annotation = overload.type_annotation
     for call, signature in annotation.calltypes.items():
         if isinstance(call, ir.Expr) and call.op == "call" and signature is not None:
@@ -118,7 +119,7 @@ def recursive_calls(overload: Any) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def places_of_typing(traceback: TracebackType | None) -> Iterator[tuple[str, int]]:
-    """(file, line) of what Numba was typing when an error passed through, outermost first."""
+    """(file, line) of each expression that Numba was typing when it raised an error, outermost first."""
     while traceback is not None:
         loc = getattr(traceback.tb_frame.f_locals.get("self"), "loc", None)
         if isinstance(loc, ir.Loc):

@@ -19,17 +19,17 @@ __all__ = [
 
 
 class Dispatcher(CPUDispatcher):
-    """A function of contad's that Python and compiled code call as they call what `numba.njit` makes."""
+    """A function of contad that Python and compiled code call as they call a dispatcher of `numba.njit`."""
 
     def __init__(self, stub: Any) -> None:
         super().__init__(stub, targetoptions={"nopython": True})
 
     @abstractmethod
     def find_entry(self, *args: Any, **kwargs: Any) -> Any:
-        """What is called with arguments for whose types no machine code has been let in."""
+        """The entry point for argument types without admitted machine code."""
 
     def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
-        """Called by Numba for argument types that are new; what it returns is called with the arguments."""
+        """Numba calls this for new argument types, and then calls the result with the arguments."""
         self._compilation_chain_init_hook()
         try:
             return self.find_entry(*args, **kwargs)
@@ -37,16 +37,17 @@ class Dispatcher(CPUDispatcher):
             self._types_active_call: set[tuple[Any, ...]] = set()
 
     def let_in(self, given: Sequence[Any], entry: Any) -> None:
-        """Have calls from Python with arguments of these types go straight to an entry point."""
+        """Send calls from Python with arguments of these types straight to an entry point."""
         self._insert([t._code for t in given], entry, False)
 
     def forget_entries(self) -> None:
-        """Have all calls from Python come to `find_entry` again."""
+        """Send all calls from Python to `find_entry` again."""
         self._clear()
 
 
 def load_overload(dispatcher: Any, given: Sequence[Any], context: Any) -> Any:
-    """The machine code of a cached function for these types, from the disk and made known to callers; None if none."""
+    """Load the machine code of a cached function for these types and make it known to callers; None if there is
+    none."""
     found = dispatcher._cache.load_overload(given, context)
     if found is not None:
         context.insert_user_function(found.entry_point, found.fndesc, [found.library])
@@ -54,31 +55,31 @@ def load_overload(dispatcher: Any, given: Sequence[Any], context: Any) -> Any:
 
 
 def as_python_object(kind: type[types.Type]) -> None:
-    """Have dispatchers take values of a type for Python objects of some kind."""
+    """Make dispatchers treat values of a type as Python objects of some kind."""
     kind._code = types.pyobject._code
 
 
 def given_type(x: Any) -> Any:
-    """The type of the default that Numba puts in the place of an argument that is left out; None for other values."""
+    """The type of the default that Numba substitutes for an omitted argument; None for other values."""
     return types.Omitted(x.value) if isinstance(x, OmittedArg) else None
 
 
 def given_value(x: Any) -> Any:
-    """An argument, or the default that Numba puts in its place where it is left out."""
+    """An argument, or the default that Numba substitutes if it is omitted."""
     return x.value if isinstance(x, OmittedArg) else x
 
 
-# ---- what vectorize, guvectorize and cfunc make ----------------------------------------------------------------------
+# ---- results of vectorize, guvectorize and cfunc ---------------------------------------------------------------------
 def signature_of_callback(callback: CFunc) -> Any:
     """The signature that a function of numba.cfunc was declared with."""
     return vars(callback)["_sig"]
 
 
 def declared_arguments(kernel: GUFunc) -> list[Any]:
-    """The types of arguments of each signature that was given to numba.guvectorize."""
+    """The argument types of each signature given to numba.guvectorize."""
     return [signature.args for signature in kernel.gufunc_builder._sigs]
 
 
 def takes_new_types(ufunc: DUFunc) -> bool:
-    """Whether what numba.vectorize has made compiles for types that it was not given."""
+    """Whether a ufunc of numba.vectorize compiles for types that it was not declared with."""
     return not ufunc._frozen

@@ -1,4 +1,4 @@
-"""Numba's `overload` for typing functions that carry annotations, which Numba would compare as text."""
+"""Numba's `overload` for typing functions with annotations, which Numba would compare as text."""
 
 import functools
 import inspect
@@ -13,13 +13,13 @@ from numba.extending import overload, overload_method, register_jitable
 
 from contad.compile.compiling import INTERNAL_OPTIONS
 
-in_machine_code = register_jitable(**INTERNAL_OPTIONS)  # a function that compiled code may call, and Python as it is
+in_machine_code = register_jitable(**INTERNAL_OPTIONS)  # compiled code may call the function; Python calls it as it is
 
 _earlier: list[tuple[Any, Any]] = []  # functions that have got overloads, and their types before
 
 
 def is_float64(kind: Any, *ndims: int) -> bool:
-    """Whether compiled kernels may take arrays of a type: they are of float64, with so many axes where that is said."""
+    """Whether compiled kernels take arrays of a type: float64, with the given number of axes, if given."""
     return isinstance(kind, types.Array) and kind.dtype == types.float64 and (not ndims or kind.ndim in ndims)
 
 
@@ -37,10 +37,10 @@ def add_overload(function: Any, **options: Any) -> Callable[[Callable[..., Any]]
 
 
 def join_overloads() -> None:
-    """Tell Numba that functions are what they were before overloads came: it may just be typing a caller of them.
+    """Make Numba treat functions as the types before their overloads: it may be typing a caller of them right now.
 
-    Where Numba types a function in several passes, the name of another is looked up in each, and the types that it
-    finds must unify.
+    If Numba types a function in several passes, it looks up the name of a callee in each pass, and the types must
+    unify.
     """
     context = cpu_target.typing_context
     context.refresh()
@@ -52,15 +52,15 @@ def join_overloads() -> None:
 
 
 def _known_type(function: Any) -> Any:
-    """The type that Numba has for a function by now, None where it has none."""
+    """The type that Numba has for a function now; None if it has none."""
     return cpu_target.typing_context._lookup_global(function)
 
 
 def overload_by_text(function: Any, parameters: str, write: Callable[..., Any], **options: Any) -> None:
-    """Let compiled code call a function of these parameters.
+    """Let compiled code call a function with these parameters.
 
-    For arguments of given types, `write(*types)` gives the lines of the body and what they name, or None. For a
-    parameter `*args` it gets one tuple of types.
+    For arguments of given types, `write(*types)` gives the lines of the body and the values of its names, or None. For
+    a parameter `*args` it gets one tuple of types.
     """
     signature = inspect.signature(eval(f"lambda {parameters}: None"))
 
@@ -79,7 +79,7 @@ def overload_by_text(function: Any, parameters: str, write: Callable[..., Any], 
 
 
 def stand_in(plain: Any, parameters: str, write: Callable[..., Any]) -> Any:
-    """A function that means `plain`, which Numba takes for another one; compiled, it is what `write` says."""
+    """A function that behaves as `plain` in Python, and as the text of `write` in compiled code."""
 
     def stub(*args: Any, **kwargs: Any) -> Any:
         return plain(*args, **kwargs)
@@ -100,7 +100,8 @@ def add_overload_method(kind: Any, name: str, **options: Any) -> Callable[[Calla
 
 
 def require_compilable(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
-    """Raise where Numba cannot compile the value function of a rule for these types: its own message names no rule."""
+    """Raise if Numba cannot compile the value function of a rule for these types: Numba's own message does not name the
+    rule."""
     if any(not isinstance(k, types.Type) or isinstance(k, (types.Literal, types.Omitted)) for k in kinds):
         return
     if not all(k.is_precise() for k in kinds):

@@ -1,10 +1,10 @@
-"""Who may write what is run: sources and machine code of the cache are code, whoever has put them there.
+"""Who may write the files that contad runs: sources and machine code in the cache are code, whoever wrote them.
 
-A folder is opened first, and its files are reached from its descriptor. Owners and modes are read from what is open, so
-that nobody can exchange it between the check and the use.
+contad opens a folder first and reaches its files through the descriptor. It reads owners and modes from open files, so
+that nobody can exchange a file between check and use.
 
-Where the system has no owners and modes of POSIX's, on Windows, a user's folders are private by their access lists, and
-what lies elsewhere is the user's choice.
+Windows has no POSIX owners and modes. There, access lists keep a user's folders private, and a folder elsewhere is the
+user's choice.
 """
 
 import contextlib
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Self
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
-_ROOT = 0  # who may write everything anyway
+_ROOT = 0  # who can write to every file anyway
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
-_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a link is refused, and a pipe is not waited for
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # refuse a link, and do not wait for a pipe
 
 
 def has_owners() -> bool:
@@ -28,7 +28,7 @@ def has_owners() -> bool:
 
 @functools.cache
 def warn_of(what: str) -> None:
-    """Say once that a directory, or files in it, are not trusted."""
+    """Warn once that contad does not trust a directory, or files in it."""
     warnings.warn(
         f"contad: {what} not used, because other users own it or can write to it, and what it "
         "holds is run; this process compiles anew what it needs (chmod go-w it, or set CONTAD_CACHE_DIR)",
@@ -37,20 +37,20 @@ def warn_of(what: str) -> None:
 
 
 def make_folder(path: Path, mode: int = 0o700) -> None:
-    """Make a folder, and private ones above it where they are missing, whatever the umask. One that exists stays."""
+    """Make a folder, and missing parents as private folders, whatever the umask. An existing folder stays as it is."""
     try:
         os.mkdir(path, mode)
     except FileExistsError:
         pass
     except FileNotFoundError:
-        if path.parent.is_dir():  # where no folder can be made, as in /proc, or behind a link to nothing
+        if path.parent.is_dir():  # if no folder can be made, as in /proc, or behind a dangling link
             raise
         make_folder(path.parent)
         os.mkdir(path, mode)
 
 
 class Folder:
-    """An open folder. Its path is looked up once, where the system can open files from the descriptor of a folder."""
+    """An open folder. Its path is resolved once if the system can open files relative to a descriptor."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -69,7 +69,7 @@ class Folder:
         return not has_owners() or (self.status.st_uid == os.getuid() and not self.status.st_mode & _OTHERS)
 
     def is_trusted_owner(self, owner: int) -> bool:
-        """Whether what that user has put into it may be run: this user, root, and whom the folder belongs to."""
+        """Whether contad may run files of that user: this user, root, or the owner of the folder."""
         return not has_owners() or owner in (os.getuid(), _ROOT, self.status.st_uid)
 
     def is_writable(self) -> bool:
@@ -85,12 +85,13 @@ class Folder:
         return os.stat(self._place(name), dir_fd=self._descriptor, follow_symlinks=False)
 
     def delete(self, name: str) -> None:
-        """Delete a file; one that is gone, or held open by another process on Windows, is left."""
+        """Delete a file, unless it is gone, or another process holds it open on Windows."""
         with contextlib.suppress(OSError):
             os.unlink(self._place(name), dir_fd=self._descriptor)
 
     def read(self, name: str, is_use: bool = False) -> bytes:
-        """The contents of a file, which is then the last used; PermissionError where others may have written it."""
+        """The contents of a file, which becomes the most recently used; PermissionError if others may have written
+        it."""
         with open(self._place(name), "rb", buffering=0, opener=self._open) as file:
             status = os.fstat(file.fileno())
             is_open = has_owners() and status.st_mode & _OTHERS
@@ -103,7 +104,7 @@ class Folder:
             return file.readall()
 
     def write(self, name: str, contents: bytes) -> None:
-        """Write a file that only its owner can read, so that other processes see the whole of it or nothing."""
+        """Write a file that only its owner can read, so that other processes see the whole file or none."""
         temporary = f"{name}.tmp.{os.urandom(8).hex()}"
         try:
             with open(self._place(temporary), "xb", opener=self._open) as file:
@@ -115,9 +116,9 @@ class Folder:
             raise
 
     def close_to_others(self, owner: int | None, inherited: int) -> None:
-        """See that nobody but its owner can write to it, `inherited` modes apart; PermissionError where that fails.
+        """Ensure that only its owner can write to it, apart from `inherited` modes; PermissionError if that fails.
 
-        Machine code in a folder that was more open is deleted.
+        This deletes the machine code in a folder that was more open.
         """
         if not has_owners():
             return
@@ -137,12 +138,12 @@ class Folder:
         return os.open(place, flags | _PLAIN, 0o600, dir_fd=self._descriptor)
 
     def _place(self, name: str) -> str:
-        """What a file is called by: its name from the descriptor, else its path."""
+        """How to open a file: by its name, relative to the descriptor, or else by its path."""
         return os.path.join(self.path, name) if self._descriptor is None else name
 
 
 def private_folder(path: Path) -> Folder:
-    """A folder that is this user's alone, opened; PermissionError for others."""
+    """Open a folder that belongs to this user alone; PermissionError for others."""
     folder = Folder(path)
     if not folder.is_private():
         folder.__exit__()
@@ -152,10 +153,10 @@ def private_folder(path: Path) -> Folder:
 
 
 def code_folder(path: Path, source: Path | None) -> Folder:
-    """A folder of machine code, opened, to which nobody can write who cannot write to the folder of its source.
+    """Open a folder of machine code. Only users who can write to the folder of its source can write to it.
 
-    `source` is None where the source is itself of the cache: then nobody but this user can. PermissionError where the
-    folder is another user's, or is open and cannot be closed.
+    `source` is None if the source is itself in the cache: then only this user can. PermissionError if the folder is
+    another user's, or if its modes cannot be tightened.
     """
     folder = Folder(path)
     try:

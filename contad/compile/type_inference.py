@@ -1,7 +1,7 @@
-"""Numba's type inference for generated code, which is plainer than what people write.
+"""Numba's type inference, made faster for generated code, which is plainer than code that people write.
 
-Of a function Numba asks for the type of each call again in every round, and it gives each assignment of a name a name
-of its own before it infers types. Generated text has hundreds of equal calls, and a name in it has one type.
+Numba resolves the type of each call again in every round, and it converts a function to SSA form before it infers
+types. Generated text has hundreds of equal calls, and each of its names has one type.
 """
 
 from collections.abc import Iterator
@@ -22,24 +22,24 @@ class MixedTypesError(Exception):
 
 
 class _Inferer(typeinfer.TypeInferer):
-    """Numba's, which remembers what types calls have."""
+    """Numba's type inferer, which remembers the types of calls."""
 
-    watched: Any = None  # a function whose names may be assigned more than once: MixedTypesError where types differ
+    watched: Any = None  # a function whose names may have several assignments: MixedTypesError if their types differ
     resolved: dict[Any, Any] | None = None  # the signatures of calls, in all functions that are compiled for one
 
     def __init__(self, context: Any, func_ir: Any, warnings: Any) -> None:
         super().__init__(context, func_ir, warnings)
         self._resolved: dict[Any, Any] = {} if _Inferer.resolved is None else _Inferer.resolved
-        options = ConfigStack.top_or_none()  # which what Numba writes in Python takes over
+        options = ConfigStack.top_or_none()  # which functions that Numba writes in Python inherit
         self._options = options and options.summary()
         self._is_watched = func_ir is _Inferer.watched
 
     def resolve_call(self, fnty: Any, pos_args: Any, kw_args: Any) -> Any:
-        """The signature of a call; methods depend on more than types, as lists learn there what they hold."""
+        """The signature of a call. Methods depend on more than types: a list learns its element type from them."""
         if isinstance(fnty, (types.BoundFunction, types.RecursiveCall)):
             return super().resolve_call(fnty, pos_args, kw_args)
         call = self._options, fnty, tuple(pos_args), tuple(sorted(kw_args.items()))
-        has_several = isinstance(fnty, types.Function)  # ways to be compiled, of which it has the last that was typed
+        has_several = isinstance(fnty, types.Function)  # several signatures, and keeps the last one that was typed
         if call in self._resolved:
             found, way = self._resolved[call]
             if has_several:
@@ -69,7 +69,7 @@ class _Inferer(typeinfer.TypeInferer):
 
 @contextmanager
 def remember_calls() -> Iterator[None]:
-    """Inside, the types of calls are asked for once; for who holds Numba's lock."""
+    """Inside, Numba resolves each type of call once. The caller holds Numba's lock."""
     if _Inferer.resolved is not None:
         yield
         return
@@ -91,7 +91,8 @@ def _watch(func_ir: Any) -> Iterator[None]:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class InferTypesOfNames(NopythonTypeInference):
-    """Type inference of names as they stand; where one has several types, after Numba's pass that gives new names."""
+    """Type inference before SSA conversion. If a name has several types, inference runs again after Numba's SSA
+    pass."""
 
     _name = "infer_types_of_names"
 

@@ -1,4 +1,4 @@
-"""What Numba knows of types: signatures and templates that contad adds to, and what it finds for functions."""
+"""Numba's typing: signatures and templates that contad adds to, and the types that Numba resolves for functions."""
 
 from collections.abc import Callable
 from types import FunctionType
@@ -26,13 +26,13 @@ __all__ = [
 
 
 def take_registrations() -> None:
-    """Have Numba look at once for overloads and lowerings that are new; it does when it next begins to compile."""
+    """Make Numba register new overloads and lowerings now, and not only when it next begins to compile."""
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
 
 
 def declared_type(function: Any) -> Any:
-    """The type that an overload or a template has declared of a function; None where there is none."""
+    """The type that an overload or a template has declared for a function; None if there is none."""
     cpu_target.typing_context.refresh()
     return cpu_target.typing_context._lookup_global(function)
 
@@ -45,7 +45,7 @@ def overload_template(function: Callable[..., Any]) -> type[AbstractTemplate]:
 
 
 def overload_bodies(function: Callable[..., Any]) -> list[FunctionType]:
-    """What numba.extending.overload has registered for a function."""
+    """The bodies that numba.extending.overload has registered for a function."""
     try:
         templates = _templates(function)
     except ValueError:  # a function that compiled code cannot call
@@ -60,6 +60,6 @@ def _templates(function: Callable[..., Any]) -> Any:
 
 
 def bytes_of(kind: Any) -> int:
-    """How many bytes a value of a type takes in a block of memory."""
+    """The size of a value of a type in memory, in bytes."""
     context = cpu_target.target_context
     return int(context.get_abi_sizeof(context.get_data_type(kind)))

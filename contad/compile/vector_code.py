@@ -1,4 +1,4 @@
-"""What code for vectors asks of the processor and of LLVM: its widest registers, and sums in any order."""
+"""Requests of vector code to the processor and LLVM: the widest registers, and sums in any order."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from numba.core import config
 from numba.core.typing import signature
 from numba.extending import intrinsic, lower_builtin, type_callable
 
-_WIDEST = '"prefer-vector-width"="512"'  # where there are registers of 64 bytes
+_WIDEST = '"prefer-vector-width"="512"'  # on processors with registers of 64 bytes
 
 
 @intrinsic
 def prefer_wide_registers(typing):  # type: ignore[no-untyped-def]
-    """Have the function that calls this use the widest registers: it computes more than it reads and writes."""
+    """Make the calling function use the widest registers: it computes more than it reads and writes."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         set.add(builder.function.attributes, _WIDEST)  # llvmlite knows no attributes with values
@@ -23,19 +23,19 @@ def prefer_wide_registers(typing):  # type: ignore[no-untyped-def]
 
 
 def processor_features() -> dict[str, bool]:
-    """What the processor that Numba compiles for has, by LLVM's names."""
+    """The features of the processor that Numba compiles for, by LLVM's names."""
     if config.CPU_FEATURES is None:
         return dict(binding.get_host_cpu_features())
     return {name.lstrip("+"): name.startswith("+") for name in config.CPU_FEATURES.split(",") if name}
 
 
 # ---- sums in any order -----------------------------------------------------------------------------------------------
-# Sums whose order NumPy leaves open. Nothing else in the loop may be reordered. How many partial sums there are depends
-# on the processor and the length, never on where the numbers lie.
+# Sums whose order NumPy leaves open. Nothing else in the loop may be reordered. The number of partial sums depends on
+# the processor and the length, never on the alignment of the numbers.
 
 
 def add_freely(total: float, term: float) -> float:
-    """total + term, in whatever order the additions of a loop are done."""
+    """total + term, in any order of the additions of a loop."""
     return total + term
 
 

@@ -1,4 +1,4 @@
-"""Words at addresses, and what machine code reaches by name: the ground that the arena stands on."""
+"""Words at addresses, and symbols that machine code reaches by name. The arena is built on these."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def pointer(typingctx, address):  # type: ignore[no-untyped-def]
 
 
 def emit_array_at(context: Any, builder: Any, kind: Any, address: Any, lengths: list[Any]) -> Any:
-    """Emit the numbers at an address as an array of this type."""
+    """Emit an array of this type over the numbers at an address."""
     size = WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     strides = [size]
     for length in reversed(lengths[1:]):
@@ -83,19 +83,19 @@ def array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def integers_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
-    """The same of int64 integers."""
+    """The same for int64 integers."""
     return _numbers_at(types.int64, address, shape)
 
 
 @intrinsic
 def short_integers_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
-    """The same of uint32 integers."""
+    """The same for uint32 integers."""
     return _numbers_at(types.uint32, address, shape)
 
 
 @intrinsic
 def numbers_at(typingctx, address):  # type: ignore[no-untyped-def]
-    """The float64 numbers at an address as C has them: places before it are negative."""
+    """The float64 numbers at an address, indexed as in C: negative indices lie before the address."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return builder.inttoptr(args[0], ir.DoubleType().as_pointer())
@@ -105,7 +105,7 @@ def numbers_at(typingctx, address):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def hold(typingctx, array):  # type: ignore[no-untyped-def]
-    """Nothing, but an array whose address is in use is in memory up to here: Numba frees it after its last use."""
+    """Keep an array whose address is in use alive up to here: Numba frees an array after its last use."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
@@ -115,7 +115,7 @@ def hold(typingctx, array):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def is_null(typingctx, pointer):  # type: ignore[no-untyped-def]
-    """Whether a pointer of C is NULL."""
+    """Whether a C pointer is NULL."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return cgutils.is_null(builder, args[0])
@@ -137,7 +137,7 @@ def call_kernel(typingctx, address, shape, values, constants, target):  # type: 
 
 @intrinsic
 def call_rule(typingctx, address, n, code, d, z, x, y):  # type: ignore[no-untyped-def]
-    """What the C function at an address returns of two integers and four numbers."""
+    """Call the C function at an address with two integers and four numbers."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         number = ir.DoubleType()
@@ -158,7 +158,7 @@ def add_atomically(typingctx, address, amount):  # type: ignore[no-untyped-def]
 
 
 def external_words(module: Any, name: str, n: int) -> Any:
-    """The pointer to n words that are registered under a name."""
+    """A pointer to n words that are registered under a name."""
     if name in module.globals:
         return module.globals[name]
     variable = ir.GlobalVariable(module, ir.ArrayType(WORD, n), name)
@@ -167,5 +167,5 @@ def external_words(module: Any, name: str, n: int) -> Any:
 
 
 def external_function(module: Any, name: str, arity: int) -> Any:
-    """The function of words that is registered under a name."""
+    """The function on words that is registered under a name."""
     return cgutils.get_or_insert_function(module, ir.FunctionType(WORD, [WORD] * arity), name)

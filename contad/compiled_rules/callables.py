@@ -1,4 +1,4 @@
-"""What Numba compiles where an njit function names a function of contad that is no scalar rule."""
+"""The code that Numba compiles for a function of contad in an njit function, unless it is a scalar rule."""
 
 import functools
 import sys
@@ -20,7 +20,7 @@ from contad.rules.compilable import Compilable, is_in_bodies
 
 
 def numba_type(function: Compilable) -> Any:
-    """Numba's type of a function; UnsupportedError where there is nothing to compile."""
+    """Numba's type of a function; UnsupportedError if there is nothing to compile."""
     if function.function.__module__.startswith("contad.scipy."):
         import contad.kernels.scipy_functions  # noqa: F401  (it declares them)
     if is_checkpoint(function) and function not in _declared:
@@ -37,7 +37,7 @@ def numba_type(function: Compilable) -> Any:
 
 
 def _public_name(function: Compilable) -> str:
-    """The name under which a module offers a function; else that of the module which defines it."""
+    """The name under which a public module offers a function; else its name in the module that defines it."""
     name = function.function.__name__
     offered = [
         home
@@ -50,16 +50,16 @@ def _public_name(function: Compilable) -> str:
 
 
 def is_checkpoint(x: Any) -> bool:
-    """Whether it is `contad.checkpoint`, of a room above."""
+    """Whether it is `contad.checkpoint`, which a higher layer defines."""
     return isinstance(x, Compilable) and x.function.__name__ == "checkpoint"
 
 
 _declared: set[Compilable] = set()
-NESTED = (types.List, types.BaseTuple)  # what stands for an array
+NESTED = (types.List, types.BaseTuple)  # types that stand for an array
 
 
 def given_types(kinds: tuple[Any, ...]) -> list[Any]:
-    """The types of the arguments up to the last that a call gives; a number for one that is left out among them."""
+    """The types of the arguments up to the last one that a call gives; an omitted one among them becomes a number."""
     given = [isinstance(x, types.Type) and not isinstance(x, types.Omitted) for x in kinds]
     count = max((k + 1 for k, there in enumerate(given) if there), default=0)
     return [x if there else types.float64 for x, there in zip(kinds[:count], given, strict=False)]
@@ -80,7 +80,7 @@ def text_of_array(kind: Any, name: str) -> str:
 
 
 def _declare(function: Compilable) -> None:
-    """Let Numba functions call what has bodies: the one for the axes of the arguments."""
+    """Let Numba functions call a function with bodies: the body for the axes of the arguments."""
     compile = functools.cache(njit(**INTERNAL_OPTIONS))
 
     def write(*kinds: Any) -> Any:
@@ -106,7 +106,7 @@ def _type_checkpoint(f: Any) -> Any:
 
 
 def type_of_decorated(x: Decorated) -> Any:
-    """Numba's type of what stands for a Numba function."""
+    """Numba's type of an object that stands for a Numba function."""
     found = numba_function(x.decorated)
     if found is None:
         raise UnsupportedError(f"{x!r}: inside njit the function must be one made by numba.njit; decorate it")
@@ -125,7 +125,7 @@ def is_plain(kind: Any) -> bool:
 
 @add_overload(stop_gradient)
 def _stop_gradient(x: Any) -> Any:
-    """The number; a copy of an array, which on variables is one as well."""
+    """The number, or a copy of an array, because it is a copy on variables, too."""
     if not is_plain(x) or isinstance(x, types.List):
         return None
     if isinstance(x, types.BaseTuple):
@@ -134,7 +134,7 @@ def _stop_gradient(x: Any) -> Any:
 
 
 def stop_each(n: int) -> Any:
-    """What is compiled for a tuple of n items."""
+    """The code to compile for a tuple of n items."""
     known: dict[str, Any] = {"stop_gradient": stop_gradient}
     exec(f"def of_tuple(x):\n    return ({''.join(f'stop_gradient(x[{k}]), ' for k in range(n))})\n", known)
     return known["of_tuple"]

@@ -12,10 +12,10 @@ def stem_of(key: LoopKey) -> str:
 
 
 def texts_of(key: LoopKey) -> list[str]:
-    """What the module is made of."""
+    """The texts from which the module is made."""
     return [repr(key.conditions), key.rule.name]
 
 
 def has_sum_function(key: LoopKey) -> bool:
-    """Whether the disk cache has it."""
+    """Whether the disk cache has the module."""
     return is_cached(stem_of(key), texts_of(key))

@@ -1,4 +1,4 @@
-"""Functions of numbers called with arrays inside Numba: loops over the elements, which broadcast as NumPy does."""
+"""Calls with arrays of functions of numbers, inside Numba: loops over the elements, which broadcast as NumPy does."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,12 +10,12 @@ from contad.compile.overloads import in_machine_code
 from contad.rules.scalar_rule import ScalarRule
 
 PLAIN = (types.Float, types.Integer, types.Boolean)
-MAKERS: dict[Any, Any] = {types.float64: np.empty}  # of arrays of results, by their elements; engines add their own
+MAKERS: dict[Any, Any] = {types.float64: np.empty}  # makers of result arrays, by element type; engines add their own
 
 
 @in_machine_code
 def common_length(m, n):  # type: ignore[no-untyped-def]
-    """The length of an axis that two arrays are repeated along."""
+    """The common length of an axis along which two arrays broadcast."""
     if n in (m, 1):
         return m
     if m == 1:
@@ -24,7 +24,7 @@ def common_length(m, n):  # type: ignore[no-untyped-def]
 
 
 def over_elements(rule: ScalarRule, kinds: Sequence[Any]) -> Any:
-    """What computes a rule for arguments of these types, of which some are arrays; None where they are others."""
+    """The function that computes a rule for arguments of these types, some of them arrays; None for other types."""
     elements = [kind.dtype if isinstance(kind, types.Array) else kind for kind in kinds]
     is_plain = [isinstance(kind, PLAIN) for kind in elements]
     if not any(isinstance(kind, types.Array) for kind in kinds):
@@ -40,7 +40,7 @@ def over_elements(rule: ScalarRule, kinds: Sequence[Any]) -> Any:
 
 
 def _write_loops(names: Sequence[str], axes: Sequence[int | None]) -> str:
-    """The text of the function; axes are those of the arguments, None of a number."""
+    """The text of the function; `axes` are the numbers of axes of the arguments, None for a number."""
     arrays = [(name, n) for name, n in zip(names, axes, strict=True) if n is not None]
     most = max(n for _, n in arrays)
     places = range(most, 0, -1)  # of axes, counted from the last one

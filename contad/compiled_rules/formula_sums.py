@@ -1,14 +1,14 @@
 """Sums of a formula over arrays with all partials, in one pass: a Numba function for each kind of arguments.
 
-    total(y, nu, mu, sigma, found, y_slope)        y an array, whose slopes are wanted, and sigma a number, likewise
-        what nu, mu and sigma alone determine
+    total(y, nu, mu, sigma, found, y_slope)        y, an array, and sigma, a number, are differentiated
+        lines that depend on nu, mu and sigma only
         for 256 elements at a time
             lines of arithmetic and elementary functions, in vector registers
             lines that call other functions, one by one
             ...
             found[1] += slopes by sigma;  result += values
 
-found[0] counts the elements that do not meet a condition.
+found[0] counts the elements that violate a condition.
 """
 
 import ast
@@ -51,7 +51,7 @@ def sum_of(row, n):
 
 @functools.cache
 def sum_function(key: LoopKey) -> Callable[..., float]:
-    """The function: of the arguments, of `found`, and of an array for the slopes by each active array."""
+    """The function of the arguments, `found`, and an array for the slopes by each active array."""
     found: Callable[..., float] = load_cached(stem_of(key), lambda: _Text(key).text(), texts_of(key)).total
     return found
 
@@ -69,7 +69,7 @@ class _Text:
         self.used: set[str] = set()  # elementary functions
 
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         lines, results = self._read()
         options = self.source.options
         body = self._write(lines, results)
@@ -163,7 +163,7 @@ class _Text:
         return ["        for i in range(count):", *(f"            {line}" for line in inside)]
 
     def _checks(self, arrays: Sequence[str]) -> list[str]:
-        """Count what does not meet the conditions, those of numbers first."""
+        """Count the elements that violate conditions, those on numbers first."""
         if not self.key.conditions:
             return []
         of_arrays = [c for c in self.key.conditions if _names(c) & {*arrays}]
@@ -178,13 +178,13 @@ class _Text:
 
 
 class _Elements(ast.NodeTransformer):
-    """Writes the element i for arrays, and conditions without branches."""
+    """Rewrites arrays as their element i, and conditions without branches."""
 
     def __init__(self, arrays: set[str]) -> None:
         self.arrays = arrays
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        """An element, where the name is an array."""
+        """An element, if the name is an array."""
         return ast.parse(f"{node.id}[i]", mode="eval").body if node.id in self.arrays else node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
@@ -195,7 +195,7 @@ class _Elements(ast.NodeTransformer):
 
 
 def _next_phase(phase: int, text: str) -> int:
-    """The phase of a line after this one: even for arithmetic, odd where it calls functions that are no arithmetic."""
+    """The phase of a line after this one: even for arithmetic, odd if it calls functions beyond arithmetic."""
     calls_others = "value_" in text or "math.lgamma" in text
     return phase + (phase % 2 != calls_others)
 

@@ -1,6 +1,6 @@
 """`contad.logsumexp` and `contad.softmax` in compiled code, as the parts of operations: see `user_rules`.
 
-They are the kernels of `contad.kernels.rows.line_rows`, for all axes of an array, or one of a matrix.
+They call the kernels of `contad.kernels.rows.line_rows`, for all axes of an array, or for one axis of a matrix.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ def _is_none(x: Any) -> bool:
 
 @add_overload(_flat)
 def _of_flat(a: Any) -> Any:
-    """Floats, in C order; of a number one."""
+    """Floats, in C order; a number becomes one float."""
     if not isinstance(a, types.Array):
         return lambda a: np.full(1, a)
     if a.dtype == types.float64 and a.layout == "C":
@@ -78,7 +78,7 @@ def _of_sizes(shape: Any, axis: Any) -> Any:
 
 @add_overload(_take_result)
 def _of_result(z: Any, shape: Any, axis: Any) -> Any:
-    """A number of each line: the number, or the vector of them."""
+    """One number for each line: the number, or the vector of all."""
     return (lambda z, shape, axis: z[0]) if _is_none(axis) or len(shape) == 1 else (lambda z, shape, axis: z)
 
 
@@ -108,7 +108,7 @@ def _push_logsumexp(a, axis=None, b=None):  # type: ignore[no-untyped-def]
 
 @add_overload(_value)
 def _of_value(a: Any, axis: Any, b: Any) -> Any:
-    """Of all elements without memory, unless they are many."""
+    """For all elements, without allocation unless there are many."""
     if _is_none(axis) and _is_none(b):
         return lambda a, axis, b: log_sum_of_line(_flat(a), a.size)
     return lambda a, axis, b: _push_logsumexp(a, axis, b)[0]

@@ -1,7 +1,7 @@
 """Rules as source for compiled code: partials under given names, and values.
 
-Every engine that writes code takes it from here. A syntax tree is edited and written out once. Parameters may be
-renamed to any text that is an operand.
+Every engine that generates code takes it from here. This module edits a syntax tree and writes it out once. Callers may
+rename parameters to any text that is an operand.
 """
 
 import ast
@@ -34,9 +34,9 @@ def partial_tree(
 ) -> tuple[Lines, ast.expr]:
     """Partial k of a rule as assignments and an expression, for compiled Python.
 
-    `names` are those of the result and the arguments; names of the body get the prefix. Core rules that are called
-    become their value expression, `select` a conditional expression. Raises RuleError where a called rule has no
-    one-line value, unless `value` makes an expression of it and its arguments.
+    `names` are those of the result and the arguments; names of the body get the prefix. Calls of core rules become
+    their value expressions, and `select` becomes a conditional expression. Raises RuleError if a called rule has no
+    one-line value, unless `value` makes an expression from the rule and its arguments.
     """
     body = rule.body
     assert body is not None
@@ -46,7 +46,7 @@ def partial_tree(
     lines: Lines = []
     for name, x in assignments:
         copied = inliner.copy(x)
-        if isinstance(copied, ast.Name):  # another name of what has one
+        if isinstance(copied, ast.Name):  # a second name for a value
             renamed[name] = copied.id
         else:
             lines.append((renamed[name], copied))
@@ -64,8 +64,8 @@ def partial_source(
 ) -> tuple[list[str], str]:
     """Partial k of a rule as source lines and an expression, see `partial_tree`.
 
-    Those of a power by its base compare the exponent with common ones first, or look for it in a mapping of that name
-    (`powers`). `functions` maps those that are called to what is called in their place.
+    The partial of a power by its base first compares the exponent with common ones, or looks it up in a mapping of the
+    name `powers`. `functions` maps callees to their replacements.
     """
     assignments, result = partial_tree(rule, k, names, prefix, value)
     if rule.name == "power" and k == 0 and rule.__module__.startswith("contad.ops."):
@@ -83,7 +83,7 @@ def with_functions(tree: ast.expr, functions: Mapping[str, str]) -> ast.expr:
 
 
 def names_read(lines: Sequence[str]) -> set[str]:
-    """The names in source, and of modules the names with their attributes.
+    """The names in source; names of modules also with their attributes.
 
     >>> sorted(names_read(["t = x * math.exp(y)"]))
     ['math', 'math.exp', 't', 'x', 'y']
@@ -96,7 +96,8 @@ def names_read(lines: Sequence[str]) -> set[str]:
 def with_shortcuts(partial: ast.expr, names: Sequence[str], powers: str = "") -> ast.expr:
     """The partial of x ** y by x as compiled code evaluates it: by the common exponents, before the general power.
 
-    `names` are those of (z, x, y). `powers` is that of a mapping with a function of (z, x) for each common exponent.
+    `names` are those of (z, x, y). `powers` is the name of a mapping with a function of (z, x) for each common
+    exponent.
     """
     z, x, y = names
     if powers:
@@ -154,7 +155,7 @@ class _Inliner(ast.NodeTransformer):
 def value_expression(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
     """The value of a core rule at argument expressions: its one-line function with the parameters replaced.
 
-    That of another rule, too, if it returns its argument as it is.
+    Also for another rule, if it returns its argument unchanged.
     """
     definition = _definition(rule.function)
     assert isinstance(definition, ast.FunctionDef)
@@ -178,7 +179,7 @@ def _definition(function: Callable[..., Any]) -> ast.stmt:
 
 
 def or_call(name: Callable[[Any], str]) -> ValueOf:
-    """The value of a rule as an expression where it has one, else a call of the function `name(rule)`."""
+    """The value of a rule as an expression if it has one, else a call of the function `name(rule)`."""
 
     def value(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
         try:
@@ -192,7 +193,7 @@ def or_call(name: Callable[[Any], str]) -> ValueOf:
 
 # ---- values as functions ---------------------------------------------------------------------------------------------
 class Callees(Protocol):
-    """Names for what the value of a rule calls; any of them may refuse."""
+    """Names for the callees of the value of a rule; any of them may refuse."""
 
     def name_of_value(self, rule: ScalarRule) -> str: ...
 
@@ -204,7 +205,8 @@ class Callees(Protocol):
 def value_source(function: Any, name: str, callees: Callees, modules: tuple[ModuleType, ...] = (math, np)) -> str:
     """A value function, or one that such a function calls, as source of the given name for compiled code.
 
-    Where Python's floats raise it has NumPy's results. It refers to the `modules`, numbers, and what `callees` names.
+    It gives NumPy's results where Python's floats raise. It refers to the `modules`, numbers, and the names from
+    `callees`.
     """
     definition, _ = definition_of(function)
     if not isinstance(definition, ast.FunctionDef):
@@ -239,7 +241,7 @@ class _Translator(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _global(self, node: ast.expr) -> Any:
-        """What a global name or an attribute of a module stands for; None for anything else."""
+        """The value of a global name or of an attribute of a module; None for anything else."""
         if isinstance(node, ast.Attribute):
             base = self._global(node.value)
             return getattr(base, node.attr, None) if isinstance(base, ModuleType) else None
@@ -268,7 +270,7 @@ class _Translator(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.op, ast.Pow):  # Numba's powers of integer exponents raise where a square underflows
+        if isinstance(node.op, ast.Pow):  # Numba's powers with integer exponents raise if a square underflows
             node.left, node.right = _as_float(node.left), _as_float(node.right)
         return node
 

@@ -1,7 +1,7 @@
 """The scalar rules as Numba functions: the value, and each partial, generated from the rule's own source.
 
-The rules of each file of contad's operations are a module in the disk cache, and each formula is one; so a function
-that asks for one does not wait for the others. A user's rule is compiled in memory.
+The disk cache has one module for the rules of each file of contad's operations, and one for each formula; so a function
+that needs one does not wait for the others. A user's rule is compiled in memory.
 """
 
 import functools
@@ -37,7 +37,7 @@ def value_function(rule: ScalarRule) -> Callable[..., float]:
 
 
 def partial_function(rule: ScalarRule, k: int) -> Callable[..., float] | None:
-    """Partial k as an njit function of (z, *arguments) that never raises; None where it is zero everywhere."""
+    """Partial k as an njit function of (z, *arguments) that never raises; None if it is zero everywhere."""
     assert rule.body is not None
     if rule.body.literal(k) == 0.0:
         return None
@@ -46,7 +46,7 @@ def partial_function(rule: ScalarRule, k: int) -> Callable[..., float] | None:
 
 
 def needs_no_python(rule: ScalarRule) -> bool:
-    """Whether the value of a rule is surely machine code that never needs Python, as SciPy's may, and users' own."""
+    """Whether the value of a rule surely never needs Python; SciPy's functions and users' own functions may."""
     return _is_own(rule) and bool(rule.core)
 
 
@@ -68,8 +68,8 @@ def _compile(rule: ScalarRule, part: str = "value") -> dict[str, Any]:
 def module_of(home: str, name: str = "", part: str = "value") -> ModuleType:
     """The values and partials of the rules of a file of operations, or one part of the unlisted rule of this name.
 
-    Files of operations import each other in one order, so their modules do as well. So do values of unlisted rules;
-    but two rules may be in the partials of each other, and partials are modules of their own, which import values.
+    Files of operations import each other without cycles, and so do their modules, and the values of unlisted rules. But
+    two rules may call each other in their partials, so partials are separate modules, which import values.
     """
     short = home.rpartition(".")[2]
     if not name:
@@ -83,13 +83,13 @@ def module_of(home: str, name: str = "", part: str = "value") -> ModuleType:
 
 @functools.cache
 def _of_user(rule: ScalarRule) -> dict[str, Any]:
-    """The functions of a rule that is not contad's; made again where the rule is declared again."""
+    """The functions of a rule that is not contad's, made again after the rule is declared again."""
     options = {name: value for name, value in NJIT_OPTIONS.items() if name != "cache"}
     try:
         source = Source([rule], [rule], options)
         names: dict[str, Any] = {}
         exec(compile(source.text(), f"<rule {rule.name}>", "exec"), names)
-    except OSError:  # typed at a prompt: there is no source to generate from
+    except OSError:  # typed at a prompt, without source for a generator
         assert rule.body is not None
         names = {f"value_{rule.name}": njit(**options)(rule.function)}
         body = njit(**options)(rule.body.function)
@@ -130,7 +130,7 @@ def typing({names}):
 
 
 class Source:
-    """The text of a module with the values of some rules, the partials of some, and the functions that these call."""
+    """The text of a module: values of some rules, partials of some, and their callees."""
 
     def __init__(
         self, own: Iterable[ScalarRule], partials: Iterable[ScalarRule] = (), options: dict[str, Any] = NJIT_OPTIONS
@@ -153,7 +153,8 @@ class Source:
         return _HEAD + "".join(f"{line}\n" for line in sorted(self.imports)) + functions
 
     def name_of_value(self, rule: ScalarRule) -> str:
-        """The name of a rule's value function, which is written if need be, or imported from contad's own modules."""
+        """The name of a rule's value function; writes the function if needed, or imports it from contad's own
+        modules."""
         name = f"value_{rule.name}"
         if rule in self.own and isinstance(rule, Formula):
             if name not in self.written:

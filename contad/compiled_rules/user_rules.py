@@ -1,4 +1,4 @@
-"""Operations whose reverse rule a user has written, as calls inside Numba: their parts as Numba functions."""
+"""Calls inside Numba of operations with a user's reverse rule: their parts as Numba functions."""
 
 import inspect
 import re
@@ -20,12 +20,12 @@ from contad.rules.array_rule import ArrayRule
 from contad.rules.compilable import PART, MakesRules, Parts, WithParts, functions_of_text
 
 _typed: set[WithParts] = set()
-_given: dict[WithParts, Parts] = {}  # what was compiled
+_given: dict[WithParts, Parts] = {}  # the compiled code
 _declared: dict[WithParts, Parts] = {}
 
 
 def numba_type(rule: WithParts) -> Any:
-    """Numba's type of the operation, which makes `f(x)` a call of its value where no argument carries a derivative."""
+    """Numba's type of the operation, which makes `f(x)` a call of its value if no argument carries a derivative."""
     if rule not in _typed:
         parts = compile_parts(rule)
         _typed.add(rule)
@@ -43,7 +43,7 @@ def numba_type(rule: WithParts) -> Any:
 
 
 def type_of_maker(function: MakesRules) -> Any:
-    """Numba's type of what makes an operation of functions, which makes a call of it a call of that operation."""
+    """Numba's type of a maker of operations, which makes a call of the maker a call of the operation."""
     if function not in _makers:
         _makers.add(function)
 
@@ -64,7 +64,7 @@ _makers: set[MakesRules] = set()
 
 
 def _function_of(maker: MakesRules, kind: Any) -> Any:
-    """The function, or the tuple of functions, that a type is of."""
+    """The function, or the tuple of functions, of a type."""
     if isinstance(kind, types.BaseTuple):
         return tuple(_function_of(maker, part) for part in kind)
     if isinstance(kind, types.Dispatcher):
@@ -76,19 +76,19 @@ def _function_of(maker: MakesRules, kind: Any) -> Any:
     raise UnsupportedError(f"{maker.__name__}: inside njit a function was expected, got {kind}; {FUNCTIONS_BY_NAME}")
 
 
-REBUILT = "__rebuilt_of__"  # where an engine's function names that of the user which it was made of
+REBUILT = "__rebuilt_of__"  # if an engine's function names the user's function from which it was made
 FUNCTIONS_BY_NAME = "name functions that numba.njit made outside, without signatures, and write several as a tuple"
 
 
 def text_of(kind: Any, name: str) -> str:
-    """The expression of an argument of that type in an implementation: its default where it is not given."""
+    """The expression of an argument of that type in an implementation: its default if it is not given."""
     if isinstance(kind, types.Omitted):
         return repr(kind.value)
     return name if isinstance(kind, types.Type) else repr(kind)
 
 
 def compile_parts(rule: WithParts) -> Parts:
-    """The parts as Numba functions; RuleError where they have been declared again since they were compiled."""
+    """The parts as Numba functions; RuleError if they have been declared again since then."""
     found = _parts_of(rule, ())
     if rule not in _declared:
         _declared[rule] = _compile(rule, found)
@@ -103,7 +103,7 @@ def backward_of(rule: WithParts, wanted: tuple[int, ...]) -> Any:
     return _compile(rule, _parts_of(rule, wanted)).backward
 
 
-# What makes derivatives of parts, by name: the engine that generates source puts its own here, see
+# Makers of derivatives of parts, by name. The engine that generates source registers its own here, see
 # `contad.engines.source.build`.
 DERIVE: dict[str, Callable[..., Any]] = {}
 
@@ -111,7 +111,7 @@ DERIVE: dict[str, Callable[..., Any]] = {}
 def pairing_of(rule: WithParts, plain: tuple[Any, ...], z: Any, wanted: tuple[int, ...]) -> Any:
     """The Numba function (*options, saved, z_bar, the tangents of some arguments) -> <the tangent of the value, z_bar>.
 
-    Its gradient by the tangents is the backward part of a rule that has its forward mode only.
+    Its gradient by the tangents is the backward part of a rule with forward mode only.
     """
     parts = compile_parts(rule)
     key = rule, tuple(isinstance(t, types.Array) for t in plain), isinstance(z, types.Array), wanted
@@ -133,9 +133,9 @@ _pairings: dict[Any, Any] = {}
 
 
 def transposed_backward(rule: WithParts, plain: tuple[Any, ...], z: Any, saved: Any, wanted: tuple[int, ...]) -> Any:
-    """The backward part of a rule that has its forward mode only, as a Numba function of its own.
+    """The backward part of a rule with forward mode only, as a separate Numba function.
 
-    It computes by generated source, and so in a workspace of the thread: never inside another generated derivative.
+    It runs generated source, and so uses the thread's workspace: never call it inside another generated derivative.
     """
     parts = compile_parts(rule)
     rest = [k for k in range(len(plain)) if k not in parts.options]
@@ -156,7 +156,7 @@ def _parts_of(rule: WithParts, wanted: tuple[int, ...]) -> Parts:
 
 
 def _compile(rule: WithParts, parts: Parts) -> Parts:
-    """Numba functions in place of plain ones, and of those that these call."""
+    """Numba functions in place of plain functions and their callees."""
     is_own = isinstance(rule, ArrayRule) and rule.__module__.startswith("contad.") and not rule.option_names
     value, forward, backward, tangent = (
         _dispatcher_of(f, is_own) for f in (parts.value, parts.forward, parts.backward, parts.tangent)
@@ -165,10 +165,10 @@ def _compile(rule: WithParts, parts: Parts) -> Parts:
 
 
 def _dispatcher_of(function: Any, is_own: bool, name: str = "") -> Any:
-    """The Numba function of one; contad's own bodies are called by name, but the tangent's, which engines read."""
+    """The Numba function of a part. contad's own bodies are called by name, except for tangents, which engines read."""
     if function is None or is_dispatcher(function):
         return function
-    if function.__code__.co_filename.startswith(PART):  # what a rule is called by
+    if function.__code__.co_filename.startswith(PART):  # the name of a rule
         names = function.__globals__
         for key in function.__code__.co_names:
             if isinstance(names.get(key), FunctionType):
@@ -190,15 +190,15 @@ def parameters_of(parts: Parts) -> str:
 
 
 def holds_derivative(kind: Any) -> bool:
-    """Whether a type is one of an engine's own, an array of them, or a tuple that holds any."""
+    """Whether a type is an engine's own, an array of these, or a tuple that holds any."""
     if isinstance(kind, types.BaseTuple):
         return any(map(holds_derivative, kind))
     return any(type(x).__module__.startswith("contad.") for x in (kind, getattr(kind, "dtype", kind)))
 
 
-# ---- their types -----------------------------------------------------------------------------------------------------
+# ---- types of parts --------------------------------------------------------------------------------------------------
 def forward_types(rule: WithParts, parts: Parts, plain: tuple[Any, ...]) -> tuple[Any, Any]:
-    """The types of the value and of what is saved, which the forward part gives."""
+    """The types of the value and of the saved data, which the forward part returns."""
     found = _compile_part(rule, "forward part", parts.forward, plain)
     if not isinstance(found, types.BaseTuple) or len(found) != 2:
         raise RuleError(f"{rule.name}: forward must return (value, saved), got {found}")
@@ -209,7 +209,7 @@ def forward_types(rule: WithParts, parts: Parts, plain: tuple[Any, ...]) -> tupl
 
 
 def _compile_part(rule: WithParts, part: str, function: Any, kinds: tuple[Any, ...]) -> Any:
-    """The type of what a part gives; UnsupportedError where Numba does not compile it."""
+    """The type of the result of a part; UnsupportedError if Numba does not compile it."""
     try:
         return _result_type(function, kinds)
     except NumbaError as error:
@@ -228,7 +228,7 @@ def _result_type(function: Any, kinds: tuple[Any, ...]) -> Any:
 
 
 def backward_types(rule: WithParts, backward: Any, given: tuple[Any, ...], count: int) -> Any:
-    """The types of the cotangents that the backward part gives, of which there must be so many."""
+    """The types of the cotangents that the backward part returns; checks their number."""
     found = _compile_part(rule, "backward part", backward, given)
     if not isinstance(found, types.BaseTuple) or len(found) != count:
         got = len(found) if isinstance(found, types.BaseTuple) else found
@@ -240,7 +240,7 @@ def backward_types(rule: WithParts, backward: Any, given: tuple[Any, ...], count
 
 
 def require_cotangent(rule: WithParts, n: int, kind: Any, ndim: int) -> None:
-    """RuleError unless a type is that of a cotangent of argument n, which has so many axes; None stands for zeros."""
+    """RuleError unless a type fits a cotangent of argument n, with this number of axes; None stands for zeros."""
     if isinstance(kind, types.NoneType):
         return
     if ndim:
@@ -252,13 +252,13 @@ def require_cotangent(rule: WithParts, n: int, kind: Any, ndim: int) -> None:
 
 
 def wrong_shape(name: str) -> str:
-    """What the error says of a cotangent of another shape, which is seen when the sweep runs."""
+    """The error message for a cotangent of another shape, which only the sweep can detect."""
     return f"{name}: a cotangent must have the shape of its argument"
 
 
-# ---- what a rule may save --------------------------------------------------------------------------------------------
+# ---- values that a rule may save -------------------------------------------------------------------------------------
 def require_packable(what: str, kind: Any) -> None:
-    """UnsupportedError for a type of something that is not kept so."""
+    """UnsupportedError for a type that cannot be saved like this."""
     for _, leaf in leaves("x", kind):
         element = leaf.dtype if isinstance(leaf, types.Array) else leaf
         fits = isinstance(element, (types.Integer, types.Boolean)) or element == types.float64
@@ -274,9 +274,9 @@ def _item(text: str, n: int) -> str:
 
 
 def leaves(whole: Any, kind: Any, item: Callable[[Any, int], Any] = _item) -> Iterator[tuple[Any, Any]]:
-    """The expression and the type of each number and array in what an expression of some type gives.
+    """The expression and the type of each number and array in the value of an expression of this type.
 
-    `item` makes the expression of one of a tuple; expressions are texts, or what it makes of them.
+    `item` makes the expression of an item of a tuple; expressions are texts, or results of `item`.
     """
     if isinstance(kind, types.BaseTuple) and not isinstance(kind, types.BaseNamedTuple):
         for n, part in enumerate(kind):
@@ -286,7 +286,7 @@ def leaves(whole: Any, kind: Any, item: Callable[[Any, int], Any] = _item) -> It
 
 
 def as_read(kind: Any) -> Any:
-    """The type of what is read."""
+    """The type after reading."""
     if isinstance(kind, types.NoneType):
         return kind
     if isinstance(kind, types.BaseTuple):

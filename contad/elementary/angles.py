@@ -1,8 +1,8 @@
 """sin, cos and tan, and atan.
 
-x = n pi/2 + r with |r| <= pi/4, found with pi/2 in three parts and the exact errors of their products with n: at most
-1 ulp for |x| up to `FARTHEST`. What is beyond is nan here; `contad.elementary.elementary_table` asks the C
-library there.
+x = n pi/2 + r with |r| <= pi/4. The reduction uses pi/2 in three parts, and the exact errors of their products with n:
+at most 1 ulp for |x| up to `FARTHEST`. Beyond that the kernels give nan, and `contad.elementary.elementary_table` calls
+the C library.
 """
 
 import math
@@ -35,7 +35,7 @@ _ATAN = polynomial((
 
 @kernel
 def reduce(x: Any) -> Any:
-    """n in the last bits of an integer, r, and what r lacks."""
+    """n in the last bits of an integer, r, and the rounding error of r."""
     shifted = fma(x, _TWO_OVER_PI, ROUND)
     n = shifted - ROUND
     r = fma(-n, _P1, x)
@@ -50,14 +50,14 @@ def reduce(x: Any) -> Any:
 
 @kernel
 def sin_near(r: Any, rest: Any) -> Any:
-    """sin of |r| <= pi / 4."""
+    """sin for |r| <= pi / 4."""
     z = r * r
     return r + fma(r * z, _SIN(z), rest * fma(-0.5, z, 1.0))
 
 
 @kernel
 def cos_near(r: Any, rest: Any) -> Any:
-    """cos of |r| <= pi / 4."""
+    """cos for |r| <= pi / 4."""
     z = r * r
     w = 0.5 * z
     c = 1.0 - w
@@ -66,7 +66,7 @@ def cos_near(r: Any, rest: Any) -> Any:
 
 @kernel
 def where_near(x: Any, y: Any) -> Any:
-    """y, and nan where x is too far away."""
+    """y, or nan if x is too large."""
     return choose(absolute(x) <= FARTHEST, y, math.nan)
 
 
@@ -88,7 +88,7 @@ def cos(x: Any) -> Any:
 
 @kernel
 def tan(x: Any) -> Any:
-    """sin over cos, both with what they lack."""
+    """sin over cos, both with their rounding errors."""
     n, r, rest = reduce(x)
     z = r * r
     s_more = fma(r * z, _SIN(z), rest * fma(-0.5, z, 1.0))
@@ -106,7 +106,7 @@ def tan(x: Any) -> Any:
 
 @kernel
 def arctan(x: Any) -> Any:
-    """The angle, from that of 1 or of infinity where x is nearer to these than to 0."""
+    """The arctangent, relative to that of 1 or of infinity if x is nearer to these than to 0."""
     a = absolute(x)
     high, mid = a > _THREE_EIGHTHS, a > _EIGHTH
     num = choose(high, -1.0, choose(mid, a - 1.0, a))

@@ -1,4 +1,4 @@
-"""What kernels are made of beside `+`, `-`, `*`, `/`: one instruction each, of numbers and of vectors of them."""
+"""The building blocks of kernels besides `+`, `-`, `*`, `/`: one instruction each, on numbers and on vectors."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ kernel = njit(**(NJIT_OPTIONS | {"cache": False}), forceinline=True, no_cpython_
 
 
 def _call_llvm(name: str) -> Any:
-    """What emits an intrinsic function of LLVM's on doubles."""
+    """Makes a function that emits an LLVM intrinsic on doubles."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(_DOUBLE, [_DOUBLE] * len(args))

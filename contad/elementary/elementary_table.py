@@ -1,4 +1,4 @@
-"""The elementary functions that have a kernel, how close each is to the exact number, and how source calls them."""
+"""The elementary functions with a kernel: how close each is to the exact value, and how source calls it."""
 
 import functools
 import math
@@ -13,14 +13,14 @@ from contad.elementary import angles, exponentials, logarithms, tails
 class Elementary(NamedTuple):
     """A function and its kernel."""
 
-    kernel: Callable[[float], float]  # a Numba function that becomes part of its caller
-    ulps: float  # the bound of its error in units of the last place
-    called: str  # how generated source calls it otherwise
-    far: Callable[[float], float] | None = None  # what is asked beyond the kernel's domain
+    kernel: Callable[[float], float]  # a Numba function that is inlined into its caller
+    ulps: float  # the error bound in units in the last place
+    called: str  # how generated source calls it without the kernel
+    far: Callable[[float], float] | None = None  # the function beyond the kernel's domain
 
     @property
     def name(self) -> str:
-        """The name by which source calls it."""
+        """Its name in source."""
         return self.kernel.__name__
 
 
@@ -47,14 +47,14 @@ _ALL = (
     Elementary(tails.erfc, 2.0, "math.erfc"),
 )
 ELEMENTARY = {found.name: found for found in _ALL}
-BY_CALL = {found.called: found for found in _ALL}  # by what source calls otherwise
+BY_CALL = {found.called: found for found in _ALL}  # by the name that source calls without the kernel
 
 
 @functools.cache
 def has_fast_registers() -> bool:
     """Whether this processor adds and multiplies four doubles or more at once, and has `fma`.
 
-    Without them a kernel is right, and slower than the C library.
+    Without them a kernel is correct, but slower than the C library.
     """
     from contad.compile.vector_code import processor_features
 
@@ -122,8 +122,8 @@ def elementary(name: str) -> Any:
 
 
 def elementary_rows(name: str) -> Any:
-    """The function along rows, `exp_rows(x, z, n)`: z[k] = e^x[k] of the first n.
+    """The function along rows, `exp_rows(x, z, n)`: z[k] = e^x[k] for the first n.
 
-    A loop without a remainder: it goes on to the next multiple of 8, and what it finds there is not read.
+    A loop without a remainder: it continues to the next multiple of 8, and nobody reads the extra results.
     """
     return getattr(_module(), f"{name}_rows")

@@ -1,7 +1,7 @@
-"""exp, exp2, expm1, and what is made of an exponential: hyperbolic functions and the logistic function.
+"""exp, exp2, expm1, and functions made from an exponential: hyperbolic functions and the logistic function.
 
-x = k ln 2 + r with |r| <= ln 2 / 2 and an integer k, so that e^x = 2^k e^r. The quotients of e^r - 1 - r by powers of r
-are near-minimax polynomials. Sums that must not lose digits are kept as a number and a remainder.
+x = k ln 2 + r with |r| <= ln 2 / 2 and an integer k, so that e^x = 2^k e^r. Near-minimax polynomials approximate the
+quotients of e^r - 1 - r by powers of r. Sums that must not lose digits consist of a number and a remainder.
 """
 
 from typing import Any
@@ -9,10 +9,10 @@ from typing import Any
 from contad.elementary.bits import absolute, choose, fma, from_bits, kernel, polynomial, to_bits, with_sign
 
 ONE = 0x3FF0000000000000  # the bits of 1.0
-ROUND = 6755399441055744.0  # 1.5 * 2^52: added, it leaves an integer in the last bits
+ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it leaves an integer in the last bits
 LOG2_E = 1.4426950408889634
 LN2, LN2_REST = 0.6931471805599453, 2.3190468138462996e-17
-TINY = 1e-17  # where f(x) = x to the last bit
+TINY = 1e-17  # below this f(x) = x to the last bit
 
 # (e^r - 1 - r) / r^2
 _SECOND = polynomial((
@@ -34,14 +34,14 @@ _SINH = polynomial((
 
 @kernel
 def clamp(x: Any, low: Any, high: Any) -> Any:
-    """The number between low and high that is next to x; a nan stays."""
+    """x clamped to low and high; a nan stays nan."""
     x = choose(x > high, high, x)
     return choose(x < low, low, x)
 
 
 @kernel
 def power_of_2(k: Any) -> Any:
-    """2^k of a whole number in [-1022, 1023]."""
+    """2^k for an integer k in [-1022, 1023]."""
     return from_bits((to_bits(k + ROUND) << 52) + ONE)
 
 
@@ -56,7 +56,7 @@ def scale(y: Any, k: Any) -> Any:
 
 @kernel
 def exp_parts(x: Any, rest: Any) -> Any:
-    """k, p and what p lacks, where e^(x + rest) = 2^k (1 + p)."""
+    """k, p and the rounding error of p, where e^(x + rest) = 2^k (1 + p)."""
     k = fma(x, LOG2_E, ROUND) - ROUND
     high = fma(-k, LN2, x)
     low = fma(k, LN2_REST, -rest)
@@ -90,7 +90,7 @@ def exp2(x: Any) -> Any:
 
 @kernel
 def exp_parts_near(r: Any, rest: Any, k: Any) -> Any:
-    """k, p and what p lacks, where 2^k e^(r + rest) = 2^k (1 + p), of |r| <= ln 2 / 2."""
+    """k, p and the rounding error of p, where 2^k e^(r + rest) = 2^k (1 + p), for |r| <= ln 2 / 2."""
     z = fma(r * r, fma(r, _THIRD(r), 0.5), rest)
     p = r + z
     return k, p, z - (p - r)
@@ -110,7 +110,7 @@ def expm1(x: Any) -> Any:
 
 @kernel
 def add(x: Any, y: Any) -> Any:
-    """x + y and what it lacks."""
+    """x + y and its rounding error."""
     z = x + y
     back = z - x
     return z, (x - (z - back)) + (y - back)
@@ -118,7 +118,7 @@ def add(x: Any, y: Any) -> Any:
 
 @kernel
 def divide(num: Any, num_rest: Any, den: Any, den_rest: Any) -> Any:
-    """(num + num_rest) / (den + den_rest), corrected once."""
+    """(num + num_rest) / (den + den_rest), with one correction."""
     reciprocal = 1.0 / den
     q = num * reciprocal
     return fma(fma(-q, den, num) + (num_rest - q * den_rest), reciprocal, q)
@@ -126,7 +126,7 @@ def divide(num: Any, num_rest: Any, den: Any, den_rest: Any) -> Any:
 
 @kernel
 def tanh(x: Any) -> Any:
-    """(e^2a - 1) / (e^2a + 1) of a = |x|."""
+    """(e^2a - 1) / (e^2a + 1) for a = |x|."""
     a = absolute(x)
     a = choose(a > 22.0, 22.0, a)
     k, p, rest = exp_parts(a + a, 0.0)
@@ -141,7 +141,7 @@ def tanh(x: Any) -> Any:
 
 @kernel
 def half_exponentials(a: Any) -> Any:
-    """e^a / 4 and e^-a / 4 with what they lack, of 0 <= a <= 710.5."""
+    """e^a / 4 and e^-a / 4 with their rounding errors, for 0 <= a <= 710.5."""
     k, p, rest = exp_parts(a, 0.0)
     s = power_of_2(k - 2.0)
     up = fma(s, p, s)
@@ -173,7 +173,7 @@ def cosh(x: Any) -> Any:
 
 @kernel
 def expit(x: Any) -> Any:
-    """1 / (1 + e^-x), of negative x as e^x / (1 + e^x)."""
+    """1 / (1 + e^-x), for negative x as e^x / (1 + e^x)."""
     a = -absolute(x)
     k, p, rest = exp_parts(choose(a < -746.0, -746.0, a), 0.0)
     e = 1.0 + p

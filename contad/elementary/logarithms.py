@@ -1,7 +1,7 @@
 """log, log2, log10, log1p, and the logarithms of 1 + e^x, of 1 - e^x and of the logistic function.
 
-x = 2^k m with m in [sqrt(1/2), sqrt 2), and log m = 2 artanh(s) with s = (m - 1) / (m + 1), whose series in s^2 is a
-minimax polynomial.
+x = 2^k m with m in [sqrt(1/2), sqrt 2), and log m = 2 artanh(s) with s = (m - 1) / (m + 1), approximated by a minimax
+polynomial in s^2.
 """
 
 import math
@@ -47,7 +47,7 @@ def split(x: Any) -> Any:
 
 @kernel
 def split_any(x: Any) -> Any:
-    """Likewise of any positive number."""
+    """Likewise, for any positive number."""
     small = x < SMALLEST
     k, m = split(choose(small, x * SCALE_UP, x))
     return k + choose(small, -54.0, 0.0), m
@@ -64,7 +64,7 @@ def log_of(f: Any, k: Any, rest: Any) -> Any:
 
 @kernel
 def log_parts(f: Any) -> Any:
-    """log(1 + f) and what it lacks."""
+    """log(1 + f) and its rounding error."""
     s = f / (2.0 + f)
     z = s * s
     h = 0.5 * f * f
@@ -74,14 +74,14 @@ def log_parts(f: Any) -> Any:
 
 @kernel
 def multiply(x: Any, x_rest: Any, y: Any, y_rest: Any) -> Any:
-    """A product of two numbers with what they lack, and what it lacks."""
+    """A product of two numbers with their rounding errors, and its own rounding error."""
     z = x * y
     return z, fma(x, y, -z) + fma(x_rest, y, x * y_rest)
 
 
 @kernel
 def at_the_ends(x: Any, y: Any) -> Any:
-    """A logarithm at 0, at infinity and where there is none."""
+    """A logarithm at 0, at infinity and outside its domain."""
     y = choose(x > 0.0, y, choose(x == 0.0, -math.inf, math.nan))
     return choose(x == math.inf, x, y)
 
@@ -134,7 +134,7 @@ def log1p(x: Any) -> Any:
 
 @kernel
 def _exp_below(x: Any) -> Any:
-    """e^x = 2^k (1 + p + rest) of x <= 0: k, p, rest; s = 2^k, not below 2^-100; s (1 + p) and what it lacks."""
+    """e^x = 2^k (1 + p + rest) for x <= 0: k, p, rest; s = 2^k, not below 2^-100; s (1 + p) and its rounding error."""
     k, p, rest = exp_parts(choose(x < -746.0, -746.0, x), 0.0)
     s = power_of_2(choose(k < -100.0, -100.0, k))
     e = 1.0 + p
@@ -143,7 +143,7 @@ def _exp_below(x: Any) -> Any:
 
 @kernel
 def log1p_exp_below(x: Any) -> Any:
-    """log(1 + e^x) of x <= 0, and what it lacks."""
+    """log(1 + e^x) for x <= 0, and its rounding error."""
     k, p, rest, s, t, t_rest = _exp_below(x)
     up = t > 0.4142135623730951  # there 1 + t is near 2: log 2 + log(1 + f)
     f = choose(up, fma(0.5, t, -0.5), t)
@@ -178,7 +178,7 @@ def log_expit(x: Any) -> Any:
 
 @kernel
 def log1m_exp(x: Any) -> Any:
-    """log(1 - e^x) of x <= 0: of 1 + f with f = -e^x, or of the difference 2^k (1 + f)."""
+    """log(1 - e^x) for x <= 0: of 1 + f with f = -e^x, or of the difference 2^k (1 + f)."""
     k, p, rest, s, t, t_rest = _exp_below(x)
     near = x > -1.2  # of 0
     w, w_rest = add(1.0 - s, -(s * p))  # 1 - s is exact there

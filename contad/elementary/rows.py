@@ -1,4 +1,4 @@
-"""Rows of numbers on the stack, which generated code splits its loops by."""
+"""Rows of numbers in stack memory, by which generated code strip-mines its loops."""
 
 from typing import Any
 
@@ -9,22 +9,22 @@ from numba.extending import lower_builtin, type_callable
 from contad.compile.emitting import ir, make_array, pack, populate_array
 from contad.compile.overloads import add_overload, in_machine_code
 
-ROWS = 256  # numbers in a row, a multiple of 8: some rows of one loop stay in the first cache
+ROWS = 256  # numbers in a row, a multiple of 8: a few rows of one loop fit into the L1 cache
 
 
 def new_row() -> Any:
-    """A row of numbers without values. Compiled, it lies on the stack, and must not outlive the function."""
+    """An uninitialised row of numbers. In compiled code it is in stack memory, and must not outlive the function."""
     return np.zeros(ROWS)
 
 
 def place(k: int) -> int:
-    """k, an index that is not negative: compiled, none that is made of it is tested for counting from the end."""
+    """k, a nonnegative index: compiled code does not test indices made from it for counting from the end."""
     return k
 
 
 @in_machine_code
 def ends_of(x: Any) -> Any:
-    """The addresses between which the memory of an array lies."""
+    """The addresses of the ends of the memory of an array."""
     low = x.ctypes.data
     high = low + x.itemsize
     for k in range(x.ndim):
@@ -54,7 +54,7 @@ def _type_of_place(context):  # type: ignore[no-untyped-def]
 
 @lower_builtin(place, types.Integer)
 def _lower_place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Emit the bits of a number below 2^62, by which LLVM knows its range."""
+    """Emit a mask to numbers below 2^62, which tells LLVM the range."""
     k = context.cast(builder, args[0], signature.args[0], types.int64)
     return builder.and_(k, ir.Constant(ir.IntType(64), 2**62 - 1))
 
@@ -66,7 +66,7 @@ def _type_of_row(context):  # type: ignore[no-untyped-def]
 
 @lower_builtin(new_row)
 def _lower_row(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Emit an array on the stack."""
+    """Emit an array in stack memory."""
     with builder.goto_entry_block():
         data = builder.alloca(ir.ArrayType(ir.DoubleType(), ROWS))  # `alloca_once` would write zeros into it
     made = make_array(signature.return_type)(context, builder)

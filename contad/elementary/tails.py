@@ -1,7 +1,7 @@
 """erf and erfc.
 
-Near 0 a polynomial of x^2; elsewhere (1 + 2 a) e^(a^2) erfc(a) is one of t = (a - 4) / (a + 4), and e^(-a^2) has the
-rounding of a^2 in it.
+Near 0 a polynomial in x^2; elsewhere (1 + 2 a) e^(a^2) erfc(a) is a polynomial in t = (a - 4) / (a + 4), and e^(-a^2)
+accounts for the rounding error of a^2.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from contad.elementary.bits import absolute, choose, fma, kernel, polynomial, with_sign
 from contad.elementary.exponentials import exp_parts, power_of_2, scale
 
-# erf(x) / x - 1 by x^2, and the other function of a, by t
+# erf(x) / x - 1 as a polynomial in x^2, and the function of a, in t
 _ERF = polynomial((
     0.1283791670955126, -0.3761263890318375, 0.1128379167095479, -0.02686617064505929, 0.00522397762464027,
     -0.0008548326970222865, 0.00012055330711474509, -1.4925585364034764e-05, 1.6460837476786579e-06,
@@ -27,7 +27,7 @@ _SCALED = polynomial((
 
 @kernel
 def scaled_tail(a: Any) -> Any:
-    """e^(a^2) erfc(a) and what it lacks, of a >= 0."""
+    """e^(a^2) erfc(a) and its rounding error, for a >= 0."""
     p = _SCALED((a - 4.0) / (a + 4.0))
     d = fma(2.0, a, 1.0)
     reciprocal = 1.0 / d
@@ -37,7 +37,7 @@ def scaled_tail(a: Any) -> Any:
 
 @kernel
 def far_parts(a: Any) -> Any:
-    """`scaled_tail` of a, and e^(-a^2) as k, p and what 2^k (1 + p) lacks."""
+    """`scaled_tail` of a, and e^(-a^2) as k, p and the rounding error of 2^k (1 + p)."""
     q, q_rest = scaled_tail(a)
     h = a * a
     k, p, rest = exp_parts(-h, -fma(a, a, -h))

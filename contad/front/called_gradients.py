@@ -1,4 +1,4 @@
-"""Derivatives that a function calls which is differentiated by the tape: operations with a backward part.
+"""Derivatives called by a function that the tape differentiates: operations with a backward part.
 
     z = grad(f)(x, y)            x_bar, y_bar = the gradient of <df/dx, z_bar>, by forward over reverse
     z = hvp(f)(x, v)             x_bar = the gradient of <d2f/dx2 v, z_bar>, v_bar = d2f/dx2 z_bar
@@ -28,7 +28,7 @@ class CalledDerivative(WithParts):
         self.calls: list[Any] = []
 
     def __call__(self, *args: Nested) -> Nested:
-        """The result, as compiled code computes it; Numba asks for something that can be called."""
+        """The result, as compiled code computes it; Numba requires a callable."""
         return self.parts.value(*args)
 
     def functions(self) -> tuple[Function | None, ...]:
@@ -36,12 +36,12 @@ class CalledDerivative(WithParts):
         return (self.derivative.f,)
 
     def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
-        """The derivative, what it is taken at, and the product with derivatives of the next order."""
+        """The derivative, its point, and the product with derivatives of the next order."""
         return self.parts
 
 
 class _Texts:
-    """The texts of arguments, where those at `active` have derivatives and the backward part has the others first."""
+    """The source of arguments: those at `active` have derivatives, and the backward part takes the others first."""
 
     def __init__(self, derivative: Derived, given: tuple[NumbaType, ...]) -> None:
         self.derivative, self.given = derivative, given
@@ -55,7 +55,7 @@ class _Texts:
 
     @property
     def kept(self) -> str:
-        """What the forward part saves."""
+        """The data that the forward part saves."""
         return "".join(f"x_{k}, " for k in self.active)
 
     def in_backward(self, k: int) -> str:
@@ -63,7 +63,7 @@ class _Texts:
         return f"saved[{self.active.index(k)}]" if k in self.active else f"x_{k}"
 
     def other(self, form: Form) -> Derived:
-        """Another derivative of the function, by an engine that leaves the caller's records alone."""
+        """Another derivative of the function, by an engine that does not touch the caller's records."""
         return self.derivative.another(form, "generated")
 
     def parts(self, forward: list[str], backward: list[str], known: dict[str, Any]) -> Parts:
@@ -146,7 +146,7 @@ def _size(t: NumbaType, text: str) -> str:
 
 
 def _unpack(texts: _Texts) -> list[str]:
-    """What a call gives of the vector of all numbers."""
+    """The expression of the result of a call, taken from the vector of all numbers."""
     form = texts.derivative.form
     lines, parts = [f"    found = rule({texts.all})", "    end = 1"], []
     for k, n in enumerate(form.argnums):
@@ -160,7 +160,7 @@ def _unpack(texts: _Texts) -> list[str]:
 
 
 def _tangent(derivative: Derived, given: tuple[NumbaType, ...]) -> tuple[list[str], dict[str, Any]]:
-    """The call of contad.jvp of a function whose value is a number: by its gradients."""
+    """contad.jvp of a function whose value is a number: by its gradients."""
     primals, tangents = given
     count = len(primals)
     form = Form("value_and_grad", tuple(range(count)))
@@ -174,7 +174,7 @@ def _tangent(derivative: Derived, given: tuple[NumbaType, ...]) -> tuple[list[st
 
 
 def compile_call(derivative: Derived, given: tuple[NumbaType, ...]) -> Any:
-    """The result of compilation of a derivative for arguments of which some are variables of the tape."""
+    """The compile result of a derivative for arguments that include variables of the tape."""
     form = derivative.form
     if form.kind == "jvp" and _are_tuples(given):
         lines, known = _tangent(derivative, given)
@@ -182,9 +182,9 @@ def compile_call(derivative: Derived, given: tuple[NumbaType, ...]) -> Any:
         lines, known = _operation(derivative, given)
     names = ", ".join(f"x_{k}" for k in range(len(given)))
     exec("\n".join([f"def call({names}):", *lines]), known)
-    call = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(known["call"])  # a variable is nothing to Python
+    call = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(known["call"])  # Python does not know the variable
     call.compile(given)
-    derivative.calls_of_tape.append(call)  # with which Numba forgets what it has compiled
+    derivative.calls_of_tape.append(call)  # after which Numba forgets its compiled code
     return call.overloads[given]
 
 
@@ -196,7 +196,7 @@ def _are_tuples(given: tuple[NumbaType, ...]) -> bool:
 
 
 def _operation(derivative: Derived, given: tuple[NumbaType, ...]) -> tuple[list[str], dict[str, Any]]:
-    """The lines of a call of the derivative as one operation, and what they name."""
+    """The lines of a call of the derivative as one operation, and the values of their names."""
     form, texts = derivative.form, _Texts(derivative, given)
     make: Callable[[_Texts], Parts] | None = None
     if not form.has_aux and not form.out:

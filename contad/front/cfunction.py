@@ -48,12 +48,12 @@ _STORED = """\
 
 
 class _Signature(NamedTuple):
-    """A calling convention: what C passes and gets."""
+    """A calling convention: the arguments and the result in C."""
 
     result: str  # the function's type, in Numba's words
     parameters: str
     body: str
-    failed: str  # what is returned where f raises
+    failed: str  # the result if f raises
     done: str
 
 
@@ -73,7 +73,7 @@ SIGNATURES = {
 
 
 def c_function(value_and_grad: Derivative, n: int, signature: str) -> Any:
-    """A function with C's calling convention for arrays of length n, as an object of Numba's: see `contad.cfunc`."""
+    """A function with C's calling convention for arrays of length n, as a Numba object: see `contad.cfunc`."""
     f = value_and_grad.f
     value_and_grad.compile((types.Array(types.float64, 1, "C"),))
     point = "point.copy()" if may_write_arrays(f) else "point"  # x belongs to the caller

@@ -1,4 +1,4 @@
-"""The Python copy of a Numba function, held against the compiled function wherever it runs."""
+"""The Python copy of a Numba function; each run is compared with the compiled function."""
 
 import copy
 import functools
@@ -25,11 +25,11 @@ from contad.variables.trees import flatten, map_leaves
 
 
 def checked_twin(f: NumbaFunction, keeps_arrays: bool = False) -> Function:
-    """The twin of a dispatcher, whose result is held against the compiled one at every call.
+    """The Python twin of a dispatcher. Each call compares its result with the compiled one.
 
-    Integers are Python's in the twin. Where compiled code wraps around, or widens them otherwise, the two part, and a
-    gradient of the twin would be silently wrong. With keeps_arrays the caller sees what is written into its arrays, so
-    a variable written into an array of floats is refused.
+    Integers in the twin are Python's. If compiled code wraps them around, or widens them differently, the results
+    differ, and a gradient of the twin would be silently wrong. With keeps_arrays the caller sees writes to its arrays,
+    so the twin refuses to write a variable into an array of floats.
     """
 
     twin = python_twin(f)
@@ -67,7 +67,7 @@ def checked_twin(f: NumbaFunction, keeps_arrays: bool = False) -> Function:
         except NumbaError as error:
             raise UnsupportedError(_tell_refusal(f, error)) from error
         for got, value in zip(flatten(map_numbers(peek, y)).leaves, flatten(expected).leaves, strict=True):
-            if isinstance(value, str):  # of which the derivative is refused, or which is aux
+            if isinstance(value, str):  # whose derivative is refused, or which is aux
                 continue
             close = functools.partial(np.allclose, got, value, equal_nan=True)
             if close(rtol=1e-12 if small else 1e-6, atol=0.0):
@@ -88,9 +88,9 @@ def checked_twin(f: NumbaFunction, keeps_arrays: bool = False) -> Function:
 
 
 def _is_rounding(f: NumbaFunction, given: list[Nested], n: int, names: list[str], y: Nested, expected: Nested) -> bool:
-    """Whether the values of a copy and of f, both next to 0, are so by cancellation."""
+    """Whether the values of a copy and of f are both near 0 by cancellation."""
     if any(isinstance(x, np.random.Generator) for x in given):
-        return True  # it draws other numbers when it is called again
+        return True  # a second call draws other numbers
 
     def value(args: tuple[Nested, ...]) -> Nested:
         args = map_leaves(_own, args)
@@ -104,12 +104,12 @@ def _own(x: Nested) -> Nested:
 
 
 def _for_comparison(x: Nested) -> Nested:
-    """An argument for the compiled function: of a generator of random numbers one that draws the same."""
+    """An argument for the compiled function; a random generator becomes one that draws the same numbers."""
     return copy.deepcopy(x) if isinstance(x, np.random.Generator) else map_leaves(_for_compiled, x)
 
 
 def _refusal_of_numba(f: NumbaFunction, args: list[Nested], kwargs: Options) -> str | None:
-    """What to say where Numba cannot compile the function itself; None where it can."""
+    """The refusal if Numba cannot compile the function itself; None if it can."""
     try:
         signature_for(f, tuple(map(typeof, args)), {name: typeof(x) for name, x in kwargs.items()})
     except NumbaError as error:
@@ -139,11 +139,11 @@ def _raises(f: NumbaFunction, args: list[Nested], kwargs: Options) -> bool:
 
 
 def _not_reproduced(f: NumbaFunction, error: Exception) -> UnsupportedError:
-    """The error to raise where the Python copy fails and the compiled function does not: it names the user's line."""
+    """The error if the Python copy fails and the compiled function does not; it names the user's line."""
     place, called = f.__name__, ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
-        if "__contad_store" in frame.f_globals:  # a copy's own
+        if "__contad_store" in frame.f_globals:  # made by a copy
             text = linecache.getline(code.co_filename, line).strip()
             place, called = f"{code.co_filename}:{line}: {code.co_name}", f"`{text}` "
     kind = type(error).__name__
@@ -159,17 +159,17 @@ _INTERNAL = ("Var", "Dual", "dtype('O')", "_Float")
 
 
 def _callers_array(copies: list[Nested], y: Nested, expected: Nested) -> Nested:
-    """A result of the twin; where it is one of the copies that the twin ran on, or a view of it, the caller's array."""
+    """A result of the twin; if it is one of the copies on which the twin ran, or a view of one, the caller's array."""
     return expected if isinstance(y, np.ndarray) and any(np.may_share_memory(y, own) for own in copies) else y
 
 
 def _is_no_tuple(x: Nested) -> bool:
-    """Whether results are not looked into: what is no plain tuple of Python's may be another class with Numba."""
+    """Whether to compare results as a whole: an object that is not a plain tuple may have another class in Numba."""
     return type(x) is not tuple
 
 
 def _for_compiled(x: Nested) -> Nested:
-    """An argument as compiled code takes it: plain numbers, arrays of its own, dispatchers as they are."""
+    """An argument as compiled code takes it: plain numbers, own arrays, dispatchers unchanged."""
     if isinstance(x, OnNumbers):
         return x.dispatcher
     plain = map_numbers(peek, x)

@@ -1,4 +1,4 @@
-"""Which compiled engine answers a request: the first that does not refuse it, or the one that was asked for."""
+"""Which compiled engine answers a request: the first that does not refuse it, or the one that the user chose."""
 
 import re
 from collections.abc import Sequence
@@ -12,34 +12,33 @@ from contad.errors import ContadError, EngineLimitError, StaleSourceError, Unsup
 from contad.front.plan import Plan
 from contad.variables.open_types import NumbaFunction
 
-_OR_TAPE = ', or use engine="tape"'  # as a remedy ends
-_STORES = "grow"  # the function by which the source of an engine that generates it takes room in the workspace
+_OR_TAPE = ', or use engine="tape"'  # the end of a remedy
+_STORES = "grow"  # the function by which generated source takes room in the workspace
 
-# functions of C that note lost digits, or find kernels that may: as large ones of matrices are
+# C functions that note lost digits, or find kernels that may do so, such as large matrix kernels
 LOSING = frozenset(("contad_note_lost", "contad_find_address"))
 
 
 class Choice(NamedTuple):
-    """The engine that answers, what it has built, and why engines before it refused."""
+    """The engine that answers, the function that it has built, and why earlier engines refused."""
 
-    engine: str | None  # None where all refused
+    engine: str | None  # None if all refused
     run: NumbaFunction | None
-    along: NumbaFunction | None  # what answers the plan's second request
-    refusals: tuple[tuple[str, str], ...]  # (engine, reason); no engine where none could be asked
+    along: NumbaFunction | None  # the answer to the plan's second request
+    refusals: tuple[tuple[str, str], ...]  # (engine, reason); no engine if none could be asked
     lasting: bool = True  # whether another process would find the same
     limited: bool = False  # whether calls may raise EngineLimitError
-    stores: bool = False  # whether calls may need more memory than there is, and less where loops are checkpointed
+    stores: bool = False  # whether calls may exhaust memory, and need less with checkpointed loops
     loses: bool = False  # whether calls may note that digits were lost
-    lanes: bool = False  # whether several directions are taken at once
-    one_direction: str = ""  # why not, where there might be several
+    lanes: bool = False  # whether a call takes several directions at once
+    one_direction: str = ""  # why not, if there might be several
 
 
 def choose(plan: Plan, names: Sequence[str]) -> Choice:
-    """Ask engines in turn. An engine refuses by UnsupportedError, or where Numba cannot compile what it has built.
+    """Ask engines in turn. An engine refuses by UnsupportedError, or by code that Numba cannot compile.
 
-    Numba raises errors of many classes on code that it does not know; all are reasons to go on. So is a file that has
-    been edited, which an engine that reads no source does not mind. Errors of contad that tell the user something else
-    than a refusal are raised.
+    Numba raises errors of many classes on unknown code; each is a reason to try the next engine. So is an edited file,
+    which does not matter to an engine that reads no source. Errors of contad that are not refusals propagate.
     """
     refusals = []
     lasting = True
@@ -56,7 +55,7 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
             if told and not isinstance(error, (UnsupportedError, StaleSourceError)):
                 raise
             why = reason(error)
-            if plan.request.mode == "hvp":  # of which the tape has none
+            if plan.request.mode == "hvp":  # which the tape does not have
                 why = why.replace(_OR_TAPE, "")
             refusals.append((name, why))
             lasting &= isinstance(error, (UnsupportedError, NumbaError))
@@ -69,10 +68,10 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
 
 
 def choose_lanes(one: Plan, several: Plan, names: Sequence[str]) -> tuple[Plan, Choice]:
-    """The plan that is followed, and who follows it: `several` directions at once where an engine takes them."""
+    """The chosen plan and its engine: `several` directions at once if an engine takes them."""
     why = ""
     if several.has_lanes:
-        found = choose(several, names[:1])  # the tape, which others fall back on, has one direction at a time
+        found = choose(several, names[:1])  # the tape, the fallback of the others, takes one direction at a time
         if found.engine is not None:
             return several, found._replace(lanes=True)
         why = found.refusals[0][1]
@@ -85,16 +84,16 @@ def describe_refusal(engine: str, why: str) -> str:
 
 
 def reason(error: Exception) -> str:
-    """An error as one line; of Numba's long reports what stands before the first empty line."""
-    text, longest = re.sub(r"\x1b\[\d*m", "", str(error)), 400  # of Numba's without its colours
+    """An error as one line; for Numba's long reports, the part before the first empty line."""
+    text, longest = re.sub(r"\x1b\[\d*m", "", str(error)), 400  # Numba's text without colours
     if isinstance(error, NumbaError):
         lines = [line.strip() for line in text.partition("\n\n")[0].splitlines()]
         text = " ".join(line for line in lines if line and not line.startswith("Failed in"))
         text = f"Numba: {text}"
-    elif isinstance(error, (RecursionError, IndentationError)):  # the latter of source that is generated
+    elif isinstance(error, (RecursionError, IndentationError)):  # the latter from generated source
         text = "it is nested too deeply; split long expressions and chains of calls"
     elif not isinstance(error, (UnsupportedError, StaleSourceError)):
         text = f"{type(error).__name__}: {text}"
-    else:  # which tells a path
+    else:  # which contains a path
         longest = 2000
     return " ".join(text.split())[:longest]

@@ -1,7 +1,7 @@
-"""The derivative of a Numba function as one object for Python and for compiled code: a dispatcher of Numba's.
+"""The derivative of a Numba function as one object for Python and for compiled code: a Numba dispatcher.
 
-Each combination of argument types is compiled when it is first met, by the engine that takes it. A call from Python
-costs what a call of a Numba function costs; what no compiled engine takes runs on the eager engine instead.
+Each combination of argument types is compiled at its first call, by the engine that takes it. A call from Python costs
+as much as a call of a Numba function. Calls that no compiled engine takes run on the eager engine instead.
 """
 
 import functools
@@ -60,7 +60,7 @@ _STUBS: dict[str, Function] = {"vjp": lambda primals, z_bar: None, "jvp": lambda
 _STUBS["jvps"] = _STUBS["jvp"]
 
 
-# To a dispatcher of Numba's a variable is some Python object; asked for its type, it refuses.
+# For a Numba dispatcher a variable is some Python object, which refuses when asked for its type.
 as_python_object(NoNumbaType)
 
 
@@ -73,8 +73,8 @@ class Derivative(Dispatcher, WrittenOut):
     """A dispatcher that computes a derivative of the dispatcher f.
 
     `eager()` gives the function that answers calls which no compiled engine takes, with the same arguments.
-    `memo` is what has been made of f.
-    `made_by` is the transform and its options that make this object of f: what a pickle holds.
+    `memo` holds everything made from f.
+    `made_by` is the transform and its options that make this object from f; a pickle holds these.
     """
 
     def __init__(
@@ -97,16 +97,16 @@ class Derivative(Dispatcher, WrittenOut):
         self.eager = functools.cache(eager)
         # modules whose functions are among the overloads
         self._made: dict[tuple[NumbaType, ...], tuple[ModuleType, Served]] = {}
-        self._saving: Derivative | None = None  # takes over calls that need too much memory
-        self._following: Derivative | None = None  # takes over calls where this one's engine is at its limit
+        self._saving: Derivative | None = None  # takes calls that need too much memory
+        self._following: Derivative | None = None  # takes calls at which this engine reaches its limit
         self._columns: Derivative | None = None  # the same derivatives by forward mode
         self._called: set[tuple[NumbaType, ...]] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
-        self.inner: Derivative | None = None  # what this is the gradient of, where that is a gradient
-        self._recompilations = np.zeros(1, np.int64)  # which bound calls look at
-        self.called: dict[tuple[Hashable, ...], Any] = {}  # operations of functions that call this, differentiated
-        self.calls_of_tape: list[Any] = []  # what has been compiled of these
-        self._kept: list[Any] = []  # what entries need that look at functions among the arguments
+        self.inner: Derivative | None = None  # the function of which this is the gradient, if that is a gradient
+        self._recompilations = np.zeros(1, np.int64)  # which bound calls check
+        self.called: dict[tuple[Hashable, ...], Any] = {}  # operations for differentiated callers of this
+        self.calls_of_tape: list[Any] = []  # the compiled code of these
+        self._kept: list[Any] = []  # objects that entries need to check functions among the arguments
         self._made_by = made_by or (None, {})
         install_finder()
 
@@ -137,12 +137,12 @@ class Derivative(Dispatcher, WrittenOut):
 
     @property
     def noted(self) -> Fingerprint:
-        """What the function was when this derivative was asked for."""
+        """The function as it was when this derivative was requested."""
         return self.frozen.noted
 
     # ---- calls from Python -------------------------------------------------------------------------------------------
     def find_entry(self, *args: Nested, **kwargs: Nested) -> Function:
-        """What is called with arguments for whose types no machine code has been let in."""
+        """The entry point for argument types without admitted machine code."""
         self.frozen.check()
         require_read(self.what, zip(self._argument_names(len(args)), args, strict=True))
         try:
@@ -159,9 +159,9 @@ class Derivative(Dispatcher, WrittenOut):
             return functools.partial(self._run_eager, str(error))
 
     def _call_first(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
-        """The first call with arguments of these types; once it has succeeded, machine code is called at once.
+        """The first call with arguments of these types; after its success, calls go straight to machine code.
 
-        Raises ValueMismatchError where the engine computes another value than f.
+        Raises ValueMismatchError if the engine computes another value than f.
         """
         otherwise, losses = self._otherwise(given), LOSSES[0]
         try:
@@ -183,7 +183,7 @@ class Derivative(Dispatcher, WrittenOut):
         return result
 
     def _frozen_argument(self, function: NumbaFunction) -> Frozen:
-        """What a Numba function among the arguments has frozen, which machine code for it holds; it dies with that."""
+        """The frozen values of a Numba function among the arguments; they live as long as its machine code."""
         by_derivative = memo_of(function).setdefault("as an argument", weakref.WeakKeyDictionary())
         found: Frozen | None = by_derivative.get(self)
         if found is None:
@@ -198,14 +198,14 @@ class Derivative(Dispatcher, WrittenOut):
         dispatchers = self.noted.dispatchers
         args = tuple(map(given_value, args))
         told, form = self.frozen.is_told(), self.form
-        no_value = self.form.mode == "vjp"  # whose value is that of f
+        no_value = self.form.mode == "vjp"  # with the value of f
         compared = (told and (no_value or served.is_compared())) or (no_value and self.form.has_aux)
         if compared or not is_comparable(dispatchers, self._of_f(given)):
             result = self.overloads[given].entry_point(*args)
         else:
             choice = self.choices[given]
             call = FirstCall(self.f, dispatchers, self.what, str(choice.engine))
-            if choice.lanes:  # with lanes Python does not call `run`
+            if choice.lanes:  # with lanes, Python does not call `run`
                 result = self.overloads[given].entry_point(*args)
                 if not no_value and vars(module).get("run") is not None:
                     call.require_same(module.value(*args), self._of_f(args), self._convert(args))
@@ -221,11 +221,11 @@ class Derivative(Dispatcher, WrittenOut):
         return result
 
     def _otherwise(self, given: tuple[NumbaType, ...]) -> Otherwise | None:
-        """What answers calls for which compiled code of these types raises an exception; None where nothing may."""
+        """The function that answers calls for which compiled code of these types raises; None if nothing may."""
         choice = self.choices[given]
         at: type[Exception] | None = None
         call = lost = None
-        if not is_comparable(self.noted.dispatchers, self._of_f(given)):  # it may be called once
+        if not is_comparable(self.noted.dispatchers, self._of_f(given)):  # it may run only once
             return None
         if choice.limited and not self.engine:
             at, call = EngineLimitError, functools.partial(self._call_next_engine, given)
@@ -237,9 +237,9 @@ class Derivative(Dispatcher, WrittenOut):
         return Otherwise(at, call, lost) if at or lost else None
 
     def _find_lost(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
-        """Answer a call whose sweep loses digits: with other ways to the derivatives in place of nans."""
+        """Answer a call whose sweep loses digits: compute the nans another way."""
         args = tuple(map(given_value, args))
-        was_lost()  # what was before
+        was_lost()  # the notes from before
         form, result = self.form, self.overloads[given].entry_point(*args)
         if form.kind in FILLED and not was_lost():
             return result
@@ -254,7 +254,7 @@ class Derivative(Dispatcher, WrittenOut):
         return filled if place is None else (*result[:place], filled, *result[place + 1 :])
 
     def find_lost_cotangents(self, found: Nested, primals: tuple[Nested, ...], z_bar: Nested) -> Nested:
-        """The cotangents of a pullback that has lost digits, with those by forward mode in place of nans."""
+        """The cotangents of a pullback that has lost digits, with those from forward mode in place of nans."""
         if may_write_arrays(self.f) or not is_comparable(self.noted.dispatchers, tuple(map(self._type_of, primals))):
             return found
         return fill(found, lambda: contract(z_bar, self._by_columns(primals)))
@@ -269,7 +269,7 @@ class Derivative(Dispatcher, WrittenOut):
         return found[0] if self.form.has_aux else found
 
     def _call_checkpointed(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
-        """Answer a call that needs more memory than there may be: with loops that are checkpointed; tell of it once."""
+        """Answer a call that exceeds the memory limit, with checkpointed loops; warn once."""
         args = tuple(map(given_value, args))
         if self._saving is None:
             form = self.form._replace(checkpoint=True)
@@ -288,7 +288,7 @@ class Derivative(Dispatcher, WrittenOut):
         return result
 
     def _call_next_engine(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
-        """Answer a call for which compiled code of these types raises EngineLimitError; tell of it once."""
+        """Answer a call for which compiled code of these types raises EngineLimitError; warn once."""
         args = tuple(map(given_value, args))
         try:
             following = COMPILED[COMPILED.index(str(self.choices[given].engine)) + 1]
@@ -307,7 +307,7 @@ class Derivative(Dispatcher, WrittenOut):
         return result
 
     def _value_of(self, given: tuple[NumbaType, ...], args: tuple[Nested, ...]) -> Nested:
-        """The value by code that is kept on disk: where that gives no value, by that of another derivative."""
+        """The value by code on disk; if that gives no value, by another derivative."""
         form, engine = self.form, self.engine
         if form.kind in ("value_and_grad", "jvp"):
             return self.overloads[given].entry_point(*args)[0]
@@ -323,13 +323,13 @@ class Derivative(Dispatcher, WrittenOut):
         return other.compile(tuple(map(self._type_of, args)))(*args)[0]
 
     def _convert(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
-        """The arguments of f, those that are differentiated as floats."""
+        """The arguments of f, with differentiated ones as floats."""
         args = self._of_f(args)
         argnums = self.form.argnums or range(len(args))
         return tuple(map_leaves(_as_floats, x) if n in argnums else x for n, x in enumerate(args))
 
     def _argument_names(self, count: int) -> list[str]:
-        """How messages call the arguments of this."""
+        """The names of the arguments in messages."""
         if self.form.is_packed:
             return ["primals", "cotangent" if self.form.kind == "vjp" else "tangents"]
         return [f"argument {n}" for n in range(count)]
@@ -343,7 +343,7 @@ class Derivative(Dispatcher, WrittenOut):
             raise UnsupportedError(f"{self.what}: an argument is a number of a derivative that is being taken outside")
         try:
             found = typeof(x)
-        except Exception:  # whatever Numba raises for values without a type
+        except Exception:  # any error of Numba for values without a type
             found = None
         if found is None or found == types.pyobject:
             advice = "; pass its numbers, x.to_numpy()" if hasattr(x, "to_numpy") else ""
@@ -351,10 +351,10 @@ class Derivative(Dispatcher, WrittenOut):
         return found
 
     def typeof_pyval(self, val: Nested) -> NumbaType:
-        """The type of an argument, for Numba's choice among what has been compiled."""
+        """The type of an argument, for Numba's choice among compiled signatures."""
         try:
             return types.pyobject if holds_carriers(val) else super().typeof_pyval(val)
-        except NumbaError:  # of an array in a tuple; the call is refused by name
+        except NumbaError:  # of an array in a tuple; the refusal names it
             return types.pyobject
 
     def _run_eager(self, why: str, *args: Nested) -> Nested:
@@ -371,15 +371,15 @@ class Derivative(Dispatcher, WrittenOut):
         return found
 
     def _warn_of_copy(self, why: str) -> None:
-        """Say once of a function that matrices of its derivatives are computed at Python's speed."""
+        """Warn once for a function that matrices of its derivatives run at Python's speed."""
         if not self.frozen.memo.setdefault("told of a copy", False):
             self.frozen.memo["told of a copy"] = True
             warnings.warn(f"{why}; a Python copy of it answers, at Python's speed", stacklevel=level_of_user())
 
     def bind(self, args: tuple[Nested, ...], kwargs: Options) -> Function | None:
-        """A call of machine code with these arguments, which it keeps; None where there is none for their types.
+        """A call of machine code bound to these arguments; None if there is no machine code for their types.
 
-        Of gradients that are written into arrays it returns the value, or nothing. The gradient is computed once.
+        If gradients are written into arrays, the call returns the value, or nothing. This computes the gradient once.
         """
         from contad.numba_functions.bound_entries import bind_entry, is_plain
 
@@ -406,7 +406,7 @@ class Derivative(Dispatcher, WrittenOut):
 
     def types_of(self, args: tuple[Nested, ...], kwargs: Options) -> tuple[NumbaType, ...]:
         """The types of a call, defaults filled in."""
-        if self.form.is_packed:  # of (primals, cotangent or tangents), whatever f takes
+        if self.form.is_packed:  # of (primals, cotangent or tangents), whatever the parameters of f
             return tuple(map(self._type_of, args))
         self._bind_arguments(args, kwargs)
         named = {name: self._type_of(x) for name, x in kwargs.items()}
@@ -420,10 +420,10 @@ class Derivative(Dispatcher, WrittenOut):
 
     # ---- compilation -------------------------------------------------------------------------------------------------
     def compile(self, sig: Any) -> Any:
-        """The entry point for arguments of these types, compiled or loaded when first asked for.
+        """The entry point for arguments of these types, compiled or loaded at the first request.
 
-        Raises UnsupportedError where no engine takes them, FrozenValueError where a global or captured value of f has
-        changed since this derivative was asked for.
+        Raises UnsupportedError if no engine takes them, FrozenValueError if a global or captured value of f has changed
+        since this derivative was requested.
         """
         args = tuple(map(types.unliteral, normalize_signature(sig)[0]))
         with global_compiler_lock:
@@ -442,17 +442,17 @@ class Derivative(Dispatcher, WrittenOut):
             return found.entry_point
 
     def write_out(self, given: tuple[NumbaType, ...]) -> NumbaFunction:
-        """A Numba function for arguments of these types that does the same, for a function that is differentiated."""
+        """A Numba function for arguments of these types that does the same, for a caller that is differentiated."""
         return write_out(self, given)
 
     def _forget_calls(self) -> None:
-        """Have no call go straight to machine code, those that are bound included."""
+        """Stop all calls, also bound ones, from going straight to machine code."""
         self._recompilations[0] += 1
         self._called.clear()
         self.forget_entries()
 
     def recompile(self) -> None:
-        """Compile all signatures again, with what the names of the function stand for now."""
+        """Compile all signatures again, with the present values of the names of the function."""
         self.frozen.note()
         self._forget_calls()
         self.choices.clear()
@@ -464,7 +464,7 @@ class Derivative(Dispatcher, WrittenOut):
     def _compile(self, args: tuple[NumbaType, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""
         if any(map(holds_derivative, args)):
-            # the tape's overloads of NumPy's functions must not come while Numba types a function that calls these
+            # the tape's overloads of NumPy functions must not appear while Numba types a function that calls these
             from contad.front.called_gradients import compile_call
 
             return compile_call(self, args)
@@ -504,7 +504,7 @@ class Derivative(Dispatcher, WrittenOut):
         return derivative.overloads[args]
 
     def _warn_of_compilation(self, args: tuple[NumbaType, ...]) -> None:
-        """Say once of a function why each process compiles its derivatives, where the user could change that."""
+        """Warn once for a function why each process compiles its derivatives, if the user could change that."""
         whys = [f"{what}, which machine code reads where it is; pass it as an argument" for what in self.noted.in_place]
         if any(map(_holds_function, args)):
             whys.append("the Numba function among the arguments; let it be a global or captured name instead")
@@ -518,12 +518,12 @@ class Derivative(Dispatcher, WrittenOut):
     def _plan(self, args: tuple[NumbaType, ...], lanes: bool = False) -> Plan:
         try:
             return plan(self.f, self.form, args, self.what, lanes)
-        except (UnsupportedError, NumbaError) as error:  # the latter where Numba cannot compile f itself
+        except (UnsupportedError, NumbaError) as error:  # the latter if Numba cannot compile f itself
             self.choices[args] = choice = Choice(None, None, None, (("", reason(error)),))
             raise UnsupportedError(self._refusal(choice)) from None
 
     def _module(self, args: tuple[NumbaType, ...], lasting: bool = True) -> Served:
-        """The generated module for these types; one of this process where another would choose another engine."""
+        """The generated module for these types; for this process only, if another would choose another engine."""
         texts = [text_of_type(t) for t in args]
         readable = has_source(self.f.py_func)  # else an engine refuses
         key = (repr(self.form), " ".join(self._engines()), str(readable), *(text for text, _ in texts))
@@ -538,7 +538,7 @@ class Derivative(Dispatcher, WrittenOut):
 
     # ---- as a value --------------------------------------------------------------------------------------------------
     def __reduce__(self) -> tuple[Any, ...]:
-        """By reference to f: by its name, where that leads to f in other processes."""
+        """By reference to f: by name, if the name leads to f in other processes."""
         transform, options = self._made_by
         if transform is None:
             raise UnsupportedError(f"pickle: {self!r} is a part of what contad.{self.form.kind} returns")
@@ -574,7 +574,7 @@ def _holds_function(t: NumbaType) -> bool:
 
 
 def _as_floats(x: Nested) -> Nested:
-    """Arrays and numbers of floats; None and functions, which named tuples may hold, as they are."""
+    """Arrays and numbers as floats; None and functions, which named tuples may hold, unchanged."""
     if isinstance(x, np.ndarray):
         return x.astype(float)
     return float(x) if isinstance(x, (int, float, np.number)) else x

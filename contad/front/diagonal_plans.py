@@ -1,4 +1,4 @@
-"""Plans for what is made of second and third derivatives of a function of one vector: blocks, and traces."""
+"""Plans for parts of second and third derivatives of a function of one vector: matrix blocks, and traces."""
 
 from numba import types
 
@@ -13,9 +13,10 @@ _VECTOR = types.Array(types.float64, 1, "C")
 
 
 def plan_blocks(call: PlannedCall, size: int, what: str, lanes: bool) -> Way:
-    """The blocks on the diagonal of a Hessian that has no others.
+    """The diagonal matrix blocks of a block-diagonal Hessian.
 
-    A product with every size-th unit vector at once has one column of each block; `lanes`: several columns at once.
+    A product with the sum of every size-th unit vector contains one column of each matrix block; `lanes`: several
+    columns at once.
     """
     count = min(MOST, 1 << (size - 1).bit_length()) if lanes else 1
     lines = [

@@ -1,4 +1,4 @@
-"""What `contad.explain` returns: text, with a form for notebooks."""
+"""The result of `contad.explain`: text, with a form for notebooks."""
 
 import functools
 import linecache
@@ -8,10 +8,10 @@ from typing import Any
 
 
 class Explanation(str):
-    """Which engine answers, why others do not, and what it does, as text; in a notebook a table of loops as well.
+    """Which engine answers, why others refuse, and what the engine does, as text; in a notebook also a table of loops.
 
-    `engine` is its name, `refusals` are pairs (engine, reason), and `loops` tell of each loop of a function whose
-    derivative is generated: line, numbers stored in each iteration, numbers computed again.
+    `engine` is its name, and `refusals` are pairs (engine, reason). For a generated derivative, `loops` has an entry
+    for each loop of the function: line, numbers stored in each iteration, numbers recomputed.
     """
 
     engine: str

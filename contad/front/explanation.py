@@ -23,7 +23,7 @@ def engine_for(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options
 
 
 def explain_call(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> Explanation:
-    """Lines of text: the engine that answers this call, why those before it do not, what it does and stores."""
+    """Lines of text: the engine that answers this call, why earlier ones refuse, what it does and stores."""
     choice = _choice(derivative, args, kwargs)
     if choice is None:
         text = (
@@ -58,14 +58,14 @@ def explain_call(derivative: Derivative, args: tuple[Nested, ...], kwargs: Optio
 
 
 def _describe_lanes(derivative: Derivative, given: tuple[NumbaType, ...]) -> str:
-    """How many columns or rows are computed at once."""
+    """The number of columns or rows computed at once."""
     several = plan(derivative.f, derivative.form, given, derivative.what, lanes=True)
     requests = [several.request, *([] if several.along is None else [several.along[0]])]
     return " or ".join(f"{r.lanes} {'rows' if r.mode == 'vjp' else 'columns'}" for r in requests if r.lanes > 1)
 
 
 def source_of(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> str:
-    """The source that the engine `generated`, or the one that was asked for, makes for this call."""
+    """The source that the engine `generated`, or the requested engine, makes for this call."""
     if holds_carriers((*args, *kwargs.values())):
         raise UnsupportedError(f"source: {derivative.what}: the call is inside another derivative; ask outside of it")
     name = derivative.engine or COMPILED[0]
@@ -76,7 +76,7 @@ def source_of(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options)
 
 
 def _request_of(derivative: Derivative, given: tuple[NumbaType, ...]) -> Request:
-    """What an engine is asked for: several directions at once, unless that is refused."""
+    """The request to an engine: several directions at once, unless it refuses them."""
     one, several = (plan(derivative.f, derivative.form, given, derivative.what, lanes) for lanes in (False, True))
     if several.has_lanes:
         try:
@@ -87,7 +87,7 @@ def _request_of(derivative: Derivative, given: tuple[NumbaType, ...]) -> Request
 
 
 def _reason_now(derivative: Derivative, given: tuple[NumbaType, ...], name: str, why: str) -> str:
-    """Why an engine refuses; with the present lines of the user's file where the refusal was found in the cache."""
+    """Why an engine refuses; with the present lines of the user's file if the refusal came from the cache."""
     if not name:
         return why
     try:
@@ -98,7 +98,7 @@ def _reason_now(derivative: Derivative, given: tuple[NumbaType, ...], name: str,
 
 
 def _choice(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> Any:
-    """How the types of this call are answered; None where it has numbers of outer levels."""
+    """The choice for the types of this call; None if it has numbers of outer levels."""
     if holds_carriers((*args, *kwargs.values())):
         return None
     given = derivative.types_of(args, kwargs)

@@ -1,7 +1,7 @@
-"""The first call of a compiled derivative from Python: the engine's value is held against that of the function itself.
+"""The first call of a compiled derivative from Python compares the engine's value with that of the function itself.
 
-It is made once for each signature and version of a function, on the machine whose cache remembers it; calls after it
-go straight to machine code. Compiled callers never come here.
+contad compares once for each signature and version of a function and remembers this in the cache of the machine; later
+calls go straight to machine code. Compiled callers never come here.
 """
 
 import contextlib
@@ -21,15 +21,15 @@ from contad.variables.open_types import Nested, NumbaFunction, NumbaType, Real
 from contad.variables.trees import flatten, leaves_of, map_leaves
 
 _CLOSE = 1e-12  # relative: sums in another order, products for powers
-_FAST = 1e-6  # where fastmath lets every operation round as it likes
-_RUNS, _SPREADS = 8, 100.0  # of f with one ulp of noise in its arguments; how many times their spread is no mismatch
+_FAST = 1e-6  # if fastmath lets every operation round freely
+_RUNS, _SPREADS = 8, 100.0  # values of f with an ulp of noise in its arguments; tolerated multiple of their spread
 _COMPARED = (types.Number, types.Boolean, types.Array, types.BaseTuple, types.NoneType, types.Dispatcher, types.Omitted)
 
 
 def is_comparable(dispatchers: Sequence[NumbaFunction], given: Sequence[NumbaType]) -> bool:
     """Whether a function may be run once more for the same value: it draws no random numbers and prints nothing.
 
-    Nor does it take what such a run might change for good: generators of random numbers, lists, instances.
+    Nor does it take arguments that such a run might change permanently: random generators, lists, instances.
     """
     return all(map(_is_plain, given)) and all(is_repeatable(f.py_func) for f in dispatchers)
 
@@ -54,13 +54,13 @@ class FirstCall:
     ) -> Nested:
         """The derivative, of this form, at these arguments.
 
-        Raises ValueMismatchError where the values differ, and what f raises where only f does.
+        Raises ValueMismatchError if the values differ, and f's exception if only f raises.
         """
         seen: list[Nested] = []
         run = derivative.__globals__["run"]
 
         def spy(*given: Nested) -> Nested:
-            asks = [True] * (len(given) - len(run_types))  # for the value, where `run` is told whether anybody does
+            asks = [True] * (len(given) - len(run_types))  # for the value, if `run` takes whether the caller wants it
             given = tuple(_as_typed(x, t) for x, t in zip(given, run_types, strict=False))
             out = run(*given, *asks)
             seen.append((given, out))
@@ -76,8 +76,8 @@ class FirstCall:
     def require_same(self, got: Nested, args: tuple[Nested, ...], converted: tuple[Nested, ...]) -> None:
         """Raise ValueMismatchError unless f gives this value, up to rounding.
 
-        f is given the arguments as they are; where it does not take them, or they are of float32 and f would round as
-        such, it gets them as the engine did, in float64.
+        f gets the arguments as they are. If it does not take them, or if they are float32 and f would round
+        accordingly, it gets them in float64, as the engine did.
         """
         rounds = any(leaf.dtype.kind == "f" and leaf.dtype != float for leaf in map(np.asarray, _numbers_in(args)))
         taken = converted if rounds else args
@@ -87,7 +87,7 @@ class FirstCall:
             return
         try:
             expected = self._value(taken)
-        except (NumbaError, TypeError):  # TypeError where f has signatures, of which none takes them
+        except (NumbaError, TypeError):  # TypeError if f has signatures and none takes them
             try:
                 taken = converted
                 expected = self._value(taken)
@@ -97,7 +97,7 @@ class FirstCall:
         if distance <= (_FAST if fast else _CLOSE):
             return
         if _distance(self._value(taken), expected, fast) > 0.0:
-            return  # it has no value of its own: it counts its calls, say
+            return  # f has no definite value: for example, it counts its calls
         if is_rounding(self._value, taken, got, expected, fast):
             return
         if kinds[0] != kinds[1] and taken is args and self._is_so_of_floats(got, converted, fast):
@@ -119,10 +119,10 @@ class FirstCall:
         return False
 
     def _is_so_in_python(self, got: Nested, args: tuple[Nested, ...], fast: bool) -> bool:
-        """Whether f as Python has this value, for an f that nobody has compiled and that passes once over its lines.
+        """Whether f in Python has this value, for an uncompiled f that runs each of its lines at most once.
 
-        To compile it takes longer than its derivative, where whole arrays are added up and multiplied. What Python and
-        Numba disagree on is left to Numba.
+        Compiling f takes longer than its derivative if f adds and multiplies whole arrays. If Python and Numba
+        disagree, Numba decides.
         """
         f = self.f
         if f.signatures or len(self.dispatchers) > 1 or not _passes_once(f.py_func):
@@ -136,14 +136,15 @@ class FirstCall:
         return self.f(*self._spare(args))
 
     def _spare(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
-        """The arguments, or copies where f may write into them."""
+        """The arguments, or copies if f may write into them."""
         return map_leaves(_copy, args) if may_write_arrays(self.f) else args
 
 
 def is_rounding(
     value: Callable[[tuple[Nested, ...]], Nested], args: tuple[Nested, ...], got: Nested, expected: Nested, fast: bool
 ) -> bool:
-    """Whether two results of a function differ by no more than the last bits of its arguments are worth."""
+    """Whether two results of a function differ by no more than a change in the last bits of its arguments would
+    cause."""
     distance = _distance(got, expected, fast)
     draws = map(np.random.default_rng, range(_RUNS if np.isfinite(distance) else 0))
     spread = max((_distance(value(_nudge(args, draw)), expected, fast) for draw in draws), default=0.0)
@@ -151,7 +152,7 @@ def is_rounding(
 
 
 def _passes_once(function: FunctionType) -> bool:
-    """Whether a function runs each of its instructions once at most: no loops, no functions inside it, nor itself."""
+    """Whether a function runs each of its instructions at most once: no loops, no inner functions, no recursion."""
     code = function.__code__
     if any(isinstance(x, CodeType) for x in code.co_consts) or code.co_name in (*code.co_names, *code.co_freevars):
         return False
@@ -163,7 +164,7 @@ def _numbers_in(x: Nested) -> list[Real]:
 
 
 def _as_typed(x: Nested, t: NumbaType) -> Nested:
-    """An argument of exactly the type that `run` is compiled for: Python's conversions keep other layouts."""
+    """An argument of exactly the type that `run` is compiled for: Python's conversions keep the layout."""
     if isinstance(t, types.BaseTuple):
         parts = [_as_typed(part, kind) for part, kind in zip(x, t, strict=True)]
         return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
@@ -194,7 +195,7 @@ def _move(draw: np.random.Generator, x: Nested) -> Nested:
 
 
 def _distance(got: Nested, expected: Nested, fast: bool) -> float:
-    """The largest relative difference of two results; infinite where they are of other shapes, or only one is a nan."""
+    """The largest relative difference of two results; infinite if their shapes differ, or only one is a nan."""
     pairs = list(zip(flatten(got).leaves, flatten(expected).leaves, strict=False))
     if len(flatten(got).leaves) != len(flatten(expected).leaves):
         return np.inf

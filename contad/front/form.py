@@ -1,4 +1,5 @@
-"""Which derivative of a function is meant, and the source of the compiled function that gives it from an engine's."""
+"""Which derivative of a function is meant, and the source of the compiled function that computes it by an engine's
+`run`."""
 
 from collections.abc import Hashable
 from typing import Any, Literal, NamedTuple, Protocol, Self
@@ -14,44 +15,44 @@ Kind = Literal[
     "hessian_block_diag", "grad_tr_mat_times_hessian", "pull", "tangent_rows", "cotangent_rows", "hessian_rows",
     "jvps",
 ]  # fmt: skip
-# products with second derivatives, matrices and what is made of them: loops around what an engine gives
+# products with second derivatives, matrices and functions of these: loops around an engine's `run`
 HIGHER = (
     "hvp", "hessian", "jacfwd", "jacrev", "jacobian", "laplacian", "hessian_block_diag", "grad_tr_mat_times_hessian",
     "pull",
 )  # fmt: skip
-# what forward mode gives as well
+# transforms that forward mode also serves
 FILLED = ("grad", "value_and_grad", "jacrev", "jacobian")
-# second derivatives, in which a Python copy decides by whole sums what keeps its digits
+# second derivatives, for which a Python copy decides by whole sums which numbers keep their digits
 DECIDED = ("hvp", "hessian", "laplacian")
-# products with the rows of a matrix, each of all numbers of the arguments, or of the result
+# products with the rows of a matrix; each row has all numbers of the arguments, or of the result
 ROWS = ("tangent_rows", "cotangent_rows", "hessian_rows")
 _MODES: dict[str, Mode] = {
     "vjp": "vjp", "jvp": "jvp", "hvp": "hvp", "hessian": "hvp", "jacfwd": "jvp", "jacrev": "vjp",
     "jacobian": "vjp", "laplacian": "hvp", "hessian_block_diag": "hvp", "grad_tr_mat_times_hessian": "hvp",
     "tangent_rows": "jvp", "jvps": "jvp", "cotangent_rows": "vjp", "hessian_rows": "hvp",
 }  # fmt: skip
-# how messages call those that users have by another name
+# public names for messages, if they differ
 _SHOWN = {
     "jvps": "jvp", "pull": "jvp", "tangent_rows": "sparse_jacobian", "cotangent_rows": "sparse_jacobian",
     "hessian_rows": "sparse_hessian",
 }  # fmt: skip
 
-_CONVERTED = frozenset((*types.integer_domain, types.float32, types.float64))  # what is differentiated as float64
+_CONVERTED = frozenset((*types.integer_domain, types.float32, types.float64))  # differentiated as float64
 
 
 class Form(NamedTuple):
-    """A derivative of a function: the transform, and what is differentiated."""
+    """A derivative of a function: the transform, and the differentiated arguments."""
 
     kind: Kind
     argnums: tuple[int, ...] = ()  # empty for vjp and jvp: all arguments
-    single: bool = False  # whether argnums was one number; of "pull", whether directions are one after the other
-    has_aux: bool = False  # of gradients and Jacobians
-    vector: int = -1  # the position of the vector among the arguments of "hvp", or of the matrix
-    along: tuple[int, ...] = ()  # of a derivative of f, what f has been differentiated by before
-    size: int = 0  # of a block of "hessian_block_diag"
+    single: bool = False  # whether argnums was one number; for "pull", whether directions come one after another
+    has_aux: bool = False  # for gradients and Jacobians
+    vector: int = -1  # the position of the vector of "hvp", or of the matrix, among the arguments
+    along: tuple[int, ...] = ()  # for a derivative of f, the earlier differentiations of f
+    size: int = 0  # for a matrix block of "hessian_block_diag"
     numerics: Numerics = "auto"
     checkpoint: bool = False  # whether long loops are checkpointed
-    out: bool = False  # of gradients: whether they are written into arrays that are the last argument
+    out: bool = False  # for gradients: whether to write them into arrays, the last argument
 
     @property
     def shown(self) -> str:
@@ -60,17 +61,17 @@ class Form(NamedTuple):
 
     @property
     def takes_vector(self) -> bool:
-        """Whether it has an argument beside those of f."""
+        """Whether it has an argument besides those of f."""
         return self.kind in ("hvp", "grad_tr_mat_times_hessian", "pull", *ROWS)
 
     @property
     def gives_value(self) -> bool:
-        """Whether the value of f comes first in what is returned, with gradients behind it."""
+        """Whether the result begins with the value of f, followed by the gradients."""
         return self.kind == "value_and_grad"
 
     @property
     def needs_f(self) -> bool:
-        """Whether f itself is called, for the shapes of its result."""
+        """Whether it calls f itself, for the shapes of its result."""
         return self.kind in ("jacfwd", "jacrev", "jacobian", "cotangent_rows")
 
     @property
@@ -97,12 +98,12 @@ class Form(NamedTuple):
 
     @property
     def mode(self) -> Mode:
-        """What the engine is asked for."""
+        """The mode of the request to the engine."""
         return "hvp" if self.along else _MODES.get(self.kind, "value_and_grad")
 
     @property
     def result(self) -> str:
-        """What is returned, from `z` (a pair with has_aux) and `grads`."""
+        """The expression of the result, from `z` (a pair with has_aux) and `grads`."""
         gradient = "grads[0]" if self.single else "grads"
         if self.kind == "value_and_grad":
             return f"z, {gradient}"
@@ -110,14 +111,14 @@ class Form(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """An argument as an engine takes it: its type, and an expression that makes it of what was given."""
+    """An argument as an engine takes it: its type, and an expression that makes it from the given argument."""
 
     type: NumbaType
-    expression: str  # names end in an underscore, which keeps them apart from those of the generated function
+    expression: str  # names end in an underscore, to differ from those of the generated function
 
     @property
     def shown(self) -> str:
-        """How messages call it."""
+        """Its name in messages."""
         return self.expression.replace("_[", "[").removesuffix("_")
 
     def leaves(self) -> list["Argument"]:
@@ -131,7 +132,7 @@ class Argument(NamedTuple):
 def differentiate(x: Argument) -> Argument:
     """An argument to differentiate: numbers become float64, arrays float64 and writable.
 
-    Raises UnsupportedError for what holds anything but real numbers and arrays of them.
+    Raises UnsupportedError unless it holds only real numbers and arrays of them.
     """
     t = types.unliteral(x.type)
     if t == types.float64:
@@ -157,9 +158,9 @@ def differentiate(x: Argument) -> Argument:
 
 
 def constant(x: Argument) -> Argument:
-    """An argument that is not differentiated, as it is.
+    """An argument that is not differentiated, unchanged.
 
-    Raises UnsupportedError for lists and sets, which Numba copies back into those of the caller.
+    Raises UnsupportedError for lists and sets, because Numba copies them back into the caller's.
     """
     t = types.unliteral(x.type)
     if isinstance(t, (types.List, types.Set)):
@@ -171,12 +172,12 @@ def constant(x: Argument) -> Argument:
 
 
 def tuple_of(arguments: list[Argument]) -> str:
-    """The expressions with commas, as inside a tuple."""
+    """The expressions, joined by commas, as inside a tuple."""
     return "".join(f"{x.expression}, " for x in arguments).rstrip(" ")
 
 
 def overlap_checks(arguments: list[Argument], what: str, last: int = 0, otherwise: str = "") -> list[str]:
-    """Statements that raise where two arrays share memory, or, if told, one of the last ones with another."""
+    """Statements that raise if two arrays share memory, or, on request, if one of the last arrays does with another."""
     arrays = [leaf for x in arguments for leaf in x.leaves() if isinstance(leaf.type, types.Array)]
     if len(arrays) < 2:
         return []
@@ -206,9 +207,9 @@ def shape_checks(
     primals: list[Argument], tangents: list[Argument], what: str,
     rule: str = "a tangent must have its primal's shape", error: str = "ValueError",
 ) -> list[str]:  # fmt: skip
-    """Statements that raise where a tangent has another shape than its primal.
+    """Statements that raise if a tangent has another shape than its primal.
 
-    Raises UnsupportedError where they have different structures.
+    Raises UnsupportedError if they have different structures.
     """
     lines = []
     for primal, tangent in zip(primals, tangents, strict=True):
@@ -224,12 +225,12 @@ def shape_checks(
 
 
 def _axes(t: NumbaType) -> Nested:
-    """The structure of an argument: how many axes its arrays have; -1 for a number."""
+    """The structure of an argument: the number of axes of its arrays; -1 for a number."""
     return tuple(map(_axes, t)) if isinstance(t, types.BaseTuple) else getattr(t, "ndim", -1)
 
 
 class Derived(Protocol):
-    """A derivative of a Numba function, as what is made of it knows it: see `contad.front.derivative.Derivative`."""
+    """A derivative of a Numba function, as seen by the code that uses it: see `contad.front.derivative.Derivative`."""
 
     f: NumbaFunction
     form: Form

@@ -1,6 +1,6 @@
 """Plans for matrices of derivatives, and for products with them: loops over directions around an engine's `run`.
 
-A Hessian is made of its products with unit vectors, a Jacobian of its columns (forward mode) or rows (reverse mode).
+A Hessian consists of its products with unit vectors, a Jacobian of its columns (forward mode) or rows (reverse mode).
 """
 
 import math
@@ -16,7 +16,7 @@ from contad.variables.open_types import NumbaType
 
 
 class PlannedCall(NamedTuple):
-    """The arguments of f in the call that is planned: as they are given, and as an engine takes them."""
+    """The arguments of f in the planned call: as given, and as an engine takes them."""
 
     given: list[Argument]
     taken: list[Argument]
@@ -25,7 +25,7 @@ class PlannedCall(NamedTuple):
 
     @property
     def wanted(self) -> list[Argument]:
-        """What is differentiated."""
+        """The differentiated arguments."""
         return [self.taken[n] for n in self.request.argnums]
 
     @property
@@ -33,7 +33,7 @@ class PlannedCall(NamedTuple):
         return f"({tuple_of(self.taken)})"
 
     def tree(self) -> "DirectionTree":
-        """What is differentiated, as directions."""
+        """The differentiated arguments, as directions."""
         return DirectionTree([(x.expression, x.type) for x in self.wanted], "d")
 
     def with_tangents(self, tangents: Sequence[Argument]) -> tuple[NumbaType, NumbaType]:
@@ -83,7 +83,7 @@ class DirectionLeaf:
         self.expression, self.is_array = expression, isinstance(t, types.Array)
         self.name = f"{prefix}{k}"
         self.type = types.Array(types.float64, t.ndim, "C") if self.is_array else types.float64
-        self.known: tuple[int, ...] | None = None if self.is_array else ()  # its shape, where it is known beforehand
+        self.known: tuple[int, ...] | None = None if self.is_array else ()  # its shape, if known beforehand
 
     @property
     def size(self) -> str:
@@ -135,7 +135,7 @@ class DirectionTree:
         return lines
 
     def over(self, body: "dict[DirectionLeaf, list[str]]", run: str) -> list[str]:
-        """Loops over the unit vectors: `run`, with {} for the direction, and what is done with each leaf's result."""
+        """Loops over the unit vectors: `run`, with {} for the direction, and the statements for each leaf's result."""
         lines = []
         zero = {x: x.name if x.is_array else "0.0" for x in self.leaves}
         for x in self.leaves:
@@ -155,7 +155,7 @@ def matrix(x: DirectionLeaf, y: DirectionLeaf) -> str:
 
 
 def matrix_result(outer: DirectionTree, inner: DirectionTree, outer_single: bool, inner_single: bool) -> str:
-    """For each leaf of one tree the structure of another one, of matrices whose rows are those of the first."""
+    """For each leaf of the first tree, the second tree with matrices as leaves, whose rows belong to the first leaf."""
 
     def block(x: DirectionLeaf, y: DirectionLeaf) -> str:
         if not (x.is_array or y.is_array):
@@ -176,12 +176,12 @@ def matrix_result(outer: DirectionTree, inner: DirectionTree, outer_single: bool
 
 
 def make_matrix(x: DirectionLeaf, y: DirectionLeaf) -> str:
-    """A statement that makes the matrix of two parts; of two numbers it is a number."""
+    """A statement that makes the matrix of two parts; for two numbers it is a number."""
     return f"{matrix(x, y)} = {f'np.empty(({x.size}, {y.size}))' if x.is_array or y.is_array else '0.0'}"
 
 
 def take_row(x: DirectionLeaf, y: DirectionLeaf, found: DirectionLeaf) -> str:
-    """A statement that writes what has been found for y into row k of the matrix of x and y."""
+    """A statement that writes the result for y into row k of the matrix of x and y."""
     if not (x.is_array or y.is_array):
         return f"{matrix(x, y)} = {found.expression}"
     source = f"{found.expression}.reshape({found.expression}.size)" if y.is_array else found.expression
@@ -189,7 +189,7 @@ def take_row(x: DirectionLeaf, y: DirectionLeaf, found: DirectionLeaf) -> str:
 
 
 def take_column(y: DirectionLeaf, x: DirectionLeaf, found: DirectionLeaf) -> str:
-    """A statement that writes what has been found for y into column k of the matrix of y and x."""
+    """A statement that writes the result for y into column k of the matrix of y and x."""
     if not (x.is_array or y.is_array):
         return f"{matrix(y, x)} = {found.expression}"
     source = f"{found.expression}.reshape({found.expression}.size)" if y.is_array else found.expression
@@ -226,12 +226,12 @@ class Way(NamedTuple):
 
     types: tuple[NumbaType, ...]
     lines: list[str]
-    lanes: int = 1  # how many directions one call takes
-    memory: bool = False  # whether it takes what it has computed for other directions
+    lanes: int = 1  # the number of directions in one call
+    memory: bool = False  # whether it reuses values computed for other directions
 
 
 def name_all(call: PlannedCall) -> list[str]:
-    """Arguments that have to be converted are converted once."""
+    """Convert arguments only once."""
     lines = []
     for k, x in enumerate(call.taken):
         if not x.expression.isidentifier():

@@ -1,4 +1,4 @@
-"""What users see of compiled code beside the derivatives: rules as Numba functions, and how much memory they take.
+"""Compiled code that users see besides derivatives: rules as Numba functions, and the memory that they take.
 
 Numba is imported on first use.
 """
@@ -10,7 +10,7 @@ from contad.variables.open_types import NumbaType
 
 
 def _numba_type(rule: ScalarRule) -> NumbaType:
-    """Numba asks a rule for its type where an njit function names it."""
+    """Numba asks a rule for its type if an njit function names it."""
     from contad.compiled_rules.rules import numba_type
 
     return numba_type(rule)
@@ -33,14 +33,14 @@ def _type_of_rule(rule: WithParts) -> NumbaType:
 
 
 def _type_of_maker(function: MakesRules) -> NumbaType:
-    """Likewise for what makes such operations."""
+    """Likewise for makers of such operations."""
     from contad.compiled_rules.user_rules import type_of_maker
 
     return type_of_maker(function)
 
 
 def _type_of_decorated(x: Decorated) -> NumbaType:
-    """Likewise for what stands for one Numba function."""
+    """Likewise for an object that stands for one Numba function."""
     from contad.compiled_rules.callables import type_of_decorated
 
     return type_of_decorated(x)
@@ -54,11 +54,11 @@ Decorated._numba_type_ = property(_type_of_decorated)  # type: ignore[attr-defin
 
 
 def set_memory_limit(limit: int | None) -> None:
-    """Let what compiled gradients store for the reverse sweep take at most so many bytes, all threads together.
+    """Limit the memory of compiled gradients for the reverse sweep to this many bytes, for all threads together.
 
-    None, as at the start, is 0.8 of the machine's memory. A gradient that needs more raises MemoryError, and leaves
-    everything usable. An operation takes 32 bytes on a tape; a generated derivative takes 8 for each number that it
-    stores. A thread keeps the memory of its largest call for the next one, and gives it back when it ends.
+    None, the initial setting, means 0.8 of the machine's memory. A gradient that needs more raises MemoryError, and
+    leaves everything usable. An operation takes 32 bytes on a tape; a generated derivative takes 8 for each number that
+    it stores. A thread keeps the memory of its largest call for the next one, and frees it when it ends.
 
     Raises:  ValueError for a negative number.
 

@@ -19,7 +19,7 @@ from contad.variables.open_types import NumbaType
 
 
 class Jacobian:
-    """The plan of a Jacobian. f itself is called first where its result tells shapes that its source does not."""
+    """The plan of a Jacobian. It first calls f if only the result of f tells shapes."""
 
     def __init__(
         self, call: PlannedCall, single: bool, returned: NumbaType, copied: bool, lanes: bool, forward: bool,
@@ -27,9 +27,9 @@ class Jacobian:
     ) -> None:  # fmt: skip
         """Read the structures; with `copied` f gets copies of arrays, because it may write into them.
 
-        `shape` is that of an array which f returns, where it is known.
-        With `lanes` an engine takes several directions at once; with `forward` they are columns alone.
-        Raises UnsupportedError where there is no aux to hand on.
+        `shape` is that of the array that f returns, if known.
+        With `lanes` an engine takes several directions at once; with `forward` only by columns.
+        Raises UnsupportedError if there is no aux to return.
         """
         self.lanes = lanes
         self.has_aux = call.request.has_aux
@@ -46,7 +46,7 @@ class Jacobian:
         own = [
             f"{x.expression}.copy()" if copied and isinstance(x.type, types.Array) else x.expression for x in call.taken
         ]
-        # for the shapes of arrays; and for aux, which forward mode along no direction does not give
+        # for the shapes of arrays; and for aux, which forward mode without directions does not return
         self.is_called = any(y.known is None for y in self.outputs.leaves)
         self.is_called |= forward and self.has_aux and any(x.is_array for x in self.inputs.leaves)
         if self.is_called:
@@ -64,7 +64,7 @@ class Jacobian:
         return [*self.start, *way.lines, self.end]
 
     def either(self) -> list[str]:
-        """The statements that go the way with fewer passes: by columns where there are more rows."""
+        """The statements for the way with fewer passes: by columns if there are more rows."""
         rows, columns = (" + ".join(x.size for x in tree.leaves) for tree in (self.outputs, self.inputs))
         forward, reverse = (
             [f"    {line}" for line in way.lines] for way in (self.by_columns("run_along"), self.by_rows)
@@ -84,7 +84,7 @@ class Jacobian:
 
     @property
     def by_rows(self) -> Way:
-        """By reverse mode, a pass for each number of the result, or for a block of them."""
+        """By reverse mode, a pass for each number of the result, or for a chunk of them."""
         found = lane_plans.by_rows(self.call, self.inputs, self.outputs, self.pulled) if self.lanes else None
         if found is not None:
             return found
@@ -99,7 +99,7 @@ class Jacobian:
         )
 
     def by_columns(self, run: str) -> Way:
-        """By forward mode, a pass for each number of the arguments, or for a block of them."""
+        """By forward mode, a pass for each number of the arguments, or for a chunk of them."""
         if self.lanes:
             found = lane_plans.by_columns(self.call, self.inputs, self.outputs, self.returned, self.push_along(run))
             if found is not None:

@@ -1,7 +1,7 @@
-"""Plans for matrices of derivatives by blocks of directions: an engine's `run` takes several unit vectors at once.
+"""Plans for matrices of derivatives by chunks of directions: an engine's `run` takes several unit vectors at once.
 
-The numbers of the arguments (or, by rows, of the result) are counted through. A block has as many of them as there are
-lanes; in the last one some lanes may be idle.
+One index counts the numbers of all arguments (or, by rows, of the result). A chunk has one number for each lane; in the
+last chunk some lanes may be idle.
 """
 
 import math
@@ -23,19 +23,19 @@ from contad.front.higher_plans import (
 from contad.kernels.lanes import NUMBERS, LanesType
 from contad.variables.open_types import NumbaType
 
-MOST = 8  # lanes: two or four registers of today's processors
-FEW = 4  # for the rows of an array of a length that is not known, which are often two or three
+MOST = 8  # lanes: two or four vector registers
+FEW = 4  # for the rows of an array of unknown length, often two or three
 
-MEMORY = (NUMBERS, NUMBERS)  # of what does not differ between blocks, and its marks
+MEMORY = (NUMBERS, NUMBERS)  # of values that do not differ between chunks, and its marks
 
-_SMALL = 64  # elements of directions that lie on the stack
+_SMALL = 64  # elements of directions in stack memory
 
 
 class Directions:
-    """The unit vectors of a tree, in blocks."""
+    """The unit vectors of a tree, in chunks."""
 
     def __init__(self, tree: DirectionTree, few: int) -> None:
-        """Choose how many lanes there are; `few` where the number of directions is not known."""
+        """Choose the number of lanes; `few` if the number of directions is unknown."""
         self.tree = tree
         known = [x.known for x in tree.leaves if x.known is not None]
         self.count = sum(map(math.prod, known)) if len(known) == len(tree.leaves) else None
@@ -43,11 +43,11 @@ class Directions:
 
     @property
     def total(self) -> str:
-        """How many directions there are."""
+        """The number of directions."""
         return " + ".join(x.size for x in self.tree.leaves)
 
     def types(self, structure: object = None) -> NumbaType:
-        """The type of a block of directions."""
+        """The type of a chunk of directions."""
         structure = self.tree.structure if structure is None else structure
         if isinstance(structure, DirectionLeaf):
             lanes = LanesType(self.lanes)
@@ -68,23 +68,23 @@ class Directions:
         return lines
 
     def text(self, at: str = "start") -> str:
-        """The directions of the block that begins at a number, as an argument of `run`."""
+        """The directions of the chunk that begins at an index, as an argument of `run`."""
         return self.tree.text(
             {x: x.name if x.is_array else f"unit_lanes({x.name}_first - {at}, {self.lanes})" for x in self.tree.leaves}
         )
 
     @property
     def memory(self) -> bool:
-        """Whether there may be several blocks, so that what a block has computed may be read again."""
+        """Whether there may be several chunks, so that later chunks can reuse values of the first."""
         return self.count is None or self.count > self.lanes
 
     def way(self, call: PlannedCall, along: NumbaType, lines: list[str]) -> Way:
-        """The way with these statements, by the engine's function for the directions of this type."""
+        """The way with these statements, by the engine's function for directions of this type."""
         taken = (types.Tuple(call.request.types), along, *(MEMORY if self.memory else ()))
         return Way(taken, lines, self.lanes, self.memory)
 
     def over(self, run: str, then: Sequence[str]) -> list[str]:
-        """A loop over the blocks: `run`, with {} for the directions, and what is done with its result."""
+        """A loop over the chunks: `run`, with {} for the directions, and the statements that use its result."""
         parts = [x for x in self.tree.leaves if x.is_array]
         ones, zeros = (
             [f"    put_units({x.name}_rows, {x.name}_first, start, stop, {value})" for x in parts]
@@ -110,14 +110,15 @@ class Directions:
 
 
 def _rows(p: DirectionLeaf) -> list[str]:
-    """A statement that gives what has come for an array as rows of lanes."""
+    """A statement that makes rows of lanes from the result for an array."""
     if not p.is_array:
         return []
     return [f"{p.name}_rows = as_rows({p.expression})"]
 
 
 def _take_lane(statement: str, varies: DirectionLeaf, p: DirectionLeaf, blocks: bool) -> list[str]:
-    """A statement of what has come for one number by another one: where there are several `blocks`, in one of them."""
+    """Statements that take the lane of one number from the result for another; with several chunks (`blocks`), in one
+    of them."""
     first = f"{varies.name}_first"
     if not blocks:
         return [f"{statement} lane({p.expression}, {first})"]
@@ -125,7 +126,7 @@ def _take_lane(statement: str, varies: DirectionLeaf, p: DirectionLeaf, blocks: 
 
 
 def _put(of: str, varies: DirectionLeaf, p: DirectionLeaf, by_columns: bool, blocks: bool) -> list[str]:
-    """Statements that put what has come for one part along a block into a matrix: columns of it, or rows."""
+    """Statements that put the results for one part along a chunk into a matrix, as columns or rows."""
     block = f"{varies.name}_first, start, stop"
     if p.is_array:
         return [f"put_{'columns' if by_columns else 'rows'}({of}, {p.name}_rows, {block})"]
@@ -135,7 +136,7 @@ def _put(of: str, varies: DirectionLeaf, p: DirectionLeaf, by_columns: bool, blo
 
 
 def _gather(varies: Directions, came: DirectionTree, held: DirectionTree, by_columns: bool) -> list[str]:
-    """Statements for all parts: `came` is what `run` gives of the parts of `held`."""
+    """Statements for all parts: `came` is the result of `run` for the parts of `held`."""
     lines = [line for p in came.leaves for line in _rows(p)]
     for x in varies.tree.leaves:
         for y, p in zip(held.leaves, came.leaves, strict=True):
@@ -144,7 +145,7 @@ def _gather(varies: Directions, came: DirectionTree, held: DirectionTree, by_col
 
 
 def plan_hessian(call: PlannedCall, form: Form) -> Way | None:
-    """The Hessian, by its products with blocks of unit vectors; None where there is one direction only."""
+    """The Hessian, by its products with chunks of unit vectors; None if there is only one direction."""
     tree = call.tree()
     varies = Directions(tree, MOST)
     if varies.lanes == 1:
@@ -158,7 +159,7 @@ def plan_hessian(call: PlannedCall, form: Form) -> Way | None:
 
 
 def plan_laplacian(call: PlannedCall) -> Way | None:
-    """The trace of the Hessian, by its products with blocks of unit vectors; None where there is one direction only."""
+    """The trace of the Hessian, by its products with chunks of unit vectors; None if there is only one direction."""
     varies = Directions(call.tree(), MOST)
     if varies.lanes == 1:
         return None
@@ -177,7 +178,7 @@ def plan_laplacian(call: PlannedCall) -> Way | None:
 def by_columns(
     call: PlannedCall, inputs: DirectionTree, outputs: DirectionTree, returned: NumbaType, pushed: str
 ) -> Way | None:
-    """The columns of a Jacobian by the call of forward mode; None where there is one only."""
+    """The columns of a Jacobian by the call of forward mode; None if there is only one."""
     varies = Directions(inputs, MOST)
     if varies.lanes == 1:
         return None
@@ -187,7 +188,7 @@ def by_columns(
 
 
 def by_rows(call: PlannedCall, inputs: DirectionTree, outputs: DirectionTree, pulled: str) -> Way | None:
-    """The rows of a Jacobian by the call of reverse mode; None where there is one only."""
+    """The rows of a Jacobian by the call of reverse mode; None if there is only one."""
     varies = Directions(outputs, FEW)
     if varies.lanes == 1:
         return None

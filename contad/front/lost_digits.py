@@ -1,8 +1,9 @@
 """Gradients whose reverse sweep loses digits among close eigenvalues or singular values: forward mode has them.
 
-The cotangent of a matrix there is nan: rounding hides what it is among the close vectors. Most gradients have no use
-for that part: of a kernel matrix of nearly low rank it is multiplied by a tangent that is 0 there up to rounding.
-A tangent knows this, and a sweep does not; so what is nan in the gradient is taken from forward mode.
+The cotangent of a matrix is nan there, because rounding hides its part among the close vectors. Most gradients do not
+need that part: for a kernel matrix of nearly low rank, it is multiplied by a tangent that is 0 there up to rounding.
+Forward mode sees this tangent, and a reverse sweep does not. So forward mode recomputes the entries of the gradient
+that are nan.
 """
 
 from collections.abc import Callable
@@ -14,11 +15,12 @@ from contad.variables.open_types import ArrayValue, Nested
 from contad.variables.stack import attempt
 from contad.variables.trees import flatten, holds_number
 
-MOST = 1000  # numbers of a derivative; of more it stays nan
+MOST = 1000  # numbers of a derivative; beyond this, nans stay
 
 
 def fill(found: Nested, forward: Callable[[], Nested]) -> Nested:
-    """A derivative by reverse mode, with that by forward mode in place of nans; both have the same numbers in a row."""
+    """A derivative by reverse mode, with forward mode in place of nans; both have the same numbers in the same
+    order."""
     tree = flatten(found)
     if holds_number(found) or sum(map(np.size, tree.leaves)) > MOST or not any(np.isnan(x).any() for x in tree.leaves):
         return found
@@ -35,7 +37,7 @@ def fill(found: Nested, forward: Callable[[], Nested]) -> Nested:
 
 
 def fill_if_same(found: Nested, value: Nested, forward: Callable[[], tuple[Nested, Nested]]) -> Nested:
-    """`fill`, where forward mode has the same value as well: a function may draw numbers, or read what has changed."""
+    """`fill`, if forward mode also has the same value: a function may draw random numbers, or read changed data."""
 
     def of_same_function() -> Nested:
         derivative, again = forward()

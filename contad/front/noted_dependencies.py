@@ -1,4 +1,4 @@
-"""What depends on what in a Numba function at a point, by a compiled program that notes it as it runs."""
+"""The dependencies in a Numba function at a point, noted by compiled code as it runs."""
 
 import inspect
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ def note_dependencies(
     function: UserFunction, what: str, argnums: Sequence[int], args: tuple[Nested, ...], kwargs: Options,
     mode: Mode = "dependencies",
 ) -> tuple[NotedGraph, Nested]:  # fmt: skip
-    """What depends on what, and the value; the program runs twice where the graph is larger than was thought.
+    """The dependences and the value; the compiled code runs twice if the graph is larger than estimated.
 
-    Raises:  UnsupportedError where no such program is generated; MemoryError where the graph is too large; what f does.
+    Raises:  UnsupportedError if no such code can be generated; MemoryError if the graph is too large; errors of f.
     """
     f = function.dispatcher
     bound = inspect.signature(f.py_func).bind(*args, **kwargs)
@@ -69,7 +69,7 @@ def _run(run: Any, what: str, given: tuple[Nested, ...], nodes: list[Nested], co
 
 
 def _program(function: UserFunction, what: str, argnums: tuple[int, ...], given: tuple[Any, ...], mode: Mode) -> Any:
-    """The compiled program, or its refusal, kept with the function as long as that stands for the same."""
+    """The compiled code, or its refusal, kept with the function until the values of its names change."""
     kept = function.memo.get("dependency programs")
     if kept is None or kept.frozen.noted is not function.memo.get("frozen"):
         kept = function.memo["dependency programs"] = _Programs(Frozen(function.dispatcher, what, function.memo), {})

@@ -1,7 +1,7 @@
 """Numba functions called with variables by plain Python code: compiled, as one continuation on the caller's stack.
 
-What this does not take is left to the function's Python copy: variables of several levels, duals, object arrays,
-functions that write into their arguments, and those that no compiled engine differentiates.
+The function's Python copy runs in all other cases: for variables of several levels, duals, object arrays, functions
+that write into their arguments, and functions that no compiled engine differentiates.
 """
 
 import functools
@@ -32,7 +32,7 @@ from contad.variables.var import Var, value_of
 
 
 def call_at_variables(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Options) -> Nested:
-    """The result of a Numba function where variables are passed to it, by its Python copy where it has to be."""
+    """The result of a Numba function called with variables, by its Python copy if necessary."""
     if any(isinstance(x, Array) and x.is_constant for x in (*args, *kwargs.values())):
         from contad.numba_functions.writes import may_write_arrays
 
@@ -49,7 +49,7 @@ def call_at_variables(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Opt
 
 
 def _call_compiled(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Options) -> Nested:
-    """Its function at arguments among which are variables; NotImplemented where its Python copy has to run."""
+    """The compiled function at arguments with variables; NotImplemented if the Python copy has to run."""
     f, given = stand_in.dispatcher, args
     missing = f.py_func.__code__.co_argcount - len(args)
     defaults = f.py_func.__defaults__ or ()
@@ -60,7 +60,7 @@ def _call_compiled(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Option
     elif missing:
         args = args + defaults[-missing:]
     active = tuple(k for k, x in enumerate(args) if isinstance(x, Carrier))
-    # a recorded program holds the operations of the function, and so does what is to tell what depends on what
+    # a recorded program needs the operations of the function, and so does a search for dependences
     if stack().tracer is not None or stack().opens_calls:
         return NotImplemented
     plain = [value_of(x) if isinstance(x, Carrier) else x for x in args]
@@ -70,7 +70,7 @@ def _call_compiled(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Option
     if how is None:
         return NotImplemented
     result, derivative = how
-    # x may be written to after this; the derivative is with respect to what it is now
+    # x may change after this; the derivative is with respect to its present contents
     inputs = [args[k].copy() if isinstance(args[k], Array) else args[k] for k in active]
     if result == "number":
         if not kwargs:
@@ -82,7 +82,7 @@ def _call_compiled(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Option
     kept = tuple(map_leaves(keep, x) for x in plain)
     z = f(*plain)
     if shares_memory(z, plain):
-        return NotImplemented  # what is written to one of them is in the other
+        return NotImplemented  # a write to one of them would change the other
     arrays = [a for a in (found() for found in derivative.noted.arrays) if a is not None]
     if arrays:
         return several_results(z, inputs, _pull_unchanged(f, arrays, functools.partial(derivative, kept)))
@@ -92,8 +92,8 @@ def _call_compiled(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Option
 
 
 def _pull_unchanged(f: NumbaFunction, arrays: list[np.ndarray], pullback: Function) -> Function:
-    """A pullback of f that refuses to run once global arrays, which f reads where they are, are not what they were."""
-    known = memo_of(f).setdefault("contents of global arrays", {})  # which calls share while nobody writes to them
+    """A pullback of f that refuses to run after a change of global arrays, which f reads in place."""
+    known = memo_of(f).setdefault("contents of global arrays", {})  # which calls share as long as nobody writes to them
     then = []
     for a in arrays:
         if id(a) not in known or not _is_same(a, known[id(a)]):
@@ -121,7 +121,7 @@ def _is_same(a: np.ndarray, b: np.ndarray) -> bool:
 def _answer_quickly(
     stand_in: OnNumbers, given: tuple[Nested, ...], args: tuple[Nested, ...], how: tuple[str, NumbaFunction]
 ) -> None:
-    """Let calls with arguments like the given ones be recorded as they come; args has those left out as well."""
+    """Record later calls with arguments like the given ones at once; `args` includes omitted ones."""
     quick = stand_in.quick
     if not isinstance(quick, QuickCalls):
         quick = stand_in.quick = QuickCalls(stand_in.dispatcher)
@@ -129,21 +129,21 @@ def _answer_quickly(
 
 
 def _is_plain(x: Nested) -> bool:
-    """Whether a result, or a part of it, is a number or an array of numbers as they are recorded."""
+    """Whether a result, or a part of it, is a number or an array of numbers that can be recorded."""
     return x.__class__ is float or (is_float64(x) and x.ndim > 0)
 
 
 def value_and_gradients(f: NumbaFunction, plain: Sequence[Nested], active: tuple[int, ...]) -> NumbaFunction | None:
-    """The compiled (value, gradients) of f at arguments like these, of which some are differentiated.
+    """The compiled (value, gradients) of f at arguments like these, some of them differentiated.
 
-    None where there is none: f gives no number, may write into arrays, or is differentiated by no compiled engine.
+    None if there is none: f does not return a number, may write into arrays, or no compiled engine differentiates it.
     """
     how = _how(f, plain, active)
     return how[1] if how is not None and how[0] == "number" else None
 
 
 def _takes(args: tuple[Nested, ...], plain: list[Nested], active: tuple[int, ...]) -> bool:
-    """Whether all variables are of the innermost level, with plain values, and nothing else holds any."""
+    """Whether all variables belong to the innermost level, have plain values, and are not inside other objects."""
     s = stack()
     if not active or (THREAD.forward and THREAD.forward[-1].level > s.level):
         return False
@@ -151,7 +151,7 @@ def _takes(args: tuple[Nested, ...], plain: list[Nested], active: tuple[int, ...
         if k in active:
             if not isinstance(x, (Var, Array)) or x._owner is not s:
                 return False
-            # an element of an array has a value of NumPy's
+            # an element of an array has a NumPy scalar as its value
             if not isinstance(value, float) and not is_float64(value):
                 return False
         elif value.__class__ not in _PLAIN and (holds_number(x) or isinstance(x, OnNumbers)):
@@ -159,11 +159,11 @@ def _takes(args: tuple[Nested, ...], plain: list[Nested], active: tuple[int, ...
     return True
 
 
-_PLAIN = frozenset({float, int, bool, str, type(None)})  # what holds nothing
+_PLAIN = frozenset({float, int, bool, str, type(None)})  # types without contents
 
 
 def _how(f: NumbaFunction, plain: Sequence[Nested], active: tuple[int, ...]) -> tuple[str, NumbaFunction] | None:
-    """("number" or "several", the compiled derivative) for arguments of these types; None where there is none."""
+    """("number" or "several", the compiled derivative) for arguments of these types; None if there is none."""
     memo = memo_of(f)
     key = "call", active, tuple(_kind(f, n, x) for n, x in enumerate(plain))
     if key not in memo:
@@ -171,7 +171,7 @@ def _how(f: NumbaFunction, plain: Sequence[Nested], active: tuple[int, ...]) -> 
 
         try:
             given = tuple(_type_of(f, n, x) for n, x in enumerate(plain))
-        except ValueError:  # of Numba, for values without a type
+        except ValueError:  # Numba's, for values without a type
             return None
         with attempt():
             memo[key] = _find(f, types, given, active)
@@ -179,7 +179,7 @@ def _how(f: NumbaFunction, plain: Sequence[Nested], active: tuple[int, ...]) -> 
 
 
 def _kind(f: NumbaFunction, n: int, x: Nested) -> Hashable:
-    """What tells the type of an argument apart, of numbers and arrays sooner than Numba finds the type."""
+    """A key for the type of an argument; for numbers and arrays it is faster than Numba's type."""
     kind = x.__class__
     if kind is float:
         return kind
@@ -192,7 +192,7 @@ def _kind(f: NumbaFunction, n: int, x: Nested) -> Hashable:
 
 
 def _type_of(f: NumbaFunction, n: int, x: Nested) -> NumbaType:
-    """The Numba type of argument n; the refusal says what to pass where Numba's would not."""
+    """The Numba type of argument n; unlike Numba's, the refusal says what to pass instead."""
     from numba import NumbaError, typeof
 
     try:
@@ -215,9 +215,9 @@ def _find(
 
     try:
         signature = signature_for(f, given)
-    except NumbaError:  # it cannot be compiled itself, as its copy will say
+    except NumbaError:  # f itself cannot be compiled, as its copy will report
         return None
-    if signature is None:  # its signatures are given, and none fits
+    if signature is None:  # f has declared signatures, and none fits
         return None
     returned = signature.return_type
     try:
@@ -226,7 +226,7 @@ def _find(
             derivative.compile(given)
             return "number", derivative
         derivative = pair_of(f, "vjp", functools.partial(_pull, active), argnums=active)
-        # f runs at the call and again in the sweep, where it must not draw other random numbers, or print again
+        # f runs at the call and again in the sweep, and must not draw other random numbers or print again
         if not is_comparable(derivative.noted.dispatchers, given):
             return None
         derivative.compile((types.Tuple(given), returned))
@@ -244,7 +244,7 @@ def _gradient(active: tuple[int, ...], f: NumbaFunction, *args: Nested) -> tuple
 def _pull(
     active: tuple[int, ...], f: NumbaFunction, primals: tuple[Nested, ...], cotangent: Nested
 ) -> tuple[Nested, ...]:
-    """The same pullback by the default engine, for cotangents that are numbers of an outer level."""
+    """The same pullback by the default engine, if cotangents are numbers of an outer level."""
     return _record(active, f, primals).pullback()(cotangent)
 
 

@@ -1,6 +1,6 @@
 """Transforms of Numba functions: their objects, and how compiled code finds the transforms.
 
-What knows Numba is imported with the first Numba function that is differentiated.
+The modules that import Numba are loaded with the first Numba function that is differentiated.
 """
 
 import functools
@@ -32,9 +32,10 @@ R = TypeVar("R")
 
 
 class Transform(Generic[P, R], MakesDerivatives):
-    """A transform that Numba functions may call too: `contad.grad(f)(x)` inside njit.
+    """A transform that Numba functions can call, too: `contad.grad(f)(x)` inside njit.
 
-    `made_for(f, **options)` gives the object that compiled code calls; without it that is what the transform returns.
+    `made_for(f, **options)` gives the object that compiled code calls; without it, compiled code calls what the
+    transform returns.
     """
 
     def __init__(self, function: Callable[P, R], made_for: Function | None = None) -> None:
@@ -52,7 +53,8 @@ class Transform(Generic[P, R], MakesDerivatives):
         raise TypeError(f"{name}: got {len(args)} positional arguments; the form is {form_of(name)}")
 
     def __get__(self, instance: object, owner: type | None = None) -> "Transform[P, R]":
-        """Itself, as an attribute of a class too; which makes it a routine, so `help` shows that of its function."""
+        """Itself, also as an attribute of a class. This makes it a routine, so that `help` shows the help of its
+        function."""
         return self
 
     def __repr__(self) -> str:
@@ -62,7 +64,8 @@ class Transform(Generic[P, R], MakesDerivatives):
         return self.function.__name__
 
     def derivative_for(self, f: NumbaFunction, options: list[Any], named: dict[str, Any]) -> tuple[Any, bool]:
-        """The derivative of a Numba function for one that is differentiated; see `contad.front.written_out`."""
+        """The derivative of a Numba function for use in a function that is itself differentiated; see
+        `contad.front.written_out`."""
         if self.made_for is None:
             return self.function(f, *options, **named), False
         if hasattr(f, "form"):
@@ -74,7 +77,7 @@ class Transform(Generic[P, R], MakesDerivatives):
 
     @functools.cached_property
     def _numba_type_(self) -> NumbaType:
-        """What Numba asks for where compiled code names the transform."""
+        """Numba asks for this type if compiled code names the transform."""
         from contad.front.typing import type_of
 
         return type_of(self)
@@ -88,13 +91,14 @@ class LookedAt(Protocol):
 
     @property
     def memo(self) -> dict[Hashable, Any]:
-        """What has been made of the function."""
+        """Everything made from the function."""
 
 
 def gradient_of(
     f: LookedAt, transform: Transform, options: Options, eager: Callable[[], Function]
 ) -> "Derivative":
-    """A new object for transform(f, **options) of a Numba function; `eager()` takes what no compiled engine does."""
+    """A new object for transform(f, **options) of a Numba function; `eager()` takes calls that no compiled engine
+    takes."""
     from contad.front.derivative import Derivative
     from contad.front.form import Form
 
@@ -106,13 +110,13 @@ def gradient_of(
 
 
 def require_numerics(what: str, numerics: str) -> None:
-    """Refuse what is not the name of a set of elementary functions."""
+    """Refuse anything but the name of a set of elementary functions."""
     if numerics not in get_args(Numerics):
         fail(what, "numerics", 'be "auto", "libm" or "simd"', repr(numerics))
 
 
 def require_flag(what: str, checkpoint: bool, name: str = "checkpoint") -> None:
-    """Refuse what does not say whether loops are checkpointed, or gradients written into arrays."""
+    """Refuse an option value that is not a bool: for checkpointed loops, or gradients written into arrays."""
     if not isinstance(checkpoint, bool):
         fail(what, name, "be True or False", repr(checkpoint))
 
@@ -121,7 +125,8 @@ def higher_of(
     f: LookedAt, kind: Any, eager: Callable[[], Function], made_by: tuple[Function, Options], vector: int = -1,
     size: int = 0,
 ) -> "Derivative":  # fmt: skip
-    """The compiled matrix of derivatives of a Numba function, or product; `eager()` takes what no engine does."""
+    """The compiled matrix of derivatives of a Numba function, or product; `eager()` takes calls that no engine
+    takes."""
     from contad.front.derivative import Derivative
     from contad.front.form import Form
 
@@ -160,7 +165,7 @@ def pair_of(
 def call_compiled_vjp(
     f: LookedAt, primals: tuple[Nested, ...], what: str, pair: "Derivative"
 ) -> tuple[Nested, Function] | None:
-    """The value of a Numba function and its pullback by its compiled vjp; None where only the eager engine takes it."""
+    """The value of a Numba function and its pullback by its compiled vjp; None if only the eager engine takes it."""
     try:
         with attempt():
             own = tuple(map(_own_parts, primals))
@@ -186,7 +191,7 @@ def call_compiled_vjp(
 
 
 def require_no_counts(primals: Sequence[Nested], what: str, remedy: str, error: Exception) -> None:
-    """UnsupportedError where an error of a Numba function may come of integers that became floats."""
+    """UnsupportedError if an error of a Numba function may result from integers that became floats."""
     integers = [k for k, x in enumerate(primals) if isinstance(x, int) or getattr(x, "dtype", FLOAT).kind in "iu"]
     if integers:
         raise UnsupportedError(
@@ -209,7 +214,7 @@ def _own(x: Nested) -> Nested:
 
 
 def along(jvp: Function, argnum: int, f: Function, args: Sequence[Nested], tangents: Nested) -> tuple[Nested, Nested]:
-    """jvp of f along one of its arguments."""
+    """The jvp of f along one of its arguments."""
 
     def of_one(x: Nested) -> Nested:
         return f(*args[:argnum], x, *args[argnum + 1 :])

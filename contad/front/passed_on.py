@@ -1,7 +1,7 @@
 """Gradients of plain functions that only pass their arguments on: `lambda x: loss(x, data)` of a Numba function.
 
-Nothing has to be recorded of such a function. Its code is read once; at a call its names are looked up as Python would,
-and the compiled derivative of what they call, the one that a recording would push, is called with the arguments.
+contad need not record such a function. It reads the code once. At a call it looks names up as Python would, and calls
+the compiled derivative of the inner function with the arguments: the same derivative that a recording would push.
 """
 
 import dis
@@ -19,12 +19,12 @@ from contad.variables.open_types import Function, Nested, NumbaFunction
 from contad.variables.stack import THREAD
 from contad.variables.weak_cache import weak_cache
 
-_PLAIN = frozenset((float, int, bool, str, type(None)))  # what holds nothing, and has its type by its class
-_MOST_KINDS = 64  # of arguments, for which what is called is kept
+_PLAIN = frozenset((float, int, bool, str, type(None)))  # objects without contents, whose class gives their type
+_MOST_KINDS = 64  # of arguments, for which the callee is kept
 
 
 class _PassedCall(NamedTuple):
-    """What a function returns: a call with these arguments, as source; `look_up` gives function and arguments."""
+    """The call that a function returns, with its arguments as source; `look_up` gives function and arguments."""
 
     arguments: list[str]
     parameters: tuple[str, ...]
@@ -32,13 +32,13 @@ class _PassedCall(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What is called, with arguments of which classes, and the derivative that answers."""
+    """The inner function, the classes of its arguments, and the derivative that answers."""
 
     function: Any
     classes: tuple[type, ...]
     arrays: tuple[tuple[int, np.dtype, int, bool], ...]  # position, type, axes, whether it is differentiated
     derivative: Function
-    defaults: tuple[Nested, ...]  # of the arguments that are left out
+    defaults: tuple[Nested, ...]  # of omitted arguments
 
 
 class PassedOn:
@@ -55,13 +55,13 @@ class PassedOn:
         self.look_up = FunctionType(call.look_up, f.__globals__, f.__name__, None, captured)
         self.known: dict[Any, _Kind] = {}
         self.last = _Kind(None, (), (), f, ())
-        self.refused: Any = None  # what was called last that is no function of Numba's
+        self.refused: Any = None  # the last callee that is not a Numba function
 
     def __call__(self, args: tuple[Nested, ...]) -> tuple[float, tuple[Nested, ...]] | None:
-        """The value and the gradients, in the order of argnums; None where the function has to be recorded."""
+        """The value and the gradients, in the order of argnums; None if the function has to be recorded."""
         try:
             f, given = self.look_up(*args)
-        except Exception:  # the function raises it as well, in its own way
+        except Exception:  # the function raises it, too, in its own way
             return None
         if THREAD.watch is not None or not SETTINGS.rewrite or self.f.__code__ is not self.code or f is self.refused:
             return None
@@ -77,7 +77,7 @@ class PassedOn:
         return value, gradients if self.is_sorted else tuple([gradients[k] for k in self.order])
 
     def _find(self, f: NumbaFunction, given: tuple[Nested, ...]) -> _Kind | None:
-        """How these arguments are answered: where they are plain, and f is a Numba function that gives a number."""
+        """The answer for these arguments, if they are plain and f is a Numba function that returns a number."""
         if numba_function(f) is not f:
             self.refused = f
             return None
@@ -110,7 +110,7 @@ class PassedOn:
 
 
 def _are_like(given: Sequence[Any], arrays: Sequence[tuple[int, np.dtype, int, bool]]) -> bool:
-    """Whether arrays among the arguments are of these types, and those that are differentiated contiguous."""
+    """Whether arrays among the arguments have these types, and differentiated ones are contiguous."""
     for k, dtype, axes, active in arrays:
         x = given[k]
         if x.dtype is not dtype or x.ndim != axes or (active and not x.flags.c_contiguous):
@@ -119,15 +119,15 @@ def _are_like(given: Sequence[Any], arrays: Sequence[tuple[int, np.dtype, int, b
 
 
 def _has_a_type(x: Nested) -> bool:
-    """Whether x is plain, or an array of what is."""
+    """Whether x is plain, or an array of plain numbers."""
     return x.__class__ in _PLAIN or (x.__class__ is np.ndarray and x.dtype.kind in "fiub")
 
 
 def passed_on(f: Function, argnums: Sequence[int]) -> PassedOn | None:
-    """What gives the gradients of a plain function that only passes its arguments on; None for any other.
+    """The object that gives the gradients of a plain function that only passes its arguments on; None for any other.
 
-    Such a function returns the call of a global or captured name, of which the arguments are parameters, names and
-    constants; each parameter of argnums is one of them.
+    Such a function returns a call of a global or captured name. The arguments of the call are parameters, names and
+    constants, and include each parameter of argnums.
     """
     if type(f) is not FunctionType:
         return None
@@ -149,7 +149,7 @@ _OF_ANOTHER_KIND = 0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200  # with further arg
 
 @weak_cache
 def _read(code: CodeType) -> _PassedCall | None:
-    """The call that the code returns; None where it does anything else."""
+    """The call that the code returns; None if it does anything else."""
     if code.co_flags & _OF_ANOTHER_KIND or code.co_kwonlyargcount or code.co_nlocals != code.co_argcount:
         return None
     loaded: list[str] = []
@@ -175,17 +175,17 @@ def _read(code: CodeType) -> _PassedCall | None:
 
 
 def _is_of_outside(name: str, code: CodeType) -> bool:
-    """Whether a name is no argument, which is not kept."""
+    """Whether a name is not an argument, because arguments are not kept."""
     return name.isidentifier() and name not in code.co_varnames
 
 
 def _is_written(x: object) -> bool:
-    """Whether a constant is what its text is."""
+    """Whether the text of a constant evaluates to it."""
     return type(x) in _PLAIN and (type(x) is not float or math.isfinite(x))
 
 
 def _look_up_code(code: CodeType, names: list[str]) -> CodeType:
-    """The code of a function with the names of another one, which gives the first and a tuple of the others."""
+    """The code of a function with the names of another one, which returns the first value and a tuple of the others."""
     text = f"lambda {', '.join(code.co_varnames)}: ({names[0]}, ({''.join(f'{x}, ' for x in names[1:])}))"
     depth = 1
     if code.co_freevars:

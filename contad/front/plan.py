@@ -1,4 +1,4 @@
-"""From the types of a call to a request to an engine, and the compiled function that stands between the two."""
+"""From the types of a call to a request to an engine, and the compiled function between a call and the engine."""
 
 import dis
 import inspect
@@ -64,23 +64,23 @@ def value({parameters}):
 
 
 class Plan(NamedTuple):
-    """How a call with arguments of given types is answered."""
+    """How a derivative answers a call with arguments of given types."""
 
     request: Request
-    run_types: tuple[NumbaType, ...]  # what the engine's function is compiled for
+    run_types: tuple[NumbaType, ...]  # the types for which the engine's function is compiled
     parameters: tuple[str, ...]
     body: list[str]
     along: tuple[Request, tuple[NumbaType, ...]] | None = None  # a second request, of `run_along`, and its types
-    value: list[str] | None = None  # the body of a function that gives the value alone, where Python cannot call `run`
-    is_new: bool = False  # whether what is returned is no argument, nor a part of one
+    value: list[str] | None = None  # the body of a function that returns the value alone, if Python cannot call `run`
+    is_new: bool = False  # whether the result shares nothing with an argument
 
     @property
     def has_lanes(self) -> bool:
-        """Whether an engine has to take several directions at once."""
+        """Whether the engine has to take several directions at once."""
         return self.request.lanes > 1 or (self.along is not None and self.along[0].lanes > 1)
 
     def asking(self, run: NumbaFunction) -> "Plan":
-        """The plan for this `run`, which may take whether the value is asked for: it is not."""
+        """The plan for this `run`, which may take whether the caller wants the value; this plan does not."""
         code = run.py_func.__code__
         if ASKS not in code.co_varnames[: code.co_argcount]:
             return self
@@ -104,10 +104,10 @@ def _indent(lines: list[str]) -> str:
 def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, lanes: bool = False) -> Plan:
     """The plan for a derivative of the dispatcher f at arguments of these types.
 
-    With `lanes`, an engine is asked for several directions at once where there may be several.
+    With `lanes`, contad asks an engine for several directions at once if there may be several.
 
-    Raises OutputError where f returns nothing, TypeError where argnums do not fit, UnsupportedError where no compiled
-    engine takes such arguments.
+    Raises OutputError if f returns nothing, TypeError if argnums do not fit, UnsupportedError if no compiled engine
+    takes such arguments.
     """
     if _returns_nothing(f.py_func.__code__):
         raise OutputError(f"{what} returned None; return the value to differentiate")
@@ -126,7 +126,7 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, la
 
 
 def _gradient_request(f: NumbaFunction, form: Form, taken: list[Argument]) -> Request:
-    """That of a gradient: with the value for compiled code alone; without, the value may be passed over."""
+    """The request for a gradient: with the value only for compiled code; otherwise `run` may skip the value."""
     only_gradient = not form.gives_value and not form.has_aux
     return _request(f, form, taken, form.argnums)._replace(linked=form.gives_value, optional_value=only_gradient)
 
@@ -190,7 +190,7 @@ def _repeated_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], wha
 
 
 def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, lanes: bool) -> Plan:
-    """The plan for a matrix of derivatives, its product with a vector, or what is made of it."""
+    """The plan for a matrix of derivatives, its product with a vector, or a function of it."""
     own = list(given)
     vector = Argument(_present(own.pop(form.vector)), VECTOR) if form.takes_vector else None
     arguments, taken = _take(f, form, own, what)
@@ -265,7 +265,7 @@ def _rows_plan(
 
 
 def _type_of_result(f: NumbaFunction, call: PlannedCall, what: str) -> NumbaType:
-    """The type of the result of f, which is compiled for it only where an engine that reads it cannot tell."""
+    """The type of the result of f; compiles f only if an engine that reads the source cannot tell."""
     if compiles_on_demand(f) and call.request.types not in f.overloads:
         told = compiled_engine("generated").infer
         inferred = None if told is None else told(call.request)
@@ -299,7 +299,7 @@ def _pair_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: s
         tangents = [differentiate(Argument(t, f"tangents_[{k}]")) for k, t in enumerate(second.type)]
         if form.kind == "jvps":
             plans = []
-            for _ in range(2):  # each names what it converts
+            for _ in range(2):  # each error names the argument that it converts
                 call = PlannedCall(primals, list(taken), request, body)
                 plans.append(SeveralTangents(call, tangents, what, _type_of_result(f, call, what), lanes))
             way, value = plans[0].way(), plans[1].value() if lanes else None
@@ -312,7 +312,7 @@ def _pair_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: s
 
 
 def _defaults(f: NumbaFunction, given: int, what: str) -> list[Argument]:
-    """The arguments of f that were left out, by their defaults."""
+    """The omitted arguments of f, by their defaults."""
     parameters = list(inspect.signature(f.py_func).parameters.values())[given:]
     for x in parameters:
         if not isinstance(x.default, (bool, int, float)):
@@ -331,7 +331,7 @@ def _checks(f: NumbaFunction, arguments: list[Argument], what: str) -> list[str]
 
 
 def _present(t: NumbaType) -> NumbaType:
-    """The type of an argument, of its default where it was left out."""
+    """The type of an argument, or of its default if it was omitted."""
     return typeof(t.value) if isinstance(t, types.Omitted) else t
 
 

@@ -1,6 +1,7 @@
-"""Calls of Numba functions in plain code whose compiled derivative is known: recorded before anything else is asked.
+"""Calls of Numba functions in plain code, recorded at once if their compiled derivative is known.
 
-A call of this kind takes little more than the compiled derivative itself; to look for that takes ten times as long.
+Such a call takes little more time than the compiled derivative itself; the general search for it takes ten times as
+long.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -22,16 +23,16 @@ from contad.variables.stack import THREAD, stack
 from contad.variables.trees import map_leaves
 from contad.variables.var import Var
 
-_MOST = 1 << 12  # numbers of a gradient, up to which a copy among the constants costs nothing beside the call
+_MOST = 1 << 12  # up to this many numbers of a gradient, a copy among the constants is cheap compared to the call
 _INT64 = 1 << 63
 _Operands = list[tuple[int, int, tuple[int, ...]]]  # position, first cell, shape
 _Variable = tuple[Hashable, Nested, int, tuple[int, ...]]  # its kind, value, first cell, shape
-_Looked = tuple[list[Hashable], list[Nested], _Operands]  # the kinds of arguments, their values, which are variables
-_Known = tuple[bool, Function, tuple[Nested, ...]]  # whether it gives a number, the derivative, arguments left out
+_Looked = tuple[list[Hashable], list[Nested], _Operands]  # kinds, values, variables
+_Known = tuple[bool, Function, tuple[Nested, ...]]  # whether it returns a number, the derivative, omitted arguments
 
 
 class QuickCalls:
-    """The compiled derivatives of a Numba function that are known, by the kinds of the arguments."""
+    """The known compiled derivatives of a Numba function, by the kinds of its arguments."""
 
     def __init__(self, f: NumbaFunction) -> None:
         self.f = f
@@ -39,7 +40,7 @@ class QuickCalls:
         self.known_of_one: dict[Hashable, _Known] = {}  # of those, by the kind of a lone argument
 
     def learn(self, args: tuple[Nested, ...], how: tuple[str, Function], defaults: tuple[Nested, ...]) -> None:
-        """Answer calls with arguments like these from now on; `defaults` are the values of those left out."""
+        """Answer calls with arguments like these from now on; `defaults` are the values of omitted ones."""
         s: Any = stack()
         looked = _look(s, args) if _takes_numbers(s) else None
         if looked is not None:
@@ -49,7 +50,7 @@ class QuickCalls:
                 self.known_of_one[looked[0][0]] = known
 
     def answer(self, args: tuple[Nested, ...]) -> Nested:
-        """The result as variables of this thread's stack; NotImplemented where the call is to be looked at."""
+        """The result as variables of this thread's stack; NotImplemented if the call needs the general search."""
         levels = THREAD.open
         if not levels:
             return NotImplemented
@@ -86,12 +87,12 @@ class QuickCalls:
 
 
 def keep(x: Nested) -> Nested:
-    """A copy of an array, which the caller may write to before a sweep; anything else as it is."""
+    """A copy of an array, because the caller may write to it before a sweep; anything else unchanged."""
     return x.copy() if isinstance(x, np.ndarray) and not is_immutable(x) else x
 
 
 def shares_memory(z: Nested, args: Sequence[Nested]) -> bool:
-    """Whether an array of a result is one of the arguments, or another of the results, or a view of one."""
+    """Whether an array of a result shares memory with an argument or with another result."""
     made, given = list(_arrays_in(z)), list(_arrays_in(args))
     return any(np.may_share_memory(a, x) for k, a in enumerate(made) for x in (*given, *made[:k]))
 
@@ -126,7 +127,7 @@ class CompiledPullback(Continuation):
 
     @property
     def name(self) -> str:
-        """The function's."""
+        """The name of the function."""
         name: str = self.rule.__name__
         return name
 
@@ -138,7 +139,7 @@ class CompiledPullback(Continuation):
 
 
 def _writable(x: Nested) -> Nested:
-    """An array as the derivative is compiled for, which does not write to it either."""
+    """An array of the type for which the derivative is compiled; the derivative does not write to it either."""
     return x.copy() if isinstance(x, np.ndarray) else x
 
 
@@ -151,7 +152,7 @@ def _takes_numbers(s: Any) -> bool:
 
 
 def _look_at(s: MatrixStack, x: Nested) -> _Variable | None:
-    """What a variable of s is, or an array of them that operations take as it is; else None."""
+    """The kind of a variable of s, or of an array of them that operations take directly; else None."""
     kind = x.__class__
     if kind is s.float_class or kind is s.var_class:
         value = x._value
@@ -168,7 +169,7 @@ def _look_at(s: MatrixStack, x: Nested) -> _Variable | None:
 
 
 def _look(s: MatrixStack, args: tuple[Nested, ...]) -> _Looked | None:
-    """What the arguments are, where they are variables of s, or plain, and one is a variable; else None."""
+    """The kinds of the arguments, if they are plain or variables of s, with at least one variable; else None."""
     kinds: list[Hashable] = []
     plain: list[Nested] = []
     operands: _Operands = []

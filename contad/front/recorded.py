@@ -1,4 +1,4 @@
-"""A function recorded at a point by an eager engine, to be swept as often as its pullback is called."""
+"""A function recorded at a point by an eager engine; each call of its pullback sweeps it."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from contad.variables.trees import flatten, lower, output_leaves, with_cotangent
 
 
 class Recorded:
-    """A function that runs on variables, recorded at primals: its value, and what sweeps and tangents need."""
+    """A function that runs on variables, recorded at primals: its value, and the data that sweeps and tangents need."""
 
     def __init__(
         self, f: Function, primals: Sequence[Nested], what: str, make_stack: Callable[[], ChainStack],
@@ -38,7 +38,7 @@ class Recorded:
     def pullback(self, find_lost: Function | None = None) -> Callable[[Nested], tuple[Nested, ...]]:
         """The map from a cotangent of the result to those of the primals; the recording lives as long as it does.
 
-        Where a sweep has lost digits, and the primals are what they were, `find_lost(cotangents, cotangent)` answers.
+        If a sweep has lost digits and the primals are unchanged, `find_lost(cotangents, cotangent)` answers.
         """
         s, what, result, leaves, active = self.stack, self.what, self.result, self.leaves, self.active
 
@@ -52,11 +52,11 @@ class Recorded:
             return cotangents
 
         made = OfThisProcess(pullback, f"pullback of {self.name}", SEND)
-        weakref.finalize(made, s.release)  # the buffers serve again
+        weakref.finalize(made, s.release)  # the buffers are reused
         return made
 
     def _has_its_primals(self) -> bool:
-        """Whether nobody has written to the primals since; where f has done so itself, this is unknown."""
+        """Whether nobody has written to the primals since; unknown if f itself has done so."""
         leaves = [x for tree in trees_of(self.active) for x in tree.leaves]
         pairs = zip(flatten(self.primals).leaves, leaves, strict=True)
         return all(np.array_equal(x, map_numbers(lambda n: n._value, y), equal_nan=True) for x, y in pairs)

@@ -1,4 +1,4 @@
-"""Derivatives of compiled gradients: what can be compiled as a whole, as higher derivatives of the function itself."""
+"""Derivatives of compiled gradients that can be compiled as a whole, as higher derivatives of the function itself."""
 
 import inspect
 from collections.abc import Callable
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 def is_repeatable(f: Function, engine: str | None = None) -> bool:
-    """Whether f is the compiled gradient by one argument, which can be compiled with a further derivative."""
+    """Whether f is a compiled gradient by one argument that can be compiled together with a further derivative."""
     form = getattr(f, "form", None)
     repeatable = form is not None and form.kind == "grad" and form.single and not form.has_aux and not form.out
     return repeatable and engine in (None, "generated") and getattr(f, "engine", None) in (None, "generated")
 
 
 def is_first_gradient(f: Any, engine: str | None = None) -> bool:
-    """Whether f is one that is the gradient of a function."""
+    """Whether f is a gradient of this kind of a function that is not itself a derivative."""
     return is_repeatable(f, engine) and not f.form.along
 
 
 def gradient_of_gradient(
     f: Any, argnums: int | tuple[int, ...], made_by: tuple[Function, Options], eager: Callable[[], Function]
 ) -> "Derivative":
-    """The compiled gradient of a gradient by a number, `f`; what is no number is left to `eager()`."""
+    """The compiled gradient of a gradient by a number, `f`; `eager()` takes arguments that are not numbers."""
     from contad.front.form import Form
 
     along = (*f.form.along, *f.form.argnums)
@@ -40,7 +40,7 @@ def gradient_of_gradient(
 def product_along(f: Any, eager: Callable[[], Function], count: int = 1) -> "Derivative":
     """The compiled tangent of a gradient: the arguments of the function, then the tangent of the one argument.
 
-    Of more arguments a tuple of their tangents, and the result is a tuple as well.
+    For several arguments it takes a tuple of tangents, and the result is a tuple, too.
     """
     from contad.front.form import Form
 
@@ -56,7 +56,8 @@ def jacobian_of_gradient(f: Any, made_by: tuple[Function, Options], eager: Calla
 
 
 def calling(derivative: "Derivative", count: int) -> NumbaFunction:
-    """A Numba function of so many arguments that gives the derivative, and is differentiated as what calls one is."""
+    """A Numba function of this many arguments that returns the derivative, and is differentiated like any caller of
+    one."""
     from numba import njit
 
     memo, key = derivative.frozen.memo, ("calling", derivative.form, derivative.engine, count)
@@ -83,7 +84,7 @@ def _differentiate(
 
 
 def tangent_of_gradient(transform: Any, gradient: "Derivative", count: int) -> Any:
-    """A Numba function (primals, tangents) for contad.jvp of a first gradient: its value and the tangent of that."""
+    """A Numba function (primals, tangents) for contad.jvp of a first gradient: the gradient and its tangent."""
     from numba import njit
 
     memo, key = gradient.frozen.memo, ("tangent", gradient.form, gradient.engine, count)
@@ -101,17 +102,18 @@ def tangent_of_gradient(transform: Any, gradient: "Derivative", count: int) -> A
 
 
 class TangentOfGradient(WrittenOut):
-    """contad.jvp of a gradient in a function that is differentiated: its value, and the product with the Hessian."""
+    """contad.jvp of a gradient inside a function that is differentiated: its value, and the product with the
+    Hessian."""
 
     def __init__(self, transform: Any, gradient: "Derivative") -> None:
-        """UnsupportedError for what is no first gradient by one argument."""
+        """UnsupportedError unless it is a first gradient by one argument."""
         self.what = f"{transform.function.__name__}: {gradient!r}"
         self.transform, self.gradient = transform, gradient
         if not is_first_gradient(gradient):
             raise UnsupportedError(f"{self.what}: compiled code does not take it of this; take it in Python")
 
     def write_out(self, given: tuple[NumbaType, ...]) -> Any:
-        """A function of as many primals as there are; UnsupportedError where a type does not tell."""
+        """A function for this number of primals; UnsupportedError if a type does not tell the number."""
         from numba import types
 
         if not isinstance(given[0], types.BaseTuple):

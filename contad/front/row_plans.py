@@ -1,7 +1,7 @@
-"""Plans for products with the rows of a matrix: tangents, cotangents or vectors, several at once where there are lanes.
+"""Plans for products with the rows of a matrix: tangents, cotangents or vectors, several at once with lanes.
 
-Each row has all numbers of the arguments that are differentiated (or of the result, of cotangents), one after the
-other; so have the rows of what is returned.
+Each row holds all numbers of the differentiated arguments in order (or of the result, for cotangents). The rows of the
+returned matrix are laid out likewise.
 """
 
 from numba import types
@@ -15,7 +15,7 @@ from contad.variables.open_types import NumbaType
 
 
 def types_of_block(structure: object, lanes: int) -> NumbaType:
-    """The type of a block of so many directions of the numbers and arrays of a tree."""
+    """The type of a chunk of this many directions of the numbers and arrays of a tree."""
     if isinstance(structure, DirectionLeaf):
         if lanes == 1:
             return structure.type
@@ -26,12 +26,12 @@ def types_of_block(structure: object, lanes: int) -> NumbaType:
 
 
 class RowProducts:
-    """The plan of products with rows; `lanes` of them at once, or one after the other where that is 1."""
+    """The plan of products with rows: `lanes` of them at once, or one after another if `lanes` is 1."""
 
     def __init__(self, call: PlannedCall, vector: Argument, what: str, returned: NumbaType, lanes: bool) -> None:
         """Read the structures. `returned` is the type of the result of f.
 
-        Raises UnsupportedError where the rows are no matrix.
+        Raises UnsupportedError if the rows are not a matrix.
         """
         self.call, self.what, self.returned = call, what, returned
         self.lanes = FEW if lanes else 1
@@ -51,7 +51,7 @@ class RowProducts:
         return self._over(self.call.tree(), self._grads("products"), "z, products = run({call}, {along})", "found")
 
     def cotangents(self, copied: bool) -> Way:
-        """The cotangents of the arguments. f is called for the shapes of its result, if `copied` with own arrays."""
+        """The cotangents of the arguments. It calls f for the shapes of its result, with own arrays if `copied`."""
         outputs = DirectionTree([("y", self.returned)], "e")
         if any(y.is_array for y in outputs.leaves):
             own = [
@@ -85,7 +85,7 @@ class RowProducts:
         return [*lines, f"count = {first}"]
 
     def _over(self, tree: DirectionTree, came: DirectionTree, run: str, result: str) -> Way:
-        """A loop over blocks of rows: they become directions, and what comes of these rows of a matrix."""
+        """A loop over chunks of rows: rows become directions, and the results become rows of a matrix."""
         along = {x: f"{x.name}{'' if x.is_array else '[0]'}" for x in tree.leaves}
         message = f"{self.what}: directions must have a column for each number"
         lines = [
@@ -105,7 +105,7 @@ class RowProducts:
         return Way((types.Tuple(self.call.request.types), block), lines, self.lanes)
 
     def _give(self, came: DirectionTree) -> list[str]:
-        """Statements that put what has come into rows of the matrix."""
+        """Statements that put the results into rows of the matrix."""
         lines, first = [], "0"
         for p in came.leaves:
             if not p.is_array:
@@ -120,14 +120,14 @@ class RowProducts:
 
 
 class SeveralTangents:
-    """The plan of `jvp` with several directions: tangents, and what comes of them, have a leading axis."""
+    """The plan of `jvp` with several directions: tangents and the resulting tangents have a leading axis."""
 
     def __init__(
         self, call: PlannedCall, tangents: list[Argument], what: str, returned: NumbaType, lanes: bool
     ) -> None:
         """Read the structures.
 
-        Raises UnsupportedError where the tangents have another one than the primals.
+        Raises UnsupportedError if the tangents have another structure than the primals.
         """
         self.lanes = FEW if lanes else 1
         self.call = call
@@ -154,7 +154,7 @@ class SeveralTangents:
         self.run = f"run({call.packed}, {self.tree.text(along)})"
 
     def way(self) -> Way:
-        """A loop over blocks of directions."""
+        """A loop over chunks of directions."""
         lines = [*self.start, *(f"found_{p.name} = np.empty((0, 0))" for p in self.came.leaves)]
         lines += [f"for start in range(0, count, {self.lanes}):", f"    stop = min(start + {self.lanes}, count)"]
         lines += [f"    take_lanes({x.name}_rows, {x.name}_given, 0, start, stop)" for x in self.tree.leaves]

@@ -1,4 +1,4 @@
-"""What a transform is inside compiled code: a function of a Numba function that gives its derivative, a dispatcher."""
+"""Transforms inside compiled code: a transform maps a Numba function to its derivative, which is a dispatcher."""
 
 import inspect
 from typing import Any, Protocol
@@ -28,17 +28,17 @@ def _type_of_maker(transform: Typed) -> NumbaType:
     """The type of a transform whose result is called later, as contad.grad(f)(x)."""
     name = transform.function.__name__
     own = inspect.signature(transform.function)
-    # Numba knows no parameters that are given by name only
+    # Numba has no keyword-only parameters
     either = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in own.parameters.values()]
     called = own.replace(parameters=either)
 
     class Template(AbstractTemplate):
-        """Numba's question: of which type is contad.grad(f)?"""
+        """Answers Numba's question for the type of contad.grad(f)."""
 
         key = transform
 
         def generic(self, args: tuple[NumbaType, ...], kws: dict[str, NumbaType]) -> Any:
-            """The answer for arguments of these types; None where Numba shall ask again with constants as such."""
+            """The answer for arguments of these types; None to make Numba ask again with literal types."""
             given = fold_arguments(
                 called, args, kws, lambda _, p, t: t, lambda _, p, default: types.Omitted(default), lambda _, p, t: t
             )
@@ -72,7 +72,7 @@ def _refuse_derivative(name: str, f: Any) -> None:
 
 
 def _constant(t: Any) -> Any:
-    """The value of an option in compiled code; NotImplemented where its type does not tell."""
+    """The value of an option in compiled code; NotImplemented if its type does not tell."""
     if isinstance(t, types.Omitted):
         return t.value
     if isinstance(t, types.Literal):
@@ -105,10 +105,11 @@ def _type_of_call(transform: Any) -> NumbaType:
             return lambda f, primals, tangents: derivative(primals, tangents)
 
     class Checked(overload_template(call)):  # type: ignore[misc]
-        """Numba keeps what an overload has given for these types, which the function may no longer be."""
+        """Checks the function again: Numba keeps an overload's answer for these types, and the function may have
+        changed since."""
 
         def generic(self, args: tuple[NumbaType, ...], kws: dict[str, NumbaType]) -> Any:
-            """As ever; FrozenValueError where what the function stands for has changed."""
+            """As usual; FrozenValueError if the values of the function have changed."""
             if args and isinstance(args[0], types.Dispatcher):
                 of = args[0].dispatcher
                 (of if hasattr(of, "form") else transform.made_for(of)).frozen.check()
@@ -118,7 +119,7 @@ def _type_of_call(transform: Any) -> NumbaType:
 
 
 def _call_along_several(transform: Any) -> Any:
-    """contad.jvp(f, primals, tangents, several=True) as Numba's overloads know functions."""
+    """contad.jvp(f, primals, tangents, several=True), as an overload."""
 
     def call(f, primals, tangents, several=False):  # type: ignore[no-untyped-def]
         return transform.function(f, primals, tangents, several=several)
@@ -142,6 +143,6 @@ def _call_along_several(transform: Any) -> Any:
 
 
 def _of_gradient(transform: Any, gradient: Any, count: int) -> Any:
-    """contad.jvp(f, primals, tangents) of a gradient f: its value, and what second derivatives make of the tangents."""
+    """contad.jvp(f, primals, tangents) of a gradient f: its value, and the tangent by second derivatives."""
     tangent = tangent_of_gradient(transform, gradient, count)
     return lambda f, primals, tangents, several=False: tangent(primals, tangents)

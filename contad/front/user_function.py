@@ -1,4 +1,4 @@
-"""The function that a transform is given, looked at once: what it is, what it is called, and how it runs."""
+"""A transform's function, inspected once: what it is, its name, and how it runs."""
 
 from collections.abc import Hashable
 from types import FunctionType
@@ -13,9 +13,9 @@ from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 
 
 class UserFunction:
-    """A function and the Numba function that it is, or stands for, if any.
+    """A function, and the Numba function that it is or stands for, if any.
 
-    Raises:  TypeError, in the name of the transform, where f is no function.
+    Raises:  TypeError, in the name of the transform, if f is not a function.
     """
 
     __slots__ = ("dispatcher", "f", "name", "transform")
@@ -29,11 +29,11 @@ class UserFunction:
 
     @property
     def memo(self) -> dict[Hashable, Any]:
-        """What has been made of the function."""
+        """Everything made from the function."""
         return memo_of(self.f)
 
     def takes_compiled(self, engine: str | None) -> bool:
-        """Whether compiled engines are asked, where this engine or none is named; other names are refused."""
+        """Whether to ask compiled engines, if this engine or none is named; refuses other names."""
         if self.dispatcher is not None and engine in (None, *COMPILED):
             return True
         engine_class(engine, self.transform)
@@ -57,7 +57,7 @@ def runnable(f: Function) -> Function:
 
 
 def primitive_of(dispatcher: NumbaFunction) -> OnNumbers:
-    """A Numba function as one operation, where variables are passed to it."""
+    """A Numba function as one operation for calls with variables."""
     return OnNumbers(dispatcher, _call_compiled)
 
 

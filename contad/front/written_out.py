@@ -1,7 +1,7 @@
-"""Derivatives that a function calls which is differentiated itself, written out as a Numba function.
+"""Derivatives called by a function that is itself differentiated, written out as Numba functions.
 
-It is what stands between a call and an engine's `run` (`contad.front.plan`), with an operation in the place of `run`
-that the engine knows as it knows a function of matrices.
+Such a function is the code between a call and an engine's `run` (`contad.front.plan`). In place of `run` it calls an
+operation that the engine knows as it knows functions of matrices.
 """
 
 from typing import Any
@@ -18,9 +18,9 @@ from contad.variables.open_types import NumbaType
 
 
 def write_out(derivative: Derived, given: tuple[NumbaType, ...]) -> Any:
-    """The Numba function for arguments of these types; UnsupportedError where there is none."""
+    """The Numba function for arguments of these types; UnsupportedError if there is none."""
     form = derivative.form
-    if form.kind == "jacobian":  # by columns or by rows, which is asked when it runs
+    if form.kind == "jacobian":  # by columns or by rows, decided at run time
         form = form._replace(kind="jacrev")
     planned = plan(derivative.f, form, given, derivative.what)
     if any(".ctypes" in line for line in planned.body):

@@ -1,9 +1,9 @@
-"""NumPy's functions that make arrays, for code that assigns variables to elements of what they make.
+"""NumPy functions that make arrays, for code that assigns variables to elements of these arrays.
 
-An ndarray of floats has no room for a variable. Where a function, or one that it reaches, writes to elements, it runs
-as a copy of itself that finds these (see `contad.functions.callees`): while a derivative is taken, arrays of float64
-are then made as `contad.zeros` makes them. Until a variable is assigned they are constants. Of lists with variables
-`np.array` and its kin make array variables, whether anything is assigned or not.
+An ndarray of floats has no room for a variable. If a function, or one that it reaches, writes to elements, it runs as a
+copy of itself that finds these (see `contad.functions.callees`): while a derivative is taken, they make float64 arrays
+as `contad.zeros` does. Such an array is constant until the code assigns a variable. From lists with variables,
+`np.array` and its kin make array variables, whether the code assigns or not.
 """
 
 import functools
@@ -24,9 +24,9 @@ from contad.variables.trees import holds_carriers, holds_number
 
 
 def _with_room(a: ArrayValue) -> ArrayValue:
-    """A float array that was just made, as one that variables can be assigned to; anything else as it is.
+    """A new float array, as one to which variables can be assigned; anything else unchanged.
 
-    Engines without array variables have object arrays in their place, of which NumPy computes little: none is made.
+    Engines without array variables would need object arrays, for which NumPy computes little, so none is made.
     """
     if a.__class__ is not np.ndarray or a.dtype != FLOAT or not a.size or not makes_arrays_of_variables():
         return a
@@ -34,7 +34,7 @@ def _with_room(a: ArrayValue) -> ArrayValue:
 
 
 def _making(name: str, make: Function | None = None) -> Function:
-    """np.zeros and its kin: what they make has room; an array that is given back is as it was."""
+    """np.zeros and its kin: new arrays have room for variables; an existing array is returned unchanged."""
     function = make or getattr(np, name)
 
     @functools.wraps(function)
@@ -47,7 +47,7 @@ def _making(name: str, make: Function | None = None) -> Function:
 
 @functools.wraps(np.full)
 def full(shape: Option, fill_value: Value, dtype: Option = None, order: Option = "C", **options: Option) -> ArrayValue:
-    """np.full; of a variable, the array is one of variables."""
+    """np.full; for a variable, an array of variables."""
     if not isinstance(fill_value, Carrier):
         return box_up(np.full(shape, fill_value, dtype, order, **options))
     require_float64("np.full", dtype)
@@ -56,7 +56,7 @@ def full(shape: Option, fill_value: Value, dtype: Option = None, order: Option =
 
 @functools.wraps(np.full_like)
 def full_like(a: Value, fill_value: Value, *args: Option, **options: Option) -> ArrayValue:
-    """np.full_like; of a variable, the array is one of variables."""
+    """np.full_like; for a variable, an array of variables."""
     if isinstance(a, Carrier) or not isinstance(fill_value, Carrier):
         return box_up(np.full_like(a, fill_value, *args, **options))
     dtype = args[0] if args else options.get("dtype")
@@ -67,9 +67,9 @@ def full_like(a: Value, fill_value: Value, *args: Option, **options: Option) -> 
     return full_of(np.shape(a) if shape is None else shape, fill_value)
 
 
-# ---- from what is there ----------------------------------------------------------------------------------------------
+# ---- arrays from existing values -------------------------------------------------------------------------------------
 def _converting(name: str) -> Function:
-    """np.array and its kin, of variables: an array variable; a list with variables has them as elements."""
+    """np.array and its kin; from variables, or a list with variables, they make an array variable."""
     convert = getattr(np, name)
 
     @functools.wraps(convert)
@@ -104,7 +104,7 @@ _ORDERED = {"ascontiguousarray": "C", "asfortranarray": "F"}
 
 
 def _elements(x: Flat) -> ArrayValue:
-    """The elements of x.flat, as NumPy gives them: a view, or a copy that it writes back where there can be no view."""
+    """The elements of x.flat, as in NumPy: a view, or a copy that it writes back if no view is possible."""
     a = x.array
     if peek(a).flags.c_contiguous:
         return a.reshape(-1)
@@ -124,7 +124,7 @@ def _of_variables(x: Nested, copy: bool, order: Option) -> ArrayValue:
 
 @functools.wraps(np.fromiter)
 def fromiter(iterable: Any, dtype: Option, *args: Option, **options: Option) -> ArrayValue:
-    """np.fromiter, of what gives variables too."""
+    """np.fromiter, also for an iterable of variables."""
     items = list(iterable)
     if not holds_carriers(items):
         return np.fromiter(items, dtype, *args, **options)
@@ -165,7 +165,7 @@ class Vectorized:
 
 
 def stand_for_vectorized(x: np.vectorize, pyfunc: Function) -> Vectorized:
-    """What stands for an object that np.vectorize has made, with another function."""
+    """The stand-in for an object of np.vectorize, with another function."""
     new = Vectorized(pyfunc, x.otypes, None, x.excluded, x.cache, x.signature)
     new.of_numbers.__doc__ = x.__doc__
     return new

@@ -1,7 +1,7 @@
 """Code whose global names are constants: a copy of a function that reads its own globals, but finds these.
 
-Globals are read where they were, later changes are seen and `global` writes go there; only the names that are bound
-stand for something else, at the cost of a constant. The copy has the lines, names and positions of the function.
+The copy reads the original globals, sees later changes and writes `global` names there. Only bound names mean something
+else, at the cost of a constant. The copy has the lines, names and positions of the function.
 """
 
 import dis
@@ -14,21 +14,22 @@ _CACHES = {(3, 11): 5, (3, 12): 4, (3, 13): 4, (3, 14): 4}.get(sys.version_info[
 _NULL_FIRST = sys.version_info < (3, 13)  # of a call, Python pushes it before the function
 _LOAD_GLOBAL, _LOAD_CONST, _EXTENDED = (dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_CONST", "EXTENDED_ARG"))
 _PUSH_NULL, _NOP, _SWAP = (dis.opmap[name] for name in ("PUSH_NULL", "NOP", "SWAP"))
-# what loads a method to be called, with the code units after it; what takes an item, its argument, and units
+# the instruction that loads a method for a call, with the code units after it; the one that takes an item, its
+# argument, and units
 _OF_METHODS = ("LOAD_METHOD", 10) if sys.version_info < (3, 12) else ("LOAD_ATTR", 9)
 _LOAD_METHOD, _METHOD_CACHES = dis.opmap[_OF_METHODS[0]], _OF_METHODS[1]
 _ITEM = {(3, 11): ("BINARY_SUBSCR", 0, 4), (3, 12): ("BINARY_SUBSCR", 0, 1), (3, 13): ("BINARY_SUBSCR", 0, 1)}.get(
     sys.version_info[:2], ("BINARY_OP", 26, 5)
 )
-_SHIFT = 0 if _OF_METHODS[0] == "LOAD_METHOD" else 1  # of an attribute's name in the argument; the bit says: a method
+_SHIFT = 0 if _OF_METHODS[0] == "LOAD_METHOD" else 1  # for an attribute's name in the argument; the bit marks a method
 
 CAN_BIND = _CACHES is not None
 _NONE: Mapping[str, Any] = {}
-_MOST_NAMES = 127  # whose places are said without a prefix
+_MOST_NAMES = 127  # whose positions need no prefix
 
 
 def methods_called(code: CodeType, name: str) -> list[str | None]:
-    """Of what the code calls a method of this name: global names, None for all else."""
+    """The receivers of calls of this method in the code: global names, None for all others."""
     found: list[str | None] = []
     receiver = None
     for i in dis.get_instructions(code):
@@ -43,17 +44,17 @@ def bind_names(
     code: CodeType, values: Mapping[str, Any], methods: Mapping[str, Any] = _NONE,
     modules: Collection[str | None] = (), built_in: dict[str, Any] | None = None,
 ) -> CodeType:  # fmt: skip
-    """The code with these objects where it, or a function inside it, reads these global names.
+    """The code with these objects in place of reads of these global names, also in inner functions.
 
-    Where it calls a method with one of the names in `methods`, of anything but the global names in `modules`, the
-    method is what the item of this object for the receiver is: x.dot(y) is methods["dot"][x](y).
+    In calls of a method with a name in `methods`, on anything but the global names in `modules`, the method comes from
+    the object: x.dot(y) becomes methods["dot"][x](y).
 
     Each LOAD_GLOBAL becomes a LOAD_CONST of the same length, so that no jump, line or handler moves. Class bodies
     inside look their names up as before.
 
-    The collector does not look into code, so that values which lead to the code would live for ever as its constants.
-    With `built_in`, the built-in names of the function, they are put there under names of their own; functions inside
-    have other built-in names, and constants as ever.
+    The garbage collector does not look into code, so constants that lead back to the code would live for ever. With
+    `built_in`, the built-in names of the function, the objects go there under new names; inner functions have other
+    built-in names, and use constants.
 
     Cost:    one pass over the bytes of the code; a read is at least as fast as that of a global.
 
@@ -72,7 +73,7 @@ def bind_names(
     places: dict[str, int] = {}
     receiver = None
     text = bytearray(code.co_code)
-    start, high = 0, 0  # where an instruction with its prefixes begins, and what they say
+    start, high = 0, 0  # the start of an instruction with its prefixes, and their value
     for k in range(0, len(text), 2):
         operation, argument = text[k], high | text[k + 1]
         if operation == _EXTENDED:
@@ -114,7 +115,7 @@ def bind_names(
 
 
 def _load_method(place: int, length: int) -> bytes:
-    """What takes the item, for the object on top of the stack, of a constant, and is ready to call it."""
+    """The instructions that take an item of a constant, for the object on top of the stack, and prepare its call."""
     operation, argument, caches = _ITEM
     item = [_SWAP, 2, dis.opmap[operation], argument] + [0, 0] * caches
     null = [_PUSH_NULL, 0]
@@ -129,7 +130,7 @@ def _write_prefixed(operation: int, argument: int) -> list[int]:
 
 
 def _load(place: int, is_called: bool, length: int) -> bytes:
-    """What loads a constant, in so many bytes."""
+    """The instructions that load a constant, in this number of bytes."""
     load = _write_prefixed(_LOAD_CONST, place)
     null = [_PUSH_NULL, 0] if is_called else []
     made = bytes(null + load if _NULL_FIRST else load + null)

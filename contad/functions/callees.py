@@ -1,9 +1,9 @@
-"""Plain functions where variables are passed to them, as copies where something that they reach does not take those.
+"""Plain functions called with variables: they run as copies if they reach something that does not take variables.
 
-A Numba function takes plain numbers only: with variables it is one operation with a compiled derivative where there is
-one, and its Python twin otherwise. `math` does not know variables, an ndarray has no room for them, and `isinstance`
-cannot be told what they stand for. A function that names any of these, or a function that does, runs as a copy of
-itself: its code with constants in place of these names (`contad.functions.bound_names`), over the same globals.
+A Numba function takes plain numbers only: with variables it is one operation if it has a compiled derivative, and its
+Python twin otherwise. `math` does not know variables, an ndarray has no room for them, and `isinstance` cannot know
+what they stand for. A function that names any of these, or a function that does, runs as a copy of itself: its code
+with constants in place of these names (`contad.functions.bound_names`), over the same globals.
 """
 
 import functools
@@ -64,10 +64,10 @@ _COPIES: WeakSet[FunctionType] = WeakSet()
 
 
 def with_numba_callees(f: Function, at_variables: AtVariables, takes_others: bool = True) -> Function:
-    """f, or a copy of it that takes variables where it, or a plain function that it reaches, does not.
+    """f, or a copy that takes variables, if f or a plain function that it reaches does not take them.
 
-    `at_variables(stand_in, args, kwargs)` computes the result of a Numba function where variables are passed to it.
-    `takes_others` says whether functions and objects may be passed to f for which nothing stands yet.
+    `at_variables(stand_in, args, kwargs)` computes the result of a Numba function called with variables. `takes_others`
+    says whether callers may pass functions and objects to f that have no stand-ins yet.
     """
     if isinstance(f, LiveCopy) or (isinstance(f, FunctionType) and f in _COPIES):
         return f
@@ -75,7 +75,7 @@ def with_numba_callees(f: Function, at_variables: AtVariables, takes_others: boo
         stand_ins = _stand_ins_of(f, frozenset(), at_variables)
         return stand_ins.live(f) if takes_others or stand_ins.stands_for_any else f
     if type(f) is functools.partial:
-        function = with_numba_callees(f.func, at_variables)  # which takes what the partial holds
+        function = with_numba_callees(f.func, at_variables)  # which takes the arguments in the partial
         return f if function is f.func else functools.partial(function, *f.args, **f.keywords)
     function, own = _method_of(f)
     if not isinstance(function, FunctionType) or is_contads(function):
@@ -95,12 +95,12 @@ def _method_of(f: Function) -> tuple[Any, Any]:
 def _stand_ins_of(
     f: FunctionType, owners: frozenset[type], at_variables: AtVariables, assignable: bool = False, anew: bool = False
 ) -> "_StandIns":
-    """What stands for f, called with objects of these classes, and what it reaches, for what their names are now.
+    """The stand-ins for f, called with objects of these classes, and for everything that it reaches by present names.
 
-    It is made again where something has changed, and where `anew` says so.
+    It is made again after a change, and if `anew` requests it.
     """
     own = next(iter(owners)) if len(owners) == 1 else None
-    # a method of a base may live longer than the class; what is made of it for the class does not
+    # a method of a base may outlive the class; its stand-in for the class does not
     kept = memo_of(f) if own is None or not reached.is_method(f, own) else memo_for(own)
     memo = kept.setdefault("for variables", {})
     if len(memo) > _MOST_CLASSES:
@@ -114,22 +114,22 @@ def _stand_ins_of(
 
 
 def _takes_others(f: FunctionType) -> bool:
-    """Whether functions and objects may be passed to f, beside the argument that is differentiated."""
+    """Whether f may receive functions and objects besides the differentiated argument."""
     code = f.__code__
     return code.co_argcount + code.co_kwonlyargcount > 1 or code.co_flags & _OF_ANY_LENGTH != 0
 
 
-_MOST_CLASSES = 16  # of arguments, for which copies of one function are kept
+_MOST_CLASSES = 16  # combinations of argument classes for which copies of one function are kept
 _OF_ANY_LENGTH = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _Own = tuple["_StandIns", Function, Arguments]
 
 
 class LiveCopy:
-    """What runs in place of a function: its copy, made anew where code or a name that was bound is another now.
+    """Runs in place of a function: its copy, made again after its code or a bound name has changed.
 
-    Functions and objects that are passed to it are replaced in the same way. Arrays that the function makes are plain
-    ones until a variable is to be assigned to one; then the function runs again, and from then on, with arrays that
-    have room for variables.
+    It replaces functions and objects among its arguments in the same way. Arrays that the function makes are plain
+    until it assigns a variable to one. Then the function runs again, and from then on its arrays have room for
+    variables.
     """
 
     current: "_Current"  # one object, because threads share this one
@@ -162,7 +162,7 @@ class LiveCopy:
             own = given = args, kwargs
             if kwargs or not ORDINARY.issuperset(map(type, args)):
                 stand_ins, run, own = self._replace(stand_ins, run, args, kwargs)
-            # the functions of other objects are found as it runs
+            # it finds the functions of other objects as it runs
             family = stand_ins.family
             if family.assignable or not (family.may_assign or stand_ins.views) or not makes_arrays_of_variables():
                 return run(*own[0], **own[1])
@@ -173,7 +173,7 @@ class LiveCopy:
                 call.forget()
 
     def _replace(self, stand_ins: "_StandIns", run: Function, args: tuple[Nested, ...], kwargs: Options) -> "_Own":
-        """What runs, at its own arguments: with stand-ins for the functions and objects among them."""
+        """Call the copy with stand-ins for the functions and objects among its arguments."""
         others = [x for x in (*args, *kwargs.values()) if type(x) not in ORDINARY]
         if not all(map(stand_ins.knows, others)):
             stand_ins, run, _, _ = self._use(self._with_classes(stand_ins, others))
@@ -181,7 +181,8 @@ class LiveCopy:
         return stand_ins, run, own
 
     def _try(self, stand_ins: "_StandIns", run: Function, own: Arguments, given: Arguments) -> Nested:
-        """The result at its own arguments, in a second run at those that were given where arrays had no room."""
+        """The result at its arguments; if arrays had no room for variables, a second run gets the original
+        arguments."""
         given = map_leaves(_copy_of_array, given)  # f may write to its arguments
         before = THREAD.remembered
         try:
@@ -198,7 +199,7 @@ class LiveCopy:
         return self(*given[0], **given[1])
 
     def _with_classes(self, stand_ins: "_StandIns", args: list[Nested]) -> "_StandIns":
-        """What stands for the function where objects of further classes are passed to it."""
+        """The stand-in for the function if it also receives objects of these classes."""
         classes = frozenset[type]().union(*(reached.classes_in(x, stand_ins.family.attributes) for x in args))
         if len(stand_ins.owners) > _MOST_CLASSES:  # made anew for every call
             classes |= self.owners
@@ -206,7 +207,7 @@ class LiveCopy:
         return stand_ins.again(classes)
 
     def look_again(self) -> "_Current":
-        """Make everything anew, of what the function and the names are now."""
+        """Make everything again, from the present function and names."""
         stand_ins = self.current[0]
         if self.owner is not None:
             function, _ = _method_of(self.__wrapped__)  # type: ignore[attr-defined]
@@ -225,7 +226,7 @@ class LiveCopy:
             standing = stand_ins.standing(self.owner)
             run = MethodType(run, self.owner if standing is None else standing.new)
         self.takes_others = _takes_others(stand_ins.f)
-        # whether it is the function itself, and nothing may stand for anything but arguments
+        # whether it is the function itself, and only arguments may have stand-ins
         stands = stand_ins.permanent or stand_ins.views or stand_ins.stands_for_any
         as_it_is = run is self.__wrapped__ and not stands  # type: ignore[attr-defined]
         self.current = stand_ins, run, as_it_is, standing
@@ -236,9 +237,9 @@ _Current = tuple["_StandIns", Function, bool, "Standing | None"]
 
 
 def direct(run: Function) -> tuple[Function, Collection[reached.Watch]]:
-    """What `run` calls with ordinary arguments wherever nothing changes that is watched, with this.
+    """The function that `run` calls with ordinary arguments as long as no watched value changes, and this object.
 
-    Itself where it does more than that.
+    This object itself if it does more than that.
     """
     if isinstance(run, LiveCopy) and run.current[2]:
         return run.current[1], run.current[0].watched
@@ -246,7 +247,7 @@ def direct(run: Function) -> tuple[Function, Collection[reached.Watch]]:
 
 
 def _has_lost(before: int) -> bool:
-    """Whether a level has remembered a lost derivative since that many errors."""
+    """Whether a level has remembered a lost derivative after that number of errors."""
     levels: list[Any] = [*THREAD.open, *THREAD.forward]
     noted = [s.caught for s in levels if s.caught is not None and s.caught[2] > before]
     return any(isinstance(error, LostDerivativeError) for error, _, _ in noted)
@@ -258,7 +259,7 @@ def _copy_of_array(x: Nested) -> Nested:
 
 # ---- copies ----------------------------------------------------------------------------------------------------------
 class _StandIns:
-    """What stands for functions, and for the objects by which they are reached, made once for each."""
+    """The stand-ins for functions, and for the objects that lead to them, made once for each."""
 
     def __init__(
         self, f: FunctionType | None, owners: frozenset[type], at_variables: AtVariables, assignable: bool
@@ -267,39 +268,41 @@ class _StandIns:
         self.owners, self.at_variables = owners, at_variables
         self.family = reached.Family(f, owners, assignable)
         self.family.stand_ins.update()
-        # and what names for which something stands stood for
+        # and the earlier values of names with stand-ins
         self.watched: list[reached.Watch] = [*self.family.watched]
-        self.made: dict[int, tuple[object, Any]] = {}  # the value too, so that its id stays its own
+        self.made: dict[int, tuple[object, Any]] = {}  # also the value, so that its id stays in use
         self.classes: dict[type, type] = {}
         self.views: dict[type, ObjectView | None] = {}
-        self.permanent: dict[int, tuple[Any, Any]] = {}  # objects that functions name, with what stands for them
-        self.others: dict[type, _StandIns] = {}  # for classes of objects that are met in attributes
+        self.permanent: dict[int, tuple[Any, Any]] = {}  # objects that functions name, with their stand-ins
+        self.others: dict[type, _StandIns] = {}  # for classes of objects found in attributes
         self.copy: LiveCopy | None = None
 
     @property
     def stands_for_any(self) -> bool:
-        """Whether the function has to run in another way than as it is."""
+        """Whether the function cannot run unchanged."""
         return bool(self.family.needing) or self.family.may_assign
 
     def knows(self, x: Any) -> bool:
-        """Whether the classes of an argument have been looked at."""
+        """Whether the classes of an argument are known."""
         return isinstance(x, Carrier) or reached.classes_in(x, self.family.attributes) <= self.owners
 
     def again(
         self, owners: frozenset[type] = frozenset(), assignable: bool = False, anew: bool = False
     ) -> "_StandIns":
-        """The same for what names stand for now, for objects of further classes, or for arrays that have room."""
+        """The same for the present values of names, for objects of more classes, or for arrays with room for
+        variables."""
         assignable = assignable or self.family.assignable
         return _stand_ins_of(self.f, self.owners | owners, self.at_variables, assignable, anew)
 
     def live(self, f: FunctionType) -> Function:
-        """What runs in place of f."""
+        """The function that runs in place of f."""
         if self.copy is None:
             self.copy = LiveCopy(f, self)
         return self.copy
 
     def of_argument(self, x: Any) -> Any:
-        """What stands for a value that is passed to the function, or held by an object: one while a call lasts."""
+        """The stand-in for a value that the function receives, or that an object holds: one for the duration of a
+        call."""
         kind = type(x)
         if kind in ORDINARY:
             return x
@@ -341,7 +344,7 @@ class _StandIns:
         return self.of_object(x)
 
     def of(self, value: Any) -> Any:
-        """What stands for a value that a function names; anything else as it is."""
+        """The stand-in for a value that a function names; anything else unchanged."""
         kind = type(value)
         if kind in reached.DATA:
             return value
@@ -365,7 +368,7 @@ class _StandIns:
                 new = stand_for_container(value, self.of, weakly(self.users_of))
         elif kind in CONTAINERS:
             new = make_empty(value, weakly(self.users_of))
-            self.made[id(value)] = value, new  # before it is filled: what is in it may name it, or hold it
+            self.made[id(value)] = value, new  # before it is filled: its contents may name it, or hold it
             if any(self.of(y) is not y for y in reached.looked_into(value)):
                 fill(new, self.of)
                 self.watched.append((Contents(value).get, "", True))
@@ -394,7 +397,7 @@ class _StandIns:
         return new
 
     def users_of(self, new: Any) -> Any:
-        """What a value stands for; anything else itself."""
+        """The value for which a stand-in stands; anything else itself."""
         value = user_of(new)
         if value is not new or type(new) in reached.DATA:
             return value
@@ -404,7 +407,7 @@ class _StandIns:
         return next((value for value, known in made if known is new), new)
 
     def of_permanent(self, x: Any) -> Any:
-        """What stands for an object that a function names, for all calls."""
+        """The stand-in for an object that a function names, for all calls."""
         standing = self.standing(x)
         if standing is None:
             return x
@@ -413,7 +416,7 @@ class _StandIns:
         return standing.new
 
     def standing(self, x: Any) -> Standing | None:
-        """An object with what stands for it; None where that is itself."""
+        """An object with its stand-in; None if the object stands for itself."""
         new = self.of_object(x)
         if new is x:
             return None
@@ -421,7 +424,7 @@ class _StandIns:
         return Standing(x, new, view, id(x) if self.family.assignable else ~id(x))
 
     def of_object(self, x: Any) -> Any:
-        """An object of the user's with the methods of the copies; it shares its attributes with the user's."""
+        """A user's object with copied methods; it shares the attributes of the user's."""
         cls = type(x)
         if cls in reached.DATA or not reached.is_users_class(cls):
             return x
@@ -438,7 +441,7 @@ class _StandIns:
         return view.of_object(x)
 
     def _for(self, cls: type) -> "_StandIns":
-        """What makes stand-ins of a class: this, or, for a class that is met in attributes, another for it alone."""
+        """The maker of stand-ins for a class: this object, or a separate one for a class found in attributes."""
         if cls in self.owners or cls in self.classes or cls in self.family.owners:
             return self
         known = self.others.get(cls)
@@ -456,11 +459,11 @@ class _StandIns:
         return known
 
     def is_current(self) -> bool:
-        """Whether the names that were bound stand for what they stood for."""
+        """Whether the bound names still have the same values."""
         return all(read(x) is value for read, x, value in self.watched)
 
     def _class(self, cls: type) -> Any:
-        """A class of the user's, or what stands for it where copies of its methods, or of its bases', are made."""
+        """A user's class, or its stand-in if its methods, or those of its bases, have copies."""
         known = self.classes.get(cls)
         if known is None:
             if cls in reached.DATA or not reached.is_users_class(cls):
@@ -480,7 +483,7 @@ class _StandIns:
         return known
 
     def _watch(self, x: Any, names: Iterable[str]) -> None:
-        """Note what a module or a class has under these names, data apart."""
+        """Note the values of these names in a module or a class, except data."""
         values = vars(x)
         named = ((name, values.get(name)) for name in names)
         self.watched += [(values.get, name, value) for name, value in named if type(value) not in _NUMBERS]
@@ -493,13 +496,13 @@ class _StandIns:
     def _copy(self, f: FunctionType) -> FunctionType:
         code = code_of(f)
         cells = [*(f.__closure__ or ())]
-        # those whose contents are others; a name that is not bound yet keeps its cell, and super() its class
+        # those with other contents; an unbound name keeps its cell, and super() keeps its class
         kept = None if questions_of(f.__code__).gives_classes else "__class__"
         named = zip(f.__code__.co_freevars, cells, strict=True)
         replaced = [x != kept and reached.is_filled(cell) and self._stands_in(cell.cell_contents) for x, cell in named]
         own = tuple(CellType() if new else cell for new, cell in zip(replaced, cells, strict=True))
         inner = questions_of(f.__code__).inside and (handles_unseen(f.__code__) or not CAN_BIND)
-        lasts = is_of_module(f.__globals__)  # else what stands for a name may lead to these globals, and to the code
+        lasts = is_of_module(f.__globals__)  # else a stand-in for a name may lead to these globals, and to the code
         built_in = builtins_of(f, self.family.stand_ins)
         if (inner or not CAN_BIND or not (lasts or not self._leads_on_inside(f))) and not passes_by_globals(f):
             copy = FunctionType(code, LiveGlobals(f, self), f.__name__, None, own)
@@ -509,7 +512,7 @@ class _StandIns:
         copy.__dict__ = f.__dict__  # shared, so that both see an attribute that is set later
         copy.__qualname__, copy.__doc__ = f.__qualname__, f.__doc__
         _COPIES.add(copy)
-        self.made[id(f)] = f, copy  # before its names are bound: a function that names itself meets it there
+        self.made[id(f)] = f, copy  # before its names are bound, because a function that names itself finds it there
         if type(copy.__globals__) is dict and CAN_BIND:
             asked = questions_of(f.__code__)
             known = ASSIGNABLE_METHODS if self.family.assignable else METHODS
@@ -523,7 +526,7 @@ class _StandIns:
         return copy
 
     def _leads_on_inside(self, f: FunctionType) -> bool:
-        """Whether functions inside f read globals for which more stands than for those of NumPy and `math`."""
+        """Whether inner functions of f read globals with stand-ins, other than those of NumPy and `math`."""
         inside = {name for c in f.__code__.co_consts if isinstance(c, CodeType) for name in looked_up(c)}
         values = [f.__globals__[name] for name in inside & f.__globals__.keys()]
         own = [x for x in values if self.family.stand_ins.find(x) is None]
@@ -534,7 +537,8 @@ class _StandIns:
         )
 
     def _options(self, defaults: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The defaults of arguments given by name: the function's own, or others as long as these are what they are."""
+        """The defaults of keyword-only arguments: the function's own, or replacements as long as these are
+        unchanged."""
         made = {name: self.of(x) for name, x in (defaults or {}).items()}
         if defaults is None or all(new is defaults[name] for name, new in made.items()):
             return defaults
@@ -542,7 +546,7 @@ class _StandIns:
         return made
 
     def _stands_in(self, value: Any) -> bool:
-        """Whether something stands for a value; functions of which copies are being made may be captured by it."""
+        """Whether a value has a stand-in. It may capture functions whose copies are being made."""
         if isinstance(value, FunctionType):
             return self.family.needs(value)
         if isinstance(value, type):
@@ -550,7 +554,7 @@ class _StandIns:
         return self.of(value) is not value
 
     def _names(self, f: FunctionType) -> dict[str, Any]:
-        """The global and built-in names of a function for which something stands; not those that it assigns to."""
+        """The global and built-in names of a function with stand-ins, except those to which it assigns."""
         asked = questions_of(f.__code__)
         names = {}
         for name in asked.names - asked.stored:
@@ -570,7 +574,7 @@ class _StandIns:
         return names
 
     def _dispatching(self, function: Any) -> Function:
-        """A function of functools.singledispatch, for which a variable is of the class that it stands for."""
+        """A function of functools.singledispatch that dispatches a variable by the type of its primal."""
         of = weakly(self.of)
 
         @functools.wraps(function)
@@ -582,6 +586,6 @@ class _StandIns:
 
 _FUNCTIONS = frozenset((FunctionType, MethodType, functools.partial))
 _VALUES = frozenset((tuple, frozenset))  # containers that nobody changes
-_MOST_OTHERS = 256  # classes of objects that are met in attributes
-ORDINARY: set[type] = set(reached.DATA)  # of arguments; classes of variables are added when they are met
+_MOST_OTHERS = 256  # classes of objects found in attributes
+ORDINARY: set[type] = set(reached.DATA)  # of arguments; classes of variables are added at their first use
 _NUMBERS = reached.DATA - {type(None)}

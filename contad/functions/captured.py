@@ -1,6 +1,6 @@
-"""What functions that are evaluated again, or later, read besides their arguments: captured arrays and numbers.
+"""Captured arrays and numbers: the data that a function reads besides its arguments, if it is evaluated again or later.
 
-Arguments are copied, captured data cannot be; they are compared with what they were.
+contad copies arguments. It cannot copy captured data, so it compares them with their earlier contents.
 """
 
 import array
@@ -32,23 +32,23 @@ from contad.variables.trees import flatten
 from contad.variables.weak_cache import weak_cache
 
 _NONE = object()
-_OWN = object()  # what the function changes itself: a workspace, a count
+_OWN = object()  # data that the function changes itself: a workspace, a count
 _LIBRARIES = frozenset(("contad", "numpy", "builtins", *sys.stdlib_module_names)) - {"__main__"}
 _BUFFERS = (bytearray, memoryview, array.array)
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)  # methods of objects of C code: `buffer.dot`
 _VALUES = frozenset((float, int, bool, str, bytes, complex, type(None), range, slice, CodeType))
-# methods that Python calls where a function names none
+# methods that Python calls although a function does not name them
 _SPECIAL = frozenset(
     [f"__{n}__" for n in ("call", "getitem", "iter", "len", "contains", "array", "getattr", "enter", "float", "bool")]
     + [f"__{n}__" for n in ("neg", "pos", "abs")]
     + [f"__{r}{n}__" for r in ("", "r") for n in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")]
 )
 
-Read = Callable[[], Any]  # gives what a name stands for now
+Read = Callable[[], Any]  # returns the present value of a name
 
 
 class SameObjects:
-    """Reads with the objects that they gave, one or several each, compared by identity."""
+    """Reads and the objects that they returned, one or several each, compared by identity."""
 
     __slots__ = ("several", "single")
 
@@ -57,15 +57,15 @@ class SameObjects:
         self.several: list[tuple[Callable[[], Collection[Any]], list[object]]] = []
 
     def add(self, read: Callable[[], Any], x: object) -> None:
-        """One object, which has been read."""
+        """Add one object that was read."""
         self.single.append((read, x))
 
     def add_each(self, read: Callable[[], Collection[Any]]) -> None:
-        """What a container holds now."""
+        """Add the present contents of a container."""
         self.several.append((read, [*read()]))
 
     def hold(self) -> bool:
-        """Whether every read gives the same objects."""
+        """Whether every read returns the same objects."""
         for read, x in self.single:
             if read() is not x:
                 return False
@@ -80,15 +80,15 @@ class Captured:
     """The data that functions capture, with their present contents: arrays, numbers, texts and functions.
 
     They are found behind names (closures and globals), defaults, arguments of functools.partial, and attributes that
-    the functions name, of objects, classes and modules of the user's; in containers and object arrays of any depth.
-    What a function assigns or changes itself is no part of it: a counter, a workspace. `keep` copies an array.
+    the functions name, on the user's objects, classes and modules; in containers and object arrays of any depth. Data
+    that a function assigns or changes itself do not count, such as a counter or a workspace. `keep` copies an array.
 
-    Where none of it can change while it stays the same object, as with constants, functions and routines of libraries,
-    identities tell that all is as it was, and `again` gives the same for another level without another walk.
+    If all data are immutable objects, such as constants, functions and library routines, equal identities prove that
+    nothing changed, and `again` gives the same for another level without another walk.
     """
 
     __slots__ = ("attributes", "entries", "identities", "is_shared", "keep", "name", "objects", "seen")
-    identities: SameObjects | None  # None where they do not tell
+    identities: SameObjects | None  # None if identities do not tell
 
     def __init__(
         self, name: str, functions: Sequence[Function | None], keep: Callable[[np.ndarray], np.ndarray]
@@ -98,23 +98,23 @@ class Captured:
         self.identities = SameObjects()
         self.is_shared = False  # whether other levels have these entries
         self.keep = keep
-        self.attributes: dict[str, None] = {}  # that the functions name, of whatever, in the order of their finding
-        self.objects: list[tuple[str, Read, object]] = []  # whose attributes they may be
-        self.seen: dict[int, object] = {}  # by identity; the objects are held, so that identities stay theirs
+        self.attributes: dict[str, None] = {}  # that the functions name, of any object, in the order of discovery
+        self.objects: list[tuple[str, Read, object]] = []  # objects that may have these attributes
+        self.seen: dict[int, object] = {}  # by identity; the objects are kept alive, so that identities stay unique
         for f in functions:
             if f is not None:
                 self._follow(getattr(f, "__name__", type(f).__name__), functools.partial(_same_one, f), f)
-        looked = [0, 0]  # how many objects and attributes have been looked at; that may bring in more of both
+        looked = [0, 0]  # the number of inspected objects and attributes; an inspection may add more of both
         while looked != [len(self.objects), len(self.attributes)]:
             before, looked = looked, [len(self.objects), len(self.attributes)]
             names = list(self.attributes)
             for k, one in enumerate(self.objects[: looked[0]]):
                 for attribute in names[before[1] if k < before[0] else 0 : looked[1]]:
                     self._note_attribute(*one, attribute)
-        del self.keep  # a method of a level, which would live as long
+        del self.keep  # a method of a level, which would keep the level alive
 
     def again(self) -> "Captured | None":
-        """The same for another level, where identities tell that a walk would find the same now; else None."""
+        """The same for another level, if identities prove that a walk would find the same now; else None."""
         if self.identities is None or not self.identities.hold():
             return None
         found = Captured.__new__(Captured)
@@ -122,11 +122,11 @@ class Captured:
         return found
 
     def has_data(self) -> bool:
-        """Whether there is anything that can change but functions and classes."""
+        """Whether anything but functions and classes can change."""
         return any(not isinstance(x, (CodeType, type)) for entry in self.entries for x in entry.before)
 
     def forget_changed(self) -> None:
-        """After an evaluation: what has changed by it is the function's own."""
+        """After an evaluation: data that changed during it belong to the function."""
         if self.identities is not None and self.identities.hold():
             return
         if self.is_shared:
@@ -135,7 +135,7 @@ class Captured:
             entry.forget_changed()
 
     def require_unchanged(self) -> None:
-        """Raise ChangedDataError where one of them is not what it was."""
+        """Raise ChangedDataError if any of the data have changed."""
         if self.identities is not None and self.identities.hold():
             return
         for entry in self.entries:
@@ -154,7 +154,8 @@ class Captured:
         return True
 
     def _note(self, name: str, read: Read, is_read_only: bool = True, rule: Capturing | None = None) -> None:
-        """What a name stands for, or the functions of a rule; what the functions assign to the name is theirs."""
+        """Note the value of a name, or the functions of a rule; values that the functions assign to the name are their
+        own."""
         x = read()
         if self.identities is not None:
             if rule is None:
@@ -174,7 +175,7 @@ class Captured:
                 self._follow(*entry.place(x, k), leaf)
 
     def _follow(self, name: str, read: Read, x: Any) -> None:
-        """What x leads to, where it is no number and no array of numbers."""
+        """Follow x, unless it is a number or an array of numbers."""
         if isinstance(x, FunctionType):
             self._note_function(read, x)
         elif isinstance(x, MethodType):
@@ -196,7 +197,7 @@ class Captured:
                 self._note_object(name, read, x)
 
     def _note_object(self, name: str, read: Read, x: Any) -> None:
-        """An object, a class or a module of the user's, whose attributes functions may name."""
+        """Note a user's object, class or module whose attributes functions may name."""
         self.objects.append((name, read, x))
         self.identities = None
         for owner in type(x).__mro__:
@@ -206,7 +207,7 @@ class Captured:
                     self._note_function(functools.partial(_same_one, method), method)
 
     def _note_function(self, read: Read, f: FunctionType) -> None:
-        """What a function captures, and its defaults."""
+        """Note the captured values and the defaults of a function."""
         if _is_of_library(f) or not self._is_new(f):
             return
         code = f.__code__
@@ -241,9 +242,9 @@ class Captured:
             self._note(f"{name}.{attribute}", functools.partial(_attribute, read, attribute))
 
 
-# ---- what a name stands for ------------------------------------------------------------------------------------------
+# ---- values of names -------------------------------------------------------------------------------------------------
 class _Entry:
-    """What a name stood for, as the leaves of a container or as one leaf, and how it is read now."""
+    """The earlier value of a name, as the leaves of a container or as one leaf, and the function that reads it now."""
 
     __slots__ = ("before", "grows", "is_plain", "leaves", "lone", "name", "read", "spec")
 
@@ -257,10 +258,10 @@ class _Entry:
             if isinstance(a, np.ndarray) and not is_immutable(a):
                 self.before[k] = keep(a)
         self.lone = x if self.spec.num_nodes == 1 and not _holds_numbers(x) else _OWN  # an object with no contents
-        self.grows = False  # whether the function itself changes what the container has
+        self.grows = False  # whether the function itself changes the contents
 
     def is_told_by_identity(self, x: Any) -> bool:
-        """Whether what is compared is the same as long as x is the same object."""
+        """Whether the compared contents are the same as long as x is the same object."""
         if self.is_plain:
             return x.__class__ is tuple or x.__class__ in _VALUES
         if self.leaves[0] is not x:  # a container, or an empty one
@@ -269,7 +270,7 @@ class _Entry:
         return before is x or before is type(x) or isinstance(x, (FunctionType, *_BOUND)) or is_dispatcher(x)
 
     def place(self, x: Any, k: int) -> tuple[str, Read]:
-        """What the leaf k of x is called, and how it is read now."""
+        """The name of leaf k of x, and how to read it now."""
         if self.spec.num_nodes == 1:
             return self.name, self.read
         import optree
@@ -278,9 +279,9 @@ class _Entry:
         return accessor.codify(self.name), functools.partial(_access, self.read, accessor)
 
     def changed_place(self) -> str | None:
-        """The name of what has changed, if anything has."""
+        """The name of the value that has changed, if any."""
         x = self.read()
-        if x is self.lone:  # most often: then only its class can be another one, or the code of a function
+        if x is self.lone:  # the common case: then only its class, or the code of a function, can differ
             before = self.before[0]
             if before is x or before is type(x) or (x.__class__ is FunctionType and before is x.__code__):
                 return None
@@ -303,7 +304,7 @@ class _Entry:
         return self.name + "".join(f"[{key!r}]" for key in path)
 
     def forget_changed(self) -> None:
-        """Leave out of the comparison what is not what it was."""
+        """Stop comparing values that have changed."""
         leaves, spec = _flatten(self.read())
         if spec == self.spec:
             if self._is_equal(leaves):
@@ -316,16 +317,16 @@ class _Entry:
         self.before = [x if _is_same(y, x) else _OWN for y, x in zip(now, self.before, strict=True)]
 
     def _is_equal(self, leaves: list[object]) -> bool:
-        """Whether the leaves are plain values that are what they were: of long lists at the speed of C code."""
+        """Whether the leaves are unchanged plain values; for long lists at the speed of C code."""
         return self.is_plain and leaves == self.before
 
 
 class _Row(NamedTuple):
-    """The structure of a list or a tuple of leaves, which optree takes fifty times as long to look at."""
+    """The structure of a list or a tuple of leaves; optree would take fifty times as long to inspect it."""
 
     kind: type
     length: int
-    num_nodes: int = 2  # as optree counts: more than a leaf
+    num_nodes: int = 2  # as optree counts them: more than a leaf
 
     def paths(self) -> list[tuple[int]]:
         return [(k,) for k in range(self.length)]
@@ -337,7 +338,7 @@ _ITEMS = _VALUES | _LEAVES
 
 @functools.cache
 def _structure_of_leaf() -> Any:
-    """That of a number, a function or anything else that is no container."""
+    """The structure of a number, a function or anything else that is not a container."""
     import optree
 
     leaf: Any = 0.0
@@ -348,7 +349,7 @@ def _flatten(x: Any) -> tuple[list[Any], Any]:
     """The leaves of a container, and its structure."""
     if x.__class__ in (list, tuple) and _ITEMS.issuperset(map(type, x)):
         return [*x], _Row(x.__class__, len(x))
-    if x.__class__ in _LEAVES:  # as most names stand for
+    if x.__class__ in _LEAVES:  # as for most names
         return [x], _structure_of_leaf()
     import optree
 
@@ -356,7 +357,8 @@ def _flatten(x: Any) -> tuple[list[Any], Any]:
 
 
 def _essence(x: Any) -> Any:
-    """What is compared: an array of the numbers, a plain value, the code of a function, the class of anything else."""
+    """The compared value: an array of the numbers, a plain value, the code of a function, or the class of anything
+    else."""
     if x.__class__ in _VALUES or isinstance(x, (type, np.generic, np.ufunc)):
         return x
     if isinstance(x, np.ndarray) and x.dtype != object:
@@ -378,23 +380,23 @@ def _essence(x: Any) -> Any:
 
 
 def _as_array(x: object) -> np.ndarray | None:
-    """The numbers of an object that is no ndarray and behaves as one: a buffer, a series of pandas; else None."""
+    """The numbers of an object that behaves as an ndarray: a buffer, a pandas series; else None."""
     if isinstance(x, np.ndarray) or not _holds_numbers(x):
         return None
     try:
         a = np.asarray(x)
-    except Exception:  # whatever a class of somebody's raises
+    except Exception:  # a user's class may raise anything
         return None
     return None if a.dtype == object else a
 
 
 def _holds_numbers(x: object) -> bool:
-    """Whether an object may behave as an array, whose numbers are compared."""
+    """Whether an object may behave as an array, so that its numbers are compared."""
     return isinstance(x, (np.ndarray, *_BUFFERS)) or hasattr(type(x), "__array__")
 
 
 def _open(x: Any) -> list[Any] | dict[Any, Any] | None:
-    """The contents, as a plain container, of an object that optree takes for a leaf; None where it has none."""
+    """The contents, as a plain container, of an object that optree takes for a leaf; None if it has none."""
     if isinstance(x, np.ndarray):
         return x.tolist() if x.dtype == object else None
     if isinstance(x, Capturing):
@@ -403,7 +405,7 @@ def _open(x: Any) -> list[Any] | dict[Any, Any] | None:
         return {"func": x.func, "args": x.args, "keywords": x.keywords}
     if isinstance(x, _BOUND):
         return None if isinstance(x.__self__, ModuleType) else [x.__self__]
-    if isinstance(x, dict):  # of a subclass, whose own methods may do more than give the contents
+    if isinstance(x, dict):  # of a subclass, whose own methods may do more than return the contents
         return dict(dict.items(x))
     kinds: tuple[Any, ...] = (list, tuple, collections.deque)
     for kind in kinds:
@@ -463,7 +465,7 @@ def _access(read: Read, accessor: Any) -> Any:
 
 
 def _is_of_library(x: Any) -> bool:
-    """Whether a function, class or module is of contad, Python or an installed library."""
+    """Whether a function, class or module belongs to contad, Python or an installed library."""
     return _is_library(x.__name__ if isinstance(x, ModuleType) else (x.__module__ or ""))
 
 
@@ -477,8 +479,8 @@ def _is_library(module: str) -> bool:
 
 @weak_cache
 def _names(code: CodeType) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
-    """The captured names that a function and those inside it do not assign to, and the globals and attributes that
-    they read only; a text may be an attribute's name, too."""
+    """The captured names to which a function and its inner functions do not assign, and the globals and attributes that
+    they only read; a string may be an attribute's name, too."""
     read: set[str] = set()
     named: set[str] = set()
     written: set[str] = set()
@@ -498,7 +500,7 @@ def _names(code: CodeType) -> tuple[frozenset[str], tuple[str, ...], tuple[str, 
 
 
 def require_same_value(name: str, y: Nested, z: Nested) -> None:
-    """Raise ChangedDataError where a function that is evaluated again gives another value than it gave before."""
+    """Raise ChangedDataError if a second evaluation of a function gives another value."""
     again, before = (flatten(map_numbers(peek, x)).leaves for x in (y, z))
     for a, b in zip(again, before, strict=False):
         if np.shape(a) != np.shape(b) or not (_close(a, b) if is_plain(a) and is_plain(b) else True):

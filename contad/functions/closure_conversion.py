@@ -1,7 +1,7 @@
 """Closure conversion: the variables that a function captures become arguments of it.
 
-A function that a solver calls may read variables that are no arguments of it. Found behind its names, they are
-exchanged for other values in copies of the functions and objects that lead to them; the user's are left as they are.
+A function that a solver calls may read variables that are not its arguments. contad finds them behind names, and makes
+copies of the functions and objects that lead to them, with other values. The user's objects do not change.
 """
 
 import copy
@@ -22,17 +22,17 @@ from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Value
 from contad.variables.weak_cache import weak_cache
 
-_EMPTY = object()  # the contents of a cell that is not filled yet
+_EMPTY = object()  # the contents of an empty cell
 _LIBRARIES = frozenset(("contad", "numpy", "numba", *sys.stdlib_module_names)) - {"__main__"}
 _PLAIN = (float, int, bool, str, bytes, complex, type(None), type, np.generic)
 
 
 class Closure:
-    """A function with what it captures at this moment: `variables` are those among it, each once.
+    """A function with the values that it captures at this moment; `variables` has each captured variable once.
 
-    They are looked for in captured names, globals that the function names, defaults, arguments of functools.partial,
-    attributes of objects of the user's classes, functions among all these, and in lists, tuples, dicts and object
-    arrays. Names that the function assigns to itself stay the user's. `kind` is what stands for a variable elsewhere.
+    The search covers captured names, globals that the function names, defaults, arguments of functools.partial,
+    attributes of objects of the user's classes, functions among all these, and lists, tuples, dicts and object arrays.
+    Names that the function assigns to itself stay the user's. `kind` is the class that stands for a variable elsewhere.
 
     >>> import contad
     >>> with contad.nested():
@@ -47,9 +47,9 @@ class Closure:
         self.variables: list[Value] = []
         self._held: dict[int, Any] = {}  # by identity; held, so that identities stay theirs
         self._parents: dict[int, list[int]] = {}
-        self._contents: dict[int, Any] = {}  # of cells, as they are now
+        self._contents: dict[int, Any] = {}  # of cells, at this moment
         self._visit(f, None)
-        self._changes: set[int] = set()  # what leads to a variable
+        self._changes: set[int] = set()  # objects that lead to a variable
         ahead = [id(x) for x in self.variables]
         while ahead:
             known = ahead.pop()
@@ -159,7 +159,7 @@ class Closure:
 
 
 def _attributes(x: Any) -> dict[str, Any]:
-    """The attributes of an object, those in slots among them."""
+    """The attributes of an object, including those in slots."""
     names = [name for cls in type(x).__mro__ for name in getattr(cls, "__slots__", ()) if hasattr(x, name)]
     slots = {name: getattr(x, name) for name in names if name not in ("__dict__", "__weakref__")}
     return slots | getattr(x, "__dict__", {})
@@ -184,7 +184,7 @@ def _written_names(f: FunctionType) -> frozenset[str]:
 
 
 def _is_library_file(filename: str) -> bool:
-    """Whether code is of a library, by its file: where a function is made by hand, its module may be any."""
+    """Whether code belongs to a library, by its file: the module of a hand-made function may be any."""
     return filename.startswith(OWN_FILES) or is_installed(filename)
 
 

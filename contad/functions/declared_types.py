@@ -1,8 +1,8 @@
-"""Types that a Numba function declares, in signatures or for its names: values are cast to them, and so they count.
+"""Types that a Numba function declares, in signatures or for its names. Numba casts values to them, so they matter.
 
-`@njit("float64(int64)")` drops the fraction of its argument, and `@njit(locals={"k": int64})` that of whatever is
-assigned to k. A cast to an integer or a boolean gives a constant. One to float32 rounds, and so does every operation
-after it, which no engine follows: it is refused where a derivative would go through it.
+`@njit("float64(int64)")` drops the fraction of its argument, and `@njit(locals={"k": int64})` that of each value
+assigned to k. A cast to an integer or a boolean gives a constant. A cast to float32 rounds, and so does every operation
+after it. No engine follows this rounding, so contad refuses derivatives through such a cast.
 """
 
 import ast
@@ -22,7 +22,7 @@ _NUMBERS = ("Integer", "IntegerLiteral", "Float", "Boolean", "BooleanLiteral")
 
 
 def signatures(f: NumbaFunction) -> tuple[Any, ...]:
-    """The signatures that the dispatcher f was given; none where it compiles for whatever types it meets."""
+    """The declared signatures of the dispatcher f; none if it compiles for any types."""
     return () if compiles_on_demand(f) else tuple(f.nopython_signatures)
 
 
@@ -33,9 +33,9 @@ def place_of(f: NumbaFunction) -> str:
 
 
 def chosen_signature(f: NumbaFunction, given: Sequence[NumbaType]) -> Any:
-    """The signature that Numba takes for arguments of these types; the layout of arrays is not looked at.
+    """The signature that Numba chooses for arguments of these types, ignoring the layout of arrays.
 
-    Raises UnsupportedError where none takes them, or several do equally well.
+    Raises UnsupportedError if none takes them, or several fit equally well.
     """
     declared = signatures(f)
     fitting = [s for s in declared if len(s.args) == len(given) and all(map(_fits, given, s.args))]
@@ -59,7 +59,7 @@ def _is_array(t: NumbaType) -> bool:
 
 
 def is_number(t: NumbaType) -> bool:
-    """Whether a type of Numba is that of a real number."""
+    """Whether a Numba type is that of a real number."""
     return type(t).__name__ in _NUMBERS
 
 
@@ -75,9 +75,9 @@ def _fits(have: NumbaType, want: NumbaType) -> bool:
 
 
 def refuse_cast(f: NumbaFunction, what: str, t: NumbaType, is_active: bool = False) -> UnsupportedError:
-    """The error for a declared type to which a value is cast in a way that is not followed.
+    """The error for a declared type whose cast contad does not follow.
 
-    `is_active` tells that the value is known to carry a derivative.
+    `is_active` says that the value surely carries a derivative.
     """
     remedy = "declare float64" if "float" in str(t) else "declare int64 or float64"
     why = "to which a differentiated number is cast" if is_active else "in which this engine does not compute"
@@ -90,7 +90,7 @@ def refuse_cast(f: NumbaFunction, what: str, t: NumbaType, is_active: bool = Fal
 class NameCasts(ast.NodeTransformer):
     """Puts `name = cast(name)` after everything that binds a name whose type is declared.
 
-    `casts` has, for each name, what the rewritten function calls.
+    `casts` has, for each name, the cast that the rewritten function calls.
     """
 
     def __init__(self, casts: dict[str, str]) -> None:
@@ -138,7 +138,7 @@ class NameCasts(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return node  # names of their own
+        return node  # inner functions have their own names
 
     visit_Lambda = visit_FunctionDef  # type: ignore[assignment]
 
@@ -152,8 +152,8 @@ def _find_bound(targets: Sequence[ast.expr]) -> list[str]:
 def cast_of_values(f: NumbaFunction, what: str, t: NumbaType) -> Callable[[Value], Value]:
     """The function that casts a value in a Python copy of f as Numba casts it to a declared type.
 
-    Raises UnsupportedError for types that the copy does not have: float32, and integers but int64 and int32. With the
-    latter Numba computes in 64 bits, as Python does.
+    Raises UnsupportedError for types that the copy lacks: float32, and integers other than int64 and int32. Numba
+    computes with int32 in 64 bits, as Python does.
     """
     parts = getattr(t, "types", None)
     if parts is not None:
@@ -171,14 +171,14 @@ def cast_of_values(f: NumbaFunction, what: str, t: NumbaType) -> Callable[[Value
 
 
 def _wrap(x: Value) -> int:
-    """A number as one of int32."""
+    """A number wrapped to int32."""
     return int(np.int64(int(x)).astype(np.int32))
 
 
 def with_signature(f: NumbaFunction, twin: Function) -> Function:
-    """The Python copy of the dispatcher f, with the casts of the signature that Numba takes; itself where f has none.
+    """The Python copy of the dispatcher f, with the casts of the signature that Numba chooses; itself if f has none.
 
-    Raises UnsupportedError where a declared type is not one that Python copies follow.
+    Raises UnsupportedError if Python copies do not follow a declared type.
     """
     declared = signatures(f)
     if not declared:
@@ -201,7 +201,7 @@ def with_signature(f: NumbaFunction, twin: Function) -> Function:
 
 
 def _type_of(x: Value) -> NumbaType:
-    """Numba's type of a value of a Python copy, where numbers may carry derivatives."""
+    """Numba's type of a value of a Python copy, whose numbers may carry derivatives."""
     from numba import typeof
 
     x = map_numbers(peek, x)

@@ -1,4 +1,4 @@
-"""A function that contad has made in a notebook: what it is made of, where that stands, and its source."""
+"""The notebook display of an object that contad made from a function: facts, the place of the function, its source."""
 
 import contextlib
 import functools
@@ -11,7 +11,7 @@ from contad.functions.user_call import name_of
 
 
 def write_function(title: str, f: Any, facts: Sequence[tuple[str, object]], *more: Markup) -> str:
-    """The HTML of what is made of the user's function f: facts about it, more content, and the source of f."""
+    """The HTML of an object made from the user's function f: facts about it, more content, and the source of f."""
     plain = getattr(f, "py_func", f)
     while isinstance(plain, functools.partial):
         plain = plain.func
@@ -20,13 +20,13 @@ def write_function(title: str, f: Any, facts: Sequence[tuple[str, object]], *mor
     if code is not None:
         rows.append(("defined in", f"{code.co_filename}:{code.co_firstlineno}"))
     parts = [table(["", " "], rows, left=", "), *more]
-    with contextlib.suppress(OSError, TypeError):  # of the console, or of no Python code
+    with contextlib.suppress(OSError, TypeError):  # typed at the console, or not Python code
         parts.append(fold("source", code_block(inspect.getsource(plain).rstrip())))
     return page(title, *parts)
 
 
 def list_arguments(f: Any, argnums: Sequence[int]) -> str:
-    """The names of arguments, or their numbers where they have none."""
+    """The names of arguments, or their numbers if they have no names."""
     try:
         names = list(inspect.signature(f).parameters)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Modules, globals and objects of the user's as copies of functions find them: read live, through the stand-ins."""
+"""The user's modules, globals and objects as copies of functions see them: read live, through the stand-ins."""
 
 import sys
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from contad.functions.stand_in_objects import ObjectView
 
 
 def weakly(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A bound method that does not keep its object alive, for what code names; without the object x stands for x.
+    """A bound method that does not keep its object alive, for names in code; without the object, x stands for itself.
 
-    The collector does not look into code: what leads from a constant of code to this code would live for ever.
+    The garbage collector does not look into code: a constant of code that leads back to this code would live for ever.
     """
     own, function = ref(method.__self__), method.__func__  # type: ignore[attr-defined]
 
@@ -25,18 +25,18 @@ def weakly(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class Standing:
-    """An object of the user's with what stands for it, which sees what the attributes of the object now lead to."""
+    """A user's object with its stand-in, which follows the present attributes of the object."""
 
     def __init__(self, x: Any, new: Any, view: ObjectView, key: int) -> None:
         self.x, self.new, self.view, self.key = x, new, view, key
         self.kind, self.names = type(x), getattr(x, "__dict__", None)
 
     def put_into(self, objects: dict[int, tuple[Any, Any]]) -> None:
-        """Let it stand for the object there, where stand-ins are by identity."""
+        """Register it as the stand-in of the object there, by identity."""
         objects[self.key] = self.x, self.new
 
     def look(self, _: object = None) -> bool:
-        """Look at the attributes; whether the object has the class and the dictionary that it had."""
+        """Look at the attributes; return whether the object still has the same class and dictionary."""
         if type(self.x) is not self.kind:
             return False
         if self.names is not None:
@@ -47,7 +47,7 @@ class Standing:
 
 
 class LiveModule(ModuleType):
-    """A module of the user's, read live, through the stand-ins."""
+    """A user's module, read live, through the stand-ins."""
 
     def __init__(self, module: ModuleType, of: Callable[[Any], Any]) -> None:
         super().__init__(module.__name__, module.__doc__)
@@ -65,7 +65,7 @@ class LiveModule(ModuleType):
 
 
 def is_of_module(names: dict[str, Any]) -> bool:
-    """Whether these globals are those of a module that is loaded, and so live as long as Python runs."""
+    """Whether these globals belong to a loaded module, and so live as long as Python runs."""
     module = sys.modules.get(names.get("__name__", ""))
     return module is not None and vars(module) is names
 
@@ -75,7 +75,7 @@ class LiveGlobals(dict[str, Any]):
 
     def __init__(self, f: FunctionType, stand_ins: Any) -> None:
         real = f.__globals__
-        # what Python reads past __missing__: for imports, warnings and classes inside the function
+        # names that Python reads past __missing__: for imports, warnings and classes inside the function
         super().__init__({name: real[name] for name in ("__name__", "__package__", "__spec__") if name in real})
         super().__setitem__("__builtins__", builtins_of(f, stand_ins.family.stand_ins))
         self.real = real

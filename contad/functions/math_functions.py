@@ -1,6 +1,7 @@
-"""Python's `math` for numbers that carry derivatives: each function of floats as `math` itself, errors included.
+"""Python's `math` for numbers that carry derivatives. On floats each function behaves as that of `math` does, errors
+included.
 
-A function that names `math`, or a function of it, runs as a copy of itself that finds these (see
+A function that names `math`, or one of its functions, runs as a copy of itself that finds these (see
 `contad.functions.callees`).
 """
 
@@ -18,7 +19,7 @@ from contad.variables.stack import stack
 
 
 def _as_number(x: Value) -> Value:
-    """An array of one element as that element, as `math` takes it; refused where it has more."""
+    """An array of one element as that element, as in `math`; refused if it has more."""
     if not isinstance(x, Array):
         return x
     if x.size != 1:
@@ -31,7 +32,7 @@ def _carries(*args: Value) -> bool:
 
 
 def _with_errors(of_floats: Function, found: Rule) -> Function:
-    """A function of `math` whose derivative is that of a rule; where its value is not finite, `math` may raise."""
+    """A function of `math` with the derivative of a rule; if its value is not finite, `math` may raise."""
 
     @functools.wraps(of_floats)
     def apply(*args: Value) -> Real:
@@ -96,7 +97,7 @@ def fsum(terms: Iterable[Value]) -> Real:
 
 
 def _with_value(z: Value, exact: float) -> Real:
-    """A number that is `exact` but for rounding, with this value; in a recorded program as it was computed."""
+    """A number equal to `exact` up to rounding, with this value; in a recorded program as computed."""
     if stack().tracer is None and math.isfinite(exact) and exact != peek(z):
         z = z + (exact - peek(z))
     return z
@@ -157,7 +158,7 @@ def modf(x: Value) -> tuple[Real, float]:
     return as_float(_as_number(x) - whole), whole
 
 
-OF_MATH: dict[str, Function] = {  # name in math -> what answers for variables
+OF_MATH: dict[str, Function] = {  # name in math -> replacement for variables
     found.math: _with_errors(getattr(math, found.math), found) for found in rules() if found.math
 }
 OF_MATH |= {

@@ -1,4 +1,4 @@
-"""What has been made of a function, or for a class, kept with it."""
+"""Everything made from a function, or for a class, kept with it."""
 
 from collections.abc import Hashable
 from types import MethodType
@@ -8,18 +8,18 @@ from contad.variables.open_types import NumbaFunction
 
 
 class Memo(dict[Any, Any]):
-    """What has been made of a function; where the function is pickled by value, nothing goes along."""
+    """Everything made from a function. A pickle of the function by value leaves it out."""
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return Memo, ()
 
 
 def memo_of(f: NumbaFunction) -> dict[Hashable, Any]:
-    """What has been made of f, kept in an attribute of f so that it dies with it; a new one where f takes none."""
+    """The memo of f, kept in an attribute of f so that it dies with f; a new one if f takes no attributes."""
     memo: dict[Hashable, Any] = Memo()
-    # a bound method is made anew by every access; its dictionary is the function's, which would keep the instance alive
+    # each access makes a new bound method; its dictionary is the function's, which would keep the instance alive
     if not isinstance(f, MethodType) and hasattr(f, "__dict__"):
-        # functools.wraps and copy.copy take the memo of f along, so it must say whose it is
+        # functools.wraps and copy.copy copy the memo of f, so it must name its owner
         owner, memo = f.__dict__.get("__contad__", (None, memo))
         if owner is not f and isinstance(f.__dict__, dict):
             memo = Memo()
@@ -28,9 +28,9 @@ def memo_of(f: NumbaFunction) -> dict[Hashable, Any]:
 
 
 def memo_for(cls: type) -> dict[Hashable, Any]:
-    """What has been made of methods for objects of a class of the user's, kept in an attribute of the class."""
+    """The memo of methods for objects of a user's class, kept in an attribute of the class."""
     made = vars(cls).get("__contad__")
-    if made is None or made[0] is not cls:  # a copy of a class has the attributes of the other one
+    if made is None or made[0] is not cls:  # a copy of a class has the attributes of the original
         made = cls, Memo()
         type.__setattr__(cls, "__contad__", made)
     memo: dict[Hashable, Any] = made[1]

@@ -1,8 +1,8 @@
-"""Methods of plain arrays of which variables ask more than NumPy gives, as the copy of a function calls them.
+"""Methods of plain arrays that need more than NumPy offers where variables occur, for copies of functions.
 
-`dot` would convert a variable that is passed to it; `copy` makes an array, to which variables may be assigned. Of an
-object array of variables `tobytes` and `from_buffer` read the references, and `conj` makes a copy. `shuffle` of NumPy's
-generators exchanges rows, which of an array of variables are views.
+`dot` would convert a variable that is passed to it; `copy` makes an array, to which variables may be assigned. On an
+object array of variables, `tobytes` and `from_buffer` read the references, and `conj` makes a copy. `shuffle` of
+NumPy's generators swaps rows, and the rows of an array of variables are views.
 """
 
 import functools
@@ -18,14 +18,14 @@ from contad.variables.array import Array, numbers_in
 
 
 class _Dot:
-    """x.dot for any x: of a plain array it is NumPy's function, which asks its arguments what it means."""
+    """x.dot for any x: for a plain array it is NumPy's function, which dispatches on its arguments."""
 
     def __getitem__(self, x: Any) -> Any:
         return functools.partial(np.dot, x) if x.__class__ is np.ndarray else x.dot
 
 
 class _Copy:
-    """x.copy for any x: of a plain array it is np.copy as functions that assign to elements find it."""
+    """x.copy for any x: for a plain array it is the np.copy of functions that assign to elements."""
 
     def __getitem__(self, x: Any) -> Any:
         return functools.partial(_copy, x) if x.__class__ is np.ndarray else x.copy
@@ -44,7 +44,7 @@ class _Bytes:
 
 
 class _FromBuffer:
-    """x.from_buffer, or another method of this name, of a class of ctypes or what else has it."""
+    """x.from_buffer of a ctypes class, or any other method of this name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -59,7 +59,7 @@ class _FromBuffer:
 
 
 class _Conjugate:
-    """x.conj, or x.conjugate, for any x: of an object array of variables it is the array, as of floats."""
+    """x.conj, or x.conjugate, for any x: on an object array of variables it returns the array itself, as for floats."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -78,7 +78,7 @@ class _Shuffle:
 
 
 def shuffling(method: Any) -> Callable[..., None] | None:
-    """What stands for the method `shuffle` of one of NumPy's generators; None for anything else."""
+    """The replacement of the method `shuffle` of a NumPy generator; None for anything else."""
     if method.__class__ is not MethodType or method.__name__ != "shuffle":
         return None
     return functools.partial(_shuffle, method) if type(method.__self__).__module__.startswith("numpy.random") else None
@@ -86,7 +86,7 @@ def shuffling(method: Any) -> Callable[..., None] | None:
 
 def _shuffle(method: Any, x: Any, axis: int = 0) -> None:
     """Shuffle an array of variables as the generator shuffles the positions along the axis."""
-    options = {"axis": axis} if axis else {}  # which generators of the older kind do not take
+    options = {"axis": axis} if axis else {}  # which older generators do not take
     if not isinstance(x, Array) or not x.ndim:
         return method(x, **options)
     positions = np.arange(x.shape[axis]).reshape([-1 if k == axis % x.ndim else 1 for k in range(x.ndim)])
@@ -100,4 +100,4 @@ METHODS: Mapping[str, Any] = {"dot": _Dot(), "tobytes": _Bytes(), "shuffle": _Sh
 } | {
     name: _FromBuffer(name) for name in ("from_buffer", "from_buffer_copy")
 }
-ASSIGNABLE_METHODS = {**METHODS, "copy": _Copy()}  # where variables are assigned to elements
+ASSIGNABLE_METHODS = {**METHODS, "copy": _Copy()}  # if variables are assigned to elements

@@ -1,10 +1,10 @@
-"""NumPy's functions that are silently wrong of lists and object arrays of variables, as they are answered there.
+"""NumPy functions that are silently wrong on lists and object arrays of variables, with correct answers.
 
 np.logical_or asks an object only for its truth and returns the object, np.fmax of objects does not look for nan,
 np.nan_to_num leaves objects as they are, np.sinc of them is flat at 0, np.floor gives Python's ints and no nan,
-np.linalg.norm of zeros takes a root, whose derivative is nan there, and np.frombuffer reads references; contad is asked
-by none of them. Nor is it by np.linalg.matrix_power, which takes no stacks of objects. A function that names them runs
-as a copy of itself that finds these (see `contad.functions.callees`).
+np.linalg.norm of zeros takes a root, whose derivative is nan there, and np.frombuffer reads references. None of them
+asks contad, and neither does np.linalg.matrix_power, which refuses stacks of objects. A function that names one of them
+runs as a copy of itself that finds these (see `contad.functions.callees`).
 """
 
 import functools
@@ -23,7 +23,7 @@ from contad.variables.trees import holds_carriers
 
 
 def _numbers(x: Value) -> ArrayValue:
-    """x where it is an object array, or a list, of variables and numbers, as an array; None where NumPy is right."""
+    """x as an array, if it is an object array, or a list, of variables and numbers; None if NumPy is right."""
     if isinstance(x, (list, tuple)) and holds_carriers(x):
         x = array(x)
     if isinstance(x, Array):
@@ -34,7 +34,7 @@ def _numbers(x: Value) -> ArrayValue:
 
 
 def _take(x: Value) -> Value:
-    """x, as an array where it is an object array, or a list, of variables and numbers."""
+    """x; as an array if it is an object array, or a list, of variables and numbers."""
     numbers = _numbers(x)
     return x if numbers is None else numbers
 
@@ -43,7 +43,7 @@ _truth_of_element = np.frompyfunc(bool, 1, 1)
 
 
 def _truths(x: Value) -> Value:
-    """The truth of each element of a list or an object array of variables; anything else as it is."""
+    """The truth value of each element of a list or an object array of variables; anything else unchanged."""
     numbers = _numbers(x)
     if numbers is None:
         return x
@@ -51,7 +51,7 @@ def _truths(x: Value) -> Value:
 
 
 class _Answering:
-    """A ufunc that is called otherwise for variables in lists and object arrays; all else is the ufunc's."""
+    """A ufunc with another call for variables in lists and object arrays; everything else is the ufunc's."""
 
     def __init__(self, ufunc: np.ufunc) -> None:
         self.ufunc = ufunc
@@ -69,7 +69,7 @@ class _Answering:
 
 
 class Logical(_Answering):
-    """A logical ufunc that gives bools of variables."""
+    """A logical ufunc that returns bools for variables."""
 
     def __call__(self, *inputs: Value, **options: Option) -> Value:
         return self.ufunc(*map(_truths, inputs[: self.ufunc.nin]), *inputs[self.ufunc.nin :], **options)
@@ -117,7 +117,7 @@ def _is_objects(*operands: Value) -> bool:
 def nan_to_num(
     x: Value, copy: bool = True, nan: Real = 0.0, posinf: Real | None = None, neginf: Real | None = None
 ) -> Value:
-    """np.nan_to_num, which replaces variables that are not finite in lists and object arrays, too."""
+    """np.nan_to_num, which also replaces variables that are not finite in lists and object arrays."""
     numbers = _numbers(x)
     replace = functools.partial(np.nan_to_num, nan=nan, posinf=posinf, neginf=neginf)
     if not isinstance(numbers, np.ndarray):
@@ -131,7 +131,7 @@ def nan_to_num(
 
 @functools.wraps(np.sinc)
 def sinc(x: Value) -> Value:
-    """np.sinc, which of objects does without the series near 0 that its derivatives need."""
+    """np.sinc; for objects NumPy omits the series near 0 that derivatives need."""
     numbers = _numbers(x)
     if isinstance(numbers, np.ndarray):
         return np.frompyfunc(np.sinc, 1, 1)(numbers)
@@ -140,13 +140,13 @@ def sinc(x: Value) -> Value:
 
 @functools.wraps(np.frombuffer)
 def frombuffer(buffer: Any, *args: Option, **options: Option) -> ArrayValue:
-    """np.frombuffer, which would take the references in an object array of variables for numbers."""
+    """np.frombuffer, which refuses object arrays of variables: NumPy would read their references as numbers."""
     require_no_references("np.frombuffer", buffer)
     return np.frombuffer(buffer, *args, **options)
 
 
 def require_no_references(name: str, x: Any) -> None:
-    """Refuse an object array of variables where its memory is to be read as bytes."""
+    """Refuse to read the memory of an object array of variables as bytes."""
     if isinstance(x, np.ndarray):
         for n in numbers_in(x)[:1]:
             raise LostDerivativeError(f"{name}: got an object array of {n.kind}s; {IN_A_RULE}", level=n._owner)
@@ -154,7 +154,7 @@ def require_no_references(name: str, x: Any) -> None:
 
 @functools.wraps(np.linalg.norm)
 def norm(x: Value, ord: Option = None, axis: Option = None, keepdims: bool = False) -> Value:
-    """np.linalg.norm, whose derivative is 0 where all elements are, in lists and object arrays, too."""
+    """np.linalg.norm, whose derivative is 0 if all elements are 0, also in lists and object arrays."""
     numbers = _numbers(x)
     if not isinstance(numbers, np.ndarray):
         return np.linalg.norm(x if numbers is None else numbers, ord, axis, keepdims)
@@ -173,7 +173,7 @@ def norm(x: Value, ord: Option = None, axis: Option = None, keepdims: bool = Fal
 
 @functools.wraps(np.linalg.matrix_power)
 def matrix_power(a: Value, n: int) -> ArrayValue:
-    """np.linalg.matrix_power, which takes stacks of matrices in lists and object arrays, too."""
+    """np.linalg.matrix_power, which also takes stacks of matrices in lists and object arrays."""
     numbers = _numbers(a)
     if not isinstance(numbers, np.ndarray) or numbers.ndim < 3:
         return np.linalg.matrix_power(a if numbers is None else numbers, n)
@@ -185,19 +185,19 @@ def matrix_power(a: Value, n: int) -> ArrayValue:
 
 
 def _root(square: Real, length: Real) -> Real:
-    """The root of a sum of squares; of 0 the length that hypot gives, which has derivatives there."""
+    """The root of a sum of squares; for 0 the length by hypot, which has derivatives there."""
     return length if square == 0.0 else np.sqrt(square)
 
 
 _roots, _lengths = np.frompyfunc(_root, 2, 1), np.frompyfunc(np.hypot, 2, 1)
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
 _ELEMENTWISE = (np.fmax, np.fmin, np.sign, np.floor, np.ceil, np.trunc)
-OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> what answers for variables
+OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> replacement for variables
     {ufunc.__name__: Logical(ufunc) for ufunc in _LOGICAL}
     | {ufunc.__name__: ElementwiseUfunc(ufunc) for ufunc in _ELEMENTWISE}
     | {"nan_to_num": nan_to_num, "sinc": sinc, "frombuffer": frombuffer}
 )
-OF_LINALG: dict[str, Function] = {  # name in np.linalg -> what answers for variables
+OF_LINALG: dict[str, Function] = {  # name in np.linalg -> replacement for variables
     "norm": norm,
     "matrix_power": matrix_power,
 }

@@ -1,7 +1,7 @@
-"""What transforms return, as objects that pickle: by the transform, its options and the function.
+"""Results of transforms as objects that pickle: by the transform, its options and the function.
 
-The function goes by its name where the pickle's reader finds it by that name; a Numba function of `__main__`, or made
-inside a function, goes by value, as Numba has it.
+The pickle holds the function by name if its reader can find it by that name. It holds a Numba function of `__main__`,
+or one made inside a function, by value, as Numba does.
 """
 
 import functools
@@ -45,9 +45,9 @@ class Transformed:
 
 
 class Decorated(Transformed):
-    """A function in place of another one, by which it may be called as a method, too.
+    """A function that replaces another one, and can also be called as a method.
 
-    Compiled code calls the other one as it is.
+    Compiled code calls the original one.
     """
 
     @property
@@ -60,7 +60,7 @@ class Decorated(Transformed):
         return by_value(self) or super().__reduce__()
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """As of functions: the object is the first argument."""
+        """As for functions: the object is the first argument."""
         return self if instance is None else MethodType(self, instance)
 
 
@@ -68,7 +68,7 @@ SEND = "send the function and its arguments, and call contad.vjp there"
 
 
 class OfThisProcess:
-    """A function that holds what one process has recorded: pickling it is an error that says what to send instead."""
+    """A function that holds a recording of one process. Pickling it raises an error that says what to send instead."""
 
     def __init__(self, run: Callable[[Nested], Nested], name: str, remedy: str) -> None:
         self.run = run
@@ -86,9 +86,9 @@ class OfThisProcess:
 
 
 def own_name(x: Any) -> str | None:
-    """The name that leads to x in its module, as of what a decorator has made; None where there is none.
+    """The name that leads to x in its module, for example to the result of a decorator; None if there is none.
 
-    Not in the main program, of which another process may have another one.
+    It does not search the main program, because another process may have a different one.
     """
     if x.__module__ == "__main__":
         return None
@@ -102,9 +102,9 @@ _SAVING = threading.local()
 
 
 def by_value(x: Any) -> tuple[Any, ...] | None:
-    """How an object of the main program pickles with the functions that it has taken the names of; None elsewhere.
+    """The pickled form of an object of the main program that has taken the names of functions; None for other modules.
 
-    By cloudpickle, which saves functions of the main program by value. What it meets inside of x it saves itself.
+    By cloudpickle, which saves functions of the main program by value. cloudpickle also saves the objects inside of x.
     """
     if x.__module__ != "__main__" or getattr(_SAVING, "is_going_on", False):
         return None
@@ -125,12 +125,12 @@ class _Named:
 
 
 def reference(f: Nested) -> Nested:
-    """A Numba function by its name, where another process finds it by that; anything else as it is."""
+    """A Numba function by name, if another process finds it by this name; anything else unchanged."""
     dispatcher = numba_function(f)
     name = None if dispatcher is None else own_name(dispatcher)
     return _Named(f"{dispatcher.__module__}:{name}") if name else f
 
 
 def remade(transform: Function, args: tuple[Nested, ...], options: Options) -> Any:
-    """What a pickle holds, made again."""
+    """Make the object in a pickle again."""
     return transform(*(pkgutil.resolve_name(x.name) if isinstance(x, _Named) else x for x in args), **options)

@@ -1,7 +1,7 @@
-"""`numpy.polynomial` for variables: NumPy's own modules, made once more with functions in them that take variables.
+"""`numpy.polynomial` for variables: second copies of NumPy's own modules whose functions take variables.
 
-They are Python code without protocols, which makes arrays of coefficients and assigns to their elements. The modules
-here have the same code, but their `np`, `isinstance` and so on are those that copies of the user's functions have.
+NumPy's modules are Python code without protocols, which makes arrays of coefficients and assigns to their elements. The
+copies have the same code, with the `np`, `isinstance` and so on that copies of the user's functions get.
 """
 
 import builtins
@@ -21,19 +21,19 @@ _made: dict[str, ModuleType] = {}
 
 
 def take_up(attributes: frozenset[str], named: Iterable[Any] = ()) -> None:
-    """Let polynomials of variables stand for NumPy's, where code with these attributes, or these names, has them."""
+    """Let polynomials of variables replace NumPy's, if code with these attributes, or these names, uses them."""
     if not _made and ("polynomial" in attributes or PACKAGE in attributes or any(map(_is_of_package, named))):
         stand_in()
 
 
 def _is_of_package(x: Any) -> bool:
-    """Whether x is one of the modules, a function or class of them, or a polynomial."""
+    """Whether x is one of the modules, one of their functions or classes, or a polynomial."""
     name = x.__name__ if type(x) is ModuleType else getattr(x, "__module__", None)
     return str(name).startswith(PACKAGE)
 
 
 def stand_in() -> None:
-    """Make the modules, and let them stand for NumPy's."""
+    """Make the modules, and register them as replacements of NumPy's."""
     import numpy.polynomial  # noqa: F401  (all of its modules)
 
     for stand_ins in (PLAIN, ASSIGNABLE):
@@ -44,7 +44,7 @@ def stand_in() -> None:
 
 
 def _answers() -> dict[int, Any]:
-    """What stands for the modules, their functions and classes, by their identity."""
+    """The replacements of the modules, their functions and classes, by identity."""
     found: dict[int, Any] = {}
     for kind in ("", *_KINDS):
         name = f"{PACKAGE}.{kind}" if kind else PACKAGE
@@ -59,7 +59,7 @@ def _answers() -> dict[int, Any]:
 
 
 def _objects() -> dict[type, Callable[[Any], Any]]:
-    """What makes a polynomial of variables of one of NumPy's, by its class."""
+    """The makers of polynomials of variables from NumPy's, by class."""
     package = sys.modules[PACKAGE]
     classes = [(getattr(package, name), getattr(_made[PACKAGE], name)) for name in package.__all__ if name[0].isupper()]
     return {real: _converting(mine) for real, mine in classes}
@@ -82,7 +82,7 @@ def _module(name: str) -> ModuleType:
 
 
 def _import(name: str, names: Any = None, own: Any = None, listed: Any = (), level: int = 0) -> Any:
-    """What an import statement of these modules gives."""
+    """The result of an import statement in these modules."""
     if level == 0 and name.endswith(".overrides"):
         return SimpleNamespace(array_function_dispatch=_without_dispatch)
     if level == 0:
@@ -97,5 +97,5 @@ def _import(name: str, names: Any = None, own: Any = None, listed: Any = (), lev
 
 
 def _without_dispatch(*args: Any, **options: Any) -> Callable[[Function], Function]:
-    """In the place of NumPy's decorator, which would ask variables for the rule of a function of Python."""
+    """Replaces NumPy's decorator, which would ask variables for the rule of a Python function."""
     return lambda function: function

@@ -1,8 +1,9 @@
 """The Python function behind a Numba dispatcher, rewritten so that eager engines can run it on variables.
 
-Globals and captured values are read as Numba freezes them. `math` and `np` resolve through contad (math.exp is ops.exp,
-np.zeros makes an array that can hold variables), njit callees are rewritten likewise, division follows the dispatcher's
-error model, and powers give nan and inf where Python's raise or turn complex. The user's function is not touched.
+The copy reads globals and captured values as Numba freezes them. `math` and `np` resolve through contad (math.exp is
+ops.exp, np.zeros makes an array that can hold variables), and njit callees are rewritten likewise. Division follows the
+dispatcher's error model, and powers give nan and inf where Python's would raise or turn complex. The user's function is
+not touched.
 """
 
 import ast
@@ -32,25 +33,26 @@ from contad.variables.number import Number, observe, peek
 from contad.variables.open_types import ArrayValue, Function, Key, Nested, NumbaFunction, Option, Real, Rule, Value
 from contad.variables.stack import attempt
 
-NOT_COPIED = "njit of a lambda or an expression is not rewritten"  # what a refusal to make a copy says
+NOT_COPIED = "njit of a lambda or an expression is not rewritten"  # the text of a refusal to make a copy
 
 _OPERATIONS = {ast.Div: "true_divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "power"}
 _PLAIN_OPERATIONS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply"}  # as Python's, but in place
-_COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Compare, ast.BoolOp)  # what makes a new array, or a number
+_COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Compare, ast.BoolOp)  # nodes that make a new array or number
 
 
 class Flags(NamedTuple):
-    """The options of a Numba function that change what it computes."""
+    """The options of a Numba function that change its results."""
 
     error_model: str = "python"  # x / 0 raises; "numpy": it is inf or nan
     fastmath: bool | set[str] = False  # True, or a set of the permissions it gives
     boundscheck: bool = False  # an index out of range raises
     parallel: bool = False  # iterations of prange may run at the same time
-    parallel_arrays: bool = False  # and so may the elements of statements on whole arrays
+    parallel_arrays: bool = False  # and so may elements in statements on whole arrays
 
 
 def flags_of(f: NumbaFunction, caller: Flags = Flags()) -> Flags:  # noqa: B008  (an immutable tuple)
-    """The flags of a Numba function. What it does not set is its caller's, as in Numba, but for checks and threads."""
+    """The flags of a Numba function. Flags that it does not set are the caller's, as in Numba, except checks and
+    threads."""
     options = getattr(f, "targetoptions", {})
     fastmath = options.get("fastmath", caller.fastmath)
     if isinstance(fastmath, (set, frozenset)):
@@ -65,9 +67,9 @@ def flags_of(f: NumbaFunction, caller: Flags = Flags()) -> Flags:  # noqa: B008 
 def python_twin(
     f: NumbaFunction, made: dict[Any, Any] | None = None, caller: Flags = Flags()  # noqa: B008
 ) -> Function:  # fmt: skip
-    """A Python function that computes what the dispatcher f computes, on numbers of any kind.
+    """A Python function that computes the same as the dispatcher f, on numbers of any kind.
 
-    Raises UnsupportedError where the source of f, or of an njit function it calls, cannot be read.
+    Raises UnsupportedError if the source of f, or of an njit function that it calls, cannot be read.
     """
     made = {} if made is None else made
     flags = flags_of(f, caller)
@@ -88,7 +90,7 @@ def python_twin(
         ) from None
     exec(factory, twin_globals)
 
-    # A recursive function meets itself while it is being made.
+    # A recursive function needs itself while it is being made.
     made[key] = lambda *args, **kwargs: twin(*args, **kwargs)  # noqa: PLW0108  (twin is bound below)
     captured = {name: _translate(value, made, flags) for name, value in captured_values(function).items()}
     names = global_names(code)
@@ -105,7 +107,7 @@ def python_twin(
     for name in _OPERATIONS.values():
         operate: Callable[[Value, Value], Value] = _power
         element: Callable[[Value, Value], Value] = _power
-        if name != "power":  # elements of arrays never raise
+        if name != "power":  # array elements never raise
             operate, element = (_division(getattr(np, name), model) for model in (error_model, "numpy"))
         twin_globals[f"__contad_{name}"] = operate
         twin_globals[f"__contad_{name}_in_place"] = _in_place(operate, element)
@@ -123,7 +125,7 @@ def python_twin(
 def _compile_factory(function: Function, code: types.CodeType, casts: list[str]) -> types.CodeType:
     """A function of the captured values that returns the rewritten function, compiled with the user's lines.
 
-    `casts` are the names whose types are declared.
+    `casts` are the names with declared types.
     """
     try:
         definition, start = definition_of(function)
@@ -143,7 +145,7 @@ def _compile_factory(function: Function, code: types.CodeType, casts: list[str])
 
 
 def _indent(definition: ast.AST, columns: int) -> None:
-    """Let what is compiled of a definition tell its places in the lines of its file."""
+    """Make compiled code of a definition report positions in the lines of its file."""
     for node in ast.walk(definition):
         if hasattr(node, "col_offset"):
             node.col_offset += columns
@@ -151,7 +153,7 @@ def _indent(definition: ast.AST, columns: int) -> None:
 
 
 class _Operations(ast.NodeTransformer):
-    """Replaces / // % **, ~ and comparisons by calls, so that they can follow Numba where Python does otherwise."""
+    """Replaces / // % **, ~ and comparisons by calls, so that they can follow Numba where Python differs."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
@@ -207,23 +209,23 @@ class _Operations(ast.NodeTransformer):
 
 
 def _truth(z: Value) -> Value:
-    """A comparison of numbers as Numba's, which is a bool whether of elements of arrays or not."""
+    """A comparison of numbers as in Numba, which gives a bool also for array elements."""
     return bool(z) if z.__class__ is np.bool_ else z
 
 
 def _invert(x: Value) -> Value:
-    """~x, which of a bool is its negation in Numba."""
+    """~x, which negates a bool in Numba."""
     return not x if x.__class__ is bool else ~x
 
 
 def _store(x: Value, a: Value, key: Key) -> None:
-    """a[key] = x; NumPy does not take an array variable apart for an object array."""
+    """a[key] = x; NumPy does not take an array variable apart when it assigns to an object array."""
     a[key] = as_objects(x) if isinstance(x, Array) and isinstance(a, np.ndarray) else x
 
 
 def _as_type(x: Value, dtype: Option) -> Value:
-    """x.astype(dtype); an object array of variables stays one where floats are asked for."""
-    if np.dtype(dtype) == object:  # the dtype of an array that was made here
+    """x.astype(dtype); an object array of variables stays one if dtype is float."""
+    if np.dtype(dtype) == object:  # the dtype of an array made here
         dtype = np.float64
     if not _holds_objects(x):
         return x.astype(dtype)
@@ -232,7 +234,7 @@ def _as_type(x: Value, dtype: Option) -> Value:
 
 def _division(ufunc: np.ufunc, error_model: str) -> Callable[[Value, Value], Value]:
     def divide(x: Value, y: Value) -> Value:
-        if isinstance(x, _ARRAYS) or isinstance(y, _ARRAYS):  # of arrays the default error model raises nothing either
+        if isinstance(x, _ARRAYS) or isinstance(y, _ARRAYS):  # the default error model does not raise for arrays
             return _on_elements(compute, x, y) if _holds_objects(x) or _holds_objects(y) else compute(x, y)
         if error_model == "python" and observe(operator.eq, y, 0):
             raise ZeroDivisionError("division by zero")
@@ -261,7 +263,7 @@ _ARRAYS = (np.ndarray, Array)
 
 
 def _holds_objects(x: Value) -> bool:
-    """Whether x is an object array: its floats are Python's, which raise where compiled code has inf or nan."""
+    """Whether x is an object array: its floats are Python's, which raise instead of giving inf or nan."""
     return isinstance(x, np.ndarray) and x.dtype == object
 
 
@@ -277,9 +279,9 @@ def _in_place(
     element: Callable[[Value, Value], Value],
     update: Callable[[Value, Value], Value] | None = None,
 ) -> Function:
-    """x op= y for a name: an array is written, so that whoever else holds it sees the change.
+    """x op= y for a name: it writes to an array, so that other holders of the array see the change.
 
-    `element` is the operation of two elements of arrays, `update` Python's own in place, where that is meant.
+    `element` is the operation on two array elements, `update` Python's own in-place operation.
     """
 
     def in_place(x: Value, y: Value) -> Value:
@@ -296,7 +298,7 @@ def _in_place(
 
 
 def _one_by_one(operate: Callable[[Value, Value], Value], x: Value, y: Value) -> ArrayValue:
-    """x op= y as Numba does it: each element is written before the next is read, where NumPy copies y first."""
+    """x op= y as in Numba: it writes each element before it reads the next, whereas NumPy first copies y."""
     if np.broadcast_shapes(x.shape, y.shape) != x.shape:
         raise ValueError(f"operands could not be broadcast together with shapes {x.shape} {y.shape}")
     missing = (0,) * (x.ndim - y.ndim)
@@ -311,7 +313,7 @@ def _overlaps(x: Value, y: Value) -> bool:
     if x is y:
         return False
     if isinstance(x, Array) or isinstance(y, Array):
-        # roots of array variables are compared, and what a variable and an ndarray share they do not share
+        # compares roots of array variables; a variable and an ndarray share nothing
         return isinstance(x, Array) and isinstance(y, Array) and _root(x) is _root(y)
     if not np.may_share_memory(x, y):
         return False
@@ -333,7 +335,7 @@ def _at(*operations: Callable[[Value, Value], Value]) -> Callable[[ArrayValue, K
     return at
 
 
-_PLAIN_IN_PLACE = {  # name -> what the rewritten function calls
+_PLAIN_IN_PLACE = {  # name -> callee of the rewritten function
     name: {f"__contad_{name}_in_place": _in_place(*both), f"__contad_{name}_at": _at(*both)}
     for name, both in {
         "add": (operator.iadd, operator.add, operator.iadd),
@@ -358,7 +360,7 @@ class _Float(metaclass=_FloatType):
 
 
 def _type_of(x: object) -> type:
-    """`type(x)`: of floats and variables the float of the rewritten function."""
+    """`type(x)`: for floats and variables, the `float` of the rewritten function."""
     return _Float if isinstance(x, (Number, float)) else type(x)
 
 
@@ -366,7 +368,7 @@ _BUILTINS: dict[str, Any] = {"float": _Float, "type": _type_of}
 
 
 class _UsersModule:
-    """A user's module as a rewritten function sees it: its njit functions are rewritten, too."""
+    """A user's module as a rewritten function sees it, with its njit functions rewritten, too."""
 
     def __init__(self, module: types.ModuleType, made: dict[Any, Any], caller: Flags) -> None:
         self._module, self._made, self._caller = module, made, caller
@@ -400,7 +402,7 @@ def _creation(name: str) -> Function:
 
 
 def _of_doubles(x: Value) -> Value:
-    """An array that a rewritten function has made; refused where it rounds what is written into it."""
+    """An array that a rewritten function has made; refused if it rounds the values written into it."""
     if x.dtype.kind == "f" and x.dtype != float:
         frame = sys._getframe(2)
         raise UnsupportedError(
@@ -421,7 +423,7 @@ def _creation_like(name: str) -> Function:
 
 
 def _as_array(x: object, dtype: Option = None) -> ArrayValue:
-    """np.asarray, which gives an array as it is."""
+    """np.asarray, which returns an array itself."""
     if not isinstance(x, (Array, np.ndarray)):
         return _NUMPY["array"](x, dtype)
     own = np.dtype(float) if _holds_objects(x) or isinstance(x, Array) else x.dtype
@@ -429,7 +431,7 @@ def _as_array(x: object, dtype: Option = None) -> ArrayValue:
 
 
 def _in_memory_order(order: str) -> Callable[[Value], Value]:
-    """np.ascontiguousarray and np.asfortranarray: a copy where the array does not lie so."""
+    """np.ascontiguousarray and np.asfortranarray: a copy if the array has another order."""
     function: Callable[[Value], Value] = np.ascontiguousarray if order == "C" else np.asfortranarray
 
     def reorder(x: Value) -> ArrayValue:
@@ -453,12 +455,12 @@ def _full_like(x: Value, fill_value: Real, dtype: Option = None) -> ArrayValue:
 
 
 def assignable(x: Value) -> ArrayValue:
-    """A float array as an object array, which can hold variables; anything else as it is."""
+    """A float array as an object array, which can hold variables; anything else unchanged."""
     return x.astype(object) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x
 
 
 def _ufunc(ufunc: np.ufunc, found: Rule) -> Function:
-    """A ufunc that takes object arrays in which floats stand among the variables, as its rule does."""
+    """A ufunc that takes object arrays with floats and variables, as its rule does."""
 
     def apply(*args: Nested, **options: Nested) -> Value:
         mixed = any(isinstance(x, np.ndarray) and x.dtype == object for x in args)
@@ -468,7 +470,7 @@ def _ufunc(ufunc: np.ufunc, found: Rule) -> Function:
 
 
 def _of_numpy(value: Any) -> Any:
-    """What NumPy has under a name, and no rule answers for: its functions take the arrays of a rewritten function."""
+    """NumPy's value of a name without a rule; its functions take the arrays of a rewritten function."""
     if value is np.linalg:
         return _Module(np.linalg, {})
     numpys = str(getattr(value, "__module__", None)).startswith("numpy")
@@ -476,9 +478,9 @@ def _of_numpy(value: Any) -> Any:
 
 
 def _of_any_array(function: Function) -> Function:
-    """A function that is asked again with whole arrays where NumPy does not compute it of objects.
+    """A function that is called again with whole arrays if NumPy does not compute it for objects.
 
-    What it makes can hold variables.
+    Its results can hold variables.
     """
 
     def make(*args: Nested, **options: Nested) -> ArrayValue:
@@ -487,7 +489,7 @@ def _of_any_array(function: Function) -> Function:
         try:
             with attempt():
                 return function(*args, **options)
-        except (TypeError, AttributeError, LostDerivativeError, UnsupportedError):  # NumPy's of floats, and contad's
+        except (TypeError, AttributeError, LostDerivativeError, UnsupportedError):  # NumPy's for floats, and contad's
             return function(*map(_whole, args), **{key: _whole(x) for key, x in options.items()})
 
     def apply(*args: Nested, **options: Nested) -> Value:
@@ -515,7 +517,7 @@ def _on_primals(function: Callable[[float], int]) -> Callable[[Real], Any]:
 
 
 def _test(name: str) -> Function:
-    """A test of floats, of which NumPy has none for object arrays; of a number a bool, as Numba's."""
+    """A test of floats, which NumPy lacks for object arrays; for a number it gives a bool, as in Numba."""
     function = getattr(np, name)
     of_element = np.frompyfunc(_on_primals(function), 1, 1)
     return lambda x: of_element(x).astype(bool) if _holds_objects(x) else _truth(function(x))

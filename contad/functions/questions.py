@@ -1,9 +1,9 @@
-"""What a function asks by isinstance, type and hasattr, or by `except`, as it is answered where variables are.
+"""Answers to isinstance, type, hasattr and `except` in functions that run on variables.
 
-The built-in functions cannot be told that a variable stands for a float or an array. A function that asks runs as a
-copy of itself whose built-in names are these. So does one that names what NumPy and `math` answer without asking the
-variables (see `contad.functions.stand_in_modules`), and one with handlers (`contad.functions.watched_blocks`; those
-that name an exception are noticed without the source as well).
+contad cannot tell the built-in functions that a variable stands for a float or an array. A function that calls them
+runs as a copy of itself whose built-in names are these. So does a function that names functions of NumPy and `math`
+which answer without asking the variables (see `contad.functions.stand_in_modules`), and a function with handlers
+(`contad.functions.watched_blocks`; a handler that names an exception is noticed even without the source).
 """
 
 import builtins
@@ -34,32 +34,32 @@ from contad.variables.weak_cache import weak_cache
 _TYPES = {"float", "ndarray", "float64", "floating", "inexact", "number", "generic"}  # of what variables stand for
 _WRITING = {"put", "fill", "copyto", "place", "putmask", "put_along_axis", "fill_diagonal", "sort", "at",
             "__setitem__"}  # fmt: skip
-_CAUGHT = {"Exception", "BaseException", "TypeError", "ValueError", "AttributeError"}  # what NumPy's refusals are
+_CAUGHT = {"Exception", "BaseException", "TypeError", "ValueError", "AttributeError"}  # the classes of NumPy's refusals
 
 
-# ---- what is asked ---------------------------------------------------------------------------------------------------
+# ---- questions -------------------------------------------------------------------------------------------------------
 class Questions(NamedTuple):
-    """What the code of a function, and of functions inside it, may ask."""
+    """The questions that the code of a function, and of functions inside it, may ask."""
 
-    names: frozenset[str]  # that it may look up
-    of_types: bool  # it names types of what variables stand for
-    catches: bool  # it has handlers that may catch what NumPy raises where it meets variables
+    names: frozenset[str]  # names that it may look up
+    of_types: bool  # it names types of primals
+    catches: bool  # it has handlers that may catch errors that NumPy raises for variables
     iterates: bool  # it names __iter__ in a string
     inside: bool  # a function inside it asks, which takes its built-in names from the globals when it is made
-    of_objects: bool  # it names what NumPy answers without asking the variables
+    of_objects: bool  # it names functions that NumPy answers without asking the variables
     stored: frozenset[str]  # globals that it assigns to
     writes: bool  # it may write to elements of arrays
-    compares_types: bool  # it may do more with type(x) than to call it, as type(self)(...) does
+    compares_types: bool  # it may do more with type(x) than call it, as in type(self)(...)
     gives_classes: bool  # it gives super() a class, or names __class__ itself, which super() alone reads unseen
     compares_classes: bool  # it may compare x.__class__ with a class, or look it up
-    of_methods: frozenset[str | None]  # what it calls methods in METHODS of: global names, None for all else
+    of_methods: frozenset[str | None]  # the receivers of methods in METHODS: global names, None for all others
     of_copy: frozenset[str | None]  # and a method `copy`
     in_classes: frozenset[str]  # names that class bodies read, which look past the stand-ins
 
 
 @weak_cache
 def questions_of(code: CodeType) -> Questions:
-    """What a function may ask, by its code."""
+    """The questions that a function may ask, by its code."""
     names = frozenset(global_names(code))
     codes = codes_of(code)
     instructions = [i for c in codes for i in dis.get_instructions(c)]
@@ -75,7 +75,7 @@ def questions_of(code: CodeType) -> Questions:
         any(map(_is_write, instructions)) or not names.isdisjoint(_WRITING) or any(map(_names_out, codes)),
         any(map(_compares_types, codes)),
         any(map(_gives_classes, codes)),
-        code.co_filename != "<string>"  # the == of data classes, of which stand-ins have their own
+        code.co_filename != "<string>"  # the == of data classes, for which stand-ins have their own
         and "__class__" in names and not operations.isdisjoint(("IS_OP", "COMPARE_OP", "CONTAINS_OP", "BINARY_SUBSCR")),
         _receivers(codes, names & METHODS.keys()),
         _receivers(codes, names & {"copy"}),
@@ -84,7 +84,7 @@ def questions_of(code: CodeType) -> Questions:
 
 
 def _receivers(codes: Iterable[CodeType], methods: frozenset[str]) -> frozenset[str | None]:
-    """What methods of these names are called of: global names, None for all else."""
+    """The receivers of calls of these methods: global names, None for all others."""
     return frozenset(name for c in codes for method in methods for name in methods_called(c, method))
 
 
@@ -123,9 +123,10 @@ def _names_out(code: CodeType) -> bool:
 
 
 def asks(f: FunctionType, named: list[Any]) -> bool:
-    """Whether a function may ask what a variable cannot answer itself; contad's own functions know variables.
+    """Whether a function may ask a question that a variable cannot answer itself; contad's own functions know
+    variables.
 
-    `named` is what its global and captured names stand for.
+    `named` are the values of its global and captured names.
     """
     if is_contads(f):
         return False
@@ -149,7 +150,7 @@ def asks(f: FunctionType, named: list[Any]) -> bool:
 
 
 def modules_of(f: FunctionType) -> set[str | None]:
-    """The global names of a function, among those whose methods it calls, that are modules."""
+    """The global names whose methods a function calls and that are modules."""
     asked = questions_of(f.__code__)
     return {x for x in asked.of_methods | asked.of_copy if x and isinstance(f.__globals__.get(x), ModuleType)}
 
@@ -159,11 +160,11 @@ def is_contads(f: FunctionType) -> bool:
     return (f.__globals__.get("__name__") or "").partition(".")[0] == "contad"
 
 
-_BY_NAME = {id(module) for module in (np, np.linalg, math)}  # modules of which only some functions are answered
+_BY_NAME = {id(module) for module in (np, np.linalg, math)}  # modules of which only some functions have answers
 
 
 def names_of_objects(f: FunctionType, named: list[Any]) -> bool:
-    """Whether a function names what NumPy or `math` answers without asking the variables, however it is reached."""
+    """Whether a function reaches, in any way, functions that NumPy or `math` answer without asking the variables."""
     asked = questions_of(f.__code__)
     if asked.of_objects:
         return True
@@ -173,21 +174,22 @@ def names_of_objects(f: FunctionType, named: list[Any]) -> bool:
 
 
 def makes_arrays(f: FunctionType, named: list[Any], stand_ins: StandIns) -> bool:
-    """Whether a function names what of NumPy makes arrays, or a method of the name, which may be `copy`."""
+    """Whether a function names a NumPy function that makes arrays, or a method of that name, such as `copy`."""
     if not questions_of(f.__code__).names.isdisjoint(MADE):
         return True
     return any(id(x) in stand_ins.of for x in named if x.__class__ is not ModuleType)
 
 
 def passes_by_globals(f: FunctionType) -> bool:
-    """Whether the function assigns to globals, or reads them in a class body, which a copy's globals would not see."""
+    """Whether the function assigns to globals, or reads them in a class body; the globals of a copy would not
+    notice."""
     asked = questions_of(f.__code__)
     return bool(asked.stored) or any(name in f.__globals__ and name != "__name__" for name in asked.in_classes)
 
 
 @weak_cache
 def _warn_of_unseen(code: CodeType) -> None:
-    """Warn once where a function asks in a way that no copy of it can answer for variables."""
+    """Warn once if a function asks in a way that no copy can answer for variables."""
     for inner in codes_of(code):
         line = inner.co_firstlineno
         instructions = list(dis.get_instructions(inner))
@@ -217,7 +219,7 @@ def attributes_of(code: CodeType) -> frozenset[str]:
 
 @weak_cache
 def warn_if_it_asks(code: CodeType) -> None:
-    """Warn once where a method of which no copy is made asks for the types of what variables stand for."""
+    """Warn once if a method without a copy asks for the types of primals."""
     asked = questions_of(code)
     names = asked.names & {"isinstance", "type"}
     if asked.of_types and names:
@@ -231,14 +233,14 @@ def warn_if_it_asks(code: CodeType) -> None:
 
 # ---- the answers -----------------------------------------------------------------------------------------------------
 def class_of_primal(x: object) -> type:
-    """type(x), of a variable what it stands for: float, np.float64 or np.ndarray."""
+    """type(x); for a variable the type of its primal: float, np.float64 or np.ndarray."""
     if not isinstance(x, Carrier):
         return original(type(x))
     return np.ndarray if isinstance(x, Array) else float if x.is_float else np.float64
 
 
 def isinstance_of_primal(x: object, classes: type | tuple[Any, ...]) -> bool:
-    """isinstance(x, classes), in which a variable is also what it stands for: float, np.float64 or np.ndarray.
+    """isinstance(x, classes); a variable also counts as the type of its primal: float, np.float64 or np.ndarray.
 
     >>> isinstance_of_primal(1.0, float)
     True
@@ -247,15 +249,15 @@ def isinstance_of_primal(x: object, classes: type | tuple[Any, ...]) -> bool:
 
 
 def hasattr_of_primal(x: object, name: str) -> bool:
-    """hasattr(x, name), of a number without `__iter__`, which is there to refuse iteration."""
+    """hasattr(x, name); a number does not show `__iter__`, which exists only to refuse iteration."""
     return hasattr(x, name) and not (name == "__iter__" and isinstance(x, Number))
 
 
 class _Meta(type):
-    """What makes a class do as `type` does."""
+    """A metaclass that makes a class behave as `type` does."""
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
-        if cls is not type_of_primal:  # a class of classes of the user's
+        if cls is not type_of_primal:  # a user's metaclass
             return super().__call__(*args, **options)
         if len(args) != 1:
             return type(*args, **options)
@@ -270,11 +272,11 @@ class _Meta(type):
 
 
 class type_of_primal(type, metaclass=_Meta):
-    """`type`, for which the type of a variable is that of what it stands for."""
+    """`type`, for which a variable has the type of its primal."""
 
 
 def type_of_stand_in(*args: Any, **options: Any) -> Any:
-    """`type`, where it is called for the class of an object, of which it makes another one."""
+    """`type`, if it is called for the class of an object in order to make another one."""
     if len(args) == 1 and not isinstance(args[0], Carrier):
         return type(args[0])
     return type_of_primal(*args, **options)
@@ -285,7 +287,7 @@ _BUILTINS = vars(builtins) | ANSWERS
 
 
 class _HandlingBuiltins(dict[str, Any]):
-    """Built-in names, of which those of exceptions are looked up by handlers while there is one to handle."""
+    """Built-in names. Handlers look up the names of exceptions while they handle one."""
 
     def __missing__(self, name: str) -> Any:
         value = vars(builtins)[name]
@@ -297,7 +299,7 @@ _HANDLING = _HandlingBuiltins({name: x for name, x in _BUILTINS.items() if name 
 
 
 def built_in_answer(name: str, asked: Questions) -> Any:
-    """What stands for a built-in name in the copy of a function that asks this; None where nothing does."""
+    """The replacement of a built-in name in the copy of a function with these questions; None if there is none."""
     if name == "type" and not asked.compares_types:
         return type_of_stand_in
     return super_of_users if name == "super" and asked.gives_classes else ANSWERS.get(name)
@@ -309,7 +311,7 @@ def builtins_of(f: FunctionType, stand_ins: StandIns) -> dict[str, Any]:
     names = _HANDLING if handles_unseen(f.__code__) else _BUILTINS
     if asked.gives_classes:
         names = type(names)(names | {"super": super_of_users})
-    if not asked.names.isdisjoint(_IMPORTED):  # it may import them itself
+    if not asked.names.isdisjoint(_IMPORTED):  # the function may import them itself
 
         def import_answering(*args: Any) -> Any:
             found = vars(builtins)["__import__"](*args)
@@ -323,7 +325,7 @@ _IMPORTED = {"numpy", "math", "numpy.linalg", "numpy.polynomial"}
 
 
 def handles_unseen(code: CodeType) -> bool:
-    """Whether a function has handlers, and no source of which a watching copy could be made."""
+    """Whether a function has handlers, but no source for a watching copy."""
     return questions_of(code).catches and watch(code) is None
 
 
@@ -335,9 +337,9 @@ def code_of(f: FunctionType) -> CodeType:
 def answer(f: FunctionType, cells: tuple[CellType, ...], names_of: dict[str, Any]) -> FunctionType:
     """A copy of a function, with its own globals, and with these built-in names.
 
-    Python takes them from the globals when a function is made, and nowhere else. They are exchanged, and put back, in
-    one instruction of Python's: no other thread runs in between, so none sees it. Nor does the collector, which might
-    run what somebody wrote in __del__.
+    Python takes them from the globals when it makes a function, and at no other time. One Python instruction exchanges
+    them and puts them back, so no other thread runs in between. Neither does the garbage collector, which might run a
+    user's __del__.
     """
     names = f.__globals__
     before = names.get("__builtins__")

@@ -1,4 +1,4 @@
-"""The plain functions that a function reaches, and which of them run as copies where variables are passed to them."""
+"""The plain functions that a function reaches, and which of them run as copies when they receive variables."""
 
 import builtins
 import functools
@@ -35,7 +35,8 @@ from contad.functions.stand_in_modules import ASSIGNABLE, PLAIN, StandIns
 from contad.rules.function_names import looked_up
 from contad.variables.weak_cache import weak_cache
 
-# where Python and libraries are, as the system compares names of files; NumPy may be beside the user's modules
+# the folders of Python and libraries, in the form in which the system compares file names; NumPy may be beside the
+# user's modules
 _PLACES = {os.path.dirname(os.__file__), *(sysconfig.get_path(x) for x in ("stdlib", "purelib", "platlib"))}
 _PLACES |= {
     os.path.dirname(found.origin)
@@ -48,13 +49,14 @@ _LIBRARIES = frozenset(("site-packages", "dist-packages"))  # of another environ
 
 @functools.lru_cache(4096)
 def is_installed(filename: str) -> bool:
-    """Whether a file is of a library, which is not searched: libraries are large, and what they name not the user's."""
+    """Whether a file belongs to a library. These are not searched: they are large, and their names do not lead to the
+    user's."""
     name = os.path.normcase(filename)
     return name.startswith(_INSTALLED) or not _LIBRARIES.isdisjoint(name.split(os.sep))
 
 
 def _is_left_alone(filename: str, module: object) -> bool:
-    """Whether a file is of a library that the settings do not name."""
+    """Whether a file belongs to a library that the settings do not name."""
     return is_installed(filename) and str(module).partition(".")[0] not in SETTINGS.libraries
 
 
@@ -72,20 +74,20 @@ def is_filled(cell: CellType) -> bool:
 
 
 _MISSING = object()
-# what makes a difference by itself; of other objects the type does
+# objects that matter themselves; of other objects only the type matters
 _KEPT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, MethodType, np.ufunc, type(np.nan_to_num)))
 _PLAIN = frozenset((object, float, int, str, bool, tuple, list, dict, np.ndarray))
 DATA = frozenset((object, float, int, str, bool, complex, bytes, np.ndarray, np.float64, type(None)))
-_MOST_CONTAINERS = 8  # of one in which containers are
+_MOST_CONTAINERS = 8  # of a container with containers in it
 _MOST_OBJECTS = 8  # in containers, whose classes are watched
-Watch = tuple[Callable[[Any], Any], Any, Any]  # read, x and what read(x) is as long as nothing has changed
+Watch = tuple[Callable[[Any], Any], Any, Any]  # read, x, and the value of read(x) as long as nothing has changed
 _code_of, _defaults_of, _options_of = map(operator.attrgetter, ("__code__", "__defaults__", "__kwdefaults__"))
 _func_of, _args_of, _keywords_of = map(operator.attrgetter, ("func", "args", "keywords"))
-_order_of = operator.attrgetter("__mro__")  # another tuple whenever bases are set
+_order_of = operator.attrgetter("__mro__")  # setting bases makes another tuple
 
 
 class Reached:
-    """A function that another reaches, what it named when it was looked at, and the functions behind these names."""
+    """A function that another reaches, the values of its names when inspected, and the functions behind these names."""
 
     __slots__ = ("f", "code", "defaults", "options", "names", "named", "kinds", "inside", "contents")
 
@@ -97,11 +99,11 @@ class Reached:
         self.named = [x for x in values if x is not _MISSING]
         self.kinds = [*map(_kind, values)]
         self.inside = [(x, functions_in(x, attributes_of(f.__code__))) for x in self.named if type(x) not in DATA]
-        # objects in which there are functions, with these: other ones may be put there
+        # objects that hold functions, with these functions, which may be exchanged
         self.contents = [(x, found) for x, found in self.inside if found and not isinstance(x, FunctionType)]
 
     def values(self) -> list[Any]:
-        """What its global and captured names, and its defaults, stand for now."""
+        """The present values of its global and captured names, and of its defaults."""
         f = self.f
         own = f.__globals__
         values = [own.get(name, _MISSING) for name in self.names]
@@ -114,7 +116,7 @@ class Reached:
         return values
 
     def is_as_it_was(self) -> bool:
-        """Whether its names stand for the same functions, and for other objects of the same types."""
+        """Whether its names still mean the same functions, and otherwise objects of the same types."""
         f = self.f
         if f.__code__ is not self.code or f.__defaults__ is not self.defaults or f.__kwdefaults__ is not self.options:
             return False
@@ -131,7 +133,7 @@ class Reached:
         )
 
     def watches(self, is_copied: bool) -> Iterator[Watch]:
-        """What the function is, with its defaults where a copy holds them, and the functions that its names are."""
+        """The watched values: the function, its defaults if a copy holds them, and the functions behind its names."""
         f = self.f
         yield _code_of, f, f.__code__
         if is_copied or f.__defaults__:
@@ -147,12 +149,12 @@ class Reached:
                 found = vars(math) if value is math else _named_in(value, attributes)
                 found = {name: found[name] for name in attributes & found.keys()}
                 yield from ((vars(value).get, name, y) for name, y in found.items() if _is_code(y))
-            elif value is None or _is_code(value):  # a function may be put in the place of None
+            elif value is None or _is_code(value):  # a function may replace None
                 yield read, x, value
                 if type(value) is functools.partial:
                     yield from parts_of_partial(value)
                     yield from _kinds_in(value)
-            elif is_users_class(type(value)):  # to which an object can change
+            elif is_users_class(type(value)):  # to which the class of an object can change
                 yield _TypeRead(read), x, type(value)
             elif type(value) in CONTAINERS:
                 yield from _kinds_in(value)
@@ -161,7 +163,7 @@ class Reached:
 
 
 class _TypeRead:
-    """The type of what is read."""
+    """Reads a value and returns its type."""
 
     __slots__ = ("read",)
 
@@ -173,21 +175,21 @@ class _TypeRead:
 
 
 def _kinds_in(xs: Any) -> Iterator[Watch]:
-    """The classes of objects of the user's in a container or a partial, of which this keeps none alive."""
+    """The classes of the user's objects in a container or a partial; this keeps none of the objects alive."""
     found = [x for x in objects_in(xs, frozenset()) if not isinstance(x, type)]
     for x in found if len(found) <= _MOST_OBJECTS else ():
-        with suppress(TypeError):  # an object with slots may have no room for references
+        with suppress(TypeError):  # an object with slots may not support weak references
             yield _is_of_kind, (ref(x), type(x)), True
 
 
 def _is_of_kind(known: tuple[Any, type]) -> bool:
-    """Whether an object, if there still is one, is of the class of which it was."""
+    """Whether an object, if it still exists, has the same class as before."""
     x = known[0]()
     return x is None or type(x) is known[1]
 
 
 def parts_of_partial(f: functools.partial[Any]) -> Iterator[Watch]:
-    """What a partial holds, which `__setstate__` replaces."""
+    """The parts of a partial, which `__setstate__` replaces."""
     yield _func_of, f, f.func
     yield _args_of, f, f.args
     yield _keywords_of, f, f.keywords
@@ -195,7 +197,7 @@ def parts_of_partial(f: functools.partial[Any]) -> Iterator[Watch]:
 
 
 def _is_code(x: object) -> bool:
-    """Whether x is a function or a class, or something that holds functions for good."""
+    """Whether x is a function or a class, or an object that holds its functions permanently."""
     return isinstance(x, (type, functools.partial)) or (_kind(x) is x and type(x) is not ModuleType)
 
 
@@ -208,7 +210,7 @@ def _same(found: list[Any], before: list[Any]) -> bool:
 
 
 def _kind(x: object) -> object:
-    """What makes a difference of an object: functions make one each, other objects by their types."""
+    """The part of an object that matters: a function itself, for other objects the type."""
     kind = type(x)
     if kind in _PLAIN:
         return kind
@@ -216,7 +218,7 @@ def _kind(x: object) -> object:
 
 
 def looked_into(x: Any) -> list[Any]:
-    """What of a container is looked into: no data, and containers only where there are few."""
+    """The items of a container to inspect: no data, and containers only if there are few."""
     inside = x.values() if type(x) in MAPPINGS else x
     if DATA.issuperset(map(type, inside)):
         return []
@@ -225,10 +227,10 @@ def looked_into(x: Any) -> list[Any]:
 
 
 def functions_in(x: Any, attributes: frozenset[str], depth: int = 4) -> list[Any]:
-    """The functions that x is, or that lie behind it; of NumPy and `math` those for which others stand.
+    """The functions that x is or leads to; of NumPy and `math` only those with a replacement.
 
-    Those are in containers in containers and partials, what a module of the user's has under the name of one of these
-    attributes, and the methods of an object or a class. Of other libraries there are none.
+    x leads to functions in nested containers and partials, to those under one of these attribute names in a user's
+    module, and to the methods of an object or a class. It leads to no functions of other libraries.
     """
     if dispatches_on_type(x):
         return [x, *x.registry.values()]
@@ -237,18 +239,18 @@ def functions_in(x: Any, attributes: frozenset[str], depth: int = 4) -> list[Any
     parts = _parts_of(x, attributes)
     if parts is not None:
         return [g for y in parts for g in functions_in(y, attributes, depth - 1)] if depth else []
-    if isinstance(x, type):  # it makes an object, and calls its methods
+    if isinstance(x, type):  # calling it makes an object, whose methods are called
         return methods_of(x, attributes | _MAKING) if is_users_class(x) else []
     return methods_of(type(x), attributes) if is_users_class(type(x)) else []
 
 
 def classes_in(x: Any, attributes: frozenset[str]) -> set[type]:
-    """The classes of the user's that x is, or of which x, or what code with these attributes finds in it, is."""
+    """The user's classes that x is, or to which x, or objects that code with these attributes finds in x, belong."""
     return {y if isinstance(y, type) else type(y) for y in objects_in(x, attributes)}
 
 
 def objects_in(x: Any, attributes: frozenset[str], depth: int = 4) -> list[Any]:
-    """The classes of the user's, and their objects, that x is, or that code with these attributes finds in it."""
+    """The user's classes and objects that x is, or that code with these attributes finds in x."""
     parts = _parts_of(x, attributes)
     if parts is not None:
         return [z for y in parts for z in objects_in(y, attributes, depth - 1)] if depth else []
@@ -257,7 +259,7 @@ def objects_in(x: Any, attributes: frozenset[str], depth: int = 4) -> list[Any]:
 
 
 def leads_to_objects(x: Any, attributes: frozenset[str], depth: int = 4) -> bool:
-    """Whether an object that x is, or that code with these attributes finds in it, holds functions or objects."""
+    """Whether x, or an object that code with these attributes finds in x, holds functions or objects."""
     parts = _parts_of(x, attributes)
     if parts is not None:
         return depth > 0 and any(leads_to_objects(y, attributes, depth - 1) for y in parts)
@@ -268,7 +270,7 @@ def leads_to_objects(x: Any, attributes: frozenset[str], depth: int = 4) -> bool
 
 
 def held_by(x: Any) -> list[Any]:
-    """What an object of the user's holds in its attributes, data apart."""
+    """The attribute values of a user's object, except data."""
     if isinstance(x, type):
         return []
     found = [*getattr(x, "__dict__", {}).values()]
@@ -280,11 +282,11 @@ def held_by(x: Any) -> list[Any]:
 
 
 def leads_on(x: Any, depth: int = 4) -> bool:
-    """Whether x, which an object holds, is a function, or an object that does more than hold data, or holds such."""
+    """Whether x, held by an object, is a function or an object that does more than hold data, or holds one of these."""
     kind: Any = type(x)
     if kind in DATA:
         return False
-    if kind in CONTAINERS:  # to an empty one something may be added
+    if kind in CONTAINERS:  # an empty one may get items
         return depth > 0 and (not x or any(leads_on(y, depth - 1) for y in looked_into(x)))
     if isinstance(x, _FUNCTIONS) or id(x) in ASSIGNABLE.of or is_dispatcher(x):
         return True
@@ -302,7 +304,7 @@ _FUNCTIONS = (FunctionType, MethodType, functools.partial, np.vectorize)
 
 @weak_cache
 def class_leads_on(cls: type) -> bool:
-    """Whether a class of the user's has functions or objects that are no methods of it."""
+    """Whether a user's class has functions or objects that are not its methods."""
     named = [(name, x) for c in cls.__mro__[:-1] for name, x in vars(c).items() if name[:2] != "__"]
     return any(leads_on(x) for name, x in named if not isinstance(x, (FunctionType, type)) and name not in _MADE_UP)
 
@@ -312,13 +314,13 @@ _MADE_UP = {"_abc_impl", "_fields", "_field_defaults"}  # by `abc` and `collecti
 
 @weak_cache
 def _does_more(cls: type) -> bool:
-    """Whether a class has methods beside those that data classes have."""
+    """Whether a class has methods other than those of data classes."""
     own = {name for c in cls.__mro__[:-1] for name, x in vars(c).items() if isinstance(function_of(x), FunctionType)}
     return not own <= _OF_DATA or any(is_dispatcher(x) for c in cls.__mro__[:-1] for x in vars(c).values())
 
 
 def _parts_of(x: Any, attributes: frozenset[str]) -> list[Any] | None:
-    """What code with these attributes may reach by x where x only holds or names other things; else None."""
+    """The objects that code with these attributes may reach through x, if x only holds or names others; else None."""
     kind = type(x)
     if kind in CONTAINERS:
         return looked_into(x)
@@ -332,7 +334,7 @@ def _parts_of(x: Any, attributes: frozenset[str]) -> list[Any] | None:
 
 
 def _named_in(module: ModuleType, attributes: frozenset[str]) -> dict[str, Any]:
-    """What a module of the user's has under these names, data apart."""
+    """The values of these names in a user's module, except data."""
     file = getattr(module, "__file__", None)
     if file is not None and (_is_left_alone(file, module.__name__) or module.__name__.partition(".")[0] == "contad"):
         return {}
@@ -350,7 +352,7 @@ def is_users_class(cls: type) -> bool:
 
 @weak_cache
 def _answers_of(cls: type) -> dict[frozenset[str], bool]:
-    """Whether objects of a class are the user's, by the libraries that the settings name."""
+    """Whether objects of a class count as the user's, given the libraries in the settings."""
     return {}
 
 
@@ -370,7 +372,7 @@ def _is_users_class(cls: type) -> bool:
     )
 
 
-_OF_BASES = frozenset(("abc", "typing", "argparse"))  # what of the standard library classes of the user's stand on
+_OF_BASES = frozenset(("abc", "typing", "argparse"))  # bases of user classes from the standard library
 _POINTER = struct.calcsize("P")
 
 
@@ -393,7 +395,7 @@ def is_method(f: FunctionType, cls: type) -> bool:
 
 
 def methods_of(cls: type, attributes: frozenset[str] | None = None) -> list[Any]:
-    """The functions that a class and its bases define, unwrapped; of those with a name, those that are attributes."""
+    """The functions that a class and its bases define, unwrapped; given names, only those among the names."""
     found: list[Any] = []
     for c in cls.__mro__[:-1]:
         for name, x in vars(c).items():
@@ -410,10 +412,11 @@ _OF_DATA = _NOT_CALLED | {"__eq__", "__hash__", "__post_init__", "__setattr__", 
 
 
 class Family:
-    """All plain functions that a function reaches by its names, and those among them that need copies.
+    """All plain functions that a function reaches by names, and those of them that need copies.
 
     `owners` are the classes of objects that are passed to it; `assignable` says whether variables can be assigned to
-    the arrays that they make. Without a function they are all that the methods of these classes reach.
+    the arrays that the functions make. Without a function, the family is everything that the methods of these classes
+    reach.
     """
 
     def __init__(
@@ -425,7 +428,7 @@ class Family:
         self.attributes: frozenset[str] = frozenset()  # that the functions name
         self._search(f, owners)
         take_up(self.attributes, [x for r in self.reached.values() for x in r.named if type(x) not in DATA])
-        # whether it makes arrays, and may assign to them
+        # whether the family makes arrays, and may assign to them
         own = [r for r in self.reached.values() if not is_contads(r.f)]
         self.may_assign = any(questions_of(r.code).writes for r in own) and any(
             makes_arrays(r.f, r.named, ASSIGNABLE) for r in own
@@ -445,13 +448,14 @@ class Family:
             self.needing |= more
             grown = bool(more)
         self.watched = [*self._watches()]
-        # where it compares them, objects that it makes have to tell the classes of the user's
+        # if it compares classes, its objects have to report the user's classes
         self.compares_classes = any(questions_of(r.code).compares_classes for r in self.reached.values())
         for r in self.reached.values():
             del r.named, r.inside  # which may be large
 
     def _search(self, f: FunctionType | None, given: frozenset[type]) -> None:
-        """Find the functions; methods call others of their objects, whose names are then known."""
+        """Find the functions. Methods call other methods of their objects, so this repeats as more names become
+        known."""
         owners = set(given)
         left: list[Any] = [h for c in given for h in methods_of(c) if self._is_users(h)] if f is None else [f]
         while left:
@@ -468,12 +472,12 @@ class Family:
         self.owners = frozenset(owners)
 
     def _watches(self) -> Iterator[Watch]:
-        """What tells that nothing has changed that makes a difference, at a few identities for each function."""
+        """The watched values, which show at a few identities for each function that nothing relevant has changed."""
         for key, r in self.reached.items():
             if not is_contads(r.f):
                 yield from r.watches(key in self.needing)
         names = self.attributes | _MAKING | {"__call__"}
-        # no other bases can be given to a class that has none
+        # a class without bases cannot get others
         yield from ((_order_of, c, c.__mro__) for c in self.owners if c.__bases__ != (object,) and is_users_class(c))
         for c in {c for owner in self.owners if is_users_class(owner) for c in owner.__mro__[:-1]}:
             own = vars(c)
@@ -483,7 +487,7 @@ class Family:
     def _is_users(g: Any) -> bool:
         if not isinstance(g, FunctionType) or is_contads(g):
             return False
-        inner = vars(g).get("__wrapped__")  # of a decorator of a library's, such as contextlib.contextmanager
+        inner = vars(g).get("__wrapped__")  # from a library decorator, such as contextlib.contextmanager
         held = [c.cell_contents for c in g.__closure__ or () if is_filled(c)]
         if isinstance(inner, FunctionType) and any(x is inner for x in held):
             return Family._is_users(inner)
@@ -497,10 +501,10 @@ class Family:
         return self.assignable and makes_arrays(r.f, r.named, ASSIGNABLE)
 
     def needs(self, x: Any) -> bool:
-        """Whether something stands for a function."""
+        """Whether a function has a stand-in."""
         return id(x) in self.needing or id(x) in self.stand_ins.of or is_dispatcher(x) or dispatches_on_type(x)
 
     def is_as_it_was(self) -> bool:
-        """Whether all functions name what they named."""
+        """Whether the names of all functions have the same values as before."""
         return all(r.is_as_it_was() for r in self.reached.values())
 

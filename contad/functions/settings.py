@@ -1,4 +1,5 @@
-"""The settings of this process: whether, and of which libraries, plain functions run as copies that take variables."""
+"""The settings of this process: whether plain functions run as copies that take variables, and those of which
+libraries."""
 
 from collections.abc import Collection
 from types import TracebackType
@@ -6,7 +7,7 @@ from types import TracebackType
 
 class _Settings:
     rewrite = True
-    libraries: frozenset[str] = frozenset()  # installed packages whose functions run as copies as well
+    libraries: frozenset[str] = frozenset()  # installed packages whose functions also run as copies
 
 
 SETTINGS = _Settings()
@@ -37,7 +38,7 @@ def settings(*, rewrite: bool | str | Collection[str] | None = None) -> _Before:
     the name of a package, or several, those of these packages as well; with False none. A function that is
     differentiated itself may belong to any package.
 
-    Raises:  TypeError where rewrite is something else.
+    Raises:  TypeError if rewrite is something else.
 
     >>> with settings(rewrite=False):
     ...     settings()

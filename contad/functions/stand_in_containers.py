@@ -1,4 +1,4 @@
-"""Containers of the user's with stand-ins of functions in them; what is done to one is done to the user's, too."""
+"""The user's containers with stand-ins for the functions in them. A change to one changes the user's container, too."""
 
 import operator
 from collections import defaultdict, deque
@@ -9,17 +9,17 @@ from contad.variables.trees import map_leaves
 
 
 class StandInContainer:
-    """What stands for a container of the user's, and can be a constant of code."""
+    """A stand-in for a user's container that can be a constant of code."""
 
     __slots__ = ()
     users: Any
     users_of: Callable[[Any], Any]
-    before: "list[Any]"  # what is in the user's, as it was last seen
+    before: "list[Any]"  # the contents of the user's, as last seen
     __hash__ = object.__hash__
 
 
 def _mirroring(kind: type, name: str) -> Callable[..., Any]:
-    """A method that changes a container, and the user's in the same way."""
+    """A method that changes a container, and the user's container in the same way."""
     own = getattr(kind, name)
 
     def change(container: Any, *args: Any, **options: Any) -> Any:
@@ -55,7 +55,7 @@ MAPPINGS = frozenset((dict, defaultdict))
 
 
 def stand_for_container(x: Any, of: Callable[[Any], Any], users_of: Callable[[Any], Any]) -> Any:
-    """What stands for a container, with of(y) for what is in it; users_of(z) is what z stands for."""
+    """The stand-in for a container, with of(y) for each item y; users_of(z) is the object for which z stands."""
     kind = type(x)
     if kind in (tuple, frozenset):
         return kind(map(of, x))
@@ -65,7 +65,7 @@ def stand_for_container(x: Any, of: Callable[[Any], Any], users_of: Callable[[An
 
 
 def make_empty(x: Any, users_of: Callable[[Any], Any]) -> Any:
-    """What is going to stand for a container that can be changed, for `fill`."""
+    """The still empty stand-in for a mutable container; `fill` fills it."""
     made = _STAND_INS[type(x)]
     new = made.__new__(made)
     new.users, new.users_of = x, users_of
@@ -73,7 +73,7 @@ def make_empty(x: Any, users_of: Callable[[Any], Any]) -> Any:
 
 
 def fill(new: Any, of: Callable[[Any], Any]) -> None:
-    """Put of(y) for what is in the user's container into what stands for it."""
+    """Put of(y) for each item y of the user's container into its stand-in."""
     x, kind = new.users, type(new)._stands_for
     if kind in MAPPINGS:
         more = (x.default_factory and of(x.default_factory),) if kind is defaultdict else ()
@@ -85,7 +85,7 @@ def fill(new: Any, of: Callable[[Any], Any]) -> None:
 
 
 def bring_up_to_date(new: Any, of: Callable[[Any], Any]) -> None:
-    """Take up what somebody has changed in the user's container since it was last looked at."""
+    """Take over changes in the user's container since the last look."""
     now = contents_of(new.users)
     if len(now) != len(new.before) or not all(map(operator.is_, now, new.before)):
         kind = type(new)._stands_for
@@ -94,12 +94,12 @@ def bring_up_to_date(new: Any, of: Callable[[Any], Any]) -> None:
 
 
 def contents_of(x: Any) -> list[Any]:
-    """What is in a container."""
+    """The contents of a container."""
     return [*x, *x.values()] if type(x) in MAPPINGS else [*x]
 
 
 class Contents:
-    """What is in a container now; `get` tells whether it still is, as a dictionary of names tells of a name."""
+    """The contents of a container. `get` says whether they are unchanged; it has the signature of `dict.get`."""
 
     def __init__(self, x: Any) -> None:
         self.container = x

@@ -1,4 +1,4 @@
-"""`numpy` and `math` as the copy of a function finds them, and what stands for each of their functions by itself."""
+"""`numpy` and `math` as the copy of a function sees them, and the stand-ins for their functions."""
 
 import functools
 import math
@@ -16,7 +16,7 @@ from contad.variables.open_types import Function
 
 
 class StandIns:
-    """What stands for modules, and for what is imported from them."""
+    """The stand-ins for modules, and for names imported from them."""
 
     def __init__(self, of_numpy: Mapping[str, Function]) -> None:
         answers = [(np.linalg, OF_LINALG), (math, OF_MATH), (np, of_numpy)]
@@ -26,13 +26,13 @@ class StandIns:
         ]
         self.of: dict[int, Any] = {id(module): copy for module, copy, *_ in self.modules}
         self.of |= {id(getattr(module, name)): f for module, _, found, _ in self.modules for name, f in found.items()}
-        # what makes a stand-in of an object of a class, or gives None
+        # makes a stand-in for an object of a class, or returns None
         self.of_objects: dict[type, Function] = {MethodType: shuffling, ModuleType: _random_numbers}
-        self.submodules: dict[str, ModuleType] = {}  # of NumPy, which are added when they are named
+        self.submodules: dict[str, ModuleType] = {}  # of NumPy, added when they are named
         self.update()
 
     def find(self, x: Any) -> Any:
-        """What stands for x by itself; None where there is nothing."""
+        """The stand-in for x; None if there is none."""
         found = self.of.get(id(x))
         if found is None:
             make = self.of_objects.get(type(x))
@@ -40,7 +40,7 @@ class StandIns:
         return found
 
     def update(self) -> None:
-        """Take up what the modules have now."""
+        """Take over the present contents of the modules."""
         for module, copy, functions, at_first in self.modules:
             own = vars(module)
             others = {name: own.get(name, x) for name, x in at_first.items() if own.get(name, x) is not x}
@@ -50,7 +50,7 @@ class StandIns:
 
 
 def _random_numbers(module: ModuleType) -> ModuleType | None:
-    """What stands for `numpy.random`, which is imported late; None for another module."""
+    """The stand-in for `numpy.random`, which is imported late; None for another module."""
     return _with_shuffle(module) if getattr(module, "__name__", None) == "numpy.random" else None
 
 
@@ -63,13 +63,13 @@ def _with_shuffle(module: ModuleType) -> ModuleType:
 
 _ALWAYS = OF_OBJECTS | CONVERSIONS | {"vectorize": Vectorized}
 PLAIN = StandIns(_ALWAYS)
-ASSIGNABLE = StandIns(_ALWAYS | CREATIONS)  # where variables are assigned to elements
+ASSIGNABLE = StandIns(_ALWAYS | CREATIONS)  # if variables are assigned to elements
 ANSWERED = frozenset(_ALWAYS) | frozenset(OF_LINALG) | {"polynomial"}
 MADE = frozenset(CREATIONS)
 OF_NUMBERS = frozenset(OF_MATH)
 
 
 def answering(x: Any) -> Any:
-    """What stands for a module or a function of it where nothing is assigned; anything else as it is."""
+    """The stand-in for a module or one of its functions if nothing is assigned; anything else unchanged."""
     found = PLAIN.find(x)
     return x if found is None else found

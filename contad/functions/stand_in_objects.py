@@ -1,7 +1,7 @@
-"""What stands for an object of the user's: it reads the user's attributes live, and what they lead to as stand-ins.
+"""A stand-in for a user's object: it reads the user's attributes live, and wraps the objects behind them as stand-ins.
 
-It has the user's dictionary for its own, so that numbers and arrays in it are read as they are; only where an attribute
-holds functions, or objects with methods, something of the class of the stand-in answers for it.
+It shares the user's dictionary, so that numbers and arrays are read directly. Only if an attribute holds functions, or
+objects with methods, a descriptor in the class of the stand-in answers for it.
 """
 
 import inspect
@@ -17,26 +17,26 @@ _MISSING = object()
 
 
 class _StandingIn:
-    """What stands for objects while a call lasts, by their identity: one for each; and what made sure of its names.
+    """The stand-ins of objects during a call, one for each, by identity; and the objects whose names were checked.
 
-    Where arrays have no room for variables others stand for them, with the negated identity.
+    If arrays have no room for variables, other arrays stand in for them, under the negated identity.
     """
 
     __slots__ = ("checked", "depth", "objects")
 
     def __init__(self) -> None:
-        self.depth = 0  # calls inside calls
+        self.depth = 0  # depth of nested calls
         self.objects: dict[int, tuple[Any, Any]] = {}
         self.checked: dict[int, Any] = {}
 
     def forget(self) -> None:
-        """Nothing stands for anything."""
+        """Forget all stand-ins."""
         self.objects.clear()
         self.checked.clear()
 
 
 class _OfThread(threading.local):
-    """The same of each thread, asked for once by a call: attributes of such an object take as long as a call."""
+    """The same for each thread. A call fetches it once, because reading such an attribute takes as long as a call."""
 
     def __init__(self) -> None:
         self.here = _StandingIn()
@@ -46,7 +46,7 @@ CALL = _OfThread()
 
 
 class _Reached:
-    """An attribute that leads to functions or objects: the user's, as what stands for it."""
+    """An attribute that leads to functions or objects: it returns the stand-in for the user's value."""
 
     def __init__(self, name: str, of: Callable[[Any], Any], view: type, slot: Any = None) -> None:
         self.name, self.of, self.view, self.slot = name, of, view, slot
@@ -57,7 +57,7 @@ class _Reached:
         if self.slot is not None:
             return self.of(self.slot.__get__(user_of(x)))
         value = x.__dict__.get(self.name, _MISSING)
-        if value is _MISSING:  # it is of the class, or was deleted
+        if value is _MISSING:  # it belongs to the class, or was deleted
             return getattr(super(self.view, x), self.name)
         return self.of(value)
 
@@ -76,7 +76,7 @@ class _Reached:
 
 
 def user_of(x: Any) -> Any:
-    """What of the user's an object, a list or a function stands for; anything else itself."""
+    """The user's object, list or function for which this stands in; anything else itself."""
     if isinstance(x, StandInContainer):
         return x.users
     if type(x) is _Namespace:
@@ -85,7 +85,7 @@ def user_of(x: Any) -> Any:
     if slot is not None:
         try:
             return slot.__get__(x)
-        except AttributeError:  # a copy of what stands for one
+        except AttributeError:  # a copy of a stand-in
             return x
     return x
 
@@ -106,12 +106,12 @@ def _is_objects(cls: type, name: str) -> bool:
 
 
 class ObjectView:
-    """The class of what stands for objects of one of the user's classes, whose methods are those of a stand-in."""
+    """The class of stand-ins for objects of one of the user's classes; its methods are those of a stand-in class."""
 
     def __init__(self, cls: type, stand_in: type, of: Callable[[Any], Any], leads_on: Callable[[Any], bool]) -> None:
         self.of, self.leads_on = of, leads_on
         self.is_tuple = issubclass(cls, tuple)
-        self.names: set[str] = set()  # of attributes that something answers for
+        self.names: set[str] = set()  # names of attributes with an answer
         if self.is_tuple:
             self.made: Any = stand_in
             return
@@ -136,7 +136,7 @@ class ObjectView:
         return set_attribute
 
     def of_object(self, x: Any) -> Any:
-        """What stands for an object of the class."""
+        """The stand-in for an object of the class."""
         if self.is_tuple:
             return tuple.__new__(self.made, map(self.of, x))
         new = object.__new__(self.made)
@@ -153,7 +153,7 @@ class ObjectView:
             self._look_at(type(x), name)
 
     def _look_at(self, cls: type, name: str) -> None:
-        if not hasattr(type(inspect.getattr_static(cls, name, None)), "__set__"):  # a property would be before it
+        if not hasattr(type(inspect.getattr_static(cls, name, None)), "__set__"):  # a property would take precedence
             self._answer_for(name)
 
     def _answer_for(self, name: str, slot: Any = None) -> None:
@@ -162,7 +162,7 @@ class ObjectView:
 
 
 class _Namespace(SimpleNamespace):
-    """What stands for a types.SimpleNamespace: what it has are the user's, as what stands for them."""
+    """A stand-in for a types.SimpleNamespace: its attributes are stand-ins for the user's."""
 
     _stands_for = SimpleNamespace
     __hash__ = object.__hash__  # type: ignore[assignment]  # it may be a constant of code
@@ -185,7 +185,7 @@ class _Namespace(SimpleNamespace):
 
 
 def stand_for_namespace(x: SimpleNamespace, of: Callable[[Any], Any], leads_on: Callable[[Any], bool]) -> Any:
-    """What stands for a types.SimpleNamespace with functions or objects in it; one of data alone is as it is."""
+    """The stand-in for a types.SimpleNamespace with functions or objects in it; one of data alone stays itself."""
     if not any(map(leads_on, vars(x).values())):
         return x
     new = _Namespace()

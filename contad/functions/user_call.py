@@ -1,4 +1,4 @@
-"""How transforms call the user's function: which function runs, which arguments are differentiated, what comes back."""
+"""How transforms call the user's function: which function runs, which arguments are differentiated, what it returns."""
 
 import inspect
 import sys
@@ -18,16 +18,16 @@ AtVariables = Callable[["OnNumbers", tuple[Nested, ...], Options], Nested]
 
 
 class OnNumbers:
-    """A dispatcher that runs as it is on plain arguments; `at_variables(self, args, kwargs)` answers other calls."""
+    """A dispatcher that runs directly on plain arguments; `at_variables(self, args, kwargs)` answers other calls."""
 
     def __init__(
         self, dispatcher: NumbaFunction, at_variables: AtVariables, of: Callable[[Function], Function] | None = None
     ) -> None:
         self.dispatcher = dispatcher
         self.at_variables = at_variables
-        self.of = of  # gives what stands for a plain function
-        self.twin: Function | None = None  # made where no compiled derivative answers
-        self.quick: Any = None  # whose `answer` is that of calls like others before, or NotImplemented
+        self.of = of  # returns the replacement of a plain function
+        self.twin: Function | None = None  # made if no compiled derivative answers
+        self.quick: Any = None  # whose `answer` answers calls like earlier ones, or is NotImplemented
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.dispatcher, name)
@@ -53,7 +53,7 @@ def name_of(f: object) -> str:
 
 
 def numba_function(f: object) -> NumbaFunction:
-    """The Numba function that f is, or stands for; None for anything else."""
+    """The Numba function that f is or stands for; None for anything else."""
     if "numba" not in sys.modules:
         return None
     from contad.compile.dispatchers import is_dispatcher
@@ -79,7 +79,7 @@ def unshare(what: str, args: tuple[Nested, ...], argnums: Sequence[int]) -> tupl
     return args if own is None else tuple(own)
 
 
-# how the transforms are called that take more than a function before its arguments
+# signatures of the transforms with more parameters than a function before its arguments
 _FORMS = {
     "hvp": "hvp(f)(x, v)", "jvp": "jvp(f, (x,), (v,))", "hessian_block_diag": "hessian_block_diag(f, size)(x)",
     "grad_tr_mat_times_hessian": "grad_tr_mat_times_hessian(f, x, m)",
@@ -87,12 +87,12 @@ _FORMS = {
 
 
 def form_of(transform: str) -> str:
-    """How a transform is called, for messages about a wrong call."""
+    """The form of a call of a transform, for messages about a wrong call."""
     return f"contad.{_FORMS.get(transform, f'{transform}(f)(x)')}"
 
 
 def positions(transform: str, argnums: int | Sequence[int], advice: str | None = None) -> tuple[int, ...]:
-    """argnums as a tuple of positions; TypeError where it is something else, or repeats one."""
+    """argnums as a tuple of positions; TypeError if it is something else, or repeats one."""
     numbers = tuple(argnums) if isinstance(argnums, (list, tuple)) else (argnums,)
     if not numbers or any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in numbers):
         if numbers and all(isinstance(n, int) for n in numbers):
@@ -110,7 +110,7 @@ def positions(transform: str, argnums: int | Sequence[int], advice: str | None =
 def positional(
     f: Function, what: str, argnums: Sequence[int], args: tuple[Nested, ...], kwargs: Options
 ) -> tuple[tuple[Nested, ...], Options]:
-    """The arguments, arrays copied, with those to differentiate among the positional ones, also if given by name."""
+    """The arguments, with copies of arrays. Differentiated arguments become positional, even if given by name."""
     if kwargs:
         *given, kwargs = set_apart(what, (*args, kwargs))
         args = tuple(given)
@@ -127,14 +127,14 @@ def positional(
 
 
 def require_number(x: Nested, what: str) -> None:
-    """Refuse arrays and containers where the derivative is with respect to one number."""
+    """Refuse arrays and containers if the derivative is with respect to one number."""
     if not (isinstance(x, Number) or is_real(x)):
         kind = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
         raise UnsupportedError(f"{what}: expected one real number, got {kind}; use contad.grad or contad.jacobian")
 
 
 def split_aux(y: Nested, has_aux: bool, what: str) -> tuple[Nested, Nested]:
-    """The result of f as (value, aux); aux is None where f was not said to return it."""
+    """The result of f as (value, aux); aux is None without has_aux."""
     if not has_aux:
         return y, None
     if not isinstance(y, tuple) or len(y) != 2:
@@ -143,7 +143,7 @@ def split_aux(y: Nested, has_aux: bool, what: str) -> tuple[Nested, Nested]:
 
 
 def level_of_user() -> int:
-    """How many frames above its caller the user's code is, for a warning."""
+    """The number of frames from its caller up to the user's code, for a warning."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("contad", "numba"):
         frame, level = frame.f_back, level + 1

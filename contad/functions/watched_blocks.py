@@ -1,8 +1,8 @@
-"""Functions that may catch what NumPy and SciPy refuse, as copies that look at an error before it is caught.
+"""Functions that may catch errors of NumPy and SciPy, as copies that see an error before a handler catches it.
 
-Of lists and object arrays of variables NumPy raises without asking contad, so that nobody would know of an error that a
-bare `except:`, `contextlib.suppress` or a `finally` that returns has swallowed. The copy is compiled from the source of
-the function; what stands under `try` or `with` stands there under `with` of an object of contad's, too.
+For lists and object arrays of variables NumPy raises without asking contad. So an error swallowed by a bare `except:`,
+`contextlib.suppress` or a `finally` that returns would go unnoticed. The copy is compiled from the source of the
+function, and wraps each body of `try` or `with` in a `with` of a contad object.
 """
 
 import ast
@@ -17,12 +17,12 @@ from contad.variables.library_refusals import error_behind
 from contad.variables.stack import THREAD
 from contad.variables.weak_cache import weak_cache
 
-_MARK = "contad: watched"  # the constant in whose place the object is put
+_MARK = "contad: watched"  # the constant that the object replaces
 _FUTURE = 0x1FF0000  # flags of code that `from __future__` sets
 
 
 class _Watch:
-    """Looks at errors that leave a block; the levels remember an error of contad's when it is made."""
+    """Looks at errors that leave a block. The levels remember errors of contad when these are made."""
 
     def __enter__(self) -> None:
         pass
@@ -35,7 +35,7 @@ class _Watch:
 
 
 def look_at(error: BaseException | None) -> None:
-    """Make the error of contad's that is behind one of NumPy's or SciPy's, where anything is differentiated."""
+    """Make the contad error behind an error of NumPy or SciPy, if anything is differentiated."""
     if isinstance(error, Exception) and not isinstance(error, ContadError):
         if THREAD.forward or any(s.level > 0 for s in THREAD.open):
             error_behind(error)
@@ -45,7 +45,7 @@ _WATCH = _Watch()
 
 
 class _Wrapping(ast.NodeTransformer):
-    """Puts what stands under `try` and `with` under `with` of the mark."""
+    """Wraps the bodies of `try` and `with` in a `with` of the mark."""
 
     def visit_Try(self, node: Any) -> ast.AST:
         self.generic_visit(node)
@@ -72,7 +72,7 @@ def watch(code: CodeType) -> CodeType | None:
         return None
     text = "".join(linecache.getlines(code.co_filename))
     for plain, with_watch in _compile(text, code.co_filename, code.co_flags & _FUTURE):
-        if plain == code:  # the source is that of this code
+        if plain == code:  # the source belongs to this code
             return with_watch if with_watch.co_qualname == code.co_qualname else None
     return None
 
@@ -84,7 +84,7 @@ def _has_handlers(code: CodeType) -> bool:
 
 @functools.lru_cache(64)
 def _compile(text: str, file: str, flags: int) -> list[tuple[CodeType, CodeType]]:
-    """Each code of a file, as it is and with watched blocks."""
+    """Each code object of a file, unchanged and with watched blocks."""
     try:
         trees = ast.parse(text), ast.fix_missing_locations(_Wrapping().visit(ast.parse(text)))
         plain, with_watch = (compile(tree, file, "exec", flags, dont_inherit=True) for tree in trees)
@@ -98,6 +98,6 @@ def _compile(text: str, file: str, flags: int) -> list[tuple[CodeType, CodeType]
 
 
 def _watching(code: CodeType) -> CodeType:
-    """The code with the object in place of the mark."""
+    """The code, with the object in place of the mark."""
     constants = (_watching(x) if isinstance(x, CodeType) else x for x in code.co_consts)
     return code.replace(co_consts=tuple(_WATCH if x.__class__ is str and x == _MARK else x for x in constants))

@@ -1,8 +1,8 @@
-"""NumPy's functions of whole arrays written as loops over numbers, for compiled engines.
+"""NumPy's functions of whole arrays, written as loops over numbers, for compiled engines.
 
-The generator writes these bodies in the place of a call; the tape compiles them for its variables. So each is plain
-Python that both can read: numbers, elements, branches and loops, arrays made by `zeros`. What they decide (an order, a
-position) is an integer, and carries no derivative. Values and errors are those of Numba's own functions.
+The generator inlines these bodies at a call; the tape compiles them for its variables. So each is plain Python that
+both can read: numbers, elements, branches and loops, arrays made by `zeros`. Their decisions (an order, a position) are
+integers, and carry no derivative. Values and errors are those of Numba's own functions.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from contad.kernels.loop_bodies import ARRAY_FUNCTIONS, loop_body
 from contad.rules.compilable import BODIES, LOOPS, is_in_bodies
 from contad.rules.function_names import copy_under, named_values
 
-zeros = np.zeros  # of elements that can be differentiated, where an engine puts its own in this place
+zeros = np.zeros  # engines that differentiate elements substitute their own
 
 
 # ---- running results -------------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def _quantile_of_matrix(a, q):  # type: ignore[no-untyped-def]
 
 # ---- sliding sums ----------------------------------------------------------------------------------------------------
 def _slide(x, y, left, length):  # type: ignore[no-untyped-def]
-    """sum_j x[k - left + j] y[j] for k < length, of the j for which x has that element; y is not longer than x."""
+    """sum_j x[k - left + j] y[j] for k < length, over the j for which x has that element; y is not longer than x."""
     made = zeros(length)
     for k in range(length):
         total = 0.0
@@ -463,7 +463,7 @@ def _cross(a, b):  # type: ignore[no-untyped-def]
 
 
 def _check_cross(m, n):  # type: ignore[no-untyped-def]
-    """Refuse what Numba does: vectors of other lengths than 2 and 3, and two of length 2."""
+    """Refuse as Numba does: vectors of lengths other than 2 and 3, and two vectors of length 2."""
     if m < 2 or m > 3 or n < 2 or n > 3 or m + n == 4:
         raise ValueError("Incompatible dimensions for cross product: 2 or 3 elements, and 3 on one side")
 
@@ -494,7 +494,7 @@ def _cross_of_rows(a, b):  # type: ignore[no-untyped-def]
         raise ValueError("unable to broadcast argument 1 to output array")
     made = zeros((count, 3))
     for k in range(count):
-        i, j = min(k, len(a) - 1), min(k, len(b) - 1)  # a single row meets all of the other's
+        i, j = min(k, len(a) - 1), min(k, len(b) - 1)  # a single row is paired with all rows of the other
         a2 = a[i, 2] if a.shape[1] == 3 else 0.0 * a[i, 0]
         b2 = b[j, 2] if b.shape[1] == 3 else 0.0 * b[j, 0]
         made[k, 0] = a[i, 1] * b2 - a2 * b[j, 1]
@@ -510,7 +510,7 @@ def owns(function: Any) -> bool:
 
 
 def with_compiled_callees(body: FunctionType, compile: Callable[[FunctionType], Any]) -> FunctionType:
-    """A body that calls what is compiled of the bodies that it names."""
+    """A body that calls the compiled versions of the bodies that it names."""
     called = {name: f for name, f in named_values(body).items() if owns(f)}
     if not called:
         return body
@@ -519,5 +519,5 @@ def with_compiled_callees(body: FunctionType, compile: Callable[[FunctionType], 
 
 
 def array_function_of(function: Any) -> Any:
-    """What computes a function in loops: one of this file, or one that has bodies; None of any other."""
+    """The loops that compute a function: of this file, or of a function with bodies; None for any other."""
     return function if is_in_bodies(function) else ARRAY_FUNCTIONS.get(function)

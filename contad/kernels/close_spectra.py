@@ -1,6 +1,6 @@
 """Spectra whose values are close, in compiled code: the functions of `contad.ops.close_values`, in loops.
 
-Numba compiles a loop in a tenth of the time that it takes for the same in expressions of arrays.
+Numba compiles a loop in a tenth of the time that the same array expressions take.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ def _call_note() -> int:
 
 @ctypes.CFUNCTYPE(ctypes.c_int64)
 def _call_bar() -> int:
-    """The same of what forward mode has no digits of either."""
+    """The same for lost digits that forward mode does not have either."""
     note_lost(barred=True)
     return 0
 
@@ -39,7 +39,7 @@ _bar = types.ExternalFunction("contad_bar_lost", types.int64())
 
 @in_machine_code
 def one_or_nan(right):  # type: ignore[no-untyped-def]
-    """1 where digits are left; else nan, which the gradient of a plain function is told of."""
+    """1 if digits are left; else nan, which is reported to the gradient of a plain function."""
     if right:
         return 1.0
     _note()
@@ -48,7 +48,7 @@ def one_or_nan(right):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def largest_of(x):  # type: ignore[no-untyped-def]
-    """The largest magnitude in a vector; nan where there is one."""
+    """The largest magnitude in a vector; nan if there is a nan."""
     found = 0.0
     for i in range(x.size):
         if not abs(x[i]) <= found:
@@ -75,7 +75,7 @@ def column_sizes(x):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def are_close(w):  # type: ignore[no-untyped-def]
-    """Whether values differ so little that few digits are left of what is divided by a gap."""
+    """Whether values are so close that few digits remain after division by a gap."""
     most = max(largest_of(w), 1.0)
     for i in range(w.size):
         for j in range(i):
@@ -86,20 +86,20 @@ def are_close(w):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def leaves_digits(error, size):  # type: ignore[no-untyped-def]
-    """`is_right` of the largest error."""
+    """`is_right` for the largest error."""
     return error * (4.0 * _ROUNDING) <= 1e-6 * size
 
 
 @in_machine_code
 def first_size(w, d, sizes, least):  # type: ignore[no-untyped-def]
-    """The size of a cotangent where all gaps are as large as the values, or as `least`."""
+    """The size of a cotangent if all gaps were as large as the values, or as `least`."""
     most = max(largest_of(w), least)
     return largest_of(d) + (largest_of(sizes) / most if most > 0.0 else 0.0)
 
 
 @in_machine_code
 def is_first_right(w, p, d, sizes, k):  # type: ignore[no-untyped-def]
-    """`is_first_right` of eigenvalues, where k is 0, or of k singular values as `first_of_doubles` has them."""
+    """`is_first_right` for eigenvalues, if k is 0, or for k singular values as in `first_of_doubles`."""
     most, size, error = largest_of(w), 0.0, 0.0
     for i in range(w.size):
         if i < k and d[i] != 0.0 and 0.0 < w[i] <= UNSIGNED * k * most:
@@ -124,7 +124,7 @@ def is_first_right(w, p, d, sizes, k):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def second_of_pairs(w, c, p, d, sizes):  # type: ignore[no-untyped-def]
-    """(g, whether it has six digits where what it is added to is as large as it usually is)"""
+    """(g, whether it has six digits if the number to which it is added has its usual size)"""
     n, most, turn_size = w.size, largest_of(w), largest_in(c)
     z, o, m = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
     size, magnitudes, spread = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
@@ -250,7 +250,7 @@ def double_cotangents(left, right, outside, u_bar, v_bar):  # type: ignore[no-un
 
 @in_machine_code
 def is_singular_right(s, left, right, u_bar, s_bar, v_bar):  # type: ignore[no-untyped-def]
-    """Whether six digits are left of the cotangent of a matrix."""
+    """Whether the cotangent of a matrix has six digits left."""
     outside = np.zeros((1 if u_bar.shape[0] != v_bar.shape[0] else 0, s.size))
     if outside.shape[0] == 1:
         outside[0] = column_sizes(u_bar if u_bar.shape[0] > v_bar.shape[0] else v_bar)
@@ -261,7 +261,7 @@ def is_singular_right(s, left, right, u_bar, s_bar, v_bar):  # type: ignore[no-u
 
 @in_machine_code
 def second_of_doubles(u, s, v, a_dot, u_bar, s_bar, v_bar):  # type: ignore[no-untyped-def]
-    """(the change of the cotangent along a_dot, whether it has six digits), of a matrix that is not wide."""
+    """(the change of the cotangent along a_dot, whether it has six digits), for a matrix that is not wide."""
     (m, k), n = u.shape, v.shape[0]
     forth = dot(a_dot, v)
     beside = np.zeros((m, 3 * k if m > k else 0))

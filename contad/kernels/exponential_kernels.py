@@ -4,9 +4,9 @@
     along_by_powers(a, e, powers)          the derivative at a along e, which is the tangent
     add_by_powers(z_bar, a, powers, a_bar) the cotangent, L(a^T, z_bar)
 
-Higham (2005): the Pade approximant of degree 13 of a matrix that is scaled by a power of 2, squared again. By how much
-is found as in Al-Mohy & Higham (2009a), who look at norms of powers; of the derivative, which goes through the same
-steps, by the norm of the matrix, as in their (2009b).
+Higham (2005): the matrix is scaled by a power of 2, and its Pade approximant of degree 13 is squared again. For the
+exponential the scaling follows from norms of powers, as in Al-Mohy & Higham (2009a). The derivative goes through the
+same steps; there it follows from the norm of the matrix, as in their (2009b).
 """
 
 import math
@@ -23,7 +23,7 @@ from contad.kernels.products_in_place import add_product
 from contad.kernels.small_systems import solve_factored, solve_forward
 from contad.kernels.triangular_kernels import mask_dead
 
-_LIMIT, _LIMIT_ALONG = 4.25, 4.74  # up to where degree 13 is accurate to rounding, the derivative too
+_LIMIT, _LIMIT_ALONG = 4.25, 4.74  # norm up to which degree 13 is accurate to rounding, also for the derivative
 _REMAINDER = math.comb(26, 13) * math.factorial(27) * 1.1102230246251565e-16
 _B = (
     64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
@@ -33,13 +33,14 @@ _B = (
 
 @njit(**NJIT_OPTIONS)
 def _halvings(size, limit):  # type: ignore[no-untyped-def]
-    """How often a size is halved to be below the limit."""
+    """The number of halvings that bring a size below the limit."""
     return max(0, math.ceil(math.log2(size / limit))) if size > 0.0 else 0
 
 
 @njit(**NJIT_OPTIONS)
 def _more_halvings(a, s):  # type: ignore[no-untyped-def]
-    """How often more for the terms that rounding makes, by the norm of |2^-s a|^27, of which that of a third tells."""
+    """Further halvings because of rounding in the terms, by the norm of |2^-s a|^27, estimated from a third of that
+    power."""
     n = len(a)
     positive = np.empty((n, n))
     for i in range(n):
@@ -99,7 +100,7 @@ def _add_products(c, a, a_dot, b, b_dot):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def _divide(u, v, c):  # type: ignore[no-untyped-def]
-    """(v - u)^-1 c, the factors of v - u, and the exchanges of its rows."""
+    """(v - u)^-1 c, the factors of v - u, and its row exchanges."""
     return solve_forward(_combine(0.0, 1.0, v, -1.0, u, 0.0, v), c)
 
 
@@ -114,7 +115,7 @@ def _is_diagonal(a):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def _write_powers(a, powers):  # type: ignore[no-untyped-def]
-    """a^2, a^4 and a^6, one below the other; they are returned as well."""
+    """Write a^2, a^4 and a^6 one below the other, and return them."""
     n = len(a)
     a2 = np.dot(a, a)
     a4 = np.dot(a2, a2)
@@ -126,7 +127,8 @@ def _write_powers(a, powers):  # type: ignore[no-untyped-def]
 
 @called_by_name(MATRIX, MATRIX)
 def expm_with_powers(a, powers):  # type: ignore[no-untyped-def]
-    """The exponential of a; `powers` gets a^2, a^4 and a^6, for the derivative. Where a is not finite, all is nan."""
+    """The exponential of a; `powers` gets a^2, a^4 and a^6, for the derivative. If a is not finite, the result is
+    nan."""
     n = len(a)
     if not is_finite(a):
         return np.full(a.shape, np.nan)
@@ -138,7 +140,7 @@ def expm_with_powers(a, powers):  # type: ignore[no-untyped-def]
         return made
     d6 = norm_by_columns(a6) ** (1 / 6)
     size = max(norm_by_columns(a4) ** (1 / 4), d6)
-    if not size <= _LIMIT:  # larger powers may tell of fewer halvings
+    if not size <= _LIMIT:  # larger powers may allow fewer halvings
         d8 = norm_by_columns(np.dot(a4, a4)) ** (1 / 8)
         size = min(max(d6, d8), max(d8, norm_by_columns(np.dot(a4, a6)) ** (1 / 10)))
     s = _halvings(size if size < np.inf else norm_by_columns(a), _LIMIT)

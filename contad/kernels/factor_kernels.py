@@ -1,7 +1,7 @@
-"""Systems, inverses, determinants and Cholesky factors in compiled code: values as Numba's own, adjoints and tangents.
+"""Systems, inverses, determinants and Cholesky factors in compiled code: Numba's values, adjoints and tangents.
 
 The rules are those of `contad.ops.linear_systems`, `determinants` and `triangular_factors`, as loops on matrices in C
-order. A right-hand side is a matrix, of one column where it is a vector.
+order. A right-hand side is a matrix; a vector is a matrix of one column.
 """
 
 from typing import Any
@@ -37,10 +37,10 @@ from contad.kernels.small_systems import (
 )
 from contad.kernels.spectral_kernels import reduced_svd
 
-_LIMIT = 1e8  # the condition from which an inverse has lost half of the digits
+_LIMIT = 1e8  # the condition number at which an inverse has lost half of the digits
 _UPPER, _NO, _UNIT = ord("U"), ord("N"), ord("U")
-_BLOCK = 64  # rows of a large Cholesky's factor that are reversed together
-_SMALL = 24  # from which on LAPACK's blocks are faster than loops
+_BLOCK = 64  # rows of a large Cholesky factor that are reversed together
+_SMALL = 24  # from this size, LAPACK's blocked routines are faster than loops
 
 
 # ---- triangles -------------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def _solve_lower_transposed(t, c, unit):  # type: ignore[no-untyped-def]
 
 @add_overload(solve_lower_transposed, jit_options=INTERNAL_OPTIONS)
 def _solve_lower_transposed_by_blocks(t: Any, c: Any, unit: Any) -> Any:
-    """By LAPACK where it is faster, on copies in Fortran's order."""
+    """By LAPACK if it is faster, on copies in Fortran order."""
 
     def implementation(t: Any, c: Any, unit: Any) -> None:
         n, count = c.shape
@@ -127,7 +127,7 @@ def norm_by_columns(a):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def cofactors(z, a):  # type: ignore[no-untyped-def]
-    """The matrix of cofactors of a, whose determinant is z: without an inverse that has lost half of the digits."""
+    """The matrix of cofactors of a, whose determinant is z; it avoids an inverse that has lost half of its digits."""
     n = a.shape[0]
     made = np.ones((n, n))
     if n < 2:
@@ -150,7 +150,7 @@ def cofactors(z, a):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def cofactors_by_values(a):  # type: ignore[no-untyped-def]
-    """The matrix of cofactors by singular values, which divides by none of them."""
+    """The matrix of cofactors by singular values, without dividing by them."""
     n = a.shape[0]
     u, s, vt = reduced_svd(a)
     others = np.full(n, 1.0 if find_det(u) * find_det(vt) > 0.0 else -1.0)
@@ -188,7 +188,7 @@ def write_cholesky(a: Any, z: Any) -> None:
 
 @add_overload(write_cholesky, jit_options=INTERNAL_OPTIONS)
 def _write_cholesky(a: Any, z: Any) -> Any:
-    """As Numba's function computes it, in z itself."""
+    """As in Numba's function, in place in z."""
 
     def implementation(a: Any, z: Any) -> None:
         if factor_by_fours(a, z):
@@ -210,7 +210,7 @@ def _write_cholesky(a: Any, z: Any) -> Any:
 @in_machine_code
 def reverse_rows(z, bar):  # type: ignore[no-untyped-def]
     """The adjoint of the lower triangle, in place of that of its factor: row by row, four columns at a time."""
-    inverses = np.empty(z.shape[0])  # a quotient takes four times as long as a product, and each waits for the last one
+    inverses = np.empty(z.shape[0])  # a division takes four times as long as a product, and they are sequential
     for i in range(z.shape[0]):
         inverses[i] = 1.0 / z[i, i]
     for i in range(z.shape[0] - 1, -1, -1):
@@ -253,7 +253,7 @@ def reverse_rows(z, bar):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def reverse_triangle(z, bar):  # type: ignore[no-untyped-def]
-    """The same, by registers where that is faster."""
+    """The same, in vector registers if that is faster."""
     if not reverse_by_fours(z, bar):
         reverse_rows(z, bar)
 
@@ -262,8 +262,8 @@ def reverse_triangle(z, bar):  # type: ignore[no-untyped-def]
 def add_cholesky(bar, z, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += z^-T P(z^T z_bar) z^-1, on the lower triangle; P: the lower triangle, diagonal halved
 
-    `bar` holds z_bar in its lower triangle, in C order, and is overwritten. From the last rows to the first, by blocks
-    (Murray 2016, arXiv:1602.07527): twice the work of the factor.
+    `bar` holds z_bar in its lower triangle, in C order, and is overwritten. It goes from the last rows to the first, by
+    matrix blocks (Murray 2016, arXiv:1602.07527): twice the work of the factor.
     """
     end = z.shape[0]
     if end <= MOST_ROWS:

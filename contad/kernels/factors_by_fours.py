@@ -1,11 +1,11 @@
-"""Cholesky's factor of a matrix of some rows, and its adjoint, by blocks of four rows in vector registers.
+"""The Cholesky factor of a matrix of moderate size, and its adjoint, by matrix blocks of four rows in vector registers.
 
     is_done = factor_by_fours(a, z)      z = the factor of the lower triangle of a
     is_done = reverse_by_fours(z, bar)   bar = the adjoint of that triangle, in place of that of its factor z
 
-At twenty rows a routine of LAPACK takes longer to begin than to compute, and loops over a triangle are too short for
-the compiler's vectors. Other matrices are left alone: of few rows or many, and where a number is not finite, or a
-factor may not exist. `triangles_by_fours` solves with them.
+At twenty rows a LAPACK routine takes longer to start than to compute, and loops over a triangle are too short for the
+compiler to vectorise. These functions refuse other matrices: with few or many rows, with a number that is not finite,
+or where a factor may not exist. `triangles_by_fours` solves with the factors.
 """
 
 from typing import Any
@@ -22,10 +22,10 @@ from contad.compile.words import numbers_at
 from contad.kernels.lanes import LanesType, lane, lanes_at, put_lanes
 from contad.kernels.matrix_loops import in_rows, is_in_rows
 
-FEWEST_ROWS = 9  # fewer are left to loops
-MOST_ROWS = 128  # up to which they are faster than routines that divide matrices into blocks for the cache
+FEWEST_ROWS = 9  # loops handle fewer rows
+MOST_ROWS = 128  # up to this size they are faster than routines that block matrices for the cache
 _OPTIONS = INTERNAL_OPTIONS | {"fastmath": {"contract"}}  # as BLAS does
-_SINGULAR = 1e-8  # a pivot beside the diagonal
+_SINGULAR = 1e-8  # the smallest pivot relative to the diagonal
 _FOUR = LanesType(4)
 
 
@@ -54,7 +54,7 @@ def numbers_of(a):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _turn(a, at, step, z, to, z_step):  # type: ignore[no-untyped-def]
-    """Write the transpose of a block of four rows and columns."""
+    """Write the transpose of a 4 by 4 matrix block."""
     p, q, r, s = turn_four(
         lanes_at(a, at, 4), lanes_at(a, at + step, 4), lanes_at(a, at + 2 * step, 4), lanes_at(a, at + 3 * step, 4)
     )
@@ -66,7 +66,7 @@ def _turn(a, at, step, z, to, z_step):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _subtract_four(z, z_at, z_step, x, x_at, x_step, w, w_at, along, across, left, right):  # type: ignore[no-untyped-def]
-    """z[r, k] -= w[s, r] x[s, k], of four rows r and s, for columns k from left to right."""
+    """z[r, k] -= w[s, r] x[s, k], for four rows r and s, and columns k from left to right."""
     a_0, a_1, a_2, a_3 = w[w_at], w[w_at + along], w[w_at + 2 * along], w[w_at + 3 * along]
     w_at += across
     b_0, b_1, b_2, b_3 = w[w_at], w[w_at + along], w[w_at + 2 * along], w[w_at + 3 * along]
@@ -84,15 +84,16 @@ def _subtract_four(z, z_at, z_step, x, x_at, x_step, w, w_at, along, across, lef
         put_lanes(z, z_3 + k, lanes_at(z, z_3 + k, 4) - p * d_0 - q * d_1 - r * d_2 - s * d_3, 4)
 
 
-# ---- of rows that are a multiple of four -----------------------------------------------------------------------------
-# The elements of a row of U = L^T follow one another. Who calls these keeps the arrays alive: they have but addresses.
+# ---- numbers of rows divisible by four -------------------------------------------------------------------------------
+# Rows of U = L^T are contiguous. The callers keep the arrays alive: these functions get only addresses.
 
 
 @njit(**_OPTIONS)
 def _factor(of_a, of_z, room):  # type: ignore[no-untyped-def]
-    """Write the factor of the lower triangle of a, with zeros above; whether it is done.
+    """Write the factor of the lower triangle of a, with zeros above; return whether it is done.
 
-    It is not where a pivot is small beside the diagonal, or not finite: then LAPACK says whether there is a factor.
+    It is not done if a pivot is not finite, or small relative to the diagonal: then LAPACK decides whether there is a
+    factor.
     """
     n = len(of_a)
     a, z, u = numbers_of(of_a), numbers_of(of_z), numbers_of(room)
@@ -160,10 +161,11 @@ def _factor(of_a, of_z, room):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _reverse(of_z, of_bar, made):  # type: ignore[no-untyped-def]
-    """Write S + S^T, where the lower triangle of S is the adjoint of that of the matrix; whether all of it is finite.
+    """Write S + S^T, where the lower triangle of S is the adjoint of that of the matrix; return whether all of it is
+    finite.
 
-    From the last rows of U to the first ones: what is left of the matrix once those of a block are subtracted has the
-    adjoint that stands in s already.
+    It goes from the last rows of U to the first. After the rows of a matrix block are subtracted, s already holds the
+    adjoint of the remaining matrix.
     """
     n, nothing = len(of_z), 0.0
     z, bar, s = numbers_of(of_z), numbers_of(of_bar), numbers_of(made)
@@ -227,7 +229,7 @@ def _reverse(of_z, of_bar, made):  # type: ignore[no-untyped-def]
     return lane(nothing, 0) + lane(nothing, 1) + lane(nothing, 2) + lane(nothing, 3) == 0.0
 
 
-# ---- of any matrix ---------------------------------------------------------------------------------------------------
+# ---- all matrices ----------------------------------------------------------------------------------------------------
 @njit(**_OPTIONS)
 def _pad(a, n, unit):  # type: ignore[no-untyped-def]
     """The lower triangle of a in n rows, with zeros elsewhere, and `unit` on the rest of the diagonal."""
@@ -242,19 +244,21 @@ def _pad(a, n, unit):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _begin(a, b):  # type: ignore[no-untyped-def]
-    """The number of rows in fours, 0 where matrices are left alone; and whether both are in rows, with none to pad."""
+    """The number of rows rounded up to fours, 0 if this refuses the matrices; and whether both are in C order without
+    padding."""
     m = len(a)
     n = (m + 3) // 4 * 4 if FEWEST_ROWS <= m <= MOST_ROWS else 0
     return n, n == m and is_in_rows(a) and is_in_rows(b)
 
 
 def factor_by_fours(a: Any, z: Any) -> bool:
-    """Write the factor into z, with zeros above; whether it is done. In plain Python it is not."""
+    """Write the factor into z, with zeros above; return whether it is done. In plain Python it is not."""
     return False
 
 
 def reverse_by_fours(z: Any, bar: Any) -> bool:
-    """Write the adjoint of the triangle over that of its factor; whether it is done. In plain Python it is not."""
+    """Write the adjoint of the triangle over that of its factor; return whether it is done. In plain Python it is
+    not."""
     return False
 
 

@@ -1,6 +1,7 @@
-"""The product of a matrix with its own transpose as generated code calls it, in half of the work of a product.
+"""The product of a matrix with its own transpose in generated code, at half of the work of a general product.
 
-`gram(x)` is x^T x, and `add_gram(z_bar, x, x_bar)` adds to the adjoint of x what the rule of a product gives to both.
+`gram(x)` is x^T x, and `add_gram(z_bar, x, x_bar)` adds the cotangents of both factors in the rule of a product to the
+adjoint of x.
 """
 
 from typing import Any
@@ -34,7 +35,7 @@ def _gram_of_place(at, rows, columns, row, step):  # type: ignore[no-untyped-def
     """x^T x of a matrix in place."""
     z = np.zeros((columns, columns))
     if rows * columns != 0:
-        # to BLAS rows are columns, and the lower triangle is what stands above the diagonal
+        # BLAS sees rows as columns: its lower triangle is above the diagonal here
         is_turned = has_rows(rows, columns, row, step)
         flag, apart = (_NO, row) if is_turned else (_YES, step)
         syrk((_LOWER, flag, columns, rows, 1.0, at, apart // _NUMBER, 0.0, z, columns))

@@ -1,7 +1,7 @@
-"""Blocks of directions: which unit vectors are in the lanes, and where what comes of them goes in a matrix.
+"""Chunks of directions: which unit vectors are in the lanes, and where their results go in a matrix.
 
-Numbers of a matrix's axis are counted through all arguments (or results); a part begins at number `first` there. A
-block has the directions from `start` to before `stop`.
+The index along an axis of the matrix counts the numbers of all arguments (or results); a part begins at index `first`.
+A chunk has the directions from `start` up to, but not including, `stop`.
 """
 
 from contad.compile.overloads import in_machine_code
@@ -10,7 +10,8 @@ from contad.kernels.lanes import lane
 
 @in_machine_code
 def put_units(rows, first, start, stop, x):  # type: ignore[no-untyped-def]
-    """Put x, which is 1 or 0, where the directions of a block have their 1; `rows` has a row of lanes per number."""
+    """Write x, which is 1 or 0, at the places of the 1s of the directions in a chunk; `rows` has a row of lanes per
+    number."""
     for j in range(max(start, first), min(stop, first + rows.shape[0])):
         rows[j - first, j - start] = x
 
@@ -71,7 +72,7 @@ def give_numbers(matrix, x, first, start, stop):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def sum_diagonal(rows, first, start, stop):  # type: ignore[no-untyped-def]
-    """The sum of what the directions of a block have at their own places."""
+    """The sum over the directions of a chunk of the number at the place of their 1."""
     total = 0.0
     for j in range(max(start, first), min(stop, first + rows.shape[0])):
         total += rows[j - first, j - start]
@@ -80,7 +81,7 @@ def sum_diagonal(rows, first, start, stop):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def put_combs(rows, size, start, stop):  # type: ignore[no-untyped-def]
-    """Lane j is 1 at place start + j of every block of `size` elements, and 0 elsewhere."""
+    """Lane j is 1 at place start + j of every matrix block of `size` elements, and 0 elsewhere."""
     for i in range(rows.shape[0]):
         for j in range(start, stop):
             rows[i, j - start] = 1.0 if i % size == j else 0.0
@@ -88,7 +89,7 @@ def put_combs(rows, size, start, stop):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def put_blocks(blocks, rows, start, stop):  # type: ignore[no-untyped-def]
-    """Column start + j of all blocks becomes lane j of `rows`."""
+    """Column start + j of all matrix blocks becomes lane j of `rows`."""
     size = blocks.shape[1]
     for i in range(rows.shape[0]):
         for j in range(start, stop):

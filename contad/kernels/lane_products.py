@@ -1,8 +1,8 @@
-"""Products of matrices and vectors of which something is lanes: what is numbers is read once for all.
+"""Matrix products with lanes in one operand: a factor of plain numbers is read once for all lanes.
 
 z = a b,     a_bar += z_bar b^T,     b_bar += a^T z_bar
 
-A zero of z_bar masks what is infinite or nan in the other factor, lane by lane, as that of `add_left` does.
+A zero in z_bar masks an infinity or nan in the other factor, lane by lane, as in `add_left`.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from contad.kernels.product_adjoints import add_left, add_right
 
 # ---- in plain Python -------------------------------------------------------------------------------------------------
 def lanes_product(a: Any, b: Any) -> Any:
-    """a @ b, which is lanes."""
+    """a @ b, as lanes."""
     x, y = a if a.ndim == 2 else a[None], b if b.ndim == 2 else b[:, None]
     count = next((len(v.numbers) for v in (*x.ravel(), *y.ravel()) if isinstance(v, Lanes)), 1)
     z = lanes_zeros((x.shape[0], y.shape[1]), count)
@@ -39,7 +39,7 @@ def add_lanes_right(z_bar: Any, a: Any, b_bar: Any) -> None:
 
 
 def _add_masked(d: Any, p: Any, c: Any) -> None:
-    """c += d p; p and c may be single rows, and d is a number or a column then."""
+    """c += d p; p and c may be single rows, in which case d is a number or a column."""
     for i, k, j in np.ndindex(*c.shape, p.shape[0]):
         c[i, k] = c[i, k] + _mask(d[i, j], p[j, k])
 
@@ -82,7 +82,7 @@ def _is_finite_of(x: Any) -> Any:
 
 @in_machine_code
 def _add_matrices(x, y, z):  # type: ignore[no-untyped-def]
-    """z += x y, of matrices of numbers and lanes, of which z is lanes.
+    """z += x y, for matrices of numbers and lanes; z has lanes.
 
     Unroll-and-jam: four rows read y once.
     """
@@ -141,7 +141,7 @@ def _add_outer(d, p, c):  # type: ignore[no-untyped-def]
 
 
 def _multiply_row(d: Any, p: Any, z: Any) -> None:
-    """z += d p, along the memory of p."""
+    """z += d p, in the memory order of p."""
     z += lanes_product(d, p)
 
 

@@ -1,9 +1,9 @@
-"""Lanes: a few numbers that are computed together, one for each of several directions or cotangents.
+"""Lanes: a few numbers computed together, one for each of several directions or cotangents.
 
-Generated code is the same for one direction and for k of them: a tangent, or an adjoint, is a number or k lanes.
-Compiled, lanes are a vector of LLVM's, which the processor adds and multiplies at once; what does not depend on the
-direction is a number and is computed once. In plain Python they are an object with as many numbers, so that the source
-runs there too.
+Generated code is the same for one direction and for k of them: a tangent, or an adjoint, is a number or k lanes. In
+compiled code lanes are an LLVM vector, which the processor adds and multiplies in one instruction. Values that do not
+depend on the direction are numbers and are computed once. In plain Python lanes are an object that holds k numbers, so
+that the source runs there too.
 """
 
 import operator
@@ -35,7 +35,7 @@ class Lanes:
     """k numbers, in plain Python."""
 
     __slots__ = ("numbers",)
-    __array_ufunc__ = None  # NumPy's numbers leave operations to the methods below
+    __array_ufunc__ = None  # NumPy's scalars defer to the methods below
 
     def __init__(self, numbers: Any) -> None:
         self.numbers = np.array(numbers, dtype=float)
@@ -68,7 +68,7 @@ class Lanes:
 
 
 def numbers_of(x: Any) -> Any:
-    """The numbers of lanes; a number as it is."""
+    """The numbers of lanes; a number itself."""
     return x.numbers if isinstance(x, Lanes) else x
 
 
@@ -80,7 +80,7 @@ def lanes_zeros(shape: tuple[int, ...], k: int) -> Any:
 
 
 def small_lanes_zeros(shape: tuple[int, ...], k: int) -> Any:
-    """An array of lanes of a literal shape, all 0. Compiled, it lies on the stack, as that of `small_zeros`."""
+    """An array of lanes of a literal shape, all 0. In compiled code it is in stack memory, as with `small_zeros`."""
     return lanes_zeros(shape, k)
 
 
@@ -90,12 +90,12 @@ def add_lanes(x: Any, y: Any) -> None:
 
 
 def copy_lanes(x: Any) -> Any:
-    """A copy of an array of lanes in any order of memory, where the array's own method takes vectors to be aligned."""
+    """A copy of an array of lanes in any memory order. The array's own method would assume aligned vectors."""
     return x.copy()
 
 
 def as_lanes(x: Any) -> Any:
-    """An array whose last axis has the lanes, as an array of lanes, in the same memory where it is compiled."""
+    """An array whose last axis has the lanes, as an array of lanes; in compiled code in the same memory."""
     made = np.empty(x.shape[:-1], dtype=object)
     for index in np.ndindex(made.shape):
         made[index] = Lanes(x[index])
@@ -103,43 +103,43 @@ def as_lanes(x: Any) -> Any:
 
 
 def as_floats(x: Any) -> Any:
-    """An array of lanes as one with a further axis, in the same memory where it is compiled."""
+    """An array of lanes as one with a further axis; in compiled code in the same memory."""
     numbers = np.broadcast_arrays(*map(numbers_of, x.ravel()), np.zeros(1))[:-1]
     return np.array(numbers).reshape(*x.shape, -1 if x.size else 1)
 
 
 def as_rows(x: Any) -> Any:
-    """A contiguous array of lanes as a matrix with a row for each element, in the same memory where it is compiled."""
+    """A contiguous array of lanes as a matrix with a row for each element; in compiled code in the same memory."""
     floats = as_floats(x)
     return floats.reshape(-1, floats.shape[-1])
 
 
 def unit_lanes(j: int, k: int) -> Any:
-    """k lanes, of which number j is 1 and all others are 0; all are 0 where there is no number j."""
+    """k lanes: lane j is 1 and all others are 0; all are 0 if there is no lane j."""
     return Lanes([float(j == n) for n in range(k)])
 
 
 def lane(x: Any, j: int) -> float:
-    """Number j of lanes; of a number itself."""
+    """Lane j of lanes; a number itself."""
     return float(x.numbers[j]) if isinstance(x, Lanes) else x
 
 
 def lane_view(x: Any, j: int) -> Any:
-    """Lane j of an array of lanes, in the same memory where it is compiled; of anything else itself."""
+    """Lane j of an array of lanes, in compiled code in the same memory; anything else itself."""
     if x is None or not np.ndim(x):
         return None if x is None else lane(x, j)
     return np.vectorize(lambda e: lane(e, j), otypes=[float])(x)
 
 
 def lane_once(x: Any, j: int) -> Any:
-    """Lane j of an adjoint; numbers, which are the same for all lanes, are with lane 0 alone, and empty elsewhere."""
+    """Lane j of an adjoint. Numbers, which all lanes share, belong to lane 0 only; other lanes get an empty array."""
     if x is None or not np.ndim(x) or x.dtype == object:
         return lane_view(x, j)
     return x[: len(x) if j == 0 else 0]
 
 
 def lane_spent(x: Any, j: int) -> Any:
-    """Lane j of an adjoint that is overwritten; of numbers, which other lanes read as well, a copy."""
+    """Lane j of an adjoint that will be overwritten; a copy of numbers, because other lanes read them, too."""
     return lane_view(x, j)
 
 
@@ -162,7 +162,7 @@ class LanesType(types.Type):
         super().__init__(name=f"Lanes({count})")
 
     def unify(self, typingctx: Any, other: Any) -> Any:
-        """What is a number on one path and lanes on another one is lanes."""
+        """A value that is a number on one path and lanes on another has lanes."""
         return self if isinstance(other, types.Float) else None
 
     def can_convert_from(self, typingctx: Any, other: Any) -> Any:
@@ -174,7 +174,7 @@ class LanesType(types.Type):
         return ir.VectorType(DOUBLE, self.count)
 
     def array(self, ndim: int, layout: str = "C") -> Any:
-        """The type of an array of lanes, which begins where a number may begin."""
+        """The type of an array of lanes, aligned as an array of numbers."""
         return types.Array(self, ndim, layout, aligned=False)
 
 
@@ -204,7 +204,7 @@ def _cast_number(context: Any, builder: Any, fromty: Any, toty: Any, val: Any) -
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------
 def lanes_among(args: Sequence[Any]) -> Any:
-    """The type of lanes among the types of operands; None where there are only numbers."""
+    """The type of lanes among the types of operands; None if there are only numbers."""
     return next((t for t in args if isinstance(t, LanesType)), None)
 
 
@@ -308,7 +308,7 @@ def _lower_small_zeros(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 def _view(
     context: Any, builder: Any, kind: Any, data: Any, shape: Any, strides: Any, itemsize: int, memory: Any = None
 ) -> Any:
-    """An array of numbers or lanes in memory that is there."""
+    """An array of numbers or lanes in existing memory."""
     made = make_array(kind)(context, builder)
     size = context.get_constant(types.intp, itemsize)
     populate_array(made, data=data, shape=shape, strides=strides, itemsize=size, meminfo=memory)

@@ -1,4 +1,4 @@
-"""Which functions of NumPy have bodies in loops, for arguments of which numbers of axes."""
+"""Which of NumPy's functions have bodies written as loops, by the number of axes of the arguments."""
 
 import inspect
 from collections.abc import Callable
@@ -9,20 +9,20 @@ class LoopBody(NamedTuple):
     """One way to compute a function."""
 
     function: Any
-    # for each argument up to the last that is given the number of axes, 0 of a number; None where it is None, or left
-    # out and None by default; a text is that argument itself
+    # for each argument up to the last given one its number of axes, 0 for a number; None if it is None, or omitted with
+    # default None; a text is the argument itself
     ndims: tuple[int | str | None, ...]
 
 
 class ArrayFunction(NamedTuple):
-    """A function of NumPy's: its signature, and what computes it, by the axes of its arguments."""
+    """A NumPy function: its signature, and its bodies by the axes of its arguments."""
 
     numpy: Callable[..., Any]
     signature: inspect.Signature
     bodies: list[LoopBody]
 
     def body(self, ndims: tuple[int | str | None, ...]) -> Any:
-        """What computes it for arguments with these numbers of axes; None where nothing does."""
+        """The body for arguments with these numbers of axes; None if there is none."""
         return next((body.function for body in self.bodies if body.ndims == ndims), None)
 
 
@@ -30,7 +30,7 @@ ARRAY_FUNCTIONS: dict[Any, ArrayFunction] = {}
 
 
 def loop_body(numpy: Any, names: str, *ndims: int | str | None) -> Callable[[Any], Any]:
-    """Let a function compute one of NumPy's, of arguments `names`, where these have so many axes."""
+    """Register a function as the body of a NumPy function with arguments `names`, for these numbers of axes."""
 
     def add(function: Any) -> Any:
         text = f"lambda {names}: None"

@@ -1,4 +1,4 @@
-"""What NumPy, SciPy and Numba raise for operands of functions of matrices: of wrong shapes, and not finite."""
+"""The errors that NumPy, SciPy and Numba raise for matrix operands of wrong shapes, or with infinities and nans."""
 
 import numpy as np
 
@@ -12,28 +12,28 @@ from contad.kernels.product_kernels import is_finite
 # ---- Numba's functions of np.linalg ----------------------------------------------------------------------------------
 @in_machine_code
 def require_square(a):  # type: ignore[no-untyped-def]
-    """Raise what Numba's functions raise unless a is square."""
+    """Raise as Numba's functions do unless a is square."""
     if a.shape[0] != a.shape[1]:
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square.")
 
 
 @in_machine_code
 def require_rows(a, b):  # type: ignore[no-untyped-def]
-    """Raise what Numba's functions raise unless b has as many rows as a."""
+    """Raise as Numba's functions do unless b has as many rows as a."""
     if a.shape[0] != b.shape[0]:
         raise np.linalg.LinAlgError("Incompatible array sizes, system is not dimensionally valid.")
 
 
 @in_machine_code
 def check_system(a, b):  # type: ignore[no-untyped-def]
-    """Raise what np.linalg.solve raises, and where a is not square, of which Numba's function takes no notice."""
+    """Raise as np.linalg.solve does, also if a is not square, which Numba's function does not check."""
     require_rows(a, b)
     require_square(a)
 
 
 @in_machine_code
 def check_least_squares(a, b):  # type: ignore[no-untyped-def]
-    """Raise what np.linalg.lstsq raises."""
+    """Raise as np.linalg.lstsq does."""
     require_rows(a, b)
     if a.size == 0 or b.size == 0:
         raise np.linalg.LinAlgError("Arrays cannot be empty")
@@ -50,14 +50,14 @@ def text_of(shape):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def require_finite(a):  # type: ignore[no-untyped-def]
-    """Raise what SciPy's functions raise unless all elements are finite."""
+    """Raise as SciPy's functions do unless all elements are finite."""
     if not is_finite(in_rows(a)):
         raise ValueError("array must not contain infs or NaNs")
 
 
 @njit(**NJIT_OPTIONS)
 def check_square(a):  # type: ignore[no-untyped-def]
-    """Raise what SciPy's functions raise unless a is square."""
+    """Raise as SciPy's functions do unless a is square."""
     if a.shape[0] != a.shape[1]:
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
 
@@ -73,7 +73,7 @@ def check_solve_triangular(of_a, of_b):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def check_cho_factor(of_a):  # type: ignore[no-untyped-def]
-    """Raise what SciPy raises for an operand of a wrong shape."""
+    """Raise as SciPy does for an operand of a wrong shape."""
     if of_a[0] != of_a[1]:
         raise ValueError("Input array is expected to be square but has the shape: " + text_of(of_a) + ".")
 
@@ -96,7 +96,7 @@ def check_half_band(of_ab, of_b):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def check_solve_banded(lower, upper, of_ab, of_b):  # type: ignore[no-untyped-def]
-    """Raise what SciPy raises for operands of wrong shapes, and for a number of diagonals that is negative."""
+    """Raise as SciPy does for operands of wrong shapes, and for a negative number of diagonals."""
     check_half_band(of_ab, of_b)
     if lower < 0 or upper < 0 or lower + upper + 1 != of_ab[0]:
         raise ValueError(

@@ -1,6 +1,6 @@
-"""Loops on matrices in compiled code, for the kernels: they compile in a fraction of the time of NumPy's expressions.
+"""Loops over matrices for the kernels: they compile in a fraction of the time of NumPy expressions.
 
-What they return is new and in C order, so that each of them is compiled for few types.
+Their results are new and in C order, so that Numba compiles each of them for few types.
 """
 
 from typing import Any
@@ -13,17 +13,17 @@ from contad.compile.words import array_at
 
 _FEW = 1000  # multiplications that take less time than the call of a routine for them
 _NUMBER = 8  # bytes
-_TILE = 32  # rows and columns that a cache holds of a matrix and its transpose
+_TILE = 32  # rows and columns of a matrix and its transpose that fit into the cache
 
 
 # ---- in the same memory ----------------------------------------------------------------------------------------------
 def is_in_rows(a: Any) -> bool:
-    """Whether the elements follow one another row by row."""
+    """Whether the matrix is in C order."""
     return bool(a.flags.c_contiguous)
 
 
 def in_rows(a: Any) -> Any:
-    """The matrix in C order: itself where it is, else a copy; the caller keeps it alive."""
+    """The matrix in C order: itself, or a copy if needed; the caller keeps it alive."""
     return np.ascontiguousarray(a)
 
 
@@ -90,7 +90,7 @@ def write_into(z, a):  # type: ignore[no-untyped-def]
             z[i, j] = a[i, j]
 
 
-# Numba compiles the text of the error of an assignment to a slice, which takes seconds; so what follows are loops.
+# For an assignment to a slice Numba compiles the text of its error, which takes seconds; so these are loops.
 
 
 @in_machine_code
@@ -124,7 +124,7 @@ def clear(z):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def write_column(z, a):  # type: ignore[no-untyped-def]
-    """z = a, for a vector a and a matrix z of one column, whose further rows are left alone."""
+    """z = a, for a vector a and a matrix z of one column; further rows of z do not change."""
     for i in range(a.size):
         z[i, 0] = a[i]
 
@@ -147,7 +147,7 @@ def take_column(a):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def add_into(z, a):  # type: ignore[no-untyped-def]
-    """z += a, unless z is empty because nobody asks for it."""
+    """z += a, unless z is empty because it is not needed."""
     if z.size != 0:
         add_scaled(z, 0, 0, 1.0, a)
 
@@ -208,7 +208,7 @@ def has_finite(a):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def dot(a, b):  # type: ignore[no-untyped-def]
-    """a b, of few rows by loops."""
+    """a b; by loops if there are few rows."""
     m, n = a.shape[0], b.shape[1]
     if m * n * b.shape[0] > _FEW:
         return np.dot(a, b)
@@ -223,7 +223,7 @@ def dot(a, b):  # type: ignore[no-untyped-def]
 # ---- triangles -------------------------------------------------------------------------------------------------------
 @in_machine_code
 def masked_sum(c, a_dot):  # type: ignore[no-untyped-def]
-    """<c, a_dot>, in which a zero of a_dot masks what is not finite in c."""
+    """<c, a_dot>, in which a zero in a_dot masks an infinity or nan in c."""
     total = 0.0
     for i in range(c.shape[0]):
         for j in range(c.shape[1]):
@@ -263,7 +263,8 @@ def halve_triangle(a):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def onto_lower(c):  # type: ignore[no-untyped-def]
-    """The cotangent of a symmetric matrix, of which the lower triangle is read: both sums there, zeros above."""
+    """The cotangent of a symmetric matrix of which only the lower triangle is read: sums of both elements there, zeros
+    above."""
     made = np.zeros(c.shape)
     for i in range(c.shape[0]):
         made[i, i] = c[i, i]
@@ -274,7 +275,7 @@ def onto_lower(c):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def mirror_lower(a):  # type: ignore[no-untyped-def]
-    """The symmetric matrix of which a has the lower triangle."""
+    """The symmetric matrix whose lower triangle is in a."""
     made = np.empty(a.shape)
     for i in range(a.shape[0]):
         for j in range(i + 1):

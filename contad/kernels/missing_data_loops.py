@@ -1,10 +1,10 @@
-"""NumPy's functions that leave nan out, as bodies for compiled engines, like those of `contad.kernels.array_loops`."""
+"""NumPy's functions that ignore nan, as bodies for compiled engines, like those of `contad.kernels.array_loops`."""
 
 import numpy as np
 
 from contad.kernels.loop_bodies import loop_body
 
-zeros = np.zeros  # of elements that can be differentiated, where an engine puts its own in this place
+zeros = np.zeros  # engines that differentiate elements substitute their own
 
 
 @loop_body(np.nansum, "a", 1)

@@ -1,7 +1,7 @@
 """A product and its adjoints as generated code and kernels call them: `put_product`, `add_left` and `add_right`.
 
-They take matrices and vectors; `put_product` writes an array, not a number. Compiled, each is a call of a kernel of
-`contad.kernels.product_kernels`, with the addresses, strides and sizes of the operands.
+They take matrices and vectors; `put_product` writes an array, not a number. In compiled code each of them calls a
+kernel of `contad.kernels.product_kernels`, with the addresses, strides and sizes of the operands.
 """
 
 from typing import Any
@@ -43,7 +43,7 @@ def _type_of_call(context):  # type: ignore[no-untyped-def]
 
 @lower_builtin(put_product, types.Array, types.Array, types.Array)
 def _lower_product(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """A vector a is a row, a vector b a column; so is the result."""
+    """A vector a is a row, and a vector b is a column; the result likewise."""
     a_is_row = signature.args[1].ndim == 1
     z, a, b = map(MatrixWords, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, a_is_row, False))
     return _emit(context, builder, put_product_at, z, a, b, (*a.sizes, b.sizes[1]))
@@ -51,7 +51,7 @@ def _lower_product(context: Any, builder: Any, signature: Any, args: Any) -> Any
 
 @lower_builtin(add_left, types.Any, types.Array, types.Array)
 def _lower_left(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """A vector a is a row, a vector b a column; so is the adjoint of the result."""
+    """A vector a is a row, and a vector b is a column; the adjoint of the result likewise."""
     a_is_row = signature.args[2].ndim == 1
     d, b, a_bar = map(MatrixWords, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, False, True))
     return _emit(context, builder, add_masked_at, d, b.turn(), a_bar, (*d.sizes, b.sizes[0]))
@@ -79,7 +79,7 @@ def _add_scaled(z_bar: Any, x: Any, bar: Any) -> None:
 
 
 class MatrixWords:
-    """An operand as emitted code has it: its address, sizes and strides."""
+    """An operand in emitted code: its address, sizes and strides."""
 
     def __init__(self, context: Any, builder: Any, kind: Any, x: Any, is_row: bool) -> None:
         made = make_array(kind)(context, builder, x)

@@ -1,14 +1,13 @@
-"""Products of matrices in compiled code, for every engine, and what they add to adjoints and tangents.
+"""Matrix products in compiled code, for every engine, and their contributions to adjoints and tangents.
 
     put_product_at     z = a b
-    add_masked_at      c += d p, in which a zero of d masks what is infinite or nan in p
+    add_masked_at      c += d p, in which a zero in d masks an infinity or nan in p
 
-The latter is the rule `contad.ops.matmul` in all its directions, each of which multiplies one adjoint or tangent:
+The latter is the rule `contad.ops.matmul` in all its directions. Each multiplies one adjoint or tangent:
 
     a_bar += z_bar b^T     b_bar^T += z_bar^T a     z_dot += a_dot b     z_dot^T += b_dot^T a^T
 
-Matrices lie as they may, of each there is the address and two strides. How they are multiplied depends on sizes and
-strides: by loops, or by BLAS.
+Matrices have any layout: each comes as an address and two strides. Sizes and strides decide between loops and BLAS.
 """
 
 import numpy as np
@@ -20,17 +19,17 @@ from contad.compile.words import array_at, hold, numbers_at, word
 from contad.kernels.products_in_place import has_rows, is_in_place, multiply_at, multiply_vector_at
 
 _NUMBER = 8  # bytes
-_SHIFT, _BYTES = 3, 7  # strides in numbers, and what is left over
-_EXPONENT = 0x7FF0000000000000  # all bits of it are set in what is infinite or nan
-FEW = 1000  # multiplications that take less time than the memory and the call of a routine for them
-FEW_IN_PLACE = 300  # the same for matrices that the routine takes as they lie
+_SHIFT, _BYTES = 3, 7  # strides in numbers, and the remainder
+_EXPONENT = 0x7FF0000000000000  # all bits of it are set in infinities and nans
+FEW = 1000  # number of multiplications that take less time than memory and the call of a routine
+FEW_IN_PLACE = 300  # the same for matrices that the routine takes in place
 _FEW_FOR_VECTORS = 200  # the same for a matrix and a vector
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def add_rows(d, p, c):  # type: ignore[no-untyped-def]
-    """c += d p, for one row d and a matrix p whose rows follow one another: row after row, four of them at once."""
+    """c += d p, for one row d and a matrix p with contiguous rows: row by row, four at once."""
     rows, columns = d.size, c.size
     i = 0
     while i < rows:
@@ -55,7 +54,7 @@ def add_rows(d, p, c):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def are_nonzero(x):  # type: ignore[no-untyped-def]
-    """Whether no element is 0, so that nothing is masked."""
+    """Whether no element is 0, so that there is no masking."""
     found = True
     for d in x:
         found &= d != 0.0
@@ -64,7 +63,7 @@ def are_nonzero(x):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def add_along_columns(d, p, c):  # type: ignore[no-untyped-def]
-    """The same for a matrix whose columns follow one another, unless d masks: of four at once, each in order."""
+    """The same for a matrix with contiguous columns, unless d masks: four columns at once, each summed in order."""
     rows = d.size
     k = 0
     while k + 4 <= c.size:
@@ -88,7 +87,7 @@ def add_along_columns(d, p, c):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def add_few(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k):  # type: ignore[no-untyped-def]
-    """c += d p, number by number; of matrices (m, n) and (n, k), with strides in numbers."""
+    """c += d p, number by number; for matrices (m, n) and (n, k), with strides in numbers."""
     for i in range(m):
         for j in range(n):
             x = d[i * d_row + j * d_step]
@@ -100,7 +99,7 @@ def add_few(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k):  # t
 
 @njit(**INTERNAL_OPTIONS)
 def add_by_columns(d, d_row, p, p_step, c, c_step, m, k):  # type: ignore[no-untyped-def]
-    """c += d p, of one column and one row, for a matrix c whose columns follow one another."""
+    """c += d p, for one column d and one row p, and a matrix c with contiguous columns."""
     for h in range(k):
         x, at = p[h * p_step], h * c_step
         if np.isfinite(x):
@@ -123,20 +122,20 @@ def _put_few(z, a, a_row, a_step, b, b_row, b_step, m, p, n):  # type: ignore[no
             z[i * n + j] = total
 
 
-# ---- matrices as they lie --------------------------------------------------------------------------------------------
+# ---- matrices in place -----------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def is_finite(a):  # type: ignore[no-untyped-def]
     """Whether no element is infinite or nan."""
     at = a.ctypes.data  # it is in C order
     found = 0
-    for k in range(a.size):  # a sum of integers, which the compiler takes several at a time
+    for k in range(a.size):  # a sum of integers, which the compiler vectorises
         found += (word(at, k) & _EXPONENT) == _EXPONENT
     return found == 0
 
 
 @njit(**INTERNAL_OPTIONS)
 def _is_finite_at(at, rows, columns, row, step):  # type: ignore[no-untyped-def]
-    """The same of a matrix that is in place."""
+    """The same for a matrix that BLAS takes in place."""
     if not has_rows(rows, columns, row, step):
         rows, columns, row = columns, rows, step
     if row == _NUMBER * columns:
@@ -155,7 +154,7 @@ def _is_packed(rows, columns, row, step):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def _pack(at, rows, columns, row, step):  # type: ignore[no-untyped-def]
-    """A matrix in C order: itself where it is, else a copy."""
+    """A matrix in C order: itself, or a copy if needed."""
     if _is_packed(rows, columns, row, step):
         return array_at(at, (rows, columns))
     made = np.empty((rows, columns))
@@ -167,7 +166,7 @@ def _pack(at, rows, columns, row, step):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def _add_times_vector(a, a_row, a_step, m, n, x, x_step, z, z_step):  # type: ignore[no-untyped-def]
-    """z += a x by BLAS; whether that is done: not where a zero may have to mask what is not finite."""
+    """z += a x by BLAS; return whether it is done: not if a zero may have to mask an infinity or nan."""
     if m * n <= FEW or x_step < _NUMBER or x_step % _NUMBER or not is_in_place(m, n, a_row, a_step):
         return False
     made = np.empty(m)
@@ -181,7 +180,7 @@ def _add_times_vector(a, a_row, a_step, m, n, x, x_step, z, z_step):  # type: ig
 
 @njit(**INTERNAL_OPTIONS)
 def _add_packed(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k):  # type: ignore[no-untyped-def]
-    """c += d p, of copies where they do not lie in C order."""
+    """c += d p; matrices that are not in C order are copied."""
     x, y, z = _pack(d, m, n, d_row, d_step), _pack(p, n, k, p_row, p_step), _pack(c, m, k, c_row, c_step)
     x_at, y_at, z_at = np.int64(x.ctypes.data), np.int64(y.ctypes.data), np.int64(z.ctypes.data)
     if m * n * k > FEW and is_finite(y):
@@ -198,10 +197,10 @@ def _add_packed(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k): 
     hold(z)
 
 
-# ---- what engines call -----------------------------------------------------------------------------------------------
+# ---- functions that engines call -------------------------------------------------------------------------------------
 @called_by_name(*[COUNT] * 12)
 def add_masked_at(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k):  # type: ignore[no-untyped-def]
-    """c += d p, of matrices (m, n) and (n, k); c overlaps with none of them."""
+    """c += d p, for matrices (m, n) and (n, k); c overlaps with neither."""
     size = m * n * k
     if size == 0:
         return
@@ -243,7 +242,7 @@ def add_masked_at(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k)
 
 @called_by_name(*[COUNT] * 12)
 def put_product_at(z, z_row, z_step, a, a_row, a_step, b, b_row, b_step, m, p, n):  # type: ignore[no-untyped-def]
-    """z = a b, of matrices (m, p) and (p, n), for a matrix z in C order."""
+    """z = a b, for matrices (m, p) and (p, n), and a matrix z in C order."""
     if m == 1:  # z^T = b^T a^T
         a, a_row, a_step, b, b_row, b_step, m, n = b, b_step, b_row, a, a_step, a_row, n, 1
     if n == 1:
@@ -264,7 +263,7 @@ def put_product_at(z, z_row, z_step, a, a_row, a_step, b, b_row, b_step, m, p, n
 
 @njit(**INTERNAL_OPTIONS)
 def _put_times_vector(a, a_row, a_step, m, n, x, x_step, z_at):  # type: ignore[no-untyped-def]
-    """z = a x by BLAS; whether that takes the matrix."""
+    """z = a x by BLAS; return whether BLAS takes the matrix."""
     if not is_in_place(m, n, a_row, a_step):
         return False
     if x_step >= _NUMBER and x_step % _NUMBER == 0:

@@ -1,6 +1,7 @@
-"""Products and triangular systems in compiled code by BLAS, which takes matrices where they lie: no operand is copied.
+"""Products and triangular systems in compiled code by BLAS, which reads matrices in place: no operand is copied.
 
-The rows of a matrix follow one another, or its columns do; the rows, or the columns, may be apart, as in a block.
+The elements of each row, or of each column, are contiguous. Rows or columns may have gaps between them, as in a
+submatrix.
 """
 
 from typing import Any
@@ -19,7 +20,7 @@ _NUMBER = 8  # bytes
 
 @njit(**INTERNAL_OPTIONS)
 def has_rows(rows, columns, row, step):  # type: ignore[no-untyped-def]
-    """Whether a matrix of these strides in bytes has rows of numbers that follow one another."""
+    """Whether a matrix of these strides, in bytes, has contiguous rows."""
     return (step == _NUMBER or columns == 1) and row % _NUMBER == 0 and row >= _NUMBER * columns
 
 
@@ -33,7 +34,7 @@ def is_in_place(rows, columns, row, step):  # type: ignore[no-untyped-def]
 def multiply_at(alpha, a, a_row, a_step, b, b_row, b_step, beta, c, c_row, c_step, m, p, n):  # type: ignore[no-untyped-def]
     """c = alpha a b + beta c; c is not read if beta is 0.
 
-    The matrices are given by addresses and strides, and are in place. c must not overlap with a or b.
+    The matrices come as addresses and strides, and BLAS takes them in place. c must not overlap with a or b.
     """
     if m * p * n == 0:
         return
@@ -51,7 +52,7 @@ def multiply_at(alpha, a, a_row, a_step, b, b_row, b_step, beta, c, c_row, c_ste
 
 @njit(**INTERNAL_OPTIONS)
 def multiply_vector_at(a, a_row, a_step, m, n, x, x_step, z):  # type: ignore[no-untyped-def]
-    """z = a x, for a matrix of m rows that is in place, the elements of a vector, and an array z of m elements."""
+    """z = a x, for a matrix of m rows in place, a vector x, and an array z of m elements."""
     if has_rows(m, n, a_row, a_step):
         gemv((_YES, n, m, 1.0, a, a_row // _NUMBER, x, x_step // _NUMBER, 0.0, z, 1))
     else:
@@ -75,7 +76,7 @@ def _add_product(alpha: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 def solve_from_right(t: Any, c: Any) -> None:
-    """c = c t^-1, for the lower triangle of t; the rows of both are in place."""
+    """c = c t^-1, for the lower triangle of t; the rows of both are contiguous."""
     c[...] = np.linalg.solve(np.tril(t).T, c.T).T
 
 

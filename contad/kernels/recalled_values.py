@@ -1,15 +1,15 @@
-"""Values that do not differ between blocks of directions, and take long to compute: the first block's are read again.
+"""Expensive values that do not depend on the direction: the first chunk stores them, and later chunks read them.
 
-Control flow does not depend on directions, so that a derivative computes the same functions of numbers in the same
-order for each block: the n-th value of one block is that of any other.
+Control flow does not depend on directions, so a derivative computes the same functions of numbers in the same order for
+each chunk: the n-th value is the same in every chunk.
 
-Reading takes some 4 ns, computing 8 to 30. Splitting a derivative into a part that runs once and one that runs for each
-block would keep sums and products, too: those cost less than a load; and loops that are reversed at once have no such
-parts. Measured without and with it, in microseconds: the Hessian of 300 inputs of
-sum(x^2) sum(sin(x)) 178 and 144, of log(1 + exp(x)) times sines 397 and 306; the Jacobian of a recurrence, 100 by 100,
-by rows 76 and 38, by columns 39 and 30; of tanh(a x), 100 by 60, 130 and 108.
+Reading takes about 4 ns, computing 8 to 30. A derivative could be split into a part that runs once and a part that runs
+for each chunk. That would store sums and products too, which cost less than a load, and loops that are reversed at once
+cannot be split. Measured without and with it, in microseconds: the Hessian of 300 inputs of sum(x^2) sum(sin(x)) 178
+and 144, of log(1 + exp(x)) times sines 397 and 306; the Jacobian of a recurrence, 100 by 100, by rows 76 and 38, by
+columns 39 and 30; of tanh(a x), 100 by 60, 130 and 108.
 
-    marks    how many values have been asked for, how many are known, and for how many there is room
+    marks    how many values have been requested, how many are known, and how many fit
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ MOST = 1 << 22  # numbers that are kept
 
 
 def recall(memory: Any, marks: Any, f: Callable[..., Any], x: Any, y: Any = None) -> Any:
-    """f(x), or f(x, y), or what it has been in the first block."""
+    """f(x), or f(x, y), or its value from the first chunk."""
     at = marks[0]
     marks[0] = at + 1.0
     if at < marks[1]:
@@ -39,7 +39,7 @@ def recall(memory: Any, marks: Any, f: Callable[..., Any], x: Any, y: Any = None
 
 
 def point_to(x: Any) -> Any:
-    """An array, compiled as the place of its numbers, which the caller keeps: no references are counted."""
+    """An array; in compiled code a pointer to its numbers, without reference counts. The caller keeps them alive."""
     return x
 
 
@@ -80,7 +80,7 @@ def _recall(memory: Any, marks: Any, f: Any, x: Any, y: Any = None) -> Any:
 
 @in_machine_code
 def begin_block(memory, marks, is_first):  # type: ignore[no-untyped-def]
-    """The memory for the next block: of the first one values are kept, where there is room; of the others read."""
+    """Begin the next chunk: the first chunk stores values as long as there is room, and the others read them."""
     count = marks[0]
     marks[0] = 0.0
     if is_first:

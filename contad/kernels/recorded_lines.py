@@ -1,8 +1,7 @@
-"""What recorded programs do along lines of arrays: adapters of the kernels of `contad.kernels.rows.line_rows`.
+"""Operations of recorded programs along lines of arrays: adapters for the kernels of `contad.kernels.rows.line_rows`.
 
-How kernels are called is told in `contad.kernels.recorded_operands`. The sizes of a shape are those of an array of
-three axes, of which the middle one is that of the lines; the options are its rows and columns as a matrix, and the
-rule's.
+`contad.kernels.recorded_operands` explains how kernels are called. The sizes in a shape are those of an array of three
+axes, whose lines run along the middle axis. The options are its rows and columns as a matrix, and those of the rule.
 """
 
 from typing import Any
@@ -110,7 +109,7 @@ def _make(row: LineRow, purpose: str) -> Any:
 KERNELS = {name: tuple(_make(row, purpose) for purpose in _SOURCES) for name, row in LINE_ROWS.items()}
 
 
-# ---- logsumexp of x + sign y, whose fields follow the others: operands with steps ------------------------------------
+# ---- logsumexp of x + sign y, whose fields follow the others: strided operands ---------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def pair_fields(shape_at):  # type: ignore[no-untyped-def]
     """The shape with the fields of both operands."""
@@ -119,19 +118,19 @@ def pair_fields(shape_at):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def side_of(shape, field, values_at, constants_at):  # type: ignore[no-untyped-def]
-    """All numbers of the memory that an operand lies in."""
+    """All numbers of the memory that holds an operand."""
     return array_at(values_at if shape[field + 1] != 0 else constants_at, ENDLESS)
 
 
 @njit(**INTERNAL_OPTIONS)
 def pair_steps(shape, field):  # type: ignore[no-untyped-def]
-    """The steps of an operand."""
+    """The strides of an operand."""
     return shape[field + 2], shape[field + 3], shape[field + 4]
 
 
 @njit(**INTERNAL_OPTIONS)
 def saved_terms(shape, values_at):  # type: ignore[no-untyped-def]
-    """What `logsumexp` saves: the terms, and their sums."""
+    """The data that `logsumexp` saves: the terms, and their sums."""
     lines = shape[M] * shape[K]
     n = shape[N] * lines
     saved = read_saved(shape, values_at, 1, n + lines)[0]
@@ -150,7 +149,7 @@ def pair_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no
 
 @njit(**INTERNAL_OPTIONS)
 def read_pair(shape_at, values_at, sides_at):  # type: ignore[no-untyped-def]
-    """What adjoints and tangents are made of; and memory, place, steps and sign of each operand."""
+    """The saved terms for adjoints and tangents; and memory, place, strides and sign of each operand."""
     shape = pair_fields(shape_at)
     terms, totals = saved_terms(shape, values_at)
     whole = terms, totals, one_each(shape, sides_at), shape[M], shape[N], shape[K]

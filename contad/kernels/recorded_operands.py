@@ -1,7 +1,7 @@
-"""How kernels of recordings find operands and results of an operation on matrices, among the cells of a run.
+"""How kernels of recordings find the operands and results of a matrix operation among the cells of a run.
 
-A kernel takes four addresses: of the shape, of values, of constants, and of what it writes to (values, adjoints,
-tangents). One that adds to adjoints raises before it writes or not at all, so that Python can do it over.
+A kernel takes four addresses: of the shape, of values, of constants, and of its output (values, adjoints, tangents). A
+kernel that adds to adjoints raises before it writes anything, or never, so that Python can redo the operation.
 """
 
 import numpy as np
@@ -40,18 +40,18 @@ _NUMBER = 8  # bytes
 OF_ATTEMPT = types.float64(
     *(types.int64, types.int64, types.int64, types.int64, types.float64[::1]), *(types.int64,) * 5
 )
-PLANNED = FIELDS + 3 - M  # numbers of a plan: the fields from M on, the address of the value's kernel, and its numbers
+PLANNED = FIELDS + 3 - M  # the fields from M on, the address of the value's kernel, and its numbers
 
 
 def attempt_value(  # type: ignore[no-untyped-def]
     plan_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags
 ):
-    """Write a shape, and call the kernel of its value: the first number of what that has written.
+    """Write a shape, and call the kernel of its value; return the first number of the result.
 
-    It is nan where the kernel has raised, or has written what is not finite. The sizes and the rest are at `plan_at`,
-    the addresses of shapes, values and constants at `buffers_at`, and the value saves what the adjoint needs in
-    `memory`. Of the flags 1 is that of a result that is turned, 2 and 4 are those of the operands, which are to be
-    finite too if there is IS_CHECKED.
+    The result is nan if the kernel has raised, or has written an infinity or nan. The sizes and the rest are at
+    `plan_at`, the addresses of shapes, values and constants at `buffers_at`, and the value saves the data for the
+    adjoint in `memory`. Flag 1 marks a transposed result, and flags 2 and 4 transposed operands. IS_CHECKED requires
+    finite operands.
     """
     buffers = carray(pointer(buffers_at), (3,), np.int64)
     shape_at, values_at, constants_at = buffers[0] + _NUMBER * slot, buffers[1], buffers[2]
@@ -80,7 +80,7 @@ _attempt = njit(**INTERNAL_OPTIONS)(attempt_value)
 def attempt_briefly(  # type: ignore[no-untyped-def]
     plan_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags
 ):
-    """`attempt_value` of so few numbers that other threads would not gain if they had Python's lock meanwhile."""
+    """`attempt_value` for so few numbers that other threads would gain nothing from Python's lock meanwhile."""
     return _attempt(plan_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags)
 
 
@@ -93,13 +93,13 @@ def fields(shape_at):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def block(at, place, rows, columns):  # type: ignore[no-untyped-def]
-    """The matrix at a place of an array."""
+    """The matrix at a position in an array."""
     return array_at(at + _NUMBER * place, (rows, columns))
 
 
 @njit(**INTERNAL_OPTIONS)
 def is_turned(shape, field):  # type: ignore[no-untyped-def]
-    """Whether the cells of an operand, A or B, are those of the transpose."""
+    """Whether the cells of an operand, A or B, hold the transpose."""
     return shape[A_TURNED if field == A else B_TURNED] != 0
 
 
@@ -121,7 +121,8 @@ def operand(shape, field, values_at, constants_at, rows, columns):  # type: igno
 
 @njit(**INTERNAL_OPTIONS)
 def adjoint(shape, field, adjoints_at, rows, columns):  # type: ignore[no-untyped-def]
-    """What is added to the adjoint of an operand: itself, or zeros for `give`; empty of a constant."""
+    """The array for additions to the adjoint of an operand: the adjoint itself, or zeros for `give`; empty for a
+    constant."""
     if shape[field + 1] <= 0:
         return np.zeros((0, 0))
     if is_turned(shape, field):
@@ -131,7 +132,7 @@ def adjoint(shape, field, adjoints_at, rows, columns):  # type: ignore[no-untype
 
 @njit(**INTERNAL_OPTIONS)
 def give(shape, field, adjoints_at, made):  # type: ignore[no-untyped-def]
-    """Add what `adjoint` gave, and has been added to, where it is not the adjoint itself."""
+    """Add the array that `adjoint` returned to the adjoint, unless it is the adjoint itself."""
     if shape[field + 1] > 0 and is_turned(shape, field):
         rows, columns = made.shape
         bar = block(adjoints_at, shape[field], columns, rows)
@@ -142,7 +143,7 @@ def give(shape, field, adjoints_at, made):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def tangent(shape, field, dots_at, rows, columns):  # type: ignore[no-untyped-def]
-    """The tangent of an operand, zeros of a constant."""
+    """The tangent of an operand; zeros for a constant."""
     if shape[field + 1] <= 0:
         return np.zeros((rows, columns))
     if is_turned(shape, field):
@@ -160,7 +161,7 @@ def result(shape, at, rows, columns):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def room(shape, at, rows, columns):  # type: ignore[no-untyped-def]
-    """What the result, or its tangent, is written to: itself, or memory for `write_back`."""
+    """The memory for the result, or its tangent: its own cells, or memory for `write_back`."""
     if shape[TURNED] != 0:
         return np.empty((rows, columns))
     return block(at, shape[RESULT], rows, columns)
@@ -168,7 +169,7 @@ def room(shape, at, rows, columns):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def write_back(shape, at, z):  # type: ignore[no-untyped-def]
-    """Write what `room` gave, where it is not the result itself."""
+    """Write the memory that `room` returned into the result, unless it is the result itself."""
     if shape[TURNED] != 0:
         rows, columns = z.shape
         made = block(at, shape[RESULT], columns, rows)
@@ -179,6 +180,6 @@ def write_back(shape, at, z):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def read_saved(shape, values_at, rows, columns):  # type: ignore[no-untyped-def]
-    """What a value saves for the adjoint."""
+    """The numbers that a value saves for the adjoint."""
     place = shape[SAVED]
     return block(values_at, place, rows, columns) if place >= 0 else block(0, -place, rows, columns)

@@ -1,8 +1,8 @@
-"""Products of matrices in recordings: of a program, and of one that is swept at once. A factor that is turned lies in
-memory as its transpose does, and so do its adjoint and its tangent.
+"""Matrix products in recordings: in a program, and in a recording that is swept once. A transposed factor is stored as
+its transpose, and so are its adjoint and its tangent.
 
-The shape of a product z = a b in a program is (z, place of a, whether it is in cells, m, p, place of b, whether it is
-in cells, n, whether a and b are turned); vectors are matrices of one row or one column.
+The shape of a product z = a b in a program is (z, place of a, whether a is in cells, m, p, place of b, whether b is in
+cells, n, whether a and b are transposed). Vectors are matrices of one row or one column.
 """
 
 import numpy as np
@@ -31,17 +31,18 @@ def _matrix(at, rows, columns, is_turned):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def _is_gram(a, a_turned, b, b_turned, m, p, n):  # type: ignore[no-untyped-def]
-    """Whether the product is b^T b, of so many numbers that half of the work is less."""
+    """Whether the product is b^T b, and large enough that half of the work takes less time."""
     return a == b and a_turned != b_turned and m == n and m * p * n > FEW_IN_PLACE
 
 
 @njit(**INTERNAL_OPTIONS)
 def pull_product(z_bar, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n):  # type: ignore[no-untyped-def]
-    """What z = a b, (m, p) by (p, n), adds to the adjoints of its factors; the address of a constant's is 0."""
+    """Add the contributions of z = a b, (m, p) by (p, n), to the adjoints of its factors; the address for a constant is
+    0."""
     (a_row, a_step), (b_row, b_step), row = _strides(m, p, a_turned), _strides(p, n, b_turned), _NUMBER * n
     if _is_gram(a, a_turned, b, b_turned, m, p, n) and a_bar != 0 and a_bar == b_bar:
         d = array_at(z_bar, (n, n))
-        if is_finite(array_at(a, m * p)) and is_finite(d):  # nothing is masked: one product does for both factors
+        if is_finite(array_at(a, m * p)) and is_finite(d):  # without masking one product serves both factors
             both = np.empty((n, n))
             for i in range(n):
                 for j in range(n):
@@ -55,10 +56,10 @@ def pull_product(z_bar, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n):  # typ
         add_masked_at(z_bar, _NUMBER, row, a, a_row, a_step, b_bar, b_step, b_row, n, m, p)
 
 
-# ---- of programs -----------------------------------------------------------------------------------------------------
+# ---- products of programs --------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def _read(shape_at, values_at, constants_at, cells_at):  # type: ignore[no-untyped-def]
-    """Where z is among other cells, a and theirs, b and theirs, whether each is turned, and the sizes."""
+    """The cells and position of z, a and b, whether each is transposed, and the sizes."""
     z, x, x_cells, m, p, y, y_cells, n, a_turned, b_turned = integers_at(shape_at, 10)
     a, of_a = (values_at + _NUMBER * x, cells_at + _NUMBER * x) if x_cells else (constants_at + _NUMBER * x, 0)
     b, of_b = (values_at + _NUMBER * y, cells_at + _NUMBER * y) if y_cells else (constants_at + _NUMBER * y, 0)
@@ -94,9 +95,9 @@ def product_tangent(shape_at, values_at, constants_at, dots_at):  # type: ignore
         add_masked_at(b_dot, b_step, b_row, a, a_step, a_row, z_dot, _NUMBER, row, n, p, m)
 
 
-# ---- of a recording that is swept at once ----------------------------------------------------------------------------
+# ---- products of a recording that is swept at once -------------------------------------------------------------------
 def step_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
-    """The same, of a step."""
+    """The same, for a kernel record."""
     shape = fields(shape_at)
     pull_product(
         adjoints_at + _NUMBER * shape[RESULT],

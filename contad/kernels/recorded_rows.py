@@ -1,7 +1,7 @@
-"""What recorded programs do with a matrix: adapters of the kernels in `contad.kernels.rows`, made from the rows.
+"""Matrix operations of recorded programs: adapters for the kernels in `contad.kernels.rows`, made from the rows.
 
-How kernels are called is told in `contad.kernels.recorded_operands`. An adapter finds operands and results among the
-cells, in C order, calls the kernel, and writes back what lies there as its transpose.
+`contad.kernels.recorded_operands` explains how kernels are called. An adapter finds operands and results among the
+cells and brings them into C order, calls the kernel, and writes results back that the cells hold as transposes.
 """
 
 from typing import Any
@@ -24,17 +24,18 @@ _SOURCES = {"value": "values_at, constants_at, target_at", "adjoint": "values_at
             "tangent": "values_at, constants_at, dots_at"}  # fmt: skip
 
 
-# ---- what adapters call ----------------------------------------------------------------------------------------------
+# ---- functions that adapters call ------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def saved_at(shape, values_at):  # type: ignore[no-untyped-def]
-    """The address of what is saved: by the step that keeps the factors, else by this one, which may have memory."""
+    """The address of the saved numbers: of the record that keeps the factors, else of this record, which may have
+    memory."""
     place = shape[KEPT] if shape[KEPT] != 0 else shape[SAVED]
     return values_at + 8 * place if place >= 0 else -8 * place
 
 
 @njit(**INTERNAL_OPTIONS)
 def is_to_factor(shape, values_at):  # type: ignore[no-untyped-def]
-    """Whether this step is the one that keeps the factors; it raises where another one has found none."""
+    """Whether this record is the one that keeps the factors; raises if another one has found no factors."""
     keeper = shape[KEEPER]
     if keeper == shape[STATUS]:
         return True
@@ -43,7 +44,7 @@ def is_to_factor(shape, values_at):  # type: ignore[no-untyped-def]
     return False
 
 
-# ---- their text ------------------------------------------------------------------------------------------------------
+# ---- text of adapters ------------------------------------------------------------------------------------------------
 class _Adapter:
     """The lines of one adapter: before the call of the kernel and after it."""
 
@@ -81,7 +82,7 @@ class _Adapter:
                         f"    factor_kernel({', '.join(names)})"]  # fmt: skip
 
     def _bind(self, name: str) -> None:
-        """Define what a kernel takes under this name."""
+        """Define the argument of a kernel with this name."""
         if any(line.startswith(f"{name} = ") for line in self.before):
             return
         own, _, what = name.rpartition("_")
@@ -112,7 +113,7 @@ class _Adapter:
         return f"{part.name} = operand(shape, {field}, values_at, constants_at, {', '.join(part.shape)})"
 
     def _result(self, part: RowPart, kind: str, at: str, is_written: bool) -> None:
-        """Define a result, its adjoint or its tangent: the whole, or some rows of it."""
+        """Define a result, its adjoint or its tangent: all of it, or some rows."""
         parts, name = self.row.results, part.name + kind
         whole = name if len(parts) == 1 else f"stacked{kind}"
         if whole not in self.stacked:

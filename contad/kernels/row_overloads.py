@@ -1,4 +1,4 @@
-"""The functions that rows compute, told to Numba: what calls on plain arrays and calls on the tape have in common."""
+"""Declares the functions that rows compute to Numba: the part that plain arrays and the tape have in common."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -30,10 +30,10 @@ def declare_call(
     call: RowCall, find: Callable[..., Any], operation: Callable[[Any], Any], known: Mapping[str, Any],
     compute: Callable[[RowCall, Mapping[str, str]], list[str]], returned: str,
 ) -> None:  # fmt: skip
-    """Let compiled functions call a function with operands among which `find` finds something.
+    """Let compiled functions call a function if `find` finds something among its operands.
 
-    `compute` writes the lines between: they may use `own_a`, which `as_operand` makes of each operand a, the texts of
-    the options, and `made`, which is `operation` of what was found. `returned` is the expression of the result.
+    `compute` writes the lines between: they may use `own_a`, which `as_operand` makes from each operand a, the texts of
+    the options, and `made`, the result of `operation` on what `find` found. `returned` is the expression of the result.
     """
     row, names = call.row, call.parameters
     matrices = [x for x in row.operands if x.shape]
@@ -66,8 +66,8 @@ def _is_pair(kind: Any) -> bool:
 
 
 def _flag_of_trans(trans: Any) -> Any:
-    """An njit function that says whether `trans`, of such a type, asks for the transposed matrix; None if only its
-    value would tell.
+    """An njit function that says whether `trans`, of this type, means the transposed matrix; None if only its value
+    would tell.
     """
     given = trans.literal_value if isinstance(trans, types.Literal) else getattr(trans, "value", trans)
     if isinstance(trans, (types.Integer, types.Boolean)) and not isinstance(trans, types.Literal):

@@ -1,14 +1,14 @@
 """Covariances, correlations and powers of samples, as bodies for compiled engines, like those of `array_loops`.
 
-Values and errors are those of Numba's own functions, which differ from NumPy's: of a matrix with one row Numba has no
-covariance, and none of its options of weights.
+Values and errors are those of Numba's own functions, which differ from NumPy's: Numba refuses the covariance of a
+matrix with one row, and has no weights.
 """
 
 import numpy as np
 
 from contad.kernels.loop_bodies import loop_body
 
-zeros = np.zeros  # of elements that can be differentiated, where an engine puts its own in this place
+zeros = np.zeros  # engines that differentiate elements substitute their own
 _COV = "m, y=None, rowvar=True, bias=False, ddof=None"
 _CORRCOEF = "x, y=None, rowvar=True"
 
@@ -36,7 +36,7 @@ def _as_rows(m, in_rows):  # type: ignore[no-untyped-def]
 
 
 def _join_rows(m, y, rowvar):  # type: ignore[no-untyped-def]
-    """The variables of both as rows, those of y below; a single row is one whatever is asked for."""
+    """The variables of both as rows, those of y below; a single row stays a row whatever `rowvar` says."""
     first, second = _as_rows(m, rowvar or m.shape[0] == 1), _as_rows(y, rowvar or y.shape[0] == 1)
     if first.shape[1] != second.shape[1]:
         raise ValueError("m and y have incompatible dimensions")
@@ -64,7 +64,7 @@ def _require_whole(ddof):  # type: ignore[no-untyped-def]
 
 # ---- covariances -----------------------------------------------------------------------------------------------------
 def _covariances(x, ddof):  # type: ignore[no-untyped-def]
-    """Of the rows of x, over its columns."""
+    """Covariances of the rows of x, over its columns."""
     count, size = x.shape
     if count == 0 or size == 0:
         made = zeros((count, count))
@@ -153,7 +153,7 @@ def _cov_of_vectors_with_freedom(m, y, rowvar, bias, ddof):  # type: ignore[no-u
 
 
 def _variance(m, ddof):  # type: ignore[no-untyped-def]
-    """Of a vector."""
+    """The variance of a vector."""
     size = m.size
     total = 0.0
     for k in range(size):
@@ -174,13 +174,14 @@ def _cov_of_vector(m, y=None, rowvar=True, bias=False):  # type: ignore[no-untyp
 
 @loop_body(np.cov, _COV, 1, None, 0, 0, 0)
 def _cov_of_vector_with_freedom(m, y, rowvar, bias, ddof):  # type: ignore[no-untyped-def]
-    """An array of no axes to Numba; without `rowvar` each number is a variable of its own, of which it gives one."""
+    """Numba returns an array without axes; without `rowvar` each number is a separate variable, and Numba returns one
+    of them."""
     return np.array(_variance(m if rowvar else m[:1], ddof))
 
 
 # ---- correlations ----------------------------------------------------------------------------------------------------
 def _correlations(c):  # type: ignore[no-untyped-def]
-    """Covariances over both deviations, cut to the interval from -1 to 1."""
+    """Covariances over both deviations, clipped to the interval from -1 to 1."""
     n = c.shape[0]
     deviations = zeros(n)
     for i in range(n):

@@ -18,7 +18,7 @@ from contad.kernels.triangular_kernels import height_of_factors
 
 
 def require_matrices(name: str, *kinds: tuple[Any, tuple[int, ...]]) -> bool | None:
-    """True if these are arrays of float64 with so many axes; TypingError for plain arrays that are not, else None."""
+    """True if these are float64 arrays with that many axes; TypingError for other plain arrays, else None."""
     for kind, ndims in kinds:
         if not isinstance(kind, types.Array) or not isinstance(kind.dtype, (types.Number, types.Boolean)):
             return None  # variables, say
@@ -33,7 +33,7 @@ def require_matrices(name: str, *kinds: tuple[Any, tuple[int, ...]]) -> bool | N
 
 @njit(**INTERNAL_OPTIONS)
 def as_matrix(a):  # type: ignore[no-untyped-def]
-    """A copy in C order, of a vector as a matrix of one column."""
+    """A copy in C order; a vector becomes a matrix of one column."""
     made = np.empty((len(a), a.size // max(len(a), 1)))
     flat = made.reshape(made.size)
     for k, element in enumerate(a.flat):

@@ -1,4 +1,4 @@
-"""One lane of lanes: what runs for one direction at a time, inside of a block of directions, is put together here."""
+"""Single lanes: code that runs for one direction at a time, inside of a chunk, puts its results into one lane here."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""Systems, inverses and determinants in compiled code: small ones by loops, which take less time than a call of LAPACK.
+"""Systems, inverses and determinants in compiled code: loops for small matrices, which are faster than a LAPACK call.
 
-A small matrix with a pivot that is small beside its largest element is left to LAPACK, which says whether it is
-singular: so the errors are Numba's.
+If a pivot is small relative to the largest element, LAPACK takes over and decides whether the matrix is singular. So
+the errors are Numba's.
 """
 
 from typing import Any
@@ -14,8 +14,8 @@ from contad.compile.overloads import add_overload, in_machine_code
 from contad.kernels.matrix_loops import in_order, turn, write_into
 
 FEW_ROWS = 8
-_SMALL = 1e-3  # a pivot beside the largest element: values differ from those of LAPACK in their last digits
-_SINGULAR = 1e-8  # a pivot of Cholesky's factor beside the diagonal
+_SMALL = 1e-3  # smallest pivot relative to the largest element: the last digits differ from LAPACK
+_SINGULAR = 1e-8  # the smallest pivot of a Cholesky factor relative to the diagonal
 _gesv, _getrf, _getri = of_numba("xgesv"), of_numba("xxgetrf"), of_numba("ez_xxgetri")
 _KIND = ord("d")
 
@@ -66,9 +66,10 @@ def solve_factored(factors, exchanges, c):  # type: ignore[no-untyped-def]
 # ---- factors ---------------------------------------------------------------------------------------------------------
 @in_machine_code
 def factor_by_loops(a, factors, exchanges):  # type: ignore[no-untyped-def]
-    """Write the factors of a small matrix, and the exchanges of rows, counted from 1 as LAPACK's; whether it is done.
+    """Write the factors of a small matrix, and its row exchanges, counted from 1 as by LAPACK; return whether it is
+    done.
 
-    It is not if a has many rows, is not square or finite, or has a small pivot.
+    It is not done if a has many rows, is not square or finite, or has a small pivot.
     """
     n = a.shape[0]
     largest = 0.0
@@ -101,9 +102,10 @@ def factor_by_loops(a, factors, exchanges):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def factor_few(a, z):  # type: ignore[no-untyped-def]
-    """Write Cholesky's factor of the lower triangle of a into that of z, a row after the other; whether it is done.
+    """Write the Cholesky factor of the lower triangle of a into that of z, row by row; return whether it is done.
 
-    It is not if a pivot is small beside the diagonal, or not finite: then LAPACK says whether there is a factor.
+    It is not done if a pivot is not finite, or small relative to the diagonal: then LAPACK decides whether there is a
+    factor.
     """
     for i in range(z.shape[0]):
         for j in range(i):
@@ -124,7 +126,7 @@ def factor_few(a, z):  # type: ignore[no-untyped-def]
 
 
 def write_factors(a: Any, factors: Any, exchanges: Any) -> int:
-    """Write the factors of a, and the exchanges of its rows; LAPACK's report, 0 unless a is singular."""
+    """Write the factors of a, and its row exchanges; return LAPACK's report, 0 unless a is singular."""
     import scipy.linalg
 
     if a.size == 0:
@@ -154,7 +156,7 @@ def _write_factors(a: Any, factors: Any, exchanges: Any) -> Any:
 
 
 def solve_forward(a: Any, b: Any) -> Any:
-    """(z, the factors of a in C order, the exchanges of rows); LinAlgError if a is singular."""
+    """(z, the factors of a in C order, the row exchanges); LinAlgError if a is singular."""
     import scipy.linalg
 
     factors, exchanges = scipy.linalg.lu_factor(a)
@@ -163,7 +165,7 @@ def solve_forward(a: Any, b: Any) -> Any:
 
 @add_overload(solve_forward, jit_options=INTERNAL_OPTIONS)
 def _solve_forward(a: Any, b: Any) -> Any:
-    """By loops, or by LAPACK's gesv as Numba's own."""
+    """By loops, or by LAPACK's gesv as in Numba."""
 
     def implementation(a: Any, b: Any) -> Any:
         require_finite(b)
@@ -184,7 +186,7 @@ def _solve_forward(a: Any, b: Any) -> Any:
 
 @in_machine_code
 def invert_columns(columns, exchanges):  # type: ignore[no-untyped-def]
-    """The inverse of a matrix that is not singular, in place of its factors: both by columns, as LAPACK has them."""
+    """The inverse of a nonsingular matrix, in place of its factors: both in Fortran order, as in LAPACK."""
     n = len(columns)
     rows = np.empty(n, INTEGER)
     for i in range(n):
@@ -210,7 +212,7 @@ def write_inverse(a: Any, z: Any) -> None:
 
 @add_overload(write_inverse, jit_options=INTERNAL_OPTIONS)
 def _write_inverse(a: Any, z: Any) -> Any:
-    """By loops, or by LAPACK's getrf and getri as Numba's own."""
+    """By loops, or by LAPACK's getrf and getri as in Numba."""
 
     def implementation(a: Any, z: Any) -> None:
         n = len(a)

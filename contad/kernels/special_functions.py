@@ -16,8 +16,8 @@ from contad.compile.compiling import NJIT_OPTIONS
 from contad.compile.emitting import name_address
 from contad.compile.machine_code import njit
 
-_OPTIONS = NJIT_OPTIONS | {"cache": False}  # cached with what calls it: closures over such symbols are not found again
-# what the value functions of contad.ops call, with the number of arguments
+_OPTIONS = NJIT_OPTIONS | {"cache": False}  # cached with its callers: Numba loses closures over such symbols
+# callees of the value functions of contad.ops, with the number of arguments
 ARITIES = {
     "beta": 2, "betainc": 3, "betaincc": 3, "betainccinv": 3, "betaincinv": 3, "betaln": 2, "binom": 2, "boxcox": 2,
     "boxcox1p": 2, "cosm1": 1, "dawsn": 1, "ellipe": 1, "ellipeinc": 2, "ellipk": 1, "ellipkinc": 2, "ellipkm1": 1,
@@ -29,7 +29,7 @@ ARITIES = {
     "log_ndtr": 1, "logit": 1, "ndtri": 1, "ndtri_exp": 1, "owens_t": 2, "poch": 2, "psi": 1, "rel_entr": 2,
     "rgamma": 1, "spence": 1, "wright_bessel": 3, "wrightomega": 1, "xlog1py": 2, "xlogy": 2, "y0": 1, "y1": 1, "yv": 2,
 }  # fmt: skip
-# likewise, of one argument, with the number of results
+# likewise, with one argument, and the number of results
 RESULTS = {"airy": 4, "fresnel": 2, "shichi": 2, "sici": 2}
 
 
@@ -44,7 +44,7 @@ def _address_of_several(name: str, count: int) -> int:
 
 
 def _find(name: str, wanted: bytes, what: str) -> int:
-    """The address of the variant whose declaration begins as it should."""
+    """The address of the variant whose declaration has this beginning."""
     from scipy.special import cython_special
 
     read_name, read_pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
@@ -73,7 +73,7 @@ def _function(name: str, arity: int) -> Any:
 
 
 def _function_of_several(name: str, count: int) -> Any:
-    """A function of one float that writes its results to as many addresses, as one that returns them."""
+    """Wraps a function of one float that writes its results to addresses as one that returns them."""
     name_address(f"contad_special_{name}", _address_of_several(name, count))
     pointer = types.CPointer(types.float64)
     external = types.ExternalFunction(f"contad_special_{name}", types.void(types.float64, *[pointer] * count))
@@ -98,7 +98,7 @@ def _function_of_several(name: str, count: int) -> Any:
 
 @njit(**NJIT_OPTIONS)
 def _loggamma(x):  # type: ignore[no-untyped-def]
-    """The value of a real argument, of which gammaln takes the real part; C's is accurate at the roots as well."""
+    """The value at a real argument, whose real part gammaln takes; C's lgamma is accurate at the roots, too."""
     return complex(math.lgamma(x.real), 0.0)
 
 

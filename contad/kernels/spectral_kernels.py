@@ -47,7 +47,7 @@ from contad.ops.orthogonal_factors import DEPENDENT
 
 @in_machine_code
 def _divide_by_gaps(c, w, live):  # type: ignore[no-untyped-def]
-    """c_ij / (w_j - w_i) and a zero diagonal, in place; of equal w nan where vector i or j is live, else 0."""
+    """c_ij / (w_j - w_i) and a zero diagonal, in place; for equal w nan if vector i or j is live, else 0."""
     n = w.size
     for i in range(n):
         for j in range(n):
@@ -61,7 +61,7 @@ def _divide_by_gaps(c, w, live):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def _divide_by_sums(c, s, live):  # type: ignore[no-untyped-def]
-    """c_ij / (s_j + s_i) and a zero diagonal, in place; of sums of 0 nan where vector i or j is live, else 0."""
+    """c_ij / (s_j + s_i) and a zero diagonal, in place; for sums of 0 nan if vector i or j is live, else 0."""
     n = s.size
     for i in range(n):
         for j in range(n):
@@ -111,7 +111,7 @@ def _diagonal(c):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def _reciprocals(s, live):  # type: ignore[no-untyped-def]
-    """1 / s; where s is 0, nan, or 0 where the vector is not live."""
+    """1 / s; if s is 0, nan for a live vector and 0 for others."""
     made = np.empty(s.size)
     for i in range(s.size):
         made[i] = 1.0 / s[i] if s[i] != 0.0 else np.nan if live[i] else 0.0
@@ -138,7 +138,7 @@ def add_eigh(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def _is_right(w, p, w_bar, v_bar):  # type: ignore[no-untyped-def]
-    """Whether six digits are left of the cotangent in vectors."""
+    """Whether the cotangent in vectors has six digits left."""
     return not are_close(w) or is_first_right(w, p, w_bar, column_sizes(v_bar), 0)
 
 
@@ -157,7 +157,7 @@ def eigh_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def eigh_along(a, a_dot, w, v, again):  # type: ignore[no-untyped-def]
-    """(w_dot, v_dot), as a function of a and a_dot; where it is differentiated again nan of w_dot of equal values."""
+    """(w_dot, v_dot), as a function of a and a_dot, to be differentiated again; w_dot of equal values is nan."""
     w_dot, v_dot = eigh_tangent(w, v, a_dot)
     if again != 0.0:
         _lose_equal(w_dot, w)
@@ -166,7 +166,7 @@ def eigh_along(a, a_dot, w, v, again):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def _lose_equal(w_dot, w):  # type: ignore[no-untyped-def]
-    """nan of the tangents of near values: they have no derivative, whatever the direction is."""
+    """Set tangents of near values to nan: they have no derivative in any direction."""
     most = largest_of(w)
     for i in range(w.size):
         for j in range(w.size):
@@ -176,10 +176,10 @@ def _lose_equal(w_dot, w):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def add_eigh_along(w_bar, v_bar, w, v, a_dot, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += what the cotangents of the tangents of values and vectors are of a, on the lower triangle.
+    """a_bar += the cotangent of a from cotangents of the tangents of values and vectors, on the lower triangle.
 
-    It is the change of `add_eigh` along a_dot, by formulas without gaps that do not matter. Vectors that move and the
-    cotangents that come of it have other parts, which cancel; so what is left is compared with its usual size.
+    It is the change of `add_eigh` along a_dot, by formulas without the gaps that do not matter. The moving vectors and
+    the resulting cotangents have other parts, which cancel; so the rest is compared with its usual size.
     """
     c = dot(dot(turn(v), mirror_lower(a_dot)), v)
     c = add(c, turn(c))
@@ -193,9 +193,9 @@ def add_eigh_along(w_bar, v_bar, w, v, a_dot, a_bar):  # type: ignore[no-untyped
 # ---- general matrices ------------------------------------------------------------------------------------------------
 @in_machine_code
 def find_real_spectrum(a, values_alone):  # type: ignore[no-untyped-def]
-    """(w, v) in C order; ValueError, as Numba's own of eigvals or eig, where an eigenvalue is complex."""
+    """(w, v) in C order; ValueError, as from Numba's eigvals or eig, if an eigenvalue is complex."""
     if values_alone:
-        np.linalg.eigvals(a)  # in compiled code it raises by its own name
+        np.linalg.eigvals(a)  # compiled code raises under its own name
     w, v = np.linalg.eig(a)
     n = w.size
     values, vectors = np.empty(n), np.empty((n, n))
@@ -212,7 +212,7 @@ def find_real_spectrum(a, values_alone):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def _keep_lengths(v_bar, v):  # type: ignore[no-untyped-def]
-    """v_bar without what is along the columns of v, whose lengths stay 1."""
+    """v_bar without its part along the columns of v, whose lengths stay 1."""
     made = in_order(v_bar)
     for j in range(v.shape[1]):
         along = 0.0
@@ -257,21 +257,21 @@ def eig_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
 # ---- singular values -------------------------------------------------------------------------------------------------
 @in_machine_code
 def reduced_svd(a):  # type: ignore[no-untyped-def]
-    """(u, s, v^T) in C order, of the shorter side."""
+    """(u, s, v^T) in C order, reduced to the shorter side."""
     u, s, vt = np.linalg.svd(a, False)
     return in_order(u), s, in_order(vt)
 
 
 @in_machine_code
 def _outside(u, x):  # type: ignore[no-untyped-def]
-    """What of the columns of x is orthogonal to those of u."""
+    """The part of the columns of x that is orthogonal to those of u."""
     return subtract(x, dot(u, dot(turn(u), x)))
 
 
 @in_machine_code
 def add_svd(u_bar, s_bar, vt_bar, u, s, vt, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += u (e / (s_j - s_i) + o / (s_j + s_i) + diag(s_bar)) v^T, and what of u_bar and v_bar is outside of u and
-    v, over s; e and o are the even and the odd part of x - x^T, x = u^T u_bar, under exchange of u and v
+    """a_bar += u (e / (s_j - s_i) + o / (s_j + s_i) + diag(s_bar)) v^T, and u_bar and v_bar orthogonal to u
+    and v, over s; e and o are the even and the odd part of x - x^T, x = u^T u_bar, under exchange of u and v
     """
     m, n, k = u.shape[0], vt.shape[1], s.size
     v_bar, v = turn(vt_bar), turn(vt)
@@ -337,7 +337,7 @@ def svd_tangent(u, s, vt, a_dot):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def _lose_fast(odd, s):  # type: ignore[no-untyped-def]
-    """nan of pairs of small values that odd turns fast."""
+    """Set pairs of small values that odd turns fast to nan."""
     size, most = largest_in(odd), largest_of(s)
     for i in range(s.size):
         for j in range(s.size):
@@ -347,7 +347,7 @@ def _lose_fast(odd, s):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def _lose_small(moved, s):  # type: ignore[no-untyped-def]
-    """nan of columns that move fast beside small values."""
+    """Set columns that move fast relative to small values to nan."""
     sizes, most = column_sizes(moved), largest_of(s)
     size = largest_of(sizes)
     for j in range(s.size):
@@ -361,7 +361,7 @@ def svd_along(a, a_dot, u, s, vt, again):  # type: ignore[no-untyped-def]
     u_dot, s_dot, vt_dot = svd_tangent(u, s, vt, a_dot)
     if again != 0.0:
         _lose_equal(s_dot, s)
-        for j in range(s.size):  # whose vector on the longer side is any
+        for j in range(s.size):  # whose vector on the longer side is arbitrary
             if s[j] == 0.0 and u.shape[0] != vt.shape[1]:
                 s_dot[j] = np.nan
     return u_dot, s_dot, vt_dot
@@ -369,7 +369,8 @@ def svd_along(a, a_dot, u, s, vt, again):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def add_svd_along(u_bar, s_bar, vt_bar, u, s, vt, a_dot, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += what the cotangents of the tangents of singular vectors and values are of a, as `add_eigh_along`."""
+    """a_bar += the cotangent of a from cotangents of the tangents of singular vectors and values, as
+    `add_eigh_along`."""
     v, v_bar = turn(vt), turn(vt_bar)
     if u.shape[0] >= v.shape[0]:
         g, right = second_of_doubles(u, s, v, a_dot, u_bar, s_bar, v_bar)
@@ -395,7 +396,7 @@ def _of_full_rank(r, m):  # type: ignore[no-untyped-def]
 def add_qr(q_bar, r_bar, q, r, rest, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += (q_bar + q c) r^-T, c: the symmetric matrix of the lower triangle of r r_bar^T - q_bar^T q
 
-    Of a wide matrix the columns behind the square part, which are the rest of a, are products with q.
+    If a is wide, the columns after the square part are products with q.
     """
     k, n = r.shape
     m = q.shape[0]
@@ -411,7 +412,7 @@ def add_qr(q_bar, r_bar, q, r, rest, a_bar):  # type: ignore[no-untyped-def]
     c = mirror_lower(c)
     over = turn(square)
     if m > 4 * k and is_in_place(m, k, a_bar.strides[0], a_bar.strides[1]):
-        # of many rows: two products with the small r^-T, which BLAS does faster than the system
+        # for many rows: two products with the small r^-T, which BLAS computes faster than it solves the system
         solve_from_right(over, c)
         inverse = np.eye(k)
         solve_from_right(over, inverse)
@@ -457,14 +458,14 @@ def qr_tangent(q, r, a, a_dot):  # type: ignore[no-untyped-def]
 # ---- least squares ---------------------------------------------------------------------------------------------------
 @in_machine_code
 def pseudoinverse(u, s, vt, rank):  # type: ignore[no-untyped-def]
-    """The pseudoinverse from so many singular values."""
+    """The pseudoinverse from the given number of singular values."""
     over = scale_columns(turn(take_block(vt, 0, rank, 0, vt.shape[1])), _reciprocals(s[:rank], np.ones(rank, np.bool_)))
     return dot(over, turn(take_block(u, 0, u.shape[0], 0, rank)))
 
 
 @in_machine_code
 def _count_above(s, bound):  # type: ignore[no-untyped-def]
-    """How many singular values are more than the bound times the largest."""
+    """The number of singular values above the bound times the largest."""
     found = 0
     for x in s:
         if x > bound * s[0]:
@@ -474,15 +475,15 @@ def _count_above(s, bound):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def _rounding(a):  # type: ignore[no-untyped-def]
-    """The share of the largest singular value that rounding may leave of 0."""
+    """The fraction of the largest singular value that rounding may leave in place of 0."""
     return 2.0**-52 * max(a.shape)
 
 
 @in_machine_code
 def _along_kept(u, s, vt, kept, e):  # type: ignore[no-untyped-def]
-    """The derivative, along e, of the matrix that has the first singular values only, which is a symmetric map of e.
+    """The derivative along e of the matrix truncated to the first singular values; it is a symmetric map of e.
 
-    It is `along_kept` of `contad.ops.truncated_spectra`, where the formula stands.
+    `along_kept` of `contad.ops.truncated_spectra` documents the formula.
     """
     v, k = turn(vt), s.size
     left, right = take_block(u, 0, u.shape[0], 0, kept), take_block(v, 0, v.shape[0], 0, kept)
@@ -500,7 +501,8 @@ def _along_kept(u, s, vt, kept, e):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def add_pinv(z_bar, z, a, rcond, a_bar):  # type: ignore[no-untyped-def]
-    """Add the cotangent of a matrix, from that of its pseudoinverse, through what rcond keeps of the matrix."""
+    """Add the cotangent of a matrix, from that of its pseudoinverse, through the part of the matrix that rcond
+    keeps."""
     if rcond > _rounding(a):
         u, s, vt = reduced_svd(a)
         kept = _count_above(s, rcond)
@@ -514,7 +516,7 @@ def add_pinv(z_bar, z, a, rcond, a_bar):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def _beyond(a, z, x):  # type: ignore[no-untyped-def]
-    """(1 - a z) x: 0 where a has the rank of its rows; by QR factors, which keep digits, where that of its columns."""
+    """(1 - a z) x: 0 if a has full row rank; by QR factors, which keep digits, if it has full column rank."""
     m, n = a.shape
     rank = 0.0
     for i in range(m):
@@ -529,7 +531,7 @@ def _beyond(a, z, x):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def _add_pinv(z_bar, z, a, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += -z^T z_bar z^T + (1 - a z) z_bar^T z z^T + z^T z z_bar^T (1 - z a), where the rank does not change"""
+    """a_bar += -z^T z_bar z^T + (1 - a z) z_bar^T z z^T + z^T z z_bar^T (1 - z a), if the rank does not change"""
     zt, turned = turn(z), turn(z_bar)
     add_into(a_bar, _beyond(a, z, dot(dot(turned, z), zt)))
     add_into(a_bar, turn(_beyond(turn(a), zt, dot(dot(z_bar, zt), z))))
@@ -538,7 +540,7 @@ def _add_pinv(z_bar, z, a, a_bar):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def pinv_tangent(z, a, rcond, a_dot):  # type: ignore[no-untyped-def]
-    """-z a_dot z + z z^T a_dot^T (1 - a z) + (1 - z a) a_dot^T z^T z, of what rcond keeps"""
+    """-z a_dot z + z z^T a_dot^T (1 - a z) + (1 - z a) a_dot^T z^T z, for the part that rcond keeps"""
     if rcond > _rounding(a):
         u, s, vt = reduced_svd(a)
         kept = _count_above(s, rcond)
@@ -555,7 +557,7 @@ def pinv_tangent(z, a, rcond, a_dot):  # type: ignore[no-untyped-def]
 def add_lstsq(x_bar, squares_bar, s_bar, x, rank, a, b, a_bar, b_bar):  # type: ignore[no-untyped-def]
     """Add the cotangents of a and b to a_bar and b_bar: those of the solution x, the sums of squares and s.
 
-    Sums of squares are given, and no constants, where the rank is full and a has more rows than columns.
+    Sums of squares are returned, and are not constant, if the rank is full and a has more rows than columns.
     """
     u, s, vt = reduced_svd(a)
     z = pseudoinverse(u, s, vt, rank)

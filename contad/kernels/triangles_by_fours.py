@@ -1,10 +1,11 @@
-"""Triangular systems of one right-hand side, and the adjoint of the triangle, by blocks of four rows in registers.
+"""Triangular systems with one right-hand side, and the adjoint of the triangle, by matrix blocks of four rows in
+registers.
 
     is_done = solve_by_fours(a, z, transposed, lower, unit)                z = a^-1 z, or a^-T z
     is_done = subtract_by_fours(x, y, lower, unit_diagonal, a_bar)         a_bar -= x y^T in the triangle
 
-A step of four rows takes a quarter of the time of four steps, each of which waits for the last one. Triangles of few
-rows or many are left alone, and so is a system whose solution is not finite.
+Four rows together take a quarter of the time of four rows in sequence, each of which waits for the previous one. These
+functions refuse triangles with few or many rows, and systems whose solution is not finite.
 """
 
 from contad.compile.compiling import INTERNAL_OPTIONS
@@ -18,7 +19,7 @@ _OPTIONS = INTERNAL_OPTIONS | {"fastmath": {"contract"}}  # as BLAS does
 # Element (i, j) of the matrix of the system, which may be the transpose, is number i row + j column.
 @njit(**_OPTIONS)
 def _solve_rest(a, row, column, z, first, end, ascending, unit):  # type: ignore[no-untyped-def]
-    """Solve for rows from first to end, by the solutions among them."""
+    """Solve for rows from first to end, by substitution among them."""
     for step in range(end - first):
         i = first + step if ascending else end - 1 - step
         left, right = (first, i) if ascending else (i + 1, end)
@@ -49,7 +50,7 @@ def _solve_four(a, row, column, z, j, ascending, unit):  # type: ignore[no-untyp
 
 @njit(**_OPTIONS)
 def _subtract_solved(a, step, z, j, left, right, transposed):  # type: ignore[no-untyped-def]
-    """Subtract what rows from j to j + 4 contribute to those from left to right, a multiple of four."""
+    """Subtract the contribution of rows j to j + 4 to rows left to right, a multiple of four."""
     z_0, z_1, z_2, z_3 = z[j], z[j + 1], z[j + 2], z[j + 3]
     for k in range(left, right, 4):
         at, next_row = (j * step + k, step) if transposed else (k * step + j, step)
@@ -62,7 +63,7 @@ def _subtract_solved(a, step, z, j, left, right, transposed):  # type: ignore[no
 
 @njit(**_OPTIONS)
 def solve_by_fours(a, z, transposed, lower, unit):  # type: ignore[no-untyped-def]
-    """Solve; whether it is done. Where it is not, z is spoilt, unless the triangle is left alone."""
+    """Solve; return whether it is done. If not, z is overwritten, unless this refused the triangle."""
     n = z.size
     if not FEWEST_ROWS <= n <= MOST_ROWS:
         return False
@@ -95,7 +96,7 @@ def solve_by_fours(a, z, transposed, lower, unit):  # type: ignore[no-untyped-de
 
 @njit(**_OPTIONS)
 def subtract_by_fours(x, y, lower, unit_diagonal, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar -= x y^T in the triangle, for vectors of finite numbers; whether it is done."""
+    """a_bar -= x y^T in the triangle, for vectors of finite numbers; return whether it is done."""
     n = x.size
     if not FEWEST_ROWS <= n <= MOST_ROWS:
         return False

@@ -1,8 +1,8 @@
-"""Triangular, Cholesky and banded systems in compiled code, by the routines of LAPACK that SciPy calls.
+"""Triangular, Cholesky and banded systems in compiled code, by the LAPACK routines that SciPy calls.
 
 `name_forward(...)` gives a result and raises SciPy's errors, `add_name(...)` adds the cotangents of the arguments to
 arrays, and `name_tangent(...)` gives the tangent of the result. The rules are those of `contad.ops.triangular_factors`
-and `contad.ops.banded_systems`. A right-hand side is a matrix, of one column where it is a vector.
+and `contad.ops.banded_systems`. A right-hand side is a matrix; a vector is a matrix of one column.
 """
 
 import numpy as np
@@ -31,14 +31,14 @@ from contad.kernels.triangles_by_fours import solve_by_fours, subtract_by_fours
 from contad.kernels.tridiagonal_kernels import factor_in_order, solve_in_order, solve_transposed_in_order
 
 _BLOCK = 64  # rows of a triangle that BLAS multiplies together
-_FEW = 6  # rows and columns from which on it is faster
+_FEW = 6  # from this many rows and columns it is faster
 _NO, _YES = ord("N"), ord("T")
 _RIGHT = ord("R")
 _UPPER, _LOWER = ord("U"), ord("L")
 _UNIT = ord("U")
 
 
-# ---- what they have in common ----------------------------------------------------------------------------------------
+# ---- shared functions ------------------------------------------------------------------------------------------------
 @njit(**NJIT_OPTIONS)
 def mask_dead(z_bar, c):  # type: ignore[no-untyped-def]
     """c, with zeros where the cotangent z_bar is zero and c is not finite: dead code never makes a nan."""
@@ -49,7 +49,7 @@ def mask_dead(z_bar, c):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def subtract_row(x, y, is_turned, a_bar, i, left, right):  # type: ignore[no-untyped-def]
-    """a_bar -= x y^T in a part of row i; zeros of x, or of y if it is turned, mask what is not finite."""
+    """a_bar -= x y^T in a part of row i; zeros of x, or of y if it is turned, mask infinities and nans."""
     for k in range(x.shape[1]):
         d = x[i, k]
         if is_turned:
@@ -63,7 +63,7 @@ def subtract_row(x, y, is_turned, a_bar, i, left, right):  # type: ignore[no-unt
 
 @njit(**NJIT_OPTIONS)
 def subtract_triangle(c, z, is_turned, lower, unit_diagonal, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar -= c z^T in the triangle that is read, or z c^T: by BLAS where that is faster, in blocks of rows."""
+    """a_bar -= c z^T in the triangle that the system reads, or z c^T: by BLAS if that is faster, in strips of rows."""
     n, k = c.shape
     x, y = (z, c) if is_turned else (c, z)
     apart = 1 if unit_diagonal else 0
@@ -98,7 +98,7 @@ def subtract_triangle(c, z, is_turned, lower, unit_diagonal, a_bar):  # type: ig
 
 @njit(**NJIT_OPTIONS)
 def read_triangle(a, lower, unit_diagonal):  # type: ignore[no-untyped-def]
-    """What is read of a: a triangle, with the diagonal or without."""
+    """The part of a that the system reads: a triangle, with the diagonal or without."""
     k = 1 if unit_diagonal else 0
     return copy_lower(a, -k) if lower else copy_upper(a, k)
 
@@ -140,7 +140,7 @@ def _write_solution(a, b, transposed, lower, unit_diagonal, z):  # type: ignore[
                 write_into(z, b)
             _solve_few(a, z.reshape(n), transposed, lower, unit_diagonal)
         return 0
-    # rows are columns to LAPACK: a is transposed, and the solution of many columns stands on the left
+    # LAPACK sees rows as columns: a is transposed, and the solution of many columns is on the left
     triangle, diagonal = _UPPER if lower else _LOWER, _UNIT if unit_diagonal else _NO
     if k == 1:
         return trtrs((triangle, _NO if transposed else _YES, diagonal, n, k, a, n, z, n))
@@ -200,10 +200,10 @@ def cho_factor_forward(a, lower):  # type: ignore[no-untyped-def]
 
 @called_by_name(MATRIX, MATRIX, FLAG, MATRIX)
 def add_cho_factor(z_bar, z, lower, a_bar):  # type: ignore[no-untyped-def]
-    """The cotangent in the triangle that is read, and in the other one that of its copy."""
+    """The cotangent in the triangle that the factorisation reads, and in the other triangle that of its copy."""
     n = len(z)
     bar = copy_lower(z_bar if lower else turn(z_bar), 0)
-    # the other triangle is read where there are rows for blocks of four and none to pad, or for blocks of BLAS
+    # the other triangle is read if rows come in fours without padding, or if BLAS works by blocks
     factor = z if lower and (n < FEWEST_ROWS or (n <= MOST_ROWS and n % 4)) else copy_lower(z if lower else turn(z), 0)
     if n <= MOST_ROWS:
         reverse_triangle(factor, bar)
@@ -235,7 +235,7 @@ def cho_factor_tangent(z, lower, a_dot):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def _solve_vector(c, z, transposed, lower):  # type: ignore[no-untyped-def]
-    """z = c^-1 z, or c^-T z, for a vector; whether it is done. Where it is not, it is spoilt."""
+    """z = c^-1 z, or c^-T z, for a vector; return whether it is done. If not, z is overwritten."""
     n = z.size
     for i in range(n):
         if c[i, i] == 0.0:
@@ -248,7 +248,7 @@ def _solve_vector(c, z, transposed, lower):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def write_vector_of_factored(c, b, lower, z):  # type: ignore[no-untyped-def]
-    """Write the solution for one column where it is; whether it is done. Nothing is allocated."""
+    """Write the solution for one column in place; return whether it is done. This allocates nothing."""
     if z.shape[1] != 1:
         return False
     write_into(z, b)
@@ -258,7 +258,8 @@ def write_vector_of_factored(c, b, lower, z):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def pull_vector_of_factored(z_bar, z, c, b, lower, c_bar, b_bar):  # type: ignore[no-untyped-def]
-    """`add_cho_solve` for one column, whose solution is there; whether it is done. An empty adjoint is a constant's."""
+    """`add_cho_solve` for one column with a known solution; return whether it is done. An empty adjoint belongs to a
+    constant."""
     n = len(c)
     if z_bar.shape[1] != 1:
         return False
@@ -287,7 +288,7 @@ def pull_vector_of_factored(z_bar, z, c, b, lower, c_bar, b_bar):  # type: ignor
 
 @called_by_name(MATRIX, MATRIX, FLAG)
 def cho_solve_forward(c, b, lower):  # type: ignore[no-untyped-def]
-    """The solution of a z = b from the factor of a; LinAlgError, as the rule's, where that is singular."""
+    """The solution of a z = b from the factor of a; LinAlgError, as from the rule, if the factor is singular."""
     half, report = _triangular_solution(c, b, not lower, lower, False)
     if report > 0:  # LAPACK has left b as it was
         raise np.linalg.LinAlgError("Singular matrix: element " + str(report - 1) + " of the diagonal is 0")
@@ -296,7 +297,7 @@ def cho_solve_forward(c, b, lower):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def pull_cho_solve(z_bar, z, c, b, lower, c_bar, b_bar):  # type: ignore[no-untyped-def]
-    """`add_cho_solve`, where the solution is there."""
+    """`add_cho_solve`, with a known solution."""
     if pull_vector_of_factored(z_bar, z, c, b, lower, c_bar, b_bar):
         return
     half = _triangular_solution(c, b, not lower, lower, False)[0]
@@ -320,9 +321,9 @@ height_of_factors = njit(**NJIT_OPTIONS)(band_height)
 
 @called_by_name(COUNT, COUNT, MATRIX, MATRIX)
 def factor_banded(lower, upper, ab, made):  # type: ignore[no-untyped-def]
-    """Write the factors of the band, and the exchanges of rows as 32 bits each in the last row; LAPACK's report.
+    """Write the factors of the band, and the row exchanges as 32 bits each in the last row; return LAPACK's report.
 
-    Of three diagonals without exchanges the first one is 0, which LAPACK counts from 1.
+    For three diagonals without exchanges the first one is 0, because LAPACK counts from 1.
     """
     n, last = ab.shape[1], made.shape[0] - 1
     if n < 2:
@@ -358,7 +359,7 @@ def solve_factored_band(lower, upper, factors, c, transposed):  # type: ignore[n
         for j in range(k):
             c[0, j] /= factors[0, 0]
         return
-    columns = c if k == 1 else turn(c)  # of one column the transpose has the same memory
+    columns = c if k == 1 else turn(c)  # the transpose of one column has the same memory
     flag, exchanges = _YES if transposed else _NO, factors[last].view(np.int32)
     if lower == 1 and upper == 1 and exchanges[0] == 0:
         for z in columns.reshape((k, n)):
@@ -378,7 +379,7 @@ def solve_factored_band(lower, upper, factors, c, transposed):  # type: ignore[n
 
 @njit(**NJIT_OPTIONS)
 def require_regular(report):  # type: ignore[no-untyped-def]
-    """Raise what SciPy raises where LAPACK has met a zero on the diagonal."""
+    """Raise as SciPy does if LAPACK has met a zero on the diagonal."""
     if report > 0:
         raise np.linalg.LinAlgError("singular matrix")
 

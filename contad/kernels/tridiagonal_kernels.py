@@ -1,7 +1,7 @@
-"""Systems of three diagonals whose rows keep their order, as those of most do: the factors of LAPACK's dgttrf.
+"""Tridiagonal systems that need no row exchanges, as most do not: the factors of LAPACK's dgttrf.
 
-What dgttrf and dgttrs take is a chain of divisions, each of which waits for the one before. Here only the factors do:
-with the reciprocals of their pivots each row of a solution waits for products and differences.
+In dgttrf and dgttrs each division waits for the previous one. Here only the factorisation divides: it keeps the
+reciprocals of the pivots, so that each row of a solution waits for products and differences only.
 """
 
 import numpy as np
@@ -12,10 +12,11 @@ from contad.compile.machine_code import njit
 
 @njit(**NJIT_OPTIONS)
 def factor_in_order(ab, multipliers, reciprocals, above):  # type: ignore[no-untyped-def]
-    """Write the factors of the diagonals in ab; whether no rows had to change places, else nobody may use them.
+    """Write the factors of the diagonals in ab; return whether no row exchange was needed, else the factors are
+    invalid.
 
-    a = l u, l with ones and the multipliers below them, u with the pivots, whose reciprocals are written, and what
-    stands above them.
+    a = l u: l has ones and the multipliers below them; u has the pivots, whose reciprocals are written, and the
+    superdiagonal.
     """
     n = ab.shape[1]
     over, main, under = ab[0], ab[1], ab[2]

@@ -1,21 +1,21 @@
-"""The memory of compiled code: growing blocks of records, adjoints and stored numbers per thread, reused by all calls.
+"""The memory of compiled code: each thread's growing buffers of records, adjoints and stored numbers, which calls
+reuse.
 
-A thread's arena is found through a thread-specific key, once per gradient; from there on variables carry its address.
-The key, the functions of the operating system and contad's own slow paths are reached by name, as external symbols, so
-that machine code from a disk cache finds them in every process. This module must be imported before such code is
-loaded.
+A gradient finds its thread's arena once, through a thread-specific key; from then on variables carry its address. The
+key, the functions of the operating system and contad's own slow paths are external symbols, so that machine code from a
+disk cache finds them in every process. Import this module before such code is loaded.
 
 The header of an arena is words:
 
     USED              number of cells issued; cell 0 is the sink for constants, so it starts at 1
-    CAPACITY          number of records there is room for
+    CAPACITY          number of records that fit
     RECORDS           address of the records, 24 bytes each
     ADJOINTS          address of the adjoints, 8 bytes each; all zero between sweeps
-    ADJOINT_CAPACITY  number of adjoints there is room for
-    BLOCK             the last record of the last block, which is an operation on whole arrays; 0 where there is none
-    WORKSPACE         address of the numbers that generated derivatives store; the word before them is how many fit
-    LENT              for each of LOANS arrays of a derivative how many numbers of memory it has, and their address
-    NONE              0, which is before the numbers of an empty workspace
+    ADJOINT_CAPACITY  number of adjoints that fit
+    BLOCK             the last record of the newest array record (one operation on whole arrays); 0 if there is none
+    WORKSPACE         address of the numbers that generated derivatives store; the word before them says how many fit
+    LENT              for each of the LOANS arrays of a derivative, the size of its memory in numbers, and the address
+    NONE              0, the word before the numbers of an empty workspace
 """
 
 import contextlib
@@ -42,27 +42,27 @@ HEADER_BYTES = 8 * (_NONE + 1)
 RECORD_BYTES = 24
 MOST_CELLS = 2**31 - 1  # a record names its operands by 32 bits
 FIRST_CAPACITY = 4096
-MOST_NUMBERS = 2**58  # in a workspace; so many bytes are no overflow of a word
+MOST_NUMBERS = 2**58  # in a workspace; this many bytes do not overflow a word
 FIRST_NUMBERS = 511
 _LINE = 8  # numbers in a line of the cache
 TOO_LARGE = "the derivative needs more memory than there is, or than contad.set_memory_limit allows"
 
-# What machine code reads by name: bytes in use by all arenas, how many there may be, the thread-specific key.
+# Words that machine code reads by name: bytes in use by all arenas, their limit, the thread-specific key.
 _numbers = np.zeros(3, np.int64)
 _BYTES, _LIMIT, _KEY = range(3)
 
 
 def memory_limit() -> int:
-    """How many bytes the arenas of all threads may take together."""
+    """The limit in bytes for the arenas of all threads together."""
     return int(_numbers[_LIMIT])
 
 
 def set_memory_limit(limit: int | None) -> None:
-    """Let the arenas of all threads take at most so many bytes together; None for 0.8 of the machine's memory.
+    """Limit the arenas of all threads together to this many bytes; None for 0.8 of the machine's memory.
 
-    Compiled gradients that need more raise MemoryError. What is in use stays in use.
+    Compiled gradients that need more raise MemoryError. Memory in use stays in use.
 
-    Raises ValueError for a negative number, TypeError for what is no number.
+    Raises ValueError for a negative number, TypeError for a non-number.
     """
     try:
         is_negative = limit is not None and limit < 0
@@ -75,7 +75,7 @@ def set_memory_limit(limit: int | None) -> None:
 
 
 def memory_in_use() -> int:
-    """How many bytes the arenas of all threads hold now."""
+    """The bytes that the arenas of all threads hold now."""
     return int(_numbers[_BYTES])
 
 
@@ -97,7 +97,7 @@ _set_thread_value = types.ExternalFunction("contad_thread_set", types.int64(type
 
 @njit(**NJIT_OPTIONS)
 def _resize(address, old, new):  # type: ignore[no-untyped-def]
-    """A block resized from `old` to `new` bytes, with its contents; 0, and the block kept, where there is no memory."""
+    """Resize an allocation from `old` to `new` bytes, with its contents; 0, without a change, if there is no memory."""
     numbers = _numbers_address()
     if add_atomically(numbers, new - old) + new - old <= word(numbers, _LIMIT) or new < old:
         made = _realloc(address, new)
@@ -109,7 +109,7 @@ def _resize(address, old, new):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def allocate(size):  # type: ignore[no-untyped-def]
-    """The address of a block that counts as memory of the arenas; for `release`."""
+    """The address of an allocation that counts as memory of the arenas; for `release`."""
     address = _resize(0, 0, max(size, 8))
     if address == 0:
         raise MemoryError(TOO_LARGE)
@@ -118,21 +118,21 @@ def allocate(size):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def release(address, size):  # type: ignore[no-untyped-def]
-    """Give back a block of that size."""
+    """Free an allocation of that size."""
     add_atomically(_numbers_address(), -max(size, 8))
     _free(address)
 
 
 @njit(**NJIT_OPTIONS)
 def workspace_bytes(header):  # type: ignore[no-untyped-def]
-    """How many bytes the workspace of an arena takes."""
+    """The size of the workspace of an arena, in bytes."""
     capacity = word(word(header, WORKSPACE), -1)
     return 8 * (1 + capacity) if capacity else 0
 
 
 @njit(**NJIT_OPTIONS)
 def _give_back(header, block, capacity, size):  # type: ignore[no-untyped-def]
-    """Free a block of so many units of that size, whose address and capacity are words of the header."""
+    """Free an allocation in units of that size, whose address and capacity are words of the header."""
     if word(header, capacity) != 0:
         add_atomically(_numbers_address(), -size * word(header, capacity))
         _free(word(header, block))
@@ -151,7 +151,7 @@ def _give_back_workspace(header):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def _give_back_numbers(header):  # type: ignore[no-untyped-def]
-    """Free what generated derivatives use, none of which may be running on the thread."""
+    """Free the memory of generated derivatives. None of them may be running on the thread."""
     _give_back_workspace(header)
     for k in range(LENT, LENT + 2 * LOANS, 2):
         _give_back(header, k + 1, k, 8)
@@ -159,7 +159,7 @@ def _give_back_numbers(header):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def _give_back_all(header):  # type: ignore[no-untyped-def]
-    """Free all that an arena holds; only its header stays."""
+    """Free all memory of an arena except its header."""
     _give_back(header, RECORDS, CAPACITY, RECORD_BYTES)
     _give_back(header, ADJOINTS, ADJOINT_CAPACITY, 8)
     _give_back_numbers(header)
@@ -167,7 +167,7 @@ def _give_back_all(header):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def _give_back_free_records(header):  # type: ignore[no-untyped-def]
-    """Free the room for records that no cell uses."""
+    """Free the memory for records that no cell uses."""
     old, used = word(header, CAPACITY), word(header, USED)
     if used < old:
         address = _resize(word(header, RECORDS), RECORD_BYTES * old, RECORD_BYTES * used)
@@ -177,7 +177,7 @@ def _give_back_free_records(header):  # type: ignore[no-untyped-def]
 
 
 def _recover():  # type: ignore[no-untyped-def]
-    """Free all that this thread's arena holds, unless a tape in it is in use."""
+    """Free all memory of this thread's arena, unless a tape in it is in use."""
     header = _get_thread_value(word(_numbers_address(), _KEY))
     if header != 0 and word(header, USED) == 1:
         _give_back_all(header)
@@ -185,7 +185,7 @@ def _recover():  # type: ignore[no-untyped-def]
 
 
 def _release(header):  # type: ignore[no-untyped-def]
-    """Give back a thread's arena: the operating system calls it when the thread ends."""
+    """Free a thread's arena: the operating system calls this when the thread ends."""
     _give_back_all(header)
     _free(header)
     return 0
@@ -213,7 +213,7 @@ def _grow(header, needed):  # type: ignore[no-untyped-def]
         return 0
     new = min(max(2 * old, needed, FIRST_CAPACITY), MOST_CELLS)
     address = _resize(word(header, RECORDS), RECORD_BYTES * old, RECORD_BYTES * new)
-    if address == 0:  # then what only other derivatives need is given up, and no more taken than asked for
+    if address == 0:  # then free the memory that only other derivatives need, and allocate only the requested size
         _give_back(header, ADJOINTS, ADJOINT_CAPACITY, 8)
         _give_back_workspace(header)
         new = needed
@@ -267,9 +267,9 @@ def _grow_workspace(header, needed):  # type: ignore[no-untyped-def]
 
 
 def _lend(header, place, needed):  # type: ignore[no-untyped-def]
-    """Make room for so many numbers of the array whose words are at that place of the header; their address, or 0.
+    """Make room for this many numbers of the array whose words are at that place of the header; their address, or 0.
 
-    It is where a line of the cache begins: rows of matrices that cross lines take a quarter longer.
+    The address is aligned to a cache line: rows of matrices that cross lines take a quarter longer.
     """
     if needed + _LINE > word(header, place):
         _give_back(header, place + 1, place, 8)
@@ -283,7 +283,7 @@ def _lend(header, place, needed):  # type: ignore[no-untyped-def]
 
 # ---- symbols ---------------------------------------------------------------------------------------------------------
 def _register() -> list[Any]:
-    """Give machine code the addresses it names; returns what must live as long as they are used."""
+    """Register the addresses that machine code names; return the objects that must live as long as these are used."""
     addresses = {"numbers": _numbers.ctypes.data, **memory_functions()}
     for name, address in addresses.items():
         name_address(f"contad_{name}", address)
@@ -306,12 +306,12 @@ _ALIVE = _register()
 _HEADER_OF_THREAD = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_size_t)(named_address("contad_thread_get"))
 
 
-# ---- what Python calls -----------------------------------------------------------------------------------------------
+# ---- functions that Python calls -------------------------------------------------------------------------------------
 @contextlib.contextmanager
 def memory_set_aside() -> Iterator[None]:
-    """Within it, the generated derivative that runs on this thread has no memory that another one may take."""
+    """Inside, no other derivative can take memory of the generated derivative that runs on this thread."""
     header = _HEADER_OF_THREAD(int(_numbers[_KEY]))
-    if not header:  # then it has none
+    if not header:  # then the derivative has none
         yield
         return
     words = (ctypes.c_int64 * (_NONE - WORKSPACE)).from_address(header + 8 * WORKSPACE)
@@ -324,14 +324,14 @@ def memory_set_aside() -> Iterator[None]:
         words[:] = held
 
 
-# ---- what engines use ------------------------------------------------------------------------------------------------
+# ---- functions that engines use --------------------------------------------------------------------------------------
 def _raise_unless(context: Any, builder: Any, made: Any) -> None:
     with builder.if_then(builder.icmp_unsigned("==", made, ir.Constant(WORD, 0)), likely=False):
         context.call_conv.return_user_exc(builder, MemoryError, (TOO_LARGE,))
 
 
 def arena_of_thread(context: Any, builder: Any) -> Any:
-    """Emit the address of this thread's arena, which is made where there is none."""
+    """Emit the address of this thread's arena, which is made if there is none."""
     numbers = external_words(builder.module, "contad_numbers", len(_numbers))
     key = builder.load(builder.gep(numbers, [ir.Constant(WORD, 0), ir.Constant(WORD, _KEY)]))
     found = builder.call(external_function(builder.module, "contad_thread_get", 1), [key])
@@ -345,7 +345,7 @@ def arena_of_thread(context: Any, builder: Any) -> Any:
 
 @intrinsic
 def arena(typingctx):  # type: ignore[no-untyped-def]
-    """The address of this thread's arena; MemoryError if there is none to be had."""
+    """The address of this thread's arena; MemoryError if it cannot be made."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return arena_of_thread(context, builder)
@@ -354,14 +354,14 @@ def arena(typingctx):  # type: ignore[no-untyped-def]
 
 
 def reserve(context: Any, builder: Any, header: Any, name: str, needed: Any) -> None:
-    """Emit a call of a slow path, `_grow` or one named after it, that raises MemoryError where it finds no memory."""
+    """Emit a call of a slow path, `_grow` or one named after it, that raises MemoryError if there is no memory."""
     made = builder.call(external_function(builder.module, f"contad{name}", 2), [header, needed])
     _raise_unless(context, builder, made)
 
 
 @intrinsic
 def reserve_cells(typingctx, header, needed):  # type: ignore[no-untyped-def]
-    """Make room for so many cells in all, or raise MemoryError."""
+    """Make room for this total number of cells, or raise MemoryError."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         reserve(context, builder, args[0], "_grow", args[1])
@@ -372,7 +372,7 @@ def reserve_cells(typingctx, header, needed):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def reserve_adjoints(typingctx, header, needed):  # type: ignore[no-untyped-def]
-    """Make room for so many adjoints in all, or raise MemoryError."""
+    """Make room for this total number of adjoints, or raise MemoryError."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         reserve(context, builder, args[0], "_grow_adjoints", args[1])
@@ -383,9 +383,9 @@ def reserve_adjoints(typingctx, header, needed):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def lend(typingctx, k, needed):  # type: ignore[no-untyped-def]
-    """The address of so many numbers that the thread keeps for array k of a derivative, until it is asked again; or 0.
+    """The address of numbers that the thread keeps for array k of a derivative until the next request; or 0.
 
-    Large blocks that are freed go back to the system, which gives them back page by page.
+    Large allocations, once freed, go back to the system, which provides them again page by page.
     """
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]

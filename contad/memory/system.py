@@ -1,6 +1,6 @@
-"""What operating systems offer in different ways, and compiled code needs: memory, threads, and a word per thread.
+"""Services of operating systems that differ between them: memory, threads, and a word per thread.
 
-A way is chosen by what is there, not by the name of the system, so that each can be tried on any of them.
+contad chooses a variant by the functions that exist, not by the name of the system, so that tests can try each.
 """
 
 import atexit
@@ -19,14 +19,14 @@ def address_of_symbol(function: Any) -> int:
 
 
 def memory_functions() -> dict[str, int]:
-    """The addresses of C functions that resize and free blocks: Python's own, which need none of its locks."""
+    """The addresses of C functions that resize and free memory: Python's own, which do not need the GIL."""
     python = ctypes.pythonapi
     return {"realloc": address_of_symbol(python.PyMem_RawRealloc), "free": address_of_symbol(python.PyMem_RawFree)}
 
 
 # ---- a word per thread -----------------------------------------------------------------------------------------------
 class ThreadWord(NamedTuple):
-    """A word that each thread has for itself, 0 at first: get(key) and put(key, word) are C functions."""
+    """A thread-local word, 0 at first: get(key) and put(key, word) are C functions."""
 
     key: int
     get: int
@@ -34,7 +34,7 @@ class ThreadWord(NamedTuple):
 
 
 def posix_thread_word(release: int) -> ThreadWord:
-    """By POSIX's threads: the C function `release` gets the word when a thread ends."""
+    """By POSIX threads: when a thread ends, the system passes the word to the C function `release`."""
     system = ctypes.CDLL(None)  # TypeError on Windows
     key = ctypes.c_size_t(0)  # pthread_key_t is an unsigned int, or a long on macOS
     if system.pthread_key_create(ctypes.byref(key), ctypes.c_void_p(release)) != 0:
@@ -44,19 +44,19 @@ def posix_thread_word(release: int) -> ThreadWord:
 
 
 def windows_thread_word(release: int) -> ThreadWord:
-    """By Windows' local storage of fibers, which, unlike that of threads, calls `release` when a thread ends."""
+    """By Windows' fiber-local storage, which, unlike thread-local storage, calls `release` when a thread ends."""
     system = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined]  # AttributeError elsewhere
     key = system.FlsAlloc(ctypes.c_void_p(release)) & 0xFFFFFFFF
     if key == 0xFFFFFFFF:
         raise MemoryError("contad: the operating system gives no thread-specific key")
     get, put = system.FlsGetValue, system.FlsSetValue
-    # the main thread ends after Python, which may have taken the machine code of `release` along
+    # the main thread ends after Python, when the machine code of `release` may be gone
     atexit.register(put, ctypes.c_uint32(key), ctypes.c_void_p(None))
     return ThreadWord(key, address_of_symbol(get), address_of_symbol(put))
 
 
 def python_thread_word(release: int) -> ThreadWord:
-    """By Python's own interface for C, which every system has: the memory of threads that end is not given back."""
+    """By Python's C API, which every system has; the memory of threads that end is not freed."""
     python = ctypes.pythonapi
     python.PyThread_tss_alloc.restype = ctypes.c_void_p
     key = python.PyThread_tss_alloc()
@@ -69,9 +69,9 @@ THREAD_WORDS: list[Callable[[int], ThreadWord]] = [posix_thread_word, windows_th
 
 
 def thread_word(release: int) -> ThreadWord:
-    """A word per thread, which `release`, the address of `int64(int64)` in C, gets when a thread ends.
+    """A word per thread. When a thread ends, `release`, the address of a C function `int64(int64)`, gets the word.
 
-    MemoryError where the system gives no more of them.
+    MemoryError if the system has no more of them.
     """
     for way in THREAD_WORDS[:-1]:
         try:
@@ -87,16 +87,16 @@ class ThreadFunctions(NamedTuple):
 
     create: int
     join: int
-    clock: int  # clock(which, where seconds and nanoseconds are put)
-    which: int  # the clock that never goes backwards
-    attributes: Any  # memory with those of a thread whose stack has STACK bytes; they live as long as this does
+    clock: int  # clock(which, address for seconds and nanoseconds)
+    which: int  # the monotonic clock
+    attributes: Any  # of a thread with a stack of STACK bytes; they live as long as this object
 
 
-STACK = 8 << 20  # bytes; some systems give a thread much less than the main one has
+STACK = 8 << 20  # bytes; some systems give a thread much less than the main thread
 
 
 def thread_functions() -> ThreadFunctions | None:
-    """POSIX's threads and clock; None where the system has none of them."""
+    """POSIX threads and clock; None if the system lacks them."""
     try:
         system = ctypes.CDLL(None)  # TypeError on Windows
         attributes = (ctypes.c_int64 * 32)()  # more than any system needs
@@ -137,7 +137,7 @@ def windows_memory() -> int:
 
 
 def machine_memory() -> int | None:
-    """The bytes of the machine's memory; None where it cannot be told."""
+    """The bytes of the machine's memory; None if unknown."""
     for way in (posix_memory, windows_memory):
         try:
             return way()

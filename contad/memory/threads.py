@@ -1,8 +1,8 @@
-"""Blocks of work that threads share: each runs once, on whichever thread is free, and results lie in places of its own.
+"""Work items that threads share: each runs once, on whichever thread is free, and has its own place for results.
 
-Threads are the operating system's. They are made where the rest of the work is worth it, as the clock tells after the
-first blocks, and end before the function returns; so no pool is left that a fork, a nested call or another thread of
-the caller's could disturb. They run machine code only: nothing in a block may need Python or the thread's arena.
+Threads belong to the operating system. This module starts them if the clock says, after the first items, that the
+remaining work is worth it. They end before the function returns, so no pool is left that a fork, a nested call or
+another thread of the caller could disturb. They run machine code only: no item may use Python or the thread's arena.
 """
 
 import ctypes
@@ -23,20 +23,20 @@ from contad.forks import call_in_children
 from contad.memory.system import address_of_symbol, thread_functions
 
 MOST_BLOCKS = 64
-APART = 16  # numbers between what blocks write: two cache lines, which processors fetch together
-WORTH = 200_000  # nanoseconds of work left that pay for making threads, which takes ten times less
-SURE = 5_000  # nanoseconds after which the clock is believed
-# words of what threads share: the next block, how many there are; of each block how it ended, and its exception
+APART = 16  # numbers between the results of items: two cache lines, which processors fetch together
+WORTH = 200_000  # nanoseconds of remaining work that justify new threads, which take a tenth of this
+SURE = 5_000  # nanoseconds after which the clock is reliable
+# shared words: the next item, the number of items; for each item its status and its exception
 _NEXT, _COUNT, _CODES, _CAUSES, _HEAD = 0, 1, 2, 2 + MOST_BLOCKS, 2 + 2 * MOST_BLOCKS
 
-# what machine code reads by name: how many threads are at work beside their callers; WORTH and SURE; whether there can
-# be any threads; which clock never goes backwards; the attributes of threads
+# words that machine code reads by name: the number of threads at work besides their callers; WORTH and SURE; whether
+# threads are possible; the monotonic clock; the attributes of threads
 _numbers = np.array([0, WORTH, SURE, 0, 0, 0])
 _BUSY, _WORTH, _SURE, _ENABLED, _CLOCK, _ATTRIBUTES = range(6)
 
 
 def _register() -> Any:
-    """Give what machine code reads its names; what has to live as long as the process."""
+    """Register the names that machine code reads; return the objects that must live as long as the process."""
     found = thread_functions()
     addresses = [address_of_symbol(ctypes.pythonapi.Py_IsInitialized)] * 4  # never called without threads
     if found is not None:
@@ -66,7 +66,7 @@ def _forget_threads() -> None:
 call_in_children(_forget_threads)
 
 
-# ---- who runs the blocks ---------------------------------------------------------------------------------------------
+# ---- threads that run items ------------------------------------------------------------------------------------------
 @intrinsic
 def _numbers_address(typingctx):  # type: ignore[no-untyped-def]
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -93,9 +93,9 @@ def _now(times):  # type: ignore[no-untyped-def]
 
 
 def run_blocks(run_one, run_all, data):  # type: ignore[no-untyped-def]
-    """Run all blocks; the first one that has raised, or -1.
+    """Run all items; return the first one that has raised, or -1.
 
-    `run_one(data)` runs the next block, and returns 0 where there is none; `run_all(data)` runs those that are left.
+    `run_one(data)` runs the next item, and returns 0 if there is none; `run_all(data)` runs all remaining items.
     """
     count = word(data, _COUNT)
     numbers = _numbers_address()
@@ -118,7 +118,7 @@ def run_blocks(run_one, run_all, data):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def _share_rest(run_all, data, wanted):  # type: ignore[no-untyped-def]
-    """Run the blocks that are left on this thread and on so many more, or as many as Numba's number leaves."""
+    """Run the remaining items on this thread and on the given number of others, within Numba's number of threads."""
     numbers = _numbers_address()
     most = (_count() & 0x7FFFFFFF) - 1
     wanted = max(0, min(wanted, most))
@@ -129,7 +129,7 @@ def _share_rest(run_all, data, wanted):  # type: ignore[no-untyped-def]
     while begun < threads:
         where = made.ctypes.data + 8 * begun
         if _create(where, word(numbers, _ATTRIBUTES), run_all, data) & 0xFFFFFFFF != 0:
-            break  # the system gives no more
+            break  # the system refuses more threads
         begun += 1
     _call_with(run_all, data)
     for k in range(begun):
@@ -140,12 +140,13 @@ def _share_rest(run_all, data, wanted):  # type: ignore[no-untyped-def]
 _RUNNER = types.int64(types.int64, types.int64, types.int64)
 
 
-# ---- what generated code calls ---------------------------------------------------------------------------------------
+# ---- functions that generated code calls -----------------------------------------------------------------------------
 def sharer(part: Any) -> Any:
-    """A function share(blocks, given) that calls part(block, *given) for every block, at most MOST_BLOCKS.
+    """A function share(blocks, given) that calls part(block, *given) for every item, at most MOST_BLOCKS.
 
-    In compiled code on several threads, in any order, where that is worth it; of the exceptions that blocks raise, that
-    of the first one. `part`, a Numba function, must write to places of its block only and call nothing of Python's.
+    Compiled code calls it on several threads, in any order, if that is worth it. If items raise, the exception of the
+    first one propagates. `part` is a Numba function; it may only write to the places of its item, and must not call
+    Python.
     """
 
     def share(blocks: int, given: tuple[Any, ...]) -> None:
@@ -163,7 +164,8 @@ def sharer(part: Any) -> Any:
 
 
 def _share_compiled(part: Any) -> Any:
-    """The function of `sharer` in compiled code. It does not take the part as argument, which would be an address."""
+    """The function of `sharer` in compiled code. It does not take the part as an argument, which would be an
+    address."""
 
     @intrinsic
     def share_compiled(typingctx, blocks, given):  # type: ignore[no-untyped-def]
@@ -184,7 +186,7 @@ def _share_compiled(part: Any) -> Any:
 
 
 def _emit_share(context: Any, builder: Any, compiled: Any, found: Any, blocks: Any, values: list[Any]) -> None:
-    """Emit what is shared, the functions that run blocks, and the call."""
+    """Emit the shared words, the functions that run items, and the call."""
     context.add_linking_libs([compiled.library])
     layout = ir.LiteralStructType([ir.ArrayType(WORD, _HEAD), *(value.type for value in values)])
     shared = cgutils.alloca_once(builder, layout)
@@ -198,7 +200,8 @@ def _emit_share(context: Any, builder: Any, compiled: Any, found: Any, blocks: A
         builder.store(value, cgutils.gep_inbounds(builder, shared, 0, 1 + k))
     one = _emit_one(context, builder.module, compiled, found, layout)
     every = _emit_all(builder.module, one)
-    # linked in, not found by its name at the first call: to find needs Python, whose lock another thread may hold
+    # linked in, and not looked up by name at the first call: the lookup needs Python, whose lock another thread may
+    # hold
     (runner,) = compile_once(f"{__name__}:run_blocks", _RUNNER).overloads.values()
     context.add_linking_libs([runner.library])
     called = context.declare_function(builder.module, runner.fndesc)
@@ -218,7 +221,7 @@ def _function(module: Any, name: str) -> tuple[Any, Any]:
 
 
 def _emit_one(context: Any, module: Any, compiled: Any, found: Any, layout: Any) -> Any:
-    """The function that runs the next block."""
+    """The function that runs the next item."""
     one, builder = _function(module, "contad_run_one")
     (data,) = one.args
     shared = builder.inttoptr(data, layout.as_pointer())
@@ -234,14 +237,14 @@ def _emit_one(context: Any, module: Any, compiled: Any, found: Any, layout: Any)
         builder.store(builder.sext(status.code, WORD), place(builder, data, code))
         cause = builder.add(block, ir.Constant(WORD, _CAUSES))
         builder.store(builder.ptrtoint(status.excinfoptr, WORD), place(builder, data, cause))
-        # blocks are begun in order: all before this one run to their end, and none after it needs to begin
+        # items begin in order: all earlier ones run to their end, and no later one needs to begin
         builder.atomic_rmw("xchg", place(builder, data, _NEXT), count, "monotonic")
     builder.ret(ir.Constant(WORD, 1))
     return one
 
 
 def _emit_all(module: Any, one: Any) -> Any:
-    """The function that runs blocks as long as there are any."""
+    """The function that runs items as long as there are any."""
     every, builder = _function(module, "contad_run_all")
     again, end = builder.append_basic_block("again"), builder.append_basic_block("end")
     builder.branch(again)
@@ -253,7 +256,7 @@ def _emit_all(module: Any, one: Any) -> Any:
 
 
 def _emit_raise(context: Any, builder: Any, data: Any, failed: Any) -> None:
-    """Raise what a block has raised."""
+    """Raise the exception of an item."""
     code = builder.load(place(builder, data, builder.add(failed, ir.Constant(WORD, _CODES))))
     cause = builder.load(place(builder, data, builder.add(failed, ir.Constant(WORD, _CAUSES))))
     emit_reraise(context, builder, code, cause)

@@ -1,1 +1,1 @@
-"""The user's Numba function seen from outside: what it has frozen, whether it writes, and its derivative as a call."""
+"""The user's Numba function seen from outside: its frozen values, whether it writes, and its derivative as a call."""

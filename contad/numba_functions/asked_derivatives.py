@@ -1,4 +1,4 @@
-"""A derivative that a function calls which is differentiated itself, as an operation of numbers and arrays."""
+"""A derivative called by a function that is itself differentiated, as an operation on numbers and arrays."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,16 +14,16 @@ from contad.rules.compilable import functions_of_text
 
 
 class AskedDerivative:
-    """What stands for an engine's `run` in a function that is differentiated; it is called as that is."""
+    """Replaces an engine's `run` in a function that is itself differentiated; it is called like `run`."""
 
     def __init__(self, request: Request, what: str) -> None:
         self.request, self.what = request, what
 
     def of_numbers(self, paired: Any = None) -> Any:
-        """The function whose derivatives are taken, a Numba function of the numbers and arrays of its arguments.
+        """The differentiated function, as a Numba function of the numbers and arrays in its arguments.
 
-        Of has_aux it returns the value. With `paired`, the type of its result, it takes cotangents of that, too, and
-        returns their product.
+        With has_aux it returns only the value. With `paired`, the type of its result, it also takes cotangents of the
+        result, and returns the product.
         """
         request = self.request
         return _of_numbers(request.dispatcher, request.types, request.has_aux, paired)
@@ -38,13 +38,13 @@ class AskedDerivative:
 
 
 class _Leaves(NamedTuple):
-    """Parameters of numbers and arrays, and the trees that they make."""
+    """Parameters for numbers and arrays, and the trees built from them."""
 
     names: list[str]
     known: dict[str, Any]
 
     def tree(self, t: Any, prefix: str) -> str:
-        """The text of something of a type, made of further parameters; of functions and the like the thing itself."""
+        """The text of a value of a type, built from new parameters; for functions and the like the object itself."""
         if isinstance(t, types.BaseTuple):
             parts = [self.tree(part, prefix) for part in t.types]
             if isinstance(t, types.BaseNamedTuple):
@@ -78,7 +78,7 @@ def _of_numbers(dispatcher: Any, given: tuple[Any, ...], has_aux: bool, paired: 
 
 
 def _pair(leaves: _Leaves, t: Any, text: str) -> Any:
-    """The products of what is in a result with cotangents, which become parameters."""
+    """The products of the parts of a result with cotangents, which become parameters."""
     if isinstance(t, types.BaseTuple):
         for k, part in enumerate(t.types):
             yield from _pair(leaves, part, f"{text}[{k}]")

@@ -1,11 +1,11 @@
-"""Compiled functions with their arguments, which Python calls without reading these again.
+"""Compiled functions bound to their arguments: Python calls them without unboxing the arguments again.
 
-A call from Python reads its arguments, takes references to arrays and makes an object of each result: that is most of
-the time of a gradient of a hundred numbers. A bound call looks whether the arrays are where they were, and calls
-machine code with what has been read. Its arguments lie in a block of words:
+A call from Python unboxes its arguments, takes references to arrays and boxes each result. For a gradient of a hundred
+numbers this is most of the time. A bound call checks that the arrays are where they were, and calls machine code with
+the arguments as unboxed before. These words hold its arguments:
 
-    address of the machine code; address of a counter, and what it was; for each array its entry, which
-    `contad.numba_functions.guarded` looks at; then the arguments, as Numba lays a tuple of them out
+    address of the machine code; address of a counter, and its value then; for each array its entry, which
+    `contad.numba_functions.guarded` compares; then the arguments, laid out as Numba lays out a tuple of them
 """
 
 import functools
@@ -35,7 +35,7 @@ RECOMPILED = "contad.bind: the derivative has been recompiled since; bind again"
 
 
 class Bound(bytes):
-    """What a bound call owns: as bytes the words that machine code reads, and all that these point to."""
+    """The property of a bound call: the words that machine code reads, as bytes, and all objects that they point to."""
 
     shown: str
     arguments: tuple[Any, ...]
@@ -51,11 +51,11 @@ class Bound(bytes):
 
 
 class _Owned(list[Any]):
-    """Objects that have to live as long as a bound call; unlike bytes it says when it goes."""
+    """Objects that must live as long as a bound call. Unlike bytes, they can have a weak reference."""
 
 
 def is_plain(t: Any) -> bool:
-    """Whether an argument of this type can be kept as machine code takes it."""
+    """Whether an argument of this type can be stored in its machine representation."""
     if isinstance(t, types.BaseTuple):
         return all(map(is_plain, t))
     return isinstance(t, (types.Array, types.Number, types.Boolean, types.NoneType))
@@ -65,10 +65,10 @@ def bind_entry(
     overload: Any, arguments: tuple[Any, ...], returned: Returned, counter: np.ndarray, shown: str,
     guard: Callable[..., Any],
 ) -> Any:  # fmt: skip
-    """A builtin function that calls what Numba has compiled, with these arguments.
+    """A builtin function that calls a function compiled by Numba, with these arguments.
 
-    `counter` is a word: where it has changed, the call raises. `guard` makes the function that stands before the call,
-    and puts what has to live as long into the list `kept`.
+    `counter` is a word: after it has changed, the call raises. `guard` makes the function that checks before the call,
+    and puts objects that must live as long into the list `kept`.
     """
     signature = overload.signature
     entries: list[int] = []
@@ -101,7 +101,8 @@ def _release(release: Any, block: np.ndarray, start: int) -> None:
 
 # ---- machine code ----------------------------------------------------------------------------------------------------
 class _Compiled(NamedTuple):
-    """What arguments of given types are called with, stored and released by, and the words that they take."""
+    """The compiled functions that call with, store and release arguments of given types, and the words that they
+    take."""
 
     entry: Any
     store: Any
@@ -151,7 +152,7 @@ def _compile_entry(kinds: tuple[Any, ...], result: Any, returned: Returned, arra
             found = emit_call(context, builder, code, called, parts)
             if returned == "all":
                 return found
-            context.nrt.decref(builder, result, found)  # what is first is a number
+            context.nrt.decref(builder, result, found)  # the first one is a number
             return builder.extract_value(found, 0) if returned == "first" else context.get_dummy_value()
 
         return given(types.int64), codegen

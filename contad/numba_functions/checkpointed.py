@@ -1,4 +1,4 @@
-"""The mark of loops of which a gradient keeps few states: `for t in checkpointed(range(n))`."""
+"""A mark for loops of which the gradient keeps only a few states: `for t in checkpointed(range(n))`."""
 
 from typing import Any
 
@@ -9,19 +9,20 @@ from contad.compile.overloads import add_overload
 
 
 def checkpointed(iterable: range) -> range:
-    """The range itself; a gradient of the loop over it keeps about sqrt(n) states, and computes the rest again.
+    """The range itself; a gradient of the loop over it keeps about sqrt(n) states and recomputes the others.
 
         for t in contad.checkpointed(range(n)):
 
     It is for long loops in Numba functions: the gradient on the engine `generated` divides the n iterations into
-    segments of about sqrt(n). It keeps what the loop carries where a segment begins, and the parts of arrays that the
-    segment writes; when the reverse sweep comes to a segment it runs it again, storing, and reverses it. The numbers
-    are those without the mark, bit for bit. Elsewhere it is a plain range, at no cost: in calls of the function itself,
-    in forward mode, and on other engines.
+    segments of about sqrt(n). At the beginning of each segment it keeps the loop-carried values, and the parts of
+    arrays that the segment writes. When the reverse sweep reaches a segment, it runs the segment again, stores its
+    values, and reverses it. The results are those without the mark, bit for bit. Elsewhere `checkpointed` is a plain
+    range without cost: in calls of the function itself, in forward mode, and on other engines.
 
-    Of marked loops in one another the outermost is checkpointed. `contad.explain` tells of each loop whether it is.
+    In a nest of marked loops, only the outermost is checkpointed. `contad.explain` says for each loop whether it is
+    checkpointed.
 
-    Raises:  TypeError where it is given something else than a range.
+    Raises:  TypeError if the argument is not a range.
     Cost:    O(sqrt(n)) numbers in place of O(n), for one more run of the loop.
     Ref:     Griewank & Walther (2000), Algorithm 799: revolve.
 

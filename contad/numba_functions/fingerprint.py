@@ -1,7 +1,7 @@
-"""What a Numba function computes, as a digest: its code, its callees, and the values of its globals and captured names.
+"""A digest of a Numba function: its code, its callees, and the values of its globals and captured names.
 
-Numba freezes globals and captured values when it compiles. The digest changes when any of them does, so it says whether
-compiled code is still that of the function, in this process and in another one.
+Numba freezes globals and captured values when it compiles. The digest changes when any of them does. So it tells
+whether compiled code still matches the function, in this process and in others.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ from contad.rules.function_names import global_names, looked_up, named_values
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.trees import leaves_of
 
-LARGEST_CONSTANT = 10**6  # bytes; a larger global array is read by Numba's code where it is
+LARGEST_CONSTANT = 10**6  # bytes; Numba's code reads a larger global array in place
 
 _LIBRARIES = {"numpy", "math", "scipy", "numba", "contad"}
 _NUMBERS = (bool, int, float, complex, str, np.generic)
@@ -39,22 +39,22 @@ _TEXT = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.g
 
 
 class Fingerprint(NamedTuple):
-    """What a function depends on: a text for every code and value in it, by name."""
+    """The dependences of a function: a text for each code object and value in it, by name."""
 
     parts: dict[str, str]
     stable: bool  # whether another process finds the same texts
-    dispatchers: tuple[Any, ...] = ()  # the Numba functions that were read
-    recursive: bool = False  # whether one of them may call itself, directly or by way of others
-    in_place: tuple[str, ...] = ()  # global arrays that Numba's code reads where they are, in words
+    dispatchers: tuple[Any, ...] = ()  # the Numba functions among the dependences
+    recursive: bool = False  # whether one of them may call itself, directly or through others
+    in_place: tuple[str, ...] = ()  # global arrays that Numba's code reads in place, as text
     arrays: tuple["ref[np.ndarray]", ...] = ()  # and these arrays
 
     @property
     def digest(self) -> str:
-        """One text for all."""
+        """One text for the whole fingerprint."""
         return hashlib.sha256(repr(sorted(self.parts.items())).encode()).hexdigest()
 
     def find_changes(self, later: "Fingerprint") -> list[tuple[str, str, str]]:
-        """(name, text, later text) of what differs."""
+        """(name, text, later text) of each difference."""
         names = sorted(self.parts.keys() | later.parts.keys())
         pairs = [(name, self.parts.get(name, "nothing"), later.parts.get(name, "nothing")) for name in names]
         return [(name, before, after) for name, before, after in pairs if before != after]
@@ -68,7 +68,8 @@ def fingerprint(f: Any) -> Fingerprint:
 
 
 class Places(NamedTuple):
-    """Where the values of a fingerprint were found, and what was there: enough to see whether they still are."""
+    """Where the values of a fingerprint were found, and the objects there: enough to check that they are still
+    there."""
 
     names: list[tuple[dict[str, Any], str, Any]]  # dictionary, key, value
     cells: list[tuple[Any, Any]]  # cell, value
@@ -77,7 +78,7 @@ class Places(NamedTuple):
 
 
 def fingerprint_and_places(f: Any) -> tuple[Fingerprint, Places]:
-    """The fingerprint of a function as it is now, and where its values stand; modules of libraries are left out."""
+    """The fingerprint of a function as it is now, and the places of its values, without library modules."""
     reader = _Reader()
     reader.value(getattr(f, "__name__", "f"), f)
     return reader.fingerprint(), reader.places
@@ -94,8 +95,8 @@ def text_of_type(t: Any) -> tuple[str, bool]:
 def find_changed_since(dispatchers: Iterable[Any]) -> list[tuple[str, str, str]]:
     """(name, text, later text) of values that the machine code of these functions was made with.
 
-    Attributes of modules, and what an array held that is still the same object, are told where `note_untold` has seen
-    the compilation. Of other code that comes from Numba's cache only numbers, texts and tuples of them are.
+    Attributes of modules, and contents of an array that is still the same object, are compared if `note_untold` saw the
+    compilation. For other code from Numba's cache, only numbers, texts and tuples of them are compared.
     """
     found = []
     for dispatcher in dispatchers:
@@ -108,7 +109,7 @@ def find_changed_since(dispatchers: Iterable[Any]) -> list[tuple[str, str, str]]
         now = named_values(function)
         for overload in dispatcher.overloads.values():
             for name, read in names_read(overload):
-                # with types declared Numba compiles a function before the name that it calls itself by is bound
+                # with declared types, Numba compiles a function before the name for its recursive calls is bound
                 value = dispatcher if read is UNBOUND else read
                 later = now.get(name, value)
                 if later is not value and _digest(later) != _digest(value):
@@ -120,16 +121,16 @@ def find_changed_since(dispatchers: Iterable[Any]) -> list[tuple[str, str, str]]
     return found
 
 
-# ---- what Numba keeps no copy of -------------------------------------------------------------------------------------
+# ---- values of which Numba keeps no copy -----------------------------------------------------------------------------
 _NOTE = "frozen by this code, as contad has noted it"
 
 
 def note_untold(dispatcher: Any, args: Any) -> None:
-    """Note with the machine code for these types what it has frozen of arrays and of attributes of modules.
+    """Note, with the machine code for these types, the arrays and module attributes that it has frozen.
 
     The note is among the constants of the code's environment, which Numba keeps on disk with the code.
     """
-    with contextlib.suppress(Exception):  # a note that is missing must not spoil anybody's compilation
+    with contextlib.suppress(Exception):  # a missing note must not make a compilation fail
         overload = dispatcher.overloads.get(tuple(args))
         if overload is not None and _note(overload) is None:
             found = _untold(dispatcher.py_func)
@@ -138,7 +139,7 @@ def note_untold(dispatcher: Any, args: Any) -> None:
 
 
 def is_told(dispatchers: Iterable[Any]) -> bool:
-    """Whether for all machine code of these functions `find_changed_since` knows what it has frozen."""
+    """Whether `find_changed_since` knows the frozen values of all machine code of these functions."""
     for dispatcher in dispatchers:
         if dispatcher.overloads and _untold(dispatcher.py_func).parts:
             if any(_note(overload) is None for overload in dispatcher.overloads.values()):
@@ -174,24 +175,24 @@ class _Reader:
         self.parts: dict[str, str] = {}
         self.stable = True
         self.dispatchers: list[Any] = []
-        self.seen: dict[int, str] = {}  # the first name of every function that has been read
+        self.seen: dict[int, str] = {}  # the first name of each function read
         self.places = Places([], [], [], [])
         self.classes: set[str] = set()
         self.recursive = False
         self.in_place: list[str] = []
-        self.arrays: dict[int, ref[np.ndarray]] = {}  # those, by id
-        self._open: list[int] = []  # functions that are being read
-        self._name = ""  # of the value that is being read
+        self.arrays: dict[int, ref[np.ndarray]] = {}  # these functions, by id
+        self._open: list[int] = []  # functions being read now
+        self._name = ""  # of the value being read now
 
     def fingerprint(self) -> Fingerprint:
-        """What has been read."""
+        """The fingerprint of everything read so far."""
         return Fingerprint(
             self.parts, self.stable, tuple(self.dispatchers), self.recursive, tuple(dict.fromkeys(self.in_place)),
             tuple(self.arrays.values()),
         )  # fmt: skip
 
     def value(self, name: str, x: Any) -> None:
-        """Note a value, and what it depends on."""
+        """Note a value and its dependences."""
         self._name = name
         if is_dispatcher(x):
             self.dispatchers.append(x)
@@ -228,7 +229,7 @@ class _Reader:
             self.parts[name] = self.text(x)
 
     def function(self, name: str, f: FunctionType) -> None:
-        """Note the code of a function, its defaults, and what its names stand for."""
+        """Note the code of a function, its defaults, and the values of its names."""
         if id(f) in self.seen:
             self.parts[name] = f"as {self.seen[id(f)]}"
             self.recursive |= id(f) in self._open
@@ -253,21 +254,22 @@ class _Reader:
         self._open.pop()
 
     def note_place(self, names: dict[str, Any], name: str) -> None:
-        """Note where a name stands, unless for a library."""
+        """Note the place of a name, unless it names a library."""
         if not _is_library(names[name]):
             self.places.names.append((names, name, names[name]))
 
     def note_named(self, name: str, x: Any, code: CodeType) -> None:
-        """Note what a global or captured name stands for in the code."""
+        """Note the value of a global or captured name in the code."""
         if isinstance(x, ModuleType):
             self.module(name, x, code)
         else:
             self.value(name, x)
 
     def module(self, name: str, x: ModuleType, code: CodeType, above: tuple[ModuleType, ...] = ()) -> None:
-        """Note a module; of a user's own also the values of the attributes that the code may mean, and of its modules'.
+        """Note a module. For a user's module, also note the attributes that the code may use, of the module and of its
+        submodules.
 
-        `above` are the modules that it was found in: those of a package name each other.
+        `above` are the modules in which it was found: modules of a package may name each other.
         """
         self.parts[name] = f"module {x.__name__}"
         if _of_library(x.__name__) or x in above:
@@ -282,7 +284,7 @@ class _Reader:
                 self.value(f"{name}.{used}", attribute)
 
     def text(self, x: Any) -> str:
-        """A value as text: numbers as they are, arrays by their contents, anything else by its identity."""
+        """A value as text: numbers by value, arrays by contents, anything else by identity."""
         if isinstance(x, np.ndarray) and x.dtype != object:
             function, _, name = self._name.rpartition(".")
             require_read(function, [(f"the global or captured {name}", x)])
@@ -326,7 +328,7 @@ class _Reader:
         return f"{type(x).__qualname__} at {id(x):#x}"
 
     def compiled_class(self, x: Any) -> str:
-        """A class of numba.experimental.jitclass: its fields and what its methods are, which its code has inlined."""
+        """A class of numba.experimental.jitclass: its fields and methods, which compiled code has inlined."""
         text = f"jitclass {x.class_name} of {', '.join(f'{name} {self.text(t)}' for name, t in x.struct.items())}"
         if text in self.classes:  # a method may make an object of its class
             return text
@@ -340,7 +342,7 @@ class _Reader:
 
 
 def is_read_in_place(x: np.ndarray) -> bool:
-    """Whether Numba reads a global array where it is, so that compiled code sees what is written into it."""
+    """Whether Numba reads a global array in place, so that compiled code sees later writes to it."""
     return x.nbytes > LARGEST_CONSTANT or not (x.flags.c_contiguous or x.flags.f_contiguous)
 
 
@@ -355,7 +357,7 @@ def _digest(x: Any) -> str:
 
 
 def is_named(x: Any) -> bool:
-    """Whether a class or function can be found by its name."""
+    """Whether a class or function is importable by its name."""
     found: Any = sys.modules.get(getattr(x, "__module__", None) or "numpy")
     for part in getattr(x, "__qualname__", getattr(x, "__name__", "")).split("."):
         found = getattr(found, part, None)
@@ -363,7 +365,7 @@ def is_named(x: Any) -> bool:
 
 
 def _of_library(module: str) -> bool:
-    """Whether a module is of the standard library or installed: its version stands for its contents."""
+    """Whether a module belongs to the standard library or is installed: its version represents its contents."""
     if module.partition(".")[0] in _LIBRARIES or module in sys.builtin_module_names:
         return True
     file = getattr(sys.modules.get(module), "__file__", None)
@@ -371,14 +373,14 @@ def _of_library(module: str) -> bool:
 
 
 def _functions_of_rule(rule: ScalarRule) -> list[FunctionType]:
-    """The functions that a user's rule is made of; those of contad itself are known by the version of contad."""
+    """The functions of a user's rule; contad's own rules are identified by the version of contad."""
     if rule.__module__.partition(".")[0] == "contad":
         return []
     return [body for body in (rule.function, rule.body and rule.body.function) if isinstance(body, FunctionType)]
 
 
 def _essence(code: CodeType) -> tuple[Any, ...]:
-    """A code object without its place: what it does, whatever file and line it stands on."""
+    """The meaning of a code object, without its file and line."""
     constants = tuple(
         _essence(x) if isinstance(x, CodeType) else sorted(map(repr, x)) if isinstance(x, frozenset) else repr(x)
         for x in code.co_consts

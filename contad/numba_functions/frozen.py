@@ -1,7 +1,7 @@
-"""What a Numba function has frozen, held at every call against what its names stand for now.
+"""The values that a Numba function has frozen, compared at every call with the present values of its names.
 
 Numba makes constants of globals and captured values when it compiles. A derivative is compiled at another time than its
-function, so a value that changes in between would part the two without a word.
+function. If a value changes in between, the two would silently use different values.
 """
 
 import ctypes
@@ -18,8 +18,8 @@ from contad.errors import FrozenValueError
 from contad.functions.memo import memo_of
 from contad.numba_functions.fingerprint import Fingerprint, Places, find_changed_since, fingerprint_and_places, is_told
 
-_DIGEST = re.compile("[0-9a-f]{64}")  # of code, which tells nobody anything
-_compilations = (ctypes.c_int64 * 1)()  # how often Numba has compiled something
+_DIGEST = re.compile("[0-9a-f]{64}")  # of code, which is not informative
+_compilations = (ctypes.c_int64 * 1)()  # the number of compilations by Numba
 
 
 def _count(*_: Any) -> None:
@@ -30,7 +30,7 @@ tell_of_compilations(lambda: None, _count)
 
 
 class Otherwise(NamedTuple):
-    """What is called with the arguments of a compiled function where that raises an exception, or loses digits."""
+    """The function to call with the same arguments after a compiled function raised an exception or lost digits."""
 
     at: type[Exception] | None = None
     call: Any = None
@@ -38,11 +38,11 @@ class Otherwise(NamedTuple):
 
 
 class Frozen:
-    """What the function f and those that it calls stand for, as it was when this was made.
+    """The values that f and its callees name, as they were when this object was made.
 
-    `what` is how messages call the derivative. `memo` holds what has been made of f: all derivatives of f take what
-    it stood for when the first of them was made. `forget` makes calls come here again that went past `check`, because
-    there was nothing to look at: it is called when f is recompiled, after which there is.
+    `what` names the derivative in messages. `memo` holds everything made from f: all derivatives of f use the values
+    from when the first of them was made. Calls skip `check` while there is nothing to compare. When f is recompiled
+    there is, and `forget` sends calls through `check` again.
     """
 
     def __init__(self, f: Any, what: str, memo: dict[Any, Any], forget: Callable[[], None] | None = None) -> None:
@@ -62,29 +62,29 @@ class Frozen:
             vars(f)["recompile"] = MethodType(_recompile, f)
 
     def note(self) -> None:
-        """Take what f stands for now."""
+        """Take the present values of f."""
         self.noted, self.places = fingerprint_and_places(self.f)
         self.memo["frozen"] = self.noted
-        if self._table is not None:  # functions that have been given out look at it
+        if self._table is not None:  # functions handed out earlier read it
             self._make_table()
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing that could change."""
+        """Whether nothing could change."""
         return not (self._recompiled or self.places.names or self.places.cells or self.places.arrays)
 
     def require_looks(self) -> None:
-        """Look at f at every call from now on."""
+        """Check f at every call from now on."""
         self._recompiled = True
         if self._forget is not None:
             self._forget()
 
     def is_told(self) -> bool:
-        """Whether `require_unchanged` knows all that f was compiled with, if it was."""
+        """Whether `require_unchanged` knows all values with which f was compiled, if it was."""
         return is_told(self.noted.dispatchers)
 
     def require_unchanged(self) -> None:
-        """FrozenValueError where anything is another value now, or was when f was compiled. Compares all contents."""
+        """FrozenValueError if any value differs now, or differed when f was compiled. Compares all contents."""
         now, places = fingerprint_and_places(self.f)
         again = "define the function again"
         for since, changed, more in (
@@ -92,19 +92,19 @@ class Frozen:
             ("the function was compiled", find_changed_since(now.dispatchers), ", or call its recompile()"),
         ):
             for name, before, after in changed:
-                if more:  # nothing has been made of f as it is now, so that it binds no other derivative
+                if more:  # nothing has been made from f as it is now, so it does not bind other derivatives
                     self.memo.pop("frozen", None)
                 told = "" if _DIGEST.fullmatch(after) else f", from {before} to {after}"
                 raise FrozenValueError(
                     f"{self.what}: {name} has changed since {since}{told}; Numba freezes such "
                     f"values, so {again if name == self.f.__name__ else f'pass it as an argument, or {again}'}{more}"
                 )
-        self.places = places  # equal, and perhaps other objects
+        self.places = places  # equal, but perhaps different objects
         if self._table is not None:
             self._make_table()
 
     def check(self) -> None:
-        """As `require_unchanged`, but the contents of large arrays are sampled: what a call does."""
+        """As `require_unchanged`, but samples the contents of large arrays; each call does this."""
         if self.is_empty:
             return
         if self._table is None:
@@ -121,8 +121,8 @@ class Frozen:
     ) -> Callable[..., Any]:
         """A compiled function as Python calls it, with a check before every call; this object must outlive it.
 
-        What `otherwise` has is called where it raises that exception, or loses digits. Both are put into `kept`, which
-        must live as long, or else live as long as this object.
+        If the function raises that exception, or loses digits, the function in `otherwise` is called. Both go into
+        `kept`, which must live as long as the result; without `kept` they live as long as this object.
         """
         if self.is_empty and otherwise is None:
             return entry
@@ -140,14 +140,14 @@ class Frozen:
 
 
 def _recompile(f: Any) -> None:
-    """The method `recompile` of a Numba function of which calls of derivatives do not look at anything."""
+    """The method `recompile` of a Numba function whose derivatives check nothing at calls."""
     for frozen in memo_of(f).pop("passed by", ()):
         frozen.require_looks()
     type(f).recompile(f)
 
 
 class _Table:
-    """The words that machine code reads, and what they point to."""
+    """The words that machine code reads, and the objects that they point to."""
 
     def __init__(self, places: Places, dispatchers: tuple[Any, ...], look: Callable[[], None]) -> None:
         from contad.numba_functions.guarded import ARRAY
@@ -171,7 +171,8 @@ class _Table:
 
 
 def describe_place(x: np.ndarray, contents: bytes = b"") -> tuple[list[int], Any]:
-    """The entry of an array in a table for `contad.numba_functions.guarded`, and what must live as long as that."""
+    """The entry of an array in a table for `contad.numba_functions.guarded`, and the object that must live as long as
+    the entry."""
     extents = np.array([*x.shape, *x.strides, 0], np.int64)
     copy = np.frombuffer(contents + bytes(8), np.uint8)
     entry = [id(x), x.ctypes.data, id(x.dtype), x.ndim, extents.ctypes.data, copy.ctypes.data, len(contents), 0]

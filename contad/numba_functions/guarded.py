@@ -1,17 +1,17 @@
-"""Machine code that looks whether names and arrays are as they were before it calls a compiled function for Python.
+"""Machine code that checks that names and arrays are unchanged before it calls a compiled function for Python.
 
-A table of words tells where to look. Its head is the function of Python to call where something has changed, the
-address of a counter, what the counter was, and how many entries of each kind follow:
+A table of words lists the things to check. Its head holds the Python function to call after a change, the address of a
+counter, the value of the counter then, and the number of entries of each kind. The entries follow:
 
-    names   dictionary, key, value that it had          a global, or an attribute of a module
-    held    cell or dictionary, the word that it held   the value of a captured variable; of the versions of a Numba
-                                                        function that are compiled, how many there are
-    arrays  array, data, descriptor, number of dimensions, address of the dimensions and strides that it had, address of
+    names   dictionary, key, earlier value               a global, or an attribute of a module
+    held    cell or dictionary, its earlier word         the value of a captured variable; the number of compiled
+                                                         signatures of a Numba function
+    arrays  array, data, descriptor, number of dimensions, address of its earlier dimensions and strides, address of
             a copy of its contents, number of bytes, where to look next
 
-Values are compared by address: who owns the table keeps them alive. Of an array up to SMALL bytes are compared at every
-call; of a larger one SAMPLES words that lie evenly over it, others at every call, so that all of it has been looked at
-after words / SAMPLES calls.
+Values are compared by address: the owner of the table keeps them alive. An array of up to SMALL bytes is compared at
+every call. For a larger array, each call compares SAMPLES evenly spaced words, others at each call, so that words /
+SAMPLES calls cover the whole array.
 """
 
 import ctypes
@@ -48,7 +48,7 @@ _DATA_HELD, _DESCRIPTOR_HELD, _DIMENSIONS_HELD, _EXTENTS, _COPY, _BYTES, _NEXT =
 
 
 def _python(name: str, arity: int) -> Any:
-    """A function of Python's own of words."""
+    """A function of Python's C API on words."""
     return python_function(name, types.int64, *[types.int64] * arity)
 
 
@@ -71,10 +71,10 @@ def _call_address(typingctx, address, a, b, c):  # type: ignore[no-untyped-def]
     return types.int64(*[types.int64] * 4), codegen
 
 
-# Emitted word by word, where Numba would take as long for its types as for all else that a small derivative needs.
+# This IR is emitted directly: compiling it by Numba would take as long as the rest of a small derivative.
 @intrinsic
 def _same(typingctx, table):  # type: ignore[no-untyped-def]
-    """Whether all that a table names is as it was, as far as is looked at."""
+    """Whether everything that a table names is unchanged, as far as this checks."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return _Look(builder).same(args[0])
@@ -95,11 +95,11 @@ def has_its_place(typingctx, entry):  # type: ignore[no-untyped-def]
 
 
 class _Look:
-    """What is emitted to compare the words of a table with those that it names."""
+    """Emits code that compares the words of a table with the words at the addresses that it names."""
 
     def __init__(self, builder: Any) -> None:
         self.builder = builder
-        self.different = cgutils.alloca_once_value(builder, WORD(0))  # every bit in which words differ
+        self.different = cgutils.alloca_once_value(builder, WORD(0))  # all bits in which words differ
 
     def same(self, table: Any) -> Any:
         """Whether a table holds."""
@@ -118,7 +118,7 @@ class _Look:
         return self.is_same()
 
     def array(self, entry: Any) -> None:
-        """Compare an array, as far as is looked at; one that was stretched or shortened is not read."""
+        """Compare an array, as far as this checks; it does not read one that was resized."""
         self.place(entry)
         with self.builder.if_then(self.is_same()):
             self.contents(entry)
@@ -137,7 +137,7 @@ class _Look:
             self.compare(look(look(array, _DIMENSIONS + 2), loop.index), look(extents, strides))
 
     def contents(self, entry: Any) -> None:
-        """Compare the bytes of an array: of a large one, every so many words, others each time."""
+        """Compare the bytes of an array; for a large one, a sample of words that changes with each call."""
         builder, look = self.builder, self.word
         data, copy, size = (look(entry, k) for k in (_DATA_HELD, _COPY, _BYTES))
         words = builder.udiv(size, WORD(8))
@@ -173,22 +173,22 @@ class _Look:
 
     @contextmanager
     def entries(self, first: Any, count: Any, size: int) -> Iterator[Any]:
-        """A loop over entries of so many words: the address of each."""
+        """A loop over entries of the given number of words: yields the address of each."""
         with cgutils.for_range(self.builder, count) as loop:
             yield self.end_of(first, loop.index, size)
 
     def end_of(self, first: Any, count: Any, size: int) -> Any:
-        """The address behind so many entries."""
+        """The address after the given number of entries."""
         return self.builder.add(first, self.builder.mul(count, WORD(8 * size)))
 
 
 def _call_guarded(own, args, keywords):  # type: ignore[no-untyped-def]
-    """A function of Python's: look, then call the one whose address and object are in the bytes `own`.
+    """A builtin function: check, then call the function whose address and object are in the bytes `own`.
 
-    Where that raises the exception of the next word, the object of the word after it is called instead. So is the next
-    object where digits are lost, of which the last word has the address of a counter.
+    If that raises the exception in the next word, this calls the object in the word after it instead. If digits are
+    lost, it calls the object after that; the last word holds the address of the counter of lost digits.
 
-    Without `own` it looks at the table `args` only: 1 where all is as it was.
+    Without `own` it only checks the table `args`, and returns 1 if nothing has changed.
     """
     if own == 0:
         return 1 if _same(args) else 0
@@ -211,9 +211,9 @@ def _call_guarded(own, args, keywords):  # type: ignore[no-untyped-def]
 
 
 def _call_bound(own, _):  # type: ignore[no-untyped-def]
-    """A function of Python's without arguments: call the one whose address and object are in the bytes `own`.
+    """A builtin function without arguments: call the function whose address and object are in the bytes `own`.
 
-    The next word is the tuple of its arguments.
+    The next word holds the tuple of its arguments.
     """
     words = own + 8 * BYTES_CONTENT
     return _call_address(word(words, 0), word(words, 1), word(words, 2), 0)
@@ -228,15 +228,15 @@ _object_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCFunction_
 
 
 def is_as_it_was(table: int) -> bool:
-    """Whether all that the table at an address names is as it was, as far as is looked at."""
+    """Whether everything that the table at an address names is unchanged, as far as this checks."""
     return bool(_looking(0, table, 0))
 
 
 def guard(entry: Any, table: Any, at: Any = None, otherwise: Any = None, lost: Any = None) -> Any:
-    """A builtin function that looks at a table and calls `entry`, which Numba has compiled.
+    """A builtin function that checks a table and calls `entry`, which Numba has compiled.
 
     `table` is a word with the address of the table. `at` is a class of exceptions of `entry`; `otherwise` is called
-    with the same arguments where it raises one, and `lost` where it loses digits. All must live as long as the result.
+    with the same arguments if it raises one, and `lost` if it loses digits. All must live as long as the result.
     """
     others = [0 if x is None else id(x) for x in (at, otherwise, lost)]
     words = [_address_of(entry), _object_of(entry) or 0, ctypes.addressof(table), *others, ctypes.addressof(LOSSES)]
@@ -250,11 +250,11 @@ def _define_bound() -> Definition:
 
 
 def call_with(arguments: tuple[Any, ...], entry: Any) -> bytes:
-    """The words by which a function that `bind_to` gives calls `entry`, both of which must outlive it."""
+    """The words by which a function of `bind_to` calls `entry`; the words and `entry` must outlive it."""
     words = _address_of(entry), _object_of(entry) or 0, id(arguments)
     return bytes((ctypes.c_int64 * len(words))(*words))
 
 
 def bind_to(own: bytes) -> Any:
-    """A builtin function without arguments that calls what these words say."""
+    """A builtin function without arguments that makes the call in these words."""
     return make_builtin(_define_bound(), own)

@@ -1,12 +1,13 @@
-"""Where the keys of a dict are found, written for the generator, which reads these functions in place of their calls.
+"""Looks up the keys of a dict, written for the generator, which inlines these functions.
 
-A dict of numbers is columns of integers, the parts of its keys in the order in which they came, and an array of places:
-a place holds the slot of a key and one, or 0 where none is. Nothing is taken out, so that slots stay what they are.
+A dict of numbers consists of columns of integers and a hash table. The columns hold the parts of the keys in insertion
+order. An entry of the table holds the slot of a key plus one, or 0 if it is empty. Keys are never deleted, so slots do
+not change.
 """
 
 
 def places_for(room):  # type: ignore[no-untyped-def]
-    """How many places keys of this number need: a power of two, at least twice as many."""
+    """The size of the table for this number of keys: a power of two, at least twice the number."""
     size = 2
     while size < 2 * room:
         size *= 2
@@ -14,7 +15,7 @@ def places_for(room):  # type: ignore[no-untyped-def]
 
 
 def find_slot(places, columns, key):  # type: ignore[no-untyped-def]
-    """The slot of a key, -1 where there is none, and the place where it stands or would stand."""
+    """The slot of a key, -1 if there is none, and its place in the table, present or future."""
     last = len(places) - 1
     mixed = 0
     for part in key:

@@ -1,7 +1,7 @@
 """Modules of source generated for users' functions: kept on disk, and found by name by Numba.
 
-Numba keeps a compiled caller on disk with the names of the modules whose code is in it. Loading it imports them; that
-is where code of a function that has changed since is noticed.
+Numba stores a compiled caller on disk with the names of the modules whose code it contains. Loading the caller imports
+these modules, and the import notices if a function has changed since.
 """
 
 import importlib.abc
@@ -28,14 +28,15 @@ _numbers = itertools.count()
 
 
 class _Name:
-    """The name of modules of one content, which all of them hold: it is in use as long as this lives."""
+    """The name that modules of equal content share. The name is in use as long as this object lives."""
 
 
 _names: weakref.WeakValueDictionary[str, _Name] = weakref.WeakValueDictionary()
 
 
 def _in_use(name: str) -> _Name:
-    """The name as an object for a module to hold. Numba finds an empty module under it, which keeps no code alive."""
+    """The name as an object for a module to hold. Numba finds an empty module under this name, which keeps no code
+    alive."""
     held = _names.get(name)
     if held is None:
         held = _names[name] = _Name()
@@ -50,14 +51,14 @@ def _forget(name: str) -> None:
 
 
 class Served:
-    """A generated module of one function: what is on disk of it, and how to run it."""
+    """A generated module of one function: its files on disk, and how to run it."""
 
     def __init__(
         self, name: str, f: Any, key: Iterable[str], found: Fingerprint | None = None, stable: bool = True
     ) -> None:
         """The module for the function f as it is now.
 
-        `key` holds texts that tell what else its source depends on; `stable` is whether another process has the same.
+        `key` holds texts for the other inputs of its source; `stable` is whether another process has the same.
         """
         self.function = f
         self.fingerprint = found or fingerprint(f)
@@ -68,17 +69,17 @@ class Served:
         self.stem = f"{name}_{digest}"
         directory = disk.cache_directory() if self.stable else disk.temporary_directory()
         self.path = directory / f"{self.stem}.py"
-        self._text: str | None = None  # what has been read or written, which is run whatever the file holds by then
+        self._text: str | None = None  # the text that was read or written, to be run whatever the file holds later
 
     def text(self) -> str | None:
-        """The source on disk without its header; None where there is none."""
+        """The source on disk without its header; None if there is none."""
         self._text = disk.read_sealed(self.path)
         return self._text.partition("\n")[2] if self._text is not None else None
 
     def write(self, source: str) -> None:
-        """Keep the source on disk, under a line that tells of which function it was made.
+        """Save the source on disk, below a line that says from which function it was made.
 
-        Where another process has kept it meanwhile it is left alone: to Numba, a new file would be another source.
+        If another process has saved it meanwhile, its file stays: for Numba, a new file would be another source.
         """
         if self.text() is not None:
             return
@@ -93,7 +94,7 @@ class Served:
         self.path = disk.write_sealed(self.path, self._text)
 
     def is_compared(self) -> bool:
-        """Whether the value that the module computes has been found to be that of its function."""
+        """Whether a comparison has shown that the module computes the value of its function."""
         return disk.is_marked(self.path.with_suffix(_COMPARED))
 
     def mark_compared(self) -> None:
@@ -113,7 +114,7 @@ class Served:
 
 # ---- staleness -------------------------------------------------------------------------------------------------------
 def _require_current(stem: str) -> None:
-    """StaleCacheError unless the function that a served module was made of is as it was."""
+    """StaleCacheError unless the function of a served module is unchanged."""
     text = disk.read_sealed(disk.cache_directory() / f"{stem}.py")
     if text is None:
         raise StaleCacheError(f"{PACKAGE}{stem}: compiled code refers to a gradient that is no longer in the cache")
@@ -121,9 +122,9 @@ def _require_current(stem: str) -> None:
         return  # a part of another generated module, which is checked
     header = json.loads(text.partition("\n")[0].removeprefix(_HEADER))
     found: Any = sys.modules.get(header["module"])
-    for name in header["name"].split("."):  # a function made by another one is not found: any of several may be meant
+    for name in header["name"].split("."):  # an inner function is not found, because several may have its name
         found = getattr(found, name, None)
-    if isinstance(found, FunctionType):  # the Numba function may have another name than what it compiles
+    if isinstance(found, FunctionType):  # the Numba function may have another name than its Python function
         names = vars(sys.modules[header["module"]]).values()
         found = next((x for x in names if is_dispatcher(x) and x.py_func is found), found)
     current = found is not None and header["library"] == disk.library_digest()
@@ -142,10 +143,11 @@ def _require_current(stem: str) -> None:
 
 
 class _GeneratedFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds generated modules. They come empty: compiled code needs their names only, and what it reads by name."""
+    """Finds generated modules, and returns them empty: compiled code needs only their names, and the symbols that it
+    reads."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        """The place of a generated module; StaleCacheError where its function has changed."""
+        """The spec of a generated module; StaleCacheError if its function has changed."""
         if not name.startswith(PACKAGE):
             return None
         _require_current(name.removeprefix(PACKAGE))

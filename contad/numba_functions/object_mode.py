@@ -1,4 +1,4 @@
-"""Blocks in Numba's objmode as functions of their own, which compiled code calls: Python runs them."""
+"""Blocks in Numba's objmode as separate functions: compiled code calls them, and Python runs them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -12,14 +12,14 @@ from contad.memory.arena import memory_set_aside
 
 
 class PythonBlock:
-    """A Python function that reads arrays and does not write into them, nor gives any of their memory."""
+    """A Python function that reads arrays. It does not write into them, and its results do not share their memory."""
 
     def __init__(self, function: Callable[..., tuple[Any, ...]], place: str, outputs: Sequence[str]) -> None:
-        """Note the names of what is returned, and the place in the user's file that errors name."""
+        """Note the names of the outputs, and the place in the user's file for errors."""
         self.function, self.place, self.outputs = function, place, outputs
 
     def __call__(self, *given: Any) -> tuple[Any, ...]:
-        """What the function returns; it may take derivatives of its own."""
+        """The outputs of the function, which may take derivatives itself."""
         try:
             with memory_set_aside():
                 results = self.function(*map(_read_only, given))
@@ -62,7 +62,7 @@ def _arrays(x: Any) -> Iterator[np.ndarray]:
 def compile_block(block: PythonBlock, parameters: Sequence[str], declared: Sequence[Any]) -> Any:
     """A Numba function of the parameters that runs a block; it returns new arrays of the declared types, and numbers.
 
-    One output is returned as it is, several are a tuple.
+    It returns one output itself, and several as a tuple.
     """
     name = "objmode_block"
     known: dict[str, Any] = {"objmode": numba.objmode, "run": block}

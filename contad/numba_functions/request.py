@@ -1,11 +1,11 @@
-"""What a compiled engine is asked for, and what it answers with.
+"""The requests to a compiled engine, and its answers.
 
 An engine is a module with these functions:
 
     build(request) -> an njit dispatcher `run`, never called with other types than the request's
-    explain(request) -> str, what it does and what it stores
-    source(request) -> str, the source of `run` as plain Python, if it generates one
-    loops(request) -> what each loop stores (`ReversedLoop`), if it generates source
+    explain(request) -> str, an account of `run` and of the data that it stores
+    source(request) -> str, the source of `run` as plain Python, if the engine generates source
+    loops(request) -> the data that each loop stores (`ReversedLoop`), if the engine generates source
 
 `run` has this form:
 
@@ -17,38 +17,39 @@ An engine is a module with these functions:
                                                        ((value, aux), tangent)
     hvp               run(args, tangents) -> (value, products)    products of the Hessian with tangents, as grads
     dependencies      run(args, (*nodes, graph)) -> (value, nodes)    nodes: integers in place of the floats of an
-                                                       argument, and of the result; graph: what `run` writes to
-    all_dependencies  likewise, of all branches between which inputs decide; the value is none of the function's
+                                                       argument, and of the result; graph: the output of `run`
+    all_dependencies  likewise, for all branches between which inputs decide; ignore the value
 
-With `lanes` more than 1, cotangents, tangents, grads and products hold that many each, in place of numbers, as
-`contad.kernels.lanes` does; an engine that has none refuses.
+If `lanes` is more than 1, cotangents, tangents, grads and products hold that many lanes in place of each number, as in
+`contad.kernels.lanes`; an engine without lanes refuses.
 
-`run` never modifies its arguments, owns what it returns, raises exactly where the function itself raises, leaves the
-arena as it was after an exception, and runs in threads without the interpreter's lock. Before it is called, integers
-and float32 of differentiated arguments have become float64, overlapping arrays have been dealt with, and keywords and
+`run` never modifies its arguments, owns its results, raises exactly if the function itself raises, leaves the arena
+unchanged after an exception, and runs in threads without the interpreter's lock. Before it is called, integers and
+float32 of differentiated arguments have become float64, overlapping arrays have been dealt with, and keywords and
 defaults are positional.
 """
 
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
-# whose elementary functions: the C library's; in loops that surely gain, or in all, those of `contad.elementary`
+# whose elementary functions: the C library's; or, in loops that surely gain or in all loops, those of
+# `contad.elementary`
 Numerics = Literal["libm", "auto", "simd"]
-ASKS = "asks_value"  # the name of the argument of `run` that says whether the value is asked for
+ASKS = "asks_value"  # the name of the argument of `run` that says whether the caller wants the value
 Mode = Literal["value_and_grad", "vjp", "jvp", "hvp", "dependencies", "all_dependencies"]
 
 
 class Request(NamedTuple):
     """A derivative of one function at arguments of given types.
 
-    `build` raises contad.errors.UnsupportedError, with file, line, construct and remedy, where its engine refuses; then
-    the next engine is asked.
+    `build` raises contad.errors.UnsupportedError, with file, line, construct and remedy, if its engine refuses. Then
+    contad asks the next engine.
     """
 
     function: FunctionType  # the user's Python function (dispatcher.py_func)
     dispatcher: Any  # the user's dispatcher, whose options (error_model, fastmath) are followed
     types: tuple[Any, ...]  # numba types of all positional arguments, defaults filled in, keywords resolved
-    argnums: tuple[int, ...]  # what is differentiated: float64 scalars, float64 arrays, (nested) tuples of them
+    argnums: tuple[int, ...]  # the differentiated arguments: float64 scalars, float64 arrays, (nested) tuples of them
     has_aux: bool
     mode: Mode
     # of "hvp", for each order of differentiation before the reverse pass the arguments that it has tangents of; argnums
@@ -56,9 +57,10 @@ class Request(NamedTuple):
     along: tuple[tuple[int, ...], ...] = ()
     lanes: int = 1  # of "vjp", "jvp" and "hvp": how many cotangents or tangents are taken at once
     memory: bool = False  # with lanes: `run` takes memory and marks of `contad.kernels.recalled_values` behind these
-    checkpoint: bool = False  # whether loops in no other loop are taken as over `contad.checkpointed(range(n))`
+    checkpoint: bool = False  # whether outermost loops count as loops over `contad.checkpointed(range(n))`
     numerics: Numerics = "libm"
-    linked: bool = False  # whether only compiled code calls `run`, which then is made for that alone
+    linked: bool = False  # whether only compiled code calls `run`, which is then made for compiled code alone
     outs: tuple[Any, ...] = ()  # of "value_and_grad": the types of arrays, behind the arguments, for the gradients
-    # of "value_and_grad": whether `run` takes one more argument, whether the value is asked for, where it gains by that
+    # of "value_and_grad": whether `run` takes one more argument, which says whether the caller wants the value, if this
+    # saves time
     optional_value: bool = False

@@ -1,6 +1,6 @@
-"""Arrays that compiled code would read as other numbers than NumPy: those with a mask, and those of swapped bytes.
+"""Arrays that compiled code would misread: masked arrays, and arrays with swapped bytes.
 
-Numba tells them from others when it compiles, but not at later calls.
+Numba recognises them when it compiles, but not at later calls.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from contad.variables.trees import leaves_of
 
 
 def require_read(what: str, named: Iterable[tuple[str, Nested]]) -> None:
-    """UnsupportedError where one of these arguments of `what`, given with their names, holds such an array."""
+    """UnsupportedError if one of these arguments of `what`, given with names, holds such an array."""
     for name, x in named:
         for k, leaf in enumerate(leaves_of(x)):
             told = _refusal(leaf)
@@ -22,13 +22,13 @@ def require_read(what: str, named: Iterable[tuple[str, Nested]]) -> None:
 
 
 def require_array_read(array: Nested, argument: Nested, what: str, name: str) -> None:
-    """The same of one array in an argument, which machine code asks."""
+    """The same for one array in an argument; machine code calls this."""
     if _refusal(array):
         require_read(what, [(name, argument)])
 
 
 def _refusal(x: Nested) -> str:
-    """What is expected of an array instead, and what was got; "" where compiled code reads it as NumPy does."""
+    """The expected and the actual kind of array; "" if compiled code reads it as NumPy does."""
     if isinstance(x, np.ma.MaskedArray):
         return (
             f"plain arrays, got {type(x).__name__}, whose mask compiled code does not read; pass x.filled(value), or "

@@ -1,8 +1,8 @@
-"""What the machine code of Numba functions has frozen, noted whenever Numba compiles one; and names of one process.
+"""Notes the values that Numba freezes whenever it compiles a function; and names of this process.
 
-Numba keeps no copy of a global array that it makes a constant, nor of the attribute of a module: when a derivative is
-asked for later, nobody could tell whether they still are what they were. Numba itself is not imported here: that takes
-longer than to import contad.
+Numba keeps no copy of a global array or a module attribute that it makes a constant. So when a derivative is requested
+later, nobody could tell whether they have changed. This module does not import Numba, which would take longer than
+importing contad.
 """
 
 import functools
@@ -14,12 +14,12 @@ from contad.compile.dispatchers import begin_numbers, tell_of_compilations
 
 @functools.cache
 def watch_compilations() -> None:
-    """Note from now on what is frozen, once Numba is imported."""
+    """From now on, once Numba is imported, note frozen values."""
     tell_of_compilations(lambda: _number_functions(os.getpid()), _note)
 
 
 def _note(dispatcher: Any, args: Any) -> None:
-    """Note what a function has frozen that has just been compiled."""
+    """Note the frozen values of a function that has just been compiled."""
     if not (getattr(dispatcher.py_func, "__module__", None) or "").startswith("contad."):
         from contad.numba_functions.fingerprint import note_untold
 
@@ -28,10 +28,10 @@ def _note(dispatcher: Any, args: Any) -> None:
 
 @functools.lru_cache(1)
 def _number_functions(process: int) -> None:
-    """Let Numba number functions from where no other process does, nor the parent of a fork.
+    """Make Numba number functions from a start that no other process uses, nor the parent of a fork.
 
-    In machine code a function's name has its number, and on the disk the code of a caller has the functions that it
-    calls. Numba counts from 1: of two functions called alike, as closures are, which two processes have kept under one
-    number, a third would run the one that it loads first in place of the other.
+    In machine code, a function's name contains its number, and cached code of a caller contains its callees. Numba
+    counts from 1. So two processes may cache two functions of one name, such as closures, under the same number. A
+    third process would then run the one that it loads first in place of the other.
     """
     begin_numbers(int.from_bytes(os.urandom(7), "big"))

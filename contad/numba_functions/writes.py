@@ -1,4 +1,4 @@
-"""Whether a Numba function may write into the arrays that it is given, by its source and that of its callees; and
+"""Whether a Numba function may write into its array arguments, judged by its source and that of its callees; and
 whether it may run once more than the user calls it."""
 
 import ast
@@ -15,7 +15,7 @@ from contad.rules.function_names import global_names, named_values
 
 _METHODS = {"fill", "sort", "itemset", "put", "partition"}
 _FUNCTIONS = {"copyto", "fill_diagonal", "put", "place", "putmask", "put_along_axis", "shuffle", "nan_to_num"}
-_LIBRARIES = {"numpy", "math", "cmath", "builtins", "operator", "contad"}  # their writers are in the two sets above
+_LIBRARIES = {"numpy", "math", "cmath", "builtins", "operator", "contad"}  # their writers are in both sets above
 _NEW = {  # results that share no memory with an argument
     "zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "copy", "array", "arange",
     "linspace", "eye", "identity", "sum", "mean", "dot", "outer", "cumsum", "exp", "log", "sqrt", "sin", "cos", "tanh",
@@ -24,7 +24,7 @@ _NEW = {  # results that share no memory with an argument
 
 
 def may_write_arrays(f: Any) -> bool:
-    """False only where a function surely leaves its array arguments as they are."""
+    """False only if a function surely does not change its array arguments."""
     return _may_write(f, set())
 
 
@@ -35,7 +35,7 @@ def _may_write(f: Any, seen: set[int]) -> bool:
     if (function.__module__ or "").partition(".")[0] in _LIBRARIES:
         return function.__name__ in _FUNCTIONS
     if function is f and is_installed(function.__code__.co_filename):
-        return True  # a library's overload, whose code is somewhere else
+        return True  # a library's overload, whose code is elsewhere
     seen.add(id(function))
     try:
         definition, _ = definition_of(function)
@@ -48,7 +48,7 @@ def _may_write(f: Any, seen: set[int]) -> bool:
 
 
 def _find_named(function: FunctionType) -> list[Any]:
-    """What the names of a function stand for, and the attributes of users' modules that it may mean."""
+    """The values of the names of a function, and the attributes of users' modules that it may use."""
     names = global_names(function.__code__)
     found = list(named_values(function).values())
     for x in [x for x in found if isinstance(x, ModuleType) and x.__name__.partition(".")[0] not in _LIBRARIES]:
@@ -57,11 +57,11 @@ def _find_named(function: FunctionType) -> list[Any]:
 
 
 class _Writes:
-    """Looks for assignments to elements of anything but arrays that the function has made itself."""
+    """Looks for assignments to elements, except those of arrays that the function has made itself."""
 
     def __init__(self, definition: ast.stmt, names: dict[str, Any]) -> None:
         self.names = names
-        # every expression that a name is given; None where that cannot be told
+        # all expressions assigned to a name; None if unknown
         self.given: dict[str, list[ast.expr | None]] = {}
         for node in ast.walk(definition):
             if isinstance(node, ast.Assign):
@@ -89,7 +89,7 @@ class _Writes:
     def own(self, x: ast.expr | None, element: bool = False, asking: frozenset[str] = frozenset()) -> bool:
         """Whether an expression is a number, or an array that the function has made; or an element of such an array."""
         if isinstance(x, (ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)):
-            return not (element and isinstance(x, ast.BinOp))  # a sum of tuples has elements of others
+            return not (element and isinstance(x, ast.BinOp))  # a sum of tuples has elements of other tuples
         if isinstance(x, ast.Name):
             given = self.given.get(x.id)
             return x.id in asking or (given is not None and all(self.own(v, element, asking | {x.id}) for v in given))
@@ -100,7 +100,7 @@ class _Writes:
         return isinstance(x, ast.Call) and _find_called(x) in _NEW and self._of_library(x.func)
 
     def _of_library(self, function: ast.expr) -> bool:
-        """Whether a name with a known meaning has it: of a builtin, in a library, or as a method."""
+        """Whether a well-known name has its usual meaning: as a builtin, in a library, or as a method."""
         if isinstance(function, ast.Attribute) and not isinstance(function.value, ast.Name):
             return True
         name = function.value.id if isinstance(function, ast.Attribute) else function.id  # type: ignore[attr-defined]
@@ -122,7 +122,7 @@ class _Writes:
 
 
 def calls_writers(node: ast.AST) -> bool:
-    """Whether an expression or a definition calls a function or method of NumPy's that writes into an argument."""
+    """Whether an expression or a definition calls a NumPy function or method that writes into an argument."""
     return any(isinstance(x, ast.Call) and _is_writer(x) for x in ast.walk(node))
 
 
@@ -132,23 +132,23 @@ def _is_writer(node: ast.Call) -> bool:
     inputs = ufunc.nin if isinstance(ufunc, np.ufunc) else 2 if name in ("dot", "take", "round") else None
     out = any(keyword.arg in (None, "out") for keyword in node.keywords)
     of_numpy = isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) in ("np", "numpy")
-    writers = _FUNCTIONS if of_numpy else _METHODS | _FUNCTIONS  # np.sort makes an array, where x.sort writes into x
+    writers = _FUNCTIONS if of_numpy else _METHODS | _FUNCTIONS  # np.sort makes an array, but x.sort writes into x
     return out or name in writers or (inputs is not None and len(node.args) > inputs)
 
 
 def _find_called(node: ast.expr) -> str:
-    """The last name of what is called; no name for anything else."""
+    """The last part of the name of a callee; empty for anything else."""
     if not isinstance(node, ast.Call):
         return ""
     return str(getattr(node.func, "attr", None) or getattr(node.func, "id", ""))
 
 
 # ---- functions that may run once more --------------------------------------------------------------------------------
-ONCE = frozenset(("random", "print", "objmode"))  # names in functions that are not to run once more
+ONCE = frozenset(("random", "print", "objmode"))  # names in functions that must not run again
 
 
 def is_repeatable(f: FunctionType) -> bool:
-    """Whether a function itself does nothing that a second run would do again; not those that it calls."""
+    """Whether a second run of a function would repeat no side effect; this does not check callees."""
     names = global_names(f.__code__)
     found = list(named_values(f).values())
     found += [vars(x)[name] for x in found if isinstance(x, ModuleType) for name in names & vars(x).keys()]
@@ -156,7 +156,7 @@ def is_repeatable(f: FunctionType) -> bool:
 
 
 def draws(x: Any) -> bool:
-    """Whether something is np.random, or a function of it under any name."""
+    """Whether an object is np.random, or a function of it under any name."""
     owner = getattr(x, "__self__", None)
     home = x.__name__ if isinstance(x, ModuleType) else getattr(x, "__module__", None) or ""
     return isinstance(owner, np.random.RandomState) or "random" in str(home).split(".")

@@ -1,4 +1,4 @@
-"""Arrays of the caller's that a gradient is written into."""
+"""The caller's arrays into which a gradient is written."""
 
 from typing import Any, Literal
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from contad.compile.overloads import in_machine_code
 
-Returned = Literal["all", "first", "nothing"]  # what a bound call returns of the result
+Returned = Literal["all", "first", "nothing"]  # the part of the result that a bound call returns
 OVERLAPS = "overlaps in memory with another array of the call; give memory of its own"
 
 
@@ -20,7 +20,7 @@ def fill_with_zeros(a):  # type: ignore[no-untyped-def]
 
 
 def write_gradients(what: str, found: Any, out: Any, xs: list[np.ndarray]) -> Any:
-    """Write gradients, one or several, into arrays, and return these; ValueError or TypeError where they do not fit."""
+    """Write gradients, one or several, into arrays, and return these; ValueError or TypeError if they do not fit."""
     several = isinstance(found, tuple)
     if several and not (isinstance(out, tuple) and len(out) == len(found)):
         raise TypeError(f"{what}: {describe_tuple(len(found))}")
@@ -42,7 +42,7 @@ def write_gradients(what: str, found: Any, out: Any, xs: list[np.ndarray]) -> An
 
 
 def require_fits(what: str, name: str, made: Any, ndim: int) -> None:
-    """TypeError unless an array can take a gradient with so many axes."""
+    """TypeError unless an array can take a gradient with this number of axes."""
     is_array = isinstance(made, np.ndarray)
     fits = is_array and made.dtype == np.float64 and made.ndim == ndim
     if not (fits and made.flags.c_contiguous and made.flags.writeable):
@@ -54,17 +54,17 @@ def require_fits(what: str, name: str, made: Any, ndim: int) -> None:
 
 
 def describe_tuple(n: int) -> str:
-    """What several arrays must be."""
+    """The requirement on several arrays, in words."""
     return f"out must be a tuple of {n} arrays, one for each argument of argnums"
 
 
 def describe_needed(ndim: int) -> str:
-    """What an array must be."""
+    """The requirement on an array, in words."""
     return f"must be a writable float64 array in C order with {ndim} axes"
 
 
 def name_returned(out: bool, value: bool) -> Returned:
-    """What a bound call returns of a gradient, written into arrays or not, with the value or without."""
+    """Names the part of a gradient that a bound call returns: written into arrays or not, with the value or without."""
     return "all" if not out else "first" if value else "nothing"
 
 

@@ -26,14 +26,14 @@ from contad.variables.array import Array, as_objects
 from contad.variables.number import observe
 from contad.variables.open_types import Function, Option, Value
 
-# ufunc.reduce and ufunc.accumulate of these are functions of their own
+# for these, ufunc.reduce and ufunc.accumulate are separate functions
 _REDUCTIONS = {
     np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.fmax: np.nanmax,
     np.fmin: np.nanmin,
 }  # fmt: skip
 _ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
 
-_MATMUL, _NDARRAY = np.matmul, np.ndarray  # names take half the time of attributes
+_MATMUL, _NDARRAY = np.matmul, np.ndarray  # global names take half the time of attributes
 
 Implement = Callable[[ScalarRule], tuple[Function, Function | None]]
 
@@ -41,7 +41,7 @@ Implement = Callable[[ScalarRule], tuple[Function, Function | None]]
 def array_ufunc(x: Value, ufunc: np.ufunc, method: str, first: Value, *others: Value, **options: Option) -> Value:
     """Dispatch a ufunc that was called with an array variable."""
     if method == "__call__" and not options:
-        if first.__class__ is _NDARRAY and x is others[0]:  # as an array before one of variables calls it most often
+        if first.__class__ is _NDARRAY and x is others[0]:  # the most frequent: a plain array before it
             rule = _product if ufunc is _MATMUL else _by_ufunc.get(ufunc) or _array_rules_by_ufunc.get(ufunc)
             if rule is not None:
                 implementation = rule.reflected.get(x.__class__)
@@ -49,7 +49,7 @@ def array_ufunc(x: Value, ufunc: np.ufunc, method: str, first: Value, *others: V
                     return implementation(x, first)
         rule = _by_ufunc[ufunc] if ufunc in _by_ufunc else _array_rules_by_ufunc.get(ufunc)
         if rule is not None:
-            kind, methods = first.__class__, rule.methods  # asked by `in`: methods of dicts take longer
+            kind, methods = first.__class__, rule.methods  # by `in`: dict methods take longer
             if kind in methods and kind is not float:
                 return methods[kind](first, *others) if others else methods[kind](first)
             if len(others) == 1:
@@ -110,7 +110,7 @@ def _find_called(ufunc: np.ufunc, inputs: tuple[Value, ...]) -> Any:
 
 
 def _assign(ufunc: np.ufunc, out: Any, result: Value) -> Value:
-    """The result written into out=; of np.divmod there are two."""
+    """The result written into out=; np.divmod has two results."""
     if isinstance(result, tuple):
         return tuple(z if a is None else _assign(ufunc, a, z) for a, z in zip(out, result, strict=True))
     (target,) = out if isinstance(out, tuple) else (out,)
@@ -130,7 +130,7 @@ def _assign(ufunc: np.ufunc, out: Any, result: Value) -> Value:
 
 
 def _fills(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether NumPy repeats a result of this shape to fill such an out=."""
+    """Whether NumPy broadcasts a result of this shape to such an out=."""
     try:
         return np.broadcast_shapes(shape, target) == target
     except ValueError:
@@ -166,14 +166,14 @@ def _power(general: Callable[[Value, Value], Value]) -> Callable[[Value, Value],
 
 
 def install_arrays(cls: type[Any], implement: Implement) -> None:
-    """Give a class of arrays the operator methods of every rule that has an operator, and those in place."""
+    """Give a class of arrays the operator methods of every rule with an operator, and the in-place ones."""
 
     def with_powers(rule: ScalarRule) -> tuple[Function, Function | None]:
         method, reflected = implement(rule)
         return (_power(method) if rule.operator == "pow" else method), reflected
 
     install(cls, with_powers)
-    cls.__pow__ = _power(cls.__pow__)  # to make the method takes longer than most programs, which have squares alone
+    cls.__pow__ = _power(cls.__pow__)  # making the method takes longer than most users' code, which only has squares
     for rule in rules():
         if rule.operator is not None and rule.arity == 2:
             setattr(cls, f"__i{rule.operator}__", _in_place(rule.operator))
@@ -192,7 +192,7 @@ def _matmul(x: Value, y: Value) -> Value:
     if method is not None and (y.__class__ is np.ndarray or y.__class__ is x.__class__):
         return method(x, y)
     if not isinstance(y, _DENSE):
-        if getattr(y, "__array_ufunc__", y) is None:  # as NumPy's own operators leave it to such an operand
+        if getattr(y, "__array_ufunc__", y) is None:  # as NumPy's own operators defer to such an operand
             return NotImplemented
         if is_sparse(y):
             return product_before_constant(x, y)
@@ -200,7 +200,7 @@ def _matmul(x: Value, y: Value) -> Value:
 
 
 def _rmatmul(x: Value, y: Value) -> Value:
-    """y @ x: SciPy's sparse arrays and matrices leave it to x."""
+    """y @ x: SciPy's sparse arrays and matrices defer to x."""
     if y.__class__ is np.ndarray:
         method = _product.reflected.get(x.__class__)
         if method is not None:

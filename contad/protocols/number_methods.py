@@ -1,7 +1,7 @@
-"""What np.float64 can do beyond arithmetic, on numbers that carry derivatives: attributes, methods, NumPy's functions.
+"""The interface of np.float64 beyond arithmetic, on numbers that carry derivatives: attributes, methods, functions.
 
-Elements of arrays are np.float64 to NumPy, which lets them pass for arrays without axes. So do numbers here: what NumPy
-does to such an array is done to one, and the element of the result is given back.
+For NumPy, elements of arrays are np.float64, which pass for arrays without axes. So do the numbers here: contad makes
+such an array of the number, calls NumPy, and returns the element of the result.
 """
 
 import operator
@@ -24,7 +24,7 @@ from contad.variables.open_types import Function, Key, Option, Options, Value
 
 # ---- numbers as arrays without axes ----------------------------------------------------------------------------------
 def as_number(z: Value) -> Value:
-    """The element of a result without axes, as NumPy gives it; results with axes as they are."""
+    """The element of a result without axes, as NumPy returns it; results with axes unchanged."""
     if isinstance(z, (np.ndarray, Array)) and z.shape == ():
         z = z[()]
     if z.__class__ is float:
@@ -33,7 +33,7 @@ def as_number(z: Value) -> Value:
 
 
 # ---- NumPy's functions -----------------------------------------------------------------------------------------------
-# of which a number is the result, unless options say otherwise
+# functions whose result is a number, unless options say otherwise
 _REDUCTIONS = {np.sum, np.prod, np.max, np.min, np.mean, np.amax, np.amin, np.median}
 _TRUTHS = (np.any, np.all)
 
@@ -41,7 +41,7 @@ _TRUTHS = (np.any, np.all)
 def array_function(
     number: Number, function: Function, types: Sequence[type], args: tuple[Value, ...], kwargs: Options
 ) -> Value:
-    """Dispatch a NumPy function that was called with a number: as one of arrays is, of arrays without axes."""
+    """Dispatch a NumPy function that was called with a number, by treating numbers as arrays without axes."""
     if len(args) == 1 and args[0].__class__ is number.__class__ and not kwargs:
         if function in _REDUCTIONS:
             return as_number(number)
@@ -50,9 +50,9 @@ def array_function(
     found = entry_of(function)
     given = (*args, *kwargs.values())
     if not any(isinstance(x, (Number, Array)) for x in given) and not any(issubclass(t, Array) for t in types):
-        found = None  # numbers in a list: as np.array makes an object array of them
+        found = None  # numbers in a list: np.array would make an object array of them
     if found is None:
-        own = getattr(function, "_implementation", None)  # NumPy's, which may be written for what behaves as a number
+        own = getattr(function, "_implementation", None)  # NumPy's own, which may work on numbers like these
         if own is None:
             raise UnsupportedError(f"np.{function.__name__}: not supported on variables; use contad.value_of(v)")
         return own(*args, **kwargs)
@@ -70,19 +70,19 @@ def array_function(
     return tuple(map(as_number, z)) if isinstance(z, tuple) else as_number(z)
 
 
-# of an array, and an axis after it
+# functions of an array, followed by an axis
 _OF_AXES = {
     np.sum, np.prod, np.mean, np.var, np.std, np.max, np.min, np.amax, np.amin, np.ptp, np.any, np.all, np.argmax,
     np.argmin, np.median, np.average, np.cumsum, np.cumprod, np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanmean,
 }  # fmt: skip
 
 
-# of arrays to assign to, which stay arrays without axes
+# functions that assign to arrays, which stay arrays without axes
 _MAKERS = {np.zeros_like, np.empty_like, np.ones_like, np.full_like, np.copy}
 
 
 def _without_axis(function: Function, args: tuple[Value, ...], kwargs: Options) -> tuple[tuple[Value, ...], Options]:
-    """The arguments without an axis, which a number does not have: NumPy lets 0 and -1 pass, and refuses others."""
+    """The arguments without the axis, which a number lacks: NumPy accepts 0 and -1, and refuses others."""
     options = dict(kwargs)
     axis = args[1] if len(args) > 1 else options.pop("axis", None)
     if axis is None:
@@ -93,36 +93,37 @@ def _without_axis(function: Function, args: tuple[Value, ...], kwargs: Options) 
 
 # ---- attributes ------------------------------------------------------------------------------------------------------
 def dtype(x: Number) -> Value:
-    """float64; not for NumPy's own means and variances, which would convert elements of object arrays to it."""
+    """float64, except for NumPy's own means and variances, which would convert elements of object arrays to it."""
     frame = sys._getframe(1)
     if str(frame.f_globals.get("__name__")).endswith(("core._methods", "_nanfunctions_impl", "nanfunctions")):
         if _is_variance_of_equals(x, frame):
-            return _OfEqualNumbers(x)  # which it asks for a type, to convert the root of a variance
+            return _OfEqualNumbers(x)  # which asks for a type in order to convert the root of a variance
         raise AttributeError("dtype")
     return FLOAT
 
 
 def _is_variance_of_equals(x: Number, frame: FrameType) -> bool:
-    """Whether x is a variance that is 0, whose root is a constant to a first derivative."""
+    """Whether x is a variance of 0, whose root is a constant for a first derivative."""
     if is_nested(x) or peek(x) != 0.0 or frame.f_code.co_name not in ("_std", "nanstd"):
         return False
     return not observe(operator.ne, x, 0.0)
 
 
 def sqrt(x: Value) -> Value:
-    """The root of an element of an object array, for which NumPy asks it; of a variance of equal numbers itself, 0."""
+    """The root of an element of an object array, which NumPy calls; for the variance of equal numbers the variance
+    itself, 0."""
     return x if _is_variance_of_equals(x, sys._getframe(1)) else np.sqrt(x)
 
 
 class _OfEqualNumbers:
-    """What makes the standard deviation of equal numbers from their variance: 0, and 0 is taken for its derivative."""
+    """Makes the standard deviation of equal numbers from their variance: 0, with derivative 0."""
 
     def __init__(self, variance: Number) -> None:
         self.type = lambda root: variance
 
 
 def getitem(x: Number, key: Key) -> Value:
-    """x[()], x[...] and x[None], as of an array without axes."""
+    """x[()], x[...] and x[None], as for an array without axes."""
     try:
         z = as_array(x)[key]
     except IndexError:
@@ -171,7 +172,7 @@ def is_integer(x: Value) -> bool:
 
 
 def logical_xor(x: Number, other: Value) -> Value:
-    """Whether one of the two numbers is zero, and the other not."""
+    """Whether exactly one of the two numbers is zero."""
     return np.bool_(bool(x) != bool(other))
 
 

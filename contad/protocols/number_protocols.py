@@ -38,7 +38,7 @@ def array_ufunc(
     if method == "__call__" and not options:
         found = _by_ufunc[ufunc] if ufunc in _by_ufunc else rule_of_ufunc(ufunc)
         if found is not None:
-            kind, methods = number.__class__, found.methods  # asked by `in`: methods of dicts take longer
+            kind, methods = number.__class__, found.methods  # by `in`: dict methods take longer
             implementation = methods[kind] if first is number and kind in methods else None
             if implementation is not None and not others:
                 result = implementation(number)
@@ -60,7 +60,7 @@ def array_ufunc(
             return result
     inputs = (first, *others)
     if any(isinstance(x, Array) for x in (*inputs, *(options.get("out") or ()))):
-        return NotImplemented  # the array's affair
+        return NotImplemented  # the array handles it
     if method == "__call__" and not options and (written := written_for(ufunc)) is not None:
         return written(*(_as_array(x) if isinstance(x, CONTAINERS) else x for x in inputs))
     name = find_exported_name(ufunc)
@@ -93,7 +93,7 @@ def array_ufunc(
     raise refuse_ufunc(ufunc, "v")
 
 
-# ufunc.reduce of these is a function of its own
+# for these, ufunc.reduce is a separate function
 REDUCTIONS: dict[np.ufunc, Any] = {
     np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.fmax: np.nanmax,
     np.fmin: np.nanmin, np.logical_or: np.any, np.logical_and: np.all,
@@ -101,7 +101,7 @@ REDUCTIONS: dict[np.ufunc, Any] = {
 
 
 def _of_arrays(name: str, ufunc: np.ufunc, method: str, inputs: tuple[Value, ...], options: Options) -> Value:
-    """A method of a ufunc, of numbers as arrays without axes."""
+    """A ufunc method, with numbers as arrays without axes."""
     if method == "outer" and not options:
         return ufunc(*inputs)
     if method == "reduce" and ufunc in REDUCTIONS:
@@ -118,7 +118,7 @@ def _of_arrays(name: str, ufunc: np.ufunc, method: str, inputs: tuple[Value, ...
 
 
 def at_elements(ufunc: np.ufunc, a: ArrayValue, indices: Key, *others: Value) -> None:
-    """ufunc.at: one element after the other, so that repeated indices accumulate, and each finds its rule."""
+    """ufunc.at: one element after another, so that repeated indices accumulate, and each element finds its rule."""
     if not isinstance(a, Array) and not (isinstance(a, np.ndarray) and a.dtype == object):
         raise LostDerivativeError(
             f"{find_exported_name(ufunc)}.at: an array of floats cannot hold a variable; create it with contad.zeros"
@@ -131,7 +131,7 @@ def at_elements(ufunc: np.ufunc, a: ArrayValue, indices: Key, *others: Value) ->
 
 
 def _read_before(y: Value) -> Value:
-    """An operand that NumPy reads before it writes to what may overlap with it."""
+    """An operand, copied if it may overlap with the output: NumPy reads it before it writes."""
     return np.copy(_as_array(y))
 
 
@@ -140,21 +140,21 @@ def _in_float64(x: Value) -> Value:
 
 
 def _changes_nothing(ufunc: np.ufunc, option: str, x: Value) -> bool:
-    """Whether an option of a reduction says what is the case without it."""
+    """Whether an option of a reduction has its default effect."""
     return (option == "where" and x is True) or (
         option == "dtype" and ufunc not in LOGICAL and np.dtype(x) == np.float64
     )
 
 
 def _as_array(x: Value) -> Value:
-    """A list or tuple as the array that it is to NumPy."""
+    """A list or tuple as the array that NumPy would make."""
     if isinstance(x, dict):
         raise UnsupportedError("a ufunc: expected numbers and arrays, got dict; call contad's function of that name")
     return array(x) if isinstance(x, (list, tuple)) else x
 
 
 def find_exported_name(ufunc: np.ufunc) -> str:
-    """The name that a reader would look for: np.exp, scipy.special.erf, or that of a ufunc of somebody's own."""
+    """The name that a reader would look for: np.exp, scipy.special.erf, or the name of a user's own ufunc."""
     name: str = ufunc.__name__
     special = sys.modules.get("scipy.special")
     for prefix, module in (("np", np), ("scipy.special", special)):
@@ -165,11 +165,11 @@ def find_exported_name(ufunc: np.ufunc) -> str:
 
 
 def refuse_ufunc(ufunc: np.ufunc, variable: str) -> UnsupportedError:
-    """The error for a ufunc without a rule; `variable` is what a message calls the argument."""
+    """The error for a ufunc without a rule; `variable` names the argument in the message."""
     name = find_exported_name(ufunc)
     own = name.rpartition(".")[2]
     instead = f"write one with @contad.scalar_rule(ufunc={name})"
-    if ufunc.__name__ not in (name, own):  # a ufunc inside of a function that can be named
+    if ufunc.__name__ not in (name, own):  # a ufunc inside a function with a known name
         instead = "write a function that calls it, with a rule by @contad.scalar_rule"
     return UnsupportedError(
         f"{name}: contad has no derivative rule for this ufunc; {instead}, or use contad.value_of({variable}) where a "
@@ -186,7 +186,7 @@ def round_number(number: Number, digits: int | None = None) -> Value:
 
 
 def general_methods(found: ScalarRule) -> tuple[Function, Function | None]:
-    """The methods of a rule by its general way: right for every number, and what engines improve on."""
+    """The methods of a rule by its general path: right for every number; engines replace them by faster ones."""
     if found.arity == 2:
         # functions, to bind as methods
         return lambda x, y: found.operate(x, y), lambda y, x: found.operate(x, y)  # noqa: PLW0108
@@ -205,7 +205,8 @@ def install(
 
 
 def on_first_use(cls: type[Any], found: ScalarRule, implement: Function, which: int) -> Function:
-    """An operator method that makes itself: to compile those of all operators would take most of the import."""
+    """An operator method that makes itself at its first call: compiling all operators would take most of the import
+    time."""
 
     def method(*args: Value) -> Value:
         made: Any = make_methods(cls, found, implement)[which]

@@ -1,4 +1,4 @@
-"""Copies of objects whose attributes are slots, made by one call: Python sets one attribute after the other."""
+"""Copies objects whose attributes are slots in one call, where Python would set one attribute after another."""
 
 import ctypes
 import functools
@@ -10,12 +10,12 @@ from contad.python_objects.laid_records import increase, new_object
 from contad.python_objects.python_objects import KIND
 from contad.python_objects.slot_entries import compile_words
 
-_CLASS, _WORDS, _WEAK = range(3)  # what a copier knows of the objects: class, size, the word of weak references
+_CLASS, _WORDS, _WEAK = range(3)  # facts that a copier knows: class, size, the word of weak references
 _HEAD = 2  # words of any object
 
 
 def _copy(own, x):  # type: ignore[no-untyped-def]
-    """A copy of an object, of which the bytes `own` tell; 0 where there is no memory, or it is of another class."""
+    """A copy of an object, described by the bytes `own`; 0 if there is no memory, or if it has another class."""
     known = own + 8 * BYTES_CONTENT
     if word(x, KIND) != word(known, _CLASS):
         return 0

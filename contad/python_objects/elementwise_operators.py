@@ -1,8 +1,8 @@
 """Operators of small array variables as machine code: with one of the same shape, with a number, with a variable.
 
-It evaluates in the slab and lays the record into the stream, as the method does
-(`contad.engines.matrix.array_operators`), to which everything else is left. So are results that are not finite, or so
-small that digits are lost: NumPy tells its user of them.
+The code evaluates in the slab and pushes the record into the stream, as the method does
+(`contad.engines.matrix.array_operators`). All other cases call the method. So do results that are not finite or have
+lost digits to underflow, because NumPy warns its user of those.
 """
 
 import math
@@ -70,21 +70,22 @@ from contad.python_objects.slot_entries import keep, write_entry
 BINARY = ("add", "sub", "mul", "truediv")
 OPERATORS = (*BINARY, "neg", "abs")
 _ADD, _SUB, _MUL, _TRUEDIV, _NEG, _ABS = range(len(OPERATORS))
-# What the operands are, in the order of the heads of their records: two arrays, an array and a number, a number and an
-# array, an array and a variable, a variable and an array; an array alone is the first.
+# The kinds of operands, in the order of the heads of their records: two arrays, an array and a number, a number and an
+# array, an array and a variable, a variable and an array. A single array counts as the first kind.
 FORMS = ("vv", "vy", "yv", "vs", "sv")
 _ARRAYS, _Y_NUMBER, _X_NUMBER, _Y_CELL, _X_CELL = range(len(FORMS))
-# behind the common words of a table: the operator, how many operands, the heads, what a cell adds, methods of Python
+# after the common words of a table: the operator, the number of operands, the heads, their increment for each cell,
+# Python methods
 OPERATION, ARITY, HEADS, _, _, _, _, CELLS, FORWARD, REFLECTED, SIZE = range(COMMON, COMMON + 11)
 
-MOST = 512  # numbers: of more NumPy's function takes less time
-_SMALLEST = 2.2250738585072014e-308  # of the numbers with all their digits
+MOST = 512  # numbers: above this NumPy's function takes less time
+_SMALLEST = 2.2250738585072014e-308  # smallest number with all digits
 _as_double = python_function("PyLong_AsDouble", types.float64, types.int64)
 
 
 @njit(**OPTIONS)
 def _evaluate(operation, x, step_x, y, step_y, z):  # type: ignore[no-untyped-def]
-    """Write the results; whether NumPy has nothing to tell of them."""
+    """Write the results; return whether NumPy would not warn of them."""
     is_plain = True
     if operation == _ADD:
         for k in range(z.size):
@@ -121,7 +122,7 @@ def _number(x):  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def _is_direct(table, a, s):  # type: ignore[no-untyped-def]
-    """Whether an array variable of a stack is a run of cells, in C order."""
+    """Whether an array variable of a stack is a contiguous run of cells, in C order."""
     if cell_of(table, a) <= 0 or word(a, word(table, OWNER)) != s:
         return False
     x = word(a, word(table, VALUE))
@@ -139,10 +140,10 @@ def _have_one_shape(x, y):  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def _read(table, a, b):  # type: ignore[no-untyped-def]
-    """What an operation is made of; no numbers in the result where Python has to look.
+    """The parts of an operation; no numbers in the result if Python has to decide.
 
-    Of the other operand: the number or the array that is its value, the number where it is converted, whether it has
-    one for each number of the result, and what stands for it in the record, 0 for a number that is to be made.
+    For the other operand: the number or the array that is its value, the number if it is converted, whether it has one
+    number for each of the result, and its entry in the record, 0 for a number object still to be made.
     """
     nothing = 0, 0, 0, 0, 0, 0.0, 0, 0
     arrays = word(table, ARRAY_CLASS)
@@ -190,10 +191,10 @@ def _read(table, a, b):  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def _attempt(table, a, b):  # type: ignore[no-untyped-def]
-    """The result, or 0 where Python has to look, with nothing done.
+    """The result, or 0 without side effects if Python has to decide.
 
-    Where the object is made Python's collector may run, and finalizers with it, which may write to arrays: what is read
-    before is read again.
+    Making the object may start Python's garbage collector, whose finalizers may write to arrays. So this reads values
+    again afterwards.
     """
     if _read(table, a, b)[0] == 0:
         return 0
@@ -208,7 +209,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def _lay_result(table, a, b, found):  # type: ignore[no-untyped-def]
-    """Evaluate an operation and lay its record, of the result, which is empty yet."""
+    """Evaluate an operation into the still empty result, and push its record."""
     n, s, v, form, value, converted, step, other_field = _read(table, a, b)
     if n == 0:
         return False
@@ -248,7 +249,7 @@ def _lay_result(table, a, b, found):  # type: ignore[no-untyped-def]
     increase(word(table, ZERO))
     set_word(found, word(table, VALUE), z)
     set_word(found, word(table, OWNER), s)
-    set_word(found, word(table, INDEX), top)  # the reference that the stack has had
+    set_word(found, word(table, INDEX), top)  # the reference that the stack held
     set_word(found, word(table, BASE), word(table, NONE))
     set_word(found, word(table, SPAN), span)
     set_word(s, word(table, TOP), end)
@@ -260,7 +261,7 @@ def _lay_result(table, a, b, found):  # type: ignore[no-untyped-def]
 
 
 def operate_on_arrays(table, a, b):  # type: ignore[no-untyped-def]
-    """An operator, at least one of whose operands is an array variable; 0 where Python has raised."""
+    """An operator with at least one array variable among its operands; 0 if Python has raised."""
     found = _attempt(table, a, b)
     if found != 0:
         return found
@@ -270,9 +271,10 @@ def operate_on_arrays(table, a, b):  # type: ignore[no-untyped-def]
 
 
 def make_elementwise_entry(classes: Classes, name: str, heads: Sequence[int], cells: int) -> int:
-    """The address of machine code for an operator of a class of array variables, which calls its methods as they are.
+    """The address of machine code for an operator of a class of array variables. It calls the present methods of the
+    class.
 
-    heads    of the records, by `FORMS`, without the cells of the result, of which each adds `cells`
+    heads    of the records, by `FORMS`, without the cells of the result; each cell adds `cells`
     """
     names = (f"__{name}__", f"__r{name}__" if name in BINARY else f"__{name}__")
     methods = [getattr(classes.array, method) for method in names]

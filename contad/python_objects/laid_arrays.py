@@ -1,6 +1,6 @@
-"""Arrays of cells in the slab of a stack, as machine code makes them and reads them.
+"""Array variables in the slab of a stack: machine code makes them and reads them.
 
-What it has to know of classes and NumPy stands at the beginning of the table of each operator.
+The table of each operator begins with the facts about classes and NumPy that this code needs.
 """
 
 import threading
@@ -20,16 +20,16 @@ from contad.python_objects.python_objects import KIND, places_of, read_word
 (
     ARRAY_CLASS, FLOAT_CLASS, NUMPY_CLASS, STACK_CLASS, BUFFERS_CLASS, LOCK_CLASS, BUILTIN_CLASS, FLOAT, INT, FLOAT64,
     NDARRAY, DESCRIPTION, NONE, TRUE, ZERO,  # objects: a record's value is 0.0 where its values are in the slab
-    OWNER, VALUE, INDEX, BASE, SPAN, NUMBER_OWNER, NUMBER_VALUE, NUMBER_INDEX,  # which words attributes are
+    OWNER, VALUE, INDEX, BASE, SPAN, NUMBER_OWNER, NUMBER_VALUE, NUMBER_INDEX,  # the words of attributes
     PUSH, STREAM, TOP, BRIM, LIMIT, LOCK, BUFFERS, SLAB, CALLBACKS, VAR_CLASS, SHAPES, SHAPES_TOP, FACTORS,
-    NEW_ARRAY, SET_BASE, MULTIPLY,  # functions of NumPy's
+    NEW_ARRAY, SET_BASE, MULTIPLY,  # NumPy functions
     COMMON,
 ) = range(40)  # fmt: skip
 
 DATA, AXES, LENGTHS, KIND_OF_NUMBERS, FLAGS = 2, 3, 4, 7, 8  # words of NumPy's arrays
-PLAIN = 0x101  # of the flags: in C order and aligned
+PLAIN = 0x101  # flags: in C order and aligned
 _IN_C_ORDER = 0x501  # likewise and writable: NumPy's NPY_ARRAY_CARRAY
-_HALF = 0xFFFFFFFF  # of a word: where an int of C is
+_HALF = 0xFFFFFFFF  # the position of a C int in a word
 # functions in NumPy's table: PyArray_NewFromDescr, PyArray_SetBaseObject, PyArray_MatrixProduct2
 _CREATE, _REBASE, _DOT = 94, 282, 280
 
@@ -62,7 +62,7 @@ ZERO_OBJECT = 0.0
 
 
 def has_known_arrays() -> bool:
-    """Whether NumPy's arrays lie as they are read here."""
+    """Whether NumPy's arrays have the memory layout that this code reads."""
     a = np.arange(6.0).reshape(2, 3)
     at = id(a)
     words = [read_word(at, k) for k in (DATA, KIND_OF_NUMBERS)], read_word(at, AXES) & _HALF
@@ -98,13 +98,13 @@ def length_of(x, k):  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def integer_of(table, x):  # type: ignore[no-untyped-def]
-    """An attribute that is an integer; 0 where it is none."""
+    """An integer attribute; 0 if it is not an integer."""
     return as_integer(x) if x != 0 and word(x, KIND) == word(table, INT) else 0
 
 
 @njit(**OPTIONS)
 def cell_of(table, a):  # type: ignore[no-untyped-def]
-    """The first cell of an array variable, or minus that of the array that it is the transpose of; 0 if neither."""
+    """The first cell of an array variable; for a transpose, minus the first cell of the original; 0 for other views."""
     cell, base = integer_of(table, word(a, word(table, INDEX))), word(a, word(table, BASE))
     if base == word(table, NONE):
         return max(cell, 0)
@@ -125,7 +125,7 @@ def has_numbers(table, x):  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def is_recording(table, s):  # type: ignore[no-untyped-def]
-    """Whether a stack takes records on this thread, straight into its stream."""
+    """Whether a stack takes records on this thread, directly into its stream."""
     push, stream, lock = word(s, word(table, PUSH)), word(s, word(table, STREAM)), word(s, word(table, LOCK))
     buffers = word(s, word(table, BUFFERS))
     return (
@@ -136,7 +136,7 @@ def is_recording(table, s):  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def array_of(table, slab, first, axes, lengths):  # type: ignore[no-untyped-def]
-    """An array of the cells from `first` on, of the lengths at an address; 0 where there is no memory."""
+    """An array of the cells from `first` on, with the lengths at an address; 0 if there is no memory."""
     description = word(table, DESCRIPTION)
     increase(description)
     cls, data = word(table, NDARRAY), word(slab, DATA) + 8 * first

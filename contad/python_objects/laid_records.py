@@ -1,4 +1,4 @@
-"""Records that machine code lays into the stream of a stack, as methods of Python do: what it does with objects."""
+"""Records that machine code pushes into the stream of a stack, as Python methods do: its handling of objects."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ python_function("PyObject_Vectorcall", types.int64)
 
 @intrinsic
 def call_python(typingctx, function, count, first, second):  # type: ignore[no-untyped-def]
-    """What a function of Python's gives for as many of two arguments; 0 where it has raised."""
+    """Call a Python function with up to two arguments; 0 if it has raised."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         function, count, *given = args
@@ -44,9 +44,9 @@ def call_python(typingctx, function, count, first, second):  # type: ignore[no-u
 
 @njit(**OPTIONS)
 def is_open(push, builtin, stream, lock, lock_class):  # type: ignore[no-untyped-def]
-    """Whether records go straight to the stream of a stack, on the thread that it belongs to.
+    """Whether records go directly into the stream of a stack, on the thread of the stack.
 
-    So `push` is the stream's own method, of this class: it is another one where a stack has ended, or is watched.
+    Then `push` is the stream's own method, of this class. A stack that has ended, or is watched, has another one.
     """
     return (
         push != 0 and word(push, KIND) == builtin and word(push, SELF) == stream
@@ -56,7 +56,7 @@ def is_open(push, builtin, stream, lock, lock_class):  # type: ignore[no-untyped
 
 @njit(**OPTIONS)
 def make_room(numbers, item):  # type: ignore[no-untyped-def]
-    """Whether a list has room for four more items: it grows by more than that where it grows."""
+    """Whether a list has room for four more items; if not, it grows by more than that."""
     n = word(numbers, LENGTH)
     if word(numbers, ROOM) >= n + 4:
         return True
@@ -70,7 +70,7 @@ def make_room(numbers, item):  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def lay(numbers, head, x, y, value):  # type: ignore[no-untyped-def]
-    """Lay a record at the end of a list that has room for it, which takes over the references."""
+    """Append a record to a list that has room for it. The list takes over the references."""
     n, items = word(numbers, LENGTH), word(numbers, ITEMS)
     set_word(items, n, head)
     set_word(items, n + 1, x)

@@ -1,12 +1,12 @@
-"""Operators of scalar variables as machine code, which Python calls in the place of their methods.
+"""Operators of scalar variables as machine code, which Python calls in place of their methods.
 
-A method takes Python three times as long as what it does: a frame, names that are looked up, the call of a class, a
-tuple. Here the slot of a class is a C function, which makes the new variable and lays its record into the stream. It
-does so where all is as it is most often, and calls the method for everything else: other operands, errors, a stack that
-has ended, that is watched, that belongs to another thread.
+Python's overhead for a method is three times its work: a frame, name lookups, the call of a class, a tuple. Here the
+slot of a class is a C function, which makes the new variable and pushes its record into the stream. It handles the
+common case and otherwise calls the method: for other operands, errors, and a stack that has ended, is watched, or
+belongs to another thread.
 
-One function serves all operators. It reads what it has to know from a table of words, of an operator of an engine; the
-slot holds a few instructions that call it with the address of the table.
+One function serves all operators. Each operator of an engine has a table of words, from which this function reads what
+is specific to it. The slot holds a few instructions that call the function with the address of the table.
 """
 
 import math
@@ -38,11 +38,11 @@ from contad.python_objects.python_functions import python_function
 from contad.python_objects.python_objects import KIND, NUMBER, places_of
 from contad.python_objects.slot_entries import keep, write_entry
 
-# ---- what a table holds ----------------------------------------------------------------------------------------------
+# ---- contents of a table ---------------------------------------------------------------------------------------------
 (
     FLOAT_CLASS, NUMPY_CLASS, STACK_CLASS, ARRAY_CLASS, LOCK_CLASS, BUILTIN_CLASS, FLOAT, INT, FLOAT64,  # of classes
     NONE, NOT_IMPLEMENTED,
-    VALUE, OWNER, INDEX, PUSH, STREAM, TOP, LIMIT, LOCK,  # which words of a variable, of a stack the attributes are
+    VALUE, OWNER, INDEX, PUSH, STREAM, TOP, LIMIT, LOCK,  # the words of the attributes of a variable, and of a stack
     OPERATION, ARITY,
     CODE_VV, CODE_VC, CODE_CV,  # addresses of the heads of records, which are floats
     FORWARD, FORWARD_NUMPY, REFLECTED, REFLECTED_NUMPY,  # addresses of the methods of both classes
@@ -64,7 +64,7 @@ def _number(x):  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def _attempt(table, a, b):  # type: ignore[no-untyped-def]
-    """The new variable, or 0 where Python has to look, with nothing done."""
+    """The new variable, or 0 without side effects if Python has to decide."""
     kind_a, kind_b = word(a, KIND), word(b, KIND)
     a_is_own = kind_a == word(table, FLOAT_CLASS) or kind_a == word(table, NUMPY_CLASS)
     b_is_own = kind_b == word(table, FLOAT_CLASS) or kind_b == word(table, NUMPY_CLASS)
@@ -72,7 +72,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     s = word(a if a_is_own else b, word(table, OWNER))
     if s == 0 or word(s, KIND) != word(table, STACK_CLASS):
         return 0
-    # of each operand: its value, and what stands for it in the record, an index or a number; 0 for one to be made
+    # for each operand: its value, and its entry in the record, an index or a number; 0 for one still to be made
     x, y, x_field, y_field = 0.0, 0.0, a, b
     if a_is_own:
         v, x_field = word(a, word(table, VALUE)), word(a, word(table, INDEX))
@@ -129,7 +129,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         z = math.pow(x, y)
         if not (abs(x) < math.inf and abs(y) < math.inf and abs(z) < math.inf):  # `isfinite` would set a flag of faults
             return 0
-    c = new_object(made, 0)  # Python's collector may run here, and no code of Python's after it
+    c = new_object(made, 0)  # Python's collector may run here, but no Python code after it
     if c == 0:
         clear()
         return 0
@@ -173,13 +173,13 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     lay(stream, head, x_field, y_field, value)
     set_word(c, word(table, VALUE), value)
     set_word(c, word(table, OWNER), s)
-    set_word(c, word(table, INDEX), top)  # the reference that the stack has had
+    set_word(c, word(table, INDEX), top)  # the reference that the stack held
     set_word(s, word(table, TOP), after)
     return c
 
 
 def operate_on_numbers(table, a, b, modulus):  # type: ignore[no-untyped-def]
-    """An operator, at least one of whose operands is of one of the classes; 0 where Python has raised."""
+    """An operator with at least one operand of these classes; 0 if Python has raised."""
     if modulus != word(table, NONE) or word(b, KIND) == word(table, ARRAY_CLASS):  # of pow(a, b, modulus); an array's
         none = word(table, NOT_IMPLEMENTED)
         increase(none)
@@ -199,11 +199,12 @@ def make_entry(
     float_class: type[Any], numpy_class: type[Any], stack_class: type[Any], array_class: type[Any], name: str,
     codes: Sequence[int],
 ) -> int:  # fmt: skip
-    """The address of machine code for an operator of both classes of variables, which calls their methods as they are.
+    """The address of machine code for an operator of both classes of variables. It calls the present methods of the
+    classes.
 
-    Arrays have slots of their own, which Python calls where this one leaves an operand to them.
+    Arrays have their own slots, which Python calls if this one returns NotImplemented for an operand.
 
-    codes    of records: of a variable alone; or of two variables, a variable and a number, and a number and a variable
+    codes    of records: for one variable; or for two variables, a variable and a number, and a number and a variable
     """
     heads = [float(code) for code in (codes if name in BINARY else [codes[0]] * 3)]
     forward = [vars(cls)[f"__{name}__"] for cls in (float_class, numpy_class)]

@@ -1,8 +1,8 @@
 """The operator `@` of array variables as machine code, for factors of few numbers.
 
-It makes the product by NumPy's own function, in the slab, and lays the record into the stream, as the method does
-(`contad.engines.matrix.matrix_products`), to which everything else is left: arrays that are no runs of cells, constants
-that have not been met, large products, errors.
+The code computes the product by NumPy's own function, in the slab, and pushes the record into the stream, as the method
+does (`contad.engines.matrix.matrix_products`). All other cases call the method: arrays that are not contiguous runs of
+cells, constants seen for the first time, large products, errors.
 """
 
 
@@ -69,12 +69,12 @@ from contad.python_objects.python_functions import python_function
 from contad.python_objects.python_objects import KIND, LENGTH
 from contad.python_objects.slot_entries import keep, write_entry
 
-# Behind the common words of the table: the head of a product without its cells, what a cell adds, that of two vectors;
-# the most multiplications; methods of Python; room for the lengths of a new array.
+# After the common words of the table: the head of a product without its cells, its increment for each cell, the head
+# for two vectors; the maximal number of multiplications; Python methods; room for the lengths of a new array.
 HEAD, CELLS, DOT, MOST, FORWARD, REFLECTED, EXTENTS, _, SIZE = range(COMMON, COMMON + 9)
 
 _FIELDS, _FIELDS_OF_DOT = 11, 2  # of the shape of a record
-_TUPLE = 3  # the word where the items of a tuple begin
+_TUPLE = 3  # the word of the first item of a tuple
 _new_tuple = python_function("PyTuple_New", types.int64, types.int64)
 _find = python_function("PyDict_GetItemWithError", types.int64, types.int64, types.int64)
 call_class = python_function("PyObject_CallNoArgs", types.int64, types.int64)
@@ -82,7 +82,7 @@ call_class = python_function("PyObject_CallNoArgs", types.int64, types.int64)
 
 @njit(**OPTIONS)
 def _read(table, a, b):  # type: ignore[no-untyped-def]
-    """What a product is made of; no class of a result where Python has to look."""
+    """The parts of a product; no class of a result if Python has to decide."""
     nothing = 0, 0, 0, 0, 0, 0, 0, 0, 0
     arrays = word(table, ARRAY_CLASS)
     if word(a, KIND) != arrays:
@@ -109,7 +109,7 @@ def _read(table, a, b):  # type: ignore[no-untyped-def]
         if key == 0:
             clear()
             return nothing
-        # constant, place, whether turned, whether in order
+        # constant, place, whether transposed, whether in C order
         factor = _find(word(word(s, word(table, BUFFERS)), word(table, FACTORS)), key)
         decrease(key)
         if factor == 0 or word(factor, _TUPLE + 3) != word(table, TRUE):
@@ -133,10 +133,10 @@ def _columns(y):  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def _attempt(table, a, b):  # type: ignore[no-untyped-def]
-    """The product, or 0 where Python has to look, with nothing done.
+    """The product, or 0 without side effects if Python has to decide.
 
-    Where objects are made Python's collector may run, and finalizers with it, which may write to arrays: what is read
-    before is read again.
+    Making objects may start Python's garbage collector, whose finalizers may write to arrays. So this reads values
+    again afterwards.
     """
     cls, _, _, _, _, _, constant, _, _ = _read(table, a, b)
     if cls == 0:
@@ -156,7 +156,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def _lay_product(table, a, b, cls, constant, found, kept):  # type: ignore[no-untyped-def]
-    """Compute a product and lay its record, of the result and the tuple for a constant, which are empty yet."""
+    """Compute a product and push its record, into the still empty result and the tuple for a constant."""
     cls_now, s, x, y, x_cell, y_cell, constant_now, y_at, y_is_turned = _read(table, a, b)
     if cls_now != cls or constant_now != constant:
         return False
@@ -184,7 +184,7 @@ def _lay_product(table, a, b, cls, constant, found, kept):  # type: ignore[no-un
         decrease(z)
         return False
     decrease(again)
-    # what is new: numbers of the record and of the result, and the continuation of a constant
+    # new objects: numbers of the record and of the result, and the continuation of a constant
     head = new_integer(word(table, DOT) if is_number else word(table, HEAD) - word(table, CELLS) * n)
     place, end, after = new_integer(slot), new_integer(first + n), new_integer(slot + fields)
     callbacks = word(s, word(table, CALLBACKS))
@@ -213,7 +213,7 @@ def _lay_product(table, a, b, cls, constant, found, kept):  # type: ignore[no-un
         decrease(z)
         set_word(found, word(table, NUMBER_VALUE), span)
         set_word(found, word(table, NUMBER_OWNER), s)
-        set_word(found, word(table, NUMBER_INDEX), top)  # the reference that the stack has had
+        set_word(found, word(table, NUMBER_INDEX), top)  # the reference that the stack held
     else:
         set_word(shape, 0, first)
         set_word(shape, 1, rows)
@@ -243,7 +243,7 @@ def _lay_product(table, a, b, cls, constant, found, kept):  # type: ignore[no-un
 
 
 def multiply_matrices(table, a, b):  # type: ignore[no-untyped-def]
-    """a @ b, at least one of which is an array variable; 0 where Python has raised."""
+    """a @ b with at least one array variable; 0 if Python has raised."""
     found = _attempt(table, a, b)
     if found != 0:
         return found
@@ -253,10 +253,10 @@ def multiply_matrices(table, a, b):  # type: ignore[no-untyped-def]
 
 
 def make_product_entry(classes: Classes, heads: tuple[int, int, int], most: int) -> int:
-    """The address of machine code for `@` of a class of array variables, which calls its methods as they are.
+    """The address of machine code for `@` of a class of array variables. It calls the present methods of the class.
 
-    heads    of the record of a product, without its cells; what a cell adds; of the product of two vectors
-    most     multiplications, up to which the record is that of a small product
+    heads    of the record of a product, without its cells; the increment for each cell; of the product of two vectors
+    most     multiplications in a product with the record of a small product
     """
     methods = [getattr(classes.array, name) for name in ("__matmul__", "__rmatmul__")]
     table = np.array([*describe(classes), *heads, most, *map(id, methods), 0, 0], np.int64)

@@ -1,4 +1,4 @@
-"""Functions of Python's own, which machine code calls, and lists of Python's numbers, which it reads."""
+"""Functions of Python's C API that machine code calls, and lists of Python floats that it reads."""
 
 import ctypes
 from typing import Any
@@ -11,7 +11,7 @@ from contad.compile.words import array_at, word
 
 
 def python_function(name: str, result: Any, *kinds: Any) -> Any:
-    """A function of Python's own, of words and numbers; an object is a word, its address."""
+    """A function of Python's C API on words and numbers; an object is a word, its address."""
     name_address(f"contad_{name}", ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
     return types.ExternalFunction(f"contad_{name}", result(*kinds))
 
@@ -21,13 +21,13 @@ as_number = python_function("PyFloat_AsDouble", types.float64, types.int64)
 from_integer = python_function("PyLong_FromLongLong", types.int64, types.int64)
 give_lock_up = python_function("PyEval_SaveThread", types.int64)
 take_lock = python_function("PyEval_RestoreThread", types.void, types.int64)
-allocate = python_function("PyMem_RawMalloc", types.int64, types.int64)  # 0 where there is no memory
+allocate = python_function("PyMem_RawMalloc", types.int64, types.int64)  # 0 if there is no memory
 release = python_function("PyMem_RawFree", types.void, types.int64)
 
 
 # ---- lists of numbers ------------------------------------------------------------------------------------------------
-# Of an object the second word is its type; of a list the third is its length, and the fourth points to its items; of a
-# float the third is its value. Other numbers are asked of Python, whose lock is held meanwhile.
+# The second word of an object is its type. The third word of a list is its length, and the fourth points to its items.
+# The third word of a float is its value. Python converts other numbers, and its lock is held meanwhile.
 _KIND, _ITEMS, _VALUE = 1, 3, 2  # words of an object, of a list, of a float
 
 
@@ -39,7 +39,7 @@ _is_subtype = python_function("PyType_IsSubtype", types.int32, types.int64, type
 
 @inline
 def read_numbers(floats, integers, numbers, n, rows):  # type: ignore[no-untyped-def]
-    """Write the first n numbers of a list to rows of four; whether they are all plain.
+    """Write the first n numbers of a list to rows of four; return whether all are plain.
 
     The first three are addresses: of the classes float and int, and of the list.
     """

@@ -1,4 +1,4 @@
-"""How objects, classes and locks of this Python lie in memory, for machine code that reads and writes them."""
+"""The memory layout of objects, classes and locks of this Python, for machine code that reads and writes them."""
 
 import ctypes
 import functools
@@ -8,8 +8,8 @@ from typing import Any
 
 from contad.compile.images import has_known_layout
 
-# Words of objects: of any, its class; of a list; of a float; of a builtin method, what it is of; of a lock, the thread
-# that holds it; of a class, where its slots for numbers are; of the attribute that a slot is, its description.
+# Words of objects: the class of any object; of a list; of a float; the `self` of a builtin method; the thread that
+# holds a lock; the number slots of a class; the definition of a slot attribute.
 KIND, LENGTH, ITEMS, ROOM, NUMBER, SELF, HOLDER, SLOTS, MEMBER = 1, 2, 3, 4, 2, 3, 3, 12, 5
 
 
@@ -24,7 +24,7 @@ def read_word(address: int, k: int) -> int:
 
 
 def places_of(cls: type[Any], *names: str) -> list[int]:
-    """Which words of an object of a class its attributes are."""
+    """The words of the attributes in an object of a class."""
     found = []
     for name in names:
         member = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
@@ -40,7 +40,7 @@ class _Example:
 
 
 def slot_of(name: str) -> int | None:
-    """Which of the words of a class's slots for numbers an operator is, None where that is not plain."""
+    """The word of an operator in the number slots of a class; None if it is not a plain slot."""
     with_operator = type("WithOperator", (), {f"__{name}__": lambda *_: None})
     there, nowhere = words_at(read_word(id(with_operator), SLOTS)), words_at(read_word(id(_Example), SLOTS))
     found = [k for k in range(36) if there[k] != nowhere[k]]
@@ -49,7 +49,7 @@ def slot_of(name: str) -> int | None:
 
 @functools.cache
 def has_known_objects() -> bool:
-    """Whether objects, classes and locks of this Python lie as they are read here."""
+    """Whether objects, classes and locks of this Python have the memory layout that this code reads."""
     if sys.implementation.name != "cpython" or not has_known_layout():
         return False
     this_thread = ctypes.PYFUNCTYPE(ctypes.c_uint64)(("PyThread_get_thread_ident", ctypes.pythonapi))

@@ -1,4 +1,4 @@
-"""Machine code in the slots of classes, which Python calls for an operator in the place of the methods."""
+"""Machine code in the slots of classes, which Python calls for an operator in place of the methods."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ _kept: list[Any] = []
 
 
 def keep(*objects: Any) -> None:
-    """Keep objects whose addresses machine code has, which is kept as long as the process runs."""
+    """Keep objects alive whose addresses machine code holds; the code lives as long as the process."""
     _kept.extend(objects)
 
 
@@ -36,10 +36,10 @@ def compile_words(function: Callable[..., int]) -> int:
 def write_entry(
     function: Callable[..., int], table: np.ndarray, is_given: Sequence[bool], otherwise: Sequence[object]
 ) -> int:
-    """The address of a C function of operands that calls a function with the address of a table and with these.
+    """The address of a C function of operands. It calls a function with the address of a table and the operands.
 
-    is_given     of each operand, whether Python gives it to the slot
-    otherwise    of each operand, the object in its place
+    is_given     for each operand, whether Python passes it to the slot
+    otherwise    for each operand, the object in its place
     """
     keep(table, *otherwise)
     pairs = list(zip(is_given, otherwise, strict=True))
@@ -55,9 +55,10 @@ def write_entry(
 
 
 def set_slot(cls: type[Any], name: str, entry: int) -> None:
-    """Let Python call the machine code at an address for an operator of a class, whose methods stay as they are.
+    """Let Python call the machine code at an address for an operator of a class. The methods of the class do not
+    change.
 
-    Setting a method anew takes it away again; subclasses have the methods.
+    Assigning a method removes the machine code again; subclasses use the methods.
     """
     slot = slot_of(name)
     assert slot is not None

@@ -1,2 +1,1 @@
-"""Derivative rules: a rule's value and partials, their source as a tree, and the registries. Operations are
-elsewhere."""
+"""Derivative rules: values and partials, their source as a tree, and the registries. Operations are elsewhere."""

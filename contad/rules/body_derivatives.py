@@ -140,7 +140,7 @@ class _Differentiated:
         return z, self._chain(terms)
 
 
-# ---- second derivatives that there are -------------------------------------------------------------------------------
+# ---- existing second derivatives -------------------------------------------------------------------------------------
 @functools.cache
 def bent_pairs(rule: ScalarRule, active: str, live: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     """Pairs of positions in `live` by which the rule may have a second derivative other than 0; each pair once."""

@@ -1,7 +1,7 @@
-"""Users' rules whose functions capture data, which must not change until a sweep has used them.
+"""Users' rules whose functions capture data. These data must not change until a sweep has used them.
 
-An engine may evaluate derivatives when it records an operation, or in the sweep. So each level notes what a rule
-captures at its first use there, and compares at every further use and before each sweep.
+An engine may evaluate derivatives when it records an operation, or in the sweep. So each level notes the captured data
+at the first use of a rule, and compares them at every later use and before each sweep.
 """
 
 from abc import ABC, abstractmethod

@@ -73,7 +73,7 @@ def _asserts(definition: ast.stmt) -> bool:
 
 
 def _parse_block(lines: list[str], before: int = 0) -> ast.stmt:
-    """The definition behind so many lines.
+    """The definition after this number of lines.
 
     It ends before the next line that is not indented deeper. If a string or an expression continues in that line, the
     lines before it do not parse, and `inspect` finds the end token by token, which takes ten times as long.
@@ -94,7 +94,7 @@ def _begins_another(line: str, depth: int) -> bool:
 
 
 def _parse(lines: list[str], before: int) -> ast.stmt:
-    """The first statement of lines, of which so many others come before."""
+    """The first statement of lines, after this number of other lines."""
     return ast.parse("\n" * before + textwrap.dedent("".join(lines))).body[0]
 
 

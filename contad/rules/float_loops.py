@@ -164,7 +164,7 @@ class FormulaWriter(ast.NodeTransformer):
         tree = ast.parse(text.replace("np.", "np_"), mode="eval").body
         return _Renamed({f"p_{k}": name for k, name in enumerate(self.parameters)}).visit(tree)
 
-    # ---- bodies, as they are on floats -------------------------------------------------------------------------------
+    # ---- bodies on floats --------------------------------------------------------------------------------------------
     def _read(self) -> tuple[str, dict[int, str]]:
         """Read the lines that are needed; returns the texts of the value and of the needed partials."""
         rule, value = self.key.rule, len(self.parameters)

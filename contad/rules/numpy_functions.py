@@ -3,7 +3,7 @@
 rule       an array rule: one record, with a vjp and a jvp
 movement   f on the value and f on the cells (or tangents): no record, no rule; a view where NumPy gives one
 constant   integer- or bool-valued: f on the primals, a plain result without derivative
-composite  written with other entries
+composite  a function that calls other entries
 """
 
 import contextlib
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
     reflected: dict[type, Function]
 
 
-NO_VALUE = inspect.signature(np.diff).parameters["prepend"].default  # of options of NumPy's that are not given
+NO_VALUE = inspect.signature(np.diff).parameters["prepend"].default  # NumPy's defaults of omitted options
 
 _entries: dict[Function, Entry] = {}
 _COUNTS = frozenset((int, type(None)))
@@ -73,15 +73,15 @@ def moves(function: Function, *data: int | str, parameters: str = "") -> None:
     keys = tuple(d if isinstance(d, str) else names[d] if names else d for d in data)
 
     name = find_exported_name(function)
-    is_first = keys == (names[:1] or (0,))  # and all that is moved: of further data an integer is an element
+    is_first = keys == (names[:1] or (0,))  # and everything that moves: an integer among further data is an element
 
     def implementation(*args: Nested, **kwargs: Option) -> Value:
         if is_first and not kwargs and isinstance(args[0], Array) and _COUNTS.issuperset(map(type, args[1:])):
-            first, *rest = args  # nobody can change the rest
+            first, *rest = args  # the rest is immutable
             first._owner.check_usable(name)
             return first._move((lambda a: function(a, *rest)) if rest else function)
         refuse_out(function, kwargs)
-        # a view does it again later, when the caller may have changed the lists and arrays among the arguments
+        # a view moves again later, when the caller may have changed lists and arrays among the arguments
         args, kwargs = (
             copy_options(args, keys, names),
             {k: x if k in keys else copy_parts(x) for k, x in kwargs.items()},
@@ -241,22 +241,22 @@ def array_function(
             fast = found.reflected.get(args[1].__class__)
             if fast is not None:
                 return fast(args[1], args[0])
-    inner: Any = None  # the innermost level of which an argument holds constants alone
+    inner: Any = None  # the innermost level of arguments that hold only constants
     for v in (*args, *kwargs.values()):
         if isinstance(v, Array) and v.is_constant and (inner is None or v._owner.level > inner.level):
             inner = v._owner
     if inner is not None:
-        if found is None:  # read-only copies: nothing is written where it would not be seen
+        if found is None:  # read-only copies, so that no write goes unseen
             given = [map_lists(_as_plain, v) for v in args], {key: map_lists(_as_plain, v) for key, v in kwargs.items()}
             if not numbers_in([*given[0], *given[1].values()]):
                 return function(*given[0], **given[1])
-        else:  # what is written to, or viewed, is the first argument; of constants alone the result is one
+        else:  # the first argument is written to, or viewed; the result of constants is a constant
             rest = [*map(lower_constants, args[1:])]
             named = {key: v if key in ("out", "a") else lower_constants(v) for key, v in kwargs.items()}
             if numbers_in([*args[:1], *rest, *named.values()]):
                 args, kwargs = (*args[:1], *rest), named
                 if all(n._owner.level < inner.level for n in numbers_in([*args, *kwargs.values()])):
-                    # of constants of that level, to which its variables may be assigned
+                    # an array of constants of that level, to which its variables may be assigned
                     z = found.implementation(*args, **kwargs)
                     return map_leaves(lambda part: inner.constant_result(part) if isinstance(part, Array) else part, z)
     if found is None:
@@ -277,7 +277,7 @@ def _gives_complex(function: Function, args: tuple[Nested, ...], kwargs: Options
         return False
     try:
         return np.iscomplexobj(function(*map_numbers(peek, args), **map_numbers(peek, kwargs)))
-    except Exception:  # of which the caller's error tells less than that there is no rule
+    except Exception:  # here the caller's error says less than that there is no rule
         return False
 
 

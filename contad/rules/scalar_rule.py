@@ -231,7 +231,7 @@ class ScalarRule(Capturing):
         return self.general(args)
 
     def operate(self, x: Value, y: Value) -> Value:
-        """The operation for operator methods of numbers; an array on the other side handles it if there is one."""
+        """The operation for operator methods of numbers; if the other operand is an array, that handles it."""
         if isinstance(y, Array):
             method = self.reflected.get(y.__class__)
             if method is not None:

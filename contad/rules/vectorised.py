@@ -1,6 +1,6 @@
 """Rules on arrays: bodies rewritten for arrays, and values element by element.
 
-A body is written for one number at a time. To run it on arrays, its syntax tree is rewritten where Python needs a
+A body is written for one number at a time. To run it on arrays, contad rewrites its syntax tree where Python needs a
 single truth value (`and`, `or`, `not`, chained comparisons), and where conditions are used as numbers.
 """
 

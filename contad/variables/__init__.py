@@ -1,1 +1,1 @@
-"""What is differentiated: numbers and arrays that carry a derivative, the stack that records them, trees of them."""
+"""The differentiated values: numbers and arrays that carry a derivative, the stack that records them, trees of them."""

@@ -15,7 +15,7 @@ from contad.variables.stack import ChainStack
 from contad.variables.trees import Tree, assemble, flatten, real_leaf
 
 Seeds = list[tuple[CellIndex, Value]]  # cells of a leaf, and their adjoints
-Active = Value | Tree  # of an argument: the variable of a lone leaf, else the tree of its variables
+Active = Value | Tree  # for an argument: the variable of a lone leaf, else the tree of its variables
 
 
 def activate(
@@ -51,7 +51,7 @@ def _activate_tree(s: ChainStack, what: str, n: int, arg: Nested) -> tuple[Neste
         raise UnsupportedError(f"{named}: expected numbers or arrays to differentiate, got {arg!r}")
     (apart,) = set_apart(what, (tree.leaves,), n)
     leaves = [make_active(s, leaf, named) for leaf in apart]
-    # f may write into its arguments; the derivative is with respect to what it was given
+    # f may write into its arguments; the derivative is with respect to the original values
     own = [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
     if OVERLAPPING:
         hand_on_marks(apart, own)

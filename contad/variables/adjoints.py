@@ -1,4 +1,4 @@
-"""The adjoints of a sweep in the hands of a user's continuation."""
+"""The adjoints of a sweep, for a user's continuation."""
 
 
 import numpy as np
@@ -34,14 +34,14 @@ class Adjoints:
     def __getitem__(self, x: Value) -> Value:
         cell = self._cell(x, "adj[x]")
         if isinstance(x, Array):
-            none = (cell >= len(self.cells)) | (cell == 0)  # newer than what is being swept, and constants
+            none = (cell >= len(self.cells)) | (cell == 0)  # newer than the swept cells, and constants
             found = self.cells[np.where(none, 0, cell)]
             return np.where(none, 0.0, found) if none.any() else found
         adjoint = self.cells[cell] if cell < len(self.cells) else 0.0
         return float(adjoint) if isinstance(adjoint, float) else adjoint
 
     def add(self, x: Value, v: Value) -> None:
-        """x_bar += v; v is a number or an array, of an outer level when gradients are nested."""
+        """x_bar += v; v is a number or an array, from an outer level if gradients are nested."""
         cell = self._cell(x, "adj.add")
         if any(n._owner is self._stack for n in numbers_in(v)):
             fail("adj.add", "v", "be a number", "a variable of the stack being swept; use x.value", TypeError)

@@ -1,4 +1,5 @@
-"""From an argument to a report: one operand, the primals as an array, the first offending element, the message."""
+"""Helps checks to report an argument: one operand, the primals as an array, the first offending element, the
+message."""
 
 from typing import Any, NoReturn
 
@@ -19,15 +20,15 @@ def fail(function: str, name: str, expected: str, got: object, error: type[Excep
 
 
 def require_plain(function: str, name: str, x: Nested) -> None:
-    """Refuse arrays of a class with semantics of its own, which would be lost."""
+    """Refuse arrays of a class with its own semantics, which would be lost."""
     if subclass_of_arrays(x):
         fail(function, name, f"be a plain array, {plain_form(x)}", subclass_of_arrays(x), UnsupportedError)
 
 
 def operand(function: str, name: str, value: Nested) -> Real:
-    """One real number as an operation takes it: a Python float, or a number of some level as it is.
+    """One real number as an operation takes it: a Python float, or an unchanged number of a level.
 
-    Raises UnsupportedError for complex numbers and for what is no number.
+    Raises UnsupportedError for complex numbers and for non-numbers.
     """
     if value.__class__ is float or isinstance(value, Number):
         return value
@@ -37,7 +38,7 @@ def operand(function: str, name: str, value: Nested) -> Real:
 
 
 def kind_of(x: Any) -> str:
-    """The type of something that is no real number, with what to do about it where that is known."""
+    """The type of a value that is not a real number, with a remedy if one is known."""
     if isinstance(x, np.ndarray):
         return f"an array of {x.dtype}" + (f"; {_PARTS}" if x.dtype.kind == "c" else "")
     if isinstance(x, (complex, np.complexfloating)):
@@ -46,7 +47,8 @@ def kind_of(x: Any) -> str:
 
 
 def require_real(function: str, name: str, z: Value) -> None:
-    """Refuse complex numbers in a number, an array, or a tuple of these; object arrays hold what has been checked."""
+    """Refuse complex numbers in a number, an array, or a tuple of these; elements of object arrays have been
+    checked."""
     for x in z if isinstance(z, tuple) else (z,):
         if x.__class__ is not float and isinstance(x, (complex, np.complexfloating, np.ndarray)):
             if not isinstance(x, np.ndarray) or x.dtype.kind == "c":
@@ -57,12 +59,12 @@ _PARTS = "write the real and the imaginary part as two real numbers or arrays"
 
 
 def dtype_of(a: np.ndarray) -> str:
-    """The dtype of an array that is none of real numbers, with what to do about it where that is known."""
+    """The dtype of an array that does not hold real numbers, with a remedy if one is known."""
     return f"dtype {a.dtype}" + (f"; {_PARTS}" if a.dtype.kind == "c" else "")
 
 
 def constant(function: str, name: str, x: Value) -> Value:
-    """An operand that is no variable, in double precision: with its own, derivatives would be rounded to that."""
+    """A constant operand, in double precision: its own precision would round derivatives."""
     if x.__class__ is float:
         return x
     require_plain(function, name, x)
@@ -70,7 +72,7 @@ def constant(function: str, name: str, x: Value) -> Value:
         return operand(function, name, x) if isinstance(x, (int, np.generic)) else x
     if x.dtype == np.float64:
         return x
-    if x.dtype == object:  # which Python copies of Numba functions hold numbers in
+    if x.dtype == object:  # in which Python copies of Numba functions hold numbers
         if any(isinstance(v, Carrier) for v in x.flat):
             return x
         return np.array([operand(function, name, v) for v in x.flat], dtype=np.float64).reshape(x.shape)
@@ -80,7 +82,7 @@ def constant(function: str, name: str, x: Value) -> Value:
 
 
 def at(index: tuple[int | np.integer, ...]) -> str:
-    """Where in the value: the end of a message.
+    """The position in the value: the end of a message.
 
     >>> at((3,)), at((1, 0)), at(())
     (' at index 3', ' at index (1, 0)', '')

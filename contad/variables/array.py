@@ -1,4 +1,4 @@
-"""What array variables and array duals share: NumPy's semantics of views and assignment on a pair of arrays.
+"""The base of array variables and array duals: NumPy's semantics of views and assignment on a pair of arrays.
 
 An array of a level is its value and a companion that aliases alike: the cells of its elements in the adjoint vector
 (reverse mode), or its tangents (forward mode). A view is a parent and a NumPy operation that is applied to both.
@@ -22,7 +22,7 @@ from contad.variables.number import ArrayCarrier, Carrier, Number, map_numbers, 
 from contad.variables.open_types import ArrayValue, Key, Nested, Option, Real, Value
 
 View = Callable[[ArrayValue], ArrayValue]
-Write = Callable[[ArrayValue, Value], None]  # assigns what its second argument is to its first
+Write = Callable[[ArrayValue, Value], None]  # assigns its second argument to its first
 
 
 class Array(ArrayCarrier):
@@ -31,19 +31,19 @@ class Array(ArrayCarrier):
     It has the shape, methods and assignment of an ndarray of float64. NumPy's functions and ufuncs find their rules.
     """
 
-    # of views and of arrays that have been written to; the others, most, store none of these
+    # for views and written arrays; most arrays store none of these
     _base: "Array | None" = None  # of a view: its root
     _parent: "Array | None" = None
-    _view: View | None = None  # what makes the view's parts from the parent's
-    # the parent's value when the view was made; another one replaces it at the first assignment
+    _view: View | None = None  # makes the view's parts from the parent's
+    # the parent's value when the view was made; the first assignment replaces it
     _seen: ArrayValue = None
-    _root_seen: ArrayValue = None  # the same of the root
-    _version: int = 0  # of a root: counts assignments
+    _root_seen: ArrayValue = None  # the same for the root
+    _version: int = 0  # for a root: counts assignments
 
-    # ---- what the two kinds provide; without ABCMeta, with which isinstance would cost several times as much ---------
+    # ---- methods of the two kinds; without ABCMeta, which would make isinstance several times as slow ----------------
     @abstractmethod
     def _refresh(self, parent: "Array") -> None:
-        """Make this view's parts anew from those of its parent."""
+        """Make this view's parts again from those of its parent."""
 
     @abstractmethod
     def _make_view(self, view: View, value: ArrayValue) -> "Array":
@@ -55,11 +55,11 @@ class Array(ArrayCarrier):
 
     @abstractmethod
     def _element(self, key: Key, value: Real) -> Real:
-        """The number at a key, where the value has `value`."""
+        """The number at a key where the value is `value`."""
 
     @property
     def is_constant(self) -> bool:
-        """Whether no element depends on a variable of this level, as of an array just made by `contad.zeros`."""
+        """Whether no element depends on a variable of this level, as in a new array of `contad.zeros`."""
         return False
 
     def _open_for_writing(self) -> None:
@@ -67,7 +67,7 @@ class Array(ArrayCarrier):
 
     @abstractmethod
     def _assign(self, write: Write, y: Value) -> None:
-        """Write y by the same NumPy operation into the value and, what goes with y, into the companion."""
+        """Write y into the value, and the companion of y into the companion, by the same NumPy operation."""
 
     def _repr_html_(self) -> str:
         from contad.variables.array_display import write_array
@@ -76,7 +76,7 @@ class Array(ArrayCarrier):
 
     # ---- aliasing ----------------------------------------------------------------------------------------------------
     def _sync_parts(self) -> "Array":
-        """Itself, with present parts; refused where its level has ended, for its memory is used again."""
+        """Itself, with present parts; refused if its level has ended, because its memory is reused."""
         owner = self._owner
         if owner.ended is not None or not owner.is_here():
             owner.check_usable("an array")
@@ -104,7 +104,7 @@ class Array(ArrayCarrier):
         return self if self._base is None else self._base
 
     def _move(self, move: View) -> ArrayValue:
-        """A NumPy function that moves elements: a view where NumPy gives one, else a copy of both parts."""
+        """A NumPy function that moves elements: a view if NumPy gives one, else a copy of both parts."""
         a = self._sync_parts()._value
         v = move(a)
         if isinstance(v, (list, tuple)):
@@ -132,7 +132,7 @@ class Array(ArrayCarrier):
         self._write(write, y)
 
     def _write(self, write: Write, y: Value) -> None:
-        """Assign y by a NumPy operation: so what overlaps with what is written is read when NumPy reads it."""
+        """Assign y by a NumPy operation, so that overlapping elements are read when NumPy reads them."""
         self._owner.check_usable("an assignment")
         root = self._root()
         if OVERLAPPING and id(root) in OVERLAPPING:
@@ -154,7 +154,7 @@ class Array(ArrayCarrier):
     # ---- attributes --------------------------------------------------------------------------------------------------
     @property
     def value(self) -> Value:
-        """A copy of the value: a float array, or an array of the next outer level when gradients are nested."""
+        """A copy of the value: a float array, or an array of the next outer level if gradients are nested."""
         self._owner.check_usable("value")
         if self._owner.tracer is not None:
             self._owner.tracer.refuse_reading()
@@ -199,7 +199,7 @@ class Array(ArrayCarrier):
 
     @property
     def imag(self) -> ArrayValue:
-        """Zeros: arrays are real. As NumPy's, they are in the order of the array and cannot be assigned to."""
+        """Zeros: arrays are real. As in NumPy, they have the memory order of the array and are read-only."""
         zeros = np.zeros_like(peek(self), order="A")
         zeros.flags.writeable = False
         return zeros
@@ -217,7 +217,8 @@ class Array(ArrayCarrier):
             yield self[k]
 
     def __array__(self, dtype: Option = None, copy: bool | None = None) -> Any:
-        """The numbers of an array of constants, read-only unless a copy is asked for: writes would not be seen here."""
+        """The numbers of an array of constants, read-only unless the caller asks for a copy: this array would not see
+        writes."""
         stand_in = stand_in_of_product(sys._getframe(1))
         if stand_in is not None:
             return stand_in
@@ -268,17 +269,17 @@ class Array(ArrayCarrier):
 
     __hash__ = None  # type: ignore[assignment]
 
-    # ---- ndarray methods that only arrays of this kind have a say in -------------------------------------------------
+    # ---- ndarray methods that only arrays of this kind define --------------------------------------------------------
     def copy(self, order: str = "C") -> ArrayValue:
         """A copy that can be assigned to without changing this array."""
         return self._make_copy(lambda x: x.copy(order), self._sync_parts()._value.copy(order))
 
     def ravel(self, order: str = "C") -> ArrayValue:
-        """The elements in one dimension, a view where NumPy gives one."""
-        return self._move(lambda x: x.ravel(order))  # which copies what is not contiguous, as reshape(-1) does not
+        """The elements in one dimension, a view if NumPy gives one."""
+        return self._move(lambda x: x.ravel(order))  # which copies noncontiguous arrays, unlike reshape(-1)
 
     def reshape(self, *shape: Option, order: str = "C") -> ArrayValue:
-        """The elements in another shape, a view where NumPy gives one."""
+        """The elements in another shape, a view if NumPy gives one."""
         new: Any = copy_parts(shape[0]) if len(shape) == 1 else shape
         logical: Any = order
         return self._move(lambda x: np.reshape(x, new, order=logical))
@@ -294,10 +295,10 @@ def _piece(move: View, k: int) -> View:
 
 
 def stand_in_of_product(frame: FrameType) -> Any:
-    """What SciPy's S @ x and S.dot(x), asking for an array, are given so that they leave the product to x; else None.
+    """The answer to SciPy's S @ x and S.dot(x), which ask for an array, so that they leave the product to x; else None.
 
-    They take the answer as a sign only: an array of objects without axes is an operand that knows better, and for
-    S.dot(x) one with axes may go on to S @ x.
+    They use the answer only as a sign: an object array without axes means that x handles the product, and with one with
+    axes S.dot(x) continues with S @ x.
     """
     name = frame.f_code.co_name
     if name not in ("_matmul_dispatch", "dot") or not str(frame.f_globals.get("__name__")).startswith("scipy.sparse."):
@@ -306,7 +307,7 @@ def stand_in_of_product(frame: FrameType) -> Any:
 
 
 def is_asked_by_pandas() -> bool:
-    """Whether it is pandas that asks for plain numbers: it meant to compute with a variable."""
+    """Whether pandas asks for plain numbers, because it meant to compute with a variable."""
     frame: FrameType | None = sys._getframe(2)
     for _ in range(12):
         if frame is None:
@@ -318,7 +319,7 @@ def is_asked_by_pandas() -> bool:
 
 
 def write_half(write: Write, y: Value, companion: ArrayValue, other: Value) -> None:
-    """What a write that failed half-way in the value leaves in the companion."""
+    """Update the companion after a write to the value that failed half-way."""
     with contextlib.suppress(Exception):
         write(companion, np.broadcast_to(other, np.shape(y)))
 
@@ -329,12 +330,12 @@ def is_view(v: Any, a: np.ndarray) -> bool:
         return v is a or v._parent is not None
     b = v.base
     if b is not None and not isinstance(b, np.ndarray):
-        b = getattr(b, "base", None)  # of what holds the memory of windows
+        b = getattr(b, "base", None)  # of the holder of the memory of sliding windows
     return v is a or (b is not None and (b is a or b is a.base))
 
 
 def root_of(x: Value) -> Any:
-    """The array whose memory x has: x itself, or what it is a view of."""
+    """The array whose memory x uses: x itself, or the array of which x is a view."""
     if isinstance(x, Array):
         return x._root()
     while isinstance(x.base, np.ndarray):
@@ -343,7 +344,8 @@ def root_of(x: Value) -> Any:
 
 
 def plain_key(key: Key) -> Key:
-    """An index with primals in place of variables, in which plain arrays are copies: a view may use it later again."""
+    """An index with primals in place of variables, and copies of plain arrays, because a view may use it again
+    later."""
     if isinstance(key, tuple):
         return tuple(plain_key(k) for k in key)
     if isinstance(key, slice):
@@ -361,7 +363,7 @@ def is_plain(x: object) -> bool:
 
 
 def level_of(x: Value) -> int:
-    """The number of the level that owns x; -1 for what no level owns."""
+    """The number of the level that owns x; -1 if no level owns it."""
     return x._owner.level if isinstance(x, Carrier) else -1
 
 
@@ -386,7 +388,7 @@ def as_objects(x: Value) -> np.ndarray:
     """x as an object array of scalars: the elements of an array of any kind, or one number."""
     if isinstance(x, Array):
         return elements_of(x)
-    if isinstance(x, Number):  # NumPy would look for elements in it
+    if isinstance(x, Number):  # NumPy would look for elements in x
         box = np.empty((), object)
         box[()] = x
         return box_up(box)
@@ -394,7 +396,7 @@ def as_objects(x: Value) -> np.ndarray:
 
 
 def as_array(x: Value) -> Value:
-    """A number as an array without axes, of its level; an object array where the level has no arrays of its own."""
+    """A number as an array without axes, of its level; an object array if the level has no arrays of its own."""
     if not isinstance(x, Number):
         return x
     x._owner.check_usable("an operation on arrays")
@@ -403,16 +405,16 @@ def as_array(x: Value) -> Value:
 
 
 def lower_constants(x: Value) -> Value:
-    """A copy of what an array of constants holds; anything else as it is."""
+    """A copy of the contents of an array of constants; anything else unchanged."""
     while isinstance(x, Array) and x.is_constant:
         x = x._sync()._value.copy()
     return x
 
 
 def copy_parts(x: Nested) -> Nested:
-    """x with copies of the arrays and lists in it, whose owner may write to them."""
+    """x with copies of its arrays and lists, because their owner may write to them."""
     if isinstance(x, (np.ndarray, Array)):
-        return x.copy("K")  # in its layout, on which that of results depends
+        return x.copy("K")  # in the same layout, because layouts of results depend on it
     return type(x)(map(copy_parts, x)) if x.__class__ in (list, tuple) else x
 
 

@@ -1,4 +1,4 @@
-"""An array of variables or duals in a notebook: its values, and what carries the derivative."""
+"""An array of variables or duals in a notebook: its values, and its cells or tangents."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _MOST = 200  # elements that are written out
 
 
 def write_array(x: Any) -> str:
-    """The HTML of an array; nothing is recorded, and nothing raises: of a stale one only that it is."""
+    """The HTML of an array; it records nothing and never raises; for a stale array it only says so."""
     owner = x._owner
     title = f"{x.kind} of shape {x.shape}"
     if owner.ended is not None:

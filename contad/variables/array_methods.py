@@ -15,7 +15,7 @@ from contad.variables.library_refusals import IN_A_RULE, make_lost
 from contad.variables.number import Number, make_missing, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Key, Nested, Option, Real, Value
 
-# ---- methods that are NumPy's functions of the array, with the same arguments after it -------------------------------
+# ---- methods that call the NumPy function on the array, with the same further arguments ------------------------------
 DELEGATED = (
     "all", "any", "argmax", "argmin", "argpartition", "argsort", "cumprod", "cumsum", "diagonal", "dot", "max", "mean",
     "min", "nonzero", "prod", "put", "repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take",
@@ -54,7 +54,7 @@ def _refuse(name: str, remedy: str) -> Function:
     return method
 
 
-# ---- methods with signatures of their own ----------------------------------------------------------------------------
+# ---- methods with their own signatures -------------------------------------------------------------------------------
 def clip(x: Array, min: Option = None, max: Option = None, out: Option = None, **options: Option) -> ArrayValue:
     """As np.clip of this array."""
     return np.clip(x, min, max, out, **options)
@@ -169,7 +169,7 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 class Flat:
-    """What `x.flat` is: the elements of an array by one index."""
+    """The type of `x.flat`: the elements of an array by one index."""
 
     __slots__ = ("_array",)
 
@@ -202,24 +202,24 @@ class Flat:
 
 
 def flat(x: Array) -> Flat:
-    """The elements in C order, to iterate over, read and assign."""
+    """The elements in C order, for iteration, reads and assignments."""
     return Flat(x)
 
 
 def assign_flat(x: Array, y: Value) -> None:
-    """Assign to the elements in C order; y is repeated as needed."""
+    """Assign to the elements in C order, repeating y as needed."""
     x._write(_write_flat, y)
 
 
 def _write_flat(a: ArrayValue, y: Value) -> None:
     if isinstance(a, np.ndarray) and a.dtype == object and isinstance(y, np.ndarray) and np.may_share_memory(a, y):
-        for k in range(a.size):  # NumPy's own way loses count of objects that are copied onto themselves, and crashes
+        for k in range(a.size):  # NumPy's own code miscounts references to objects copied onto themselves, and crashes
             a.flat[k] = y.flat[k % y.size]
     else:
         a.flat = y
 
 
-_MEMORY = ("ctypes", "data")  # what code in C is called with
+_MEMORY = ("ctypes", "data")  # the arguments of C code
 
 
 def _missing(name: str) -> property:
@@ -237,7 +237,7 @@ def _missing(name: str) -> property:
 def _refuse_addresses() -> None:
     """Let `x.ctypes` refuse object arrays of variables, whose memory code in C would take for floats.
 
-    NumPy asks no element there. It makes an object of a class that is written in Python, and that one is told to look.
+    NumPy does not ask the elements. It makes an object of a Python class, and contad makes this class check them.
     """
     pointers: Any = type(np.empty(0).ctypes)
     make = pointers.__init__

@@ -1,8 +1,8 @@
-"""What functions of a user's rule are given in the place of object arrays: float arrays, or array variables.
+"""Replacements for object arrays in calls of a user's rule: float arrays, or array variables.
 
-Engines without array variables hold arrays as object arrays of numbers, whose memory C code would take for floats.
-Where the functions of a rule run on numbers of an outer level, such an array is lent to them as an array variable of a
-level that nobody sweeps. Its values are those numbers, and these record what is computed.
+Engines without array variables hold arrays as object arrays of numbers, whose memory C code would take for floats. When
+the functions of a rule run on numbers of an outer level, contad lends them such an array as an array variable of a
+level that nobody sweeps. Its values are the numbers of the outer level, and these record the computation.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from contad.variables.trees import leaves_of, map_leaves
 
 
 def as_floats(x: Value) -> Value:
-    """What an array of constants holds, as a float array; anything else as it is."""
+    """The contents of an array of constants, as a float array; anything else unchanged."""
     x = lower_constants(x)
     if isinstance(x, np.ndarray) and x.dtype == object and all(map(is_real, x.flat)):
         return x.astype(np.float64)
@@ -31,7 +31,7 @@ def as_floats(x: Value) -> Value:
 
 
 def call_with_arrays(f: Function, *args: Nested, **options: Any) -> Nested:
-    """f(*args, **options) for a function of the user's, which is given no object array of numbers."""
+    """f(*args, **options) for a user's function, which never gets an object array of numbers."""
     if not holds_objects(args):
         return f(*args, **options)
     args = tuple(map_leaves(as_floats, x) for x in args)
@@ -51,7 +51,7 @@ def call_with_arrays(f: Function, *args: Nested, **options: Any) -> Nested:
         def take_back(x: Value) -> Value:
             z = _take_back(s, x)
             for y, own in lent:
-                if isinstance(x, Array) and root_of(x) is y:  # which the caller learns from the marks
+                if isinstance(x, Array) and root_of(x) is y:  # which the marks tell the caller
                     for one in (z, own):
                         forbid_writing(one, "a rule returns memory of its argument")
             return z
@@ -61,7 +61,7 @@ def call_with_arrays(f: Function, *args: Nested, **options: Any) -> Nested:
 
 
 def _take_back(s: ChainStack, x: Nested) -> Nested:
-    """x with the numbers of the level below in the place of those of the level that lends."""
+    """x with the numbers of the level below in place of those of the lending level."""
 
     def take(n: Any) -> Value:
         if n._owner is not s:
@@ -73,7 +73,7 @@ def _take_back(s: ChainStack, x: Nested) -> Nested:
 
 
 def holds_objects(parts: Iterable[Nested]) -> bool:
-    """Whether there is an object array in these; the usual containers take less time here than in a call of optree."""
+    """Whether these contain an object array; for the usual containers this is faster than a call of optree."""
     for x in parts:
         kind = x.__class__
         if kind is np.ndarray or kind is NumberBox:
@@ -92,7 +92,7 @@ def holds_objects(parts: Iterable[Nested]) -> bool:
     return False
 
 
-_OTHERS = float, str, int, Carrier, np.ndarray  # subclasses of arrays among them, into which nobody looks
+_OTHERS = float, str, int, Carrier, np.ndarray  # including subclasses of arrays, which nobody inspects
 
 
 def _parts_of(x: Nested) -> list[Nested]:
@@ -105,7 +105,7 @@ def _is_of_numbers(x: Value) -> bool:
 
 
 def apply_below(s: ChainStack, rule: Rule, args: Sequence[Value], options: Options) -> Value:
-    """An array rule on arrays that are lent, performed by the level below, whose numbers are the values."""
+    """An array rule on lent arrays, performed by the level below, whose numbers are the values."""
 
     def lend(z: Value) -> Value:
         return s.adopt(s.array_variable(z)) if np.ndim(z) else z

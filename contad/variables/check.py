@@ -1,6 +1,6 @@
-"""Argument checks: each returns None, or raises and says what was wrong.
+"""Argument checks: each returns None, or raises an error that names the fault.
 
-ValueError: a wrong value.  TypeError: no real number, integer or function. Values are numbers, variables and duals
+ValueError: a wrong value.  TypeError: not a real number, integer or function. Values are numbers, variables and duals
 (judged by their primal), arrays, and nested lists of these; empty arrays pass.
 
 >>> positive("normal_lpdf", "sigma", [1.0, 2.0, 0.5])

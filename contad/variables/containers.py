@@ -1,4 +1,4 @@
-"""Operations over nested lists, tuples and dicts, and beside arrays."""
+"""Operations over nested lists, tuples and dicts, also combined with arrays."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -35,12 +35,12 @@ def _structure(x: Any) -> str:
 
 
 def list_operands(args: tuple[Nested, ...]) -> tuple[Value, ...]:
-    """Operands beside an array, with lists and tuples as arrays, as ndarrays take them."""
+    """Operands combined with an array; lists and tuples become arrays, as with ndarrays."""
     return tuple(
         np.array(x, dtype=object if numbers_in(x) else None) if isinstance(x, (list, tuple)) else x for x in args
     )
 
 
 def like_tuple(z: tuple[Value, ...], items: Iterable[Value]) -> tuple[Value, ...]:
-    """Items in a tuple of the class of z, which may be a named one: the results of a rule with several."""
+    """Items in a tuple of the class of z, possibly a named tuple: for a rule with several results."""
     return type(z)(*items) if hasattr(z, "_fields") else tuple(items)

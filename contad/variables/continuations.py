@@ -1,4 +1,4 @@
-"""The stack by hand: variables, continuations of your own, and one sweep from a result."""
+"""Manual use of the stack: variables, your own continuations, and one sweep from a result."""
 
 from collections.abc import Callable, Sequence
 
@@ -50,7 +50,7 @@ def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
     """Push a continuation of your own: f(adj) runs when a sweep reaches it.
 
     `adj[x]` reads an adjoint, `adj.add(x, v)` accumulates. Push the continuation of z before z is used. In `grad` and
-    the other transforms z may be the result; `gradient(z, xs)` does not reach what was pushed after z.
+    the other transforms z may be the result; `gradient(z, xs)` does not reach continuations pushed after z.
 
     >>> import contad
     >>> with contad.nested():
@@ -95,7 +95,7 @@ def gradient(y: Value, xs: Sequence[Value]) -> list[Value]:
 
     A constant y, and variables that y does not depend on, give 0.0. The adjoints can be read afterwards as `x.adj`.
 
-    Raises:  StaleVariableError, OtherThreadError, ForeignVariableError where y or xs may not be used here.
+    Raises:  StaleVariableError, OtherThreadError, ForeignVariableError if y or xs may not be used here.
     Cost:    one pass over the records up to y.
 
     >>> import contad

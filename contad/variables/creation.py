@@ -1,4 +1,4 @@
-"""Arrays of variables: made to be assigned to, made from numbers, turned from one kind into the other."""
+"""Arrays of variables: made for assignment, made from numbers, converted from one kind to the other."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def zeros(shape: Shape) -> ArrayValue:
     """An array of zeros that variables can be assigned to.
 
     It belongs to the innermost gradient, vjp or jvp call (or `nested()` level) that is open on this thread, and to the
-    base stack where that holds a variable; elsewhere it is a plain float array. So one function runs plain and
+    base stack if that holds a variable; elsewhere it is a plain float array. So one function runs both plain and
     differentiated.
 
     >>> zeros(3).shape
@@ -66,7 +66,7 @@ def array(x: Nested) -> ArrayValue:
     With variables of the engine `matrix` or duals it is an array variable or dual (nothing is recorded: its elements
     are these variables); with variables of other engines an object array; of plain numbers alone a plain float array.
 
-    Raises:  ValueError for lists of unequal lengths, TypeError for what is no real number.
+    Raises:  ValueError for lists of unequal lengths, TypeError for anything but real numbers.
 
     >>> array([1, 2.5])
     array([1. , 2.5])
@@ -77,14 +77,14 @@ def array(x: Nested) -> ArrayValue:
         return np.stack([array(item) if isinstance(item, (list, tuple)) else item for item in x])
     if not numbers_in(x):
         return np.array(float_array("array", "x", x), dtype=np.float64)
-    float_array("array", "x", map_numbers(peek, x))  # refuses what is no number, and lists of unequal lengths
+    float_array("array", "x", map_numbers(peek, x))  # refuses anything but numbers, and lists of unequal lengths
     return to_varmat(np.array(x, dtype=object))
 
 
 def to_varmat(x: Nested) -> ArrayValue:
     """An object array of scalar variables as one array variable; its elements are these variables, nothing is recorded.
 
-    Arrays that are no object arrays of variables of an engine with array variables come back as they are.
+    Other arrays come back unchanged: all but object arrays of variables of an engine with array variables.
     """
     require_values("to_varmat", x)
     top = max(numbers_in(x), key=level_of, default=None)
@@ -96,7 +96,7 @@ def to_varmat(x: Nested) -> ArrayValue:
 def to_matvar(x: Nested) -> ArrayValue:
     """An array variable as an object array of scalar variables, its elements; nothing is recorded.
 
-    Other arrays, numbers and lists come back as they are.
+    Other arrays, numbers and lists come back unchanged.
     """
     require_values("to_matvar", x)
     return as_objects(x) if isinstance(x, Array) else x
@@ -120,19 +120,19 @@ def constant(x: Nested) -> np.ndarray:
 
 
 def assignable(a: np.ndarray) -> ArrayValue:
-    """A float array as the innermost level holds it, with room for variables; as it is where no level is open."""
+    """A float array as the innermost level holds it, with room for variables; unchanged if no level is open."""
     level = innermost()
     return a if level is None else level.writable(a)
 
 
 def makes_arrays_of_variables() -> bool:
-    """Whether the innermost level is of an engine with array variables."""
+    """Whether the engine of the innermost level has array variables."""
     level = innermost()
     return level is not None and bool(level.has_arrays)
 
 
 def innermost() -> Level | None:
-    """The innermost level that is open on this thread; the base stack only if something has been recorded on it."""
+    """The innermost open level on this thread; the base stack only if it holds a record."""
     levels: list[Level] = [*THREAD.open[-1:], *THREAD.forward[-1:]]
     level = max(levels, key=lambda one: one.level, default=None)
     if level is not None and level.level == 0 and stack().top == 1:

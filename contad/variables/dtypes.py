@@ -1,4 +1,4 @@
-"""The dtypes of numbers: which ones an operation takes, and the one that compiled kernels take."""
+"""The dtypes of numbers: those that an operation takes, and the one that compiled kernels take."""
 
 from typing import Any, NamedTuple
 
@@ -12,13 +12,13 @@ VARIABLES = "d"  # the dtypes, by NumPy's letters, that variables have: other fl
 
 
 class Dtypes(NamedTuple):
-    """What an operation declares: its derivatives keep each of these dtypes."""
+    """The declaration of an operation: its derivatives keep each of these dtypes."""
 
     letters: str  # NumPy's
-    reason: str = ""  # why there are no others, where it takes float64 alone
+    reason: str = ""  # the reason why it takes only float64, if so
 
     def find(self, given: np.dtype) -> np.dtype | None:
-        """The dtype in which the operation takes numbers of a given one; None where it does not."""
+        """The dtype in which the operation takes numbers of a given dtype; None if it does not take them."""
         if given is FLOAT or (given.isnative and given.char in self.letters and given.char in VARIABLES):
             return given
         return FLOAT if given.kind in "fiub" else None
@@ -28,7 +28,7 @@ FLOATS, COMPLEX = Dtypes("fd"), Dtypes("fdFD")
 
 
 def float64_only(reason: str) -> Dtypes:
-    """The declaration of an operation that is right in double precision alone, for this reason."""
+    """The declaration of an operation that is right only in double precision, for this reason."""
     return Dtypes("d", reason)
 
 
@@ -44,7 +44,7 @@ def is_float64(x: Any) -> bool:
 
 
 def dtype_beside(x: Any, *others: Any) -> np.dtype:
-    """The dtype of constants that meet these: that of NumPy's floats, and float64 beside anything else.
+    """The dtype of constants combined with these: that of NumPy's floats, and float64 for anything else.
 
     >>> dtype_beside(np.zeros(2, np.float32)), dtype_beside(1.0), dtype_beside(np.array([1, 2]))
     (dtype('float32'), dtype('float64'), dtype('float64'))

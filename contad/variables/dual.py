@@ -55,11 +55,11 @@ class ArrayDual(Array):
     __slots__ = ("_tangents",)
     kind = "array dual"
     _tangents: list[ArrayValue]
-    _holds_constants: bool = False  # of a root: it was made of constants, and none but such was assigned
+    _holds_constants: bool = False  # of a root: made from constants, and only constants were assigned
 
     @property
     def is_constant(self) -> bool:
-        """Whether its root has been made of constants, and none but such was assigned."""
+        """Whether its root was made from constants, and only constants were assigned."""
         root: Any = self if self._base is None else self._base
         return bool(root._holds_constants)
 
@@ -108,7 +108,7 @@ class ArrayDual(Array):
             top = max(numbers_in(t), key=level_of, default=None)
             if top is not None and top._owner.level > level_of(root._tangents[j]):
                 root._tangents[j] = top._owner.writable(root._tangents[j])
-                root._value = root._value[...]  # another object, so that views take up the new tangents
+                root._value = root._value[...]  # another object, so that views pick up the new tangents
                 self._sync_parts()
         try:
             write(self._value, value)
@@ -130,12 +130,12 @@ def array_dual(owner: "ForwardLevel", value: ArrayValue, tangents: list[ArrayVal
 
 
 def plain_float(x: Value) -> Real:
-    """A NumPy number as a float; anything else as it is."""
+    """A NumPy number as a float; anything else unchanged."""
     return float(x) if isinstance(x, np.floating) else x
 
 
 class ForwardLevel:
-    """A level of forward mode; it owns the duals of one `jvp` call, with one tangent each or with `several`."""
+    """A level of forward mode; it owns the duals of one `jvp` call, each with one tangent or with `several`."""
 
     __slots__ = ("level", "ended", "caught", "several", "is_here", "lock", "loses", "meets_ties")
     has_arrays = True
@@ -149,18 +149,18 @@ class ForwardLevel:
         self.caught: tuple[VariableError, str, int] | None = None
         self.several = several
         self.meets_ties = False  # whether a second derivative has followed its directions: see `contad.ops.kinks`
-        self.loses = False  # whether one has met a tie that no direction decides, which makes all of them nan
+        self.loses = False  # whether one has met a tie that no direction decides, which turns all of them into nan
 
     def require_none_caught(self) -> None:
         """Raise the error that the function on this level has met and caught."""
         raise_caught(self)
 
     def check_usable(self, function: str) -> None:
-        """Refuse duals of this level where it has ended, or on another thread."""
+        """Refuse duals of this level if it has ended, or on another thread."""
         refuse_unusable(self, function)
 
     def hold(self, rule: Rule) -> None:
-        """Nothing of what a rule captures: derivatives are evaluated with the operation, not later."""
+        """Hold nothing that a rule captures: derivatives are evaluated with the operation, not later."""
 
     # ---- duals -------------------------------------------------------------------------------------------------------
     def dual(self, value: Real, tangent: Value) -> Dual:
@@ -172,7 +172,7 @@ class ForwardLevel:
         return z
 
     def make_active(self, given: Value, tangent: Value, what: str = "jvp") -> Value:
-        """A leaf with its tangent (with a leading axis where there are several): a dual, or an array of them."""
+        """A leaf with its tangent (with a leading axis if there are several): a dual, or an array of them."""
         leaf = real_leaf(given, what)
         if isinstance(leaf, np.ndarray) and leaf.dtype == object:
             duals = np.empty(leaf.shape, object)
@@ -192,7 +192,7 @@ class ForwardLevel:
         return [tangent] if self.several is None else [tangent[j] for j in range(self.several)]
 
     def join(self, tangents: Sequence[Value]) -> Value:
-        """Tangents as `split` takes them: the one, or all along a leading axis."""
+        """The inverse of `split`: the one tangent, or all along a leading axis."""
         if self.several is None:
             return tangents[0]
         if all(isinstance(t, float) for t in tangents):
@@ -240,7 +240,7 @@ class ForwardLevel:
         return y, [0.0 if isinstance(y, (float, Number)) else np.zeros(y.shape)] * count
 
     def is_constant(self, y: Value) -> bool:
-        """Whether nothing in y depends on what this level differentiates by."""
+        """Whether nothing in y depends on the differentiated arguments of this level."""
         return not any(n._owner is self and not (isinstance(n, Array) and n.is_constant) for n in numbers_in(y))
 
     def adopt(self, y: Value) -> ArrayDual:
@@ -263,7 +263,7 @@ class ForwardLevel:
 
     # ---- operations --------------------------------------------------------------------------------------------------
     def number_and_array(self, rule: Rule, a: Value, b: Value) -> ArrayValue:
-        """NotImplemented: a number and a plain array have no way of their own."""
+        """NotImplemented: a number and a plain array have no fast path."""
         return NotImplemented
 
     def apply(self, rule: Rule, args: Sequence[Value]) -> Dual:
@@ -322,7 +322,7 @@ class ForwardLevel:
         return self.wrap(z, directions)
 
     def apply_sum(self, rule: Rule, args: Sequence[Value], conditions: Sequence[str]) -> None:
-        """A sum of a formula is that of its elements here."""
+        """The sum of a formula, element by element."""
 
     def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         """Perform an array rule of which this level owns at least one argument, or an element of one."""

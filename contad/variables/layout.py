@@ -1,4 +1,4 @@
-"""The memory layout of plain arrays: on it depends what NumPy's views share."""
+"""The memory layout of plain arrays, which decides what NumPy's views share."""
 
 import weakref
 from typing import Any
@@ -19,7 +19,7 @@ def same_layout(a: Value, like: Value) -> Value:
 
 
 def layout_of(arrays: list[np.ndarray]) -> tuple[int, ...] | None:
-    """The axes, slowest first, of the memory that NumPy gives to a result of these arrays; None for C order."""
+    """The axes, slowest first, of a result that NumPy makes from these arrays; None for C order."""
     if all(a.flags.c_contiguous for a in arrays):
         return None
     operands: Any = [*arrays, None]
@@ -37,31 +37,32 @@ def is_permuted(a: np.ndarray) -> bool:
 
 
 def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The permutation that undoes one."""
+    """The inverse permutation."""
     return tuple(int(k) for k in np.argsort(axes))
 
 
-# by id: immutable arrays met before, and their addresses, which NumPy takes most of a microsecond to tell
+# by id: known immutable arrays and their addresses, which NumPy takes almost a microsecond to tell
 KNOWN_IMMUTABLE: dict[int, tuple[weakref.ref[np.ndarray], int]] = {}
 
 
-# by id of the root: arrays that nobody may write to as arguments share memory, and what the error says
+# by id of the root: arrays that nobody may write to because arguments share memory, and the error message
 OVERLAPPING: dict[int, tuple[weakref.ref[Any], str]] = {}
 
 
 def immutable_address(a: np.ndarray) -> int:
-    """The address of an array that nobody can write to, as its memory is a bytes object (`contad.constant`); else 0."""
+    """The address of an array whose memory is a bytes object, so that nobody can write to it (`contad.constant`); else
+    0."""
     known = KNOWN_IMMUTABLE.get(id(a))
     if known is not None and known[0]() is a:
         return known[1]
     base: Any = a.base
     if base.__class__ is np.ndarray and base.size == a.size and a.flags.f_contiguous and base.flags.forc:
-        return immutable_address(base)  # a transpose is a view that lives for one operation, most often
+        return immutable_address(base)  # a transpose is usually a view that lives for one operation
     return remember_immutable(a)
 
 
 def remember_immutable(a: np.ndarray) -> int:
-    """The same, which is in the table from then on."""
+    """The same; it is in the table from then on."""
     if a.flags.writeable:
         return 0
     base: Any = a.base
@@ -98,7 +99,7 @@ def subclass_of_arrays(x: object) -> str:
 
 
 def plain_form(x: object) -> str:
-    """What to pass in the place of such an array; of a masked one np.asarray drops the mask without a word."""
+    """The array to pass instead of such an array; np.asarray would silently drop a mask."""
     return "x.filled(value) or x.compressed()" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x)"
 
 

@@ -17,7 +17,7 @@ from contad.variables.open_types import ArrayValue, Options, Real, Rule, Sources
 
 
 class HeldData(Protocol):
-    """What a rule captures, as a level holds it."""
+    """The data that a rule captures, as a level holds them."""
 
     name: str  # of the rule
 
@@ -25,23 +25,24 @@ class HeldData(Protocol):
         """Raise ChangedDataError where the data have changed."""
 
     def forget_changed(self) -> None:
-        """Leave out of the comparison what the rule itself has changed."""
+        """Stop comparing data that the rule itself has changed."""
 
     def again(self) -> "HeldData | None":
-        """The same for another level, where nothing can be different from a new look; else None."""
+        """The same for another level, if a new search could not find anything else; else None."""
 
 
 class Level(Protocol):
-    """What owns numbers: a level of differentiation on one thread. The higher number owns a mixed operation.
+    """A level of differentiation on one thread, which owns numbers. The level with the higher number owns a mixed
+    operation.
 
-    `ChainStack` (reverse mode) and `ForwardLevel` are the two kinds. They are no subclasses of it.
+    `ChainStack` (reverse mode) and `ForwardLevel` are the two kinds. They do not subclass it.
     """
 
     level: int
     is_here: Callable[[], bool]  # whether it is called on the level's thread
-    lock: Any  # that this thread holds, whose `_is_owned` is the same: Python calls methods faster than what is kept
+    lock: Any  # that this thread holds, for its `_is_owned`: Python calls a method faster than a stored function
     ended: str | None  # why numbers of this level are stale
-    # the first error that its numbers have raised since it was opened, where, and which of the process it was
+    # the first error that its numbers have raised since it was opened, its place, and its number in the process
     caught: tuple[VariableError, str, int] | None
 
     @property
@@ -54,28 +55,30 @@ class Level(Protocol):
 
     @property
     def tracer(self) -> Any:
-        """What makes a program of the recording (`contad.programs.tracer.Tracer`): the guards of what is decided."""
+        """The maker of a program from the recording (`contad.programs.tracer.Tracer`): it notes guards for
+        decisions."""
 
     def require_none_caught(self) -> None:
         """Raise the error that the function on this level has met and caught."""
 
     def check_usable(self, function: str) -> None:
-        """Refuse numbers of this level where it has ended, or on another thread."""
+        """Refuse numbers of this level if it has ended, or on another thread."""
 
     def hold(self, rule: Rule) -> HeldData | None:
-        """What a rule captures, which must not change while this level may use it; None where nothing is needed."""
+        """Hold the data that a rule captures, which must not change while this level may use them; None if not
+        needed."""
 
     def apply(self, rule: Rule, args: Sequence[Value]) -> Value:
         """Perform an operation of which this level owns at least one argument."""
 
     def number_and_array(self, rule: Rule, a: Value, b: Value) -> ArrayValue:
-        """A scalar rule of a number of this level and a plain array, where there is a fast way; else NotImplemented."""
+        """A scalar rule on a number of this level and a plain array, if there is a fast path; else NotImplemented."""
 
     def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> ArrayValue:
         """Perform a scalar rule on arrays."""
 
     def apply_sum(self, rule: Rule, args: Sequence[Value], conditions: Sequence[str]) -> Value:
-        """The sum of a formula of arrays and numbers, where it is one operation; else None."""
+        """The sum of a formula of arrays and numbers, if it is one operation; else None."""
 
     def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         """Perform an array rule of which this level owns at least one argument, or an element of one."""
@@ -97,7 +100,8 @@ next_level = itertools.count(1).__next__
 
 
 class _Here(local):
-    """Per thread: a lock that it alone holds, and whether it does, which tells this thread without making a number."""
+    """Per thread: a lock that only this thread holds, and whether it holds it. The lock identifies the thread without
+    making a number."""
 
     def __init__(self) -> None:
         lock: Any = RLock()
@@ -109,7 +113,7 @@ HERE = _Here()
 
 
 def refuse_unusable(level: Level, function: str) -> None:
-    """Raise where a level has ended, or belongs to another thread."""
+    """Raise if a level has ended, or belongs to another thread."""
     if level.ended is not None:
         raise StaleVariableError(
             f"{function}: this variable is stale: {level.ended}; return what you need instead; an object that keeps "

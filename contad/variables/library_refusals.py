@@ -1,4 +1,4 @@
-"""Errors for NumPy's and SciPy's functions that met variables: they name the function and what to write instead."""
+"""Errors for NumPy and SciPy functions that received variables: they name the function and its replacement."""
 
 import ast
 import dis
@@ -34,15 +34,15 @@ _REFUSALS = re.compile(
     r"|Result from function call is not a proper array of floats|data type <class 'numpy.object_'> not inexact"
     r"|(unorderable types for comparison)$)"
 )
-_NO_ARRAY = re.compile(r"'float' object has no attribute '(shape|dtype|ndim)'$")  # of NumPy's own code
-_NO_NDARRAY = re.compile(r"argument \d+ must be numpy\.ndarray, not Array\w+$")  # of code in C that looks at types
+_NO_ARRAY = re.compile(r"'float' object has no attribute '(shape|dtype|ndim)'$")  # NumPy's own code
+_NO_NDARRAY = re.compile(r"argument \d+ must be numpy\.ndarray, not Array\w+$")  # of C code that checks types
 _NO_BUFFER = re.compile(r"(?:.*bytes-like object is required, not '\w*(?:Var|Dual)'|.*argument must be an ndarray)$")
 _NO_METHOD = re.compile(r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method")
 _METHOD = re.compile(r"__\w+__")
 _NO_KIND = re.compile(r"ufunc '(\w+)' cannot use operands with types dtype\('([^']+)'\) and dtype\('([^']+)'\)")
 _NO_ROOM = re.compile(r"Cannot cast ufunc '(\w+)' output from dtype\('O'\)")
 _IN_ARRAYS = "S @ x takes array variables (of a list contad.array([...]), of an object array contad.to_varmat(v)), and "
-_MIRRORED = {  # how names begin: what to say beside the function of contad's that has the name, if there is one
+_MIRRORED = {  # prefix of names: remedy besides the contad function of that name, if there is one
     "scipy.linalg.": "contad.scipy.linalg has SciPy's names for variables; else ",
     "scipy.sparse.": f"{_IN_ARRAYS}contad.scipy.sparse has matrices of variables, spsolve, splu, cg; else ",
     "scipy.spatial.transform.": "contad.scipy.spatial.transform has Rotation and Slerp for variables; else ",
@@ -50,7 +50,7 @@ _MIRRORED = {  # how names begin: what to say beside the function of contad's th
     "else ",
 }
 _ROOT_SCALAR = "contad.scipy.optimize.root_scalar"
-_OTHERWISE = {  # functions of SciPy's: what gives the same under another name
+_OTHERWISE = {  # SciPy functions: functions that give the same under another name
     "scipy.integrate.trapezoid": "np.trapezoid",
     "scipy.optimize.fsolve": "contad.scipy.optimize.root",
     "scipy.optimize.minimize_scalar": "contad.scipy.optimize.minimize",
@@ -75,14 +75,14 @@ _CALLED_BACK = (
 
 
 def make_lost(message: str, kind: str, level: Any) -> LostDerivativeError:
-    """The error of a conversion to plain numbers: this message, unless a function of SciPy or NumPy converts."""
+    """The error for a conversion to plain numbers: this message, unless a function of SciPy or NumPy converts."""
     frames = _frames_above()
     told = _refusal_of_scipy(frames, kind) or _refusal_of_python_code(frames) or _refusal_by_place(frames) or message
     return LostDerivativeError(told, level=level)
 
 
 def make_unsupported_by_pandas(level: Any) -> UnsupportedError:
-    """The error where pandas converts a variable, which it meant to compute with."""
+    """The error if pandas converts a variable with which it meant to compute."""
     return UnsupportedError(
         "pandas: a Series or DataFrame meets a variable, of which it cannot take the derivative; use its numbers, "
         "s.to_numpy()",
@@ -91,12 +91,12 @@ def make_unsupported_by_pandas(level: Any) -> UnsupportedError:
 
 
 def error_behind(error: BaseException, caught: VariableError | None = None) -> ContadError | None:
-    """The error of contad's that belongs in the place of one of NumPy's or SciPy's, if any.
+    """The contad error that should replace an error of NumPy or SciPy, if any.
 
-    NumPy's assignment to an element turns what a conversion raises into a ValueError. Callbacks of SciPy's C code
-    (brentq) go on after an exception, until Python meets it somewhere else, as a SystemError or as it was, or they
-    raise an error of their own: `caught` is the first that the level has remembered. NumPy itself handles object arrays
-    of variables, so that only the end of the call can say what a refusal of them means.
+    NumPy's assignment to an element turns an error of a conversion into a ValueError. SciPy's C code (brentq) continues
+    after an exception in a callback, until Python finds it elsewhere, unchanged or as a SystemError, or raises its own
+    error: `caught` is the first error that the level has remembered. NumPy itself handles object arrays of variables,
+    so only the end of the call can tell the meaning of a refusal.
     """
     if isinstance(error, ContadError):
         return None
@@ -110,7 +110,7 @@ def error_behind(error: BaseException, caught: VariableError | None = None) -> C
         return refusal
     if isinstance(error, (SystemError, ValueError, AttributeError)):
         behind: BaseException | None = error
-        seen: list[BaseException] = []  # an exception that was raised again may be its own context
+        seen: list[BaseException] = []  # a reraised exception may be its own context
         while behind is not None and not any(behind is one for one in seen):
             seen.append(behind)
             if isinstance(behind, LostDerivativeError):
@@ -123,10 +123,10 @@ def error_behind(error: BaseException, caught: VariableError | None = None) -> C
 
 
 def _finds_nothing(error: BaseException) -> bool:
-    """Whether an attribute was not found that is there: Python's search fails while an exception is pending."""
+    """Whether an existing attribute was not found: Python's lookup fails while an exception is pending."""
     if not isinstance(error, AttributeError):
         return False
-    if error.name is None:  # the method of an operation, such as v[0]: the interpreter tells its name alone
+    if error.name is None:  # the method of an operation, such as v[0]: the interpreter tells only its name
         step = error.__traceback__
         while step is not None and step.tb_next is not None:
             step = step.tb_next
@@ -137,7 +137,7 @@ def _finds_nothing(error: BaseException) -> bool:
 
 
 def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
-    """The error for a ufunc that met variables among objects, and has no room, or no method, for them."""
+    """The error for a ufunc that got variables in an object array, and has no room, or no method, for them."""
     found: Any = _NO_ROOM.match(str(error))
     if found is not None:
         return LostDerivativeError(
@@ -146,7 +146,7 @@ def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
             place=place_in_trace(error),
         )
     found = _NO_KIND.match(str(error))
-    if found is not None and "O" in found.groups():  # of an engine whose arrays hold variables
+    if found is not None and "O" in found.groups():  # from an engine whose arrays hold variables
         kind = np.dtype(found[3] if found[2] == "O" else found[2])
         return UnsupportedError(
             f"np.{found[1]}: expected real numbers beside variables, got an array of {kind}",
@@ -182,7 +182,7 @@ def _refusal_of_objects(error: BaseException) -> ContadError | None:
     last = max((k for k, within in enumerate(inside) if not within), default=-1)
     ufunc = found[2] or found[3] or (found[4] and "sign") if found.re is _REFUSALS else None
     function = ufunc or "a conversion to floats"
-    if last + 1 < len(frames):  # NumPy's function that the user called
+    if last + 1 < len(frames):  # the NumPy function that the user called
         function = frames[last + 1][0].f_code.co_name
     for name in ("numpy", "numpy.linalg", "numpy.fft", "scipy.special"):
         if callable(getattr(sys.modules.get(name), function, None)):
@@ -195,7 +195,7 @@ def _refusal_of_objects(error: BaseException) -> ContadError | None:
 
 
 def _refusal_of_c_code(error: BaseException) -> ContadError | None:
-    """The error for code in C, such as the factors of scipy.sparse.linalg.splu, that takes ndarrays by their type."""
+    """The error for C code that checks for ndarrays by type, such as the factors of scipy.sparse.linalg.splu."""
     of_memory = _NO_BUFFER.match(str(error)) is not None
     if not of_memory and (not isinstance(error, TypeError) or _NO_NDARRAY.match(str(error)) is None):
         return None
@@ -208,7 +208,7 @@ def _refusal_of_c_code(error: BaseException) -> ContadError | None:
 
 
 def _refusal_of_arguments(error: BaseException) -> ContadError | None:
-    """The error for a function of SciPy's that takes no variables, and says so in its own words."""
+    """The error for a SciPy function that does not take variables, and says so in its own words."""
     if not isinstance(error, (TypeError, AttributeError)):
         return None
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
@@ -226,21 +226,22 @@ def _arguments_of(frame: FrameType) -> list[Any]:
 
 
 def _kind_of(x: Any) -> str | None:
-    """What messages call a value that carries a derivative, or the first such value in a sequence; else None."""
+    """The name in messages of a value that carries a derivative, or of the first such value in a sequence; else
+    None."""
     if isinstance(x, (list, tuple)):
         return next(filter(None, map(_kind_of, x)), None)
     return x.kind if hasattr(type(x), "_owner") else None
 
 
 def _place_of(name: str) -> str:
-    """Where contad has a function of numbers of that name; "" if nowhere."""
+    """The module in which contad has a function of that name for numbers; "" if there is none."""
     if name not in sys.modules["contad.ops"].__all__:
         return ""
     return f"contad.{name}" if name in sys.modules["contad"].__all__ else f"contad.ops.{name}"
 
 
 def _instead_of(function: str) -> str:
-    """What to write where NumPy's function does not take an object array of variables."""
+    """The remedy if a NumPy function does not take an object array of variables."""
     name = function.rpartition(".")[2]
     own = f"call {place}, or " if (place := _place_of(name)) else ""
     return (
@@ -256,7 +257,7 @@ _ADVICE = {  # on functions that NumPy writes in Python, where it is not that on
 
 
 def _refusal_of_python_code(frames: list[FrameType]) -> str | None:
-    """What to say where one of these frames, innermost first, is np.linalg's, np.ma's or np.roots, which converts."""
+    """The message if one of these frames, innermost first, belongs to np.linalg, np.ma or np.roots, which convert."""
     name = ""
     for frame in frames:
         module, called = str(frame.f_globals.get("__name__")), frame.f_code.co_name
@@ -269,7 +270,7 @@ def _refusal_of_python_code(frames: list[FrameType]) -> str | None:
 
 
 def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:
-    """What to say where the first of these frames, innermost first, that are a library's are those of SciPy's."""
+    """The message if the first library frames among these, innermost first, belong to SciPy."""
     name = ""
     for frame in frames:
         module = str(frame.f_globals.get("__name__"))
@@ -280,7 +281,7 @@ def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:
             if wrapped is not None:
                 module, called, own, inner = wrapped.__module__, wrapped.__name__, None, False
             inner = inner or called == "__ua_function__"  # by which SciPy chooses among libraries that transform
-            if not name or not inner:  # the outermost of them is what the user called
+            if not name or not inner:  # the user called the outermost of them
                 name = _name_in_scipy(module, called, own)
         elif not module.startswith(("numpy.", "contad.")):
             break
@@ -294,8 +295,8 @@ def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:
 
 
 def _instead_of_scipy(name: str) -> str:
-    """What of contad's or NumPy's does what a function of SciPy's does, in words; "" where nothing is known."""
-    try:  # mirrors are loaded as they are asked for
+    """The replacement of a SciPy function in contad or NumPy, in words; "" if none is known."""
+    try:  # mirrors are loaded on demand
         found = callable(operator.attrgetter(name)(sys.modules["contad"]))
     except (AttributeError, ImportError):
         found = False
@@ -305,9 +306,9 @@ def _instead_of_scipy(name: str) -> str:
 
 
 def _refusal_by_place(frames: list[FrameType]) -> str | None:
-    """What to say where the user's own code assigns to an element of a plain array, or calls a function of `math`.
+    """The message if the user's own code assigns to an element of a plain array, or calls a function of `math`.
 
-    `frames` are those of libraries that have been called, innermost first; only contad's may be among them.
+    `frames` are the frames of called libraries, innermost first; all must be contad's.
     """
     frame = frames[-1].f_back if frames else None
     if frame is None or not all(f.f_code.co_filename.startswith(OWN_FILES) for f in frames):
@@ -318,7 +319,7 @@ def _refusal_by_place(frames: list[FrameType]) -> str | None:
     if operation in ("STORE_SUBSCR", "STORE_SLICE"):
         array: Any = expression.value if isinstance(expression, ast.Subscript) else ast.Name("it")
         while isinstance(array, ast.Subscript) and isinstance(names.get(ast.unparse(array.value)), np.ndarray):
-            array = array.value  # of a[0][1] = x, a itself
+            array = array.value  # in a[0][1] = x, a itself
         z = ast.unparse(array).removesuffix(".flat")
         name = z if isinstance(array, ast.Name | ast.Attribute | ast.Subscript) else "z"  # a call has none
         dtype = getattr(names.get(z), "dtype", None)
@@ -344,14 +345,14 @@ def _refusal_by_place(frames: list[FrameType]) -> str | None:
 
 
 def _draws(function: Any, attribute: str) -> bool:
-    """Whether code in C that was called draws random numbers: a function, or one with the name of an attribute."""
+    """Whether the called C code draws random numbers: a function, or an attribute of that name."""
     random: Any = sys.modules.get("numpy.random")
     kinds = (random.Generator, random.RandomState) if random else ()
     return isinstance(getattr(function, "__self__", None), kinds) or any(hasattr(kind, attribute) for kind in kinds)
 
 
 def _instead_of_math(name: str) -> str:
-    """What to say where a function of `math` is called as it is."""
+    """The message if a function of `math` is called directly."""
     numpy = sys.modules["numpy"]
     known = next((known for known in (name, name.replace("a", "arc", 1)) if _place_of(known)), name)
     place = f"np.{known}" if hasattr(numpy, known) else _place_of(known)
@@ -363,7 +364,7 @@ def _instead_of_math(name: str) -> str:
 
 
 def _expression_in(frame: FrameType) -> ast.expr | None:
-    """What a frame is computing, or the target to which it assigns, as far as there is a source."""
+    """The expression that a frame computes, or the target to which it assigns, if there is source."""
     first, last, start, end = next(
         itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4
     )
@@ -376,7 +377,7 @@ def _expression_in(frame: FrameType) -> ast.expr | None:
 
 
 def _name_in_scipy(module: str, called: str, own: Any) -> str:
-    """What the user calls a function in a module of SciPy's, which is a method where `own` is an object."""
+    """The public name of a function in a SciPy module, a method if `own` is an object."""
     own = getattr(own, "dist", own)  # of a distribution with its parameters
     parts = [part for part in module.split(".") if not part.startswith("_")]
     places = [".".join(parts[:k]) for k in range(min(2, len(parts)), len(parts) + 1)]  # one has it
@@ -390,7 +391,7 @@ def _name_in_scipy(module: str, called: str, own: Any) -> str:
 
 
 def _function_of_scipy(frame: FrameType) -> FunctionType | None:
-    """What the user called, where the frame is that of a decorator which SciPy has put around it."""
+    """The function that the user called, if the frame belongs to a SciPy decorator around it."""
     for held in frame.f_locals.values():
         if (
             isinstance(held, FunctionType)
@@ -402,7 +403,7 @@ def _function_of_scipy(frame: FrameType) -> FunctionType | None:
 
 
 def _frames_above() -> list[FrameType]:
-    """The frames of the caller of what calls this, innermost first, up to the first that is of no library."""
+    """The frames above the caller's caller, innermost first, up to the first outside of libraries."""
     frame: FrameType | None = sys._getframe(2)
     found: list[FrameType] = []
     while frame is not None and (_is_of_library(frame) or not found):

@@ -1,4 +1,4 @@
-"""What variables and duals share: an immutable number with a value and an owner, compared by its primal.
+"""The base of variables and duals: an immutable number with a value and an owner, compared by its primal.
 
 The owner is the level (a reverse stack or a forward level) that the number belongs to. Where two numbers meet, the
 owner with the higher level number performs the operation and the other number is a constant to it.
@@ -22,9 +22,9 @@ _Class = TypeVar("_Class", bound="type[Number]")
 
 
 class NoNumbaType:
-    """What Numba finds where it asks a number for its type: the refusal, as soon as it looks inside."""
+    """The answer when Numba asks a number for its type: it refuses as soon as Numba looks inside."""
 
-    _code: int  # set where derivatives of Numba functions are loaded, which take variables and know what to do
+    _code: int  # set when the module of derivatives of Numba functions is loaded; these functions take variables
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -42,15 +42,15 @@ class NoNumbaType:
 class Number:
     """A scalar that carries derivative information: a value, and the level that owns it; the base of `Var` and `Dual`.
 
-    It stands for a Python float, and compares as one. Each kind has a second class that stands for a number of NumPy's,
-    as elements of arrays and results of ufuncs are: see `like_numpy`.
+    It stands for a Python float, and compares as one. Each kind has a second class for numbers that NumPy would make
+    np.float64, such as elements of arrays and results of ufuncs: see `like_numpy`.
     """
 
     __slots__ = ("_value", "_owner")
-    kind: ClassVar[str]  # what messages call it
+    kind: ClassVar[str]  # its name in messages
     is_float: ClassVar[bool] = True  # whether it stands for a Python float
-    float_class: ClassVar[type["Number"]]  # of this kind: the class that does
-    numpy_class: ClassVar[type["Number"]]  # and the one that does not
+    float_class: ClassVar[type["Number"]]  # the class of this kind that does
+    numpy_class: ClassVar[type["Number"]]  # and the class that does not
     _value: Value  # plain, or a number of an outer level
     _owner: Owner
 
@@ -63,7 +63,7 @@ class Number:
         return map_numbers(lambda n: n.value, self._value) if owner.lends_arrays else self._value
 
     def _sync_parts(self) -> "Number":
-        """Itself, with its present value, as an array's method does, whose views are brought up to date on demand."""
+        """Itself, with its present value; the method of arrays also updates views on demand."""
         return self
 
     def __float__(self) -> float:
@@ -109,7 +109,7 @@ class Number:
     def __format__(self, spec: str) -> str:
         return format(peek(self), spec) if spec else str(self)
 
-    @abstractmethod  # without ABCMeta, with which isinstance would cost several times as much
+    @abstractmethod  # without ABCMeta, which would make isinstance several times as expensive
     def in_class(self, cls: type["Number"]) -> "Number":
         """The same number in another class of its kind."""
 
@@ -150,7 +150,7 @@ numbers.Real.register(Number)  # type: ignore[type-abstract]  # for isinstance a
 
 
 class ArrayCarrier:
-    """What this module knows of arrays that carry derivatives; the rest is `contad.variables.array.Array`."""
+    """The part of arrays with derivatives that this module needs; the rest is `contad.variables.array.Array`."""
 
     __slots__ = ("_value", "_owner")
     kind: ClassVar[str]
@@ -163,10 +163,10 @@ class ArrayCarrier:
         """Itself, with its present value: views are brought up to date on demand."""
 
 
-Carrier = Number | ArrayCarrier  # what carries derivative information
+Carrier = Number | ArrayCarrier  # objects that carry derivative information
 
 
-# ---- numbers of NumPy's ----------------------------------------------------------------------------------------------
+# ---- numbers of NumPy ------------------------------------------------------------------------------------------------
 _numpy_attributes: dict[str, Any] = {
     "is_float": False, "imag": property(lambda x: np.float64(0.0), doc="0.0: numbers are real."),
 }  # fmt: skip
@@ -174,11 +174,11 @@ _numpy_classes: list[type[Number]] = []
 
 
 def like_numpy(float_class: type[Number]) -> Callable[[_Class], _Class]:
-    """Declare the class of a kind of number that stands for np.float64, beside the one that stands for a Python float.
+    """Declare the class of a kind of number that stands for np.float64; another class stands for a Python float.
 
     An np.float64 is a Python float with more attributes (`contad.protocols.number_methods`). The two differ in
-    comparisons: of floats they are bools, which count as 0 and 1 in sums, of NumPy's numbers np.bool_, of which sums
-    are truth values again and `~` is the negation.
+    comparisons. Those of floats give bools, which count as 0 and 1 in sums. Those of NumPy's numbers give np.bool_,
+    whose sums are truth values again, and for which `~` is the negation.
     """
 
     def declare(numpy_class: _Class) -> _Class:
@@ -201,7 +201,7 @@ def give_to_numpy_classes(attributes: dict[str, Any]) -> None:
 
 
 def as_float(x: Value) -> Real:
-    """A number that has just been made, which nobody else has, standing for a Python float."""
+    """A new number, to which nobody else refers, as one that stands for a Python float."""
     x.__class__ = x.float_class
     return x
 
@@ -212,7 +212,7 @@ def stands_for_float(x: Value) -> bool:
 
 
 def standing_for(x: Value, like: Value) -> Value:
-    """x, where it is a float or a number, as what `like` stands for: a Python float, or an np.float64."""
+    """x, if it is a float or a number, as the type that `like` stands for: a Python float, or an np.float64."""
     if like.__class__ is not float and not isinstance(like, (Number, np.float64)):
         return x
     if isinstance(x, Number):
@@ -236,7 +236,7 @@ SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
 def compare_primals(compare: Callable[[Value, Value], Any], x: Number, y: Value) -> Any:
-    """The comparison of a number with anything, in the type that its primal gives."""
+    """The comparison of a number with anything, with the result type of its primal."""
     if isinstance(y, (Number, int, float, np.number, np.bool_)) and not isinstance(y, np.complexfloating):
         if isinstance(y, np.floating) and not x.is_float:  # or NumPy would round x to the precision of y
             y = float(y)
@@ -259,9 +259,9 @@ _ORDERINGS = tuple(_ORDERS)
 
 
 def _order_along(called: str, x: Number, y: Value) -> int:
-    """1, -1 or 0 where the first one of equal numbers is larger, smaller or neither along the outer directions.
+    """1, -1 or 0 if the first of two equal numbers is larger, smaller or neither along the outer directions.
 
-    By it NumPy picks an element of an object array, where a gradient is differentiated: see `contad.ops.kinks`.
+    By this, NumPy picks an element of an object array when a gradient is differentiated: see `contad.ops.kinks`.
     """
     level: Any = x._value._owner
     moved = (x._value, y._value if isinstance(y, Number) else y)
@@ -276,13 +276,13 @@ def _order_along(called: str, x: Number, y: Value) -> int:
     x_dot, y_dot = dots[0], dots[1] if isinstance(moved[1], Carrier) else 0.0
     above, below = bool(np.any(x_dot > y_dot)), bool(np.any(x_dot < y_dot))
     level.meets_ties |= above or below
-    # several directions are on several sides, or the curvature of the numbers decides
+    # directions disagree, or the curvature of the numbers decides
     level.loses |= (above and below) or bool(np.any((x_dot == y_dot) & (x_dot != 0.0)))
     return above - below
 
 
 def _is_nan(x: Value) -> bool:
-    value = peek(x)  # what is decided by it is an error, no branch of a program
+    value = peek(x)  # the comparison decides about an error, not about a branch of a program
     return bool(value != value)
 
 
@@ -299,7 +299,7 @@ def _comparisons(outcome: str) -> dict[str, Function]:
             "compare": getattr(operator, name), "compare_primals": compare_primals,
             "true": np.True_, "false": np.False_, "__name__": __name__,
         }  # fmt: skip
-        # of a comparison that fails, or of equal numbers, more is to be known: whether it is one with nan, and who asks
+        # a failed comparison, or one of equal numbers, needs a closer look: for nan, and for the caller
         form = "{0}" if symbol in ("==", "!=") else _TIED if symbol in (">=", "<=") else _ORDERED
         fast = form.format(outcome.format(symbol), symbol)
         exec(_COMPARISON.format(name=name, outcome=fast), scope)
@@ -324,7 +324,7 @@ def primal(x: Value) -> Value:
 
 
 def read_primal(x: Value) -> Value:
-    """As `primal`, for who neither writes to an array nor keeps it: its memory is that of the recording."""
+    """As `primal`, for callers that neither write to an array nor keep it: it shares the memory of the recording."""
     while isinstance(x, Carrier):
         if x._owner.tracer is not None:
             x._owner.tracer.refuse_reading()
@@ -333,7 +333,7 @@ def read_primal(x: Value) -> Value:
 
 
 def peek(x: Value) -> Value:
-    """As `primal`, where the values decide nothing: for shapes, types, memory layouts, and what is printed."""
+    """As `primal`, if the values decide nothing: for shapes, types, memory layouts, and printing."""
     if x.__class__ is float:  # most of what comes here
         return x
     while isinstance(x, Carrier):
@@ -342,9 +342,9 @@ def peek(x: Value) -> Value:
 
 
 def observe(function: Function, *args: Value, **options: Option) -> Any:
-    """function(*args) at the primals: something discrete, on which what is computed next may depend.
+    """function(*args) at the primals: a discrete result, on which later computations may depend.
 
-    Where a program is recorded, it becomes a guard of the program.
+    If a program is recorded, the result becomes a guard of the program.
     """
     args = tuple(map(trace, args))
     for x in args:
@@ -368,7 +368,7 @@ def is_real(x: object) -> bool:
 
 
 def require_values(function: str, x: object) -> None:
-    """Refuse what is neither a number nor an array, and no list, tuple or dict, in which there may be anything."""
+    """Refuse anything but numbers and arrays, and lists, tuples and dicts with any contents."""
     if not isinstance(x, _VALUES):
         expected = "be a number or an array, or a list, tuple or dict of them"
         raise TypeError(f"{function}: x must {expected}, got {type(x).__name__}")
@@ -381,8 +381,8 @@ def scale(d: Value, p: Value) -> Value:
     """d * p, in which a zero d masks a non-finite partial p, so that dead code never makes a nan.
 
     Only the partial is masked: on outer levels the derivative of d is kept. Either may be an array, element by element.
-    A p that is 0 and stays 0 masks a nan of d there, as the subgradient that is not known at a kink. It does not mask
-    the slope at a pole, an infinite d with a tangent of nan, which has no bound nearby; only a constant p of 0 does.
+    A p that is 0 and stays 0 masks a nan in d, such as the unknown subgradient at a kink. It does not mask the slope at
+    a pole, an infinite d with tangent nan, which is unbounded nearby; only a constant p of 0 does.
     """
     if d.__class__ is float and p.__class__ is float:
         return d * 0.0 if d == 0.0 and not math.isfinite(p) else d * p
@@ -430,9 +430,9 @@ def is_at_pole(d: Value) -> Any:
 
 
 def route(d: Value, p: Value) -> Value:
-    """d * p, in which a zero partial p passes nothing on, even of an infinite d: the product of a selection.
+    """d * p, in which a zero partial p passes nothing on, even from an infinite d: the product of a selection.
 
-    A d that is 0 and stays 0 masks a partial that is nan. Either may be an array, element by element.
+    A d that is 0 and stays 0 masks a partial of nan. Either may be an array, element by element.
     """
     if d.__class__ is float and p.__class__ is float:
         return d * p if p != 0.0 != d else 0.0
@@ -454,7 +454,7 @@ def route(d: Value, p: Value) -> Value:
 def map_numbers(f: Callable[[Any], Value], x: Nested) -> Nested:
     """Replace every number and array of a level in x, which may nest lists, tuples, dicts, object arrays, by f of it.
 
-    An object array becomes a float array where every element becomes a real number.
+    An object array becomes a float array if every element becomes a real number.
     """
     if x.__class__ is float or (x.__class__ is np.ndarray and x.dtype != object):  # most of what comes here
         return x
@@ -474,7 +474,7 @@ def map_numbers(f: Callable[[Any], Value], x: Nested) -> Nested:
     return x
 
 
-# ---- attributes that are not there -----------------------------------------------------------------------------------
+# ---- missing attributes ----------------------------------------------------------------------------------------------
 _IN_A_FUNCTION = "write a function of x and call contad.grad(f)(x)"
 _ELSEWHERE = {  # of arrays of JAX and PyTorch
     "at": "assign to x[i], or write x[i] += y",
@@ -485,7 +485,7 @@ _ELSEWHERE = {  # of arrays of JAX and PyTorch
 
 
 def make_missing(x: Carrier, name: str, remedy: str) -> AttributeError:
-    """What is raised where such an attribute is read."""
+    """The error when such an attribute is read."""
     return AttributeError(f"{'an' if x.kind[0] == 'a' else 'a'} {x.kind} has no attribute {name!r}; {remedy}")
 
 

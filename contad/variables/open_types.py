@@ -1,6 +1,6 @@
-"""Names of the types that are open, by what they mean: a type checker sees `Any`, a reader what a signature takes.
+"""Names for open types: a type checker sees `Any`, and a reader sees what a signature takes.
 
-What has a class is annotated with its class. These are for what comes from a user's code, or is of any level.
+Use a class where there is one. These names are for values from the user's code, or of any level.
 """
 
 from collections.abc import Callable
@@ -12,17 +12,17 @@ Real: TypeAlias = Any
 # An array of real numbers: an ndarray of floats or of `Number`s, or an `Array` of any level.
 ArrayValue: TypeAlias = Any
 
-# A Real or an ArrayValue: what an operation takes and gives.
+# A Real or an ArrayValue: the operands and results of an operation.
 Value: TypeAlias = Any
 
-# Lists, tuples and dicts of Values, a Value alone, or something without a derivative: what a user's function takes and
-# gives, and a tangent or a cotangent of it.
+# Lists, tuples and dicts of Values, a single Value, or something without a derivative: arguments and results of a
+# user's function, and their tangents and cotangents.
 Nested: TypeAlias = Any
 
-# What a function of NumPy takes beside its arrays: axis=, dtype=, out= and their like.
+# An option of a NumPy function: axis=, dtype=, out= and the like.
 Option: TypeAlias = Any
 
-# What NumPy takes between the brackets of an array: an int, a slice, an array, a tuple of these.
+# An index of an array: an int, a slice, an array, a tuple of these.
 Key: TypeAlias = Any
 
 # The cell of a number, or the cells of an array's elements.
@@ -31,22 +31,22 @@ CellIndex: TypeAlias = Any
 # The adjoints of a sweep by cell: an ndarray of floats, a list of Reals, or an engine's own sequence of them.
 AdjointVector: TypeAlias = Any
 
-# What the forward part of a rule keeps for its derivatives: whatever the rule's author has put there.
+# The data that the forward part of a rule saves for its derivatives, of any kind.
 Saved: TypeAlias = Any
 
-# A rule of contad.rules, `ScalarRule` or `ArrayRule`, in the rooms below it.
+# A rule of contad.rules, `ScalarRule` or `ArrayRule`, for the packages below it.
 Rule: TypeAlias = Any
 
-# The level that owns a number: a `Level`, used with what only its kind has.
+# The level that owns a number: a `Level`, used with attributes that only its kind has.
 Owner: TypeAlias = Any
 
-# What a function that moves elements takes them from, by position or name: arrays, numbers, and lists of these.
+# The sources of a function that moves elements, by position or name: arrays, numbers, and lists of these.
 Sources: TypeAlias = dict[Any, Any]
 
-# A Numba type. Numba's own annotations say less of its types than is so, so that they are not followed.
+# A Numba type. Numba's own annotations of its types are incomplete, so type checkers do not follow them.
 NumbaType: TypeAlias = Any
 
-# A function that numba.njit has made, whose class is imported only where one is met.
+# A function made by numba.njit, whose class is imported only when needed.
 NumbaFunction: TypeAlias = Any
 
 # A function whose arguments and results are open: a user's, a body of a rule, an implementation of a NumPy function.

@@ -1,7 +1,7 @@
-"""Arguments that share memory. Each is differentiated as an array of its own, so none of them may be written to.
+"""Arguments that share memory. contad differentiates each as a separate array, so nobody may write to them.
 
-With plain numbers a write to one would be seen in the others, and it is not clear which of them is differentiated. So
-such arguments are replaced by copies that are marked, and so are the variables that stand for these, on every level.
+With plain numbers a write to one would show in the others, and it is unclear which of them is differentiated. So contad
+replaces such arguments by marked copies, and marks the variables that stand for these, on every level.
 """
 
 import itertools
@@ -21,7 +21,7 @@ from contad.variables.trees import leaves_of, map_leaves
 
 
 def set_apart(what: str, args: tuple[Nested, ...], first_number: int = 0) -> tuple[Nested, ...]:
-    """The arguments, with copies that nobody may write to in the place of arrays that share memory.
+    """The arguments, with read-only copies in place of arrays that share memory.
 
     Messages count the arguments from the first number.
     """
@@ -41,7 +41,7 @@ def set_apart(what: str, args: tuple[Nested, ...], first_number: int = 0) -> tup
 
 
 def _have_own_memory(args: tuple[Nested, ...]) -> bool:
-    """Whether the arguments are numbers and arrays, or views of arrays or of bytes, that have nothing in common."""
+    """Whether the arguments are numbers and arrays, or views of arrays or bytes, without common memory."""
     owners: set[int] = set()
     count = 0
     for x in args:
@@ -64,7 +64,7 @@ def _have_own_memory(args: tuple[Nested, ...]) -> bool:
 
 
 def _collect(x: Nested, arrays: list[Value]) -> None:
-    """Add the arrays in an argument; the usual containers take less time here than in a call of optree."""
+    """Add the arrays in an argument; for the usual containers this is faster than a call of optree."""
     kind = x.__class__
     if kind is dict or kind is list or kind is tuple:
         parts = x.values() if kind is dict else x
@@ -89,21 +89,22 @@ def require_apart(what: str, args: Sequence[Nested]) -> None:
 
 
 def _may_share(arrays: list[Value]) -> bool:
-    """Whether two arrays lie between addresses that overlap."""
+    """Whether the address ranges of two arrays overlap."""
     return any(itertools.starmap(np.may_share_memory, itertools.combinations(map(peek, arrays), 2)))
 
 
-_FOREIGN = None  # the owner of memory that NumPy did not make: that of another array, perhaps
+_FOREIGN = None  # the owner of memory that NumPy did not allocate, perhaps that of another array
 
 
 def _owner_of(x: Value) -> int | None:
-    """What tells the memory of an array from that of others."""
+    """The object that identifies the memory of an array."""
     root = root_of(x)
     return _FOREIGN if isinstance(root, np.ndarray) and root.base is not None else id(root)
 
 
 def share_memory(x: Value, y: Value) -> bool:
-    """Whether two arrays may share memory, or a write to either is refused already as an inner level knows that."""
+    """Whether two arrays may share memory, or writes to either are already refused because an inner level knows
+    this."""
     roots = root_of(x), root_of(y)
     if roots[0] is roots[1] or all(id(root) in OVERLAPPING for root in roots):
         return True
@@ -113,7 +114,7 @@ def share_memory(x: Value, y: Value) -> bool:
 def _separate(what: str, args: tuple[Nested, ...], first_number: int) -> tuple[Nested, ...]:
     found = ((n, x) for n, arg in enumerate(args, first_number) for x in leaves_of(arg))
     leaves = [(n, x) for n, x in found if isinstance(x, (np.ndarray, Array))]
-    messages: dict[int, str] = {}  # by id, of arrays that share elements with others
+    messages: dict[int, str] = {}  # by id, for arrays that share elements with others
     for (n, x), (k, y) in itertools.combinations(leaves, 2):
         owners = {_owner_of(x), _owner_of(y)}
         if (len(owners) == 1 or _FOREIGN in owners) and _share_elements(x, y):
@@ -145,12 +146,13 @@ def forbid_writing(x: Value, message: str) -> Value:
     if isinstance(x, np.ndarray):
         x.flags.writeable = root.flags.writeable = False
     elif isinstance(root, Array):
-        root._value = read_only(root._value)  # for the short way of writing to an element
+        root._value = read_only(root._value)  # for the fast path of writes to an element
     return x
 
 
 def forbid_writing_shared(name: str, other: str, arrays: Iterable[Value]) -> None:
-    """Let a write to one of these raise OverlapError: the result of `name`, and what it shares memory with."""
+    """Make writes to one of these raise OverlapError: the result of `name`, and the arrays with which it shares
+    memory."""
     for x in arrays:
         forbid_writing(
             x, f"{name}: its result and {other} share memory, and one of them is written to; return x.copy() in it"
@@ -158,7 +160,7 @@ def forbid_writing_shared(name: str, other: str, arrays: Iterable[Value]) -> Non
 
 
 def hand_on_marks(given: Sequence[Nested], made: Sequence[Nested]) -> None:
-    """Mark what has been made of arguments that are marked."""
+    """Mark arrays made from marked arguments."""
     for arg, own in zip(given, made, strict=True):
         for x, y in zip(leaves_of(arg), leaves_of(own), strict=True):
             if y is not x and isinstance(x, (np.ndarray, Array)) and id(root_of(x)) in OVERLAPPING:
@@ -166,8 +168,8 @@ def hand_on_marks(given: Sequence[Nested], made: Sequence[Nested]) -> None:
 
 
 def error_instead(error: BaseException, caught: VariableError | None = None) -> ContadError | None:
-    """The error of contad's that belongs in the place of one that a function has raised, if any."""
-    if OVERLAPPING and isinstance(error, ValueError) and "read-only" in str(error):  # NumPy's, of a marked array
+    """The contad error that should replace an error of a function, if any."""
+    if OVERLAPPING and isinstance(error, ValueError) and "read-only" in str(error):  # NumPy's, for a marked array
         for frame, _ in traceback.walk_tb(error.__traceback__):
             for x in frame.f_locals.values():
                 if isinstance(x, np.ndarray) and id(root_of(x)) in OVERLAPPING:

@@ -14,7 +14,7 @@ def show_parents(row: Row) -> str:
 
 
 def show(x: Value) -> str:
-    """Six digits; a number of an outer level is marked by its kind; of long arrays the beginning and the end."""
+    """Six digits; the kind marks a number of an outer level; long arrays show the beginning and the end."""
     if isinstance(x, Array):
         return f"{show(peek(x))}:{x.kind}"
     if isinstance(x, np.ndarray):

@@ -1,4 +1,4 @@
-"""The chain stack: a level of reverse mode, and what is open on this thread.
+"""The chain stack: a level of reverse mode; and the levels open on this thread.
 
 Every gradient call opens a level. Reverse levels are chain stacks; their records and adjoints belong to an engine,
 which subclasses `ChainStack`. Levels are per thread.
@@ -49,7 +49,7 @@ from contad.variables.var import Var
 _Key = TypeVar("_Key")
 _Item = TypeVar("_Item")
 
-NOTHING: Mapping[Any, Any] = MappingProxyType({})  # what a stack has instead of empty dicts, which most never fill
+NOTHING: Mapping[Any, Any] = MappingProxyType({})  # shared in place of empty dicts, which most stacks never fill
 
 
 def with_item(known: Mapping[_Key, _Item], key: _Key, item: _Item) -> dict[_Key, _Item]:
@@ -60,7 +60,7 @@ def with_item(known: Mapping[_Key, _Item], key: _Key, item: _Item) -> dict[_Key,
 
 
 class Row(NamedTuple):
-    """One record of a chain stack, as `show_stack` prints it."""
+    """One record of a chain stack, for `show_stack`."""
 
     index: int  # type: ignore[assignment]  # hides tuple.index
     operation: str
@@ -70,11 +70,11 @@ class Row(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """What one record takes, beside what `Row` tells."""
+    """The memory of one record, and other facts that `Row` does not hold."""
 
-    cells: int  # of its result; 0 where the record adds a partial to the result before it
+    cells: int  # of its result; 0 if the record adds a partial to the previous result
     bytes: int
-    sources: tuple[int, ...] = ()  # the first of the cells that it reads, where they are too many for a table
+    sources: tuple[int, ...] = ()  # the first of the cells that it reads, if they are too many for a table
 
 
 class ChainStack(ABC):
@@ -90,13 +90,13 @@ class ChainStack(ABC):
     )
     has_arrays = False
     lends_arrays: bool = False
-    opens_calls: bool = False  # whether a Numba function that is called is recorded by its operations
+    opens_calls: bool = False  # whether calls of Numba functions are recorded operation by operation
     engine: str
     top: int
     push: Callable[[Any], None]
     adjoints: AdjointVector  # of the last sweep, indexed by cell; empty before the first
 
-    # ---- what an engine provides -------------------------------------------------------------------------------------
+    # ---- methods that an engine provides -----------------------------------------------------------------------------
     @abstractmethod
     def variable(self, value: Value) -> Var:
         """A new independent variable with this value."""
@@ -123,15 +123,15 @@ class ChainStack(ABC):
 
     @abstractmethod
     def footprints(self) -> Iterator[Footprint]:
-        """What each record takes, oldest first."""
+        """The memory of each record, oldest first."""
 
     @abstractmethod
     def release(self) -> None:
         """Give the buffers back to this thread's pool."""
 
-    # ---- arrays, of which an engine may have its own -----------------------------------------------------------------
+    # ---- arrays; an engine may have its own --------------------------------------------------------------------------
     def number_and_array(self, rule: Rule, a: Value, b: Value) -> ArrayValue:
-        """A scalar rule of a number of this level and a plain array, where there is a fast way; else NotImplemented."""
+        """A scalar rule on a number of this level and a plain array, if there is a fast path; else NotImplemented."""
         return NotImplemented
 
     def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> ArrayValue:
@@ -139,9 +139,9 @@ class ChainStack(ABC):
         return np.frompyfunc(rule, rule.arity, 1)(*(as_objects(x) for x in args))
 
     def apply_sum(self, rule: Rule, args: Sequence[Value], conditions: Sequence[str]) -> Value:
-        """The sum of a formula of arrays and numbers, recorded as one operation; None where it is not.
+        """The sum of a formula of arrays and numbers, recorded as one operation; None if it is not.
 
-        Of elements that do not meet the conditions, which are expressions of p_0, p_1, ..., there is none.
+        None if an element violates the conditions, which are expressions of p_0, p_1, ...
         """
         return None
 
@@ -170,7 +170,7 @@ class ChainStack(ABC):
         return box_up(variables)
 
     def shared_bytes(self) -> int:
-        """What is kept beside the records: constants, and what describes their elements."""
+        """The memory beside the records: constants, and descriptions of their elements."""
         return 0
 
     def float_variable(self, value: float) -> Var:
@@ -181,7 +181,7 @@ class ChainStack(ABC):
         """Independent variables that stand for Python floats."""
         return [as_float(self.variable(x)) for x in values]
 
-    # ---- what every engine shares ------------------------------------------------------------------------------------
+    # ---- methods that all engines share ------------------------------------------------------------------------------
     @classmethod
     def begin(cls) -> "ChainStack":
         """A new stack, as the class makes it."""
@@ -193,15 +193,15 @@ class ChainStack(ABC):
         self.ended: str | None = None
         self.caught: tuple[VariableError, str, int] | None = None
         self.tracer: Any = None
-        self.watch: Any = None  # of `debug_nans` or `profile`: looks at what is pushed and swept
+        self.watch: Any = None  # of `debug_nans` or `profile`: inspects records as they are pushed and swept
         self.adjoints = ()
         self.sweeping = False
         self.running = 0  # the first cell of the callback that a sweep is running
-        self.last_continuation = 0  # the cell of the newest one of the user's without a variable of its own
+        self.last_continuation = 0  # the cell of the user's newest callback without its own variable
         self.top = 1
         # by the id of a constant array: itself, and the copy that continuations keep
         self.copies: Mapping[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = NOTHING
-        self.held: Mapping[Rule, HeldData] = NOTHING  # what users' rules capture, by the rule
+        self.held: Mapping[Rule, HeldData] = NOTHING  # data that users' rules capture, by rule
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise UnsupportedError("pickle: a stack belongs to a thread of this process; pickle values, contad.value_of(v)")
@@ -211,13 +211,13 @@ class ChainStack(ABC):
         raise_caught(self)
 
     def check_usable(self, function: str) -> None:
-        """Refuse variables of this stack where it has ended, or on another thread."""
+        """Refuse variables of this stack if it has ended, or on another thread."""
         refuse_unusable(self, function)
 
     def keep(self, a: np.ndarray) -> np.ndarray:
-        """A constant array as continuations keep it: a copy, shared with an earlier one of the same contents.
+        """A constant array as continuations keep it: a copy, shared with an earlier array of the same contents.
 
-        An immutable array (`contad.constant`) is kept as it is.
+        An immutable array (`contad.constant`) is kept by reference.
         """
         if is_immutable(a):
             return a
@@ -230,7 +230,7 @@ class ChainStack(ABC):
         return copy
 
     def hold(self, rule: Rule) -> HeldData | None:
-        """What a rule captures, which must not change while this stack may use it; None where nothing is needed."""
+        """Hold data that a rule captures, which must not change while this stack may use them; None if unneeded."""
         known = self.held.get(rule)
         if known is not None:
             known.require_unchanged()
@@ -241,12 +241,12 @@ class ChainStack(ABC):
         return found
 
     def require_held(self) -> None:
-        """Raise ChangedDataError where the data that a rule captures have changed since it was recorded."""
+        """Raise ChangedDataError if the data that a rule captures have changed since it was recorded."""
         for data in self.held.values():
             data.require_unchanged()
 
     def adjoint_of(self, index: int) -> Real:
-        """The adjoint of a cell after the last sweep; 0.0 for cells newer than what was swept."""
+        """The adjoint of a cell after the last sweep; 0.0 for cells newer than the swept ones."""
         adjoint = self.adjoints[index] if index < len(self.adjoints) else 0.0
         return float(adjoint) if isinstance(adjoint, float) else adjoint
 
@@ -257,11 +257,11 @@ class ChainStack(ABC):
         return assemble([self.adjoint_of(v._index) for v in x.flat], x.shape)
 
     def cotangents(self, xs: Sequence[Value]) -> list[Value]:
-        """Those of several arguments."""
+        """The adjoints of several arguments."""
         return [self.cotangent(x) for x in xs]
 
     def numbers_of(self, adjoints: AdjointVector) -> AdjointVector:
-        """These adjoints, able to become numbers of outer levels."""
+        """These adjoints, in a form that can hold numbers of outer levels."""
         return list(adjoints)
 
     def gradient(self, y: Value, xs: Sequence[Value], seed: Value = 1.0) -> list[Value]:
@@ -279,10 +279,10 @@ class ChainStack(ABC):
         return [x.adj for x in xs]
 
     def pull(self, made: Sequence[Value | Tree], seeds: Sequence[tuple[CellIndex, Value]]) -> list[Nested]:
-        """One sweep, and the adjoints of what `activate` has made, in the structures of the arguments."""
-        self.run_sweep(seeds, self.last_continuation)  # one that hands on the adjoint of a result is newer than it
+        """One sweep, and the adjoints of the variables from `activate`, in the structures of the arguments."""
+        self.run_sweep(seeds, self.last_continuation)  # a callback for a result is newer than the result
         found: list[Nested] = [*made]
-        for k, x in enumerate(made):  # a comprehension takes longer
+        for k, x in enumerate(made):  # a comprehension would take longer
             found[k] = x.unflatten(self.cotangents(x.leaves)) if x.__class__ is Tree else self.cotangent(x)
         return found
 
@@ -309,7 +309,7 @@ class ChainStack(ABC):
             self.require_none_caught()
 
     def check_swept(self, what: str) -> None:
-        """Refuse to read adjoints while a sweep runs: its callbacks are given them."""
+        """Refuse to read adjoints while a sweep runs: it passes them to its callbacks."""
         if self.sweeping:
             raise NestingError(f"{what}: a sweep is running; in a callback, use adj[x]")
 
@@ -320,22 +320,22 @@ class ChainStack(ABC):
     def end(self, reason: str) -> None:
         """No more records: variables become stale. The recording can still be swept until it is released."""
         self.ended = reason
-        self.push = partial(_refuse, weakref.ref(self))  # a method would keep the stack until the collector comes
+        self.push = partial(_refuse, weakref.ref(self))  # a method would keep the stack until a collection
 
     def close(self, reason: str) -> None:
-        """End and release this stack, unless its recording has been ended: a pullback has it, or it is recovered."""
+        """End and release this stack, unless its recording has ended: then a pullback has it, or it was recovered."""
         if self.ended is not None:
             return
-        if self.sweeping:  # a sweep that closes its own stack goes on with its buffers
+        if self.sweeping:  # a sweep that closes its own stack continues with the buffers
             self.end(reason)
             return
         self.ended = reason
-        self.push = _refusal(reason)  # made once: a recording that is never swept again needs none of its own
+        self.push = _refusal(reason)  # made once: a recording that is never swept again does not need its own
         self.release()
 
 
 class _EndedLevel(NamedTuple):
-    """What refusals tell of a stack that has been released."""
+    """The facts about a released stack that refusals report."""
 
     ended: str
     level: int = 0
@@ -343,7 +343,7 @@ class _EndedLevel(NamedTuple):
 
 @cache
 def _refusal(reason: str) -> Callable[[object], NoReturn]:
-    """What takes the place of `push` where a stack has been released."""
+    """Replaces `push` after a stack has been released."""
     return partial(_refuse_released, _EndedLevel(reason))
 
 
@@ -353,7 +353,7 @@ def _refuse_released(level: Any, record: object) -> NoReturn:
 
 
 def _refuse(stack: "weakref.ref[ChainStack]", record: object) -> NoReturn:
-    """What takes the place of `push` where a stack has ended."""
+    """Replaces `push` after a stack has ended."""
     s = stack()
     if s is not None:
         s.check_usable("an operation")
@@ -362,12 +362,12 @@ def _refuse(stack: "weakref.ref[ChainStack]", record: object) -> NoReturn:
 
 # ---- errors that a function catches ----------------------------------------------------------------------------------
 def _remember(error: VariableError, level: Any) -> bool:
-    """Note an error on the levels whose functions would not have met it with plain numbers; whether one is open.
+    """Note an error on the levels whose functions would not have it with plain numbers; return whether one is open.
 
-    Those are the level that owns the number, and all that have been opened on this thread since; all where no owner is
-    known, or it has ended. The base stack is its user's own affair: nobody says when a function on it ends.
+    These are the owner of the number, and all levels opened on this thread since; all levels if the owner is unknown or
+    has ended. The base stack does not count, because nobody says when a function on it ends.
     """
-    if _is_compiling():  # types, and no variables
+    if _is_compiling():  # types, not variables
         return False
     levels: list[Any] = [s for s in (*THREAD.open, *THREAD.forward) if s.ended is None and s.level > 0]
     if level is not None and (level.ended is None or getattr(level, "sweeping", False)):
@@ -390,7 +390,7 @@ def _is_compiling() -> bool:
 
 
 class attempt:
-    """Where contad itself tries something and goes another way after an error, nobody has caught one.
+    """A block in which contad tries something and handles errors itself: these do not count as caught by the user.
 
     >>> with attempt():
     ...     pass
@@ -406,7 +406,7 @@ class attempt:
 
 
 def forget_since(before: int) -> None:
-    """Forget the errors after that many that have been remembered."""
+    """Forget the errors after that number of remembered ones."""
     if THREAD.remembered > before:
         for s in (*THREAD.open, *THREAD.forward):
             if s.caught is not None and s.caught[2] > before:
@@ -433,7 +433,7 @@ class _Thread(threading.local):
         self.open: list[ChainStack] = []
         self.forward: list[Level] = []
         self.pools: dict[str, list[Any]] = {}
-        self.watch: Any = None  # of `contad.debug_nans`: looks at what levels compute
+        self.watch: Any = None  # of `contad.debug_nans`: inspects the results of levels
 
 
 THREAD = _Thread()
@@ -441,7 +441,7 @@ THREAD = _Thread()
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """As on a thread of its own: a process that was forked inside a level has inherited the levels of this one."""
+    """Start as on a new thread: a process forked inside a level has inherited the levels of its parent."""
     kept = THREAD.open, THREAD.forward, THREAD.watch
     THREAD.open, THREAD.forward, THREAD.watch = [], [], None
     try:
@@ -452,17 +452,17 @@ def alone() -> Iterator[None]:
 
 _base_engine: list[type[ChainStack]] = []
 ENGINES: list[Callable[..., type[ChainStack]]] = []
-# What gives back a thread's memory beside its pools; native code adds to it when it is first used.
+# Functions that free a thread's memory besides its pools; native code adds to them at its first use.
 RECOVERIES: list[Callable[[], object]] = []
 
 
 def set_base_engine(cls: type[ChainStack]) -> None:
-    """The engine of stacks that are opened without naming one."""
+    """Set the engine of stacks that are opened without naming one."""
     _base_engine[:] = [cls]
 
 
 def set_engines(engine: Callable[[str], type[ChainStack]]) -> None:
-    """What finds an engine by its name: the engines stand above their stack, and are made on demand."""
+    """Set the function that finds an engine by name: engines are in a higher layer, and are made on demand."""
     ENGINES[:] = [engine]
 
 
@@ -473,7 +473,7 @@ def stack() -> ChainStack:
     'matrix'
     """
     while THREAD.open and THREAD.open[-1].ended is not None:
-        THREAD.open.pop()  # a generator's level, when the generator was finalized on another thread
+        THREAD.open.pop()  # a generator's level, after the generator was finalized on another thread
     if not THREAD.open:
         THREAD.open.append(_base_engine[0](0))
     return THREAD.open[-1]
@@ -490,9 +490,9 @@ def enter(s: ChainStack) -> None:
 
 
 def leave(s: ChainStack, error: BaseException | None = None, reason: str = "its gradient call has ended") -> None:
-    """End and release a level, of which nothing is left where it has been left before.
+    """End and release a level, unless it has been left before.
 
-    Raises what its function has met and caught, or what belongs in the place of the error that the function has raised.
+    Raises the error that its function has met and caught, or the contad error behind the one that it has raised.
     """
     levels = THREAD.open
     if levels and levels[-1] is s:
@@ -504,7 +504,7 @@ def leave(s: ChainStack, error: BaseException | None = None, reason: str = "its 
     if s.caught is not None:
         if error is None:
             s.require_none_caught()
-        caught, s.caught = s.caught[0], None  # which refers to frames, and they to the level
+        caught, s.caught = s.caught[0], None  # which refers to frames, and these to the level
     if error is not None and (behind := error_instead(error, caught)) is not None:
         raise behind from (None if behind is error.__cause__ else error)
 
@@ -537,10 +537,10 @@ class opened:
 def nested(engine: str | None = None) -> Iterator[ChainStack]:
     """Open a level inside this thread's stack; at the end its memory is recovered and its variables are stale.
 
-    Inside, variables of outer levels are constants (Stan's `nested_rev_autodiff`). The level is of the engine of the
-    stack that it is opened in, or of the one that is named: "matrix", "records" or "closures".
+    Inside, variables of outer levels are constants (Stan's `nested_rev_autodiff`). The level has the engine of the
+    enclosing stack, or the named one: "matrix", "records" or "closures".
 
-    Raises:  UnsupportedError where there is no such engine.
+    Raises:  UnsupportedError if there is no such engine.
 
     >>> import contad
     >>> with contad.nested():
@@ -553,15 +553,15 @@ def nested(engine: str | None = None) -> Iterator[ChainStack]:
         outer.tracer.refuse_levels()
     with opened(ENGINES[0](engine, "nested") if engine else type(outer), "its nested level has been recovered") as s:
         yield s
-        s.caught = None  # `gradient` has raised it, if anybody has asked for one
+        s.caught = None  # `gradient` has raised it, if anybody has called it
 
 
 class recover_memory:
     """Recover all memory of this thread's base stack, now and, as a context manager, again on the way out.
 
-    The buffers that gradients keep for the next ones are given back too, those of compiled gradients among them. Every
+    This also frees the buffers that gradients keep for later gradients, including those of compiled gradients. Every
     variable on the stack becomes stale.
-    Raises NestingError where a level is open, as Stan's `recover_memory` does.
+    Raises NestingError if a level is open, as Stan's `recover_memory` does.
 
     >>> import contad
     >>> with contad.recover_memory():

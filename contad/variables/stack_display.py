@@ -1,4 +1,4 @@
-"""The table of a stack in a notebook: adjoints, memory by operation, and the graph of what was computed from what."""
+"""The table of a stack in a notebook: adjoints, memory by operation, and the graph of data dependences."""
 
 import bisect
 from typing import Protocol
@@ -10,13 +10,13 @@ from contad.variables.shown_values import show, show_parents
 from contad.variables.stack import Footprint, Row
 
 MOST_DRAWN = 40  # records of a graph that a person can read
-_MOST_LABELLED = 24  # arrows whose labels do not lie on each other
+_MOST_LABELLED = 24  # arrows whose labels do not overlap
 _MOST_ROWS = 200
 _SHORT = 26  # characters of a value in a box
 
 
 class ShownStack(Protocol):
-    """What is shown of a stack: see `StackTable`."""
+    """The displayed data of a stack: see `StackTable`."""
 
     rows: list[Row]
     footprints: list[Footprint]
@@ -26,7 +26,7 @@ class ShownStack(Protocol):
 
     @property
     def bytes(self) -> int:
-        """What all records take."""
+        """The memory of all records."""
 
 
 def write_stack(stack: ShownStack) -> str:
@@ -59,7 +59,7 @@ def write_stack(stack: ShownStack) -> str:
 
 
 def _memory(stack: ShownStack) -> Markup:
-    """A line for each operation: how often, how many cells and bytes; the largest first."""
+    """A line for each operation: its count, cells and bytes; the largest first."""
     found: dict[str, list[int]] = {}
     for row, footprint in zip(stack.rows, stack.footprints, strict=True):
         total = found.setdefault(row.operation, [0, 0, 0])

@@ -1,4 +1,4 @@
-"""The stack as a table: the best teacher of what a recording holds."""
+"""The stack as a table, which shows what a recording holds."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,8 +16,8 @@ _HEADER = ("index", "operation", "parents", "partials", "value")
 def show_stack(of: ChainStack | None = None) -> "StackTable":
     """The records of a chain stack (this thread's by default) as text: index, operation, parents, partials, value.
 
-    A parent is a cell's index; a constant operand is shown as its value in brackets. In a notebook the table has the
-    adjoints of the last sweep and the memory of each record as well, and a small stack is drawn as a graph.
+    A parent is the index of a cell; a constant operand appears as its value in brackets. In a notebook the table also
+    has the adjoints of the last sweep and the memory of each record, and shows a small stack as a graph.
 
     >>> import contad
     >>> with contad.nested():
@@ -36,10 +36,10 @@ def show_stack(of: ChainStack | None = None) -> "StackTable":
 
 
 class StackTable(str):
-    """The table of a stack as it was when it was asked for: text, with a form for notebooks.
+    """The table of a stack at the moment of the call: text, with a form for notebooks.
 
-    `rows` are the records, `footprints` what each of them takes, `shared_bytes` what is kept beside them, and
-    `adjoints` those of the last sweep, by row; none before the first.
+    `rows` are the records, `footprints` the memory of each, and `shared_bytes` the memory beside them. `adjoints` are
+    those of the last sweep, by row; there are none before the first sweep.
     """
 
     rows: list[Row]
@@ -63,7 +63,7 @@ class StackTable(str):
 
     @property
     def bytes(self) -> int:
-        """What all records take, with what is kept beside them."""
+        """The memory of all records, and of the data beside them."""
         return sum(footprint.bytes for footprint in self.footprints) + self.shared_bytes
 
     def _repr_html_(self) -> str:

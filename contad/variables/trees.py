@@ -29,7 +29,7 @@ class Tree(NamedTuple):
         """The structure, for messages."""
         if self.spec is None:
             return "a number or an array"
-        if self.leaves and self.spec.is_leaf():  # and no real number
+        if self.leaves and self.spec.is_leaf():  # and not a real number
             return kind_of(self.leaves[0])
         text = str(self.spec)
         return text[len("PyTreeSpec(") : -1] if text.startswith("PyTreeSpec(") else text
@@ -61,7 +61,7 @@ _FLOATS = {float}
 
 @functools.lru_cache(256)
 def _spec_of_numbers(kind: type, n: int) -> Any:
-    """The structure of a list or tuple of n numbers, which takes as long to find as their operations to record."""
+    """The structure of a list or tuple of n numbers, cached: finding it takes as long as recording their operations."""
     import optree
 
     return optree.tree_structure(kind([0.0] * n))
@@ -84,7 +84,7 @@ def leaves_of(x: Nested) -> list[Nested]:
 def map_leaves(f: Function, x: Nested, *others: Nested, is_leaf: Callable[[Nested], bool] | None = None) -> Nested:
     """x with f(leaf) for each leaf, or f(leaf, *leaves) with those in the same places of others; None is one.
 
-    Others have the structure of x. What `is_leaf` holds for is not looked into.
+    Others have the structure of x. A subtree for which `is_leaf` holds counts as a leaf.
 
     >>> map_leaves(lambda n, k: n * k, (1.0, [2.0]), (3.0, [4.0]))
     (3.0, [8.0])
@@ -97,17 +97,17 @@ def map_leaves(f: Function, x: Nested, *others: Nested, is_leaf: Callable[[Neste
 
 
 def holds_carriers(x: Nested) -> bool:
-    """Whether x is a number or an array of a level, or a container with one; object arrays are not looked into."""
+    """Whether x is a number or an array of a level, or a container with one; does not look into object arrays."""
     return not is_real(x) and any(isinstance(leaf, Carrier) for leaf in leaves_of(x))
 
 
 def holds_number(x: Nested) -> bool:
-    """As `holds_carriers`, where every object array is taken to hold one."""
+    """As `holds_carriers`, but assumes that every object array holds one."""
     return any(y.dtype == object if isinstance(y, np.ndarray) else isinstance(y, Carrier) for y in leaves_of(x))
 
 
 def map_lists(f: Function, x: Nested, *others: Nested) -> Nested:
-    """As `map_leaves`, of nested lists and tuples alone: for moves of elements, which cost less than a call of optree.
+    """As `map_leaves`, only for nested lists and tuples: for moves of elements, which cost less than a call of optree.
 
     >>> map_lists(lambda n: 2.0 * n, [1.0, (2.0,)])
     [2.0, (4.0,)]
@@ -157,7 +157,7 @@ def real_leaf(leaf: Value, what: str) -> Value:
 
 
 def _how_to_differentiate(x: object) -> str:
-    """Of an object of a class of the user's: by a tree of its attributes, one of which is named."""
+    """The remedy for an object of a user's class: a tree of its attributes; it names one of them."""
     held = {} if isinstance(x, (type, ModuleType, FunctionType)) else getattr(x, "__dict__", {})
     names = sorted((name for name in held if name[0] != "_"), key=lambda name: not _is_number_or_array(held[name]))
     if not names:
@@ -205,9 +205,9 @@ def assemble(parts: Sequence[Value], shape: tuple[int, ...]) -> ArrayValue:
 
 
 def scalar_output(y: Nested, what: str, level: Level | None = None) -> Real:
-    """The result of a function as one real number; OutputError says what to use where it is something else.
+    """The result of a function as one real number; otherwise OutputError says what to use.
 
-    A number of an outer level is a constant of this one; a number of a level opened inside could not be told from one.
+    A number of an outer level is a constant here. A number of an inner level would look like one, so it is refused.
     """
     if y.__class__ is float:
         return y
@@ -220,7 +220,7 @@ def scalar_output(y: Nested, what: str, level: Level | None = None) -> Real:
         raise OutputError(f"{what} returned None; return the value to differentiate")
     if is_real(y) and not isinstance(y, (bool, np.bool_)):
         return float(y)
-    held = getattr(y, "data", None)  # of xarray, whose arrays hold any array
+    held = getattr(y, "data", None)  # of xarray, whose arrays hold arrays of any kind
     if getattr(y, "shape", None) == () and isinstance(held, (Carrier, np.ndarray)):
         return scalar_output(held, what, level)
     shape, advice = "", "for several outputs use contad.jacobian or contad.vjp, for extra results has_aux=True"

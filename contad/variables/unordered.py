@@ -1,9 +1,9 @@
 """Comparisons that NumPy makes for np.max, np.clip and np.sort of lists and object arrays of variables.
 
-Of floats these functions propagate nan. Of objects NumPy asks for `x >= y` and takes the other one where that is False,
-which loses the nan without a word. Where two numbers are equal, np.maximum and its kin give half of the derivative to
-each; of objects NumPy takes one of them. A comparison that a program writes itself is an instruction of its code; what
-comes from NumPy's code is refused.
+For floats these functions propagate nan. For objects NumPy evaluates `x >= y` and takes the other one if that is False,
+which silently loses the nan. If two numbers are equal, np.maximum and its kin give half of the derivative to each; for
+objects NumPy takes one of them. A comparison in the user's code is an instruction of that code, and is allowed. contad
+refuses comparisons that come from NumPy's code.
 """
 
 import dis
@@ -18,15 +18,15 @@ from contad.errors import UnsupportedError
 from contad.variables.weak_cache import weak_cache
 
 _COMPARE = dis.opmap["COMPARE_OP"]
-# what NumPy computes in C by `<` and `>`, with no frame of its own
+# functions that NumPy computes in C by `<` and `>`, without a frame
 _METHODS = {"sort", "argsort", "partition", "argpartition", "argmax", "argmin", "searchsorted", "lexsort"}
 
 
 def refuse_of_numpy(symbol: str, level: object) -> None:
-    """Raise UnsupportedError where NumPy has asked for a comparison with nan, and its answer would lose the nan.
+    """Raise UnsupportedError if NumPy has asked for a comparison with nan, whose answer would lose the nan.
 
-    Called by what a comparison calls. `>` and `<` are asked by Python's max and sorted, too, which do so with floats,
-    and by the methods of arrays, which the code that calls them names.
+    Comparison functions call this. Python's max and sorted also ask for `>` and `<`, as they do for floats, and so do
+    array methods, whose names are in the calling code.
     """
     frame, name = _frame_of_numpy()
     if frame is None or name.startswith("contad."):
@@ -48,13 +48,13 @@ def refuse_of_numpy(symbol: str, level: object) -> None:
 
 
 def refuse_tie_of_numpy(level: object) -> None:
-    """Raise UnsupportedError where np.maximum, np.minimum, np.fmax, np.fmin or np.clip compares two equal numbers."""
+    """Raise UnsupportedError if np.maximum, np.minimum, np.fmax, np.fmin or np.clip compares two equal numbers."""
     frame, name = _frame_of_numpy()
     if frame is None or (name.startswith("contad.") and not name.startswith("contad.ops.")):
         return
     if name.startswith("numpy."):
         if frame.f_code.co_name != "_clip":
-            return  # what picks an element takes the first of equal ones
+            return  # functions that pick an element take the first of equal ones
         frame, called = _caller_of_numpy(frame)
     else:
         ufunc = _extreme_of_call(frame)
@@ -70,7 +70,7 @@ def refuse_tie_of_numpy(level: object) -> None:
 
 
 def numpy_picks() -> str:
-    """The function of NumPy's that compares numbers to pick one of them; "" for another comparison."""
+    """The NumPy function that compares numbers to pick one of them; "" for another comparison."""
     frame, name = _frame_of_numpy()
     if frame is None:
         return ""
@@ -81,7 +81,7 @@ def numpy_picks() -> str:
 
 
 def _frame_of_numpy() -> tuple[FrameType | None, str]:
-    """The frame whose call asks for a comparison, and its module; None where an instruction asks."""
+    """The frame whose call asks for a comparison, and its module; None if an instruction asks."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and str(frame.f_globals.get("__name__")).startswith("contad.variables."):
         frame = frame.f_back
@@ -91,7 +91,7 @@ def _frame_of_numpy() -> tuple[FrameType | None, str]:
 
 
 def _caller_of_numpy(frame: FrameType) -> tuple[FrameType, str]:
-    """The frame that calls NumPy, and the function of NumPy's that it calls; "" where that has no frame."""
+    """The frame that calls NumPy, and the NumPy function that it calls; "" if that has no frame."""
     called = ""
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(("numpy.", "contad.")):
         called, frame = f"np.{frame.f_code.co_name.lstrip('_')}: ", frame.f_back
@@ -106,7 +106,7 @@ _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
 
 
 class _Call(NamedTuple):
-    """What the expression of a call names."""
+    """The names in the expression of a call."""
 
     first: str | None  # the first name in it, of a function that is called by its name
     methods: set[str]  # of those that sort, as attributes or in strings
@@ -116,7 +116,7 @@ class _Call(NamedTuple):
 
 
 def _method_of_array(frame: FrameType) -> str | None:
-    """The method of arrays that the call which a frame is in names, or calls by a name; None for Python's own."""
+    """The array method that the current call of a frame names, or calls under another name; None for Python's own."""
     call = _call_at(frame.f_code, frame.f_lasti)
     if call.first in ("max", "min", "sorted"):
         return None
@@ -132,7 +132,7 @@ def _method_of_array(frame: FrameType) -> str | None:
 
 @weak_cache
 def _known_calls(code: CodeType) -> dict[int, _Call]:
-    """The calls in code that have been looked at, by their offsets."""
+    """The calls in code that were inspected, by their offsets."""
     return {}
 
 
@@ -159,7 +159,7 @@ _EXTREMES: dict[str, Any] = {ufunc.__name__: ufunc for ufunc in (np.maximum, np.
 
 
 def _extreme_of_call(frame: FrameType) -> str | None:
-    """The ufunc of two numbers that the call which a frame is in names, or its `reduce`; None for another one."""
+    """The binary ufunc that the current call of a frame names, or its `reduce`; None for another call."""
     start = _call_at(frame.f_code, frame.f_lasti).start
     found = [frame.f_locals.get(name, frame.f_globals.get(name, _EXTREMES.get(name))) for name in start]
     ufunc = next((name for name, ufunc in _EXTREMES.items() if any(x is ufunc for x in found)), None)
@@ -173,7 +173,7 @@ def _list_names(i: dis.Instruction) -> tuple[Any, ...]:
 
 
 def _extent(i: dis.Instruction) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Where the expression of an instruction begins and ends in the source; its line, where no more is known."""
+    """The start and end of the expression of an instruction in the source; its line, if no more is known."""
     at: Any = i.positions
     if at is None or at.lineno is None:
         return (0, 0), (0, 0)

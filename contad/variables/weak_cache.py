@@ -1,4 +1,4 @@
-"""Functions of one object, such as code or a class, that remember what they have found as long as the object lives."""
+"""Functions of one object, such as code or a class, that cache their results as long as the object lives."""
 
 import functools
 import weakref
@@ -10,9 +10,10 @@ R = TypeVar("R")
 
 
 def weak_cache(find: Callable[[T], R]) -> Callable[[T], R]:
-    """find(x), which is asked once for each object x; what it finds must not lead to x.
+    """Call find(x) once for each object x; its result must not refer to x.
 
-    functools.cache would keep x alive; and two codes that are equal, with equal constants, may stand for other objects.
+    functools.cache would keep x alive. And it would mix up two equal code objects whose equal constants are different
+    objects.
 
     >>> @weak_cache
     ... def name_of(cls):

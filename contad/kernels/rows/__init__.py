@@ -1,1 +1,2 @@
-"""Operations on matrices, a row for each: `matrix_rows` has their shapes, and engines make their adapters from it."""
+"""Operations on matrices, one row of a table each: `matrix_rows` has their shapes, and engines make adapters from
+it."""

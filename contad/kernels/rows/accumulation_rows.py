@@ -1,4 +1,4 @@
-"""Kernels of running sums and products: `line_rows` says what they are."""
+"""Kernels of running sums and products: `line_rows` specifies them."""
 
 from contad.compile.overloads import in_machine_code
 from contad.elementary.rows import place

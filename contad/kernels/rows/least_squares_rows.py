@@ -1,4 +1,4 @@
-"""Kernels of pseudoinverses and least squares: `matrix_rows` says what they are."""
+"""Kernels of pseudoinverses and least squares: `matrix_rows` specifies them."""
 
 import numpy as np
 
@@ -21,13 +21,13 @@ def pinv_value(a, rcond, z):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def pinv_adjoint(z_bar, z, a, rcond, a_bar):  # type: ignore[no-untyped-def]
-    """As `add_pinv` has it."""
+    """By `add_pinv`."""
     add_pinv(z_bar, z, a, rcond[0, 0], a_bar)
 
 
 @in_machine_code
 def pinv_tangent(z, a, rcond, a_dot, z_dot):  # type: ignore[no-untyped-def]
-    """As `pinv_tangent` of `spectral_kernels` has it."""
+    """By `pinv_tangent` of `spectral_kernels`."""
     write_into(z_dot, tangent_of_inverse(z, a, rcond[0, 0], a_dot))
 
 
@@ -46,7 +46,7 @@ def lstsq_value(a, b, rcond, x, squares, s, rank):  # type: ignore[no-untyped-de
 
 @in_machine_code
 def lstsq_adjoint(x_bar, squares_bar, s_bar, x, rank, a, b, a_bar, b_bar):  # type: ignore[no-untyped-def]
-    """As `add_lstsq` has it."""
+    """By `add_lstsq`."""
     of_a = a_bar if a_bar.size != 0 else np.zeros(a.shape)
     of_b = b_bar if b_bar.size != 0 else np.zeros(b.shape)
     add_lstsq(x_bar, squares_bar, s_bar, x, int(rank[0, 0]), a, b, of_a, of_b)

@@ -1,11 +1,11 @@
-"""The rows of operations along lines: what their kernels take, and where these are.
+"""The table of operations along lines: the parameters of their kernels, and their modules.
 
-An array is flat, in C order of three axes m, n, k, and its lines lie along the middle one: m is the product of the axes
-before those that an operation goes along, k of those behind. Kernels are functions of the module, for float64, that
-compiled code calls and Python runs. Each takes the arrays that it names: the operand `a`, the result `z`, their
-adjoints and tangents, what is saved, and sizes and options.
+An array is flat, in C order of three axes m, n, k, and its lines run along the middle axis. m is the product of the
+axes before those that an operation reduces, k of the axes after them. Kernels are functions of the module, for float64,
+that compiled code calls and Python runs. Each takes the arrays that its parameters name: the operand `a`, the result
+`z`, their adjoints and tangents, saved arrays, and sizes and options.
 
-    value     writes z, and what is saved
+    value     writes z and the saved arrays
     adjoint   adds to a_bar
     tangent   writes z_dot
 
@@ -25,17 +25,17 @@ class LineRow(NamedTuple):
 
     name: str
     module: str
-    is_running: bool = False  # whether the result is an array of lines, else a number of each
+    is_running: bool = False  # whether the result is an array of lines, else one number for each line
     options: tuple[str, ...] = ()
     saved: tuple[tuple[str, str], ...] = ()  # names, and how many numbers
 
     @property
     def size(self) -> str:
-        """How many numbers the result has, as source."""
+        """The number of elements of the result, as source."""
         return _ELEMENTS if self.is_running else _LINES
 
     def count_saved(self, elements: int, lines: int) -> int:
-        """How many numbers are saved."""
+        """The number of saved numbers."""
         return sum(elements if count == _ELEMENTS else lines for _, count in self.saved)
 
     def kernel(self, purpose: str) -> Any:
@@ -43,7 +43,7 @@ class LineRow(NamedTuple):
         return getattr(pkgutil.resolve_name(f"contad.kernels.rows.{self.module}"), f"{self.name}_{purpose}")
 
     def parameters(self, purpose: str) -> tuple[str, ...]:
-        """What a kernel takes, by name."""
+        """The parameters of a kernel, by name."""
         return tuple(inspect.signature(self.kernel(purpose)).parameters)
 
 

@@ -1,7 +1,7 @@
-"""Kernels of logarithms of sums of exponentials, and of the shares in such a sum: `line_rows` says what they are.
+"""Kernels of logarithms of sums of exponentials, and of the shares in such a sum: `line_rows` specifies them.
 
-Numbers that are not finite are what the rules make of them, so that nothing is left to Python. Lines are taken side by
-side, `ROWS` at a time, as the lanes of vector registers; the terms of a long line lie in a row.
+The kernels treat infinities and nans as the rules do, so that Python need not redo anything. They process `ROWS` lines
+side by side, as lanes of vector registers. The terms of a long line are contiguous.
 """
 
 import math
@@ -18,10 +18,10 @@ from contad.elementary.elementary_table import has_fast_registers
 from contad.elementary.rows import ROWS, new_row, place
 from contad.kernels.rows.reduction_rows import first_of
 
-LONG_SUM, FEW_LINES = 128, 8  # elements from which on a line is summed in a row, lines from which on beside others
+LONG_SUM, FEW_LINES = 128, 8  # from this many elements a line is summed in a row, from this many lines beside others
 _FEW = 8  # lines of fewer terms take less time by scalar code than by vectors
-_LONG = 12  # elements from which on a line is made shares in a row
-_borrowing = register_jitable(**INTERNAL_OPTIONS, _nrt=False)  # slices of memory that the caller holds are not counted
+_LONG = 12  # from this many elements a line becomes shares in a row
+_borrowing = register_jitable(**INTERNAL_OPTIONS, _nrt=False)  # no reference counts: the caller holds the memory
 _inlined = register_jitable(**INTERNAL_OPTIONS, _nrt=False, forceinline=True)  # arguments would take longer
 
 
@@ -41,7 +41,7 @@ def log1p(x):  # type: ignore[no-untyped-def]
 
 
 def _compile_as(function, kernel, plain):  # type: ignore[no-untyped-def]
-    """Let compiled code call the kernel where registers are wide, else what Numba knows."""
+    """Let compiled code call the kernel if registers are wide, else Numba's function."""
     chosen = kernel if has_fast_registers() else plain
 
     def implementation(x):  # type: ignore[no-untyped-def]
@@ -58,26 +58,26 @@ _compile_as(log1p, logarithms.log1p, np.log1p)
 # ---- the lines of an array -------------------------------------------------------------------------------------------
 @in_machine_code
 def lines_of(m, n, k):  # type: ignore[no-untyped-def]
-    """(times, lines side by side, how far these lie apart)."""
+    """(times, lines side by side, the stride between these)."""
     return (1, m, n) if k == 1 else (m, k, 1)
 
 
 @in_machine_code
 def steps_of(m, n, k):  # type: ignore[no-untyped-def]
-    """From one of the times, lines and elements to the next."""
+    """The strides of times, lines and elements."""
     _, lines, apart = lines_of(m, n, k)
     return n * lines, apart, k
 
 
 @in_machine_code
 def are_cut(m, n, k):  # type: ignore[no-untyped-def]
-    """Whether the terms of a line lie in a row; else those of lines side by side do."""
+    """Whether the terms of a line are contiguous; else those of lines side by side are."""
     return k == 1 and (n >= LONG_SUM or m < FEW_LINES)
 
 
 @_borrowing
 def read(a, at, apart, count, x):  # type: ignore[no-untyped-def]
-    """Elements that lie apart, into a row."""
+    """Copy strided elements into a row."""
     if apart == 1:
         part = a[at : at + count]
         for i in range(count):
@@ -89,7 +89,7 @@ def read(a, at, apart, count, x):  # type: ignore[no-untyped-def]
 
 @_borrowing
 def write(a, at, apart, count, x):  # type: ignore[no-untyped-def]
-    """A row into elements that lie apart."""
+    """Copy a row into strided elements."""
     if apart == 1:
         part = a[at : at + count]
         for i in range(count):
@@ -102,7 +102,7 @@ def write(a, at, apart, count, x):  # type: ignore[no-untyped-def]
 # ---- logarithms of sums of exponentials ------------------------------------------------------------------------------
 @_inlined
 def term(x, top):  # type: ignore[no-untyped-def]
-    """e^(x - top); where top is infinite, 1 of what equals it, and nan of a nan."""
+    """e^(x - top); if top is infinite, 1 for an x that equals it, and nan for a nan."""
     is_top = x == top
     of_infinite = choose(is_top, 1.0, choose(x == x, 0.0, x))
     return choose(abs(top) < np.inf, exp(x - top), of_infinite)
@@ -116,7 +116,7 @@ def log_of_sum(top, at_top, rest):  # type: ignore[no-untyped-def]
 
 @_inlined
 def fill(a, at, apart, b, b_at, b_apart, sign, count, row):  # type: ignore[no-untyped-def]
-    """Write a + sign b to a row, of elements that lie apart; a alone where the sign is 0."""
+    """Write a + sign b, from strided elements, to a row; only a if the sign is 0."""
     if apart == 0:
         one = a[at]
         for i in range(count):
@@ -129,7 +129,7 @@ def fill(a, at, apart, b, b_at, b_apart, sign, count, row):  # type: ignore[no-u
 
 @_borrowing
 def add_scaled_row(b, at, apart, sign, count, row):  # type: ignore[no-untyped-def]
-    """Add elements that lie apart to a row."""
+    """Add strided elements to a row."""
     if apart == 0:
         one = sign * b[at]
         for i in range(count):
@@ -145,7 +145,7 @@ def add_scaled_row(b, at, apart, sign, count, row):  # type: ignore[no-untyped-d
 
 @_inlined
 def largest_of(row, n):  # type: ignore[no-untyped-def]
-    """The largest element that is a number: of a long line eight lanes side by side."""
+    """The largest element that is not nan: for a long line in eight lanes side by side."""
     largest = -np.inf
     if n >= 16:
         lanes = new_row()
@@ -164,7 +164,7 @@ def largest_of(row, n):  # type: ignore[no-untyped-def]
 
 @_inlined
 def take_exponentials(row, n):  # type: ignore[no-untyped-def]
-    """Make a line the terms of its sum: (the largest element, how often it is there, the sum of the other terms)."""
+    """Replace a line by the terms of its sum: (the largest element, its count, the sum of the other terms)."""
     top = largest_of(row, n)
     count, rest = 0.0, 0.0
     if n < _FEW and abs(top) < np.inf:
@@ -192,7 +192,7 @@ def take_exponentials(row, n):  # type: ignore[no-untyped-def]
 
 @_borrowing
 def sum_side_by_side(part, top, at_top, rest, n, count, a, at, steps, b, b_at, b_steps, sign):  # type: ignore[no-untyped-def]
-    """The terms of lines side by side, and what `take_exponentials` finds of each."""
+    """The terms of lines side by side, and the results of `take_exponentials` for each."""
     for i in range(count):
         top[i], at_top[i], rest[i] = -np.inf, 0.0, 0.0
     for k in range(n):
@@ -211,7 +211,7 @@ def sum_side_by_side(part, top, at_top, rest, n, count, a, at, steps, b, b_at, b
 
 @_borrowing
 def add_up_beside(terms, totals, z, m, n, k, a, at, steps, b, b_at, b_steps, sign):  # type: ignore[no-untyped-def]
-    """`add_up` of lines side by side."""
+    """`add_up` for lines side by side."""
     top, at_top, rest = new_row(), new_row(), new_row()
     times, lines, _ = lines_of(m, n, k)
     for outer in range(times):
@@ -231,7 +231,7 @@ def add_up_beside(terms, totals, z, m, n, k, a, at, steps, b, b_at, b_steps, sig
 def add_up(terms, totals, z, m, n, k, a, at, steps, b, b_at, b_steps, sign):  # type: ignore[no-untyped-def]
     """The terms of lines of a + sign b, their sums, and the logarithms of these.
 
-    The steps of an operand are those from one of the times, lines and elements to the next.
+    The steps of an operand are the strides of times, lines and elements.
     """
     if are_cut(m, n, k):
         for line in range(m):
@@ -245,7 +245,7 @@ def add_up(terms, totals, z, m, n, k, a, at, steps, b, b_at, b_steps, sign):  # 
 
 @_borrowing
 def add_row(bar, at, apart, x, sign, count):  # type: ignore[no-untyped-def]
-    """Add sign x to elements that lie apart, which may be one and the same."""
+    """Add sign x to strided elements, which may all be the same element."""
     if apart == 1:
         part = bar[at : at + count]
         for i in range(count):
@@ -262,7 +262,7 @@ def add_row(bar, at, apart, x, sign, count):  # type: ignore[no-untyped-def]
 
 @_borrowing
 def pass_on_beside(terms, totals, z_bar, m, n, k, a, at, steps, a_sign, b, b_at, b_steps, b_sign):  # type: ignore[no-untyped-def]
-    """`pass_on` of lines side by side."""
+    """`pass_on` for lines side by side."""
     x, d = new_row(), new_row()
     times, lines, _ = lines_of(m, n, k)
     for outer in range(times):
@@ -285,7 +285,7 @@ def pass_on_beside(terms, totals, z_bar, m, n, k, a, at, steps, a_sign, b, b_at,
 
 @_inlined
 def pass_on(terms, totals, z_bar, m, n, k, a, at, steps, a_sign, b, b_at, b_steps, b_sign):  # type: ignore[no-untyped-def]
-    """Add to the adjoints of a and b, but of one whose sign is 0."""
+    """Add to the adjoints of a and b; skip b if the sign is 0."""
     if are_cut(m, n, k):
         for line in range(m):
             slope = z_bar[line] / totals[line] if z_bar[line] != 0.0 else 0.0
@@ -301,7 +301,7 @@ def pass_on(terms, totals, z_bar, m, n, k, a, at, steps, a_sign, b, b_at, b_step
 
 @in_machine_code
 def terms_of(line, m, n, k):  # type: ignore[no-untyped-def]
-    """Where the first term of a line is, and how far from one to the next it is."""
+    """The position of the first term of a line, and the stride of the terms."""
     if are_cut(m, n, k):
         return line * n, 1
     lines = m if k == 1 else k
@@ -312,7 +312,7 @@ def terms_of(line, m, n, k):  # type: ignore[no-untyped-def]
 
 @_borrowing
 def push_on(terms, totals, z_dot, m, n, k, a, at, steps, a_sign, b, b_at, b_steps, b_sign):  # type: ignore[no-untyped-def]
-    """sum(w (a_dot + sign b_dot)) of each line"""
+    """sum(w (a_dot + sign b_dot)) for each line"""
     times, lines, _ = lines_of(m, n, k)
     for outer in range(times):
         for line in range(lines):
@@ -331,7 +331,7 @@ def push_on(terms, totals, z_dot, m, n, k, a, at, steps, a_sign, b, b_at, b_step
 
 @_borrowing
 def logsumexp_value(a, m, n, k, terms, totals, z):  # type: ignore[no-untyped-def]
-    """z = log(sum(exp(line))); the terms over the largest one are saved, and their sums"""
+    """z = log(sum(exp(line))); saves the terms over the largest one, and their sums"""
     if n == 0:
         for line in range(m * k):
             z[line] = -np.inf
@@ -342,7 +342,7 @@ def logsumexp_value(a, m, n, k, terms, totals, z):  # type: ignore[no-untyped-de
 
 @in_machine_code
 def log_sum_of_line(a, n):  # type: ignore[no-untyped-def]
-    """The same of one line, where nothing is saved."""
+    """The same for one line, without saving anything."""
     if n == 0:
         return -np.inf
     row = new_row() if n <= ROWS else np.empty(n)
@@ -352,7 +352,7 @@ def log_sum_of_line(a, n):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def weighted_logsumexp_value(a, b, m, n, k, terms, totals, z):  # type: ignore[no-untyped-def]
-    """z = log(sum(b exp(line))), nan where the sum is negative; adjoint and tangent are those of `logsumexp`"""
+    """z = log(sum(b exp(line))), nan if the sum is negative; adjoint and tangent are those of `logsumexp`"""
     for line in range(m * k):
         first, top = first_of(line, n, k), -np.inf
         for i in range(n):
@@ -390,13 +390,13 @@ def logsumexp_tangent(terms, totals, a_dot, m, n, k, z_dot):  # type: ignore[no-
 # ---- shares ----------------------------------------------------------------------------------------------------------
 @in_machine_code
 def are_in_rows(m, n, k):  # type: ignore[no-untyped-def]
-    """Whether lines are taken one after the other."""
+    """Whether lines are processed one after another."""
     return k == 1 and (n >= _LONG or m < FEW_LINES)
 
 
 @_borrowing
 def softmax_value(a, m, n, k, z):  # type: ignore[no-untyped-def]
-    """e^x over its sum along a line; nan where the largest element is infinite"""
+    """e^x over its sum along a line; nan if the largest element is infinite"""
     if are_in_rows(m, n, k):
         for i in range(m):
             row = z[i * n : (i + 1) * n]
@@ -432,7 +432,7 @@ def softmax_value(a, m, n, k, z):  # type: ignore[no-untyped-def]
 
 @_borrowing
 def softmax_adjoint(z_bar, z, m, n, k, a_bar):  # type: ignore[no-untyped-def]
-    """Add the symmetric Jacobian times z_bar, z (z_bar - sum(z z_bar)), in which zeros mask what is not finite"""
+    """Add the symmetric Jacobian times z_bar, z (z_bar - sum(z z_bar)), in which zeros mask infinities and nans"""
     if are_in_rows(m, n, k):
         for i in range(m):
             first, end = i * n, (i + 1) * n

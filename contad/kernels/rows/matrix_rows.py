@@ -1,18 +1,18 @@
-"""The rows: for each operation on matrices the shapes of what its kernels take, and where these are.
+"""The table of matrix operations: for each, the shapes of the arrays that its kernels take, and their module.
 
-    name: operands and options -> results | what is saved
+    name: operands and options -> results | saved arrays
 
-m and n are the rows and columns of the first operand, k the columns of the second one, p the smaller of m and n. A
-vector on the right-hand side is a matrix of one column, and a number a matrix of one element. An option is a count, or
-a flag where it has a question mark. The rule stacks several results; an apostrophe marks one that it transposes.
+m and n are the rows and columns of the first operand, k the columns of the second one, and p the smaller of m and n. A
+vector on the right-hand side is a matrix of one column, and a number is a matrix of one element. An option is a count,
+or a flag if it has a question mark. The rule stacks several results; an apostrophe marks a result that it transposes.
 
-Kernels are functions of the module, `<name>_value` and so on, for float64 in C order. Each takes the arrays that it
-names: for `z` there are the adjoint `z_bar` and the tangent `z_dot`.
+Kernels are functions of the module, `<name>_value` and so on, for float64 in C order. Each takes the arrays that its
+parameters name: `z_bar` is the adjoint of `z`, and `z_dot` its tangent.
 
-    factor    writes what is saved, from the first operand alone: operations on one matrix share it
-    value     writes the results, and what is saved where there is no `factor`
-    leave     raises where recordings leave the operation to Python, after its value
-    adjoint   adds to the adjoints of the operands; one of size 0 is not asked for
+    factor    writes the saved arrays, from the first operand alone: operations on one matrix share them
+    value     writes the results, and the saved arrays if there is no `factor`
+    leave     runs after the value and raises if recordings leave the operation to Python
+    adjoint   adds to the adjoints of the operands; it skips an adjoint of size 0
     tangent   writes the tangents of the results
 
 The array rule of the same name, of `contad.ops`, has every order of derivatives.
@@ -42,7 +42,7 @@ class RowPart(NamedTuple):
 
     @property
     def matrix(self) -> tuple[str, str]:
-        """The rows and columns that it takes in what the rule returns."""
+        """The rows and columns of this part in the result of the rule."""
         shape = {0: ("1", "1"), 1: ("1", *self.shape), 2: self.shape}[len(self.shape)]
         rows, columns = reversed(shape) if self.is_turned else shape
         return rows, columns
@@ -61,23 +61,23 @@ class MatrixRow(NamedTuple):
     spends: bool  # whether the kernel of adjoints overwrites those of the results
 
     def kernel(self, purpose: str) -> Any:
-        """The kernel for a purpose; None where the row has none."""
+        """The kernel for a purpose; None if the row has none."""
         return getattr(pkgutil.resolve_name(f"contad.kernels.rows.{self.module}"), f"{self.name}_{purpose}", None)
 
     def parameters(self, purpose: str) -> tuple[str, ...]:
-        """What a kernel takes, by name."""
+        """The parameters of a kernel, by name."""
         return tuple(inspect.signature(self.kernel(purpose)).parameters)
 
 
 def band_height(lower, upper):  # type: ignore[no-untyped-def]
-    """How many rows of n numbers the factors of a band take: those of three diagonals are stored by diagonals."""
+    """The number of rows of n numbers for the factors of a band; three diagonals are stored by diagonals."""
     return 5 if lower == 1 and upper == 1 else 2 * lower + upper + 2
 
 
 @functools.cache
 def measures_of(name: str) -> Callable[..., Any]:
     """The function of sizes and options that gives the shapes of the operands, those of the parts of the result as the
-    rule stacks them, and how many numbers are saved.
+    rule stacks them, and the number of saved numbers.
     """
     row = MATRIX_ROWS[name]
     operands, results = (write_tuple(map(write_tuple, shapes)) for shapes in (
@@ -149,8 +149,8 @@ ROWS = {row.name: row for row in (
     _row("spectral_rows", "real_spectrum: a(n, n) -> w(n), v(n, n)"),
     _row("spectral_rows", "singular_spectrum: a(m, n) -> u(m, p), s(p), vt(p, n)'"),
 )}  # fmt: skip
-# those that no rule is called by: it composes them of others, or has more options; and products, which recordings have
-# in records of their own
+# rows without a rule of this name: the rule is a composition, or has more options; and products, which have their own
+# records in recordings
 MATRIX_ROWS = ROWS | {row.name: row for row in (
     _row("product_rows", "matmul: a(m, n), b(n, k) -> z(m, k)"),
     _row("system_rows", "slogdet: a(n, n) -> sign(), log() | factors(n, n), exchanges(n)"),

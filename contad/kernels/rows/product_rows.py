@@ -1,4 +1,4 @@
-"""Kernels of products: `matrix_rows` says what they are."""
+"""Kernels of products: `matrix_rows` specifies them."""
 
 from contad.compile.overloads import in_machine_code
 from contad.kernels.matrix_loops import clear

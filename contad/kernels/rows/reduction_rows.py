@@ -1,4 +1,4 @@
-"""Kernels of products, variances and standard deviations: `line_rows` says what they are."""
+"""Kernels of products, variances and standard deviations: `line_rows` specifies them."""
 
 import numpy as np
 from numba.extending import register_jitable
@@ -8,25 +8,25 @@ from contad.compile.overloads import in_machine_code
 from contad.ops.cotangents import TINY
 
 _inlined = register_jitable(**INTERNAL_OPTIONS, forceinline=True)
-_LONG = 12  # elements from which on a product is taken in parts
+_LONG = 12  # from this many elements a product is computed in parts
 
 
 @in_machine_code
 def first_of(line, n, k):  # type: ignore[no-untyped-def]
-    """Where the first element of a line is; from one element to the next it is k."""
+    """The position of the first element of a line; the stride of its elements is k."""
     return line * n if k == 1 else line // k * (n * k) + line % k
 
 
 # ---- products --------------------------------------------------------------------------------------------------------
 @in_machine_code
 def may_divide(z):  # type: ignore[no-untyped-def]
-    """Whether a product is so far from zero and infinity that it may be divided without loss."""
+    """Whether a product is far enough from zero and infinity for a division without loss."""
     return TINY <= abs(z) < np.inf
 
 
 @in_machine_code
 def multiply_line(a, at, n, k):  # type: ignore[no-untyped-def]
-    """The product of a line: eight side by side, unless one of them might be lost."""
+    """The product of a line: eight partial products, unless one of them might under- or overflow."""
     if k == 1 and n >= _LONG:
         part = a[at : at + n]
         p = q = r = s = t = u = v = w = 1.0
@@ -77,7 +77,7 @@ def prod_value(a, m, n, k, z):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def prod_adjoint(z_bar, z, a, m, n, k, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += z_bar times the product of the others"""
+    """a_bar += z_bar times the product of the other elements"""
     others = np.empty(n)
     for line in range(m * k):
         at, d = first_of(line, n, k), z_bar[line]
@@ -96,7 +96,7 @@ def prod_adjoint(z_bar, z, a, m, n, k, a_bar):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def prod_tangent(z, a, a_dot, m, n, k, z_dot):  # type: ignore[no-untyped-def]
-    """The sum of a_dot times the product of the others"""
+    """The sum of a_dot times the product of the other elements"""
     others = np.empty(n)
     for line in range(m * k):
         at = first_of(line, n, k)
@@ -106,7 +106,7 @@ def prod_tangent(z, a, a_dot, m, n, k, z_dot):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def sum_along(a_dot, at, n, k, slope):  # type: ignore[no-untyped-def]
-    """sum(a_dot slope) of a line, in which zeros mask what is not finite."""
+    """sum(a_dot slope) of a line, in which zeros mask infinities and nans."""
     total = 0.0
     for i in range(n):
         d = a_dot[at + i * k]
@@ -118,7 +118,7 @@ def sum_along(a_dot, at, n, k, slope):  # type: ignore[no-untyped-def]
 # ---- variances and standard deviations -------------------------------------------------------------------------------
 @_inlined
 def sum_powers(a, at, n, k, first, mean, power):  # type: ignore[no-untyped-def]
-    """The sum of a - first - mean, or of its square, over a line: four sums side by side."""
+    """The sum of a - first - mean, or of its square, over a line: in four partial sums."""
     p = q = r = s = 0.0
     for i in range(0, n - 3, 4):
         j = at + i * k
@@ -136,7 +136,8 @@ def sum_powers(a, at, n, k, first, mean, power):  # type: ignore[no-untyped-def]
 
 @_inlined
 def mean_of_line(a, at, n, k):  # type: ignore[no-untyped-def]
-    """The mean in two parts, the first element and the rest: exact of equal elements, and not rounded as a number."""
+    """The mean in two parts, the first element and the rest: exact for equal elements, and not rounded to one
+    number."""
     first = a[at] if abs(a[at]) < np.inf else 0.0
     return first, sum_powers(a, at, n, k, first, 0.0, 1) / np.float64(n)
 
@@ -154,7 +155,7 @@ def write_variances(a, m, n, k, ddof, z, is_root):  # type: ignore[no-untyped-de
 
 @in_machine_code
 def slope_of_line(a, at, n, k, z, ddof, is_root, slope):  # type: ignore[no-untyped-def]
-    """The gradient of a variance, or of a standard deviation z: 0 where that is 0."""
+    """The gradient of a variance, or of a standard deviation z: 0 if z is 0."""
     first, mean = mean_of_line(a, at, n, k)
     by = np.float64(max(n - ddof, 0)) * (z if is_root else 0.5)
     for i in range(n):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from contad.kernels.rows.matrix_rows import MATRIX_ROWS, MatrixRow, RowPart, find_part
 
-# names in rows of parameters that are called otherwise, or that are pairs
+# the names in rows for parameters that have other names, or that are pairs
 MEANINGS = {"A": ("a",), "trans": ("transposed",), "c_and_lower": ("c", "lower"), "l_and_u": ("lower", "upper")}
 
 
@@ -23,13 +23,13 @@ class RowCall(NamedTuple):
     """One function that a row computes."""
 
     path: str
-    parameters: dict[str, Any]  # with their defaults; `...` where a parameter has none
+    parameters: dict[str, Any]  # with their defaults; `...` if a parameter has none
     returned: tuple[str, ...]
     row: MatrixRow
-    checks: str = ""  # a call that raises what NumPy or SciPy raises
+    checks: str = ""  # a call that raises the errors of NumPy or SciPy
     constants: tuple[str, ...] = ()  # in the place of options
     finite: tuple[str, ...] = ()  # operands that must be finite if the argument `check_finite` is true
-    # the rest is what `MatrixFunction` says of the function, in its order
+    # the rest are fields of `MatrixFunction`, in its order
     constant: int = 0
     reads_all: bool = True
     is_finite: bool = True
@@ -48,7 +48,7 @@ class RowCall(NamedTuple):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of the row for which the call has no constants."""
+        """The options of the row that the call does not fix as constants."""
         return () if self.constants else self.row.options
 
     def axes(self, part: RowPart) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Kernels of QR factors, eigenvalues and singular values: `matrix_rows` says what they are."""
+"""Kernels of QR factors, eigenvalues and singular values: `matrix_rows` specifies them."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ _KIND, _VECTORS, _UPPER = ord("d"), ord("V"), ord("U")
 # ---- QR factors ------------------------------------------------------------------------------------------------------
 @in_machine_code
 def orthogonal_factor_value(a, q, r, rest):  # type: ignore[no-untyped-def]
-    """a = q r; the columns behind the square part are saved"""
+    """a = q r; saves the columns after the square part"""
     orthogonal, upper = np.linalg.qr(a)
     write_into(q, orthogonal)
     write_into(r, upper)
@@ -37,7 +37,7 @@ def orthogonal_factor_value(a, q, r, rest):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def orthogonal_factor_leave(r):  # type: ignore[no-untyped-def]
-    """The rank is less."""
+    """The rank is deficient."""
     for i in range(r.shape[0]):
         if r[i, i] == 0.0:
             raise np.linalg.LinAlgError("the rank is less")
@@ -92,7 +92,7 @@ def symmetric_spectrum_value(a, upper, w, v):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def symmetric_spectrum_adjoint(w_bar, v_bar, w, v, upper, a_bar):  # type: ignore[no-untyped-def]
-    """On the triangle that is read."""
+    """On the triangle that the value reads."""
     if upper:
         found = np.zeros(v.shape)
         add_eigh(w_bar, v_bar, w, v, found)
@@ -117,7 +117,7 @@ def eigvalsh_value(a, w):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def eigvalsh_adjoint(w_bar, a, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += v diag(w_bar) v^T on the lower triangle, with vectors that the value does without"""
+    """a_bar += v diag(w_bar) v^T on the lower triangle, with vectors that the value does not compute"""
     w, v = np.linalg.eigh(a)
     add_eigh(w_bar, np.zeros(a.shape), w, in_order(v), a_bar)
 
@@ -132,7 +132,7 @@ def eigvalsh_tangent(a, a_dot, w_dot):  # type: ignore[no-untyped-def]
 # ---- general matrices ------------------------------------------------------------------------------------------------
 @in_machine_code
 def real_spectrum_value(a, w, v):  # type: ignore[no-untyped-def]
-    """a v = v diag(w); it raises where an eigenvalue is complex"""
+    """a v = v diag(w); raises if an eigenvalue is complex"""
     values, vectors = find_real_spectrum(a, False)
     write_vector(w, values)
     write_into(v, vectors)
@@ -140,7 +140,7 @@ def real_spectrum_value(a, w, v):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def real_spectrum_adjoint(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
-    """As `add_eig` has it."""
+    """By `add_eig`."""
     add_eig(w_bar, v_bar, w, v, a_bar)
 
 
@@ -154,7 +154,7 @@ def real_spectrum_tangent(w, v, a_dot, w_dot, v_dot):  # type: ignore[no-untyped
 
 @in_machine_code
 def eigvals_value(a, w, v):  # type: ignore[no-untyped-def]
-    """Likewise, where the eigenvalues alone are asked for: the vectors are for the derivative."""
+    """Likewise, for the eigenvalues alone: the derivative needs the vectors."""
     values, vectors = find_real_spectrum(a, True)
     write_vector(w, values)
     write_into(v, vectors)
@@ -175,7 +175,7 @@ def singular_spectrum_value(a, u, s, vt):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def singular_spectrum_adjoint(u_bar, s_bar, vt_bar, u, s, vt, a_bar):  # type: ignore[no-untyped-def]
-    """As `add_svd` has it."""
+    """By `add_svd`."""
     add_svd(u_bar, s_bar, vt_bar, u, s, vt, a_bar)
 
 

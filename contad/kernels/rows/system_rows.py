@@ -1,4 +1,4 @@
-"""Kernels of systems, inverses, determinants, exponentials and lengths: `matrix_rows` says what they are."""
+"""Kernels of systems, inverses, determinants, exponentials and lengths: `matrix_rows` specifies them."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ from contad.kernels.small_systems import (
     write_inverse,
 )
 
-_MANY = 24  # rows and columns from which on BLAS is faster than loops
+_MANY = 24  # from this many rows and columns BLAS is faster than loops
 _RIGHT, _UPPER, _LOWER, _NO, _YES, _UNIT = ord("R"), ord("U"), ord("L"), ord("N"), ord("T"), ord("U")
 
 
@@ -66,7 +66,7 @@ def _divide(factors: Any, exchanges: Any, c: Any, transposed: Any) -> Any:
             else:
                 solve_factored(factors, exchanges, c)
             return
-        # rows are columns to BLAS: the triangles change places, and the system stands on the right
+        # BLAS sees rows as columns: the triangles change places, and the system is on the right
         if transposed:
             trsm((_RIGHT, _LOWER, _YES, _NO, k, n, 1.0, factors, n, c, k))
             trsm((_RIGHT, _UPPER, _YES, _UNIT, k, n, 1.0, factors, n, c, k))
@@ -123,7 +123,7 @@ def solve_tangent(z, factors, exchanges, transposed, a_dot, b_dot, z_dot):  # ty
 @in_machine_code
 def inv_value(a, z):  # type: ignore[no-untyped-def]
     """a z = 1"""
-    if len(a) == 1 and a[0, 0] != 0.0:  # as where one number is observed; without memory for factors
+    if len(a) == 1 and a[0, 0] != 0.0:  # as with one observed number; without memory for factors
         z[0, 0] = 1.0 / a[0, 0]
     else:
         write_inverse(a, z)
@@ -173,7 +173,7 @@ def singular_cofactors_value(a, z):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def singular_cofactors_adjoint(z_bar, a, a_bar):  # type: ignore[no-untyped-def]
-    """As `add_cofactors` has it."""
+    """By `add_cofactors`."""
     add_cofactors(z_bar, a, a_bar)
 
 
@@ -221,7 +221,7 @@ def log_determinant_value(factors, log):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def log_determinant_adjoint(log_bar, log, factors, exchanges, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += log_bar a^-T; nan where a is singular"""
+    """a_bar += log_bar a^-T; nan if a is singular"""
     if log_bar[0, 0] != 0.0:
         if log[0, 0] == -np.inf:
             add_scaled(a_bar, 0, 0, np.nan, factors)
@@ -231,7 +231,7 @@ def log_determinant_adjoint(log_bar, log, factors, exchanges, a_bar):  # type: i
 
 @in_machine_code
 def log_determinant_tangent(log, factors, exchanges, a_dot, log_dot):  # type: ignore[no-untyped-def]
-    """<a^-T, a_dot>; nan where a is singular"""
+    """<a^-T, a_dot>; nan if a is singular"""
     if log[0, 0] == -np.inf:
         log_dot[0, 0] = np.nan
     else:
@@ -240,7 +240,7 @@ def log_determinant_tangent(log, factors, exchanges, a_dot, log_dot):  # type: i
 
 @in_machine_code
 def slogdet_factor(a, factors, exchanges):  # type: ignore[no-untyped-def]
-    """The factors, of a singular matrix as well."""
+    """The factors, also for a singular matrix."""
     write_factors(a, factors, exchanges)
 
 
@@ -288,7 +288,7 @@ def euclidean_norm_value(x, z):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def euclidean_norm_leave(z):  # type: ignore[no-untyped-def]
-    """It is 0, or so small that squares are lost."""
+    """The norm is 0, or so small that squares underflow."""
     if not z[0, 0] > 1e-140:
         raise ValueError("a small vector")
 

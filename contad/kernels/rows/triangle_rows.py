@@ -1,4 +1,4 @@
-"""Kernels of Cholesky's factors, triangular systems and bands: `matrix_rows` says what they are."""
+"""Kernels of Cholesky's factors, triangular systems and bands: `matrix_rows` specifies them."""
 
 import numpy as np
 
@@ -88,7 +88,7 @@ def cholesky_solution_tangent(c, b, lower, c_dot, b_dot, z_dot):  # type: ignore
 # ---- banded systems --------------------------------------------------------------------------------------------------
 @in_machine_code
 def banded_solution_factor(ab, lower, upper, factors):  # type: ignore[no-untyped-def]
-    """The factors of the band; LinAlgError where it is singular."""
+    """The factors of the band; LinAlgError if it is singular."""
     require_regular(factor_banded(lower, upper, ab, factors))
 
 
@@ -114,10 +114,10 @@ def banded_solution_tangent(ab, z, lower, upper, ab_dot, b_dot, z_dot):  # type:
     write_into(z_dot, solve_banded_tangent(z, lower, upper, ab, ab_dot, b_dot))
 
 
-# ---- banded systems that are positive definite, of which one half of the band is given -------------------------------
+# ---- positive definite banded systems, given by one half of the band -------------------------------------------------
 @in_machine_code
 def positive_banded_solution_factor(ab, lower, factors):  # type: ignore[no-untyped-def]
-    """l of a = l l^T, as the lower half of a band; LinAlgError where a is not positive definite."""
+    """l of a = l l^T, as the lower half of a band; LinAlgError if a is not positive definite."""
     width, n = ab.shape
     for d in range(width):
         for j in range(n - d):
