@@ -53,3 +53,43 @@ def test_rows_of_a_product_that_are_not_used(engine):
     found = contad.grad(rows_in_use, (0, 1), engine=engine)(x, y, a)
     np.testing.assert_allclose(found[0], w[0] * a[0] + w[2] * a[2], rtol=1e-12)
     np.testing.assert_allclose(found[1], np.outer(z[0] * a[0] + z[2] * a[2], [0.0, 1.0]), rtol=1e-12)
+
+
+@njit
+def branches_of_missing_values(x, w):
+    total = 0.0
+    for i in range(x.size):
+        r = w[i]
+        if not x[i] <= 0.0:  # nan goes here
+            r = w[i] * np.log(x[i])
+        q = w[i] if x[i] < 0.0 else w[i] * x[i]
+        if x[i] == x[i]:
+            total += r * r + q
+    return total
+
+
+@njit
+def one_way_or_the_other(x):
+    total = 0.0
+    for i in range(x.size):
+        s = x[i] * x[i]
+        if x[i] > 0.5:
+            total += 2.0 * s
+        else:
+            total += s * x[i]
+    return total
+
+
+@pytest.mark.parametrize("engine", ["generated", pytest.param("tape", marks=pytest.mark.long)])
+def test_branches_whose_results_are_left_out(engine):
+    x, w = np.array([np.nan, -1.0, 2.0]), np.array([1.0, 2.0, 0.5])
+    by_x, by_w = contad.grad(branches_of_missing_values, (0, 1), engine=engine)(x, w)
+    log = np.log(2.0)
+    np.testing.assert_allclose(by_x, [0.0, 0.0, 2 * 0.25 * log / 2.0 + 0.5], rtol=1e-12)
+    np.testing.assert_allclose(by_w, [0.0, 2 * 2.0 + 1.0, 2 * 0.5 * log**2 + 2.0], rtol=1e-12)
+
+
+def test_what_both_ways_hand_on_is_not_masked():
+    text = contad.source(contad.grad(one_way_or_the_other), np.array([0.5, 2.0]))
+    assert "chain" not in text
+    np.testing.assert_allclose(contad.grad(one_way_or_the_other)(np.array([0.5, 2.0])), [0.75, 8.0], rtol=1e-12)

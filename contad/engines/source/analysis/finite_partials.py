@@ -180,8 +180,11 @@ def unselected_values(
             size = len(found)
             for value in reversed(values):
                 mine = readers.get(value)
-                if value not in found and mine and all(
-                    _may_pass_by(value, o, readers, found, branches, sunk) for o in mine
+                if (
+                    value not in found
+                    and mine
+                    and all(_may_pass_by(value, o, readers, found, branches, sunk) for o in mine)
+                    and not _is_handed_on(value, mine, readers, found, branches, sunk)
                 ):
                     found.add(value)
             for o in loads if branches is by_data else []:
@@ -196,9 +199,9 @@ def unselected_values(
 
 def _may_pass_by(
     value: Value, reader: Operation, readers: dict[Value, list[Operation]], found: set[Value], branches: set[If],
-    sunk: Mapping[Value, Block | None],
+    sunk: Mapping[Value, Block | None], taken: If | None = None,
 ) -> bool:  # fmt: skip
-    """Whether a reader may add nothing to the adjoint of a value."""
+    """Whether a reader may add nothing to the adjoint of a value, on the side that a branch has `taken` if it is given."""
     block = sunk.get(value, value.block)
     if isinstance(reader, Call):
         return True
@@ -210,14 +213,41 @@ def _may_pass_by(
         places = [k for k, x in enumerate(reader.inputs) if x is value]
         if reader.function is SELECT or all(_routes(reader, k) for k in places):
             return True
-    if reader in branches and block not in reader.blocks:
+    if reader in branches and reader is not taken and block not in reader.blocks:
         return True
+    if isinstance(reader, If):  # its results may be unused
+        results = [m.result for m in reader.merges if value in (m.then, m.otherwise)]
+        if results and all(x in found for x in results):
+            return True
     if isinstance(reader, Loop):  # each iteration may replace the value of the one before
         inner = [c.inner for c in reader.carried if value in (c.initial, c.following)]
         if any(x in found or x not in readers for x in inner):
             return True
-    read_in = sunk.get(reader.results[0], reader.block) if reader.results else reader.block
-    return not branches.isdisjoint(_holders(read_in, block))
+    return any(holder in branches and holder is not taken for holder in _holders(_place_of(reader, sunk), block))
+
+
+def _is_handed_on(
+    value: Value, mine: list[Operation], readers: dict[Value, list[Operation]], found: set[Value], branches: set[If],
+    sunk: Mapping[Value, Block | None],
+) -> bool:  # fmt: skip
+    """Whether both sides of a branch add to the adjoint of a value."""
+    sides: dict[If, set[int]] = {}
+    for reader in mine:
+        inside = _place_of(reader, sunk)
+        if isinstance(reader, If) and reader in branches:
+            ways = {k for m in reader.merges for k, x in enumerate((m.then, m.otherwise)) if x is value}
+            if not _may_pass_by(value, reader, readers, found, branches, sunk, reader):
+                sides.setdefault(reader, set()).update(ways)
+        holder = inside.parent if inside is not None else None
+        if inside and isinstance(holder, If) and holder in branches and holder.block is sunk.get(value, value.block):
+            if not _may_pass_by(value, reader, readers, found, branches, sunk, holder):
+                sides.setdefault(holder, set()).add(holder.blocks.index(inside))
+    return any(len(ways) == 2 for ways in sides.values())
+
+
+def _place_of(reader: Operation, sunk: Mapping[Value, Block | None]) -> Block | None:
+    """The block in which an operation is reversed."""
+    return sunk.get(reader.results[0], reader.block) if reader.results else reader.block
 
 
 def _holders(inner: Block | None, outer: Block | None) -> Iterable[Operation]:
