@@ -201,7 +201,7 @@ def _may_pass_by(
     value: Value, reader: Operation, readers: dict[Value, list[Operation]], found: set[Value], branches: set[If],
     sunk: Mapping[Value, Block | None], taken: If | None = None,
 ) -> bool:  # fmt: skip
-    """Whether a reader may add nothing to the adjoint of a value, on the side that a branch has `taken` if it is given."""
+    """Whether a reader may add nothing to the adjoint of a value, on the side that a branch has `taken`, if given."""
     block = sunk.get(value, value.block)
     if isinstance(reader, Call):
         return True
