@@ -175,17 +175,12 @@ def unselected_values(
     matrices = [o for o in operations if isinstance(o, MatrixCall)]
     by_data = {o for o in operations if isinstance(o, If) and reads_data(o.inputs[0])}
     for branches in (by_data, {o for o in operations if isinstance(o, If)}):
+        passing = _Passing(readers, found, branches, sunk)
         size = -1
         while len(found) != size:
             size = len(found)
             for value in reversed(values):
-                mine = readers.get(value)
-                if (
-                    value not in found
-                    and mine
-                    and all(_may_pass_by(value, o, readers, found, branches, sunk) for o in mine)
-                    and not _is_handed_on(value, mine, readers, found, branches, sunk)
-                ):
+                if value not in found and passing.may_reach_nothing(value):
                     found.add(value)
             for o in loads if branches is by_data else []:
                 if o.result in found or not branches.isdisjoint(_holders(o.block, o.array.block)):
@@ -197,57 +192,71 @@ def unselected_values(
     return found
 
 
-def _may_pass_by(
-    value: Value, reader: Operation, readers: dict[Value, list[Operation]], found: set[Value], branches: set[If],
-    sunk: Mapping[Value, Block | None], taken: If | None = None,
-) -> bool:  # fmt: skip
-    """Whether a reader may add nothing to the adjoint of a value, on the side that a branch has `taken`, if given."""
-    block = sunk.get(value, value.block)
-    if isinstance(reader, Call):
-        return True
-    if isinstance(reader, (Store, Accumulate)):
-        return any(root in found for root in reader.array.roots)
-    if isinstance(reader, Apply):
-        if reader.result.kind != FLOAT or reader.result in found:
-            return True
-        places = [k for k, x in enumerate(reader.inputs) if x is value]
-        if reader.function is SELECT or all(_routes(reader, k) for k in places):
-            return True
-    if reader in branches and reader is not taken and block not in reader.blocks:
-        return True
-    if isinstance(reader, If):  # its results may be unused
-        results = [m.result for m in reader.merges if value in (m.then, m.otherwise)]
-        if results and all(x in found for x in results):
-            return True
-    if isinstance(reader, Loop):  # each iteration may replace the value of the one before
-        inner = [c.inner for c in reader.carried if value in (c.initial, c.following)]
-        if any(x in found or x not in readers for x in inner):
-            return True
-    return any(holder in branches and holder is not taken for holder in _holders(_place_of(reader, sunk), block))
+class _Passing:
+    """Whether the operations that read a value may add nothing to its adjoint, by the numbers found so far."""
 
+    def __init__(
+        self, readers: dict[Value, list[Operation]], found: set[Value], branches: set[If],
+        sunk: Mapping[Value, Block | None],
+    ) -> None:  # fmt: skip
+        """`branches` are those whose sides count as alternatives; `found` may grow later."""
+        self.readers, self.found, self.branches, self.sunk = readers, found, branches, sunk
 
-def _is_handed_on(
-    value: Value, mine: list[Operation], readers: dict[Value, list[Operation]], found: set[Value], branches: set[If],
-    sunk: Mapping[Value, Block | None],
-) -> bool:  # fmt: skip
-    """Whether both sides of a branch add to the adjoint of a value."""
-    sides: dict[If, set[int]] = {}
-    for reader in mine:
-        inside = _place_of(reader, sunk)
-        if isinstance(reader, If) and reader in branches:
-            ways = {k for m in reader.merges for k, x in enumerate((m.then, m.otherwise)) if x is value}
-            if not _may_pass_by(value, reader, readers, found, branches, sunk, reader):
-                sides.setdefault(reader, set()).update(ways)
-        holder = inside.parent if inside is not None else None
-        if inside and isinstance(holder, If) and holder in branches and holder.block is sunk.get(value, value.block):
-            if not _may_pass_by(value, reader, readers, found, branches, sunk, holder):
-                sides.setdefault(holder, set()).add(holder.blocks.index(inside))
-    return any(len(ways) == 2 for ways in sides.values())
+    def may_reach_nothing(self, value: Value) -> bool:
+        """Whether the adjoint of a value may stay zero because none of its readers adds to it."""
+        mine = self.readers.get(value)
+        if not mine or not all(self._may_pass_by(value, o) for o in mine):
+            return False
+        return not self._is_on_both_sides(value, mine)
 
+    def _may_pass_by(self, value: Value, reader: Operation, taken: If | None = None) -> bool:
+        """Whether a reader may add nothing to the adjoint of a value, on the side that a branch has `taken`."""
+        found, block = self.found, self._block_of(value)
+        if isinstance(reader, Call):
+            return True
+        if isinstance(reader, (Store, Accumulate)):
+            return any(root in found for root in reader.array.roots)
+        if isinstance(reader, Apply):
+            if reader.result.kind != FLOAT or reader.result in found:
+                return True
+            places = [k for k, x in enumerate(reader.inputs) if x is value]
+            if reader.function is SELECT or all(_routes(reader, k) for k in places):
+                return True
+        if reader in self.branches and reader is not taken and block not in reader.blocks:
+            return True
+        if isinstance(reader, If):  # its results may be unused
+            results = [m.result for m in reader.merges if value in (m.then, m.otherwise)]
+            if results and all(x in found for x in results):
+                return True
+        if isinstance(reader, Loop):  # each iteration may replace the value of the one before
+            inner = [c.inner for c in reader.carried if value in (c.initial, c.following)]
+            if any(x in found or x not in self.readers for x in inner):
+                return True
+        around_it = _holders(self._place_of(reader), block)
+        return any(holder in self.branches and holder is not taken for holder in around_it)
 
-def _place_of(reader: Operation, sunk: Mapping[Value, Block | None]) -> Block | None:
-    """The block in which an operation is reversed."""
-    return sunk.get(reader.results[0], reader.block) if reader.results else reader.block
+    def _is_on_both_sides(self, value: Value, mine: list[Operation]) -> bool:
+        """Whether both sides of a branch add to the adjoint of a value."""
+        sides: dict[If, set[int]] = {}
+        for reader in mine:
+            if isinstance(reader, If) and reader in self.branches:
+                ways = {k for m in reader.merges for k, x in enumerate((m.then, m.otherwise)) if x is value}
+                if not self._may_pass_by(value, reader, reader):
+                    sides.setdefault(reader, set()).update(ways)
+            inside = self._place_of(reader)
+            holder = inside.parent if inside is not None else None
+            if inside and isinstance(holder, If) and holder in self.branches and holder.block is self._block_of(value):
+                if not self._may_pass_by(value, reader, holder):
+                    sides.setdefault(holder, set()).add(holder.blocks.index(inside))
+        return any(len(ways) == 2 for ways in sides.values())
+
+    def _block_of(self, value: Value) -> Block | None:
+        """The block in which the adjoint of a value is used."""
+        return self.sunk.get(value, value.block)
+
+    def _place_of(self, reader: Operation) -> Block | None:
+        """The block in which an operation is reversed."""
+        return self.sunk.get(reader.results[0], reader.block) if reader.results else reader.block
 
 
 def _holders(inner: Block | None, outer: Block | None) -> Iterable[Operation]:
