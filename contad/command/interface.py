@@ -21,6 +21,7 @@ from contad.command.point import Problem, assignment, bind
 from contad.command.report import CommandReport, as_json
 from contad.command.sparsity_patterns import Sparsity, find_sparsity
 from contad.command.terminal import has_colours
+from contad.command.translation import translate_stan
 from contad.command.user_file import CommandError, load_module
 from contad.command.warm import warm
 
@@ -28,7 +29,7 @@ DESCRIPTION = """\
 Differentiate a function of a Python file, at the point and with the data that the file defines, and check the gradient
 against finite differences. Without FILE.py:FUNCTION: fit a Bayesian logistic regression to the 569 patients of the
 Wisconsin breast-cancer table with contad's gradient. `python -m contad warm` compiles all of contad's own functions,
-once per machine."""
+once per machine; `python -m contad stan MODEL.stan` translates a Stan program."""
 
 EPILOG = """\
 Parameters with numeric defaults are the point. A parameter without a default takes its value from --data, or the file's
@@ -61,6 +62,9 @@ A Numba function also has a generated derivative: python -m contad model.py:dens
 To have contad's own functions compiled beforehand, on all cores: python -m contad warm
 
 exit status: 0 done; 1 --check found a disagreement; 2 an error, named in one line on stderr."""
+
+
+_COMMANDS = {"stan": translate_stan, "warm": warm}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -108,9 +112,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     try:
         try:
-            options = None if arguments[:1] == ["warm"] else _parse(arguments)
-            if options is None:
-                text, status = warm(arguments[1:]), 0
+            command = _COMMANDS.get(arguments[0]) if arguments else None
+            options = _parse(arguments) if command is None else None
+            if command is not None:
+                text, status = command(arguments[1:]), 0
         except SystemExit as stop:  # --help
             return int(stop.code or 0)
         if options is not None:

@@ -56,7 +56,9 @@ def plus(node: ast.expr, k: int) -> ast.expr:
     total = ast.UnaryOp(ast.USub(), rest[0][0]) if rest[0][1] else rest[0][0]
     for term, minus in rest[1:]:
         total = ast.BinOp(total, ast.Sub() if minus else ast.Add(), term)
-    return total if not constant else ast.BinOp(total, ast.Add() if constant > 0 else ast.Sub(), ast.Constant(abs(constant)))
+    if constant:
+        return ast.BinOp(total, ast.Add() if constant > 0 else ast.Sub(), ast.Constant(abs(constant)))
+    return total
 
 
 def _terms(node: ast.expr, minus: bool) -> Iterator[tuple[ast.expr, bool]]:
@@ -90,8 +92,8 @@ _LINEAR = ("UVector", "URowVector", "UMatrix")
 
 # functions that NumPy has by another name, or by the same; A, B, C and D are the arguments
 _SAME = {
-    "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "log10", "log2", "log1p", "expm1", "floor", "ceil",
-    "sum", "prod", "mean", "exp2", "hypot", "abs", "trunc",
+    "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "log10", "log2", "log1p", "expm1", "floor",
+    "ceil", "sum", "prod", "mean", "exp2", "hypot", "abs", "trunc",
 }  # fmt: skip
 _TEMPLATES = {
     "asin": "np.arcsin(A)", "acos": "np.arccos(A)", "atan": "np.arctan(A)", "asinh": "np.arcsinh(A)",
@@ -99,18 +101,20 @@ _TEMPLATES = {
     "pow": "A ** B", "square": "A ** 2", "inv": "1.0 / A", "fmin": "np.minimum(A, B)", "fmax": "np.maximum(A, B)",
     "e": "np.e", "pi": "np.pi", "sqrt2": "np.sqrt(2.0)", "machine_precision": "np.finfo(float).eps",
     "positive_infinity": "np.inf", "negative_infinity": "-np.inf", "not_a_number": "np.nan", "is_inf": "np.isinf(A)",
-    "is_nan": "np.isnan(A)", "int_step": "1 if A > 0.0 else 0", "step": "1.0 if A >= 0.0 else 0.0", "to_int": "int(A)",
-    "cumulative_sum": "np.cumsum(A)", "dot_product": "np.dot(A, B)", "dot_self": "np.dot(A, A)", "trace": "np.trace(A)",
-    "squared_distance": "np.sum((A - B) ** 2)", "distance": "np.sqrt(np.sum((A - B) ** 2))", "norm1": "np.sum(np.abs(A))",
-    "norm2": "np.sqrt(np.sum(A ** 2))", "reverse": "A[::-1]", "size": "len(A)", "num_elements": "A.size", "rows": "A.shape[0]",
-    "cols": "A.shape[1]", "head": "A[:B]", "tail": "A[len(A) - B:]", "diag_matrix": "np.diag(A)", "diagonal": "np.diag(A)",
-    "identity_matrix": "np.eye(A)", "append_array": "np.concatenate((A, B))", "to_array_1d": "np.ravel(A)",
-    "sort_asc": "np.sort(A)", "sort_desc": "np.sort(A)[::-1]", "linspaced_vector": "np.linspace(B, C, A)",
-    "linspaced_row_vector": "np.linspace(B, C, A)", "linspaced_array": "np.linspace(B, C, A)", "zeros_vector": "np.zeros(A)",
-    "zeros_row_vector": "np.zeros(A)", "zeros_array": "np.zeros(A)", "ones_vector": "np.ones(A)",
-    "ones_row_vector": "np.ones(A)", "ones_array": "np.ones(A)", "zeros_int_array": "np.zeros(A, np.int64)",
-    "ones_int_array": "np.ones(A, np.int64)", "uniform_simplex": "np.full(A, 1.0 / A)",
-    "fmod": "np.fmod(A, B)", "add": "A + B", "subtract": "A - B", "elt_multiply": "A * B", "elt_divide": "A / B",
+    "is_nan": "np.isnan(A)", "int_step": "1 if A > 0.0 else 0", "step": "1.0 if A >= 0.0 else 0.0",
+    "to_int": "int(A)", "cumulative_sum": "np.cumsum(A)", "dot_product": "np.dot(A, B)", "dot_self": "np.dot(A, A)",
+    "trace": "np.trace(A)", "squared_distance": "np.sum((A - B) ** 2)", "distance": "np.sqrt(np.sum((A - B) ** 2))",
+    "norm1": "np.sum(np.abs(A))", "norm2": "np.sqrt(np.sum(A ** 2))", "reverse": "A[::-1]", "size": "len(A)",
+    "num_elements": "A.size", "rows": "A.shape[0]", "cols": "A.shape[1]", "head": "A[:B]", "tail": "A[len(A) - B:]",
+    "diag_matrix": "np.diag(A)", "diagonal": "np.diag(A)", "identity_matrix": "np.eye(A)",
+    "append_array": "np.concatenate((A, B))", "to_array_1d": "np.ravel(A)", "sort_asc": "np.sort(A)",
+    "sort_desc": "np.sort(A)[::-1]", "linspaced_vector": "np.linspace(B, C, A)",
+    "linspaced_row_vector": "np.linspace(B, C, A)", "linspaced_array": "np.linspace(B, C, A)",
+    "zeros_vector": "np.zeros(A)", "zeros_row_vector": "np.zeros(A)", "zeros_array": "np.zeros(A)",
+    "ones_vector": "np.ones(A)", "ones_row_vector": "np.ones(A)", "ones_array": "np.ones(A)",
+    "zeros_int_array": "np.zeros(A, np.int64)", "ones_int_array": "np.ones(A, np.int64)",
+    "uniform_simplex": "np.full(A, 1.0 / A)", "fmod": "np.fmod(A, B)", "add": "A + B", "subtract": "A - B",
+    "elt_multiply": "A * B", "elt_divide": "A / B", "sd": "np.sqrt(np.sum((A - np.mean(A)) ** 2) / (len(A) - 1))",
     "minus": "-A", "plus": "A", "logical_negation": "not A",
 }  # fmt: skip
 _RANDOM = {
@@ -120,11 +124,11 @@ _RANDOM = {
     "poisson": "rng.poisson(A)", "poisson_log": "rng.poisson(np.exp(A))", "exponential": "rng.exponential(1.0 / A)",
     "gamma": "rng.gamma(A, 1.0 / B)", "inv_gamma": "1.0 / rng.gamma(A, 1.0 / B)", "beta": "rng.beta(A, B)",
     "lognormal": "rng.lognormal(A, B)", "cauchy": "A + B * rng.standard_cauchy()", "chi_square": "rng.chisquare(A)",
-    "student_t": "B + C * rng.standard_t(A)", "double_exponential": "rng.laplace(A, B)", "logistic": "rng.logistic(A, B)",
-    "gumbel": "rng.gumbel(A, B)", "weibull": "B * rng.weibull(A)", "dirichlet": "rng.dirichlet(A)",
-    "categorical": "1 + rng.choice(len(A), p=A)", "multi_normal": "rng.multivariate_normal(A, B)",
-    "neg_binomial_2": "rng.poisson(rng.gamma(B, A / B))", "multinomial": "rng.multinomial(B, A)",
-    "neg_binomial": "rng.poisson(rng.gamma(A, 1.0 / B))",
+    "student_t": "B + C * rng.standard_t(A)", "double_exponential": "rng.laplace(A, B)",
+    "logistic": "rng.logistic(A, B)", "gumbel": "rng.gumbel(A, B)", "weibull": "B * rng.weibull(A)",
+    "dirichlet": "rng.dirichlet(A)", "categorical": "1 + rng.choice(len(A), p=A)",
+    "multi_normal": "rng.multivariate_normal(A, B)", "neg_binomial_2": "rng.poisson(rng.gamma(B, A / B))",
+    "multinomial": "rng.multinomial(B, A)", "neg_binomial": "rng.poisson(rng.gamma(A, 1.0 / B))",
 }  # fmt: skip
 
 
@@ -230,16 +234,16 @@ class ExpressionWriter:
 
     def index(self, node: ast.expr, indices: Sequence[Any]) -> ast.expr:
         """The elements of an array at Stan's indices."""
-        several = sum(isinstance(index, list) and index[0] == "Single" and rank_of(type_of(index[1])) > 0 for index in indices)
-        if several > 1:  # which Stan takes as a grid, and NumPy as pairs
-            raise TranslationError("an index with two arrays of integers has no counterpart yet; take one after the other")
+        gathers = [i for i in indices if isinstance(i, list) and i[0] == "Single" and rank_of(type_of(i[1])) > 0]
+        if len(gathers) > 1:  # which Stan takes as a grid, and NumPy as pairs
+            raise TranslationError("indices with two arrays of integers have no counterpart yet; use them one by one")
         places = [self._place(index) for index in indices]
         while places and isinstance(places[-1], ast.Slice) and places[-1].lower is places[-1].upper is None:
             places.pop()
         if not places:
             return node
         before = getattr(node, "slice", None) if isinstance(node, ast.Subscript) else None
-        if before is not None and not any(isinstance(place, ast.Slice) for place in ast.walk(before)) and several == 0:
+        if before is not None and not any(isinstance(place, ast.Slice) for place in ast.walk(before)) and not gathers:
             places = [*(before.elts if isinstance(before, ast.Tuple) else [before]), *places]  # x[i][j] is x[i, j]
             node = node.value  # type: ignore[attr-defined]
         return ast.Subscript(node, places[0] if len(places) == 1 else ast.Tuple(places))
@@ -278,14 +282,15 @@ class ExpressionWriter:
             return ast.Call(self.write(args[0]), [whole, ast.Constant(1), parse("len(A)", A=whole), *rest], [])
         return self.call(name, [self.write(arg) for arg in args], [type_of(arg) for arg in args])
 
-    def _write_solution(self, is_stiff: bool, states: Any, args: Any, tolerances: Any) -> ast.expr:
+    def _write_solution(self, is_stiff: bool, problem: Any, args: Any, tolerances: Any) -> ast.expr:
         solver = "sdirk4" if is_stiff else "dopri5"
         self._imports.add(solver)
-        f, start, begin, times = (self.write(arg) for arg in states)
+        f, start, begin, times = (self.write(arg) for arg in problem)
         given = ast.Tuple([self.write(arg) for arg in args])
         close = [self.write(arg) for arg in tolerances[:2]] or [ast.Constant(1e-10 if is_stiff else 1e-6)] * 2
         times = parse("np.concatenate((np.array([A]), B))", A=begin, B=times)
-        return ast.Subscript(ast.Call(ast.Name(solver), [f, times, start, given, *close], []), ast.Slice(ast.Constant(1)))
+        states = ast.Call(ast.Name(solver), [f, times, start, given, *close], [])
+        return ast.Subscript(states, ast.Slice(ast.Constant(1)))  # those at the times, without the first
 
     def density(self, name: str, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
         """The log density or log mass of a distribution."""
@@ -293,7 +298,7 @@ class ExpressionWriter:
             if name + ending in self._own:
                 return ast.Call(ast.Name(self.name(name + ending)), args, [])
             if name + ending in self._stan_names:
-                return self.call(name + ending, args, types)
+                return self.call(name + ending.replace("_lp", "_lup"), args, types)
         raise TranslationError(f"the distribution {name} has no counterpart yet")
 
     def call(self, name: str, args: list[ast.expr], types: Sequence[Any] = ()) -> ast.expr:
@@ -307,10 +312,11 @@ class ExpressionWriter:
             return parse(_TEMPLATES[name], **dict(zip("ABCD", args, strict=False)))
         if name in _SAME:
             return ast.Call(ast.Attribute(ast.Name("np"), name), args, [])
-        if name.replace("_lupdf", "_lpdf").replace("_lupmf", "_lpmf") in self._stan_names:
-            name = name.replace("_lupdf", "_lpdf").replace("_lupmf", "_lpmf")
-            self._imports.add(name)
-            return ast.Call(ast.Name(name), args, [])
+        known = name.replace("_lupdf", "_lpdf").replace("_lupmf", "_lpmf")
+        if known in self._stan_names:
+            self._imports.add(known)
+            propto = [] if known == name else [ast.keyword("propto", ast.Constant(value=True))]
+            return ast.Call(ast.Name(known), args, propto)
         raise TranslationError(f"{name} has no counterpart yet")
 
     def _call_min(self, args: list[ast.expr], types: Sequence[Any], name: str = "min") -> ast.expr:
@@ -332,7 +338,8 @@ class ExpressionWriter:
     def _call_rep_matrix(self, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
         if types[0] == "UReal":
             return self._fill(ast.Tuple(args[1:]), args[0], "UReal")
-        return parse("np.outer(A, np.ones(B))" if types[0] == "UVector" else "np.outer(np.ones(B), A)", A=args[0], B=args[1])
+        text = "np.outer(A, np.ones(B))" if types[0] == "UVector" else "np.outer(np.ones(B), A)"
+        return parse(text, A=args[0], B=args[1])
 
     def _fill(self, shape: ast.expr, value: ast.expr, type_: Any) -> ast.expr:
         if isinstance(value, ast.Constant) and value.value in (0, 1):
@@ -343,9 +350,8 @@ class ExpressionWriter:
     def _call_append_row(self, args: list[ast.expr], types: Sequence[Any], is_row: bool = True) -> ast.expr:
         joined = "UVector" if is_row else "URowVector"
         if all(type_ in (joined, "UReal", "UInt") for type_ in types):
-            parts = [
-                arg if type_ == joined else parse("np.array([A])", A=arg) for arg, type_ in zip(args, types, strict=True)
-            ]
+            given = zip(args, types, strict=True)
+            parts = [arg if type_ == joined else parse("np.array([A])", A=arg) for arg, type_ in given]
             return parse("np.concatenate((A, B))", A=parts[0], B=parts[1])
         if is_row:
             return parse("np.vstack((A, B))", A=args[0], B=args[1])
@@ -378,10 +384,10 @@ class ExpressionWriter:
         return ast.Subscript(a, ast.Tuple([span(first, _add(first, rows)), span(second, _add(second, columns))]))
 
     def _call_rows(self, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
-        return parse("A.shape[0]" if types[0] == "UMatrix" else "len(A)" if types[0] == "UVector" else "1", A=args[0])
+        return parse({"UMatrix": "A.shape[0]", "UVector": "len(A)"}.get(types[0], "1"), A=args[0])
 
     def _call_cols(self, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
-        return parse("A.shape[1]" if types[0] == "UMatrix" else "len(A)" if types[0] == "URowVector" else "1", A=args[0])
+        return parse({"UMatrix": "A.shape[1]", "URowVector": "len(A)"}.get(types[0], "1"), A=args[0])
 
     def _call_dims(self, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
         return parse("A.shape", A=args[0])

@@ -32,10 +32,11 @@ class StatementWriter:
             try:
                 self._write_statement(statement, statements[place + 1 :])
             except TranslationError as error:
-                raise error if str(error).startswith("line ") else TranslationError(f"line {statement.line}: {error}") from None
-        if len(self.lines) == before or all(line.strip().startswith("#") for line in self.lines[before:]):
-            if self._indent > 1:
-                self.put("pass")
+                if str(error).startswith("line "):
+                    raise
+                raise TranslationError(f"line {statement.line}: {error}") from None
+        if self._indent > 1 and all(line.strip().startswith("#") for line in self.lines[before:]):
+            self.put("pass")
 
     def put(self, text: str) -> None:
         """Adds a line, broken where it is long."""
@@ -102,7 +103,8 @@ class StatementWriter:
         root = node
         while isinstance(root, ast.Subscript | ast.Attribute):
             root = root.value
-        if isinstance(root, ast.Name) and rank_of(type_of(expr)) and {name, root.id.removesuffix("_"), root.id} & self._written:
+        is_view = isinstance(root, ast.Name) and rank_of(type_of(expr)) > 0
+        if is_view and {name, root.id, root.id.removesuffix("_")} & self._written:  # type: ignore[attr-defined]
             return parse("A.copy()", A=node)
         return node
 
@@ -113,7 +115,8 @@ class StatementWriter:
             raise TranslationError("assignments to tuples have no counterpart yet")
         name, node, type_ = self._left(left[1])
         if op == "Assign":
-            self._assign(node, self._own_value(name, right) if isinstance(node, ast.Name) else self.expressions.write(right))
+            is_whole = isinstance(node, ast.Name)
+            self._assign(node, self._own_value(name, right) if is_whole else self.expressions.write(right))
             return
         whole = self.expressions.operate(node, type_, op[1], self.expressions.write(right), type_of(right))
         if isinstance(whole, ast.BinOp) and not isinstance(whole.op, ast.MatMult):
@@ -148,22 +151,34 @@ class StatementWriter:
         values, types = [self.expressions.write(x) for x in args[1]], [type_of(x) for x in args[1]]
         outcome = self.expressions.write(arg[1])
         density = self.expressions.density(name, [outcome, *values], [type_of(arg[1]), *types])
-        bounds = truncation[1]
-        if bounds != "NoTruncate":
-            density = ast.BinOp(density, ast.Sub(), self._log_truncated(name, bounds, values, types))
         self._add_to_target(density)
+        if truncation[1] != "NoTruncate":
+            self._truncate(name, truncation[1], (outcome, type_of(arg[1])), values, types)
 
-    def _log_truncated(self, name: str, bounds: Any, values: list[ast.expr], types: list[Any]) -> ast.expr:
-        """The logarithm of the probability between the bounds of a truncation."""
+    def _truncate(
+        self, name: str, bounds: Any, outcome: tuple[ast.expr, Any], values: list[ast.expr], types: list[Any]
+    ) -> None:
+        """Divides a density by the probability between its bounds, outside of which it is 0."""
         write = self.expressions
         ends = [write.write(end) for end in bounds[1:]]
+        of = ["UReal", *types]
+        least, most = ("np.min(A)", "np.max(A)") if rank_of(outcome[1]) else ("A", "A")
+        below, above = f"{least} < B", f"{most} > B"
         if bounds[0] == "TruncateUpFrom":
-            return write.call(f"{name}_lccdf", [ends[0], *values], ["UReal", *types])
-        upper = write.call(f"{name}_lcdf", [ends[-1], *values], ["UReal", *types])
-        if bounds[0] == "TruncateDownFrom":
-            return upper
-        lower = write.call(f"{name}_lcdf", [ends[0], *values], ["UReal", *types])
-        return write.call("log_diff_exp", [upper, lower])
+            outside = parse(below, A=outcome[0], B=ends[0])
+            probability = write.call(f"{name}_lccdf", [ends[0], *values], of)
+        else:
+            outside = parse(above, A=outcome[0], B=ends[-1])
+            probability = write.call(f"{name}_lcdf", [ends[-1], *values], of)
+        if bounds[0] == "TruncateBetween":
+            outside = parse(f"{below} or {most} > C", A=outcome[0], B=ends[0], C=ends[1])
+            lower = write.call(f"{name}_lcdf", [ends[0], *values], of)
+            probability = write.call("log_diff_exp", [probability, lower], ["UReal", "UReal"])
+        if rank_of(outcome[1]) and not any(rank_of(type_) for type_ in types):
+            probability = parse("A.size * B", A=outcome[0], B=probability)
+        self._put(ast.AugAssign(ast.Name("target"), ast.Sub(), probability))
+        self.put(f"if {ast.unparse(outside)}:")
+        self.put("    target = -np.inf")
 
     # ---- control ----
     def _write_body(self, body: Statement) -> None:
@@ -232,7 +247,7 @@ class StatementWriter:
         self.put("return")
 
     def _write_Reject(self, pieces: Sequence[Any]) -> None:
-        words = [ast.literal_eval(ast.literal_eval(text)) if text.startswith('"\\"') else text for kind, text in pieces if kind == "PString"]
+        words = [text.replace("\\", "").strip('"') for kind, text in pieces if kind == "PString"]
         self.put(f"raise ValueError({' '.join(words).strip()!r})")
 
     _write_FatalError = _write_Reject
@@ -251,7 +266,8 @@ def _inside(part: Any) -> Iterator[Any]:
 
 def names_in(part: Any) -> set[str]:
     """The names that a piece of a program mentions."""
-    return {p[1] for p in _inside(part) if isinstance(p, list) and len(p) == 2 and p[0] == "name" and isinstance(p[1], str)}
+    pairs = (piece for piece in _inside(part) if isinstance(piece, list) and len(piece) == 2 and piece[0] == "name")
+    return {pair[1] for pair in pairs if isinstance(pair[1], str)}
 
 
 def _written_in(statement: Statement) -> Iterator[str]:
@@ -274,7 +290,8 @@ def _is_assigned_first(name: str, later: Sequence[Statement]) -> bool:
             if statement.kind != "Assignment":
                 return False
             left, operator, right = statement.parts
-            return fields(left[1][1])["lval"][0] == "LVariable" and operator[1] == "Assign" and name not in names_in(right)
+            is_whole = fields(left[1][1])["lval"][0] == "LVariable" and operator[1] == "Assign"
+            return is_whole and name not in names_in(right)
     return False
 
 
@@ -300,23 +317,25 @@ def _is_affine(name: str, expr: Any) -> bool:
 
 
 # ---- long lines ------------------------------------------------------------------------------------------------------
-def broken(line: str) -> list[str]:
+def broken(line: str, depth: int = 0) -> list[str]:
     """A line of Python, broken inside its brackets, or inside new ones, where it is too long."""
     if len(line) <= WIDTH:
         return [line]
     indent = len(line) - len(line.lstrip())
-    depth, is_sum = 0, False
+    is_continued, is_sum = depth > 0, False
     best: tuple[int, int] | None = None  # the last break of the least depth that fits: its depth, its place
-    equals = re.match(r" *[^=()]* [+*/-]?= (?=.)", line)
+    equals = re.match(r" *[^=()]* [+*/-]?= (?=.)", line) if not depth else None
     for place, char in enumerate(line):
         depth += (char in "([{") - (char in ")]}")
         is_operator = line[place : place + 3] in (" + ", " - ", " * ")
         is_sum |= is_operator and depth == 0 and equals is not None and place >= equals.end()
-        if depth > 0 and (is_operator or line[place : place + 2] == ", ") and place < WIDTH - 2:
+        is_right = equals is None or place >= equals.end()
+        if depth > 0 and is_right and (is_operator or line[place : place + 2] == ", ") and place < WIDTH - 2:
             if best is None or depth <= best[0]:
                 best = depth, place + 1 if char == "," else place
     if is_sum and equals is not None:
         return broken(f"{equals.group()}({line[equals.end() :]})")
     if best is None:
         return [line]
-    return [line[: best[1]].rstrip(), *broken(" " * (indent + 4) + line[best[1] :].lstrip())]
+    indent += 0 if is_continued else 4
+    return [line[: best[1]].rstrip(), *broken(" " * indent + line[best[1] :].lstrip(), best[0])]

@@ -59,20 +59,26 @@ def find_stanc() -> str:
     return found
 
 
-def read_blocks(path: Path) -> dict[str, StanBlock]:
-    """The blocks of a Stan program by their names, those that it does not have left out.
+def run_stanc(path: Path) -> str:
+    """The typed tree that stanc prints for a Stan program.
 
     Raises TranslationError with stanc's message for a program that is not valid.
     """
-    done = subprocess.run([find_stanc(), "--debug-decorated-ast", str(path)], capture_output=True, text=True, check=False)
+    command = [find_stanc(), "--debug-decorated-ast", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise TranslationError(done.stderr.strip())
-    lines = path.read_text().splitlines(keepends=True)
-    tree = fields(read_tree(done.stdout))
+    return done.stdout
+
+
+def read_blocks(tree: str, text: str) -> dict[str, StanBlock]:
+    """The blocks of a Stan program by their names, without those that it does not have, from its tree and its text."""
+    lines = text.splitlines(keepends=True)
+    parts = fields(read_tree(tree))
     found = {}
     for name, key in BLOCKS.items():
-        if tree[key]:
-            block = fields(tree[key][0])
+        if parts[key]:
+            block = fields(parts[key][0])
             begin, end = (fields(place) for place in fields(block["xloc"]).values())
             found[name] = _read_block(name, block["stmts"], lines, begin, end)
     return found

@@ -1,6 +1,7 @@
 """The Python file for a Stan program."""
 
 import ast
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from contad import stan
 from contad.stan.translation.stan_expressions import ExpressionWriter
 from contad.stan.translation.stan_statements import StatementWriter, broken, names_in
-from contad.stan.translation.stanc import Statement, StanBlock, TranslationError, fields, read_blocks
+from contad.stan.translation.stanc import StanBlock, Statement, TranslationError, fields, read_blocks, run_stanc
 
 _NONE = StanBlock("", [])
 
@@ -17,15 +18,19 @@ def translate(path: Path) -> str:
     """The Python file that says what a Stan program says.
 
     The file has the program's functions, its transformed data, its density and its generated quantities as functions,
-    the parameters' block as text, and `model(...)`, which takes the data and returns a `contad.stan.Model`. Places count
-    from 0 in it. Bounds of data are not checked.
+    the parameters' block as text, and `model(...)`, which takes the data and returns a `contad.stan.Model`. Places in
+    it count from 0. Bounds of data are not checked.
 
     Raises TranslationError, which names the line, for a program that stanc refuses or that has no counterpart.
     """
-    blocks = read_blocks(path)
+    return write_file(path.stem, read_blocks(run_stanc(path), path.read_text()))
+
+
+def write_file(title: str, blocks: dict[str, StanBlock]) -> str:
+    """The Python file for a program's blocks."""
     imports: set[str] = set()
-    _FileWriter(path.stem, blocks, imports, frozenset()).write()  # which says what the file imports
-    return _FileWriter(path.stem, blocks, set(), frozenset(imports)).write()
+    _FileWriter(title, blocks, imports, frozenset()).write()  # which says what the file imports
+    return _FileWriter(title, blocks, set(), frozenset(imports)).write()
 
 
 class _FileWriter:
@@ -63,7 +68,8 @@ class _FileWriter:
         if solvers:
             head.append(f"from contad.scipy.integrate import {', '.join(solvers)}")
         one_line = f"from contad.stan import {', '.join(names)}"
-        head += [one_line] if len(one_line) <= 100 else ["from contad.stan import (", *(f"    {n}," for n in names), ")"]
+        several = ["from contad.stan import (", *(f"    {name}," for name in names), ")"]
+        head += [one_line] if len(one_line) <= 100 else several
         text = _python_names(self._block("parameters").text, self._expressions(), self._declared("parameters"))
         parameters = ["", 'PARAMETERS = """', *text.strip("\n").rstrip().splitlines(), '"""']
         return "\n".join([*head, *parameters, *body]) + "\n"
@@ -75,13 +81,9 @@ class _FileWriter:
         arguments = [expressions.name(_name_of(argument[2])) for argument in declared["arguments"]]
         writer = StatementWriter(expressions)
         body = declared["body"]
-        first = body.parts[0][0] if body.parts[0] else None
-        docstring = []
-        if first is not None and first.comments and not _can_be_inside(first):
-            docstring, first = list(first.comments), first._replace(comments=())
-        writer.write([first, *body.parts[0][1:]] if first is not None else [])
+        writer.write(body.parts[0])
         signature = f"def {expressions.name(_name_of(declared['funname']))}({', '.join(arguments)}):"
-        return ["", "", *(f"# {line}" for line in docstring), "@njit", *broken(signature), *writer.lines]
+        return ["", "", *(f"# {line}" for line in function.comments), "@njit", *broken(signature), *writer.lines]
 
     # ---- blocks ----
     def _write_transformed_data(self, data: list[str], made: list[str]) -> list[str]:
@@ -133,13 +135,16 @@ class _FileWriter:
                 if shape:
                     kind, sizes = "np.int64" if is_int else "float", ", ".join(ast.unparse(size) for size in shape)
                     writer.put(f"{name} = np.asarray({name}, {kind}).reshape({sizes})")
+                elif not is_int:
+                    writer.put(f"{name} = float({name})")
         names = [expressions.name(name) for name in data]
         writer.put("data = {" + ", ".join(f'"{name}": {name}' for name in names) + "}")
         if made:
             used = [expressions.name(name) for name in self._used(data, "transformed data")]
             writer.put(f"data |= transform_data({', '.join(used)})")
-        quantities = ", generated_quantities" if self._declared("transformed parameters") + self._declared("generated quantities") else ""
-        writer.put(f"return Model(PARAMETERS, log_density{quantities and ', generated_quantities=generated_quantities'}, **data)")
+        has_quantities = self._declared("transformed parameters") + self._declared("generated quantities")
+        quantities = ", generated_quantities=generated_quantities" if has_quantities else ""
+        writer.put(f"return Model(PARAMETERS, log_density{quantities}, **data)")
         return ["", "", *self._signature("model", data), *writer.lines]
 
     def _signature(self, name: str, arguments: Iterable[str]) -> list[str]:
@@ -164,13 +169,7 @@ def _has_body(function: Statement) -> bool:
     return fields(function.parts)["body"].kind == "Block"
 
 
-def _can_be_inside(_statement: Statement) -> bool:
-    return False
-
-
 def _python_names(text: str, expressions: ExpressionWriter, names: Sequence[str]) -> str:
-    import re
-
     for name in names:
         if expressions.name(name) != name:
             text = re.sub(rf"\b{name}\b", expressions.name(name), text)
