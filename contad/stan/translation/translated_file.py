@@ -129,6 +129,8 @@ class _FileWriter:
         expressions = self._expressions()
         writer = StatementWriter(expressions)
         writer.put('"""The model for these data."""')
+        for statement in self._block("parameters").statements:
+            writer.shape_of(fields(statement.parts)["decl_type"])  # which refuses types without a counterpart
         for statement in self._block("data").statements:
             shape, is_int = writer.shape_of(fields(statement.parts)["decl_type"])
             for name in (expressions.name(variable) for variable in _variables_of(statement)):
