@@ -1,7 +1,6 @@
 """The transforms of matrices: stochastic matrices, Cholesky factors, correlations and covariances."""
 
 from contad.stan.transforms.constraints import Constraint
-from contad.stan.transforms.vectors import by_version
 
 
 def stochastic_column(m: int, n: int, stan_version: str = "2.37") -> Constraint:
@@ -17,8 +16,7 @@ def stochastic_column(m: int, n: int, stan_version: str = "2.37") -> Constraint:
            [0.147417, 0.414843],
            [0.40072 , 0.206005]])
     """
-    name = "stochastic_column"
-    return Constraint(name, (m, n), (m - 1, n), (), by_version(name, stan_version))
+    return Constraint("stochastic_column", (m, n), (m - 1, n)).of_version(stan_version)
 
 
 def stochastic_row(m: int, n: int, stan_version: str = "2.37") -> Constraint:
@@ -33,7 +31,7 @@ def stochastic_row(m: int, n: int, stan_version: str = "2.37") -> Constraint:
     array([[0.451863, 0.147417, 0.40072 ],
            [0.379152, 0.414843, 0.206005]])
     """
-    return Constraint("stochastic_row", (m, n), (m, n - 1), (), by_version("stochastic_row", stan_version))
+    return Constraint("stochastic_row", (m, n), (m, n - 1)).of_version(stan_version)
 
 
 # ---- factors, correlations and covariances ---------------------------------------------------------------------------

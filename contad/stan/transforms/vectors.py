@@ -31,12 +31,6 @@ def positive_ordered(k: int) -> Constraint:
     return Constraint("positive_ordered", (k,), (k,))
 
 
-def by_version(name: str, stan_version: str) -> str:
-    """The transform of simplices of a version of Stan, which broke sticks before 2.37."""
-    major, _, minor = stan_version.partition(".")
-    return f"{name}_of_sticks" if (int(major), int(minor.partition(".")[0] or 0)) < (2, 37) else name
-
-
 def simplex(k: int, stan_version: str = "2.37") -> Constraint:
     """k nonnegative numbers that sum to 1, by stick breaking; u = 0 gives equal numbers.
 
@@ -49,7 +43,7 @@ def simplex(k: int, stan_version: str = "2.37") -> Constraint:
     >>> simplex(3).constrain(np.array([0.5, -1.0])).round(6)
     array([0.451863, 0.147417, 0.40072 ])
     """
-    return Constraint("simplex", (k,), (k - 1,), (), by_version("simplex", stan_version))
+    return Constraint("simplex", (k,), (k - 1,)).of_version(stan_version)
 
 
 def sum_to_zero(m: int, n: int | None = None) -> Constraint:
