@@ -61,11 +61,17 @@ def write_row(y: str, axes: int, order: str) -> str:
     return f"in_a_row({y}{_turn(axes) if order == 'F' and axes > 1 else ''})"
 
 
-def write_value(y: str, c: Constrained, arguments: Sequence[str], u: str, start: int = 0) -> list[str]:
-    """Statements that assign the value of a constraint to y, and add its log-Jacobian to _logs."""
+def write_value(
+    y: str, c: Constrained, arguments: Sequence[str], u: str, start: int = 0, copies: bool = True
+) -> list[str]:
+    """Statements that assign the value of a constraint to y, and add its log-Jacobian to _logs.
+
+    Without copies, arrays of numbers without a constraint are views of u.
+    """
     rest = "".join(f", {x}" for x in arguments)
     if c.transform == "real":
-        return [f"{y} = real_constrain({write_part(u, str(start), c.shape, c.order)})"]
+        part = write_part(u, str(start), c.shape, c.order)
+        return [f"{y} = real_constrain({part})" if copies else f"{y} = {part}"]
     if not c.array_shape:
         part = write_part(u, str(start), c.free_shape, c.order)
         return [f"{y}, _log = {c.transform}_jacobian({part}{rest})", "_logs = _logs + _log"]

@@ -18,6 +18,10 @@ def _each(prefixes: str, suffixes: str) -> tuple[str, ...]:
     return tuple(f"{prefix}_{suffix}" for prefix in prefixes.split() for suffix in suffixes.split())
 
 
+_TRANSFORMS = """lower_bound upper_bound lower_upper_bound offset_multiplier ordered positive_ordered simplex
+    stochastic_column stochastic_row sum_to_zero unit_vector cholesky_factor_corr cholesky_factor_cov corr_matrix
+    cov_matrix"""
+
 _WITH_CDF = """bernoulli beta beta_binomial beta_neg_binomial beta_proportion binomial cauchy chi_square discrete_range
     double_exponential exp_mod_normal exponential frechet gamma gumbel inv_chi_square inv_gamma logistic lognormal
     neg_binomial neg_binomial_2 normal pareto pareto_type_2 poisson rayleigh scaled_inv_chi_square
@@ -66,9 +70,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "Sparse matrices": _names("csr_extract csr_extract_u csr_extract_v csr_extract_w csr_to_dense_matrix"),
     "Complex numbers and Fourier transforms": _names("""
         arg conj get_real get_imag polar proj to_complex fft fft2 inv_fft inv_fft2 norm"""),
-    "Constraining transforms": _names("""
-        lower_bound upper_bound lower_upper_bound offset_multiplier ordered positive_ordered simplex stochastic_column
-        stochastic_row sum_to_zero unit_vector cholesky_factor_corr cholesky_factor_cov corr_matrix cov_matrix"""),
+    "Constraining transforms": _names(_TRANSFORMS),
+    "Transforms as functions": _each(_TRANSFORMS, "constrain jacobian unconstrain"),
     "Functions of functions": _names("""
         gradient jacobian hessian hessian_times_vector grad_hessian grad_tr_mat_times_hessian gradient_dot_vector
         derivative partial_derivative hessian_block_diag finite_diff_gradient finite_diff_gradient_auto
@@ -188,6 +191,7 @@ NOT_FOR_PYTHON = {
 }
 
 REMARKS = {
+    **dict.fromkeys(_each(_TRANSFORMS, "jacobian"), "returns the value and the log-Jacobian, and adds to no target"),
     "check_column_index": "places count from 0",
     "check_range": "places count from 0",
     "check_row_index": "places count from 0",

@@ -115,6 +115,9 @@ def lower_upper_bound(lower: Bound, upper: Bound, shape: int | tuple[int, ...] =
     return Constraint(name, axes, None, (low, high), "finite_lower_upper_bound")
 
 
+bounded = lower_upper_bound
+
+
 def _require_finite(name: str, argument: str, x: Value) -> None:
     if not _is_all(np.abs(x) < math.inf):
         raise ValueError(f"{name}: {argument} must be finite")

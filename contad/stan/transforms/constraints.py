@@ -3,6 +3,7 @@
 import contextlib
 import math
 import operator
+import re
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NoReturn
@@ -89,17 +90,25 @@ class Constraint(ModuleType):
         >>> simplex(2).array(5)
         <simplex of shape (5, 2)>
         """
-        name, element, free, arguments, transform, array, order = self._made_of
-        return Constraint(name, element, free, arguments, transform, axes_of("array", shape) + array, order)
+        return self._changed(array=axes_of("array", shape) + self._made_of[5])
+
+    def _changed(self, **changes: Any) -> "Constraint":
+        names = ("name", "element", "free", "arguments", "transform", "array", "order")
+        return Constraint(**dict(zip(names, self._made_of, strict=True)) | changes)
 
     def rename(self, name: str) -> "Constraint":
         """The same constraint under another name."""
-        _, element, free, arguments, _, array, order = self._made_of
-        return Constraint(name, element, free, arguments, self.transform, array, order)
+        return self._changed(name=name, transform=self.transform)
 
     def ordered_by(self, order: str) -> "Constraint":
         """The same constraint, with matrices in another order."""
-        return Constraint(*self._made_of[:-1], order)
+        return self._changed(order=order)
+
+    def of_version(self, stan_version: str) -> "Constraint":
+        """The same constraint in a version of Stan: before 2.37 simplices break sticks."""
+        numbers = [int(x) for x in re.findall(r"\d+", stan_version)]
+        sticks = f"{self.transform}_of_sticks"
+        return self._changed(transform=sticks) if sticks in TRANSFORMS and numbers < [2, 37] else self
 
     def write(self, kind: str) -> list[str]:
         """The statements of one of the functions, "constrain", "log_jacobian", "both" or "unconstrain", with names for bounds

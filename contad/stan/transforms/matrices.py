@@ -1,39 +1,37 @@
 """The transforms of matrices: stochastic matrices, Cholesky factors, correlations and covariances."""
 
 from contad.stan.transforms.constraints import Constraint
-from contad.stan.transforms.vectors import by_version
 
 
 def stochastic_column(m: int, n: int, stan_version: str = "2.37") -> Constraint:
-    """m x n matrices whose columns are simplices; column by column, like `simplex`.
+    """m x n matrices whose columns are simplices, of m - 1 x n numbers, column by column.
 
-        y_(., j) = simplex(m).constrain(u_j),     log |J| = sum_j that of column j
+        y_(., j) = simplex(m).constrain(u_(., j)),     log |J| = sum_j that of column j
 
     Domain:  every u.
     Ref:     Stan Reference Manual, stochastic matrix.
 
-    >>> stochastic_column(3, 2).constrain(np.array([0.5, -1.0, 0.2, 0.7])).round(6)
-    array([[0.451863, 0.379152],
-           [0.147417, 0.414843],
-           [0.40072 , 0.206005]])
+    >>> stochastic_column(3, 2).constrain([0.5, -1.0, 0.2, 0.7]).round(6)
+    array([[0.257544, 0.471258],
+           [0.126987, 0.355158],
+           [0.615468, 0.173584]])
     """
-    name = "stochastic_column"
-    return Constraint(name, (m, n), (m - 1, n), (), by_version(name, stan_version))
+    return Constraint("stochastic_column", (m, n), (m - 1, n)).of_version(stan_version)
 
 
 def stochastic_row(m: int, n: int, stan_version: str = "2.37") -> Constraint:
-    """m x n matrices whose rows are simplices; row by row, like `simplex`.
+    """m x n matrices whose rows are simplices, of m x n - 1 numbers, column by column.
 
-        y_(i, .) = simplex(n).constrain(u_i),     log |J| = sum_i that of row i
+        y_(i, .) = simplex(n).constrain(u_(i, .)),     log |J| = sum_i that of row i
 
     Domain:  every u.
     Ref:     Stan Reference Manual, stochastic matrix.
 
-    >>> stochastic_row(2, 3).constrain(np.array([0.5, -1.0, 0.2, 0.7])).round(6)
-    array([[0.451863, 0.147417, 0.40072 ],
-           [0.379152, 0.414843, 0.206005]])
+    >>> stochastic_row(2, 3).constrain([0.5, -1.0, 0.2, 0.7]).round(6)
+    array([[0.489547, 0.241381, 0.269072],
+           [0.167398, 0.688551, 0.14405 ]])
     """
-    return Constraint("stochastic_row", (m, n), (m, n - 1), (), by_version("stochastic_row", stan_version))
+    return Constraint("stochastic_row", (m, n), (m, n - 1)).of_version(stan_version)
 
 
 # ---- factors, correlations and covariances ---------------------------------------------------------------------------
@@ -46,7 +44,7 @@ def cholesky_factor_corr(k: int) -> Constraint:
     Domain:  every u.
     Ref:     Stan Reference Manual, Cholesky factors of correlation matrices.
 
-    >>> cholesky_factor_corr(3).constrain(np.array([0.5, -0.3, 0.8])).round(6)
+    >>> cholesky_factor_corr(3).constrain([0.5, -0.3, 0.8]).round(6)
     array([[ 1.      ,  0.      ,  0.      ],
            [ 0.462117,  0.886819,  0.      ],
            [-0.291313,  0.635236,  0.715271]])
@@ -62,7 +60,7 @@ def corr_matrix(k: int) -> Constraint:
     Domain:  every u.
     Ref:     Stan Reference Manual, correlation matrices.
 
-    >>> corr_matrix(3).constrain(np.array([0.5, -0.3, 0.8])).round(6)
+    >>> corr_matrix(3).constrain([0.5, -0.3, 0.8]).round(6)
     array([[ 1.      ,  0.462117, -0.291313],
            [ 0.462117,  1.      ,  0.428719],
            [-0.291313,  0.428719,  1.      ]])
@@ -79,7 +77,7 @@ def cholesky_factor_cov(m: int, n: int | None = None) -> Constraint:
     Raises:  ValueError if n > m.
     Ref:     Stan Reference Manual, Cholesky factors of covariance matrices.
 
-    >>> cholesky_factor_cov(2).constrain(np.array([0.5, 1.0, -0.5])).round(6)
+    >>> cholesky_factor_cov(2).constrain([0.5, 1.0, -0.5]).round(6)
     array([[1.648721, 0.      ],
            [1.      , 0.606531]])
     """
@@ -99,7 +97,7 @@ def cov_matrix(k: int) -> Constraint:
     Domain:  every u.
     Ref:     Stan Reference Manual, covariance matrices.
 
-    >>> cov_matrix(2).constrain(np.array([0.5, 1.0, -0.5])).round(6)
+    >>> cov_matrix(2).constrain([0.5, 1.0, -0.5]).round(6)
     array([[2.718282, 1.648721],
            [1.648721, 1.367879]])
     """

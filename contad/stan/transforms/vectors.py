@@ -11,7 +11,7 @@ def ordered(k: int) -> Constraint:
     Domain:  every u.
     Ref:     Stan Reference Manual, ordered vector.
 
-    >>> ordered(3).constrain(np.array([-1.0, 0.0, 0.5])).round(6)
+    >>> ordered(3).constrain([-1.0, 0.0, 0.5]).round(6)
     array([-1.      ,  0.      ,  1.648721])
     """
     return Constraint("ordered", (k,), (k,))
@@ -25,31 +25,32 @@ def positive_ordered(k: int) -> Constraint:
     Domain:  every u.
     Ref:     Stan Reference Manual, positive ordered vector.
 
-    >>> positive_ordered(3).constrain(np.array([-1.0, 0.0, 0.5])).round(6)
+    >>> positive_ordered(3).constrain([-1.0, 0.0, 0.5]).round(6)
     array([0.367879, 1.367879, 3.016601])
     """
     return Constraint("positive_ordered", (k,), (k,))
 
 
-def by_version(name: str, stan_version: str) -> str:
-    """The transform of simplices of a version of Stan, which broke sticks before 2.37."""
-    major, _, minor = stan_version.partition(".")
-    return f"{name}_of_sticks" if (int(major), int(minor.partition(".")[0] or 0)) < (2, 37) else name
-
-
 def simplex(k: int, stan_version: str = "2.37") -> Constraint:
-    """k nonnegative numbers that sum to 1, by stick breaking; u = 0 gives equal numbers.
+    """k nonnegative numbers that sum to 1, by isometric log-ratios; u = 0 gives equal numbers.
+
+        y = softmax(B_k u),     B_k an orthonormal basis of k numbers that sum to 0,
+        log |J| = log(k) / 2 + sum_i log y_i
+
+    Before version 2.37, Stan broke sticks:
 
         y_i = z_i r_i,     z_i = expit(u_i - log(k - i)), r_i = 1 - y_1 - ... - y_(i-1),
         log |J| = sum_i log z_i + log(1 - z_i) + log r_i
 
     Domain:  every u.
-    Ref:     Stan Reference Manual, unit simplex.
+    Ref:     Stan Reference Manual, unit simplex; Egozcue et al. (2003).
 
-    >>> simplex(3).constrain(np.array([0.5, -1.0])).round(6)
+    >>> simplex(3).constrain([0.5, -1.0]).round(6)
+    array([0.257544, 0.126987, 0.615468])
+    >>> simplex(3, stan_version="2.36").constrain([0.5, -1.0]).round(6)
     array([0.451863, 0.147417, 0.40072 ])
     """
-    return Constraint("simplex", (k,), (k - 1,), (), by_version("simplex", stan_version))
+    return Constraint("simplex", (k,), (k - 1,)).of_version(stan_version)
 
 
 def sum_to_zero(m: int, n: int | None = None) -> Constraint:
@@ -60,9 +61,9 @@ def sum_to_zero(m: int, n: int | None = None) -> Constraint:
     Domain:  every u.
     Ref:     Stan Reference Manual, zero sum vector and zero sum matrix.
 
-    >>> sum_to_zero(3).constrain(np.array([0.5, -1.0])).round(6)
+    >>> sum_to_zero(3).constrain([0.5, -1.0]).round(6)
     array([-0.054695, -0.761802,  0.816497])
-    >>> sum_to_zero(2, 3).constrain(np.array([0.5, -1.0])).round(6)
+    >>> sum_to_zero(2, 3).constrain([0.5, -1.0]).round(6)
     array([[-0.038675, -0.538675,  0.57735 ],
            [ 0.038675,  0.538675, -0.57735 ]])
     """
@@ -80,7 +81,7 @@ def unit_vector(k: int) -> Constraint:
     Raises:  ValueError if u is 0.
     Ref:     Stan Reference Manual, unit vector.
 
-    >>> unit_vector(2).constrain(np.array([3.0, 4.0])).round(6)
+    >>> unit_vector(2).constrain([3.0, 4.0]).round(6)
     array([0.6, 0.8])
     """
     return Constraint("unit_vector", (k,), (k,))
