@@ -24,9 +24,9 @@ _numbers = itertools.count()
 def as_jax(f: NumbaFunction, n: int) -> Any:
     """A Numba function of one array of length n with a number as its result, as a function of JAX.
 
-    The result may be used in `jax.jit`, `grad`, `jvp`, `vmap` and `lax.scan`, on the CPU. One call computes the value and
-    the gradient in compiled code, so a sampler written in JAX runs at the speed of contad's gradient. If f raises, the
-    value and the gradient are nan. It has first derivatives only.
+    You can use the result in `jax.jit`, `grad`, `jvp`, `vmap` and `lax.scan`, on the CPU. One call computes the value
+    and the gradient in compiled code, so a sampler written in JAX runs at the speed of contad's gradient. If f raises,
+    the value and the gradient are nan. It has first derivatives only.
 
     Raises:  ValueError if JAX computes with 32 bits: call `jax.config.update("jax_enable_x64", True)` first.
 
@@ -62,7 +62,7 @@ def as_jax(f: NumbaFunction, n: int) -> Any:
 
 def _make_handler(f: NumbaFunction, n: int) -> Any:
     """The C function that XLA calls."""
-    both = value_and_grad(f)
+    both: Any = value_and_grad(f)
     both.compile((types.Array(types.float64, 1, "C"),))
 
     @njit

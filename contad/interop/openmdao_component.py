@@ -35,7 +35,7 @@ def as_openmdao(f: Function, outputs: str, **inputs: Any) -> Any:
     ends = {"of": np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)]),
             "wrt": np.cumsum([0, *(np.size(x) for x in inputs.values())])}  # fmt: skip
 
-    class Component(om.ExplicitComponent):  # type: ignore[misc]
+    class Component(om.ExplicitComponent):
         def setup(self) -> None:
             for name, x in inputs.items():
                 self.add_input(name, np.asarray(x, float))

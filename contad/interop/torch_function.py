@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.errors import UnsupportedError
 from contad.transforms.gradients import vjp
 from contad.variables.open_types import Function
 
@@ -21,39 +22,47 @@ def as_torch(f: Function) -> Function:
     tensor([ 3., 12.])
     """
     import torch
-    from torch.autograd.function import once_differentiable
 
     class Called(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *args: Any) -> Any:
-            where = [k for k, x in enumerate(args) if isinstance(x, torch.Tensor) and x.requires_grad]
-            given = [x.detach().numpy().astype(float, copy=False) if isinstance(x, torch.Tensor) else x for x in args]
+            ctx.where = [k for k, x in enumerate(args) if isinstance(x, torch.Tensor) and x.requires_grad]
+            active = [args[k] for k in ctx.where]
+            given = [_as_array(x) for x in args]
 
             def function(*chosen: Any) -> Any:
                 whole = list(given)
-                for k, x in zip(where, chosen, strict=True):
+                for k, x in zip(ctx.where, chosen, strict=True):
                     whole[k] = x
                 return f(*whole)
 
-            value, ctx.pull = vjp(f if len(where) == len(args) else function, *[given[k] for k in where])
-            ctx.where, ctx.types = where, [x.dtype if isinstance(x, torch.Tensor) else None for x in args]
-            ctx.shape = np.shape(value)
-            return torch.as_tensor(np.asarray(value), dtype=args[where[0]].dtype)
+            value, ctx.pull = vjp(f if len(active) == len(args) else function, *[given[k] for k in ctx.where])
+            ctx.count, ctx.is_number = len(args), not np.ndim(value)
+            ctx.save_for_backward(*active)
+            return torch.as_tensor(np.asarray(value), dtype=active[0].dtype)
 
         @staticmethod
-        @once_differentiable
         def backward(ctx: Any, z_bar: Any) -> Any:
-            cotangent = z_bar.numpy().astype(float, copy=False)
-            found = ctx.pull(cotangent if ctx.shape else float(cotangent))
-            slopes = dict(zip(ctx.where, found, strict=True))
-            return tuple(
-                torch.as_tensor(np.asarray(slopes[k]), dtype=kind) if k in slopes else None
-                for k, kind in enumerate(ctx.types)
-            )
+            pulled = Pulled.apply(lambda z: ctx.pull(float(z) if ctx.is_number else z), z_bar, *ctx.saved_tensors)
+            slopes = dict(zip(ctx.where, pulled, strict=True))
+            return tuple(slopes.get(k) for k in range(ctx.count))
+
+    class Pulled(torch.autograd.Function):  # PyTorch takes gradients for constants where nobody says otherwise
+        @staticmethod
+        def forward(ctx: Any, pull: Function, z_bar: Any, *active: Any) -> Any:
+            found = zip(pull(_as_array(z_bar)), active, strict=True)
+            return tuple(torch.as_tensor(np.asarray(slope), dtype=x.dtype) for slope, x in found)
+
+        @staticmethod
+        def backward(ctx: Any, *_: Any) -> Any:
+            raise UnsupportedError("as_torch: the function has first derivatives only; use contad.hessian of it")
 
     def call(*args: Any) -> Any:
         if any(isinstance(x, torch.Tensor) and x.requires_grad for x in args) and torch.is_grad_enabled():
             return Called.apply(*args)
-        return torch.as_tensor(np.asarray(f(*[x.numpy() if isinstance(x, torch.Tensor) else x for x in args])))
+        return torch.as_tensor(np.asarray(f(*map(_as_array, args))))
+
+    def _as_array(x: Any) -> Any:
+        return x.detach().numpy().astype(float, copy=False) if isinstance(x, torch.Tensor) else x
 
     return call

@@ -343,7 +343,7 @@ class ExpressionWriter:
 
     def _fill(self, shape: ast.expr, value: ast.expr, type_: Any) -> ast.expr:
         if isinstance(value, ast.Constant) and value.value in (0, 1):
-            text = ("np.zeros(A", "np.ones(A")[int(value.value)] + (", np.int64)" if type_ == "UInt" else ")")
+            text = ("np.zeros(A", "np.ones(A")[value.value == 1] + (", np.int64)" if type_ == "UInt" else ")")
             return parse(text, A=shape)
         return parse("np.full(A, B)", A=shape, B=value)
 

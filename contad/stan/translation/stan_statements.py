@@ -9,6 +9,7 @@ from contad.stan.translation.stan_expressions import ExpressionWriter, parse, pl
 from contad.stan.translation.stanc import Statement, TranslationError, fields
 
 WIDTH = 100
+_BREAKS = " +  -  * "  # where a long line breaks, if it has no comma at that depth
 
 
 class StatementWriter:
@@ -217,13 +218,16 @@ class StatementWriter:
         self.put(f"while {ast.unparse(self.expressions.write(test))}:")
         self._write_body(body)
 
-    def _write_IfThenElse(self, test: Any, then: Statement, other: list[Statement], word: str = "if") -> None:
+    def _write_IfThenElse(self, test: Any, then: Statement, other: list[Statement]) -> None:
+        self._write_branch("if", test, then, other)
+
+    def _write_branch(self, word: str, test: Any, then: Statement, other: list[Statement]) -> None:
         self.put(f"{word} {ast.unparse(self.expressions.write(test))}:")
         self._write_body(then)
         if not other:
             return
         if other[0].kind == "IfThenElse":
-            self._write_IfThenElse(*other[0].parts, word="elif")
+            self._write_branch("elif", *other[0].parts)
         else:
             self.put("else:")
             self._write_body(other[0])
@@ -323,19 +327,20 @@ def broken(line: str, depth: int = 0) -> list[str]:
         return [line]
     indent = len(line) - len(line.lstrip())
     is_continued, is_sum = depth > 0, False
-    best: tuple[int, int] | None = None  # the last break of the least depth that fits: its depth, its place
+    best: tuple[tuple[int, int], int] | None = None  # the last break of the least rank that fits, and its place
     equals = re.match(r" *[^=()]* [+*/-]?= (?=.)", line) if not depth else None
     for place, char in enumerate(line):
         depth += (char in "([{") - (char in ")]}")
-        is_operator = line[place : place + 3] in (" + ", " - ", " * ")
+        is_operator = line[place : place + 3] in _BREAKS
         is_sum |= is_operator and depth == 0 and equals is not None and place >= equals.end()
         is_right = equals is None or place >= equals.end()
-        if depth > 0 and is_right and (is_operator or line[place : place + 2] == ", ") and place < WIDTH - 2:
-            if best is None or depth <= best[0]:
-                best = depth, place + 1 if char == "," else place
+        if depth > 0 and is_right and indent < place < WIDTH - 2 and (is_operator or line[place : place + 2] == ", "):
+            rank = depth, _BREAKS.find(line[place : place + 3])
+            if best is None or rank <= best[0]:
+                best = rank, place + 1 if char == "," else place
     if is_sum and equals is not None:
         return broken(f"{equals.group()}({line[equals.end() :]})")
     if best is None:
         return [line]
     indent += 0 if is_continued else 4
-    return [line[: best[1]].rstrip(), *broken(" " * indent + line[best[1] :].lstrip(), best[0])]
+    return [line[: best[1]].rstrip(), *broken(" " * indent + line[best[1] :].lstrip(), best[0][0])]

@@ -1,4 +1,4 @@
-"""Stan programs with the trees that stanc makes of them: `python -m tests.stan.translation.programs` writes the trees."""
+"""Stan programs and the trees that stanc makes of them, which `python -m tests.stan.translation.programs` writes."""
 
 import json
 import re
@@ -105,7 +105,7 @@ REFUSED = {
     "data { matrix[2, 2] y; } parameters { real x; } model { for (v in y) target += v * x; }": (
         "line 1: loops over the elements of a matrix have no counterpart yet"
     ),
-    "parameters { real x; } model { target += x + rep_array(rep_vector(0, 2), 3)[1, 1]; }": "line 1: rep_array of vectors",
+    "parameters { real x; } model { target += x + rep_array(rep_vector(0, 2), 3)[1, 1]; }": "line 1: rep_array",
 }
 
 
