@@ -153,6 +153,44 @@ def density_of_vectors(
     return WithBodies(form, ways, demands, after, empty, far, (), "", known, is_evaluated=True)
 
 
+class Evaluated(InExpressions):
+    """A function that has only its expressions, for each pattern of axes of its arguments; Python evaluates them, too.
+
+    in_python   what names in the expressions mean in Python, where that is something else
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], ways: Mapping[Pattern, str], known: Mapping[str, Any], names: str,
+        in_python: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        super().__init__(function, ways, known, names)
+        self._globals = self.known | in_python
+        self._found: dict[tuple[int, ...], Any] = {}
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.run(*map(as_operand, self.signature.bind(*args, **named).args))
+
+    def run(self, *args: Any) -> Any:
+        """The function for arguments that are numbers and arrays, by position."""
+        axes = tuple([getattr(x, "ndim", 0) for x in args])
+        if axes not in self._found:
+            for pattern in self.ways:
+                kinds = axes_in(pattern)
+                if len(axes) == len(kinds) and all(str(n) in known for n, known in zip(axes, kinds, strict=True)):
+                    names = list(self.signature.parameters)[: len(axes)]
+                    lines = write_lengths(self.__name__, names, pattern, axes)
+                    text = [f"def {self.__name__}({', '.join(names)}):", *lines, *self.write_in_python(pattern)]
+                    self._found[axes] = function_of_text("\n".join(text) + "\n", self.__name__, self._globals)
+                    break
+            else:
+                raise TypeError(self.refuse().replace(" inside njit it", ""))
+        return self._found[axes](*args)
+
+    def write_in_python(self, pattern: Pattern) -> list[str]:
+        """The statements that Python runs for a pattern."""
+        return [f"    return {self.ways[pattern]}"]
+
+
 class AsWritten(Compilable):
     """A composition of rules and NumPy functions whose Python source is compiled."""
 

@@ -245,6 +245,8 @@ class Model:
         """The log density and its gradient with C's calling convention: see `contad.cfunc`."""
         if not self.is_compiled:
             raise UnsupportedError("Model.cfunc: log_density must be a function made by numba.njit")
+        if signature == "bridgestan" and not jacobian:
+            fail("Model.cfunc", "jacobian", "be true for this signature, whose callers ask for it", repr(jacobian))
         key = signature, bool(jacobian), bool(propto)
         if key not in self._c_functions:
             import numba

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from contad.stan import matrix_algebra, scalar_functions
+from contad.stan import matrix_algebra, scalar_functions, spelled_functions
 from contad.stan.transforms import (
     Constraint, cholesky_factor_corr, cholesky_factor_cov, corr_matrix, cov_matrix, lower_bound, lower_upper_bound,
     offset_multiplier, ordered, positive_ordered, real, simplex, stochastic_column, stochastic_row, sum_to_zero,
@@ -16,7 +16,7 @@ from contad.stan.transforms import (
 )  # fmt: skip
 
 # by type: the numbers of sizes, and the constraint; None where bounds may say more
-FUNCTIONS = (scalar_functions, matrix_algebra)  # modules with the functions in expressions
+FUNCTIONS = (scalar_functions, spelled_functions, matrix_algebra)  # modules with the functions in expressions
 TYPES: dict[str, tuple[tuple[int, ...], Callable[..., Constraint] | None]] = {
     "real": ((0,), None), "vector": ((1,), None), "row_vector": ((1,), None), "matrix": ((2,), None),
     "ordered": ((1,), ordered), "positive_ordered": ((1,), positive_ordered), "simplex": ((1,), simplex),

@@ -4,16 +4,15 @@
 target. A transform has a row in `TRANSFORMS`, and `contad.stan.transforms` makes constraints of it.
 """
 
-import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from contad.distributions.docstrings import describe
-from contad.distributions.faces import as_operand
-from contad.distributions.ways_by_axes import InExpressions, Pattern, axes_in
+from contad.distributions.faces import function_of_text
+from contad.distributions.ways_by_axes import Pattern
 from contad.ops.exponential import exp, log
 from contad.ops.hyperbolic import tanh
 from contad.ops.log_sums import logsumexp
@@ -21,6 +20,7 @@ from contad.ops.logistic import log_expit
 from contad.ops.products import matmul
 from contad.ops.triangular_factors import cholesky_factor
 from contad.stan import bodies, constraint_bodies
+from contad.stan.compiled import Evaluated
 from contad.stan.constraint_bodies import log_squared_sech, place_of, weight_of
 from contad.stan.recorded_checks import is_cholesky_factor, is_symmetric
 from contad.variables.creation import zeros
@@ -247,7 +247,7 @@ _TITLES = {
 }
 
 
-class TransformFunction(InExpressions):
+class TransformFunction(Evaluated):
     """One of the three functions of a transform: "constrain", "jacobian" or "unconstrain"."""
 
     def __init__(self, name: str, kind: str) -> None:
@@ -261,15 +261,12 @@ class TransformFunction(InExpressions):
             arguments = ["u", *arguments]
             ways = {pattern: way if kind == "jacobian" else f"({way})[0]" for pattern, way in t.ways.items()}
             self.tests = dict.fromkeys(t.ways, t.domain)
-        self._in_python: dict[tuple[int, ...], tuple[Any, str]] = {}
-        super().__init__(self._write_function(name, len(arguments)), ways, KNOWN, ", ".join(arguments))
+        names = ", ".join(arguments)
+        in_python = _IN_PYTHON | {"forward": t.forward, "LinAlgError": np.linalg.LinAlgError}
+        super().__init__(self._describe(name, arguments), ways, KNOWN, names, in_python)
 
-    def _write_function(self, name: str, count: int) -> Any:
-        """The function that Python calls, with its docstring."""
-
-        def run(*args: Any, **named: Any) -> Any:
-            return self.run(*map(as_operand, self.signature.bind(*args, **named).args))
-
+    def _describe(self, name: str, arguments: Sequence[str]) -> Any:
+        """A function without statements that has the docstring."""
         t, kind = self.transform, self.kind
         title, formula = _TITLES[kind]
         fields = {
@@ -277,35 +274,24 @@ class TransformFunction(InExpressions):
             "Raises": "ValueError outside this domain.",
             "Ref": "Stan Functions Reference, variable transformation functions.",
         }
-        call = f"{name}_{kind}({', '.join(t.example[:count])})"
+        run = function_of_text(f"def {name}_{kind}({', '.join(arguments)}):\n    pass\n", f"{name}_{kind}", {})
+        call = f"{name}_{kind}({', '.join(t.example[: len(arguments)])})"
         if kind == "unconstrain":
             call = f"{call[:-1].replace(t.example[0], f'{name}_constrain({chr(44).join(t.example)})')})"
         run.__doc__ = describe(title.format(name), formula, fields, f">>> import numpy as np\n>>> y = {call}")
-        run.__module__, run.__name__ = __name__, f"{name}_{kind}"
-        run.__qualname__ = run.__name__
+        run.__module__ = __name__
         return run
 
-    def run(self, *args: Any) -> Any:
-        """The function for arguments that are numbers and arrays, by position."""
-        axes = tuple([getattr(x, "ndim", 0) for x in args])
-        if axes not in self._in_python:
-            self._in_python[axes] = self._write_for_python(axes)
-        evaluate, what = self._in_python[axes]
-        with contextlib.suppress(np.linalg.LinAlgError):  # no Cholesky factor
-            if found := evaluate(*args):
-                return found[0]
-        raise ValueError(f"{self.__name__}: {what}")
-
-    def _write_for_python(self, axes: tuple[int, ...]) -> tuple[Any, str]:
-        """A function that returns the result in a tuple, or False; and the condition on its arguments."""
-        for pattern, way in self.ways.items():
-            if all(str(n) in known for n, known in zip(axes, axes_in(pattern), strict=True)):
-                names, (test, what) = ", ".join(self.signature.parameters), self.tests[pattern]
-                if self.transform.forward and self.kind != "unconstrain":
-                    way = f"forward({names})" + ("[0]" if self.kind == "constrain" else "")
-                text = f"lambda {names}: ({test or True}) and (({way}),)"
-                return eval(text, _IN_PYTHON | {"forward": self.transform.forward}), what
-        raise TypeError(self.refuse().replace(" inside njit it", ""))
+    def write_in_python(self, pattern: Pattern) -> list[str]:
+        """The statements that Python runs for a pattern."""
+        test, what = self.tests[pattern]
+        value, error = self.ways[pattern], f"raise ValueError({f'{self.__name__}: {what}'!r}) from None"
+        if self.transform.forward and self.kind != "unconstrain":
+            value = f"forward({', '.join(self.signature.parameters)})" + ("[0]" if self.kind == "constrain" else "")
+        return [
+            *([f"    if not ({test}): {error.removesuffix(' from None')}"] if test else []), "    try:",
+            f"        return {value}", "    except LinAlgError:", f"        {error}",
+        ]  # fmt: skip
 
     def _write(self, pattern: Pattern, given: tuple[Any, ...]) -> Any:
         self.inside = [self.tests[pattern]] if self.tests[pattern][0] else []
