@@ -19,7 +19,7 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 from numba.core.sigutils import normalize_signature
 
-from contad.compile.image_files import Image
+from contad.compile.compiling import Image
 from contad.compile.lean_lowering import LeanLower
 from contad.compile.linked_code import LinkedCode, LinkedLowering, defer_code, link
 from contad.compile.machine_code import FLAGS

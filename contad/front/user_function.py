@@ -6,8 +6,7 @@ from typing import Any
 
 from contad.engines import COMPILED, engine as engine_class
 from contad.functions.callees import with_numba_callees
-from contad.functions.memo import memo_of
-from contad.functions.user_call import OnNumbers, name_of, numba_function
+from contad.functions.user_call import OnNumbers, memo_of, name_of, numba_function
 from contad.variables import check
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 

@@ -2,7 +2,7 @@
 
 A program calls Python for a formula, because other inputs may lead to other cases of it. Where no case holds, the cases
 become guards, and the lines are recorded like operations that users write. A selection by a condition that depends on
-variables becomes a sum of both sides, of which a mask keeps one (`contad.distributions.choices`).
+variables becomes a sum of both sides, of which a mask keeps one (`contad.distributions.formula.keep`).
 """
 
 import ast
@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.distributions import choices
-from contad.distributions.formula import Formula
+from contad.distributions.formula import CHOICES, Formula, keep
 from contad.ops import maximum
 from contad.ops.logic import select
 from contad.programs.codes import code_of
@@ -160,7 +159,7 @@ class _Masks(ast.NodeTransformer):
 
 
 def _choose(condition: Value, x: Value, y: Value) -> Value:
-    return choices.keep(condition, x) + choices.keep(1.0 - condition, y)
+    return keep(condition, x) + keep(1.0 - condition, y)
 
 
 def _as_numbers(condition: Value) -> Value:
@@ -172,7 +171,7 @@ def _call(name: str, *args: ast.expr) -> ast.Call:
 
 
 _CHOICES = {"_choose": _choose, "_as_numbers": _as_numbers, "_maximum": maximum} | {
-    f"_{rule.name}": rule for rule in choices.CHOICES
+    f"_{rule.name}": rule for rule in CHOICES
 }
 _COMPARE: dict[type, Callable[[ast.expr, ast.expr], ast.expr]] = {
     ast.Lt: lambda x, y: _call("_is_less", x, y),

@@ -14,9 +14,8 @@ from contad.errors import OutputError, UnsupportedError
 from contad.front.explained import Explanation
 from contad.front.numba_transforms import Transform, pair_of
 from contad.front.user_function import UserFunction, primitive_of
-from contad.functions.memo import memo_of
-from contad.functions.pickling import Transformed
-from contad.functions.user_call import name_of, numba_function
+from contad.functions.transformed import Transformed
+from contad.functions.user_call import memo_of, name_of, numba_function
 from contad.transforms.gradients import grad, jvp, pullback_of, value_and_grad
 from contad.variables import check
 from contad.variables.arguments import fail

@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex
 
 from contad.errors import RuleError, UnsupportedError
 from contad.functions.captured import require_same_value
-from contad.functions.pickling import by_value, own_name
+from contad.functions.transformed import by_value, own_name
 from contad.functions.user_call import name_of
 from contad.rules.compilable import Compilable, MakesRules, Parts, WithParts, functions_of_text
 from contad.transforms.operation import CustomOperation, pull_back, zeros_like

@@ -18,7 +18,7 @@ from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.second_order_records import Unsuited
 from contad.front.numba_transforms import Transform, higher_of, require_flag, require_numerics
 from contad.front.user_function import UserFunction, runnable
-from contad.functions.pickling import Transformed
+from contad.functions.transformed import Transformed
 from contad.functions.user_call import positional, positions
 from contad.rules.compilable import WrittenOut
 from contad.transforms.gradients import grad, jvp

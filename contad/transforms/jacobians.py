@@ -13,7 +13,7 @@ from contad.front.lost_digits import contract, fill_if_same
 from contad.front.numba_transforms import Transform, higher_of
 from contad.front.repeated import is_first_gradient, jacobian_of_gradient
 from contad.front.user_function import UserFunction
-from contad.functions.pickling import Transformed
+from contad.functions.transformed import Transformed
 from contad.functions.user_call import positional, positions, split_aux
 from contad.ops.close_values import LOST, was_lost
 from contad.variables.activation import activate, block

@@ -13,7 +13,7 @@ from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.second_order_records import Unsuited
 from contad.front.recorded import Recorded
 from contad.front.user_function import UserFunction
-from contad.functions.pickling import SEND, OfThisProcess, Transformed
+from contad.functions.transformed import SEND, OfThisProcess, Transformed
 from contad.functions.user_call import name_of, positional, positions
 from contad.transforms.gradients import jvp, vjp
 from contad.transforms.hessians import direction

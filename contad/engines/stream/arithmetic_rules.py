@@ -38,8 +38,8 @@ def find_compiled_rules() -> tuple[ScalarRule, ...]:
 
 def _list_called_by_formulas() -> tuple[ScalarRule, ...]:
     """Rules that are in no list, from modules that only densities or programs import."""
-    from contad.distributions.choices import CHOICES
     from contad.distributions.counts import log_divergence
+    from contad.distributions.formula import CHOICES
 
     return (log_divergence, *CHOICES)
 

@@ -19,7 +19,7 @@ from contad.engines.tape.operations import register
 from contad.engines.tape.rule_records import register_user_rule
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import signatures
-from contad.functions.pickling import Decorated
+from contad.functions.transformed import Decorated
 from contad.functions.user_call import numba_function
 from contad.kernels.array_loops import owns
 from contad.rules.compilable import Compilable, WithParts

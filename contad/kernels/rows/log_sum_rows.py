@@ -10,8 +10,8 @@ import numpy as np
 from numba.extending import register_jitable
 
 from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.emitting import add_freely
 from contad.compile.overloads import add_overload, in_machine_code
-from contad.compile.vector_code import add_freely
 from contad.elementary import exponentials, logarithms
 from contad.elementary.bits import choose
 from contad.elementary.elementary_table import has_fast_registers
