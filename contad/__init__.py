@@ -36,7 +36,7 @@ from contad.errors import (
     VariableError,
 )
 from contad.front.inside_njit import set_memory_limit
-from contad.functions.settings import settings
+from contad.functions.reached import settings
 from contad.functions.user_call import level_of_user
 from contad.numba_functions.watch import watch_compilations
 from contad.ops import erf, expit, gammaln, linear_recurrence, logit, logsumexp, select, softmax, stop_gradient, xlogy

@@ -132,7 +132,7 @@ class _ImageCode(LinkedCode):
 
 
 def builtin_function(function: Callable[..., Any]) -> Image:
-    """Make the image of a function of three words that Python can call (`contad.python_objects.builtin_functions`)."""
+    """Make the image of a function of three words that Python can call (`contad.python_objects.python_objects`)."""
     return c_function("int64(int64, int64, int64)")(function)
 
 

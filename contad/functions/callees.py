@@ -36,7 +36,7 @@ from contad.functions.questions import (
     questions_of,
     warn_if_it_asks,
 )
-from contad.functions.settings import SETTINGS
+from contad.functions.reached import SETTINGS
 from contad.functions.stand_in_classes import give_methods, names_below, stand_for_class
 from contad.functions.stand_in_containers import (
     CONTAINERS,
@@ -49,7 +49,7 @@ from contad.functions.stand_in_containers import (
 )
 from contad.functions.stand_in_objects import CALL, ObjectView, stand_for_namespace, user_of
 from contad.functions.user_call import AtVariables, OnNumbers, memo_for, memo_of
-from contad.rules.function_names import looked_up
+from contad.rules.definition import looked_up
 from contad.variables.array import Array
 from contad.variables.creation import makes_arrays_of_variables
 from contad.variables.number import Carrier

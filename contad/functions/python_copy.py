@@ -24,8 +24,7 @@ from contad.compile.dispatchers import declared_names, is_dispatcher
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.declared_types import NameCasts, cast_of_values, with_signature
 from contad.functions.object_arrays import OF_OBJECTS
-from contad.rules.definition import definition_of, factory_of, without_annotations
-from contad.rules.function_names import captured_values, global_names
+from contad.rules.definition import captured_values, definition_of, factory_of, global_names, without_annotations
 from contad.rules.scalar_rule import rule_of_ufunc, rules
 from contad.variables.array import Array, as_objects, numbers_in
 from contad.variables.creation import to_varmat

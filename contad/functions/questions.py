@@ -26,7 +26,7 @@ from contad.functions.methods_of_arrays import METHODS
 from contad.functions.stand_in_classes import original, super_of_users
 from contad.functions.stand_in_modules import ANSWERED, MADE, OF_NUMBERS, StandIns, answering
 from contad.functions.watched_blocks import look_at, watch
-from contad.rules.function_names import codes_of, global_names
+from contad.rules.definition import codes_of, global_names
 from contad.variables.array import Array
 from contad.variables.number import Carrier, Number
 from contad.variables.weak_cache import weak_cache

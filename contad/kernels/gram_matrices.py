@@ -13,8 +13,8 @@ from contad.compile.lapack import syrk
 from contad.compile.overloads import add_overload
 from contad.compile.words import hold
 from contad.kernels.matrix_loops import add, in_order, in_rows, turn
-from contad.kernels.product_adjoints import add_right
 from contad.kernels.products_in_place import has_rows, is_in_place
+from contad.kernels.rows.product_rows import add_right
 
 _NO, _YES, _LOWER = ord("N"), ord("T"), ord("L")
 _NUMBER = 8  # bytes

@@ -1,4 +1,4 @@
-"""Operations of recorded programs along lines of arrays: adapters for the kernels of `contad.kernels.rows.line_rows`.
+"""Operations of recorded programs along lines of arrays: adapters for the kernels of `contad.kernels.rows.row_tables`.
 
 `contad.kernels.recorded_operands` explains how kernels are called. The sizes in a shape are those of an array of three
 axes, whose lines run along the middle axis. The options are its rows and columns as a matrix, and those of the rule.
@@ -24,8 +24,8 @@ from contad.kernels.recorded_operands import (
     tangent,
     write_back,
 )
-from contad.kernels.rows.line_rows import LINE_ROWS, LineRow
 from contad.kernels.rows.log_sum_rows import add_up, pass_on, push_on
+from contad.kernels.rows.row_tables import LINE_ROWS, LineRow
 from contad.kernels.shape_fields import (
     FIRST,
     PAIRED,

@@ -26,7 +26,7 @@ from contad.kernels.matrix_loops import (
 )
 from contad.kernels.product_kernels import is_finite
 from contad.kernels.products_in_place import add_product
-from contad.kernels.rows.matrix_rows import band_height
+from contad.kernels.rows.row_tables import band_height
 from contad.kernels.triangles_by_fours import solve_by_fours, subtract_by_fours
 from contad.kernels.tridiagonal_kernels import factor_in_order, solve_in_order, solve_transposed_in_order
 

@@ -27,7 +27,7 @@ from contad.functions.reached import is_installed
 from contad.functions.transformed import Decorated
 from contad.numba_functions.unread_arrays import require_read
 from contad.rules.compilable import WithParts
-from contad.rules.function_names import global_names, looked_up, named_values
+from contad.rules.definition import global_names, looked_up, named_values
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.trees import leaves_of
 

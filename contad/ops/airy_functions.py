@@ -7,8 +7,8 @@ from contad.ops.bessel_integrals import kve_derivative
 from contad.ops.elementary import sqrt
 from contad.ops.exponential import exp
 from contad.ops.logic import select
+from contad.rules.numpy_functions import stands_for
 from contad.rules.scalar_rule import scalar_rule
-from contad.rules.written_ufuncs import stands_for
 
 SQRT_3 = math.sqrt(3.0)
 

@@ -9,8 +9,8 @@ from contad.ops.exponential import exp
 from contad.ops.logic import select
 from contad.ops.rounding import rint
 from contad.ops.trigonometric import cos, sin
+from contad.rules.numpy_functions import stands_for
 from contad.rules.scalar_rule import scalar_rule
-from contad.rules.written_ufuncs import stands_for
 
 SQRT_PI = math.sqrt(math.pi)
 SQRT_2 = math.sqrt(2.0)

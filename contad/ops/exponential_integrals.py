@@ -12,8 +12,8 @@ from contad.ops.logic import select
 from contad.ops.rounding import trunc
 from contad.ops.spherical_bessel import spherical_jn
 from contad.ops.trigonometric import cos
+from contad.rules.numpy_functions import stands_for
 from contad.rules.scalar_rule import scalar_rule
-from contad.rules.written_ufuncs import stands_for
 
 
 @scalar_rule(ufunc="scipy.special.exp1", points=[(0.7,), (4.3,)])

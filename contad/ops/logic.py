@@ -6,10 +6,10 @@ import numpy as np
 
 from contad.rules.compilable import Compilable
 from contad.variables.array import as_objects
-from contad.variables.containers import CONTAINERS, map_containers
 from contad.variables.layout import is_immutable
 from contad.variables.number import Carrier, Number, map_numbers, observe, primal, require_values, standing_for, trace
 from contad.variables.open_types import Function, Value
+from contad.variables.trees import CONTAINERS, map_containers
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:

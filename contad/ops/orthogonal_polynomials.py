@@ -9,7 +9,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops.logic import select
-from contad.rules.written_ufuncs import stands_for
+from contad.rules.numpy_functions import stands_for
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
 

@@ -33,6 +33,18 @@ class LoopKey(NamedTuple):
     conditions: tuple[str, ...]  # on the arguments p_0, p_1, ...; all must hold
     sums: bool  # whether the result is the sum of the elements or their list
 
+    @property
+    def stem(self) -> str:
+        """The name of the module with the compiled sum."""
+        known = zip(self.arrays, self.active, strict=True)
+        kinds = "".join("anAN"[(not is_array) + 2 * is_active] for is_array, is_active in known)
+        return f"sum_{self.rule.name[:40]}_{kinds}"
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts from which that module is made."""
+        return [repr(self.conditions), self.rule.name]
+
 
 @functools.cache
 def float_loop(key: LoopKey) -> Callable[..., Any]:

@@ -27,8 +27,7 @@ from contad.errors import (
 )
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, as_objects
-from contad.variables.boxes import box_up
-from contad.variables.layout import is_immutable, same_bits
+from contad.variables.layout import box_up, is_immutable, same_bits
 from contad.variables.level import HERE, HeldData, Level, next_level, raise_caught, refuse_unusable
 from contad.variables.number import as_float
 from contad.variables.open_types import (

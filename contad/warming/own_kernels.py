@@ -1,11 +1,14 @@
-"""The names of all kernels of contad that are compiled once per machine, which `contad.warm_up` prepares.
+"""The names of all kernels of contad that are compiled once per machine, and how `contad.warm_up` prepares them.
 
 Kernels for users' functions, for shapes and for densities are not among them: they are compiled once these are known.
 """
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from contad.compile import images
+from contad.compile.dispatchers import tell_of_compilations
 from contad.engines.matrix import kernel_shapes
 from contad.engines.matrix.matrix_products import ProductPullback  # noqa: F401  (its kernel is written there)
 from contad.engines.second_order.number_runs import compile_runs
@@ -16,6 +19,7 @@ from contad.engines.stream.sweep import compile_rules, compile_sweeps
 from contad.programs.codes import ARRAY, PRODUCT, STEP_CODES
 from contad.programs.interpreter import interpreter
 from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES, compile_missing
+from contad.warming.processes import COMPILED, FAILED, FOUND, TOTAL
 
 Kernel = tuple[str, tuple[Any, ...]]  # its maker, and the arguments
 
@@ -109,3 +113,40 @@ _MAKERS: dict[str, Callable[..., object]] = {
     "tape": _find_tape,
     "attempts": _find_attempts,
 }
+
+
+# ---- a process: it compiles its share of the kernels and reports each one --------------------------------------------
+def work(first: int, count: int, named: Sequence[str]) -> None:
+    """Prepare every `count`th kernel from `first` on, only of these kinds if any are given."""
+    chosen = [kernel for kernel in list_kernels() if not named or kernel[0] in named][first::count]
+    _report(TOTAL, str(len(chosen)))
+    for kernel in chosen:
+        name = " ".join(map(str, (kernel[0], *kernel[1])))
+        before = count_compilations()
+        try:
+            get_ready(kernel)
+        except Exception as error:  # the other kernels are useful without it
+            _report(FAILED, f"{name} ({type(error).__name__}: {' '.join(str(error).split())[:200]})")
+        else:
+            _report(FOUND if count_compilations() == before else COMPILED, name)
+
+
+def _report(kind: str, text: str) -> None:
+    """Write a line in one piece, so that the lines of several processes do not mix."""
+    sys.stdout.write(f"{kind} {text}\n")
+    sys.stdout.flush()
+
+
+_begun: list[int] = [0]  # how many functions Numba has begun to compile because the disk did not have them
+
+
+def _count() -> None:
+    _begun[0] += 1
+
+
+tell_of_compilations(_count, lambda *_: None)
+
+
+def count_compilations() -> int:
+    """The number of functions that this process has compiled."""
+    return len(images.compiled) + _begun[0]

@@ -16,8 +16,8 @@ from numba import njit
 import contad
 from contad.distributions.real_line import student_cdf, student_quantile
 from contad.rules import written_ufuncs
+from contad.rules.numpy_functions import written_functions
 from contad.rules.scalar_rule import ScalarRule, rules
-from contad.rules.written_ufuncs import written_functions
 from contad.scipy import special
 from contad.scipy.special_in_numba import SpecialFace
 from tests.judges.samples import sampled

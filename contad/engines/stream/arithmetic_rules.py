@@ -15,7 +15,7 @@ from contad.compiled_rules import rule_source
 from contad.engines.stream.rule_functions import Operation, number_operations
 from contad.engines.stream.sweep import OPERATIONS
 from contad.errors import RuleError
-from contad.rules.function_names import captured_values, global_names
+from contad.rules.definition import captured_values, global_names
 from contad.rules.scalar_rule import ScalarRule, rules
 
 VALUE = "value_of_"

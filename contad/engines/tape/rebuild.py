@@ -23,7 +23,7 @@ from contad.functions.transformed import Decorated
 from contad.functions.user_call import numba_function
 from contad.kernels.array_loops import owns
 from contad.rules.compilable import Compilable, WithParts
-from contad.rules.function_names import bind_captured, captured_values, copy_under, global_names
+from contad.rules.definition import bind_captured, captured_values, copy_under, global_names
 from contad.rules.scalar_rule import ScalarRule
 
 _OWN = {name: INTERNAL_OPTIONS[name] for name in ("nogil", "no_cpython_wrapper", "no_cfunc_wrapper")}

@@ -1,4 +1,4 @@
-"""Kernels of pseudoinverses and least squares: `matrix_rows` specifies them."""
+"""Kernels of pseudoinverses and least squares: `row_tables` specifies them."""
 
 import numpy as np
 

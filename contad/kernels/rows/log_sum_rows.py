@@ -1,4 +1,4 @@
-"""Kernels of logarithms of sums of exponentials, and of the shares in such a sum: `line_rows` specifies them.
+"""Kernels of logarithms of sums of exponentials, and of the shares in such a sum: `row_tables` specifies them.
 
 The kernels treat infinities and nans as the rules do, so that Python need not redo anything. They process `ROWS` lines
 side by side, as lanes of vector registers. The terms of a long line are contiguous.

@@ -1,4 +1,4 @@
-"""Kernels of QR factors, eigenvalues and singular values: `matrix_rows` specifies them."""
+"""Kernels of QR factors, eigenvalues and singular values: `row_tables` specifies them."""
 
 from typing import Any
 

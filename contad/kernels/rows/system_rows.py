@@ -1,4 +1,4 @@
-"""Kernels of systems, inverses, determinants, exponentials and lengths: `matrix_rows` specifies them."""
+"""Kernels of systems, inverses, determinants, exponentials and lengths: `row_tables` specifies them."""
 
 from typing import Any
 

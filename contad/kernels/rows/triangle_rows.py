@@ -1,4 +1,4 @@
-"""Kernels of Cholesky's factors, triangular systems and bands: `matrix_rows` specifies them."""
+"""Kernels of Cholesky's factors, triangular systems and bands: `row_tables` specifies them."""
 
 import numpy as np
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from contad.ops._scipy import integrate
-from contad.ops.sampled_integrals import check_samples, running_integral, simpson_integral, spacings
+from contad.ops.quadrature import check_samples, running_integral, simpson_integral, spacings
 from contad.scipy.mirroring import as_one, inside_njit, mirror_of
 from contad.variables.open_types import ArrayValue
 

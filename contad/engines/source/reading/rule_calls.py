@@ -17,7 +17,7 @@ from contad.engines.source.reading.numba_typing import number_type
 from contad.functions.transformed import Decorated
 from contad.functions.user_call import numba_function
 from contad.rules.compilable import Compilable, MakesRules, Parts, WithParts
-from contad.rules.function_names import global_names, named_values
+from contad.rules.definition import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
 
 # packages of contad whose functions take no derivatives
