@@ -12,6 +12,7 @@ from numba import carray
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
 from contad.compile.words import array_at, pointer
+from contad.kernels import shape_fields
 from contad.kernels.recorded_operands import (
     adjoint,
     block,
@@ -26,22 +27,7 @@ from contad.kernels.recorded_operands import (
 )
 from contad.kernels.rows.log_sum_rows import add_up, pass_on, push_on
 from contad.kernels.rows.row_tables import LINE_ROWS, LineRow
-from contad.kernels.shape_fields import (
-    FIRST,
-    PAIRED,
-    RESULT,
-    SECOND,
-    SIGN,
-    THIRD,
-    X_CELLS,
-    Y_CELLS,
-    A,
-    K,
-    M,
-    N,
-    X,
-    Y,
-)
+from contad.kernels.shape_fields import PAIRED, RESULT, SIGN, X_CELLS, Y_CELLS, K, M, N, X, Y
 
 ENDLESS = 1 << 60
 _SOURCES = {"value": "values_at, constants_at, target_at", "adjoint": "values_at, constants_at, adjoints_at",
@@ -94,7 +80,7 @@ def write_adapter(row: LineRow, purpose: str) -> str:
 
 _KNOWN = {x.__name__: x for x in (
     one_each, operand, tangent, result, room, write_back, adjoint, fields, give, read_saved,
-)} | {"A": A, "M": M, "N": N, "K": K, "FIRST": FIRST, "SECOND": SECOND, "THIRD": THIRD}  # fmt: skip
+)} | vars(shape_fields)  # fmt: skip
 
 
 def _make(row: LineRow, purpose: str) -> Any:

@@ -7,9 +7,9 @@ from numba.extending import intrinsic
 
 from contad.compile.emitting import cgutils, ir
 from contad.compile.machine_code import njit
-from contad.compile.words import WORD, set_word, word
+from contad.compile.words import WORD, array_at, set_word, word
 from contad.python_objects.python_functions import python_function
-from contad.python_objects.python_objects import HOLDER, ITEMS, KIND, LENGTH, ROOM, SELF
+from contad.python_objects.python_objects import HOLDER, ITEMS, KIND, LENGTH, NUMBER, ROOM, SELF
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "fastmath": False}
 
@@ -40,6 +40,12 @@ def call_python(typingctx, function, count, first, second):  # type: ignore[no-u
         return builder.call(call, [function, held, count, WORD(0)])
 
     return types.int64(*[types.int64] * 4), codegen
+
+
+@njit(**OPTIONS)
+def number_of(x):  # type: ignore[no-untyped-def]
+    """The value of a float."""
+    return array_at(x + 8 * NUMBER, 1)[0]
 
 
 @njit(**OPTIONS)
