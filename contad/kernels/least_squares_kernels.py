@@ -18,7 +18,7 @@ from contad.kernels.matrix_loops import (
     mirror_lower,
     scale_columns,
     subtract,
-    take_block,
+    take_part,
     turn,
 )
 from contad.kernels.products_in_place import add_product, is_in_place, solve_from_right
@@ -30,7 +30,7 @@ from contad.ops.orthogonal_factors import DEPENDENT
 @in_machine_code
 def _of_full_rank(r, m):  # type: ignore[no-untyped-def]
     """The square part of r, as `of_full_rank` of `contad.ops.orthogonal_factors`."""
-    square = take_block(r, 0, r.shape[0], 0, r.shape[0])
+    square = take_part(r, 0, r.shape[0], 0, r.shape[0])
     sizes = column_sizes(square)
     for j in range(sizes.size):
         if abs(square[j, j]) <= DEPENDENT * m * sizes[j]:
@@ -49,11 +49,11 @@ def add_qr(q_bar, r_bar, q, r, rest, a_bar):  # type: ignore[no-untyped-def]
     r_bar = copy_upper(r_bar, 0)
     if n > k:
         q_bar = in_order(q_bar)
-        rest_bar = take_block(r_bar, 0, k, k, n)
+        rest_bar = take_part(r_bar, 0, k, k, n)
         add_into(q_bar, dot(rest, turn(rest_bar)))
         add_scaled(a_bar, 0, k, 1.0, dot(q, rest_bar))
     square = _of_full_rank(r, m)
-    c = dot(square, turn(take_block(r_bar, 0, k, 0, k)))
+    c = dot(square, turn(take_part(r_bar, 0, k, 0, k)))
     add_product(-1.0, q_bar.T, q, c)
     c = mirror_lower(c)
     over = turn(square)
@@ -88,7 +88,7 @@ def qr_tangent(q, r, a, a_dot):  # type: ignore[no-untyped-def]
     """(q_dot, r_dot)"""
     m, k, n = q.shape[0], r.shape[0], r.shape[1]
     square = _of_full_rank(r, m)
-    over = _over_upper(take_block(a_dot, 0, m, 0, k), square)
+    over = _over_upper(take_part(a_dot, 0, m, 0, k), square)
     c = dot(turn(q), over)
     lower = copy_lower(c, -1)
     rotation = subtract(lower, turn(lower))
@@ -96,8 +96,8 @@ def qr_tangent(q, r, a, a_dot):  # type: ignore[no-untyped-def]
     r_dot = np.zeros(r.shape)
     add_scaled(r_dot, 0, 0, 1.0, copy_upper(dot(subtract(c, rotation), square), 0))
     if n > k:
-        add_scaled(r_dot, 0, k, 1.0, dot(turn(q_dot), take_block(a, 0, m, k, n)))
-        add_scaled(r_dot, 0, k, 1.0, dot(turn(q), take_block(a_dot, 0, m, k, n)))
+        add_scaled(r_dot, 0, k, 1.0, dot(turn(q_dot), take_part(a, 0, m, k, n)))
+        add_scaled(r_dot, 0, k, 1.0, dot(turn(q), take_part(a_dot, 0, m, k, n)))
     return q_dot, r_dot
 
 
@@ -105,8 +105,8 @@ def qr_tangent(q, r, a, a_dot):  # type: ignore[no-untyped-def]
 @in_machine_code
 def pseudoinverse(u, s, vt, rank):  # type: ignore[no-untyped-def]
     """The pseudoinverse from the given number of singular values."""
-    over = scale_columns(turn(take_block(vt, 0, rank, 0, vt.shape[1])), reciprocals(s[:rank], np.ones(rank, np.bool_)))
-    return dot(over, turn(take_block(u, 0, u.shape[0], 0, rank)))
+    over = scale_columns(turn(take_part(vt, 0, rank, 0, vt.shape[1])), reciprocals(s[:rank], np.ones(rank, np.bool_)))
+    return dot(over, turn(take_part(u, 0, u.shape[0], 0, rank)))
 
 
 @in_machine_code
@@ -132,7 +132,7 @@ def _along_kept(u, s, vt, kept, e):  # type: ignore[no-untyped-def]
     `along_kept` of `contad.ops.truncated_spectra` documents the formula.
     """
     v, k = turn(vt), s.size
-    left, right = take_block(u, 0, u.shape[0], 0, kept), take_block(v, 0, v.shape[0], 0, kept)
+    left, right = take_part(u, 0, u.shape[0], 0, kept), take_part(v, 0, v.shape[0], 0, kept)
     made = dot(left, dot(turn(left), e))
     add_into(made, dot(dot(subtract(e, made), right), turn(right)))
     c, inner = dot(dot(turn(u), e), v), np.zeros((k, k))

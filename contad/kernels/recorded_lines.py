@@ -15,9 +15,9 @@ from contad.compile.words import array_at, pointer
 from contad.kernels import shape_fields
 from contad.kernels.recorded_operands import (
     adjoint,
-    block,
     fields,
     give,
+    matrix_at,
     operand,
     read_saved,
     result,
@@ -39,7 +39,7 @@ _SIDES = {"": "values_at", "bar": "adjoints_at", "dot": "dots_at"}
 @njit(**INTERNAL_OPTIONS)
 def one_each(shape, at):  # type: ignore[no-untyped-def]
     """One number of each line: a result, its adjoint or its tangent."""
-    return block(at, shape[RESULT], 1, shape[M] * shape[K])[0]
+    return matrix_at(at, shape[RESULT], 1, shape[M] * shape[K])[0]
 
 
 # ---- adapters --------------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def side_of(shape, field, values_at, constants_at):  # type: ignore[no-untyped-d
 
 
 @njit(**INTERNAL_OPTIONS)
-def pair_steps(shape, field):  # type: ignore[no-untyped-def]
+def pair_strides(shape, field):  # type: ignore[no-untyped-def]
     """The strides of an operand."""
     return shape[field + 2], shape[field + 3], shape[field + 4]
 
@@ -129,8 +129,8 @@ def pair_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no
     m, n, k = shape[M], shape[N], shape[K]
     terms, totals = saved_terms(shape, values_at)
     x, y = side_of(shape, X, values_at, constants_at), side_of(shape, Y, values_at, constants_at)
-    x_steps, y_steps, z = pair_steps(shape, X), pair_steps(shape, Y), one_each(shape, values_at)
-    add_up(terms, totals, z, m, n, k, x, shape[X], x_steps, y, shape[Y], y_steps, float(shape[SIGN]))
+    x_strides, y_strides, z = pair_strides(shape, X), pair_strides(shape, Y), one_each(shape, values_at)
+    add_up(terms, totals, z, m, n, k, x, shape[X], x_strides, y, shape[Y], y_strides, float(shape[SIGN]))
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -140,8 +140,8 @@ def read_pair(shape_at, values_at, sides_at):  # type: ignore[no-untyped-def]
     terms, totals = saved_terms(shape, values_at)
     whole = terms, totals, one_each(shape, sides_at), shape[M], shape[N], shape[K]
     sides = array_at(sides_at, ENDLESS)
-    x = sides, shape[X], pair_steps(shape, X), float(shape[X_CELLS])
-    return whole, x, (sides, shape[Y], pair_steps(shape, Y), float(shape[SIGN] * shape[Y_CELLS]))
+    x = sides, shape[X], pair_strides(shape, X), float(shape[X_CELLS])
+    return whole, x, (sides, shape[Y], pair_strides(shape, Y), float(shape[SIGN] * shape[Y_CELLS]))
 
 
 def pair_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]

@@ -47,25 +47,25 @@ _SMALLEST = 2.2250738585072014e-308  # smallest number with all digits
 
 
 @njit(**OPTIONS)
-def _evaluate(operation, x, step_x, y, step_y, z):  # type: ignore[no-untyped-def]
+def _evaluate(operation, x, stride_x, y, stride_y, z):  # type: ignore[no-untyped-def]
     """Write the results; return whether NumPy would not warn of them."""
     is_plain = True
     if operation == _ADD:
         for k in range(z.size):
-            z[k] = x[k * step_x] + y[k * step_y]
+            z[k] = x[k * stride_x] + y[k * stride_y]
             is_plain &= abs(z[k]) < math.inf
     elif operation == _SUB:
         for k in range(z.size):
-            z[k] = x[k * step_x] - y[k * step_y]
+            z[k] = x[k * stride_x] - y[k * stride_y]
             is_plain &= abs(z[k]) < math.inf
     elif operation == _MUL:
         for k in range(z.size):
-            p, q = x[k * step_x], y[k * step_y]
+            p, q = x[k * stride_x], y[k * stride_y]
             z[k] = p * q
             is_plain &= abs(z[k]) < math.inf and (abs(z[k]) >= _SMALLEST or p == 0.0 or q == 0.0)
     elif operation == _TRUEDIV:
         for k in range(z.size):
-            p, q = x[k * step_x], y[k * step_y]
+            p, q = x[k * stride_x], y[k * stride_y]
             z[k] = p / q
             is_plain &= abs(z[k]) < math.inf and (abs(z[k]) >= _SMALLEST or p == 0.0)
     elif operation == _NEG:
@@ -116,14 +116,14 @@ def _read(table, a, b):  # type: ignore[no-untyped-def]
     if n == 0 or n > MOST or not laid.is_recording(table, s):
         return nothing
     kind = word(other, KIND)
-    form, value, converted, step, field = _ARRAYS, word(table, laid.ZERO), 0.0, 0, other
+    form, value, converted, stride, field = _ARRAYS, word(table, laid.ZERO), 0.0, 0, other
     if word(table, ARITY) == 1:
         field = word(table, laid.ZERO)
     elif a_is_array and kind == arrays:
         value = word(other, word(table, laid.VALUE))
         if not _is_direct(table, other, s) or not _have_one_shape(v, value):
             return nothing
-        step, field = 1, word(other, word(table, laid.INDEX))
+        stride, field = 1, word(other, word(table, laid.INDEX))
     elif kind == word(table, laid.FLOAT_CLASS) or kind == word(table, laid.NUMPY_CLASS):
         form = _Y_CELL if a_is_array else _X_CELL
         value, field = word(other, word(table, laid.NUMBER_VALUE)), word(other, word(table, laid.NUMBER_INDEX))
@@ -143,7 +143,7 @@ def _read(table, a, b):  # type: ignore[no-untyped-def]
                 return nothing
         else:
             return nothing
-    return n, s, v, form, value, converted, step, field
+    return n, s, v, form, value, converted, stride, field
 
 
 @njit(**OPTIONS)
@@ -167,7 +167,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
 @njit(**OPTIONS)
 def _lay_result(table, a, b, found):  # type: ignore[no-untyped-def]
     """Evaluate an operation into the still empty result, and push its record."""
-    n, s, v, form, value, converted, step, other_field = _read(table, a, b)
+    n, s, v, form, value, converted, stride, other_field = _read(table, a, b)
     if n == 0:
         return False
     a_is_array = word(a, KIND) == word(table, laid.ARRAY_CLASS)
@@ -190,12 +190,12 @@ def _lay_result(table, a, b, found):  # type: ignore[no-untyped-def]
     is_whole = other_field != 0 and head != 0 and end != 0 and span != 0
     if is_whole:
         own = array_at(word(v, laid.DATA), n)
-        values = array_at(word(value, laid.DATA), n) if step else array_at(value + 8 * NUMBER, 1)
+        values = array_at(word(value, laid.DATA), n) if stride else array_at(value + 8 * NUMBER, 1)
         result = array_at(word(slab, laid.DATA) + 8 * first, n)
         if a_is_array:
-            is_whole = _evaluate(word(table, OPERATION), own, 1, values, step, result)
+            is_whole = _evaluate(word(table, OPERATION), own, 1, values, stride, result)
         else:
-            is_whole = _evaluate(word(table, OPERATION), values, step, own, 1, result)
+            is_whole = _evaluate(word(table, OPERATION), values, stride, own, 1, result)
     if not is_whole:
         for made in (other_field, head, end, span, z):
             if made != 0:

@@ -296,31 +296,32 @@ class RuleBody:
             assignments, result = self.slice(k)
         except OSError:  # typed at a prompt: there is no source to read
             return False
-        steps: set[str] = set()
+        constants: set[str] = set()
         for name, value in assignments:
-            if self._is_step(value, steps):
-                steps.add(name)
+            if self._is_piecewise_constant(value, constants):
+                constants.add(name)
         expressions = [result, *(value for _, value in assignments)]
         jumps = any(isinstance(n, (ast.Call, ast.FloorDiv)) for x in expressions for n in ast.walk(x))
-        return jumps and self._is_step(result, steps)
+        return jumps and self._is_piecewise_constant(result, constants)
 
-    def _is_step(self, node: ast.expr, steps: set[str]) -> bool:
-        """Whether an expression is piecewise constant; `steps` are names of such expressions."""
+    def _is_piecewise_constant(self, node: ast.expr, constants: set[str]) -> bool:
+        """Whether an expression is piecewise constant; `constants` are names of such expressions."""
         if isinstance(node, (ast.Constant, ast.Attribute)):
             return True
         if isinstance(node, ast.Name):
-            return node.id in steps or not (node.id in self.parameters or node.id in dict(self.assignments))
+            return node.id in constants or not (node.id in self.parameters or node.id in dict(self.assignments))
         if isinstance(node, ast.UnaryOp):
-            return self._is_step(node.operand, steps)
+            return self._is_piecewise_constant(node.operand, constants)
         if isinstance(node, ast.BinOp):
-            return isinstance(node.op, ast.FloorDiv) or all(self._is_step(x, steps) for x in (node.left, node.right))
+            sides = node.left, node.right
+            return isinstance(node.op, ast.FloorDiv) or all(self._is_piecewise_constant(x, constants) for x in sides)
         if not isinstance(node, ast.Call):
             return False
         called = self.resolve(node.func)
         if getattr(called, "is_select", False):
-            return all(self._is_step(x, steps) for x in node.args[1:])
+            return all(self._is_piecewise_constant(x, constants) for x in node.args[1:])
         flat = [called.body is not None and called.body.literal(j) == 0.0 for j in range(len(node.args))]
-        return all(f or self._is_step(x, steps) for f, x in zip(flat, node.args, strict=True))
+        return all(f or self._is_piecewise_constant(x, constants) for f, x in zip(flat, node.args, strict=True))
 
 
 @functools.cache

@@ -37,7 +37,7 @@ def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, 
         lines, before = _find_lines(function)
         start = before + 1
         # the lines of a lambda may be only a part of a statement
-        definition = _parse(["..."], before) if code.co_name == "<lambda>" else _parse_block(lines, before)
+        definition = _parse(["..."], before) if code.co_name == "<lambda>" else _parse_definition(lines, before)
         compiled = _compile_alone(definition, function) or _compile("".join(lines), code.co_filename)
     except (SyntaxError, tokenize.TokenError, IndexError):  # the file is not valid Python now, or defines nothing there
         compiled = None
@@ -72,7 +72,7 @@ def _asserts(definition: ast.stmt) -> bool:
     return any(isinstance(node, ast.Assert) for node in ast.walk(definition))
 
 
-def _parse_block(lines: list[str], before: int = 0) -> ast.stmt:
+def _parse_definition(lines: list[str], before: int = 0) -> ast.stmt:
     """The definition after this number of lines.
 
     It ends before the next line that is not indented deeper. If a string or an expression continues in that line, the
@@ -223,8 +223,8 @@ def global_names(code: CodeType) -> set[str]:
 @weak_cache
 def looked_up(code: CodeType) -> frozenset[str]:
     """The names among these that are looked up in globals and builtins: `math` in math.exp, but not `exp`."""
-    steps = (step for inner in codes_of(code) for step in dis.get_instructions(inner))
-    return frozenset(step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+    instructions = (i for inner in codes_of(code) for i in dis.get_instructions(inner))
+    return frozenset(i.argval for i in instructions if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
 
 
 def captured_values(f: FunctionType) -> dict[str, Any]:

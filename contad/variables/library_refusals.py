@@ -22,7 +22,7 @@ from contad.errors import (
     LostDerivativeError,
     UnsupportedError,
     VariableError,
-    place_in_trace,
+    place_in_traceback,
     source_between,
 )
 
@@ -127,10 +127,10 @@ def _finds_nothing(error: BaseException) -> bool:
     if not isinstance(error, AttributeError):
         return False
     if error.name is None:  # the method of an operation, such as v[0]: the interpreter tells only its name
-        step = error.__traceback__
-        while step is not None and step.tb_next is not None:
-            step = step.tb_next
-        raised = step is None or dis.opname[step.tb_frame.f_code.co_code[step.tb_lasti]] == "RAISE_VARARGS"
+        entry = error.__traceback__
+        while entry is not None and entry.tb_next is not None:
+            entry = entry.tb_next
+        raised = entry is None or dis.opname[entry.tb_frame.f_code.co_code[entry.tb_lasti]] == "RAISE_VARARGS"
         return not raised and _METHOD.fullmatch(str(error)) is not None
     nothing = object()
     return inspect.getattr_static(error.obj, error.name, nothing) is not nothing
@@ -143,14 +143,14 @@ def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
         return LostDerivativeError(
             f"np.{found[1]}: an array of floats cannot hold a variable (out=, or an operation in place); write "
             "a = a + x, or create a with contad.zeros",
-            place=place_in_trace(error),
+            place=place_in_traceback(error),
         )
     found = _NO_KIND.match(str(error))
     if found is not None and "O" in found.groups():  # from an engine whose arrays hold variables
         kind = np.dtype(found[3] if found[2] == "O" else found[2])
         return UnsupportedError(
             f"np.{found[1]}: expected real numbers beside variables, got an array of {kind}",
-            place=place_in_trace(error),
+            place=place_in_traceback(error),
         )
     found = _NO_METHOD.search(str(error))
     if isinstance(error, AttributeError) and hasattr(getattr(sys.modules["numpy"], error.name or "", None), "nin"):
@@ -162,7 +162,7 @@ def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
     return UnsupportedError(
         f"np.{name}: NumPy cannot compute it of a list or an object array with a {kind} among the variables; "
         f"write np.{name}(contad.array([...])) for a list, np.{name}(contad.to_varmat(v)) for an object array",
-        place=place_in_trace(error),
+        place=place_in_traceback(error),
     )
 
 
@@ -175,7 +175,7 @@ def _refusal_of_objects(error: BaseException) -> ContadError | None:
     if found is None:
         return None
     refusal = _refusal_of_scipy([frame for frame, _ in reversed(frames)], "variable")
-    place = place_in_trace(error)
+    place = place_in_traceback(error)
     if refusal is not None:
         return UnsupportedError(refusal, place=place)
     inside = [frame.f_code.co_filename.startswith((NUMPY_FILES, OWN_FILES)) for frame, _ in frames]
@@ -203,7 +203,7 @@ def _refusal_of_c_code(error: BaseException) -> ContadError | None:
     remedy = IN_A_RULE if of_memory else of_factors
     return LostDerivativeError(
         f"code in C computes with plain arrays, and got an array variable ({error}); {remedy}",
-        place=place_in_trace(error),
+        place=place_in_traceback(error),
     )
 
 
@@ -216,7 +216,7 @@ def _refusal_of_arguments(error: BaseException) -> ContadError | None:
     scipys = [frame for frame in called if str(frame.f_globals.get("__name__")).startswith("scipy.")]
     kind = _kind_of(_arguments_of(scipys[-1])) if scipys else None
     refusal = _refusal_of_scipy(called, kind) if kind else None
-    return UnsupportedError(refusal, place=place_in_trace(error)) if refusal else None
+    return UnsupportedError(refusal, place=place_in_traceback(error)) if refusal else None
 
 
 def _arguments_of(frame: FrameType) -> list[Any]:
