@@ -47,6 +47,7 @@ from contad.transforms.gradients import derivative, elementwise_grad, grad, jvp,
 from contad.variables.continuations import gradient, make_callback_var, reverse_pass_callback, var
 from contad.variables.creation import array, constant, empty, full, to_matvar, to_varmat, zeros
 from contad.variables.dual import Dual
+from contad.variables.library_refusals import place_of
 from contad.variables.number import primal
 from contad.variables.stack import nested, recover_memory, set_zero_adjoints, stack
 from contad.variables.stack_table import show_stack
@@ -157,23 +158,15 @@ def _find_old_name(name: str) -> object:
     caller = sys._getframe(level - 1)
     place = name, caller.f_code.co_filename, caller.f_lineno
     if place not in _told:
-        message = f"contad.{name} will be removed in contad 0.4: use {_place_now(name)}"
+        import numpy
+
+        use = place_of(name)
+        if isinstance(getattr(numpy, name, None), numpy.ufunc):
+            use = f"np.{name}, or {use} in the body of a rule"
+        message = f"contad.{name} will be removed in contad 0.4: use {use}"
         warnings.warn(message, DeprecationWarning, stacklevel=level)
         _told.add(place)
     return getattr(ops, name)
-
-
-def _place_now(name: str) -> str:
-    """Where a function of contad.ops is found by users: in NumPy, contad.scipy.special, contad.stan or contad.ops."""
-    import numpy
-
-    if isinstance(getattr(numpy, name, None), numpy.ufunc):
-        return f"np.{name}, or contad.ops.{name} in the body of a rule"
-    import contad.scipy.special
-    import contad.stan
-
-    places = (contad.scipy.special, contad.stan)
-    return f"{next((module.__name__ for module in places if name in module.__all__), 'contad.ops')}.{name}"
 
 
 def _find_elsewhere(name: str) -> str:

@@ -233,17 +233,22 @@ def _kind_of(x: Any) -> str | None:
     return x.kind if hasattr(type(x), "_owner") else None
 
 
-def _place_of(name: str) -> str:
-    """The module in which contad has a function of that name for numbers; "" if there is none."""
-    if name not in sys.modules["contad.ops"].__all__:
+def place_of(name: str) -> str:
+    """Where users find a function of contad.ops; "" if there is none of that name."""
+    contad = sys.modules["contad"]
+    if name not in contad.ops.__all__:
         return ""
-    return f"contad.{name}" if name in sys.modules["contad"].__all__ else f"contad.ops.{name}"
+    if name in contad.__all__:
+        return f"contad.{name}"
+    is_ufunc = isinstance(getattr(np, name, None), np.ufunc)
+    homes = () if is_ufunc else (operator.attrgetter(home)(contad) for home in ("scipy.special", "stan"))
+    return f"{next((home.__name__ for home in homes if name in home.__all__), 'contad.ops')}.{name}"
 
 
 def _instead_of(function: str) -> str:
     """The remedy if a NumPy function does not take an object array of variables."""
     name = function.rpartition(".")[2]
-    own = f"call {place}, or " if (place := _place_of(name)) else ""
+    own = f"call {place}, or " if (place := place_of(name)) else ""
     return (
         f"{own}give it contad.array([...]) for a list, contad.to_varmat(v) for an object array; where engine= is "
         "given, leave it out, so that these are array variables"
@@ -354,8 +359,8 @@ def _draws(function: Any, attribute: str) -> bool:
 def _instead_of_math(name: str) -> str:
     """The message if a function of `math` is called directly."""
     numpy = sys.modules["numpy"]
-    known = next((known for known in (name, name.replace("a", "arc", 1)) if _place_of(known)), name)
-    place = f"np.{known}" if hasattr(numpy, known) else _place_of(known)
+    known = next((known for known in (name, name.replace("a", "arc", 1)) if place_of(known)), name)
+    place = f"np.{known}" if hasattr(numpy, known) else place_of(known)
     instead = f"use {place}" if place else "write it with functions of np"
     return (
         f"math.{name}: it computes with plain numbers, so the derivative would be lost; {instead}, or give it "
