@@ -28,6 +28,15 @@ def set_memory(remember: Callable[["VariableError", Any], bool]) -> None:
     _remember = remember
 
 
+_is_compiling: Callable[[], bool] = lambda: False  # noqa: E731
+
+
+def set_compiling(is_compiling: Callable[[], bool]) -> None:
+    """Set the function that says whether Numba compiles: an error is then a reason to try something else."""
+    global _is_compiling
+    _is_compiling = is_compiling
+
+
 _PLACE = re.compile(r"\S[^\n]*?:\d+: ")  # the beginning of a message that already names a place
 
 
@@ -53,7 +62,8 @@ class VariableError(ContadError):
 
     def __init__(self, *args: object, level: Any = None, place: str | None = None) -> None:
         super().__init__(*args)
-        if _remember(self, level) or level is not None or place is not None:
+        is_noted = not _is_compiling() and _remember(self, level)  # Numba compiles for types, not for variables
+        if is_noted or level is not None or place is not None:
             told = bool(args) and _PLACE.match(str(args[0])) is not None
             self.place = "" if told else _place_in(_frame_of_user()) if place is None else place
 

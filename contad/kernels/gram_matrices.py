@@ -36,7 +36,7 @@ def _gram_of_place(at, rows, columns, row, stride):  # type: ignore[no-untyped-d
     z = np.zeros((columns, columns))
     if rows * columns != 0:
         # BLAS sees rows as columns: its lower triangle is above the diagonal here
-        is_turned = has_rows(rows, columns, row, stride)
+        is_turned = has_rows(columns, row, stride)
         flag, apart = (_NO, row) if is_turned else (_YES, stride)
         syrk((_LOWER, flag, columns, rows, 1.0, at, apart // _NUMBER, 0.0, z, columns))
         for i in range(columns):

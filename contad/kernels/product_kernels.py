@@ -136,7 +136,7 @@ def is_finite(a):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def _is_finite_at(at, rows, columns, row, stride):  # type: ignore[no-untyped-def]
     """The same for a matrix that BLAS takes in place."""
-    if not has_rows(rows, columns, row, stride):
+    if not has_rows(columns, row, stride):
         rows, columns, row = columns, rows, stride
     if row == _NUMBER * columns:
         return is_finite(array_at(at, rows * columns))
@@ -205,7 +205,7 @@ def add_masked_at(d, d_row, d_stride, p, p_row, p_stride, c, c_row, c_stride, m,
     if size == 0:
         return
     if n == 1:
-        if not has_rows(m, k, c_row, c_stride) and has_rows(k, m, c_stride, c_row) and not (d_row | p_stride) & _BYTES:
+        if not has_rows(k, c_row, c_stride) and has_rows(m, c_stride, c_row) and not (d_row | p_stride) & _BYTES:
             x_row, y_stride = d_row >> _SHIFT, p_stride >> _SHIFT
             add_by_columns(numbers_at(d), x_row, numbers_at(p), y_stride, numbers_at(c), c_stride >> _SHIFT, m, k)
             return

@@ -6,7 +6,7 @@ from contad.ops.calculus import cut
 from contad.ops.products import as_array
 
 
-def spacings(y, x, dx, axis):
+def spacings(x, dx, axis):
     """The distances of samples along the last axis, shaped to multiply y, or one number."""
     if x is None:
         return dx
