@@ -2,7 +2,7 @@
 
 import math
 
-from contad.ops._scipy import special
+from contad.ops._scipy import part_of_special, special
 from contad.ops.arithmetic import absolute
 from contad.ops.error_functions import erf, erfcx
 from contad.ops.exponential import exp
@@ -104,15 +104,7 @@ def dawsn_derivative_partials(z, n, x):
     return 0.0, dawsn_derivative(rint(n) + 1.0, x)
 
 
-def _fresnel_s(x):
-    return special().fresnel(x)[0]
-
-
-def _fresnel_c(x):
-    return special().fresnel(x)[1]
-
-
-@scalar_rule(array=_fresnel_s, points=[(0.7,), (-1.6,)])
+@scalar_rule(array=part_of_special("fresnel", 0), points=[(0.7,), (-1.6,)])
 def fresnel_s(x):
     """Fresnel's sine integral, the first result of scipy.special.fresnel.
 
@@ -137,7 +129,7 @@ def fresnel_s_partials(z, x):
     return turn * sin(math.pi * (t - j))
 
 
-@scalar_rule(array=_fresnel_c, points=[(0.7,), (-1.6,)])
+@scalar_rule(array=part_of_special("fresnel", 1), points=[(0.7,), (-1.6,)])
 def fresnel_c(x):
     """Fresnel's cosine integral, the second result of scipy.special.fresnel.
 

@@ -23,7 +23,7 @@ from contad.ops.sparse_patterns import Pattern, SparseFactor, is_sparse, split
 from contad.ops.sparse_systems import Dense, KrylovSolver, Operator, Sparse, iterative_solution, sparse_solution
 from contad.scipy.sparse.sparse_arrays import SparseArray, SparseMatrix
 from contad.variables.array import copy_parts, numbers_in
-from contad.variables.number import Carrier, trace
+from contad.variables.number import Carrier, lower_to_recorded
 from contad.variables.open_types import ArrayValue, Option, Options, Value
 
 __all__ = ["bicgstab", "cg", "factorized", "gmres", "minres", "splu", "spsolve"]
@@ -54,7 +54,7 @@ def _parts(name: str, a: SparseMatrix) -> tuple[ArrayValue, Pattern]:
 
 def _refuse_recording(name: str, *args: Value) -> None:
     """Refuse variables of a function that is being recorded, because factors and iterations depend on their values."""
-    if any(isinstance(trace(x), Carrier) for x in args):
+    if any(isinstance(lower_to_recorded(x), Carrier) for x in args):
         raise UnsupportedError(
             f"contad.scipy.sparse.linalg.{name}: contad.record does not support it on recorded variables, because a "
             "program would keep its present result; use contad.scipy.sparse.linalg.spsolve, which a program repeats, "
