@@ -9,6 +9,7 @@
 array([8., 6.])
 """
 
+import pkgutil
 import sys
 import warnings
 from typing import TYPE_CHECKING
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from contad.transforms.on_demand import *  # noqa: F403
     from contad.warming import warm_up
 
-# what `contad.transforms.on_demand` has, imported on first use
+# what `contad.transforms.on_demand` has
 _TRANSFORMS = (
     "IpoptProblem", "bind", "checkpoint", "custom_jvp", "custom_vjp", "debug_nans", "flat", "function_gradients",
     "grad_tr_mat_times_hessian", "gradient_dot_vector", "hessian", "hessian_block_diag", "hvp", "jacfwd", "jacobian",
@@ -102,44 +103,22 @@ _ELSEWHERE = {
 }  # fmt: skip
 
 
+_LATER = {  # what is imported on first use, and where it is
+    **{name: f"contad.transforms.on_demand:{name}" for name in _TRANSFORMS},
+    "checkpointed": "contad.numba_functions.checkpointed:checkpointed",  # which imports Numba
+    "profile": "contad.profiling.profile:profile", "record": "contad.programs.program:record",
+    "warm_up": "contad.warming:warm_up",
+    **{name: f"contad.{name}" for name in ("scipy", "stan", "testing")},
+}  # fmt: skip
+
+
 def __getattr__(name: str) -> object:
     """What is imported on first use, and where to look for names of other libraries."""
     if name in _OLD:
         return _find_old_name(name)
-    if name in _TRANSFORMS:
-        import contad.transforms.on_demand
-
-        found = globals()[name] = getattr(contad.transforms.on_demand, name)
+    if name in _LATER:
+        found = globals()[name] = pkgutil.resolve_name(_LATER[name])
         return found
-    if name == "checkpointed":  # which imports Numba
-        import contad.numba_functions.checkpointed
-
-        found = globals()[name] = contad.numba_functions.checkpointed.checkpointed
-        return found
-    if name == "testing":
-        import contad.testing
-
-        return contad.testing
-    if name == "scipy":
-        import contad.scipy
-
-        return contad.scipy
-    if name == "stan":
-        import contad.stan
-
-        return contad.stan
-    if name == "record":
-        from contad.programs.program import record
-
-        return record
-    if name == "profile":
-        from contad.profiling.profile import profile
-
-        return profile
-    if name == "warm_up":
-        from contad.warming import warm_up
-
-        return warm_up
     if name == "__version__":
         from importlib.metadata import version
 

@@ -27,7 +27,8 @@ def _import_later(name: str) -> Callable[[], Any]:
 
 special, linalg, sparse, signal = map(_import_later, ("special", "linalg", "sparse", "signal"))
 interpolate, ndimage, stats, integrate = map(_import_later, ("interpolate", "ndimage", "stats", "integrate"))
-spatial_distance, spatial_transform = map(_import_later, ("spatial.distance", "spatial.transform"))
+sparse_linalg, spatial_distance = map(_import_later, ("sparse.linalg", "spatial.distance"))
+spatial_transform = _import_later("spatial.transform")
 
 
 def part_of_special(name: str, k: int) -> Callable[..., Any]:
