@@ -26,7 +26,7 @@ from contad.functions.declared_types import NameCasts, cast_of_values, with_sign
 from contad.functions.object_arrays import OF_OBJECTS
 from contad.rules.definition import captured_values, definition_of, factory_of, global_names, without_annotations
 from contad.rules.scalar_rule import rule_of_ufunc, rules
-from contad.variables.array import Array, as_objects, numbers_in
+from contad.variables.array import Array, as_objects, numbers_in, root_of
 from contad.variables.creation import to_varmat
 from contad.variables.number import Number, observe, peek
 from contad.variables.open_types import ArrayValue, Function, Key, Nested, NumbaFunction, Option, Real, Rule, Value
@@ -313,15 +313,11 @@ def _overlaps(x: Value, y: Value) -> bool:
         return False
     if isinstance(x, Array) or isinstance(y, Array):
         # compares roots of array variables; a variable and an ndarray share nothing
-        return isinstance(x, Array) and isinstance(y, Array) and _root(x) is _root(y)
+        return isinstance(x, Array) and isinstance(y, Array) and root_of(x) is root_of(y)
     if not np.may_share_memory(x, y):
         return False
     a, b = x.__array_interface__, y.__array_interface__
     return (a["data"], x.strides, x.shape) != (b["data"], y.strides, y.shape)
-
-
-def _root(x: Array) -> Array:
-    return x if x._base is None else x._base
 
 
 def _at(*operations: Callable[[Value, Value], Value]) -> Callable[[ArrayValue, Key, Value], None]:

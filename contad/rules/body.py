@@ -201,18 +201,18 @@ class RuleBody:
     def slice(self, k: int) -> tuple[list[tuple[str, ast.expr]], ast.expr]:
         """The assignments that partial k needs, in order, and its expression."""
         result = self.returned[k]
-        needed = _names(result)
+        needed = names_in(result)
         kept = []
         for name, value in reversed(self.assignments):
             if name in needed:
                 kept.append((name, value))
-                needed |= _names(value)
+                needed |= names_in(value)
         return kept[::-1], result
 
     def reads(self, k: int) -> set[str]:
         """The parameters that partial k reads."""
         assignments, result = self.slice(k)
-        return _names(result).union(*(_names(value) for _, value in assignments)) & {*self.parameters}
+        return names_in(result).union(*(names_in(value) for _, value in assignments)) & {*self.parameters}
 
     def partial(self, k: int) -> Function:
         """Partial k as a function of (z, *arguments); it returns NumPy's results where Python's floats would raise."""
@@ -268,7 +268,7 @@ class RuleBody:
         form = Vectoriser(lambda node: getattr(self.resolve(node), "is_select", False))
         lines = [form.write_assignment(name, value) for name, value in assignments]
         lines.append(f"return {ast.unparse(form.number(result))}")
-        used = set().union(*map(_names, (result, *(value for _, value in assignments))))
+        used = set().union(*map(names_in, (result, *(value for _, value in assignments))))
         # converted to NumPy's number, a float divides by zero without raising
         lines[:0] = [_AS_NUMPY.format(x=x) for x in self.parameters if x in used]
         if not warns:
@@ -332,7 +332,8 @@ def _literal(expression: ast.expr) -> float | None:
         return None
 
 
-def _names(expression: ast.expr) -> set[str]:
+def names_in(expression: ast.AST) -> set[str]:
+    """The names that an expression reads."""
     return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.rules.body import ARITHMETIC_ERRORS
+from contad.rules.body import ARITHMETIC_ERRORS, names_in
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import Function, Value
@@ -289,8 +289,3 @@ class _Renamed(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Use the name in the body."""
         return ast.Name(self.names.get(node.id, node.id), ast.Load())
-
-
-def names_in(expression: ast.expr) -> set[str]:
-    """The names that an expression reads."""
-    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
