@@ -231,7 +231,7 @@ def add_up_beside(terms, totals, z, m, n, k, a, at, strides, b, b_at, b_strides,
 def add_up(terms, totals, z, m, n, k, a, at, strides, b, b_at, b_strides, sign):  # type: ignore[no-untyped-def]
     """The terms of lines of a + sign b, their sums, and the logarithms of these.
 
-    The steps of an operand are the strides of times, lines and elements.
+    The strides of an operand are those of times, lines and elements.
     """
     if are_cut(m, n, k):
         for line in range(m):
