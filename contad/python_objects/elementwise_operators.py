@@ -16,18 +16,15 @@ from contad.python_objects import laid_arrays as laid
 from contad.python_objects.laid_records import (
     OPTIONS,
     call_python,
-    clear,
     decrease,
     increase,
     lay,
     make_room,
     new_float,
-    new_integer,
     number_of,
-    raised,
 )
 from contad.python_objects.product_operator import call_class
-from contad.python_objects.python_functions import as_double
+from contad.python_objects.python_functions import as_double, clear, from_integer, raised
 from contad.python_objects.python_objects import KIND, NUMBER
 from contad.python_objects.slot_entries import keep, write_entry
 
@@ -186,7 +183,7 @@ def _lay_result(table, a, b, found):  # type: ignore[no-untyped-def]
     else:
         increase(other_field)
     head = new_float(float(word(table, HEADS + form) - word(table, CELLS) * n))
-    end, span = new_integer(first + n), new_integer(n if laid.axes_of(v) == 1 else 0)
+    end, span = from_integer(first + n), from_integer(n if laid.axes_of(v) == 1 else 0)
     is_whole = other_field != 0 and head != 0 and end != 0 and span != 0
     if is_whole:
         own = array_at(word(v, laid.DATA), n)

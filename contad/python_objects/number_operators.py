@@ -19,7 +19,7 @@ import numpy as np
 from contad.compile.machine_code import njit
 from contad.compile.words import set_word, word
 from contad.python_objects import laid_records as laid
-from contad.python_objects.python_functions import as_double
+from contad.python_objects.python_functions import as_double, as_integer, clear, from_integer, raised
 from contad.python_objects.python_objects import KIND, places_of
 from contad.python_objects.slot_entries import keep, write_entry
 
@@ -64,8 +64,8 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         x, code, x_field, made = laid.number_of(a), CODE_CV, 0, word(table, NUMPY_CLASS)
     elif kind_a == word(table, INT):
         x, code, x_field = as_double(a), CODE_CV, 0
-        if x == -1.0 and laid.raised() != 0:
-            laid.clear()
+        if x == -1.0 and raised() != 0:
+            clear()
             return 0
     else:
         return 0
@@ -82,8 +82,8 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         y, code, y_field, made = laid.number_of(b), CODE_VC, 0, word(table, NUMPY_CLASS)
     elif kind_b == word(table, INT):
         y, code, y_field = as_double(b), CODE_VC, 0
-        if y == -1.0 and laid.raised() != 0:
-            laid.clear()
+        if y == -1.0 and raised() != 0:
+            clear()
             return 0
     else:
         return 0
@@ -108,7 +108,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
             return 0
     c = laid.new_object(made, 0)  # Python's collector may run here, but no Python code after it
     if c == 0:
-        laid.clear()
+        clear()
         return 0
     push, lock, stream = word(s, word(table, PUSH)), word(s, word(table, LOCK)), word(s, word(table, STREAM))
     top, limit = word(s, word(table, TOP)), word(s, word(table, LIMIT))
@@ -120,18 +120,18 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     ):  # fmt: skip
         laid.decrease(c)
         return 0
-    k = laid.as_integer(top)
-    if k >= laid.as_integer(limit):
+    k = as_integer(top)
+    if k >= as_integer(limit):
         laid.decrease(c)
         return 0
-    after, value = laid.new_integer(k + 1), laid.new_float(z)
+    after, value = from_integer(k + 1), laid.new_float(z)
     constant = 0
     if x_field == 0:
         constant = x_field = laid.new_float(x)
     elif y_field == 0:
         constant = y_field = laid.new_float(y)
     if after == 0 or value == 0 or x_field == 0 or y_field == 0:
-        laid.clear()
+        clear()
         if after != 0:
             laid.decrease(after)
         if value != 0:

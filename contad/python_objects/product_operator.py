@@ -15,18 +15,15 @@ from contad.python_objects import laid_arrays as laid
 from contad.python_objects.laid_records import (
     OPTIONS,
     append,
-    as_integer,
     call_python,
-    clear,
     decrease,
     increase,
     lay,
     make_room,
     new_float,
-    new_integer,
     new_object,
 )
-from contad.python_objects.python_functions import python_function
+from contad.python_objects.python_functions import as_integer, clear, from_integer, python_function
 from contad.python_objects.python_objects import KIND, LENGTH
 from contad.python_objects.slot_entries import keep, write_entry
 
@@ -66,7 +63,7 @@ def _read(table, a, b):  # type: ignore[no-untyped-def]
         return nothing
     constant, y_at, y_is_turned = 0, 0, int(y_cell < 0)
     if y_cell == 0:
-        key = new_integer(y) if cls == arrays else 0
+        key = from_integer(y) if cls == arrays else 0
         if key == 0:
             clear()
             return nothing
@@ -147,15 +144,15 @@ def _lay_product(table, a, b, cls, constant, found, kept):  # type: ignore[no-un
         return False
     decrease(again)
     # new objects: numbers of the record and of the result, and the continuation of a constant
-    head = new_integer(word(table, DOT) if is_number else word(table, HEAD) - word(table, CELLS) * n)
-    place, end, after = new_integer(slot), new_integer(first + n), new_integer(slot + fields)
+    head = from_integer(word(table, DOT) if is_number else word(table, HEAD) - word(table, CELLS) * n)
+    place, end, after = from_integer(slot), from_integer(first + n), from_integer(slot + fields)
     callbacks = word(s, word(table, laid.CALLBACKS))
     if is_number:
-        k = new_integer(x_cell)
+        k = from_integer(x_cell)
         span = new_float(array_at(word(slab, laid.DATA) + 8 * first, 1)[0])
     else:
-        k = new_integer(word(callbacks, LENGTH) if constant != 0 else -slot)
-        span = new_integer(n if axes == 1 else 0)
+        k = from_integer(word(callbacks, LENGTH) if constant != 0 else -slot)
+        span = from_integer(n if axes == 1 else 0)
     is_whole = head != 0 and place != 0 and end != 0 and after != 0 and k != 0 and span != 0
     if is_whole and constant != 0:
         increase(place)
