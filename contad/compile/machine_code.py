@@ -22,7 +22,7 @@ from numba.core.typeinfer import register_dispatcher
 
 from contad.compile.compiling import has_changed, hold_llvm_while_forking, library_digest
 from contad.compile.trust import Folder, code_folder, has_owners, make_folder
-from contad.errors import OWN_FILES, UnsupportedError, set_compiling
+from contad.errors import OWN_FILES, UnsupportedError
 from contad.forks import hold_while_forking
 
 _DIGEST = 32  # bytes of SHA-256
@@ -31,7 +31,6 @@ FLAGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEF
 
 hold_llvm_while_forking()
 hold_while_forking(global_compiler_lock._lock)
-set_compiling(global_compiler_lock.is_locked)
 
 
 class _SealedFile(IndexDataCacheFile):
