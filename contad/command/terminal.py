@@ -12,7 +12,6 @@ LONG = 8  # arrays with more numbers are cut off
 
 
 # ---- colours ---------------------------------------------------------------------------------------------------------
-
 def has_colours(stream: TextIO | None = None) -> bool:
     """Whether a stream (stdout) is a terminal and the user has not set NO_COLOR."""
     stream = sys.stdout if stream is None else stream
