@@ -3,10 +3,6 @@
 from mpmath import mp
 
 
-def _normal(y, mu, sigma):
-    return mp.log(mp.npdf(y, mu, sigma))
-
-
 def _student_t(y, nu, mu, sigma):
     core = mp.gamma((nu + 1) / 2) / mp.gamma(nu / 2) / mp.sqrt(nu * mp.pi) / sigma
     return mp.log(core * (1 + ((y - mu) / sigma) ** 2 / nu) ** (-(nu + 1) / 2))
@@ -42,10 +38,6 @@ def _inv_gamma(y, alpha, beta):
     return mp.log(beta**alpha / mp.gamma(alpha) * y ** (-alpha - 1)) - beta / y
 
 
-def _lognormal(y, mu, sigma):
-    return mp.log(mp.npdf(mp.log(y), mu, sigma) / y)
-
-
 def _beta(y, alpha, beta):
     return mp.log(y ** (alpha - 1) * (1 - y) ** (beta - 1) / mp.beta(alpha, beta))
 
@@ -67,12 +59,8 @@ def _expit(x):
     return 1 / (1 + mp.exp(-x))
 
 
-def _binomial(n, N, theta):
-    return mp.log(mp.binomial(N, n) * theta**n * (1 - theta) ** (N - n))
-
-
 LOG_DENSITIES = {
-    "normal_lpdf": _normal,
+    "normal_lpdf": lambda y, mu, sigma: mp.log(mp.npdf(y, mu, sigma)),
     "std_normal_lpdf": lambda y: mp.log(mp.npdf(y)),
     "cauchy_lpdf": lambda y, mu, sigma: -mp.log(mp.pi * sigma * (1 + ((y - mu) / sigma) ** 2)),
     "student_t_lpdf": _student_t,
@@ -88,7 +76,7 @@ LOG_DENSITIES = {
     "chi_square_lpdf": lambda y, nu: _gamma(y, nu / 2, mp.mpf(1) / 2),
     "inv_chi_square_lpdf": lambda y, nu: _inv_gamma(y, nu / 2, mp.mpf(1) / 2),
     "scaled_inv_chi_square_lpdf": lambda y, nu, s: _inv_gamma(y, nu / 2, nu * s**2 / 2),
-    "lognormal_lpdf": _lognormal,
+    "lognormal_lpdf": lambda y, mu, sigma: mp.log(mp.npdf(mp.log(y), mu, sigma) / y),
     "weibull_lpdf": lambda y, a, s: mp.log(a / s * (y / s) ** (a - 1)) - (y / s) ** a,
     "frechet_lpdf": lambda y, a, s: mp.log(a / s * (y / s) ** (-a - 1)) - (y / s) ** -a,
     "rayleigh_lpdf": lambda y, s: mp.log(y / s**2) - y**2 / (2 * s**2),
@@ -101,7 +89,7 @@ LOG_DENSITIES = {
     "von_mises_lpdf": lambda y, mu, k: mp.log(mp.exp(k * mp.cos(y - mu)) / (2 * mp.pi * mp.besseli(0, k))),
     "bernoulli_lpmf": lambda n, p: mp.log(p if n == 1 else 1 - p),
     "bernoulli_logit_lpmf": lambda n, a: mp.log(_expit(a if n == 1 else -a)),
-    "binomial_lpmf": _binomial,
+    "binomial_lpmf": lambda n, N, theta: mp.log(mp.binomial(N, n) * theta**n * (1 - theta) ** (N - n)),
     "binomial_logit_lpmf": lambda n, N, a: mp.log(mp.binomial(N, n) * _expit(a) ** n * _expit(-a) ** (N - n)),
     "beta_binomial_lpmf": _beta_binomial,
     "poisson_lpmf": lambda n, rate: mp.log(rate**n / mp.factorial(n)) - rate,

@@ -186,10 +186,6 @@ def half_square(x):
     return x * x / 2
 
 
-def frechet_density(x, c):
-    return mp.log(c) - (c + 1) * mp.log(x) - x**-c
-
-
 def weibull_density(x, c):
     return mp.log(c) + (c - 1) * mp.log(x) - x**c
 
@@ -231,7 +227,7 @@ TAILS = {
     ),
     "weibull_min": of_survival(weibull_density, lambda x, c: -(x**c)),
     "weibull_max": of_function(lambda x, c: weibull_density(-x, c), lambda x, c: -((-x) ** c)),
-    "invweibull": of_function(frechet_density, lambda x, c: -(x**-c)),
+    "invweibull": of_function(lambda x, c: mp.log(c) - (c + 1) * mp.log(x) - x**-c, lambda x, c: -(x**-c)),
     "rayleigh": of_survival(lambda x: mp.log(x) - half_square(x), lambda x: -half_square(x)),
     "halfnorm": (
         lambda x: LOG_2 - half_square(x) - LOG_TWO_PI / 2,

@@ -169,10 +169,7 @@ FAR = [
 def test_incomplete_functions_that_underflow(f, reference, point):
     first = 1 if f is log_gamma_part else 0
     exact = list(map(mp.mpf, point))
-
-    def along(k):
-        return lambda x: reference(*exact[:k], x, *exact[k + 1 :])
-
+    along = lambda k: lambda x: reference(*exact[:k], x, *exact[k + 1 :])
     assert f(*point) == pytest.approx(float(reference(*exact)), rel=1e-14)
     for k, slope in enumerate(contad.grad(f, tuple(range(first, 3)))(*point), first):
         assert slope == pytest.approx(float(mp.diff(along(k), exact[k], h=exact[k] * mp.mpf("1e-15"))), rel=1e-12)
@@ -227,11 +224,7 @@ def test_products_and_sums():
 @pytest.mark.parametrize("engine", ["generated", pytest.param("tape", marks=pytest.mark.long)])
 def test_compiled_code(engine):
     numba = pytest.importorskip("numba")
-
-    @numba.njit
-    def f(y, mu, sigma):
-        return stan.normal_lcdf(y, mu, sigma) + stan.normal_cdf(y, mu, sigma)
-
+    f = numba.njit(lambda y, mu, sigma: stan.normal_lcdf(y, mu, sigma) + stan.normal_cdf(y, mu, sigma))
     expected = contad.grad(f.py_func, (0, 1, 2))(0.3, 0.1, 2.0)
     assert contad.grad(f, (0, 1, 2), engine=engine)(0.3, 0.1, 2.0) == pytest.approx(expected, rel=1e-13)
 

@@ -30,13 +30,8 @@ def log_hypergeometric(k, total, n, drawn):
 )
 @mp.workdps(60)
 def test_zipf(k, a):
-    def of_function(s):
-        return mp.log1p(-mp.exp(of_complement(s)))
-
-    def of_complement(s):
-        return log_tail_of_zeta(s, mp.mpf(k) + 1) - log_tail_of_zeta(s, 1)
-
-    for method, reference in (("logcdf", of_function), ("logsf", of_complement)):
+    of_complement = lambda s: log_tail_of_zeta(s, mp.mpf(k) + 1) - log_tail_of_zeta(s, 1)
+    for method, reference in (("logcdf", lambda s: mp.log1p(-mp.exp(of_complement(s)))), ("logsf", of_complement)):
         f, exact = getattr(stats.zipf, method), mp.mpf(a)
         h = (exact - 1) * mp.mpf(10) ** -20
         assert f(k, a) == pytest.approx(float(reference(exact)), rel=1e-13)
@@ -99,12 +94,8 @@ def test_counts_that_are_nearly_certain(size, form):
 
 @mp.workdps(40)
 def test_yulesimon_of_tiny_and_huge_shapes():
-    def below(k):
-        return lambda a: 1 - mp.exp(mp.log(k) + mp.log(mp.beta(k, a + 1)))
-
-    def mass(k):
-        return lambda a: mp.log(a) + mp.log(mp.beta(k, a + 1))
-
+    below = lambda k: lambda a: 1 - mp.exp(mp.log(k) + mp.log(mp.beta(k, a + 1)))
+    mass = lambda k: lambda a: mp.log(a) + mp.log(mp.beta(k, a + 1))
     for k, a in ((3.0, 1e-12), (1e3, 1e-9), (1e3, 0.3), (1.0, 1e12), (70.0, 1e10), (1.0, 1e-300)):
         for f, reference in ((stats.yulesimon.cdf, below(k)), (stats.yulesimon.logpmf, mass(k))):
             with mp.workdps(340 if a < 1e-99 else 40):
@@ -121,10 +112,7 @@ def test_skew_normal_far_in_a_tail(u, alpha):
     x, a = mp.mpf(u), mp.mpf(alpha)
     whole = mp.erfc(-a * x / mp.sqrt(2))
     unit = -1 / x / (1 + a * a if a > 0 else 1)
-
-    def ratio(s):
-        return mp.exp(x * s - s * s / 2) * mp.erfc(-a * (x - s) / mp.sqrt(2)) / whole
-
+    ratio = lambda s: mp.exp(x * s - s * s / 2) * mp.erfc(-a * (x - s) / mp.sqrt(2)) / whole
     mills = unit * mp.quad(lambda s: ratio(unit * s), [0, 5, 20, 90])
     by_alpha = -mp.exp(-((a * x) ** 2) / 2) * mp.sqrt(2 / mp.pi) / ((1 + a * a) * whole * mills)
     slopes = contad.grad(stats.skewnorm.logcdf, (0, 1))(u, alpha)

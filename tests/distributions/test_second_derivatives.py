@@ -22,10 +22,7 @@ def differences(reference, point, active):
     at = [mp.mpf(x) for x in point]
     steps = [magnitude(point, k) * mp.mpf(10) ** -STEP for k in range(len(at))]
     value, first, second = reference(*at), {}, {}
-
-    def moved(*places):
-        return reference(*(x + steps[k] * sum(w for j, w in places if j == k) for k, x in enumerate(at)))
-
+    moved = lambda *places: reference(*(x + steps[k] * sum(w for j, w in places if j == k) for k, x in enumerate(at)))
     for k in active:
         above, below = moved((k, 1)), moved((k, -1))
         first[k] = (above - below) / (2 * steps[k])
@@ -39,10 +36,7 @@ def differences(reference, point, active):
 def hessian_of(case, point):
     """By the default engine, of the arguments that have derivatives."""
     active = case.active
-
-    def f(p):
-        return case.face(*(p[active.index(k)] if k in active else x for k, x in enumerate(point)))
-
+    f = lambda p: case.face(*(p[active.index(k)] if k in active else x for k, x in enumerate(point)))
     return contad.hessian(f)(np.array([point[k] for k in active]))
 
 
@@ -112,9 +106,7 @@ def test_whole_arguments_have_no_derivative_of_any_order(name, args):
     assert hessian[-1, -1] != 0.0
 
 
-@njit
-def counted(p):
-    return stats.poisson.logpmf(p[0], p[1])
+counted = njit(lambda p: stats.poisson.logpmf(p[0], p[1]))
 
 
 def test_nor_have_those_of_numba_functions():
@@ -125,7 +117,7 @@ def test_a_wrong_second_derivative_is_found(monkeypatch):
     """By an argument that the first derivatives do not notice at the point."""
     case = CASES["stan.gamma_lpdf"]
     point, right = case.points[0], case.reference
-    wrong = lambda y, a, b: right(y, a, b) + 1e-9 * (y - point[0]) * (b - point[2])  # noqa: E731
+    wrong = lambda y, a, b: right(y, a, b) + 1e-9 * (y - point[0]) * (b - point[2])
     assert disagreements(case, [point]) == []
     monkeypatch.setattr(case, "reference", wrong)
     assert {names for _, names, *_ in disagreements(case, [point])} == {"y, beta"}

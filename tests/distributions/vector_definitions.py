@@ -65,11 +65,7 @@ def multi_gp(y, sigma, w):
 
 def of_factor(density, place):
     """The density of L L^T as one of L, the argument at a place, without a Jacobian: as a parameter."""
-
-    def of_product(*args):
-        return density(*(a @ a.T if k == place else a for k, a in enumerate(args)))
-
-    return of_product
+    return lambda *args: density(*(a @ a.T if k == place else a for k, a in enumerate(args)))
 
 
 # ---- simplices and counts --------------------------------------------------------------------------------------------
@@ -126,10 +122,7 @@ def log_jacobian(factor):
 
 
 def of_factors(density):
-    def of_products(factor, nu, scale):
-        return density(factor @ factor.T, nu, scale @ scale.T) + log_jacobian(factor)
-
-    return of_products
+    return lambda factor, nu, scale: density(factor @ factor.T, nu, scale @ scale.T) + log_jacobian(factor)
 
 
 def log_volume(eta, k):
@@ -171,10 +164,6 @@ def categorical_logit(y, beta):
     return categorical(y, softmax(beta))
 
 
-def expit(x):
-    return 1 / (1 + mp.exp(-x))
-
-
 def ordered(cdf):
     def mass(y, eta, cuts):
         y, eta = np.broadcast_arrays(y, eta)
@@ -187,7 +176,7 @@ def ordered(cdf):
     return mass
 
 
-ordered_logistic, ordered_probit = ordered(expit), ordered(mp.ncdf)
+ordered_logistic, ordered_probit = ordered(lambda x: 1 / (1 + mp.exp(-x))), ordered(mp.ncdf)
 
 
 # ---- linear models ---------------------------------------------------------------------------------------------------

@@ -26,10 +26,6 @@ def _require(condition):
         raise ValueError("outside the domain")
 
 
-def _xlogy(x, y):
-    return x * mp.log(y) if x else mp.zero
-
-
 def _entr(x):
     _require(x >= 0)
     return -x * mp.log(x) if x else mp.zero
@@ -181,21 +177,13 @@ def _spherical_jn(n, x):
         return mp.sqrt(mp.pi / (2 * abs(x))) * mp.besselj(n + mp.mpf(1) / 2, abs(x)) * (-1 if x < 0 and n % 2 else 1)
 
 
-def _sinc(x):
-    return mp.sincpi(x)
-
-
 def _gammasgn(x):
     _require(x > 0 or x != mp.floor(x))
     return mp.one if x > 0 else mp.mpf(-1) ** int(mp.ceil(-x))
 
 
-def _ldexp(x, n):
-    return x * mp.mpf(2) ** int(mp.nint(n))
-
-
 REFERENCE = {
-    "xlogy": _xlogy,
+    "xlogy": lambda x, y: x * mp.log(y) if x else mp.zero,
     "xlog1py": lambda x, y: x * mp.log1p(y) if x else mp.zero,
     "entr": _entr,
     "rel_entr": _rel_entr,
@@ -212,7 +200,7 @@ REFERENCE = {
     "fmod": _truncated,
     "sqrt_at_rest": mp.sqrt,
     "fdim": lambda x, y: max(x - y, mp.zero),
-    "ldexp": _ldexp,
+    "ldexp": lambda x, n: x * mp.mpf(2) ** int(mp.nint(n)),
     "fma": _exactly(lambda x, y, a: x * y + a),
     "erfinv": _erfinv,
     "erfcinv": _erfcinv,
@@ -228,7 +216,7 @@ REFERENCE = {
     "zeta": lambda s, q: _zeta_derivative(mp.zero, s, q),
     "zeta_derivative": _zeta_derivative,
     "spherical_jn": _spherical_jn,
-    "sinc": _sinc,
+    "sinc": lambda x: mp.sincpi(x),
 }
 
 

@@ -182,12 +182,8 @@ def test_wrong_body_is_noticed(function, body, wrong_partials):
 
 
 def test_wrong_value_is_noticed():
-    def log1p(x):
-        return math.log(1.0 + x) if x > -1.0 else math.nan
-
-    def log1p_partials(z, x):
-        return 1.0 / (1.0 + x)
-
+    log1p = lambda x: math.log(1.0 + x) if x > -1.0 else math.nan
+    log1p_partials = lambda z, x: 1.0 / (1.0 + x)
     report = report_on(planted(log1p, log1p_partials))
     assert report.value.ratio > 1.0 >= report.partials[0].ratio
 
@@ -238,9 +234,7 @@ def test_no_slope_at_kinks_jumps_and_edges(reference, x):
 
 
 def test_condition_number():
-    def product(x, y):
-        return mp.exp(x) * mp.sin(y)
-
+    product = lambda x, y: mp.exp(x) * mp.sin(y)
     at = (1.7, -0.4)
     slopes = {k: slope(product, at, k) for k in (0, 1)}
     assert condition(product, at, 0, slopes) == pytest.approx(1.7 + 0.4 / math.tan(0.4))

@@ -113,10 +113,7 @@ def exact_derivatives(f, a, s, t, c):
     with mp.workdps(90):
         h = mp.mpf(10) ** -25
         a, s, t = (mp.matrix(x.tolist()) for x in (a, s, t))
-
-        def at(x, y):
-            return exact_value(f, a + x * h * s + y * h * t, mp.mpf(c))
-
+        at = lambda x, y: exact_value(f, a + x * h * s + y * h * t, mp.mpf(c))
         second = (at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)) / (4 * h * h)
         return float((at(1, 0) - at(-1, 0)) / (2 * h)), float(second)
 
@@ -151,7 +148,7 @@ GRID = [
     pytest.param(gap, scale, marks=[] if (gap, scale) in FEW else pytest.mark.long) for gap in GAPS for scale in SCALES
 ]
 # of one of two values that count as equal the derivative is that in the basis there is
-is_tied = lambda f, gap: f is lowest_value and gap <= 1e-13  # noqa: E731
+is_tied = lambda f, gap: f is lowest_value and gap <= 1e-13
 
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
@@ -330,7 +327,7 @@ def test_equal_values_part_in_their_order(f, v):
     v = (v + v.T) / 2.0
     zero, start, t = np.zeros((3, 3)), f(np.zeros((3, 3))), 1e-7
     assert contad.jvp(f, (zero,), (v,))[1] == pytest.approx((f(t * v) - start) / t, abs=1e-5)
-    g = lambda u: (f(u) - start) ** 2  # noqa: E731
+    g = lambda u: (f(u) - start) ** 2
     np.testing.assert_allclose(contad.hvp(g)(zero, v), contad.grad(g)(t * v) / t, atol=2e-5)
 
 
@@ -398,6 +395,7 @@ def test_derivatives_of_a_matrix_of_nearly_low_rank(f):
 
 def test_gradients_that_ask_for_what_rounding_hides_are_nan():
     """One cotangent, two programs: the variances of single points reach into the close vectors, a length does not."""
+
     def f(t, more):
         r, q = np.linalg.eigh(np.exp(-((X[:, None] - X) ** 2) * t) + np.diag(more + 1e-5))
         w = q.T @ Y

@@ -160,10 +160,7 @@ def test_memory_layouts(name, layout):
     call, *args = CASES[name]
     given = [LAYOUTS[layout](x) for x in args]
     plain = [np.array(x, dtype=np.float64, order="C") for x in given]
-
-    def loss(*xs):
-        return np.sum(np.sin(call(*xs)))
-
+    loss = lambda *xs: np.sum(np.sin(call(*xs)))
     places = tuple(range(len(args)))
     gradients = contad.grad(loss, places)(*given), contad.grad(loss, places)(*plain)
     for found, expected in zip(*gradients, strict=True):
@@ -289,10 +286,7 @@ def test_other_second_derivatives_of_equal_values_are_right_or_nan(way, x):
     calls = [np.linalg.eigvals] + [np.linalg.eigvalsh, np.linalg.svdvals] * (way is not along_flat)
     for values in calls:
         for f in (lambda w: np.sum((w - low) ** 2), lambda w: np.sum(w**3)):
-
-            def of_matrix(x, f=f, values=values):
-                return f(values(x))
-
+            of_matrix = lambda x, f=f, values=values: f(values(x))
             found = way(of_matrix)(x)
             if not np.isnan(found).any():
                 expected = gradient_along(of_matrix, x, FLAT, h=1e-4)
@@ -304,10 +298,7 @@ def test_other_second_derivatives_of_equal_values_are_right_or_nan(way, x):
 def test_vectors_of_the_singular_value_zero_have_no_derivative():
     x = np.array([[3.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
     for k, expected in ((0, 0.0), (1, np.nan)):
-
-        def f(x, k=k):
-            return np.sum(np.linalg.svd(x, full_matrices=False)[0][:, k] ** 3)
-
+        f = lambda x, k=k: np.sum(np.linalg.svd(x, full_matrices=False)[0][:, k] ** 3)
         found = contad.grad(f)(x)
         assert np.all(np.isnan(found)) if np.isnan(expected) else np.all(np.isfinite(found))
     assert np.isnan(contad.grad(lambda x: np.sum(np.linalg.qr(x)[0]))(x)).any()
@@ -316,13 +307,8 @@ def test_vectors_of_the_singular_value_zero_have_no_derivative():
 def test_rank_deficient_least_squares():
     """Of all solutions the shortest, along changes that keep the rank."""
     u, v, y = a(4, 1), a(1, 3), a(4)
-
-    def loss(u, v):
-        return np.sum(np.sin(np.linalg.lstsq(u @ v, y)[0]))
-
-    def by_formula(u, v):
-        return np.sum(np.sin(v[0] * (u[:, 0] @ y) / (u[:, 0] @ u[:, 0]) / (v[0] @ v[0])))
-
+    loss = lambda u, v: np.sum(np.sin(np.linalg.lstsq(u @ v, y)[0]))
+    by_formula = lambda u, v: np.sum(np.sin(v[0] * (u[:, 0] @ y) / (u[:, 0] @ u[:, 0]) / (v[0] @ v[0])))
     assert loss(u, v) == pytest.approx(by_formula(u, v), rel=1e-13)
     for found, expected in zip(contad.grad(loss, (0, 1))(u, v), contad.grad(by_formula, (0, 1))(u, v), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
@@ -332,10 +318,7 @@ def test_rank_deficient_least_squares():
 def test_gradients_of_determinants_at_any_rank(rank):
     """The matrix of cofactors, by minors."""
     x = a(4, 4)[:, :rank] @ a(4, 4, seed=1)[:rank]
-
-    def minor(i, j):
-        return np.linalg.det(np.delete(np.delete(x, i, 0), j, 1)) * (-1.0) ** (i + j)
-
+    minor = lambda i, j: np.linalg.det(np.delete(np.delete(x, i, 0), j, 1)) * (-1.0) ** (i + j)
     expected = [[minor(i, j) for j in range(4)] for i in range(4)]
     np.testing.assert_allclose(contad.grad(np.linalg.det)(x), expected, rtol=1e-12, atol=1e-13)
 
@@ -461,10 +444,7 @@ def test_reflections(shape):
 def test_empty_matrices():
     x = np.empty((0, 0))
     for call in (np.linalg.inv, np.linalg.det, np.linalg.cholesky, np.linalg.slogdet, np.linalg.eigvalsh):
-
-        def f(x, call=call):
-            return np.sum(call(x)[1] if call is np.linalg.slogdet else call(x))
-
+        f = lambda x, call=call: np.sum(call(x)[1] if call is np.linalg.slogdet else call(x))
         assert contad.value_and_grad(f)(x)[0] == f(x)
         assert contad.grad(f)(x).shape == (0, 0)
 
@@ -508,9 +488,7 @@ def test_norms_have_subgradient_zero_at_zero():
 @pytest.mark.parametrize("ord", [None, "fro", "nuc", 2, -2, 1, -1, np.inf, -np.inf])
 @pytest.mark.parametrize("shape", [(3, 2), (2, 2), (2, 3)])
 def test_norms_of_matrices_have_subgradient_zero_at_zero(shape, ord):
-    def f(x):
-        return np.linalg.norm(x, ord)
-
+    f = lambda x: np.linalg.norm(x, ord)
     x = np.zeros(shape)
     np.testing.assert_array_equal(contad.grad(f)(x), 0.0)
     assert contad.jvp(f, (x,), (np.ones(shape),)) == (0.0, 0.0)
@@ -607,9 +585,7 @@ def counted(monkeypatch):
 
 
 def test_one_factorisation_serves_solve_det_and_the_sweep(counted):
-    def f(x):
-        return np.sum(np.linalg.solve(x, np.ones(3))) + np.linalg.slogdet(x)[1] + np.sum(np.linalg.solve(x, x[0]))
-
+    f = lambda x: np.sum(np.linalg.solve(x, np.ones(3))) + np.linalg.slogdet(x)[1] + np.sum(np.linalg.solve(x, x[0]))
     contad.grad(f)(A)
     assert counted == [(3, 3)]
     contad.hessian(f)(A)
@@ -625,7 +601,7 @@ def test_both_cotangents_of_a_system_share_one_solution(monkeypatch, transposed)
     contad.grad(lambda x, y: np.sum(solve(x, y, transposed=transposed)), (0, 1))(A, a(3, 2))
     assert counted == [transposed, not transposed]
     counted.clear()
-    counting = lambda *args, **options: counted.append(1) or of_triangle(*args, **options)  # noqa: E731
+    counting = lambda *args, **options: counted.append(1) or of_triangle(*args, **options)
     monkeypatch.setattr(triangular_factors, "triangular_solution", counting)
     contad.grad(lambda x, y: np.sum(solve_triangular(x, y, transposed=transposed)), (0, 1))(A, a(3, 2))
     assert len(counted) == 2
@@ -732,10 +708,7 @@ def test_ranks_and_signs_are_constants():
 @pytest.mark.parametrize("name", ["solve vector", "inv", "det", "cholesky", "eigh values", "svdvals", "qr r", "norm"])
 def test_recorded_programs_run_at_other_inputs(name):
     call, *args = CASES[name]
-
-    def f(*xs):
-        return np.sum(np.sin(call(*xs)))
-
+    f = lambda *xs: np.sum(np.sin(call(*xs)))
     program = contad.record(f, *args)
     moved = [1.1 * x for x in args]
     assert program(*moved) == pytest.approx(f(*moved), rel=1e-12)
@@ -788,10 +761,7 @@ def test_second_derivatives_of_a_factor_of_many_rows():
     draw = np.random.default_rng(5)
     a, weights, along = draw.normal(size=(70, 70)), draw.normal(size=(70, 70)), draw.normal(size=(70, 70))
     a = a @ a.T + 70.0 * np.eye(70)
-
-    def f(x):
-        return np.sum(weights * np.linalg.cholesky(x))
-
+    f = lambda x: np.sum(weights * np.linalg.cholesky(x))
     found = contad.jvp(contad.grad(f), (a,), (along,))[1]
     change = (contad.grad(f)(a + 1e-4 * along) - contad.grad(f)(a - 1e-4 * along)) / 2e-4
     np.testing.assert_allclose(found, change, rtol=1e-5, atol=1e-6 * np.max(np.abs(change)))

@@ -143,10 +143,7 @@ def test_arrays_of_two_levels_meet(call):
     """The derivative of the gradient in one input along the others: movement mixes arrays of both levels."""
     f, point = function_and_point(call)
     d, (e, *_) = directions(point, 3), directions(point, 4)
-
-    def slope(*others):
-        return np.sum(contad.grad(f, engine="matrix")(point[0], *others) * e)
-
+    slope = lambda *others: np.sum(contad.grad(f, engine="matrix")(point[0], *others) * e)
     expected = difference(slope, point[1:], d[1:])
     scale = 1e-7 * (1.0 + abs(slope(*point[1:])))
     found = inner(gradient_of(slope, point[1:])(*point[1:]), d[1:])

@@ -33,9 +33,7 @@ def functions_at(rule, place):
     """Functions through a pole that are smooth, and their second derivatives."""
     for inner in INNER:
         for outer in OUTER:
-            def f(x, inner=inner, outer=outer):
-                return outer(rule(place + inner(x)))
-
+            f = lambda x, inner=inner, outer=outer: outer(rule(place + inner(x)))
             if np.isfinite(f(0.0)) and curvature(f) is not None:
                 yield f, curvature(f)
 

@@ -218,9 +218,7 @@ MEETINGS = {
 @pytest.mark.parametrize("way", [*engine_names(), "forward"])
 @pytest.mark.parametrize("what", MEETINGS)
 def test_no_complex_number_meets_a_variable(what, way):
-    def f(x):
-        return np.sum(MEETINGS[what](x))
-
+    f = lambda x: np.sum(MEETINGS[what](x))
     with pytest.raises((ContadError, TypeError), match="real|complex|no forward mode|holds? variables|cannot hold"):
         jvp(f, (X,), (X,)) if way == "forward" else grad(f, engine=way)(X)
 
@@ -254,9 +252,6 @@ def test_the_advice_for_a_real_result_is_a_rule_of_the_function():
 
 def test_the_advice_works():
     magnitudes = custom_vjp(lambda x: np.abs(np.fft.fft(x)))
-
-    def backward(saved, d):
-        return (np.fft.fft(d * np.conj(saved) / np.abs(saved)).real,)
-
+    backward = lambda saved, d: (np.fft.fft(d * np.conj(saved) / np.abs(saved)).real,)
     magnitudes.defvjp(lambda x: (np.abs(np.fft.fft(x)), np.fft.fft(x)), backward)
     contad.testing.check_grads(lambda x: magnitudes(x) * x, (X,), order=1)

@@ -46,9 +46,7 @@ def factorised(monkeypatch):
 )
 @pytest.mark.parametrize("right", [RIGHT, np.stack([RIGHT, RIGHT**2], axis=1)])
 def test_a_band_is_factorised_once(factorised, factor, solve, band, in_second_order, right):
-    def f(ab, b):
-        return np.sum(solve(ab, b) ** 2)
-
+    f = lambda ab, b: np.sum(solve(ab, b) ** 2)
     contad.grad(f, (0, 1))(band, right)
     assert factorised == [factor]
     contad.hessian(f)(band, right)

@@ -15,11 +15,7 @@ from tests.scipy.uncompiled import uncompiled
 
 PLAIN = uncompiled(compiled_roots)
 P = np.array([0.3, 1.3, 10.0, 40.0])
-
-
-@numba.njit
-def cubic(x, p):
-    return x**3 + x - p
+cubic = numba.njit(lambda x, p: x**3 + x - p)
 
 
 @numba.njit
@@ -44,14 +40,8 @@ def closed(p):
     return np.sum(np.arange(1.0, len(p) + 1.0) * (np.cbrt(p / 2.0 + s) + np.cbrt(p / 2.0 - s)) ** 2)
 
 
-@numba.njit
-def pair(x, p):
-    return np.array([x[0] * x[1] - p[0], x[0] - x[1] - p[1]])
-
-
-@numba.njit
-def root_of_pair(p):
-    return np.sum(np.array([1.0, -0.3]) * newton_system(pair, np.ones(2), (p,)) ** 2)
+pair = numba.njit(lambda x, p: np.array([x[0] * x[1] - p[0], x[0] - x[1] - p[1]]))
+root_of_pair = numba.njit(lambda p: np.sum(np.array([1.0, -0.3]) * newton_system(pair, np.ones(2), (p,)) ** 2))
 
 
 def closed_pair(p):
@@ -83,10 +73,7 @@ def test_engines_and_orders(f, exact, p):
     np.testing.assert_allclose(contad.jvp(f, (p,), (direction,))[1], expected @ direction, rtol=1e-12)
     np.testing.assert_allclose(contad.hessian(f)(p), contad.hessian(exact)(p), rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(contad.hvp(f)(p, direction), contad.hessian(exact)(p) @ direction, rtol=1e-11)
-
-    def third(f):
-        return contad.derivative(contad.derivative(contad.derivative(lambda s: f(p + s * direction))))(0.0)
-
+    third = lambda f: contad.derivative(contad.derivative(contad.derivative(lambda s: f(p + s * direction))))(0.0)
     assert third(f) == pytest.approx(third(exact), rel=1e-9)
 
 
@@ -160,9 +147,7 @@ def test_what_has_no_root_or_no_derivative(call, error, message):
         call()
 
 
-@numba.njit
-def powers(x, p, n):
-    return x**n - p
+powers = numba.njit(lambda x, p, n: x**n - p)
 
 
 @pytest.mark.long

@@ -121,10 +121,7 @@ def test_hessians():
 def test_hessians_with_the_adjoint():
     v, direction = np.array([1.3, 0.8, -0.5]), np.array([0.4, -1.0, 0.6])
     expected = contad.hessian(closed_oscillator)(v) @ direction
-
-    def f(v):
-        return oscillator(v, "adjoint")
-
+    f = lambda v: oscillator(v, "adjoint")
     np.testing.assert_allclose(contad.hvp(f)(v, direction), expected, atol=1e-4)
     by_adjoint = contad.grad(lambda v: contad.jvp(f, (v,), (direction,))[1])
     np.testing.assert_allclose(by_adjoint(v), expected, atol=1e-4)
@@ -173,8 +170,7 @@ def test_numba_functions_with_several_arguments_and_trees():
     def driven(t, y, rate, shift, force):
         return np.array([y[1], -rate * y[0] - shift[0] * y[1] + force[0] * np.cos(shift[1] * t)])
 
-    def by_hand(t, y, rate, shift, force):
-        return [y[1], -rate * y[0] - shift[0] * y[1] + force[0] * np.cos(shift[1] * t)]
+    by_hand = lambda t, y, rate, shift, force: [y[1], -rate * y[0] - shift[0] * y[1] + force[0] * np.cos(shift[1] * t)]
 
     def f(v, fun, method, sensitivity):
         args = (v[0], v[1:3], (v[3],))
@@ -239,7 +235,7 @@ def test_values_by_mpmath():
         exact = mp.odefun(lambda t, y: [y[1], (1 - y[0] ** 2) * y[1] - y[0]], 0, [2, 0])(1.5)
 
     def f(mu):
-        fun = lambda t, y: [y[1], mu * (1.0 - y[0] ** 2) * y[1] - y[0]]  # noqa: E731
+        fun = lambda t, y: [y[1], mu * (1.0 - y[0] ** 2) * y[1] - y[0]]
         return solve_ivp(fun, (0.0, 1.5), np.array([2.0, 0.0]), "DOP853", rtol=1e-10, atol=1e-10).y[:, -1]
 
     np.testing.assert_allclose(f(1.0), np.array([float(x) for x in exact]), atol=1e-9)
@@ -277,9 +273,7 @@ def test_the_cost_of_sensitivities_grows_with_the_parameters():
 @pytest.mark.parametrize("method", ["RK45", "BDF"])
 def test_checkpoints(method):
     """The same derivatives from at most so many states, and the steps between two of them."""
-
-    def fun(t, y, p):
-        return [p[0] * y[1], -p[0] * p[1] * y[0]]
+    fun = lambda t, y, p: [p[0] * y[1], -p[0] * p[1] * y[0]]
 
     def f(p, sensitivity):
         found = solve_ivp(fun, (0.0, 30.0), np.array([1.0, 0.3]), method, np.array([12.0, 30.0]), args=(p,),
@@ -376,7 +370,7 @@ def test_on_floats_it_is_scipys():
 
 
 def test_the_structure_of_a_jacobian_is_scipys():
-    chain = lambda t, y, k: -k * y + np.concatenate([[0.0], y[:-1]])  # noqa: E731
+    chain = lambda t, y, k: -k * y + np.concatenate([[0.0], y[:-1]])
     start = np.linspace(1.0, 2.0, 4)
     for method, options in (("LSODA", {"lband": 1, "uband": 0}), ("BDF", {"jac_sparsity": np.tri(4)})):
         found = solve_ivp(chain, (0.0, 1.0), start, method, args=(2.0,), **options)
@@ -391,10 +385,7 @@ def test_the_structure_of_a_jacobian_is_scipys():
 
 def test_times_of_the_solver():
     """Without t_eval the times are the solver's, whose ends are those of t_span."""
-
-    def f(p, end):
-        return solve_ivp(lambda t, y: -p * y, (0.0, end), np.array([2.0]), **TIGHT)
-
+    f = lambda p, end: solve_ivp(lambda t, y: -p * y, (0.0, end), np.array([2.0]), **TIGHT)
     plain = f(0.7, 1.3)
     gradient = contad.grad(lambda p, end: f(p, end).y[0, -1] + 0.5 * f(p, end).t[-1], (0, 1))(0.7, 1.3)
     np.testing.assert_allclose(
@@ -447,7 +438,7 @@ def test_bad_input(call, options, error, message):
 
 @pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
 def test_nan_on_the_way_of_a_stiff_method(method):
-    fun = lambda t, y: -y if t < 1.0 else y * np.nan  # noqa: E731
+    fun = lambda t, y: -y if t < 1.0 else y * np.nan
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"fun must give finite numbers, got nan at t = 1"):
         contad.grad(lambda p: solve(p, fun, method=method))(1.0)
 

@@ -377,9 +377,7 @@ def test_eigenvalues_of_long_tridiagonal_matrices_make_no_product(monkeypatch):
 
 
 def test_the_schur_form_of_a_symmetric_matrix_is_its_spectrum():
-    def by(function):
-        return contad.grad(lambda x: np.sum(np.sin(function(x))))((S + S.T) / 2)
-
+    by = lambda function: contad.grad(lambda x: np.sum(np.sin(function(x))))((S + S.T) / 2)
     found = by(lambda x: np.sort(np.diagonal(mirror.schur((x + x.T) / 2)[0])))
     np.testing.assert_allclose(found, by(lambda x: np.linalg.eigvalsh((x + x.T) / 2)), rtol=1e-11, atol=1e-12)
 
@@ -537,10 +535,7 @@ def test_stacks_are_the_matrices_one_by_one(name):
     """Values of SciPy, which takes stacks in newer versions, and gradients of one matrix after the other."""
     call, stack, *others = STACKS[name]
     paired = [np.ndim(x) == 2 and name == "eigh_tridiagonal" for x in others]
-
-    def loss(a, *xs):
-        return np.sum(np.sin(call(mirror, a, *xs)))
-
+    loss = lambda a, *xs: np.sum(np.sin(call(mirror, a, *xs)))
     seen = []
     found = contad.grad(lambda a: (seen.append(contad.value_of(call(mirror, a, *others))), loss(a, *others))[1])(stack)
     for k, one in enumerate(stack):

@@ -86,8 +86,8 @@ def test_correlation_matrices():
     eta = 2.0
     two = scipy.integrate.quad(lambda r: (1.0 - r * r) ** (eta - 1.0), -1.0, 1.0)[0]
     assert stats.lkj.pdf(x[:2, :2], eta) == pytest.approx((1.0 - 0.09) / two, rel=1e-12)
-    det = lambda c, b, a: max(1.0 + 2.0 * a * b * c - a * a - b * b - c * c, 0.0) ** (eta - 1.0)  # noqa: E731
-    of_two = lambda s: lambda a, b: a * b + s * np.sqrt((1.0 - a * a) * (1.0 - b * b))  # noqa: E731
+    det = lambda c, b, a: max(1.0 + 2.0 * a * b * c - a * a - b * b - c * c, 0.0) ** (eta - 1.0)
+    of_two = lambda s: lambda a, b: a * b + s * np.sqrt((1.0 - a * a) * (1.0 - b * b))
     three = scipy.integrate.tplquad(det, -1.0, 1.0, -1.0, 1.0, of_two(-1.0), of_two(1.0), epsabs=1e-8)[0]
     assert stats.lkj.pdf(x, eta) == pytest.approx(np.linalg.det(x) / three, rel=1e-6)
     stack = np.stack([x, np.eye(3)])

@@ -22,9 +22,7 @@ MODES = ("constant", "nearest", "mirror", "reflect", "wrap", "grid-wrap", "grid-
 
 
 def mapped(order, mode, where):
-    def call(m, x, at):
-        return m.map_coordinates(x, at, order=order, mode=mode, cval=0.3) * (1.0 + 0.01 * np.sum(at))
-
+    call = lambda m, x, at: m.map_coordinates(x, at, order=order, mode=mode, cval=0.3) * (1.0 + 0.01 * np.sum(at))
     return call, IMAGE, where
 
 

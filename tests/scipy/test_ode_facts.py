@@ -111,9 +111,7 @@ def test_lorenz(sensitivity):
     ],
 )
 def test_degenerate_systems_raise(fun, error, message, sensitivity):
-    def f(p):
-        return np.sum(solve_ivp(fun, (0.0, 2.0), np.ones(2), t_eval=[2.0], args=(p,), sensitivity=sensitivity).y)
-
+    f = lambda p: np.sum(solve_ivp(fun, (0.0, 2.0), np.ones(2), t_eval=[2.0], args=(p,), sensitivity=sensitivity).y)
     for call in (contad.grad(f), contad.derivative(f)):
         with np.errstate(all="ignore"), pytest.raises(error, match=message):
             call(1.0)

@@ -122,9 +122,7 @@ def test_bounds_that_hold_nothing_change_no_error():
 
 @pytest.mark.parametrize("curvature", [1.0, -1.0, 0.0])
 def test_bounds_of_a_vector_as_scipy_takes_them(curvature):
-    def f(v):
-        return (v[0] - 2.0) ** 2 - v[1] + 0.5 * curvature * v[1] ** 2
-
+    f = lambda v: (v[0] - 2.0) ** 2 - v[1] + 0.5 * curvature * v[1] ** 2
     for bounds in ([(None, 5.0), (0.0, 0.5)], scipy.optimize.Bounds([-np.inf, 0.0], 0.5 + np.array([5.0, 0.0]))):
         with pytest.warns(UserWarning, match=r"at their bound: .*1"):
             fit = optimize.minimize(f, np.array([0.0, 0.2]), bounds=bounds, covariance=True)
@@ -180,9 +178,7 @@ def test_bounds_that_do_not_fit(bounds, message):
 @pytest.mark.parametrize("method", ["SLSQP", "trust-constr"])
 @pytest.mark.parametrize("as_dict", [False, True])
 def test_constraints_of_trees(method, as_dict):
-    def area(p):
-        return p["a"] * p["b"][0] ** 2
-
+    area = lambda p: p["a"] * p["b"][0] ** 2
     if as_dict:
         constraint = {"type": "eq", "fun": lambda p: area(p) - 2.0}
     else:
@@ -242,9 +238,7 @@ def test_curves_of_numba_functions_and_without_a_start():
 
 
 def test_sparse_hessians_of_a_tree():
-    def energy(p):
-        return np.sum(100.0 * (p["x"][1:] - p["x"][:-1] ** 2) ** 2 + (1.0 - p["x"][:-1]) ** 2) + p["shift"] ** 2
-
+    energy = lambda p: np.sum(100.0 * (p["x"][1:] - p["x"][:-1] ** 2) ** 2 + (1.0 - p["x"][:-1]) ** 2) + p["shift"] ** 2
     start = {"x": np.full(20, 0.8), "shift": 1.0}
     fit = optimize.minimize(energy, start, method="trust-constr", options={"gtol": 1e-9}, sparse=True)
     np.testing.assert_allclose(fit.x["x"], 1.0, rtol=1e-5)

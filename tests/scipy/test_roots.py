@@ -53,12 +53,8 @@ def test_derivatives_of_a_system_to_third_order(f):
     ],
 )
 def test_derivatives_of_a_number(method, options):
-    def cubic(x, p):
-        return x**3 + x * p - 2.0 * p
-
-    def f(p):
-        return root_scalar(cubic, (p,), method, **options).root
-
+    cubic = lambda x, p: x**3 + x * p - 2.0 * p
+    f = lambda p: root_scalar(cubic, (p,), method, **options).root
     x = f(1.5)
     assert x == pytest.approx(scipy.optimize.brentq(cubic, 0.0, 5.0, (1.5,), xtol=1e-14), rel=1e-12)
     slope = -(x - 2.0) / (3.0 * x * x + 1.5)  # by the implicit function theorem
@@ -69,9 +65,7 @@ def test_derivatives_of_a_number(method, options):
 
 
 def test_fixed_points():
-    def f(p):
-        return fixed_point(lambda x: np.cos(p * x), 0.5, xtol=1e-12)
-
+    f = lambda p: fixed_point(lambda x: np.cos(p * x), 0.5, xtol=1e-12)
     x = f(1.1)
     assert contad.grad(f)(1.1) == pytest.approx(-x * np.sin(1.1 * x) / (1.0 + 1.1 * np.sin(1.1 * x)), rel=1e-9)
     jacobian = contad.jacobian(lambda p: fixed_point(lambda x, p: 0.5 * np.cos(p * x), np.full(2, 0.5), (p,)))
@@ -115,20 +109,13 @@ def test_solutions_that_meet_are_no_smooth_function(of):
 
 
 def test_solutions_that_meet_in_a_system_are_found_beside_the_root():
-    def fun(x, p):
-        return np.array([(x[0] - p) ** 2, x[1] - p])
-
-    def of(p):
-        return differentiate_root("root", fun, np.array([1.0 + 1e-7, 1.0]), (p,), True, "")[1]
-
+    fun = lambda x, p: np.array([(x[0] - p) ** 2, x[1] - p])
     with pytest.raises(SingularPointError, match="several solutions meet at the one that was found"):
-        contad.grad(of)(1.0)
+        contad.grad(lambda p: differentiate_root("root", fun, np.array([1.0 + 1e-7, 1.0]), (p,), True, "")[1])(1.0)
 
 
 def test_a_function_that_gives_another_number_of_values_is_named():
-    def of(p):
-        return root(lambda x: np.concatenate([x * x - p, x]), [1.0]).x[0]
-
+    of = lambda p: root(lambda x: np.concatenate([x * x - p, x]), [1.0]).x[0]
     for find in (of, contad.grad(of)):
         with pytest.raises(ValueError, match="root: fun must return 1 numbers, as many as x0 has, got 2"):
             find(1.0)
@@ -137,9 +124,7 @@ def test_a_function_that_gives_another_number_of_values_is_named():
 
 
 def test_a_jump_is_no_root():
-    def of(p):
-        return root_scalar(lambda x: np.where(x > p, 1.0, -1.0) + x * p * 0.1, bracket=(0.0, 2.3)).root
-
+    of = lambda p: root_scalar(lambda x: np.where(x > p, 1.0, -1.0) + x * p * 0.1, bracket=(0.0, 2.3)).root
     with pytest.raises(SingularPointError, match="root_scalar: at 1 the function is .* and jumps"):
         contad.grad(of)(1.0)
 
@@ -158,10 +143,7 @@ def test_a_simple_root_of_any_size_is_none_of_several():
     for p in (1e-12, 2.0, 1e12):
         found = contad.grad(lambda p: root_scalar(lambda x, p: x**2 - p, x0=2.0 * p**0.5, args=(p,)).root)(p)
         assert found == pytest.approx(0.5 / p**0.5, rel=1e-8)
-
-    def nearly_dependent(x, p):
-        return np.array([1e4 * x[0] + x[1] - p, 1e4 * x[0] + 1.0001 * x[1] - p**2])
-
+    nearly_dependent = lambda x, p: np.array([1e4 * x[0] + x[1] - p, 1e4 * x[0] + 1.0001 * x[1] - p**2])
     found = contad.grad(lambda p: root(nearly_dependent, np.ones(2), args=(p,)).x[1])(1.5)
     assert found == pytest.approx(2e4, rel=1e-6)
 

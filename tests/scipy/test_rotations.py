@@ -60,10 +60,7 @@ def test_values_and_derivatives(name):
 
 def test_with_rotations_of_scipys():
     turn = scipy.spatial.transform.Rotation.from_rotvec([0.1, 0.2, 0.3])
-
-    def f(q):
-        return (turn * mirror.Rotation(q) * turn).as_matrix()[0, 1]
-
+    f = lambda q: (turn * mirror.Rotation(q) * turn).as_matrix()[0, 1]
     expected = (turn * scipy.spatial.transform.Rotation(ONE) * turn).as_matrix()[0, 1]
     assert contad.value_and_grad(f)(ONE)[0] == pytest.approx(expected, rel=1e-14)
 

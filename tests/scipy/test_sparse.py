@@ -50,13 +50,8 @@ def test_products_with_constants_are_those_with_dense_ones(format, made):
     s = made(DENSE).asformat(format)
     for product, x in PRODUCTS.values():
         weights = np.cos(1.0 + np.arange(np.size(product(DENSE, x)))).reshape(np.shape(product(DENSE, x)))
-
-        def loss(x, matrix=s, product=product, weights=weights):
-            return np.sum(weights * np.sin(product(matrix, x)))
-
-        def dense(x, loss=loss):
-            return loss(x, DENSE)
-
+        loss = lambda x, matrix=s, product=product, weights=weights: np.sum(weights * np.sin(product(matrix, x)))
+        dense = lambda x, loss=loss: loss(x, DENSE)
         value, pull = contad.vjp(lambda x, product=product: product(s, x), x)
         np.testing.assert_array_equal(value, product(s, x))
         np.testing.assert_allclose(pull(weights), contad.vjp(lambda x: product(DENSE, x), x)[1](weights), rtol=1e-13)  # noqa: B023
@@ -118,9 +113,7 @@ def test_a_loop_keeps_one_copy_of_the_matrix():
 
 
 def test_in_recorded_programs():
-    def f(v, x):
-        return np.sum(np.sin(csr(mirror, v) @ x)) + np.sum(np.cos(CSR @ linalg.spsolve(csr(mirror, v), x @ CSR)))
-
+    f = lambda v, x: np.sum(np.sin(csr(mirror, v) @ x)) + np.sum(np.cos(CSR @ linalg.spsolve(csr(mirror, v), x @ CSR)))
     program = contad.record(f, VALUES, X, argnums=(0, 1))
     assert program(1.3 * VALUES, 2.0 * X) == pytest.approx(f(1.3 * VALUES, 2.0 * X), rel=1e-13)
     found, expected = program.gradient(1.3 * VALUES, 2.0 * X), contad.grad(f, (0, 1))(1.3 * VALUES, 2.0 * X)
@@ -242,10 +235,7 @@ def test_the_values_are_those_of_scipy(name):
 @pytest.mark.parametrize("engine", ["closures", "records"])
 def test_engines_without_arrays(name, engine):
     call, args = case(name)
-
-    def loss(*xs):
-        return np.sum(np.sin(call(mirror, *xs)))
-
+    loss = lambda *xs: np.sum(np.sin(call(mirror, *xs)))
     k = tuple(range(len(args)))
     for found, expected in zip(contad.grad(loss, k, engine=engine)(*args), contad.grad(loss, k)(*args), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
@@ -347,9 +337,7 @@ def test_one_factor_serves_solutions_and_derivatives(monkeypatch):
 
 
 def test_a_singular_matrix_warns_and_gives_nan_as_of_scipy():
-    def f(v):
-        return np.sum(linalg.spsolve(csr(mirror, 0.0 * v), X))
-
+    f = lambda v: np.sum(linalg.spsolve(csr(mirror, 0.0 * v), X))
     for call in (f, contad.grad(f)):
         with pytest.warns(scipy.sparse.linalg.MatrixRankWarning, match="exactly singular"):
             assert np.all(np.isnan(call(VALUES)))
@@ -397,10 +385,7 @@ def test_an_absolute_tolerance_belongs_to_the_size_of_b():
 def test_a_solution_that_did_not_converge_has_no_derivative():
     wide = sp.diags_array(np.geomspace(1.0, 1e8, 40))
     b = a(40)
-
-    def f(b, **start):
-        return np.sum(linalg.gmres(wide, b, maxiter=1, restart=2, **start)[0])
-
+    f = lambda b, **start: np.sum(linalg.gmres(wide, b, maxiter=1, restart=2, **start)[0])
     assert linalg.gmres(wide, b, maxiter=1, restart=2)[1] != 0
     assert np.all(np.isnan(contad.grad(f)(b))) and np.isnan(contad.jvp(f, (b,), (b,))[1])
     assert not np.any(contad.grad(lambda b: 0.0 * f(b))(b))
@@ -451,10 +436,7 @@ def test_the_transposed_system_has_the_transposed_preconditioner():
 def test_an_operator_needs_its_transposed_in_reverse_only():
     forth = LinearOperator((4, 4), matvec=lambda x: SQUARE @ x, dtype=float)
     both = LinearOperator((4, 4), matvec=lambda x: SQUARE @ x, rmatvec=lambda x: SQUARE.T @ x, dtype=float)
-
-    def f(b, operator):
-        return np.sum(np.sin(linalg.gmres(operator, b, rtol=1e-13)[0]))
-
+    f = lambda b, operator: np.sum(np.sin(linalg.gmres(operator, b, rtol=1e-13)[0]))
     expected = contad.grad(lambda b: np.sum(np.sin(np.linalg.solve(SQUARE, b))))(X)
     np.testing.assert_allclose(contad.grad(lambda b: f(b, both))(X), expected, rtol=1e-9)
     assert contad.jvp(lambda b: f(b, forth), (X,), (XS[:, 0],))[1] == pytest.approx(expected @ XS[:, 0], rel=1e-9)

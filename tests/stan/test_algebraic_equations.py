@@ -42,7 +42,7 @@ def closed_cubic(p):
 @pytest.mark.parametrize("name", NAMES)
 def test_roots_and_derivatives(name):
     p = np.array([5.0, 4.0, 2.0])
-    f = lambda p: solve(name, product, np.array([1.0, 1.0]), p)  # noqa: E731
+    f = lambda p: solve(name, product, np.array([1.0, 1.0]), p)
     np.testing.assert_allclose(f(p), [20.0, 2.0], rtol=1e-9)
     np.testing.assert_allclose(contad.jacobian(f)(p), [[4.0, 5.0, 0.0], [0.0, 0.0, 1.0]], rtol=1e-8, atol=1e-9)
     q = np.array([0.8, 1.7])
@@ -56,7 +56,7 @@ def test_roots_and_derivatives(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_captured_variables(name):
-    f = lambda p: solve(name, lambda y, unused: y * y - p, np.array([1.0]), 0.0)[0]  # noqa: E731
+    f = lambda p: solve(name, lambda y, unused: y * y - p, np.array([1.0]), 0.0)[0]
     assert contad.value_and_grad(f)(4.0) == (pytest.approx(2.0, abs=1e-6), pytest.approx(0.25, abs=1e-6))
 
 
@@ -86,7 +86,7 @@ def test_what_is_refused(name, call):
 
 def test_a_degenerate_root():
     """At the double root of (y - 1)^2 there is a value, and no derivative."""
-    f = lambda p: stan.solve_newton(lambda y, p: (y - 1.0) ** 2 + 0.0 * p, np.array([1.0]), p)  # noqa: E731
+    f = lambda p: stan.solve_newton(lambda y, p: (y - 1.0) ** 2 + 0.0 * p, np.array([1.0]), p)
     assert f(1.0) == 1.0
     with pytest.raises(SingularPointError, match="solve_newton: the Jacobian at the root is singular"):
         contad.grad(lambda p: f(p)[0])(1.0)

@@ -18,16 +18,13 @@ TIGHT = 1e-9, 1e-10, 10**6
 
 def linear(v):
     """y0' = -v0 y0, y0 + y1 = v1, y0(0) = v2."""
-
-    def residual(t, y, yp, k, total):
-        return np.stack([yp[0] + k * y[0], y[0] + y[1] - total])
-
+    residual = lambda t, y, yp, k, total: np.stack([yp[0] + k * y[0], y[0] + y[1] - total])
     start, slope = np.stack([v[2], v[1] - v[2]]), np.stack([-v[0] * v[2], v[0] * v[2]])
     return stan.dae_tol(residual, start, slope, 0.0, TS, *TIGHT, v[0], v[1])
 
 
 def captured(v):
-    residual = lambda t, y, yp: [yp[0] + v[0] * y[0], y[0] + y[1] - v[1]]  # noqa: E731
+    residual = lambda t, y, yp: [yp[0] + v[0] * y[0], y[0] + y[1] - v[1]]
     start, slope = np.stack([v[2], v[1] - v[2]]), np.stack([-v[0] * v[2], v[0] * v[2]])
     return stan.dae_tol(residual, start, slope, 0.0, TS, *TIGHT)
 
@@ -117,10 +114,7 @@ GOOD = {"yy0": np.array([1.0, 0.0]), "yp0": np.array([-0.8, 0.8]), "t0": 0.0, "t
 def test_bad_input(change, error, message):
     given = GOOD | {"steps": 1000, "f": decay} | change
     f = given.pop("f")
-
-    def run(k):
-        return np.sum(stan.dae_tol(f, *given.values(), k))
-
+    run = lambda k: np.sum(stan.dae_tol(f, *given.values(), k))
     for call in (run, contad.grad(run)):
         with pytest.raises(error, match=message):
             call(0.8)

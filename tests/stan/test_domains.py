@@ -259,15 +259,11 @@ def values(a):
 BOUNDS = stan.lower_bound([0.0, 1.0], (2,))
 
 
-def bounded(u):
-    return BOUNDS.constrain(u)
-
-
 @pytest.mark.parametrize(
     ("function", "x", "message"),
     [
         (values, np.eye(2), "contad.stan.csr_extract_w cannot be called inside njit; call it outside"),
-        (bounded, np.zeros(2), r"lower must be finite numbers .*; write lower \+ np.exp\(u\)"),
+        (lambda u: BOUNDS.constrain(u), np.zeros(2), r"lower must be finite numbers .*; write lower \+ np.exp\(u\)"),
     ],
 )
 def test_what_has_no_place_in_njit_says_what_to_do(function, x, message):

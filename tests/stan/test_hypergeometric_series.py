@@ -32,9 +32,9 @@ def call(x, p, q):
 def test_values_and_derivatives(above, below, z):
     p, q, x = len(above), len(below), np.array([*above, *below, z])
     n = p + q + 1
-    g = lambda *v: mp.hyper(v[:p], v[p : p + q], v[-1])  # noqa: E731
-    f = lambda x: call(x, p, q)  # noqa: E731
-    exact = lambda *places: float(mp.diff(g, tuple(map(mp.mpf, x)), tuple(places.count(k) for k in range(n))))  # noqa: E731
+    g = lambda *v: mp.hyper(v[:p], v[p : p + q], v[-1])
+    f = lambda x: call(x, p, q)
+    exact = lambda *places: float(mp.diff(g, tuple(map(mp.mpf, x)), tuple(places.count(k) for k in range(n))))
     with mp.workdps(40):
         assert f(x) == pytest.approx(float(g(*map(mp.mpf, x))), rel=1e-13)
         np.testing.assert_allclose(contad.grad(f)(x), [exact(k) for k in range(n)], rtol=1e-13)

@@ -38,10 +38,7 @@ def test_the_damped_oscillator(name):
     solver, tolerance = getattr(stan, name), SOLVERS[name]
     if name == "ode_bdf":  # at its own tolerances it takes many steps
         solver, tolerance = (lambda *args: stan.ode_bdf_tol(*args[:4], 1e-8, 1e-8, 10**6, *args[4:])), 1e-5
-
-    def f(v):
-        return solver(damped, v[1:], 0.0, TIMES, v[0])[:, 0]
-
+    f = lambda v: solver(damped, v[1:], 0.0, TIMES, v[0])[:, 0]
     np.testing.assert_allclose(f(V), closed_damped(V, TIMES), atol=tolerance)
     expected = contad.jacobian(closed_damped)(V, TIMES)
     np.testing.assert_allclose(contad.jacrev(f)(V), expected, atol=tolerance)
@@ -51,9 +48,7 @@ def test_the_damped_oscillator(name):
 
 @pytest.mark.parametrize("name", ["ode_rk45_tol", "ode_ckrk_tol", "ode_adams_tol"])
 def test_tolerances(name):
-    def f(v, t0, times):
-        return getattr(stan, name)(damped, v[1:], t0, times, 1e-9, 1e-9, 10**5, v[0])[:, 0]
-
+    f = lambda v, t0, times: getattr(stan, name)(damped, v[1:], t0, times, 1e-9, 1e-9, 10**5, v[0])[:, 0]
     for k, expected in enumerate(
         [
             contad.jacobian(closed_damped)(V, TIMES),
@@ -65,9 +60,7 @@ def test_tolerances(name):
 
 
 def test_the_adjoint():
-    def f(v, t0, times):
-        return stan.ode_adjoint_tol_ctl(damped, v[1:], t0, times, *CONTROL, v[0])[:, 0]
-
+    f = lambda v, t0, times: stan.ode_adjoint_tol_ctl(damped, v[1:], t0, times, *CONTROL, v[0])[:, 0]
     np.testing.assert_allclose(f(V, 0.0, TIMES), closed_damped(V, TIMES), atol=1e-7)
     weights = np.linspace(1.0, 2.0, 5)
     exact = contad.grad(lambda v, t0, times: weights @ closed_damped(v, times - t0), (0, 1, 2))(V, 0.0, TIMES)
@@ -77,9 +70,7 @@ def test_the_adjoint():
 
 
 def test_lorenz():
-    def lorenz(t, y, p):
-        return [p[0] * (y[1] - y[0]), p[1] * y[0] - y[1] - y[0] * y[2], -p[2] * y[2] + y[0] * y[1]]
-
+    lorenz = lambda t, y, p: [p[0] * (y[1] - y[0]), p[1] * y[0] - y[1] - y[0] * y[2], -p[2] * y[2] + y[0] * y[1]]
     p, start = np.array([10.0, 28.0, 8.0 / 3.0]), np.array([10.0, 1.0, 1.0])
 
     def complex_step(k):

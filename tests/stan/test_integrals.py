@@ -62,12 +62,8 @@ def test_values_and_derivatives(name):
 
 
 def test_limits_and_second_derivatives():
-    def closed(v):
-        return (np.exp(v[2] * v[1]) - np.exp(v[2] * v[0])) / v[2]
-
-    def f(v):
-        return stan.integrate_1d_double_exponential(lambda x, xc: np.exp(v[2] * x), v[0], v[1])
-
+    closed = lambda v: (np.exp(v[2] * v[1]) - np.exp(v[2] * v[0])) / v[2]
+    f = lambda v: stan.integrate_1d_double_exponential(lambda x, xc: np.exp(v[2] * x), v[0], v[1])
     v = np.array([-0.3, 0.9, 1.4])
     np.testing.assert_allclose(contad.grad(f)(v), contad.grad(closed)(v), rtol=1e-9)
     np.testing.assert_allclose(contad.hessian(f)(v), contad.hessian(closed)(v), rtol=1e-9)

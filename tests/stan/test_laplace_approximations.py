@@ -32,13 +32,8 @@ def normal_likelihood(theta, y, sigma):
 # ---- what it is worth ------------------------------------------------------------------------------------------------
 def test_it_is_exact_for_a_normal_likelihood():
     y = np.array([0.5, -1.0, 0.2, 1.9])
-
-    def approximate(v):
-        return stan.laplace_marginal(normal_likelihood, (y, v[0]), 1, covariance, (v[1], v[2]))
-
-    def exact(v):
-        return stan.multi_normal_lpdf(y, np.zeros(4), stan.add_diag(covariance(v[1], v[2]), v[0] ** 2))
-
+    approximate = lambda v: stan.laplace_marginal(normal_likelihood, (y, v[0]), 1, covariance, (v[1], v[2]))
+    exact = lambda v: stan.multi_normal_lpdf(y, np.zeros(4), stan.add_diag(covariance(v[1], v[2]), v[0] ** 2))
     v = np.array([0.5, 1.3, 0.9])
     assert approximate(v) == pytest.approx(exact(v), rel=1e-12)
     for engine in engine_names():
@@ -51,9 +46,7 @@ def test_it_is_exact_for_a_normal_likelihood():
 
 
 def test_it_is_near_integrals_in_one_and_two_dimensions():
-    def mass(theta, y, rate):
-        return np.exp(y * (theta + rate) - np.exp(theta + rate))
-
+    mass = lambda theta, y, rate: np.exp(y * (theta + rate) - np.exp(theta + rate))
     y, s = 40.0, 0.7
     integral = scipy.integrate.quad(
         lambda t: mass(t, y, 3.0) * np.exp(-0.5 * (t / s) ** 2) / np.sqrt(2.0 * np.pi) / s, -4.0, 4.0, epsabs=0.0
@@ -78,7 +71,7 @@ def by_definition(likelihood, k):
     """The approximation by an optimiser that knows nothing of the problem, and determinants of plain matrices."""
     precision = np.linalg.inv(k)
     start = np.zeros(len(k))
-    objective = lambda t: -likelihood(t) + 0.5 * t @ precision @ t  # noqa: E731
+    objective = lambda t: -likelihood(t) + 0.5 * t @ precision @ t
     mode = scipy.optimize.minimize(
         objective, start, jac=contad.grad(objective), hess=contad.hessian(objective), method="trust-exact", tol=1e-12
     ).x
@@ -103,9 +96,7 @@ def motorcycle(v, solver=1):
         pairs = np.reshape(theta, (-1, 2))
         return stan.normal_lpdf(y, pairs[:, 0], np.exp(pairs[:, 1] + shift))
 
-    def both(scale, length):
-        return np.kron(covariance(scale, length), np.array([[1.0, 0.0], [0.0, 0.1]]))
-
+    both = lambda scale, length: np.kron(covariance(scale, length), np.array([[1.0, 0.0], [0.0, 0.1]]))
     return stan.laplace_marginal_tol(log_likelihood, (v[2],), 2, both, (v[0], v[1]), solver=solver)
 
 
@@ -151,7 +142,7 @@ def test_values_by_definition():
     assert disease_map(V) == pytest.approx(expected, rel=1e-9)
     y = np.array([-1.3, 0.4, 2.2, 1.0])
     k = np.kron(covariance(V[0], V[1]), np.array([[1.0, 0.0], [0.0, 0.1]]))
-    spread = lambda t: np.exp(t[1::2] + V[2])  # noqa: E731
+    spread = lambda t: np.exp(t[1::2] + V[2])
     assert motorcycle(V) == pytest.approx(by_definition(lambda t: stan.normal_lpdf(y, t[::2], spread(t)), k), rel=1e-9)
 
 
@@ -164,23 +155,14 @@ def test_captured_variables_trees_and_numba_functions():
         return total
 
     y = np.array([2.0, 0.0, 4.0, 1.0])
-
-    def plain(theta, data, rate):
-        return np.sum(data["y"] * (theta + rate) - np.exp(theta + rate))
-
-    def of_tree(v):
-        return stan.laplace_marginal(plain, ({"y": y}, v[2]), 1, covariance, (v[0], v[1]))
+    plain = lambda theta, data, rate: np.sum(data["y"] * (theta + rate) - np.exp(theta + rate))
+    of_tree = lambda v: stan.laplace_marginal(plain, ({"y": y}, v[2]), 1, covariance, (v[0], v[1]))
 
     def of_captured(v):
-        def log_likelihood(theta):
-            return plain(theta, {"y": y}, v[2])
-
+        log_likelihood = lambda theta: plain(theta, {"y": y}, v[2])
         return stan.laplace_marginal(log_likelihood, (), 1, lambda: covariance(v[0], v[1]), ())
 
-    def of_compiled(v):
-        return stan.laplace_marginal(compiled, (y, v[2]), 1, covariance, (v[0], v[1]))
-
-    for f in (of_captured, of_compiled):
+    for f in (of_captured, lambda v: stan.laplace_marginal(compiled, (y, v[2]), 1, covariance, (v[0], v[1]))):
         assert f(V) == pytest.approx(of_tree(V), rel=1e-12)
         np.testing.assert_allclose(contad.grad(f)(V), contad.grad(of_tree)(V), rtol=1e-10)
 
@@ -195,7 +177,7 @@ def test_the_cost_of_a_gradient_does_not_grow_with_the_search():
 
     def count(start):
         steps = []
-        model = lambda k: stan.laplace_marginal_tol(log_likelihood, (0.3,), 1, lambda: k, (), start)  # noqa: E731
+        model = lambda k: stan.laplace_marginal_tol(log_likelihood, (0.3,), 1, lambda: k, (), start)
         for run in (model, contad.grad(model)):
             calls.clear()
             run(covariance(0.8, 1.2))
@@ -235,13 +217,8 @@ def test_draws_of_likelihoods_with_a_name_replay(kind):
 def test_blocks_that_leave_elements_out_are_refused(block):
     k = np.exp(-0.5 * np.subtract.outer(np.arange(4.0), np.arange(4.0)) ** 2) + 0.1 * np.eye(4)
     y = np.array([1.0, 0.0, 2.0, 1.0])
-
-    def coupled(theta):
-        return np.sum(y * theta - np.exp(theta)) - 0.7 * (theta[0] * theta[1] - theta[2] * theta[3]) ** 2
-
-    def f(block, s):
-        return stan.laplace_marginal(coupled, (), block, lambda s: s * k, (s,))
-
+    coupled = lambda theta: np.sum(y * theta - np.exp(theta)) - 0.7 * (theta[0] * theta[1] - theta[2] * theta[3]) ** 2
+    f = lambda block, s: stan.laplace_marginal(coupled, (), block, lambda s: s * k, (s,))
     with pytest.raises(ValueError, match=f"hessian_block_size must be that of the blocks .* got {block}, and elements"):
         contad.grad(lambda s: f(block, s))(1.3)
     found = contad.grad(lambda s: f(4, s))(1.3)
@@ -277,10 +254,7 @@ def test_blocks_that_leave_elements_out_are_refused(block):
 def test_bad_input(change, error, message):
     settings = {"f": lambda theta, p: -np.sum((theta - p) ** 4 + theta**2), "k": np.eye(2), "block": 1} | change
     f, k, block = (settings.pop(name) for name in ("f", "k", "block"))
-
-    def run(p):
-        return stan.laplace_marginal_tol(f, (p,), block, lambda: k, (), **settings)
-
+    run = lambda p: stan.laplace_marginal_tol(f, (p,), block, lambda: k, (), **settings)
     for call in (run, contad.grad(run)):
         with pytest.raises(error, match=f"laplace_marginal_tol: {message}"):
             call(0.9)
@@ -288,7 +262,7 @@ def test_bad_input(change, error, message):
 
 
 def test_bad_observations():
-    k = lambda: np.eye(2)  # noqa: E731
+    k = lambda: np.eye(2)
     with pytest.raises(ValueError, match="y_index must be from 0 to 1, as covariance gives 2 rows, got 2"):
         stan.laplace_marginal_poisson_log_lpmf([1, 0], [0, 2], 0.0, k, ())
     with pytest.raises(ValueError, match="y_index must have 2 elements, as y has, got 1"):

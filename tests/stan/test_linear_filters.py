@@ -66,10 +66,7 @@ def test_derivatives_in_the_data_and_of_second_order():
     np.testing.assert_allclose(
         contad.grad(stan.gaussian_dlm_obs_lpdf)(Y, *MODEL), contad.grad(by_joint_density)(Y, *MODEL), rtol=1e-9
     )
-
-    def of(f, y):
-        return lambda v: f(y, F * v[0], G * v[1], V * v[2], W * v[3], M0 * v[4], C0 * v[5])
-
+    of = lambda f, y: lambda v: f(y, F * v[0], G * v[1], V * v[2], W * v[3], M0 * v[4], C0 * v[5])
     v = np.array([1.1, 0.9, 1.2, 0.8, 1.3, 0.7])
     found, expected = (contad.hessian(of(f, MISSING))(v) for f in (stan.gaussian_dlm_obs_lpdf, by_joint_density))
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)

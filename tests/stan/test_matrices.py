@@ -272,10 +272,7 @@ SYMMETRIC = {
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_the_lower_triangle_has_the_derivative(name):
     call = SYMMETRIC[name]
-
-    def loss(x):
-        return np.sum(np.sin(call(x)))
-
+    loss = lambda x: np.sum(np.sin(call(x)))
     found = contad.grad(loss)(S)
     assert np.all(found[np.triu_indices(3, 1)] == 0.0) and np.all(found[np.tril_indices(3)] != 0.0)
     with pytest.raises(ValueError, match=f"{name}: (the diagonal of )?a must be a symmetric matrix"):
@@ -299,9 +296,7 @@ def counted(monkeypatch):
 
 
 def test_one_cholesky_factor_serves_a_log_density_and_its_sweep(counted):
-    def log_density(k, y):
-        return -0.5 * (y @ stan.mdivide_left_spd(k, y)) - 0.5 * stan.log_determinant_spd(k)
-
+    log_density = lambda k, y: -0.5 * (y @ stan.mdivide_left_spd(k, y)) - 0.5 * stan.log_determinant_spd(k)
     contad.grad(log_density, (0, 1))(S, V)
     assert counted == [(3, 3)]
     contad.hessian(log_density)(S, V)

@@ -45,10 +45,7 @@ def function_of(row):
     values = VALUES | AT.get(row.name, {})
     active = [name for name in variables_of(row.how) if name in ACTIVE]
     code = compile(row.how, row.name, "eval")
-
-    def f(*args):
-        return eval(code, {"np": np, "contad": contad, **values, **dict(zip(active, args, strict=True))})
-
+    f = lambda *args: eval(code, {"np": np, "contad": contad, **values, **dict(zip(active, args, strict=True))})
     return f, [np.asarray(values[name]) if np.ndim(values[name]) else values[name] for name in active]
 
 
@@ -80,10 +77,7 @@ def test_a_spelling_differentiates(row):
     f, args = function_of(row)
     assert args
     weights = in_shape(f(*args))
-
-    def total(*xs):
-        return np.sum(f(*xs) * weights)
-
+    total = lambda *xs: np.sum(f(*xs) * weights)
     dots = [np.asarray((1.3 + k) * in_shape(x) + 0.3) if np.ndim(x) else 0.8 - 0.3 * k for k, x in enumerate(args)]
     expected = float(directional(total, [np.asarray(x) for x in args], dots))
     assert abs(expected) > 1e-6

@@ -90,13 +90,8 @@ def test_derivatives_to_second_order(name):
     args, whole, exact = CASES[name]
     function = getattr(stan, name)
     free = [float(x) for x in args[whole:]]
-
-    def f(*xs):
-        return function(*args[:whole], *xs)
-
-    def reference(*xs):
-        return exact(*args[:whole], *xs)
-
+    f = lambda *xs: function(*args[:whole], *xs)
+    reference = lambda *xs: exact(*args[:whole], *xs)
     with mp.workdps(40):
         point = tuple(map(mp.mpf, free))
         orders = np.eye(len(free), dtype=int)

@@ -33,10 +33,7 @@ def _planted_rules_go():
 
 def sine(body):
     """A rule with the value sin x and these partials."""
-
-    def planted(x):
-        return math.sin(x)
-
+    planted = lambda x: math.sin(x)
     rule = scalar_rule(planted)
     rule.partials(body)
     return rule
@@ -44,10 +41,7 @@ def sine(body):
 
 def ratio(body):
     """A rule with the value x / y and these partials."""
-
-    def planted(x, y):
-        return x / y
-
+    planted = lambda x, y: x / y
     rule = scalar_rule(planted)
     rule.partials(body)
     return rule
@@ -79,59 +73,42 @@ def failure(f, *args, **options):
 
 # ---- wrong rules -----------------------------------------------------------------------------------------------------
 def test_right_rules_pass():
-    def sine_partials(z, x):
-        return ops.cos(x)
-
-    def ratio_partials(z, x, y):
-        return 1.0 / y, -z / y
-
+    sine_partials = lambda z, x: ops.cos(x)
+    ratio_partials = lambda z, x, y: (1.0 / y, -z / y)
     expect_ad(sine(sine_partials), 0.7, order=3)
     expect_ad(ratio(ratio_partials), 1.3, -0.7, order=3)
 
 
 def test_flipped_sign():
-    def partials(z, x):
-        return -ops.cos(x)
-
+    partials = lambda z, x: -ops.cos(x)
     found = failure(sine(partials), 0.7)
     assert "leg gradient, engine closures, argument x: expected 0.76484218728" in found
     assert "got -0.764842187284488" in found
 
 
 def test_one_per_mille():
-    def partials(z, x):
-        return 1.001 * ops.cos(x)
-
+    partials = lambda z, x: 1.001 * ops.cos(x)
     assert "leg gradient, engine closures, argument x" in failure(sine(partials), 0.7)
 
 
 def test_swapped_partials():
-    def partials(z, x, y):
-        return -z / y, 1.0 / y
-
+    partials = lambda z, x, y: (-z / y, 1.0 / y)
     assert "leg gradient, engine closures, argument x" in failure(ratio(partials), 1.3, -0.7)
 
 
 def test_dropped_first_partial():
-    def partials(z, x, y):
-        return 0.0, -z / y
-
+    partials = lambda z, x, y: (0.0, -z / y)
     assert "leg gradient, engine closures, argument x" in failure(ratio(partials), 1.3, -0.7)
 
 
 def test_dropped_second_partial():
-    def partials(z, x, y):
-        return 1.0 / y, 0.0
-
+    partials = lambda z, x, y: (1.0 / y, 0.0)
     assert "leg gradient, engine closures, argument y" in failure(ratio(partials), 1.3, -0.7)
 
 
 def test_partial_that_is_right_at_one_point():
     """Every leg on values agrees with 1 / 1.7 there, and every difference of it with a zero."""
-
-    def partials(z, x, y):
-        return 1.0 / 1.7, -z / y
-
+    partials = lambda z, x, y: (1.0 / 1.7, -z / y)
     assert "leg symmetry, engine closures, argument x: expected 0.21329767824" in failure(ratio(partials), 1.3, 1.7)
     assert "leg gradient, engine closures" in failure(ratio(partials), 1.3, 1.6)
     expect_ad(ratio(partials), 1.3, 1.7, order=1)  # which takes no second derivatives
@@ -160,10 +137,7 @@ def test_array_rule_that_is_right_at_one_point():
 
 def test_partial_detached_from_outer_levels():
     constant = constant_of()
-
-    def partials(z, x):
-        return ops.cos(constant(x))
-
+    partials = lambda z, x: ops.cos(constant(x))
     assert "leg hessian, engine closures over closures, argument x" in failure(sine(partials), 0.7)
 
 
@@ -178,9 +152,7 @@ def test_second_derivative_detached_from_outer_levels():
     def planted_cosine_partials(z, x):
         return -ops.sin(constant(x))
 
-    def partials(z, x):
-        return planted_cosine(x)
-
+    partials = lambda z, x: planted_cosine(x)
     rule = sine(partials)
     expect_ad(rule, 0.7, order=2)
     found = failure(rule, 0.7)
@@ -188,9 +160,7 @@ def test_second_derivative_detached_from_outer_levels():
 
 
 def test_nan_gradient():
-    def partials(z, x):
-        return ops.log(-ops.absolute(x))
-
+    partials = lambda z, x: ops.log(-ops.absolute(x))
     assert "leg gradient, engine closures, argument x: expected 0.7648421872844" in failure(sine(partials), 0.7)
     assert failure(sine(partials), 0.7).endswith("got nan")
     assert failure(sine(partials), 0.7, nan=True).endswith("got nan")  # the differences are not nan
@@ -201,12 +171,8 @@ def test_rule_of_three_arguments():
     def planted_fma(x, y, t):
         return x * y + t
 
-    def right(z, x, y, t):
-        return y, x, 1.0
-
-    def wrong(z, x, y, t):
-        return y, x, 2.0
-
+    right = lambda z, x, y, t: (y, x, 1.0)
+    wrong = lambda z, x, y, t: (y, x, 2.0)
     planted_fma.partials(right)
     assert expect_ad(planted_fma, 1.3, 0.7, 0.4).passed["mixes"] > 50
     planted_fma.partials(wrong)
@@ -327,9 +293,7 @@ def test_declared_nan():
 
 
 def test_mutated_input():
-    def planted(x, weights):
-        return x * (weights.pop() if isinstance(x, Number) and len(weights) > 2 else weights[-1])
-
+    planted = lambda x, weights: x * (weights.pop() if isinstance(x, Number) and len(weights) > 2 else weights[-1])
     weights = [0.5, 2.0, 2.0]
     found = failure(planted, 1.3, weights)
     assert "leg unmutated, engine closures: expected arguments unchanged by leg mixes, got (1.3, [0.5, 2.0])" in found
@@ -373,10 +337,7 @@ def weighted(vjp, jvp=None):
         return np.sum(a * a * COUNTS, axis=-1)
 
     planted_sum.vjp("a")(vjp)
-
-    def right(z, a_dot, a, *, axis=-1):
-        return 2.0 * np.sum(a * a_dot * COUNTS, axis=axis)
-
+    right = lambda z, a_dot, a, *, axis=-1: 2.0 * np.sum(a * a_dot * COUNTS, axis=axis)
     planted_sum.jvp(jvp or right)
     return planted_sum
 
@@ -415,10 +376,7 @@ def test_wrong_array_rules(monkeypatch):
     assert "leg gradient, engine closures, argument a (number 0): expected " in found
     assert "leg gradient, engine closures" in failure(weighted(cotangent_of_one), A)
     assert "leg hessian, engine closures over closures, argument all" in failure(weighted(detached), A)
-
-    def wrong(z, a_dot, a, *, axis=-1):
-        return 2.0 * np.sum(a * a_dot * COUNTS, axis=axis) * 1.001
-
+    wrong = lambda z, a_dot, a, *, axis=-1: 2.0 * np.sum(a * a_dot * COUNTS, axis=axis) * 1.001
     assert "leg jvp, engine forward, argument a (number 0)" in failure(weighted(right_vjp, wrong), A)
 
 
@@ -473,17 +431,12 @@ def test_wrong_with_several_tangents(monkeypatch):
 
 def lambda_of(function):
     """A function of the square of an array, with a name of its own."""
-
-    def planted(a):
-        return function(a * a)
-
+    planted = lambda a: function(a * a)
     return planted
 
 
 def test_one_array_in_two_places():
-    def planted(a, b):
-        return np.sum(a * b) if a is not b or class_of(a) is np.ndarray else np.sum(a * stop_gradient(b))
-
+    planted = lambda a, b: np.sum(a * b) if a is not b or class_of(a) is np.ndarray else np.sum(a * stop_gradient(b))
     assert "leg fan-out, engine matrix, argument a (number 0) in two places: expected " in failure(planted, V, V + 1.0)
 
 
@@ -523,9 +476,7 @@ def test_exceptions_of_arrays():
 
 
 def test_ways_that_numpy_refuses_are_named():
-    def interpolated(x):
-        return np.interp(x, [-1.0, 0.5, 3.0], [0.4, 1.9, -1.1])
-
+    interpolated = lambda x: np.interp(x, [-1.0, 0.5, 3.0], [0.4, 1.9, -1.1])
     skipped = expect_ad(interpolated, V).skipped
     names = "closures, records, matrix on object arrays, forward on object arrays"
     assert skipped[names].startswith("NumPy on object arrays: TypeError: Cannot cast array data from dtype('O')")
@@ -707,17 +658,12 @@ def test_structures_and_scales_pass(f, args):
 
 
 def test_numba_function():
-    @njit
-    def planted(x, y):
-        return math.exp(x) * y + math.sin(x * y) / x
-
+    planted = njit(lambda x, y: math.exp(x) * y + math.sin(x * y) / x)
     assert expect_ad(planted, 0.7, 1.3).passed["hessian"] == 32
 
 
 def test_component_of_a_structure_is_named():
-    def planted(p):
-        return p["a"] * 2.0 + stop_gradient(p["b"][1]) * p["b"][0]
-
+    planted = lambda p: p["a"] * 2.0 + stop_gradient(p["b"][1]) * p["b"][0]
     found = failure(planted, {"a": 1.3, "b": [0.7, 2.0]})
     assert "leg gradient, engine closures, argument p (number 2): expected 0.7" in found
 
@@ -743,9 +689,7 @@ def test_arguments_without_numbers_are_refused():
 
 
 def test_tolerances_are_one_table():
-    def partials(z, x):
-        return 1.001 * ops.cos(x)
-
+    partials = lambda z, x: 1.001 * ops.cos(x)
     rule = sine(partials)
     assert failure(rule, 0.7)
     expect_ad(rule, 0.7, tolerances=Tolerances(differences=0.01))

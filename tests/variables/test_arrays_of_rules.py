@@ -185,13 +185,8 @@ BODIES = {
 def test_what_a_body_does_is_as_on_array_variables(body, engines):
     rule = custom_vjp(lambda x: BODIES[body][0](x)[0])
     rule.defvjp(lambda x: BODIES[body][0](x), lambda s, d: BODIES[body][1](s, d))
-
-    def f(x):
-        return sum(np.sum(z * np.cos(x[0])) for z in leaves_of(rule(x)))
-
-    def second(inner, outer):
-        return grad(lambda x: np.sum(grad(f, engine=inner)(x) * Y), engine=outer)(X)
-
+    f = lambda x: sum(np.sum(z * np.cos(x[0])) for z in leaves_of(rule(x)))
+    second = lambda inner, outer: grad(lambda x: np.sum(grad(f, engine=inner)(x) * Y), engine=outer)(X)
     np.testing.assert_allclose(second(*engines), second("matrix", "matrix"), rtol=1e-11)
 
 
@@ -199,10 +194,7 @@ def test_what_a_body_does_is_as_on_array_variables(body, engines):
 @pytest.mark.parametrize("kind", ["custom_jvp", "function_gradients"])
 def test_forward_mode_over_and_under_every_engine(kind, engine):
     f = RULES[kind]
-
-    def tangent(x):
-        return np.sum(jvp(lambda x: f(x, Y), (x,), (Y,))[1])
-
+    tangent = lambda x: np.sum(jvp(lambda x: f(x, Y), (x,), (Y,))[1])
     expected = np.exp(X) * Y * Y
     np.testing.assert_allclose(grad(tangent, engine=engine)(X), expected, rtol=1e-12)
     of_gradient = grad(lambda x: np.sum(f(x, Y)), engine=engine)

@@ -363,10 +363,7 @@ def test_constant_is_an_owned_copy_that_nobody_can_write_to():
 
 def test_constants_differentiate_like_arrays():
     c = contad.constant(np.arange(1.0, 17.0).reshape(4, 4))
-
-    def f(x, c):
-        return np.sum((c @ x) * (x @ c) * c[1] + np.outer(x, x) * c)
-
+    f = lambda x, c: np.sum((c @ x) * (x @ c) * c[1] + np.outer(x, x) * c)
     plain = np.arange(1.0, 17.0).reshape(4, 4)
     slope = grad(lambda x: f(x, c), engine="matrix")(POINT)
     np.testing.assert_allclose(slope, grad(lambda x: f(x, plain), engine="records")(POINT), rtol=1e-12)
