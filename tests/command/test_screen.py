@@ -49,11 +49,9 @@ def group(name, point, gradient):
 def test_numbers_are_aligned_at_their_points():
     lines = table([group("x", [1.0, -20.5, 3e-9], [0.25, 1e20, -0.0])])
     assert lines == [
-        "  argument   point   gradient",
-        "  x[0]        1         0.25",
-        "  x[1]      -20.5       1e+20",
+        "  argument   point   gradient", "  x[0]        1         0.25", "  x[1]      -20.5       1e+20",
         "  x[2]        3e-09     0",
-    ]
+    ]  # fmt: skip
 
 
 def test_a_long_array_shows_its_ends_and_its_largest_derivative():

@@ -45,22 +45,14 @@ def ways(x):
     nested, model, tree = [{"a": (x, 1.0)}], Model(x), {"function": inner}
     objects = np.array([x, 2.0], dtype=object)
     return {
-        "a captured name": inner,
-        "a default": default,
-        "a keyword": keyword,
-        "functools.partial": functools.partial(lambda rate, t: rate * t, x),
-        "a method": model.slope,
-        "an object that is called": model,
-        "an attribute": lambda t: model.rate * t,
-        "a slot": lambda t: slots.rate * t,
-        "a container": lambda t: nested[0]["a"][0] * t,
-        "a function in a function": lambda t: inner(t),
-        "a function in a container": lambda t: tree["function"](t),
-        "a method of an object": lambda t: model.slope(t),
-        "an object array": lambda t: objects[0] * t,
-        "itself": recursive,
+        "a captured name": inner, "a default": default, "a keyword": keyword,
+        "functools.partial": functools.partial(lambda rate, t: rate * t, x), "a method": model.slope,
+        "an object that is called": model, "an attribute": lambda t: model.rate * t, "a slot": lambda t: slots.rate * t,
+        "a container": lambda t: nested[0]["a"][0] * t, "a function in a function": lambda t: inner(t),
+        "a function in a container": lambda t: tree["function"](t), "a method of an object": lambda t: model.slope(t),
+        "an object array": lambda t: objects[0] * t, "itself": recursive,
         "a function that is made inside": lambda t: max([t], key=lambda s: x * s) * x,
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ways(1.0))

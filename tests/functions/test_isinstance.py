@@ -175,15 +175,10 @@ ASKERS = Askers()
 ASKING, LISTED, NAMED = functools.partial(asking, 3.0), [asking], types.ModuleType("named")
 NAMED.naming, NAMED.asking = naming, asking
 REACHED = {
-    "a new object": lambda x: Askers().run(x),
-    "a method": lambda x: ASKERS.run(x),
-    "another method": ASKERS.outer,
-    "a property": lambda x: ASKERS.chosen(x),
-    "a partial": lambda x: ASKING(x),
-    "a list": lambda x: LISTED[0](3.0, x),
-    "a module": lambda x: NAMED.asking(3.0, x),
-    "a module's that names it": lambda x: NAMED.naming(x),
-}
+    "a new object": lambda x: Askers().run(x), "a method": lambda x: ASKERS.run(x), "another method": ASKERS.outer,
+    "a property": lambda x: ASKERS.chosen(x), "a partial": lambda x: ASKING(x), "a list": lambda x: LISTED[0](3.0, x),
+    "a module": lambda x: NAMED.asking(3.0, x), "a module's that names it": lambda x: NAMED.naming(x),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REACHED)

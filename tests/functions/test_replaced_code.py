@@ -244,15 +244,11 @@ def test_a_numba_function_whose_code_is_replaced_is_refused():
 
 
 COMPILED = {
-    "grad": contad.grad,
-    "value_and_grad": lambda f: lambda x: contad.value_and_grad(f)(x)[1],
-    "tape": lambda f: contad.grad(f, engine="tape"),
-    "eager": lambda f: contad.grad(f, engine="matrix"),
-    "called": lambda f: contad.grad(lambda x: f(x)),
-    "hessian": contad.hessian,
-    "grad of grad": lambda f: contad.grad(contad.grad(f)),
-    "bound": lambda f: contad.bind(contad.grad(f), 0.3),
-}
+    "grad": contad.grad, "value_and_grad": lambda f: lambda x: contad.value_and_grad(f)(x)[1],
+    "tape": lambda f: contad.grad(f, engine="tape"), "eager": lambda f: contad.grad(f, engine="matrix"),
+    "called": lambda f: contad.grad(lambda x: f(x)), "hessian": contad.hessian,
+    "grad of grad": lambda f: contad.grad(contad.grad(f)), "bound": lambda f: contad.bind(contad.grad(f), 0.3),
+}  # fmt: skip
 
 
 def without_names(x):

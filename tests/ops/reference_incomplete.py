@@ -107,19 +107,11 @@ def _betainccinv(a, b, q):
 
 
 REFERENCE = {
-    "betainc": _betainc,
-    "betaincc": _betaincc,
-    "betaincinv": _betaincinv,
-    "betainccinv": _betainccinv,
-    "beta_density": _beta_density,
-    "betainc_derivative": _betainc_derivative,
-    "gammainc": _gammainc,
-    "gammaincc": _gammaincc,
-    "gammaincinv": _gammaincinv,
-    "gammainccinv": _gammainccinv,
-    "gamma_density": _gamma_density,
-    "gammainc_derivative": _gammainc_derivative,
-}
+    "betainc": _betainc, "betaincc": _betaincc, "betaincinv": _betaincinv, "betainccinv": _betainccinv,
+    "beta_density": _beta_density, "betainc_derivative": _betainc_derivative, "gammainc": _gammainc,
+    "gammaincc": _gammaincc, "gammaincinv": _gammaincinv, "gammainccinv": _gammainccinv,
+    "gamma_density": _gamma_density, "gammainc_derivative": _gammainc_derivative,
+}  # fmt: skip
 
 
 def _around(seed):

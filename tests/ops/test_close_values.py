@@ -586,14 +586,10 @@ def of_differences(a):
 
 
 ZEROS = {
-    "ones": np.ones((3, 2)),
-    "square": np.ones((3, 3)),
-    "wide": np.outer([1.0, 0.0], [1.0, 1.0, 1.0]),
-    "all": np.zeros((2, 2)),
-    "diagonal": np.diag([1.0, 0.0, 0.0]),
-    "columns": np.array([[0.3, 0.0, 0.0], [-0.7, 0.0, 0.0], [0.4, 0.0, 0.0], [1.1, 0.0, 0.0]]),
-    "full": S[:2],
-}
+    "ones": np.ones((3, 2)), "square": np.ones((3, 3)), "wide": np.outer([1.0, 0.0], [1.0, 1.0, 1.0]),
+    "all": np.zeros((2, 2)), "diagonal": np.diag([1.0, 0.0, 0.0]),
+    "columns": np.array([[0.3, 0.0, 0.0], [-0.7, 0.0, 0.0], [0.4, 0.0, 0.0], [1.1, 0.0, 0.0]]), "full": S[:2],
+}  # fmt: skip
 
 
 def second_derivatives(f, a, t):

@@ -232,17 +232,11 @@ def test_interior_points(name):
 @pytest.mark.parametrize(
     ("ufunc", "name"),
     [
-        (np.divide, "divide"),
-        (np.mod, "remainder"),
-        (np.float_power, "power"),
-        (np.abs, "absolute"),
-        (np.fabs, "absolute"),
-        (np.degrees, "rad2deg"),
-        (np.radians, "deg2rad"),
-        (np.atan2, "arctan2"),
+        (np.divide, "divide"), (np.mod, "remainder"), (np.float_power, "power"), (np.abs, "absolute"),
+        (np.fabs, "absolute"), (np.degrees, "rad2deg"), (np.radians, "deg2rad"), (np.atan2, "arctan2"),
         (np.pow, "power"),
     ],
-)
+)  # fmt: skip
 def test_ufuncs_of_several_names(ufunc, name):
     assert rule_of_ufunc(ufunc).name == name
 

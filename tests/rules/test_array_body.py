@@ -97,21 +97,13 @@ def test_a_bad_body_is_refused_by_file_and_line(tmp_path, body, line, message):
 @pytest.mark.parametrize(
     "body",
     [
-        "return z_bar * saved",
-        "return z_bar * saved[0]",
-        "t = saved\nreturn z_bar * t",
-        "t = saved[1]\nu = t[0]\nreturn np.sum(u * a)",
-        "return np.multiply(saved, a)",
-        "return contad.select(z_bar > 0.0, saved, a)",
-        "return matmul(saved, z_bar)",
-        "return matmul(np.exp(saved), a)",
-        "return saved.T @ z_bar",
-        "return np.take(saved, z_bar)",
-        "return np.bincount(saved, weights=saved)",
-        "return saved.reshape(a.shape) * z_bar",
-        "t = np.zeros_like(saved) + z_bar\nreturn t",
+        "return z_bar * saved", "return z_bar * saved[0]", "t = saved\nreturn z_bar * t",
+        "t = saved[1]\nu = t[0]\nreturn np.sum(u * a)", "return np.multiply(saved, a)",
+        "return contad.select(z_bar > 0.0, saved, a)", "return matmul(saved, z_bar)", "return matmul(np.exp(saved), a)",
+        "return saved.T @ z_bar", "return np.take(saved, z_bar)", "return np.bincount(saved, weights=saved)",
+        "return saved.reshape(a.shape) * z_bar", "t = np.zeros_like(saved) + z_bar\nreturn t",
     ],
-)
+)  # fmt: skip
 def test_saved_values_that_enter_a_result_are_refused(tmp_path, body):
     _, bad = planted(tmp_path, body)
     with pytest.raises(RuleError, match="carries no derivative; use it as an index, or pass it to a rule"):
@@ -121,23 +113,17 @@ def test_saved_values_that_enter_a_result_are_refused(tmp_path, body):
 @pytest.mark.parametrize(
     "body",
     [
-        "return z_bar * a",
-        '"""A docstring."""\nt = np.sum(a * b, axis=axis)\nreturn t * z_bar.T',
+        "return z_bar * a", '"""A docstring."""\nt = np.sum(a * b, axis=axis)\nreturn t * z_bar.T',
         "return contad.select(a > 0.0, z_bar, 0.0) * math.pi + np.inf",
         "return np.where((a > 0.0) & ~(b > 0.0), z_bar, -a) ** 2",
         "return (z_bar @ b.T)[..., None, 1:].reshape((-1, a.shape[0])).sum(axis=0).copy()",
         "return contad.ops.cotangents.spread(z_bar, np.shape(a), axis) / a.size",
-        "return np.einsum('ij,j->i', a, z_bar)",
-        "return z_bar[saved]",
-        "t = saved[1]\nreturn z_bar[t, :] * a",
-        "return matmul(a, z_bar, saved)",
-        "t = a.T\nu = saved[0]\nreturn matmul(t, z_bar, factors=(u))",
-        "return z_bar * saved.shape[0]",
-        "return np.take(z_bar, saved)",
-        "return np.take_along_axis(z_bar, indices=saved[0], axis=0)",
-        "return np.bincount(saved, weights=z_bar)",
+        "return np.einsum('ij,j->i', a, z_bar)", "return z_bar[saved]", "t = saved[1]\nreturn z_bar[t, :] * a",
+        "return matmul(a, z_bar, saved)", "t = a.T\nu = saved[0]\nreturn matmul(t, z_bar, factors=(u))",
+        "return z_bar * saved.shape[0]", "return np.take(z_bar, saved)",
+        "return np.take_along_axis(z_bar, indices=saved[0], axis=0)", "return np.bincount(saved, weights=z_bar)",
     ],
-)
+)  # fmt: skip
 def test_a_good_body_is_accepted(tmp_path, body):
     _, good = planted(tmp_path, body)
     check_body(good)

@@ -70,14 +70,10 @@ def ignores_the_option(z, z_bar, a, b, *, power=2):
 @pytest.mark.parametrize(
     ("name", "wrong", "options"),
     [
-        ("a", forgets_the_factor, {}),
-        ("a", ignores_the_option, {"power": 3}),
-        ("b", forgets_to_fold, {}),
-        ("b", sums_the_wrong_axis, {}),
-        ("b", takes_the_wrong_row, {}),
-        ("b", swaps_sign, {}),
+        ("a", forgets_the_factor, {}), ("a", ignores_the_option, {"power": 3}), ("b", forgets_to_fold, {}),
+        ("b", sums_the_wrong_axis, {}), ("b", takes_the_wrong_row, {}), ("b", swaps_sign, {}),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_vjp_is_found(weighted, name, wrong, options):
     weighted.vjp(name)(wrong)
     found = report(weighted, [A, B], options)

@@ -84,13 +84,10 @@ def least_upper_bound(kinds):
 @pytest.mark.parametrize(
     ("kinds", "bound"),
     [
-        (["float", "int"], "float"),
-        (["Var", "float"], "Var"),
-        (["np.float64", "Dual"], "Dual"),
-        (["Var", "Dual"], "Dual of Var"),
-        (["float", "Dual of Var", "Var"], "Dual of Var"),
+        (["float", "int"], "float"), (["Var", "float"], "Var"), (["np.float64", "Dual"], "Dual"),
+        (["Var", "Dual"], "Dual of Var"), (["float", "Dual of Var", "Var"], "Dual of Var"),
     ],
-)
+)  # fmt: skip
 def test_least_upper_bound(kinds, bound):
     assert least_upper_bound(kinds) == bound
 
@@ -129,11 +126,9 @@ def test_type_table(rule, name):
     point = rule.points[0]
     with opened(engine(name)) as s, forward_level() as level:
         make = {
-            "float": float,
-            "Var": s.variable,
-            "Dual": lambda x: level.dual(x, 1.0),
+            "float": float, "Var": s.variable, "Dual": lambda x: level.dual(x, 1.0),
             "Dual of Var": lambda x: level.dual(s.variable(x), 1.0),
-        }
+        }  # fmt: skip
         for kinds in mixtures(rule):
             args = [make[kind](x) for kind, x in zip(kinds, point, strict=True)]
             for call in as_called(rule) if any(isinstance(x, Number) for x in args) else [rule]:

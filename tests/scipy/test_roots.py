@@ -45,13 +45,10 @@ def test_derivatives_of_a_system_to_third_order(f):
 @pytest.mark.parametrize(
     ("method", "options"),
     [
-        (None, {"bracket": (0.0, 5.0)}),
-        ("bisect", {"bracket": (0.0, 5.0), "xtol": 1e-13}),
-        ("secant", {"x0": 1.0, "x1": 2.0}),
-        ("newton", {"x0": 1.0}),
-        ("halley", {"x0": 1.0}),
+        (None, {"bracket": (0.0, 5.0)}), ("bisect", {"bracket": (0.0, 5.0), "xtol": 1e-13}),
+        ("secant", {"x0": 1.0, "x1": 2.0}), ("newton", {"x0": 1.0}), ("halley", {"x0": 1.0}),
     ],
-)
+)  # fmt: skip
 def test_derivatives_of_a_number(method, options):
     cubic = lambda x, p: x**3 + x * p - 2.0 * p
     f = lambda p: root_scalar(cubic, (p,), method, **options).root

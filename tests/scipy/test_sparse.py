@@ -34,14 +34,11 @@ def csr(m, v):
 
 # ---- constants -------------------------------------------------------------------------------------------------------
 PRODUCTS = {
-    "S @ x": (lambda s, x: s @ x, a(4)),
-    "S @ matrix": (lambda s, x: s @ x, a(4, 2)),
-    "x @ S": (lambda s, x: x @ s, a(3)),
-    "matrix @ S": (lambda s, x: x @ s, a(2, 3)),
-    "S.T @ x": (lambda s, x: s.T @ x, a(3)),
-    "S.dot": (lambda s, x: s.dot(x) if sp.issparse(s) else s @ x, a(4)),
+    "S @ x": (lambda s, x: s @ x, a(4)), "S @ matrix": (lambda s, x: s @ x, a(4, 2)),
+    "x @ S": (lambda s, x: x @ s, a(3)), "matrix @ S": (lambda s, x: x @ s, a(2, 3)),
+    "S.T @ x": (lambda s, x: s.T @ x, a(3)), "S.dot": (lambda s, x: s.dot(x) if sp.issparse(s) else s @ x, a(4)),
     "a view": (lambda s, x: s @ x[::2], a(8)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("made", [sp.csr_array, sp.csr_matrix], ids=["array", "matrix"])

@@ -21,11 +21,8 @@ def spd(size):
 
 S, W, MU, Y = spd(3), spd(3), RNG.normal(size=3), RNG.normal(size=(4, 3))
 L, COUNTS, SHARES, ALPHA = (
-    np.linalg.cholesky(S),
-    np.array([0, 3, 4]),
-    np.array([0.2, 0.3, 0.5]),
-    np.array([0.7, 2.0, 3.0]),
-)
+    np.linalg.cholesky(S), np.array([0, 3, 4]), np.array([0.2, 0.3, 0.5]), np.array([0.7, 2.0, 3.0]),
+)  # fmt: skip
 WEIGHTS = np.array([0.5, 1.2, 2.0, 0.7])
 R = np.array([[1.0, 0.3, -0.2], [0.3, 1.0, 0.4], [-0.2, 0.4, 1.0]])
 NORMAL = scipy.stats.multivariate_normal.logpdf(Y, MU, S).sum()

@@ -396,14 +396,11 @@ def of_kind(*kinds):
 @pytest.mark.parametrize(
     ("kind", "way"),
     [
-        ("NumpyClosureVar", "closures"),
-        ("NumpyRecordVar", "records"),
-        ("ArrayVar", "matrix"),
-        ("ArrayDual", "forward"),
-        ("NumpyMatrixVar", "matrix on object arrays"),
+        ("NumpyClosureVar", "closures"), ("NumpyRecordVar", "records"), ("ArrayVar", "matrix"),
+        ("ArrayDual", "forward"), ("NumpyMatrixVar", "matrix on object arrays"),
         ("NumpyDual", "forward on object arrays"),
     ],
-)
+)  # fmt: skip
 def test_every_way_is_examined(kind, way):
     found = failure(of_kind(kind), V)
     assert f"leg value, engine {way}: expected " in found

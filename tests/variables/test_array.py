@@ -128,39 +128,21 @@ def test_elements_are_numbers_of_the_level(make):
 
 # ---- views and copies ------------------------------------------------------------------------------------------------
 VIEWS = {
-    "slice": lambda a: a[:, 1:],
-    "row": lambda a: a[1],
-    "ellipsis": lambda a: a[...],
-    "new axis": lambda a: a[:, None, ::-1],
-    "T": lambda a: a.T,
-    "mT": lambda a: a.mT,
-    "transpose": lambda a: a.transpose(1, 0),
-    "reshape": lambda a: a.reshape(3, 2),
-    "reshape of a tuple": lambda a: a.reshape((6,)),
-    "ravel": lambda a: a.ravel(),
-    "transposed twice": lambda a: a.T.T.ravel(),
-    "rows": lambda a: list(a),
-    "swapaxes": lambda a: a.swapaxes(0, 1),
-    "real": lambda a: a.real,
-    "squeeze": lambda a: a[:, :1].squeeze(),
-}
+    "slice": lambda a: a[:, 1:], "row": lambda a: a[1], "ellipsis": lambda a: a[...],
+    "new axis": lambda a: a[:, None, ::-1], "T": lambda a: a.T, "mT": lambda a: a.mT,
+    "transpose": lambda a: a.transpose(1, 0), "reshape": lambda a: a.reshape(3, 2),
+    "reshape of a tuple": lambda a: a.reshape((6,)), "ravel": lambda a: a.ravel(),
+    "transposed twice": lambda a: a.T.T.ravel(), "rows": lambda a: list(a), "swapaxes": lambda a: a.swapaxes(0, 1),
+    "real": lambda a: a.real, "squeeze": lambda a: a[:, :1].squeeze(),
+}  # fmt: skip
 COPIES = {
-    "copy": lambda a: a.copy(),
-    "copy.copy": copy.copy,
-    "copy.deepcopy": copy.deepcopy,
-    "np.copy": np.copy,
-    "flatten": lambda a: a.flatten(),
-    "reshape of a transpose": lambda a: a.T.reshape(6),
-    "ravel in Fortran order": lambda a: a.ravel("F"),
-    "mask": lambda a: a[np.array([True, False])],
-    "integers": lambda a: a[[1, 0, 1]],
-    "grid": lambda a: a[np.ix_([0, 1], [2, 0])],
-    "empty list": lambda a: a[[]],
-    "positive": lambda a: +a,
-    "astype": lambda a: a.astype(float),
-    "diagonal of a copy": lambda a: a[:, :2].copy(),
+    "copy": lambda a: a.copy(), "copy.copy": copy.copy, "copy.deepcopy": copy.deepcopy, "np.copy": np.copy,
+    "flatten": lambda a: a.flatten(), "reshape of a transpose": lambda a: a.T.reshape(6),
+    "ravel in Fortran order": lambda a: a.ravel("F"), "mask": lambda a: a[np.array([True, False])],
+    "integers": lambda a: a[[1, 0, 1]], "grid": lambda a: a[np.ix_([0, 1], [2, 0])], "empty list": lambda a: a[[]],
+    "positive": lambda a: +a, "astype": lambda a: a.astype(float), "diagonal of a copy": lambda a: a[:, :2].copy(),
     "np.array of a list": lambda a: contad.array(a) if isinstance(a, Array) else np.array(a),
-}
+}  # fmt: skip
 
 
 def parts(z):
@@ -474,10 +456,8 @@ def test_random_chains_of_views_follow_numpy(chain, writes_before):
 
 
 @pytest.mark.parametrize("f", [
-    lambda y: np.where(y > 0.35, 0.9, y),
-    lambda y: np.concatenate([np.ones(1), y])[:2],
-    lambda y: np.clip(y, 0.35, 1.0),
-    lambda y: np.where(y > 0.35, y, np.sin(y)),
+    lambda y: np.where(y > 0.35, 0.9, y), lambda y: np.concatenate([np.ones(1), y])[:2],
+    lambda y: np.clip(y, 0.35, 1.0), lambda y: np.where(y > 0.35, y, np.sin(y)),
 ])  # fmt: skip
 def test_functions_of_overwritten_arrays_take_variables(f):
     """Forward over reverse: what holds constants of the inner level, whose values are duals of the outer one."""

@@ -77,13 +77,10 @@ def test_the_results_may_be_what_continuations_are_for():
 
 
 OWN_VARIABLES = {
-    "array": lambda x, bar: bar * x,
-    "view": lambda x, bar: x[::-1],
-    "element": lambda x, bar: x[1],
-    "object array": lambda x, bar: contad.to_matvar(x),
-    "list of numbers": lambda x, bar: [x[0], 1.0, 2.0, 3.0],
+    "array": lambda x, bar: bar * x, "view": lambda x, bar: x[::-1], "element": lambda x, bar: x[1],
+    "object array": lambda x, bar: contad.to_matvar(x), "list of numbers": lambda x, bar: [x[0], 1.0, 2.0, 3.0],
     "array with constants": lambda x, bar: contad.zeros(4),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OWN_VARIABLES)
@@ -102,12 +99,9 @@ def test_values_are_added_instead(level):
 
 
 NO_NUMBERS = {
-    "complex array": np.array([1j, 2.0, 3.0, 4.0]),
-    "text": "a",
-    "array of text": np.array(["a", "b", "c", "d"]),
-    "dates": np.array(["2020"] * 4, "M8[D]"),
-    "list with None": [1.0, None, 2.0, 3.0],
-}
+    "complex array": np.array([1j, 2.0, 3.0, 4.0]), "text": "a", "array of text": np.array(["a", "b", "c", "d"]),
+    "dates": np.array(["2020"] * 4, "M8[D]"), "list with None": [1.0, None, 2.0, 3.0],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NO_NUMBERS)
@@ -129,14 +123,11 @@ def test_what_is_added_to_a_number_is_real(v, level):
 @pytest.mark.parametrize(
     "v",
     [
-        np.arange(4),
-        np.arange(4.0, dtype=np.float32),
-        [0, 1, 2, 3],
-        np.arange(4) > 0,
+        np.arange(4), np.arange(4.0, dtype=np.float32), [0, 1, 2, 3], np.arange(4) > 0,
         np.array([0.0, 1, np.float32(2.0), 3.0], dtype=object),
     ],
     ids=["int", "float32", "list", "bool", "object"],
-)
+)  # fmt: skip
 def test_other_real_arrays_are_added(v, arrays):
     x, z = contad.var(POINT), contad.var(1.0)
     contad.reverse_pass_callback(lambda adj: adj.add(x, v))

@@ -41,20 +41,14 @@ def leaked():
 
 
 USES = {
-    "constant": lambda v: v * 2.0,
-    "reflected": lambda v: 2.0 - v,
-    "itself": lambda v: v * v,
-    "unary operator": lambda v: -v,
-    "function": lambda v: contad.ops.exp(v),
-    "ufunc": lambda v: np.hypot(v, 1.0),
-    "special function": lambda v: contad.gammaln(v),
-    "other variable": lambda v: contad.var(1.0) * v,
+    "constant": lambda v: v * 2.0, "reflected": lambda v: 2.0 - v, "itself": lambda v: v * v,
+    "unary operator": lambda v: -v, "function": lambda v: contad.ops.exp(v), "ufunc": lambda v: np.hypot(v, 1.0),
+    "special function": lambda v: contad.gammaln(v), "other variable": lambda v: contad.var(1.0) * v,
     "inside grad": lambda v: contad.grad(lambda t: t * v)(1.0),
     "as an argument of grad": lambda v: contad.grad(lambda t: t * t)(v),
-    "inside jvp": lambda v: contad.derivative(lambda t: t * v)(1.0),
-    "adjoint": lambda v: v.adj,
+    "inside jvp": lambda v: contad.derivative(lambda t: t * v)(1.0), "adjoint": lambda v: v.adj,
     "gradient": lambda v: contad.gradient(v, [v]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("use", USES)
