@@ -31,8 +31,7 @@ def test_report_names_everything(run):
     assert float(lines["value"]) == pytest.approx(3 * math.log(0.5) - 3.5)
     assert lines["argument"].split() == ["point", "gradient"]
     assert [float(x) for x in lines["rate"].split()] == [0.5, pytest.approx(3 / 0.5 - 7.0)]
-    assert lines["constant"] == "times (list of 3)"
-    assert lines["engine"] == contad.engine_name(len)
+    assert lines["constant"] == "times (list of 3)" and lines["engine"] == contad.engine_name(len)
     assert "largest relative disagreement" in lines["differences"]
     for word in ("function", "gradient", "ratio", "first gradient"):
         assert word in lines["time"]
@@ -91,8 +90,7 @@ def test_a_number_to_move_that_is_not_there_is_one_line(run, target, at, message
 @pytest.mark.parametrize("engine", ["closures", "records", "matrix"])
 def test_engine(run, engine):
     found = as_json(run("log_likelihood", "--engine", engine, "--json", "--check"))
-    assert found["engine"] == engine
-    assert found["gradient"] == {"rate": pytest.approx(-1.0)}
+    assert found["engine"] == engine and found["gradient"] == {"rate": pytest.approx(-1.0)}
 
 
 def test_containers_are_differentiated_number_by_number(run):
@@ -150,8 +148,7 @@ def test_agreement_of_a_small_component_beside_a_large_value(run):
     source = "import contad\ndef f(x=1.5, y=0.5): return 1e6 * x + (x + {} * contad.stop_gradient(y)) * y\n"
     assert run("f", "--check", source=source.format(0.0))[0] == 0
     status, out, _ = run("f", "--check", source=source.format(1e-4))
-    assert status == 1
-    assert "at y" in out
+    assert status == 1 and "at y" in out
 
 
 def test_many_components_are_cut_in_text_only(run):
@@ -162,9 +159,7 @@ def test_many_components_are_cut_in_text_only(run):
 
 def test_json_is_alone_on_standard_output(run):
     status, out, err = run("talkative", "--json")
-    assert status == 0
-    assert json.loads(out)["gradient"] == {"x": 2.0}
-    assert err == "hello\n"
+    assert status == 0 and json.loads(out)["gradient"] == {"x": 2.0} and err == "hello\n"
 
 
 def test_json_is_of_plain_numbers_whatever_numpy_gives(run):
@@ -189,8 +184,7 @@ def test_files_beside_it_can_be_imported(run, tmp_path):
     source = "def f(t=2.0):\n    from constants_beside import gravity\n    return gravity * t\n"
     path = list(sys.path)
     assert as_json(run("f", "--json", source=source))["gradient"] == {"t": 9.81}
-    assert sys.path == path
-    assert "model" not in sys.modules
+    assert sys.path == path and "model" not in sys.modules
 
 
 def test_times_are_of_the_function_and_its_gradient(run, monkeypatch):
@@ -202,8 +196,7 @@ def slow(x=1.0):
     return x * x
 """
     found = as_json(run("slow", "--json", source=source))
-    assert 0.01 <= found["seconds"]["function"] < 0.015
-    assert 0.05 <= found["seconds"]["gradient"] < 0.075
+    assert 0.01 <= found["seconds"]["function"] < 0.015 and 0.05 <= found["seconds"]["gradient"] < 0.075
     assert found["ratio"] == pytest.approx(found["seconds"]["gradient"] / found["seconds"]["function"])
 
 
@@ -232,8 +225,7 @@ def f(y=0.5, x=1.5):
 @pytest.mark.parametrize(("partial", "status"), [("4.0 * x * x * x", 0), ("4.0001 * x * x * x", 1), ("-z", 1)])
 def test_check_finds_a_wrong_rule(run, partial, status):
     found, out, err = run("f", "--check", source=WRONG_RULE.format(partial=partial))
-    assert (found, err) == (status, "")
-    assert ("DISAGREE" in out) == bool(status)
+    assert (found, err) == (status, "") and ("DISAGREE" in out) == bool(status)
     assert not status or "at x; the tolerance is 1e-06" in out
 
 
@@ -254,15 +246,13 @@ def test_check_finds_a_lost_derivative_and_another_value(run):
     assert run("f", "--check", source=source)[0] == 1
     source = "def f(x=1.5): return x * x + (0.0 if not hasattr(x, 'value') else 0.125)\n"
     status, out, _ = run("f", "--check", source=source)
-    assert status == 1
-    assert "at value" in out
+    assert status == 1 and "at value" in out
 
 
 def test_where_no_difference_exists_check_fails(run):
     source = "import contad\ndef f(x=0.0, y=1.0): return y + 2.0 * x if x == 0.0 else 1 / 0\n"
     status, out, _ = run("f", "--check", source=source)
-    assert status == 1
-    assert "no reliable difference can be taken at x" in out
+    assert status == 1 and "no reliable difference can be taken at x" in out
     assert as_json(run("f", "--json", source=source))["differences"]["disagreement"] is None
 
 
@@ -386,12 +376,8 @@ def line(text):
 )
 def test_an_error_is_one_line(run, target, arguments, message):
     status, out, err = run(target, *arguments.split(), source=ERRORS)
-    assert (status, out) == (2, "")
-    assert err.startswith("contad: ")
-    assert err.count("\n") == 1
-    assert err.endswith("\n")
-    assert len(err) < 500
-    assert message in err
+    assert (status, out) == (2, "") and err.startswith("contad: ") and err.count("\n") == 1
+    assert err.endswith("\n") and len(err) < 500 and message in err
 
 
 @pytest.mark.parametrize(
@@ -408,9 +394,7 @@ def test_an_error_is_one_line(run, target, arguments, message):
 )
 def test_an_error_in_the_file_is_one_line(run, source, message):
     status, out, err = run("f", source=source)
-    assert (status, out) == (2, "")
-    assert err.startswith(f"contad: {message}")
-    assert err.count("\n") == 1
+    assert (status, out) == (2, "") and err.startswith(f"contad: {message}") and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -431,9 +415,7 @@ def test_an_error_in_the_file_is_one_line(run, source, message):
 def test_an_error_in_the_arguments_is_one_line(capsys, arguments, message):
     assert main(arguments) == 2
     out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"contad: {message}")
-    assert err.count("\n") == 1
+    assert out == "" and err.startswith(f"contad: {message}") and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(("count", "end"), [(7, "f6"), (8, "f7"), (9, "f7, ..."), (20, "f7, ...")])
@@ -446,15 +428,12 @@ def test_a_cut_list_of_functions_says_so(run, count, end):
 def test_bytes_that_are_no_text_are_one_line(capsys, tmp_path):
     path = tmp_path / "model.py"
     path.write_bytes(b"x = '\xff'\n")
-    assert main([f"{path}:f"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    assert main([f"{path}:f"]) == 2 and capsys.readouterr().err.count("\n") == 1
 
 
 def test_debug_shows_the_traceback(run):
     status, _, err = run("divides", "--debug", source=ERRORS)
-    assert status == 2
-    assert "Traceback" in err
-    assert "return 1.0 / x" in err
+    assert status == 2 and "Traceback" in err and "return 1.0 / x" in err
     assert err.splitlines()[-1].startswith(f"contad: model.py:divides: {line('return 1.0 / x')}: ZeroDivisionError")
 
 
@@ -483,9 +462,7 @@ def table():
 
 
 def test_the_data_are_those_of_the_source(table):
-    assert len(table.malignant) == 569
-    assert sum(table.malignant) == 212
-    assert len(table.names) == 8
+    assert len(table.malignant) == 569 and sum(table.malignant) == 212 and len(table.names) == 8
     features = np.array(table.features)
     np.testing.assert_allclose(features.mean(0), 0.0, atol=1e-12)
     np.testing.assert_allclose(features.std(0), 1.0, rtol=1e-12)
@@ -496,9 +473,7 @@ def test_example(capsys, table):
     found = json.loads(capsys.readouterr().out)
     # the gradient, at a point where no component is small, against differences
     gradient = found["gradient"]["coefficients"]
-    assert len(gradient) == 9
-    assert min(map(abs, gradient)) > 1.0
-    assert found["differences"]["checked"] == 9
+    assert len(gradient) == 9 and min(map(abs, gradient)) > 1.0 and found["differences"]["checked"] == 9
     assert found["differences"]["disagreement"] <= 1e-6
     # and against the formula
     a = np.column_stack([np.ones(569), table.features])
@@ -539,9 +514,7 @@ def test_one_changed_cell_changes_every_coefficient(capsys, tmp_path):
     before = coefficients(capsys.readouterr().out)
     assert main(["--data", str(changed(tmp_path, 7, "texture", "21.83"))]) == 0  # 20.83 in the source
     after = coefficients(capsys.readouterr().out)
-    assert len(before) == 9
-    assert before.keys() == after.keys()
-    assert all(before[name] != after[name] for name in before)
+    assert len(before) == 9 and before.keys() == after.keys() and all(before[name] != after[name] for name in before)
     assert all(math.isfinite(float(mean)) for mean in after.values())
 
 
@@ -562,9 +535,7 @@ def test_a_bad_cell_is_named(capsys, tmp_path, row, column, cell, message):
     path = changed(tmp_path, row, column, cell)
     assert main(["--data", str(path)]) == 2
     out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"contad: {path}: {message}")
-    assert err.count("\n") == 1
+    assert out == "" and err.startswith(f"contad: {path}: {message}") and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -581,8 +552,7 @@ def test_a_bad_table_is_named(capsys, tmp_path, text, message):
     path.write_text(text)
     assert main(["--data", str(path)]) == 2
     err = capsys.readouterr().err
-    assert err.startswith(f"contad: {path}: {message}")
-    assert err.count("\n") == 1
+    assert err.startswith(f"contad: {path}: {message}") and err.count("\n") == 1
 
 
 # ---- in a process of its own -----------------------------------------------------------------------------------------
@@ -596,14 +566,12 @@ def test_process_on_the_example_file():
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert list(found["gradient"]) == ["rate", "capacity", "start", "noise"]
-    assert found["constants"] == ["amounts"]
-    assert min(map(abs, found["gradient"].values())) > 0.01
+    assert found["constants"] == ["amounts"] and min(map(abs, found["gradient"].values())) > 0.01
 
 
 def test_process_without_arguments():
     done = python_m_contad()
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "569 patients, 212 malignant" in done.stdout
+    assert (done.returncode, done.stderr) == (0, "") and "569 patients, 212 malignant" in done.stdout
     assert "accuracy      0.9402 (535 of 569)" in done.stdout
     assert coefficients(done.stdout)["radius"].startswith("3.1717")
 

@@ -83,9 +83,7 @@ def test_values_are_numbers_arrays_and_trees(tmp_path):
     assert (found["e"].shape, found["e"].dtype, found["t"]["a"].tolist()) == ((0,), float, [1.5])
     np.savez(tmp_path / "a.npz", n=np.int32(3), x=np.array([1.0, 2.0], np.float32), on=np.array([True, False]))
     found = read_data(str(tmp_path / "a.npz")).everything()
-    assert found["n"] == 3
-    assert found["x"].dtype == np.float32
-    assert found["on"].tolist() == [True, False]
+    assert found["n"] == 3 and found["x"].dtype == np.float32 and found["on"].tolist() == [True, False]
 
 
 def test_integers_stay_integers_where_they_are_constants(run_on):
@@ -125,8 +123,7 @@ def test_the_report_says_what_was_used(run_on):
     status, out, _ = run_on("d.csv", "id,x,y,name\n1,1,3,anne\n2,2,5.5,\n", "line")
     assert status == 0
     (line,) = [line for line in out.splitlines() if line.startswith("data ")]
-    assert line.endswith("d.csv: x, y; not used: id, name")
-    assert "\nconstant      x (array 2), y (array 2)\n" in out
+    assert line.endswith("d.csv: x, y; not used: id, name") and "\nconstant      x (array 2), y (array 2)\n" in out
     found = json.loads(run_on("d.csv", AS_CSV, "line", "--json")[1])["data"]
     assert found["names"] == ["x", "y"]
 
@@ -192,9 +189,7 @@ def npz(**arrays):
 )
 def test_an_error_names_the_place(run_on, name, content, message):
     status, out, err = run_on(name, content, "line")
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1
-    assert err.startswith("contad: ")
+    assert (status, out) == (2, "") and err.count("\n") == 1 and err.startswith("contad: ")
     assert message in err
 
 

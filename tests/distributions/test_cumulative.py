@@ -262,8 +262,7 @@ def test_derivatives_at_the_ends_of_parameters(k):
 def test_engines_agree_at_the_ends_of_parameters(k):
     x, f = AT_ENDS[k][1], LINES[k]
     expected = contad.grad(f)(x)
-    assert contad.jvp(f, (x,), (1.0,))[1] == expected
-    assert contad.grad(contad.record(f, x))(x) == expected
+    assert contad.jvp(f, (x,), (1.0,))[1] == expected and contad.grad(contad.record(f, x))(x) == expected
     assert contad.grad(f, engine="closures")(x) == contad.grad(f, engine="records")(x) == expected
     np.testing.assert_array_equal(contad.grad(lambda x: np.sum(f(x)))(np.array([x])), [expected])
 

@@ -68,8 +68,7 @@ def test_every_function_has_a_case():
     """A new function of a distribution is in `reference_faces.TABLE`, or follows from one that is."""
     assert CASES.keys() == FACES.keys()
     own = [len(case.points) for case in CASES.values() if case.kind not in ("ppf", "isf")]  # which are those of others
-    assert min(own) > 0
-    assert sum(own) > 1700
+    assert min(own) > 0 and sum(own) > 1700
 
 
 # whose definitions are integrals, or sums of many terms
@@ -101,9 +100,7 @@ def test_second_derivatives_at_special_points(name, point):
 ])  # fmt: skip
 def test_whole_arguments_have_no_derivative_of_any_order(name, args):
     hessian = contad.hessian(lambda p: getattr(stats, name).logpmf(*p))(np.array([2.0, *args]))
-    assert np.all(hessian[0] == 0.0)
-    assert np.all(hessian[:, 0] == 0.0)
-    assert hessian[-1, -1] != 0.0
+    assert np.all(hessian[0] == 0.0) and np.all(hessian[:, 0] == 0.0) and hessian[-1, -1] != 0.0
 
 
 counted = njit(lambda p: stats.poisson.logpmf(p[0], p[1]))

@@ -61,8 +61,7 @@ def test_variables_are_found_and_replaced(name):
         x = contad.var(3.0)
         f = ways(x)[name]
         closure = Closure(f)
-        assert [v is x for v in closure.variables] == [True]
-        assert closure.bind([5.0])(2.0) == 10.0
+        assert [v is x for v in closure.variables] == [True] and closure.bind([5.0])(2.0) == 10.0
         assert f(2.0).value == 6.0  # the user's is as it was
 
 
@@ -71,16 +70,14 @@ def test_globals_are_found():
     exec("def f(t): return g(t)\ndef g(t): return x * t", scope)
     with contad.nested():
         scope["x"] = contad.var(3.0)
-        assert Closure(scope["f"]).bind([5.0])(2.0) == 10.0
-        assert scope["f"](2.0).value == 6.0
+        assert Closure(scope["f"]).bind([5.0])(2.0) == 10.0 and scope["f"](2.0).value == 6.0
 
 
 def test_without_variables_the_function_is_itself():
     def f(t):
         return 2.0 * t
 
-    assert Closure(f).bind([]) is f
-    assert Closure(np.sin).variables == []
+    assert Closure(f).bind([]) is f and Closure(np.sin).variables == []
 
 
 def test_what_the_function_writes_stays_the_users():

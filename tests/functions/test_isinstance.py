@@ -121,8 +121,7 @@ def test_what_is_called_in_place_of_a_function(name, way):
 
 def test_a_global_that_is_assigned_is_the_functions_own():
     calls = CALLS + 1
-    assert contad.grad(counted)(POINT)[0] == 1.0
-    assert calls == CALLS
+    assert contad.grad(counted)(POINT)[0] == 1.0 and calls == CALLS
     assert counted.__globals__["__builtins__"] is __builtins__
 
 

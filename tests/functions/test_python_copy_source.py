@@ -92,8 +92,7 @@ def test_an_unmodified_njit_function_differentiates(engine):
 def test_recursion_closures_and_second_order():
     assert contad.grad(factorial)(2.0, 3) == 6 * 3 * 4.0
     assert contad.grad(make(3.0))(2.0) == 12.0 and contad.grad(make(5.0))(2.0) == 20.0
-    assert contad.grad(contad.grad(make(3.0)))(2.0) == 6.0
-    assert contad.grad(make(3.0)) is not contad.grad(make(3.0))
+    assert contad.grad(contad.grad(make(3.0)))(2.0) == 6.0 and contad.grad(make(3.0)) is not contad.grad(make(3.0))
     assert contad.grad(model) is contad.grad(model)
 
 
@@ -277,8 +276,7 @@ def writes(x, work):
 def test_work_arrays_are_not_changed_in_the_callers_hands():
     work = np.ones(2)
     for _ in range(2):
-        assert contad.grad(writes)(2.0, work) == 2 * 2.0 + 1.0 + 1.0
-        assert contad.derivative(writes)(2.0, work) == 6.0
+        assert contad.grad(writes)(2.0, work) == 2 * 2.0 + 1.0 + 1.0 and contad.derivative(writes)(2.0, work) == 6.0
     assert work.tolist() == [1.0, 1.0]
 
 

@@ -347,8 +347,7 @@ def test_a_method_keeps_no_object_and_asks_about_no_other_one():
     gradient = contad.grad(kept)
     for _ in range(50):
         contad.grad(Wave())(POINT)
-    assert len(gradient.run.current[0].watched) < 30
-    assert not gradient.run.current[0].permanent
+    assert len(gradient.run.current[0].watched) < 30 and not gradient.run.current[0].permanent
 
 
 FAULTS = {

@@ -73,5 +73,4 @@ def test_options_that_f_itself_gives_a_ufunc_are_no_refusal_of_numpy():
 
 def test_every_numpy_function_has_an_example():
     """And every example is of a function that contad has, or of a NumPy that is newer than the one installed."""
-    assert sorted(TABLE - EXAMPLES.keys()) == []
-    assert EXAMPLES.keys() - TABLE <= NEW
+    assert sorted(TABLE - EXAMPLES.keys()) == [] and EXAMPLES.keys() - TABLE <= NEW

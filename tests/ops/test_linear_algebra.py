@@ -195,8 +195,7 @@ def test_symmetric_functions_of_equal_values_have_derivatives(call, expected):
 def test_vectors_of_equal_values_have_no_derivative(call):
     """Also functions of them that would have one: that of each vector does not exist, and is never taken for 0."""
     x = np.eye(3) * 2.0
-    assert np.isnan(contad.grad(call)(x)).any()
-    assert np.isnan(contad.jvp(call, (x,), (np.ones((3, 3)),))[1])
+    assert np.isnan(contad.grad(call)(x)).any() and np.isnan(contad.jvp(call, (x,), (np.ones((3, 3)),))[1])
 
 
 def lower(x):
@@ -375,10 +374,8 @@ def test_second_derivatives_of_determinants_of_singular_matrices():
     # of the minors of three rows and columns one element is left
     x = np.diag([2.0, 0.0, 0.0])
     found = contad.hessian(np.linalg.det)(x)
-    assert found[1, 1, 2, 2] == pytest.approx(2.0)
-    assert found[1, 2, 2, 1] == pytest.approx(-2.0)
-    assert np.count_nonzero(np.abs(found) > 1e-14) == 4
-    assert contad.hessian(np.linalg.det)(np.array([[0.0]])) == 0.0
+    assert found[1, 1, 2, 2] == pytest.approx(2.0) and found[1, 2, 2, 1] == pytest.approx(-2.0)
+    assert np.count_nonzero(np.abs(found) > 1e-14) == 4 and contad.hessian(np.linalg.det)(np.array([[0.0]])) == 0.0
 
 
 @pytest.mark.parametrize("values", [(2.0, 2.0, 2.0, 0.0), (3.0, 1.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)], ids=str)
@@ -445,8 +442,7 @@ def test_empty_matrices():
     x = np.empty((0, 0))
     for call in (np.linalg.inv, np.linalg.det, np.linalg.cholesky, np.linalg.slogdet, np.linalg.eigvalsh):
         f = lambda x, call=call: np.sum(call(x)[1] if call is np.linalg.slogdet else call(x))
-        assert contad.value_and_grad(f)(x)[0] == f(x)
-        assert contad.grad(f)(x).shape == (0, 0)
+        assert contad.value_and_grad(f)(x)[0] == f(x) and contad.grad(f)(x).shape == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -456,8 +452,7 @@ def test_empty_matrices():
 @pytest.mark.parametrize("make", [lambda f: f, numba.njit], ids=["plain", "njit"])
 def test_tangents_of_empty_matrices(f, make):
     f, x = make(f), np.empty((0, 0))
-    assert contad.jvp(f, (x,), (x,)) == (f(x), 0.0)
-    assert contad.hvp(f)(x, x).shape == (0, 0)
+    assert contad.jvp(f, (x,), (x,)) == (f(x), 0.0) and contad.hvp(f)(x, x).shape == (0, 0)
     assert contad.hessian(f)(x).shape == (0, 0, 0, 0)
 
 
@@ -471,8 +466,7 @@ def test_norms_of_empty_matrices_are_numpys(ord):
                 contad.grad(lambda x: np.linalg.norm(x, ord))(x)
         else:
             value, gradient = contad.value_and_grad(lambda x: np.linalg.norm(x, ord) + np.sum(x))(x)
-            assert value == expected
-            assert gradient.shape == x.shape
+            assert value == expected and gradient.shape == x.shape
 
 
 def test_norms_have_subgradient_zero_at_zero():
@@ -734,9 +728,7 @@ def test_covariances_without_degrees_of_freedom_are_numpys(options):
         expected = np.cov(x, **options)
     with pytest.warns(RuntimeWarning):
         value, gradient = contad.value_and_grad(lambda x: np.cov(x, **options)[0, 1])(x)
-    assert np.isinf(expected[0, 1])
-    assert value == expected[0, 1]
-    assert not np.isfinite(gradient).any()
+    assert np.isinf(expected[0, 1]) and value == expected[0, 1] and not np.isfinite(gradient).any()
 
 
 def test_covariances_of_one_sample_are_nan():

@@ -27,8 +27,7 @@ Pair = namedtuple("Pair", "first second")
 )  # fmt: skip
 def test_select(condition, x, y, chosen):
     found = select(condition, x, y)
-    assert found == chosen
-    assert type(found) is type(chosen)
+    assert found == chosen and type(found) is type(chosen)
 
 
 def test_select_in_arrays():
@@ -45,9 +44,7 @@ def test_select_refuses_different_structures():
 @pytest.mark.parametrize("transform", [derivative, grad])
 def test_select_passes_the_derivative_of_the_chosen_branch(transform):
     f = lambda x: select(x > 1.0, x * x, 1.0 / x) + select(x > 1.0, 3.0 * x, 0.0)
-    assert transform(f)(1.5) == 6.0
-    assert transform(f)(0.5) == -4.0
-    assert transform(transform(f))(0.5) == 16.0
+    assert transform(f)(1.5) == 6.0 and transform(f)(0.5) == -4.0 and transform(transform(f))(0.5) == 16.0
     # the branch that is not taken divides by zero
     assert transform(lambda x: select(x == 0.0, 2.0 * x, 1.0 / x))(0.0) == 2.0
 
@@ -78,11 +75,8 @@ def test_stop_gradient_keeps_the_structure():
 
     grad(f)(1.5)
     (tree,) = kept
-    assert tree["a"] == [1.5, (3.0, 1)]
-    assert tree["b"] == Pair(3.0, None)
-    assert tree["c"].dtype == float
-    assert tree["c"].tolist() == [1.5, 3.0]
-    assert not any(isinstance(x, Number) for x in tree["c"])
+    assert tree["a"] == [1.5, (3.0, 1)] and tree["b"] == Pair(3.0, None) and tree["c"].dtype == float
+    assert tree["c"].tolist() == [1.5, 3.0] and not any(isinstance(x, Number) for x in tree["c"])
 
 
 def test_stop_gradient_of_plain_numbers():

@@ -147,8 +147,7 @@ def test_a_number_is_read_without_an_array():
     level = PositionLevel()
     x = level.input(V)
     for z, k in ((np.max(x), np.argmax(V)), (np.min(x, 0), np.argmin(V)), (np.median(x), np.argsort(V)[2])):
-        assert type(z) is PositionNumber
-        assert z._position == k + 1
+        assert type(z) is PositionNumber and z._position == k + 1
 
 
 # ---- infinite elements -----------------------------------------------------------------------------------------------
@@ -224,14 +223,11 @@ def test_arrays_like_a_variable_can_be_assigned_to():
     x = level.input(V)
     for make, fill in ((np.zeros_like, 0.0), (np.ones_like, 1.0), (np.empty_like, 0.0)):
         z = make(x)
-        assert z._positions.tolist() == [0] * 5
-        assert primal(z).tolist() == [fill] * 5
+        assert z._positions.tolist() == [0] * 5 and primal(z).tolist() == [fill] * 5
         z[1] = x[3]
         assert z._positions.tolist() == [0, 4, 0, 0, 0]
-    assert type(np.ones_like(x, dtype=bool)) is np.ndarray
-    assert type(np.full_like(x, 2, dtype=int)) is np.ndarray
-    assert np.can_cast(x.dtype, float)
-    assert np.min_scalar_type(x) == np.float64
+    assert type(np.ones_like(x, dtype=bool)) is np.ndarray and type(np.full_like(x, 2, dtype=int)) is np.ndarray
+    assert np.can_cast(x.dtype, float) and np.min_scalar_type(x) == np.float64
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------

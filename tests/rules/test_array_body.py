@@ -90,8 +90,7 @@ def test_a_bad_body_is_refused_by_file_and_line(tmp_path, body, line, message):
     with pytest.raises(RuleError) as caught:
         check_body(bad)
     text = str(caught.value)
-    assert text.startswith(f"{path}:{line}: planted_vjp: ")
-    assert message in text
+    assert text.startswith(f"{path}:{line}: planted_vjp: ") and message in text
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,7 @@ def weighted():
 
 # ---- the check finds wrong derivatives -------------------------------------------------------------------------------
 def test_a_right_rule_passes(weighted):
-    assert report(weighted, [A, B], {}) == []
-    assert report(weighted, [A, B], {"power": 3}) == []
+    assert report(weighted, [A, B], {}) == [] and report(weighted, [A, B], {"power": 3}) == []
 
 
 def forgets_the_factor(z, z_bar, a, b, *, power=2):
@@ -122,10 +121,8 @@ def test_a_wrong_body_of_contad_is_found(name, monkeypatch):
 # ---- declaration -----------------------------------------------------------------------------------------------------
 def test_rules_are_registered_and_pickled_by_name():
     rule = array_rule_of("matmul")
-    assert rule in array_rules()
-    assert pickle.loads(pickle.dumps(rule)) is rule
-    assert repr(rule) == "<contad array rule matmul(a, b)>"
-    assert entry_of(np.matmul).kind == "rule"
+    assert rule in array_rules() and pickle.loads(pickle.dumps(rule)) is rule
+    assert repr(rule) == "<contad array rule matmul(a, b)>" and entry_of(np.matmul).kind == "rule"
 
 
 def test_a_taken_name_is_refused():
@@ -244,8 +241,7 @@ def test_the_forward_passes_what_it_saved():
 
 
 def test_what_a_vjp_reads(weighted):
-    assert weighted.needs("a") >= {"z_bar", "a", "b"}
-    assert "z" not in weighted.needs("a")
+    assert weighted.needs("a") >= {"z_bar", "a", "b"} and "z" not in weighted.needs("a")
 
 
 def test_what_cotangents_have_in_common_is_computed_once_for_all(weighted):
@@ -264,8 +260,7 @@ def test_what_cotangents_have_in_common_is_computed_once_for_all(weighted):
         return np.sum(common * a, axis=0)
 
     weighted._checked.add(common)  # the lint would refuse to count
-    assert weighted.needs("b") >= {"a", "z_bar", "power"}
-    assert report(weighted, [A, B], {"power": 3}) == []
+    assert weighted.needs("b") >= {"a", "z_bar", "power"} and report(weighted, [A, B], {"power": 3}) == []
     for f, arguments in ((weighted, (A, B)), (lambda a, b: weighted(a, b)[1], (A, B))):
         for engine in ("matrix", "closures", "records"):
             made.clear()

@@ -72,8 +72,7 @@ def test_a_bad_body_is_refused_by_file_and_line(tmp_path, body, line, message):
     with pytest.raises(RuleError) as caught:
         _ = bad.assignments
     text = str(caught.value)
-    assert text.startswith(f"{path}:{line}: planted_partials: ")
-    assert message in text
+    assert text.startswith(f"{path}:{line}: planted_partials: ") and message in text
 
 
 @pytest.mark.parametrize(
@@ -87,8 +86,7 @@ def test_a_bad_body_is_refused_by_file_and_line(tmp_path, body, line, message):
 )
 def test_a_good_body_is_accepted(tmp_path, body, names):
     _, good = planted(tmp_path, body)
-    assert [name for name, _ in good.assignments] == names
-    assert len(good.returned) == 2
+    assert [name for name, _ in good.assignments] == names and len(good.returned) == 2
 
 
 def test_a_body_with_wrong_parameters_is_refused_where_it_is_declared():

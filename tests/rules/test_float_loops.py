@@ -62,13 +62,10 @@ def test_a_sum_has_the_sums_of_the_slopes(name):
 def test_what_is_unusual_is_left_to_others():
     numbers, none = (False,) * 3, ()
     loop = float_loop(LoopKey(normal_log_density, numbers, numbers, ("p_2 > 0.0", "p_0 == p_0"), True))
-    assert loop(1.0, 0.5, -2.0) is None
-    assert loop(math.nan, 0.5, 2.0) is None
+    assert loop(1.0, 0.5, -2.0) is None and loop(math.nan, 0.5, 2.0) is None
     assert float_loop(LoopKey(normal_log_density, numbers, numbers, none, True))(1.0, 0.5, 0.0) is None  # 1 / 0
-    assert math.isnan(normal_log_density(1.0, 0.5, 0.0))
-    assert as_list(np.ones((2, 2))) is None
-    assert as_list(np.ones(FEW + 1)) is None
-    assert as_list(np.array(["a"])) is None
+    assert math.isnan(normal_log_density(1.0, 0.5, 0.0)) and as_list(np.ones((2, 2))) is None
+    assert as_list(np.ones(FEW + 1)) is None and as_list(np.array(["a"])) is None
     assert as_list(np.array([1, 2])) == [1.0, 2.0]
 
 
@@ -94,8 +91,7 @@ def test_rules_that_formulas_call_give_floats():
 def test_results_stand_for_what_numpy_gives():
     assert stan.normal_lpdf(1.0, 0, 2.0).__class__ is float
     assert stan.normal_lpdf(np.float64(1.0), 0.0, 2.0).__class__ is np.float64
-    assert stan.normal_lpdf(Y, 0.0, 2.0).__class__ is np.float64
-    assert stats.norm.logpdf(Y, 0.0, 2.0).shape == Y.shape
+    assert stan.normal_lpdf(Y, 0.0, 2.0).__class__ is np.float64 and stats.norm.logpdf(Y, 0.0, 2.0).shape == Y.shape
 
 
 def test_propto_by_place_and_by_name():

@@ -21,8 +21,7 @@ def require_same(key, args):
     """The sum and its slopes are those of the loop of floats."""
     total, slopes = numpy_sum(key)(*args)
     expected, others = float_loop(key)(*(x.tolist() if isinstance(x, np.ndarray) else x for x in args))
-    assert total.__class__ is float
-    assert total == pytest.approx(expected, rel=1e-11)
+    assert total.__class__ is float and total == pytest.approx(expected, rel=1e-11)
     for slope, other in zip(slopes, others, strict=True):
         assert slope.__class__ is (np.ndarray if isinstance(other, list) else float)
         np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-300)

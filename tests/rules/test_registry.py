@@ -164,9 +164,7 @@ def test_operations_map_over_containers(rule):
         x = nested[place]
         nested[place] = [x, (x, {"key": x, "array": np.array([x, x])}), []]
         mapped = rule(*nested)
-        assert type(mapped[1]) is tuple
-        assert mapped[:1] == [z]
-        assert mapped[1][0] == mapped[1][1]["key"] == z
+        assert type(mapped[1]) is tuple and mapped[:1] == [z] and mapped[1][0] == mapped[1][1]["key"] == z
         # NumPy's loops round otherwise than Python's math
         np.testing.assert_allclose(mapped[1][1]["array"], [z, z], rtol=1e-15)
         assert mapped[2] == []

@@ -83,8 +83,7 @@ def test_derivatives_are_those_of_the_steps():
     times = np.linspace(0.0, 3.0, 16)
     f = lambda w: dopri5(oscillator, times, np.array([1.0, 0.5]), (w,), 1e2, 1e2)[15, 0]
     by_hand = take_steps(2.0 + 1e-30j, np.array([1.0, 0.5]), times)
-    assert by_hand.real == pytest.approx(f(2.0), rel=1e-12)
-    assert abs(f(2.0) - np.cos(6.0) - 0.25 * np.sin(6.0)) > 1e-6
+    assert by_hand.real == pytest.approx(f(2.0), rel=1e-12) and abs(f(2.0) - np.cos(6.0) - 0.25 * np.sin(6.0)) > 1e-6
     assert contad.grad(f)(2.0) == pytest.approx(by_hand.imag / 1e-30, rel=1e-12)
 
 

@@ -320,8 +320,7 @@ def test_memory_with_checkpoints():
         found.append(Counted.most)
         assert gradient == pytest.approx(-8.0 * np.exp(-2.4), rel=1e-2)
     assert found[0] >= 160  # steps
-    assert found[1] <= 36
-    assert found[2] <= 12
+    assert found[1] <= 36 and found[2] <= 12
 
 
 # ---- compiled methods ------------------------------------------------------------------------------------------------

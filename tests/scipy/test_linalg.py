@@ -630,8 +630,7 @@ def test_what_is_refused(call, error, message):
 
 
 def test_scipy_comes_with_the_first_use():
-    assert "linalg" in dir(contad.scipy) and contad.scipy.linalg is mirror
-    assert _scipy.linalg() is scipy.linalg
+    assert "linalg" in dir(contad.scipy) and contad.scipy.linalg is mirror and _scipy.linalg() is scipy.linalg
     with pytest.raises(AttributeError, match=r"no attribute 'fft'; there are contad\.scipy\.integrate, contad"):
         contad.scipy.fft
 

@@ -50,8 +50,7 @@ def test_the_complement_argument():
     near = lambda x, xc, p: (xc if xc > 0.0 else 1.0 - x) ** (p - 1.0)
     for rule in (stan.integrate_1d, stan.integrate_1d_double_exponential):
         f = lambda p: rule(near, 0.0, 1.0, p)  # noqa: B023
-        assert f(0.05) == pytest.approx(20.0, rel=1e-9)
-        assert contad.grad(f)(0.05) == pytest.approx(-400.0, rel=1e-8)
+        assert f(0.05) == pytest.approx(20.0, rel=1e-9) and contad.grad(f)(0.05) == pytest.approx(-400.0, rel=1e-8)
     smooth = lambda x, xc, p: np.exp(-p * x) if np.isnan(xc) else np.nan
     assert stan.integrate_1d_gauss_kronrod(smooth, 0.0, 1.0, 2.0) == pytest.approx(0.5 * (1.0 - np.exp(-2.0)), rel=1e-9)
 

@@ -329,8 +329,7 @@ def test_one_factor_serves_solutions_and_derivatives(monkeypatch):
     contad.grad(lambda v: np.sum(linalg.spsolve(csr(mirror, v), X)))(VALUES)
     lu = linalg.splu(CSC)
     contad.grad(lambda b: np.sum(lu.solve(b) * lu.solve(b * b)))(X)
-    assert counted == [(4, 4)] * 2
-    assert lu.shape == (4, 4) and lu.L.shape == (4, 4)
+    assert counted == [(4, 4)] * 2 and lu.shape == (4, 4) and lu.L.shape == (4, 4)
 
 
 def test_a_singular_matrix_warns_and_gives_nan_as_of_scipy():
@@ -426,8 +425,7 @@ def test_the_transposed_system_has_the_transposed_preconditioner():
     )
     found = contad.grad(lambda b: np.sum(linalg.gmres(SQUARE, b, rtol=1e-12, M=m)[0]))(X)
     np.testing.assert_allclose(found, np.linalg.solve(SQUARE.T, np.ones(4)), rtol=1e-9)
-    assert sorted(set(calls)) == ["M", "M^T"]
-    assert calls == sorted(calls)
+    assert sorted(set(calls)) == ["M", "M^T"] and calls == sorted(calls)
 
 
 def test_an_operator_needs_its_transposed_in_reverse_only():

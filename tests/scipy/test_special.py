@@ -73,8 +73,7 @@ def check(function, args, whole=0, free=None):
 
 def test_every_name_has_a_call():
     of_rules = {u.rpartition(".")[2] for r in rules() for u in r.ufuncs if isinstance(u, str)}
-    assert set(special.__all__) == set(CALLS) | of_rules
-    assert len(special.__all__) >= 140
+    assert set(special.__all__) == set(CALLS) | of_rules and len(special.__all__) >= 140
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -185,8 +185,7 @@ def test_the_cost_of_a_gradient_does_not_grow_with_the_search():
         return steps
 
     (near, near_with), (far, far_with) = count(np.zeros(4)), count(np.array([-6.0, -6.0, -6.0, -6.0]))
-    assert far > near
-    assert far_with - far == near_with - near <= 4
+    assert far > near and far_with - far == near_with - near <= 4
 
 
 # ---- draws -----------------------------------------------------------------------------------------------------------

@@ -252,8 +252,7 @@ def test_memory_layouts(name, layout):
 def test_empty_matrices(call, shapes, expected):
     args = [np.eye(3) if shape == (3, 3) else np.empty(shape) for shape in shapes]
     value, gradients = contad.value_and_grad(lambda *xs: np.sum(call(*xs)), tuple(range(len(args))))(*args)
-    assert value == 0.0
-    assert np.shape(call(*args)) == expected
+    assert value == 0.0 and np.shape(call(*args)) == expected
     for gradient, x in zip(gradients, args, strict=True):
         assert gradient.shape == x.shape and not gradient.any()
 
@@ -300,8 +299,7 @@ def test_one_cholesky_factor_serves_a_log_density_and_its_sweep(counted):
     contad.grad(log_density, (0, 1))(S, V)
     assert counted == [(3, 3)]
     contad.hessian(log_density)(S, V)
-    assert counted == [(3, 3)] * 2
-    assert factors.known_factor(S, symmetric=True) is None
+    assert counted == [(3, 3)] * 2 and factors.known_factor(S, symmetric=True) is None
 
 
 def test_right_division_shares_the_factors_of_left_division(monkeypatch):

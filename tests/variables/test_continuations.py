@@ -32,9 +32,7 @@ def arrays():
 def recovered():
     """Leaves no variables of a test on the base stack, and checks that the test left no level open."""
     yield
-    assert len(THREAD.open) <= 1
-    assert not THREAD.forward
-    assert not stack().sweeping
+    assert len(THREAD.open) <= 1 and not THREAD.forward and not stack().sweeping
     contad.recover_memory()
 
 
@@ -155,8 +153,7 @@ def test_the_adjoint_of_what_is_newer_than_the_sweep_reads_zero(level):
     newer.append(level.variable(5.0))
     assert contad.gradient(y, [x]) == [6.0]
     newer[0] = contad.ops.exp(level.variable(1.0)) * x
-    assert contad.gradient(y, [x]) == [6.0]
-    assert seen == [0.0, 0.0]
+    assert contad.gradient(y, [x]) == [6.0] and seen == [0.0, 0.0]
 
 
 def test_the_adjoint_of_an_array_newer_than_the_sweep_reads_zeros(arrays):
@@ -334,8 +331,7 @@ def test_a_continuation_of_an_empty_array_runs():
         with opened(MatrixStack):
             x, ran = contad.var(3.0), []
             z = contad.make_callback_var(np.zeros(shape), lambda z, adj, ran=ran: ran.append(adj[z].shape))
-            assert z.shape == np.zeros(shape).shape
-            assert contad.gradient(x * 2.0 + np.sum(z), [x]) == [2.0]
+            assert z.shape == np.zeros(shape).shape and contad.gradient(x * 2.0 + np.sum(z), [x]) == [2.0]
             assert ran == [z.shape]
 
 

@@ -72,10 +72,8 @@ def test_integer_conversions_are_constants(number):
 def test_comparisons_are_of_primals(number):
     assert number > 1 and number >= 1.7 and number < np.float64(2) and number < 2 and number == 1.7 and number != 1
     assert not number < 1.7 and np.float32(1) < number and np.int64(2) > number
-    assert type(number > 1) is bool and type(np.float64(2) > number) is np.bool_
-    assert (number == "a") is False
-    assert bool(number) and not bool(number * 0.0)
-    assert sorted([number * 2.0, number])[0] is number
+    assert type(number > 1) is bool and type(np.float64(2) > number) is np.bool_ and (number == "a") is False
+    assert bool(number) and not bool(number * 0.0) and sorted([number * 2.0, number])[0] is number
     assert not contad.var(math.nan) == math.nan
 
 
@@ -94,8 +92,7 @@ def test_unhashable_unpicklable_and_copied_as_itself(number):
 
 
 def test_formatting(number):
-    assert f"{number:.2f}" == "1.70"
-    assert "1.7" in repr(number) and f"{number}" == repr(number)
+    assert f"{number:.2f}" == "1.70" and "1.7" in repr(number) and f"{number}" == repr(number)
 
 
 def test_attributes(number):
@@ -184,8 +181,7 @@ def test_value_of_lowers_one_level_and_primal_all():
         y = contad.var(x * 3.0)
         assert contad.value_of(y).value == 6.0 and contad.value_of_rec(y) == 6.0 and contad.primal(y) == 6.0
         assert contad.value_of_rec({"a": [y, (x,)]}) == {"a": [6.0, (2.0,)]}
-        assert contad.value_of_rec(np.array([y, x])).dtype == float
-        assert contad.stop_gradient([y]) == [6.0]
+        assert contad.value_of_rec(np.array([y, x])).dtype == float and contad.stop_gradient([y]) == [6.0]
     assert map_numbers(contad.primal, "text") == "text"
 
 

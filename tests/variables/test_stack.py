@@ -159,8 +159,7 @@ def test_a_sweep_covers_what_the_result_depends_on(level):
     y = x * x
     after = level.variable(5.0)
     contad.ops.exp(y) * after
-    assert contad.gradient(y, [x, after]) == [6.0, 0.0]
-    assert contad.gradient(7.0, [x]) == [0.0]
+    assert contad.gradient(y, [x, after]) == [6.0, 0.0] and contad.gradient(7.0, [x]) == [0.0]
     assert contad.gradient(x, [x]) == [1.0]
 
 
@@ -187,8 +186,7 @@ def test_callbacks_newer_than_the_result_do_not_run(level):
 def test_make_callback_var(level):
     x = level.variable(3.0)
     z = contad.make_callback_var(27.0, lambda z, adj: adj.add(x, adj[z] * 27.0))
-    assert contad.gradient(z, [x]) == [27.0]
-    assert contad.gradient(z * z, [x]) == [2 * 27.0 * 27.0]
+    assert contad.gradient(z, [x]) == [27.0] and contad.gradient(z * z, [x]) == [2 * 27.0 * 27.0]
 
 
 def test_callbacks_work_on_outer_numbers(level):
@@ -245,8 +243,7 @@ def test_an_exception_in_the_function_leaves_the_stack_as_it_was(level):
             contad.derivative(fails)(1.0)
         with pytest.raises(KeyError):
             contad.vjp(fails, 1.0)
-    assert stack() is level and level.top == top
-    assert contad.gradient(x * x, [x]) == [6.0]
+    assert stack() is level and level.top == top and contad.gradient(x * x, [x]) == [6.0]
 
 
 def test_an_exception_in_mid_sweep_leaves_the_stack_usable(level):
