@@ -204,7 +204,7 @@ def test_a_table_with_a_mixed_column_is_no_data(run_on):
     assert err.endswith("d.csv: row 2, column 'x': expected a finite number, got 'n/a'\n")
 
 
-def test_what_is_not_used_may_be_anything(tmp_path):
+def test_unused_columns_may_hold_anything(tmp_path):
     (tmp_path / "d.csv").write_text("x,name\n1,anne\n2,\n")
     file = read_data(str(tmp_path / "d.csv"))
     assert file.value("x").tolist() == [1, 2]

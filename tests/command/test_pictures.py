@@ -150,7 +150,7 @@ def test_a_very_large_pattern_is_never_made_whole(drawn, monkeypatch):
     assert "one character is a block of 469 x 469" in out
 
 
-def test_what_has_no_pattern_is_refused_by_line(run):
+def test_functions_without_a_pattern_are_refused_by_line(run):
     status, out, err = run("on_its_own", "--plot", "sparsity", source=SOURCE)
     assert (status, out, err.count("\n")) == (2, "", 1) and "model.py:on_its_own: " in err and "custom_vjp" in err
 

@@ -112,13 +112,13 @@ def test_wrt_and_at_choose_what_the_source_is_of(run):
     assert "return s, (sd_bar,)" in out and "mu_bar" not in out
 
 
-def test_what_the_tape_runs_has_no_source(run):
+def test_a_derivative_on_the_tape_has_no_source(run):
     status, out, err = run("appends", "--source", source=SOURCE)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert "model.py:appends: --source: nothing is generated for appends, whose gradient runs on the tape: " in err
 
 
-def test_what_a_file_prints_is_not_in_the_source(run):
+def test_prints_of_a_file_are_not_in_the_source(run):
     status, out, err = run("density", "--source", source="print('hello')\n" + SOURCE)
     assert (status, err) == (0, "hello\n") and out.startswith('"""')
 

@@ -106,7 +106,7 @@ def test_whole_arguments_have_no_derivative_of_any_order(name, args):
 counted = njit(lambda p: stats.poisson.logpmf(p[0], p[1]))
 
 
-def test_nor_have_those_of_numba_functions():
+def test_whole_arguments_of_numba_functions_have_no_derivative_of_any_order():
     np.testing.assert_allclose(contad.hessian(counted)(np.array([2.0, 0.5])), [[0.0, 0.0], [0.0, -8.0]])
 
 

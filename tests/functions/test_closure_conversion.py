@@ -80,7 +80,7 @@ def test_without_variables_the_function_is_itself():
     assert Closure(f).bind([]) is f and Closure(np.sin).variables == []
 
 
-def test_what_the_function_writes_stays_the_users():
+def test_values_that_the_function_writes_stay_the_users():
     counts = [0]
     number = 0
     with contad.nested():

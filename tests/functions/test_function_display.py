@@ -34,7 +34,7 @@ def text_of(made):
         (lambda f: contad.grad(functools.partial(f, x=2.0)), ["partial", __file__]),
     ],
 )
-def test_what_it_is_and_where_it_stands(make, expected):
+def test_display_names_kind_and_place(make, expected):
     made = make(loss)
     text = text_of(made)
     assert all(x in text for x in expected)

@@ -47,7 +47,7 @@ class Model:
         return x * x
 
 
-def test_what_python_puts_into_a_class_leads_nowhere():
+def test_attributes_that_python_puts_into_a_class_lead_nowhere():
     """`__static_attributes__`, since 3.13."""
     assert not reached.class_leads_on(Model)
     reached.class_leads_on.known.clear()

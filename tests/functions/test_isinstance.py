@@ -114,7 +114,7 @@ def test_a_float_is_no_number_of_numpys(way):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", METHODS)
-def test_what_is_called_in_place_of_a_function(name, way):
+def test_a_stand_in_is_called_in_place_of_a_function(name, way):
     f = METHODS[name]
     agree((lambda x: np.sum(f(x))) if name == "dispatch" else f, way)
 
@@ -137,7 +137,7 @@ def comparing(x):
 
 
 @pytest.mark.parametrize(("f", "what"), [(matching, "match"), (comparing, r"x\.__class__")])
-def test_what_cannot_be_answered_is_warned_of_once(f, what):
+def test_a_question_without_answer_is_warned_of_once(f, what):
     with pytest.warns(RuntimeWarning, match=f"{what} sees the class of a variable.*ask by isinstance") as found:
         contad.grad(f)(POINT)
     assert found[0].filename == __file__

@@ -97,7 +97,7 @@ def test_logical_functions_give_bools(name, way):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", FINITE)
-def test_what_is_not_finite_is_replaced(name, way):
+def test_values_that_are_not_finite_are_replaced(name, way):
     agree(lambda v, f=FINITE[name]: np.sum(f(v) * v), way)
 
 

@@ -212,7 +212,7 @@ def test_the_plain_array_of_constants_is_not_written_to():
     assert contad.grad(f)(X).tolist() == contad.jvp(f, (X,), (np.eye(3),), several=True)[1].tolist() == [1.0, 0.0, 0.0]
 
 
-def test_what_depends_on_variables_does_not_become_floats():
+def test_values_that_depend_on_variables_do_not_become_floats():
     def f(x):
         a = np.zeros(3)
         a[0] = x[0]

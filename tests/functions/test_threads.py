@@ -286,7 +286,7 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_what_cannot_be_names_the_expression(name):
+def test_an_impossible_call_names_the_expression(name):
     f, x, line, told = IMPOSSIBLE[name]
     place = f"{__file__}:{f.__code__.co_firstlineno + line}: {told}"
     with pytest.raises(LostDerivativeError, match=f"^{re.escape(place)}"):

@@ -332,7 +332,7 @@ def test_equal_values_part_in_their_order(f, v):
 
 
 @pytest.mark.parametrize("name", ["norm", "cond"])
-def test_so_do_those_of_numba_functions(name):
+def test_equal_values_of_numba_functions_part_in_their_order(name):
     f, zero, v = OF_IDENTITY[name], np.zeros((3, 3)), np.diag([0.65, -0.08, 0.26])
     assert contad.jvp(njit(f), (zero,), (v,))[1] == pytest.approx(contad.jvp(f, (zero,), (v,))[1])
 
@@ -468,7 +468,7 @@ def test_recorded_programs_find_what_a_sweep_loses():
     assert program.gradient([1.3, 2.0]) == pytest.approx([2.0 * right, solved_process(1.3)], rel=1e-9)
 
 
-def test_what_one_gradient_lost_is_not_asked_of_the_next(monkeypatch):
+def test_a_lost_derivative_of_one_gradient_is_not_asked_of_the_next(monkeypatch):
     asked = []
     monkeypatch.setattr(gradients, "find_lost", lambda found, *_: asked.append(found) or found)
     assert np.isnan(contad.grad(gaussian_process)(1.3))  # what the sweep itself gives
@@ -724,7 +724,7 @@ def test_second_derivatives_of_small_matrices_are_right_or_nan(f, scale):
 
 @pytest.mark.parametrize("f", DENSE, ids=lambda f: f.__name__)
 @pytest.mark.filterwarnings("ignore")
-def test_so_are_first_derivatives_and_those_of_numba_functions(f):
+def test_first_derivatives_and_those_of_numba_functions_are_right_too(f):
     """Of second ones that compiled code cannot decide a Python copy decides: those of powers are numbers."""
     t, compiled = np.tril(T), njit(f)
     for scale in (1e-3, 1e-5, 1e-6, 1e-8, 1e-12, 1e-100):

@@ -180,7 +180,7 @@ def test_the_weights_of_an_average_have_derivatives_too():
         (lambda x: np.histogram_bin_edges(x), UnsupportedError, r"use contad\.value_of\(x\) where constants"),
     ],
 )
-def test_what_is_not_supported_is_refused_by_name(call, error, message):
+def test_unsupported_calls_are_refused_by_name(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda x: np.sum(call(x)), engine="matrix")(a(2, 3))
 

@@ -113,7 +113,7 @@ def test_where_scipy_divides_by_zero():
     assert hyp0f1(1.0, 1.2e5) == pytest.approx(float(mp.hyp0f1(1, 1.2e5)), rel=1e-13)
 
 
-def test_what_is_outside_of_the_domain_is_nan():
+def test_values_outside_of_the_domain_are_nan():
     assert math.isnan(contad.grad(rule("hyp2f1"))(1.3, 0.7, -2.4, 0.3))
     assert math.isnan(contad.grad(rule("hyp2f1"))(1.3, 0.7, 2.4, 1.0))
     assert math.isnan(contad.grad(rule("hyperu"))(-3.0, 7.0, 0.3))

@@ -260,6 +260,6 @@ def test_arrays_like_a_variable_can_be_assigned_to():
         ("np.piecewise(v, [v > 1], [1, 2, 3])", ValueError, "np.piecewise: expected 1 or 2 functions, got 3"),
     ],
 )
-def test_what_is_not_supported_is_refused_by_name(call, error, message):
+def test_unsupported_calls_are_refused_by_name(call, error, message):
     with pytest.raises(error, match=message):
         evaluate(call, PositionLevel())

@@ -155,7 +155,7 @@ def test_random_broadcasts(shapes):
         (lambda x: np.pad(x, 1, "reflect", reflect_type="odd"), "np.pad: reflect_type must be 'even'"),
     ],
 )  # fmt: skip
-def test_what_is_not_supported_is_refused_by_name(call, message):
+def test_unsupported_calls_are_refused_by_name(call, message):
     with pytest.raises(UnsupportedError, match=message):
         call(PositionLevel().input([1.0, 2.0, 3.0, 4.0]))
 

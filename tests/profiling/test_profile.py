@@ -251,7 +251,7 @@ def test_an_error_leaves_everything_as_it_was():
     assert sys.gettrace() is tracer and stack() is open_before
 
 
-def test_it_is_refused_inside_debug_nans():
+def test_profiles_are_refused_inside_debug_nans():
     with contad.debug_nans(), pytest.raises(UnsupportedError, match="profile outside of it"):
         contad.profile(of_numbers)(0.7)
 

@@ -138,7 +138,7 @@ def test_linear_in_what_is_no_argument_is_refused():
         array_rule(linear=("c",))(lambda a: a)
 
 
-def test_what_is_no_function_is_refused():
+def test_a_rule_of_no_function_is_refused():
     with pytest.raises(RuleError, match="expected a Python function, got ufunc"):
         array_rule(np.exp)
 
@@ -240,11 +240,11 @@ def test_the_forward_passes_what_it_saved():
     assert report(sorted_sum, [B], {"keep": 2}) == []
 
 
-def test_what_a_vjp_reads(weighted):
+def test_reads_of_a_vjp_are_known(weighted):
     assert weighted.needs("a") >= {"z_bar", "a", "b"} and "z" not in weighted.needs("a")
 
 
-def test_what_cotangents_have_in_common_is_computed_once_for_all(weighted):
+def test_common_parts_of_cotangents_are_computed_once(weighted):
     made = []
 
     @weighted.common

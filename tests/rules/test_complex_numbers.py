@@ -113,7 +113,7 @@ def test_complex_derivatives_of_a_rule(engine):
 
 
 @pytest.mark.parametrize("engine", engine_names())
-def test_what_a_rule_saves_may_be_complex(engine):
+def test_a_rule_may_save_complex_numbers(engine):
     by_vjp = custom_vjp(lambda a: np.abs(np.fft.fft(a)) ** 2)
     by_vjp.defvjp(
         lambda a: (np.abs(np.fft.fft(a)) ** 2, np.fft.fft(a)),

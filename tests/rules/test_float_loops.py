@@ -59,7 +59,7 @@ def test_a_sum_has_the_sums_of_the_slopes(name):
         assert slope == pytest.approx(expected, rel=1e-11, abs=1e-300)
 
 
-def test_what_is_unusual_is_left_to_others():
+def test_unusual_bodies_are_left_to_others():
     numbers, none = (False,) * 3, ()
     loop = float_loop(LoopKey(normal_log_density, numbers, numbers, ("p_2 > 0.0", "p_0 == p_0"), True))
     assert loop(1.0, 0.5, -2.0) is None and loop(math.nan, 0.5, 2.0) is None

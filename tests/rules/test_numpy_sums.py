@@ -46,7 +46,7 @@ def test_some_arguments_have_no_partial():
     require_same(key, [np.linspace(-1.0, 2.0, 90), np.linspace(3.0, 2.0, 90), 1.3])
 
 
-def test_what_is_unusual_is_left_to_others():
+def test_unusual_bodies_are_left_to_others():
     key = LoopKey(normal_log_density, (True, False, False), (True, True, True), ("p_2 > 0.0", "p_0 == p_0"), True)
     y = np.linspace(-1.0, 2.0, 90)
     assert numpy_sum(key)(y, 0.5, -2.0) is None

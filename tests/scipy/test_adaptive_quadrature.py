@@ -116,7 +116,7 @@ def test_one_integration_for_all_parameters():
     assert evaluations(100) == evaluations(2)
 
 
-def test_what_is_refused():
+def test_bad_integrals_are_refused():
     with pytest.raises(UnsupportedError, match="quad: weight= is not supported on variables"):
         contad.grad(lambda p: quad(lambda x: p * x, 0.0, 1.0, weight="cos", wvar=1.0)[0])(1.0)
     with pytest.raises(ValueError, match="quad: the limits must be numbers, got nan and 1.0"):

@@ -95,7 +95,7 @@ def test_on_floats_it_is_scipys():
     assert type(found.sol) is type(expected.sol)
 
 
-def test_what_is_refused():
+def test_bad_problems_are_refused():
     ends = lambda ya, yb: np.stack([ya[0], yb[0]])
     bratu = lambda k: lambda x, y: np.stack([y[1], -k * np.exp(y[0])])
     beyond = lambda k: solve_bvp(bratu(k), ends, MESH, np.zeros((2, 21))).sol(0.5)[0]

@@ -141,7 +141,7 @@ def test_systems_of_mixed_units():
         (lambda: PLAIN.newton_system(lambda x: np.exp(x) - 2.0, np.full(1, -9.0), (), 3), RuntimeError, "no root in"),
     ],
 )  # fmt: skip
-def test_what_has_no_root_or_no_derivative(call, error, message):
+def test_equations_without_root_or_derivative_are_errors(call, error, message):
     """As Python runs it; what compiled derivatives raise is in the next test."""
     with np.errstate(all="ignore"), pytest.raises(error, match=message):
         call()

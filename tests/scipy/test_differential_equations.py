@@ -453,7 +453,7 @@ def test_nan_on_the_way_of_a_stiff_method(method):
         ({"fun": lambda t, y: y * y, "t_eval": [1.5]}, RuntimeError, "solve_ivp: the solver failed at t = "),
     ],
 )
-def test_what_is_refused_on_variables(options, error, message):
+def test_calls_that_are_refused_on_variables(options, error, message):
     for sensitivity in ("forward", "adjoint"):
         with np.errstate(all="ignore"), pytest.raises(error, match=message):
             contad.grad(solve)(1.0, **options, sensitivity=sensitivity)

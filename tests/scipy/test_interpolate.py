@@ -103,7 +103,7 @@ def test_a_tensor_of_splines_is_exact_at_the_grid():
     np.testing.assert_allclose(value, V, atol=1e-14)
 
 
-def test_what_is_made_of_numbers_is_scipys():
+def test_interpolants_of_numbers_are_scipys():
     spline = mirror.CubicSpline(X, Y)
     np.testing.assert_array_equal(spline.roots(), scipy.interpolate.CubicSpline(X, Y).roots())
     assert mirror.make_interp_spline(X, Y).tck[2] == 3

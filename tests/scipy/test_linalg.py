@@ -396,7 +396,7 @@ def test_matrices_of_one_element(function, args):
     expect_ad(function, *map(np.array, args))
 
 
-def test_what_is_the_same_twice_has_no_derivative():
+def test_values_that_occur_twice_have_no_derivative():
     twice = np.diag([2.0, 2.0, 3.0]) + np.triu(np.ones((3, 3)), 1)
     assert np.isnan(contad.grad(lambda x: np.sum(np.sin(mirror.schur(x)[0])))(twice)).any()
     d, e = np.array([2.0, 2.0, 3.0]), np.array([0.0, 0.0])
@@ -623,7 +623,7 @@ def test_the_other_generalised_eigenvalue_problems():
         ),
     ],
 )
-def test_what_is_refused(call, error, message):
+def test_bad_calls_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda x: np.sum(call(x)))(S)
     assert contad.grad(lambda x: x * x)(3.0) == 6.0

@@ -106,7 +106,7 @@ def test_correlation_matrices():
             stats.lkj.logpdf(bad, at)
 
 
-def test_what_has_no_probability():
+def test_impossible_values_have_no_probability():
     value, gradient = contad.value_and_grad(lambda p: stats.multinomial.logpmf([1, 2, 2], 4, p))(P)
     assert value == -np.inf and not np.any(gradient)
     mass = stats.dirichlet_multinomial.logpmf

@@ -91,7 +91,7 @@ def bowl(p):
 
 
 @pytest.mark.parametrize("method", ["L-BFGS-B", "SLSQP", "TNC", "trust-constr", "Nelder-Mead"])
-def test_what_a_bound_holds_has_no_error_and_the_others_that_of_their_own_hessian(method):
+def test_numbers_at_a_bound_have_no_error_and_others_that_of_their_own_hessian(method):
     bounds = {"a": (-50.0, None), "b": (0.5, 9.0), "c": (None, 3.0 + 1e-1)}
     options = {"xatol": 1e-9, "fatol": 1e-12} if method == "Nelder-Mead" else None
     start = {"a": 0.0, "b": 1.0, "c": 0.0}

@@ -148,7 +148,7 @@ def test_vectors_in_one_dimension():
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
-def test_what_is_refused(monkeypatch):
+def test_bad_integrals_are_refused(monkeypatch):
     with pytest.raises(UnsupportedError, match="tanhsinh: log= is not supported on variables"):
         contad.grad(lambda p: tanhsinh(lambda x: p * x, 0.0, 1.0, log=True).integral)(1.0)
     with pytest.raises(UnsupportedError, match="cubature: points= is not supported on variables"):

@@ -274,7 +274,7 @@ def test_derivatives_by_hand():
     np.testing.assert_allclose(g, [-z0 / v[0], -z1 / v[0], v[1] * b[1] / v[0] / v[2] ** 2], rtol=1e-14)
 
 
-def test_what_a_matrix_tells_of_itself():
+def test_a_matrix_has_the_attributes_of_scipys():
     def f(v):
         s = csr(mirror, v)
         assert (s.shape, s.nnz, s.format, s.ndim, s.dtype) == ((4, 4), 9, "csr", 2, float)
@@ -486,7 +486,7 @@ SPARSE_ADVICE = r"S @ x takes array variables .*contad\.scipy\.sparse has matric
         (lambda x: linalg.cg(SYMMETRIC, x, M=np.outer(x, x))[0], UnsupportedError, "cg: M must be a constant"),
     ],
 )
-def test_what_is_refused(call, error, message):
+def test_bad_calls_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda x: np.sum(call(x)))(X)
     assert contad.grad(lambda x: x * x)(3.0) == 6.0

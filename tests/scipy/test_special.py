@@ -181,7 +181,7 @@ def test_slopes_at_0(name, args, slopes):
     assert contad.derivative(lambda x: f(x, args[1]))(args[0]) == slopes[0]
 
 
-def test_what_there_is_not_is_refused_by_name():
+def test_missing_functions_are_refused_by_name():
     with pytest.raises(AttributeError, match="wofz has no derivative in contad; there are agm, "):
         _ = special.wofz
     with pytest.raises(AttributeError, match="nothing is not a function of scipy.special"):

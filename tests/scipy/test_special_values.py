@@ -243,5 +243,5 @@ def test_a_wrong_domain_is_noticed(monkeypatch):
         test_values_and_derivatives_of_arrays("pdtr")
 
 
-def test_what_is_kept_is_there():
+def test_exceptions_that_are_listed_exist():
     assert set(KEPT) | DEFINED_SLOPES | {*DEAR} <= {*NAMES} and set(KEPT) >= OTHER_NUMBERS

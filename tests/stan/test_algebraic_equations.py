@@ -62,7 +62,7 @@ def test_captured_variables(name):
 
 @pytest.mark.parametrize("call", [lambda f: f(1.0), lambda f: contad.grad(lambda p: np.sum(f(p)))(1.0)])
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_refused(name, call):
+def test_bad_equations_are_refused(name, call):
     one = np.array([1.0])
     with pytest.raises((RuntimeError, SingularPointError), match=f"{name}: "):
         call(lambda p: solve(name, lambda y, p: y * y + p, one, p))

@@ -63,7 +63,7 @@ def test_a_planted_row_is_found(monkeypatch, planted):
 
 
 @pytest.mark.parametrize(("row", "kind", "reason"), KEPT)
-def test_what_is_kept_differs_still(row, kind, reason):
+def test_every_listed_difference_exists(row, kind, reason):
     for (name, kinds), rows in read_table().items():
         for given, expected in rows:
             if re.match(row, f"{name} {kinds} {given}"):
@@ -93,7 +93,7 @@ def test_every_row_inside_njit(name, kinds):
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
-def test_what_njit_refuses_is_told_by_name(name):
+def test_njit_refuses_functions_by_name(name):
     kinds, rows = next((kinds, rows) for (known, kinds), rows in read_table().items() if known == name)
     args = [read(x, kind) for x, kind in zip(rows[0][0].split(), kinds, strict=True)]
     function = getattr(stan, name)
@@ -146,7 +146,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize("kind", GOOD)
-def test_what_is_surely_so_is_so(kind):
+def test_first_looks_never_pass_a_bad_argument(kind):
     """The looks that come first never pass what the checks behind them refuse, but for matrices that are not finite."""
     rng = np.random.default_rng(17)
     known = domains.KINDS[kind]
@@ -266,7 +266,7 @@ BOUNDS = stan.lower_bound([0.0, 1.0], (2,))
         (lambda u: BOUNDS.constrain(u), np.zeros(2), r"lower must be finite numbers .*; write lower \+ np.exp\(u\)"),
     ],
 )
-def test_what_has_no_place_in_njit_says_what_to_do(function, x, message):
+def test_refusals_inside_njit_name_the_remedy(function, x, message):
     with pytest.raises((contad.UnsupportedError, numba.TypingError), match=message):
         numba.njit(function)(x)
 

@@ -78,7 +78,7 @@ def judge_probabilities(point):
     assert found[1:] == pytest.approx((float(by_a), float(by_v)), rel=1e-8)
 
 
-def test_what_varies():
+def test_arguments_that_vary():
     y, a, tau, w, v = POINTS[0]
     spread = stan.wiener_lpdf(y, a, tau, w, v, 0.4)
     assert spread == pytest.approx(float(mp.log(density(y - tau, a, w, v, 0.4))), rel=1e-12)

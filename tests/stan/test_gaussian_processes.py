@@ -151,7 +151,7 @@ def test_distances_and_exponentials_are_computed_once(monkeypatch):
         (lambda x: stan.gp_exponential_cov(x[None], 1.0, 1.0), ValueError, "x1 must be a vector or a matrix of points"),
     ],
 )
-def test_what_is_refused(call, error, message):
+def test_bad_points_and_scales_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda x: np.sum(call(x)))(np.abs(X))
     with pytest.raises(error, match=message):

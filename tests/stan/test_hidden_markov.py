@@ -86,7 +86,7 @@ def test_short_and_long_sequences():
     np.testing.assert_allclose(slopes, np.full((2, 5000), 0.5))
 
 
-def test_what_is_impossible():
+def test_impossible_observations():
     blocked = LOG_OMEGA.copy()
     blocked[0, 2] = -np.inf
     assert stan.hmm_marginal(blocked, GAMMA, RHO) == pytest.approx(by_enumeration(blocked, GAMMA, RHO))

@@ -87,7 +87,7 @@ def test_the_distance_to_the_nearest_end():
 
 
 @pytest.mark.parametrize("rule", [stan.integrate_1d, stan.integrate_1d_gauss_kronrod])
-def test_what_is_refused(rule):
+def test_bad_integrals_are_refused(rule):
     name = rule.__name__
     for gradient in (lambda f: contad.grad(f)(1.0), lambda f: f(1.0)):
         with pytest.raises(ValueError, match=f"{name}: a must be at most b, 0.0, got 1.0"):

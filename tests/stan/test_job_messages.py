@@ -89,7 +89,7 @@ def test_constants_are_sent_once_to_each_worker():
     assert calls == 10 and largest < MOST and later < 3 * XS.nbytes + 150 * largest
 
 
-def test_what_may_change_is_sent_with_every_job_and_as_it_is_now():
+def test_values_that_may_change_are_sent_with_every_job_as_they_are_now():
     xs, post = np.array(XS), Post()
     gradient(xs, post)
     xs[:] = xs[::-1] * 1.1
@@ -139,7 +139,7 @@ def test_arrays_of_a_worker_cannot_be_written_to_and_keep_their_layout():
     assert sent is workers.Sent.of(a[3:8]) and len({sent.digest(x) for x in (a, a.T, a[3:8], a[4:9])}) == 4
 
 
-def test_what_is_known_of_data_ends_with_them():
+def test_knowledge_of_data_ends_with_them():
     before = len(workers.Sent._known)
     xs = contad.constant(np.linspace(0.0, 1.0, ROWS))
     gradient(xs, Post())

@@ -30,7 +30,7 @@ def normal_likelihood(theta, y, sigma):
 
 
 # ---- what it is worth ------------------------------------------------------------------------------------------------
-def test_it_is_exact_for_a_normal_likelihood():
+def test_the_approximation_is_exact_for_a_normal_likelihood():
     y = np.array([0.5, -1.0, 0.2, 1.9])
     approximate = lambda v: stan.laplace_marginal(normal_likelihood, (y, v[0]), 1, covariance, (v[1], v[2]))
     exact = lambda v: stan.multi_normal_lpdf(y, np.zeros(4), stan.add_diag(covariance(v[1], v[2]), v[0] ** 2))
@@ -45,7 +45,7 @@ def test_it_is_exact_for_a_normal_likelihood():
     assert whole == pytest.approx(exact(v), rel=1e-12)
 
 
-def test_it_is_near_integrals_in_one_and_two_dimensions():
+def test_the_approximation_is_near_integrals_in_one_and_two_dimensions():
     mass = lambda theta, y, rate: np.exp(y * (theta + rate) - np.exp(theta + rate))
     y, s = 40.0, 0.7
     integral = scipy.integrate.quad(

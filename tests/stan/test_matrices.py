@@ -359,7 +359,7 @@ def test_recorded_programs_run_at_other_inputs(name):
     np.testing.assert_allclose(contad.grad(program)(1.1 * S), contad.grad(f)(1.1 * S), rtol=1e-11, atol=1e-13)
 
 
-def test_what_a_program_would_freeze_is_refused():
+def test_values_that_a_program_would_freeze_are_refused():
     program = contad.record(lambda x: np.sum(stan.qr_thin_R(x)), A)
     with pytest.raises(GuardError):
         program(-A)
@@ -444,7 +444,7 @@ def test_docstring(name):
         ),
     ],
 )
-def test_what_is_refused(call, error, message):
+def test_bad_calls_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda x: np.sum(call(x)))(A)
     if error is not UnsupportedError:

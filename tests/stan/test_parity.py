@@ -54,7 +54,7 @@ def test_there_is_a_row_for_each_of_564_names():
     assert len(ROWS) == 564 and len({(row.section, row.name) for row in ROWS}) == 564
 
 
-def test_what_works_is_a_function_that_is_judged():
+def test_every_working_function_is_judged():
     judged = {id(rule) for rule in (*rules(), *array_rules())}  # by the tests of rules
     for row in ROWS:
         if row.status == "works":
@@ -134,24 +134,24 @@ def exists(name):
     return None
 
 
-def test_what_is_missing_does_not_exist():
+def test_functions_listed_as_missing_do_not_exist():
     missing = [row.name for row in ROWS if row.status == "missing" and row.name != "norm"]  # of a complex number
     assert {name: where for name in missing if (where := exists(name))} == {}
 
 
 @pytest.mark.parametrize("name", ["cumsum", "hvp", "erf", "svdvals", "log_ndtr"])
-def test_what_exists_would_be_found(name):
+def test_an_existing_function_would_be_found(name):
     assert exists(name)
 
 
-def test_what_numpy_has_and_contad_refuses_is_missing():
+def test_functions_that_contad_refuses_count_as_missing():
     missing = {row.name for row in ROWS if row.status == "missing"}
     assert {"fft", "conj", "polar", "complex_schur_decompose"} <= missing
     with pytest.raises((ContadError, TypeError)):
         contad.grad(lambda x: np.sum(np.fft.fft(x).real))(np.array([0.4, 0.3]))
 
 
-def test_what_is_not_for_python_is_said():
+def test_names_without_use_in_python_are_listed():
     rows = [row for row in ROWS if row.status == "not for Python"]
     assert {row.name for row in rows} == parity.NOT_FOR_PYTHON.keys()
     assert not any(hasattr(stan, row.name) for row in rows)

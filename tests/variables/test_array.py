@@ -340,7 +340,7 @@ def test_a_view_keeps_the_index_it_was_made_with(make):
     assert np.array_equal(value(picked), MATRIX[[1, 0]])
 
 
-def test_what_is_plain():
+def test_constants_are_plain_and_variables_are_not():
     assert is_plain(1.0) and is_plain(2) and is_plain(np.float64(1.0))
     assert is_plain(MATRIX) and not is_plain(np.array([1.0], dtype=object))
     with opened(MatrixStack):

@@ -182,7 +182,7 @@ BODIES = {
 
 @pytest.mark.parametrize("engines", NESTED[:9], ids=" over ".join)
 @pytest.mark.parametrize("body", BODIES)
-def test_what_a_body_does_is_as_on_array_variables(body, engines):
+def test_arrays_in_a_body_act_like_array_variables(body, engines):
     rule = custom_vjp(lambda x: BODIES[body][0](x)[0])
     rule.defvjp(lambda x: BODIES[body][0](x), lambda s, d: BODIES[body][1](s, d))
     f = lambda x: sum(np.sum(z * np.cos(x[0])) for z in leaves_of(rule(x)))
@@ -272,7 +272,7 @@ def test_check_grads_of_such_a_rule_names_order_1():
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("transform", [grad, lambda f: lambda x: jvp(f, (x,), (x,))])
-def test_what_reads_the_memory_of_a_variable_is_told_of_rules(read, error, transform):
+def test_reads_of_a_variables_memory_are_answered_with_advice_on_rules(read, error, transform):
     with pytest.raises(error, match=r"contad\.custom_vjp") as caught:
         transform(lambda x: np.sum(read(x)))(X)
     assert "value_of" not in str(caught.value)

@@ -103,7 +103,7 @@ NO_NUMBERS = {
 
 
 @pytest.mark.parametrize("name", NO_NUMBERS)
-def test_what_is_added_to_an_array_is_real(name, arrays):
+def test_values_added_to_an_array_are_real(name, arrays):
     x, z = contad.var(POINT), contad.var(1.0)
     contad.reverse_pass_callback(lambda adj: adj.add(x, NO_NUMBERS[name]))
     with refused((TypeError, UnsupportedError), match=r"adj\.add: .*v"):
@@ -111,7 +111,7 @@ def test_what_is_added_to_an_array_is_real(name, arrays):
 
 
 @pytest.mark.parametrize("v", [1j, "a", None, np.array([1.0, 2.0])])
-def test_what_is_added_to_a_number_is_real(v, level):
+def test_values_added_to_a_number_are_real(v, level):
     x, z = level.variable(3.0), level.variable(9.0)
     contad.reverse_pass_callback(lambda adj: adj.add(x, v))
     with refused(UnsupportedError, match=r"adj\.add: v must be a real number"):

@@ -67,7 +67,7 @@ def test_bytes_add_up_to_those_of_the_stack():
     assert [f.sources for f, row in zip(table.footprints, table.rows, strict=True) if row.operation == "gather"]
 
 
-def test_what_rules_save_is_counted():
+def test_values_that_rules_save_are_counted():
     n = 30
     with opened(engine()) as s:
         a = s.array_variable(np.eye(n) + 0.01)
