@@ -71,17 +71,14 @@ def test_at_moves_one_number_by_the_name_of_the_report(run):
     assert found["point"] == {"x": [7.0, 4.0]}  # whatever the order, one number is of the whole that is given
 
 
-@pytest.mark.parametrize(
-    ("target", "at", "message"),
-    [
-        ("of_array", "drift[2]=1", "model.py:of_array: --at: no number drift[2]; there are drift[0], drift[1]"),
-        ("of_tree", "p[0]=1", "model.py:of_tree: --at: no number p[0]; there are p['a'], ..., p['b'][1][0, 1]"),
-        ("of_array", "speed[0]=1", "model.py:of_array: --at: no parameter 'speed'; there are drift, n"),
-        ("of_array", "drift[0]=[1]", "--at drift[0]=[1]: expected one number for drift[0], got '[1]'"),
-        ("of_array", "drift[0=1", "--at drift[0=1: expected NAME=VALUE, or for one number of it 'NAME[0]=VALUE'"),
-        ("of_array", "drift[0]=1" + 20 * "0", "model.py:of_array: --at: expected a number of 64 bits for drift[0]"),
-    ],
-)
+@pytest.mark.parametrize(("target", "at", "message"), [
+    ("of_array", "drift[2]=1", "model.py:of_array: --at: no number drift[2]; there are drift[0], drift[1]"),
+    ("of_tree", "p[0]=1", "model.py:of_tree: --at: no number p[0]; there are p['a'], ..., p['b'][1][0, 1]"),
+    ("of_array", "speed[0]=1", "model.py:of_array: --at: no parameter 'speed'; there are drift, n"),
+    ("of_array", "drift[0]=[1]", "--at drift[0]=[1]: expected one number for drift[0], got '[1]'"),
+    ("of_array", "drift[0=1", "--at drift[0=1: expected NAME=VALUE, or for one number of it 'NAME[0]=VALUE'"),
+    ("of_array", "drift[0]=1" + 20 * "0", "model.py:of_array: --at: expected a number of 64 bits for drift[0]"),
+])  # fmt: skip
 def test_a_number_to_move_that_is_not_there_is_one_line(run, target, at, message):
     status, out, err = run(target, "--at", at, source=MOVED)
     assert (status, out) == (2, "") and err.startswith(f"contad: {message}") and err.count("\n") == 1
@@ -311,107 +308,98 @@ def line(text):
     return f"line {found}"
 
 
-@pytest.mark.parametrize(
-    ("target", "arguments", "message"),
-    [
-        ("fin", "", "model.py: no function 'fin'; it defines fine, ..."),
-        ("number", "", "model.py: 'number' is no function but of type float"),
-        ("fine", "--wrt z", "model.py:fine: --wrt: no parameter 'z'; there are x"),
-        ("fine", "--wrt x,", "model.py:fine: --wrt: no parameter ''"),
-        ("fine", "--wrt x --wrt z", "model.py:fine: --wrt: no parameter 'z'; there are x"),
-        ("fine", "--at z=1", "model.py:fine: --at: no parameter 'z'; there are x"),
-        ("fine", "--at x", "--at x: expected NAME=VALUE, or for one number of it 'NAME[0]=VALUE'"),
-        ("Model.log_likelihood", "", "model.py: 'Model.log_likelihood': methods are not taken; write a function in"),
-        ("fine", "--at x=", "--at x=: expected a number"),
-        ("fine", "--at x=one", "--at x=one: expected a number, or a list, tuple or dict of numbers, got 'one'"),
-        ("fine", "--at x='one'", "--at x='one': expected a number"),
-        ("fine", "--at x=None", "--at x=None: expected a number"),
-        ("fine", "--at x=1j", "--at x=1j: expected a number"),
-        ("fine", "--at x=(", "--at x=(: expected a number"),
-        ("fine", "--at x=nan", "model.py:fine: x is nan"),
-        ("fine", "--at x=-inf", "model.py:fine: x must be finite, got -inf"),
-        ("fine", "--at x=[1,1e999]", "model.py:fine: x[1] must be finite, got inf"),
-        ("fine", f"--at x={10**400}", "model.py:fine: x must be finite, got 1000"),
-        ("fine", "--at x=True", "model.py:fine: 'x' cannot be differentiated"),
-        ("fine", "--at x=[]", "model.py:fine: 'x' cannot be differentiated: there are no numbers in it"),
-        ("fine", "--engine steam", "--engine: expected one of closures, records, matrix, generated, tape; got 'steam'"),
-        ("fine", "--tolerance nan", "--tolerance: expected a positive number, got nan"),
-        ("fine", "--tolerance tiny", "argument --tolerance: invalid float value: 'tiny'"),
-        ("fine", "--frobnicate", "unrecognized arguments: --frobnicate"),
-        ("fine", "--data nowhere.csv", "nowhere.csv: No such file or directory"),
-        ("fine", "--data x.txt", "--data: expected a file whose name ends in .json, .csv or .npz, got 'x.txt'"),
-        ("fine", "--plot x.txt", "--plot: expected profile or sparsity, then text, window or a file name that ends in"),
-        ("fine", "--plot a.png b.png", "--plot: expected one kind of picture and one place for it, got a.png b.png"),
-        ("fine", "--plot text --json", "--json prints one object and nothing else: --plot text has no place beside it"),
-        ("fine", "--source --check", "--source prints the generated derivative and nothing else: leave out --check"),
-        ("fine", "--source", "model.py:fine: --source: fine is a plain function: it runs on variables, nothing is gen"),
-        ("returns_text", "--plot sparsity", "model.py:returns_text: the function returns a str; expected real numbers"),
-        ("returns_none", "--plot sparsity", "model.py:returns_none: the function returns no numbers; expected real"),
-        ("no_parameters", "", "model.py:no_parameters: the function has no parameters"),
-        ("no_value", "", "model.py:no_value: parameter 'missing' has no value; give it a default"),
-        ("nan_in_data", "", "model.py:nan_in_data: data[1] is nan"),
-        ("nan_in_array", "", "model.py:nan_in_array: table[1, 0] is nan"),
-        ("nan_default", "", "model.py:nan_default: x is nan"),
-        ("nan_in_global", "", "model.py:nan_in_global: data[1] is nan"),
-        ("uses_word", "--wrt word", "model.py:uses_word: 'word' cannot be differentiated: expected real numbers"),
-        ("nothing_numeric", "", "model.py:nothing_numeric: no parameter has a numeric default"),
-        ("uses_empty", "--wrt empty", "model.py:uses_empty: 'empty' cannot be differentiated: there are no numbers"),
-        ("returns_array", "", "model.py:returns_array: the function returns an array of shape (3,); expected one real"),
-        ("returns_none", "", "model.py:returns_none: the function returns None; return the value to differentiate"),
-        ("returns_tuple", "", "model.py:returns_tuple: the function returns a tuple; expected one real number"),
-        ("returns_bool", "", "model.py:returns_bool: the function returns a bool"),
-        ("returns_text", "", "model.py:returns_text: the function returns a str"),
-        ("returns_complex", "", "model.py:returns_complex: the function returns a complex"),
-        ("divides", "", f"model.py:divides: {line('return 1.0 / x')}: ZeroDivisionError: "),
-        ("infinite", "", "model.py:infinite: the value at the point (x=0) is -inf"),
-        ("infinite_slope", "", "model.py:infinite_slope: the derivative with respect to x is inf"),
-        ("loses", "", f"model.py:loses: {line('float(y)')}: LostDerivativeError: "),
-        ("stores", "", f"model.py:stores: {line('a[0] = x')}: "),
-        ("counts", "", "(integers in the file, floats here: n; --wrt chooses other parameters)"),
-        ("exits", "", f"model.py:exits: {line('sys.exit(')}: SystemExit: enough"),
-        ("many_lines", "", f"model.py:many_lines: {line('ValueError')}: ValueError: one two long long"),
-        ("varies", "", "model.py:varies: two calls at one point give different values"),
-        ("recurses", "", f"model.py:recurses: {line('return recurses')}: RecursionError: "),
-    ],
-)
+@pytest.mark.parametrize(("target", "arguments", "message"), [
+    ("fin", "", "model.py: no function 'fin'; it defines fine, ..."),
+    ("number", "", "model.py: 'number' is no function but of type float"),
+    ("fine", "--wrt z", "model.py:fine: --wrt: no parameter 'z'; there are x"),
+    ("fine", "--wrt x,", "model.py:fine: --wrt: no parameter ''"),
+    ("fine", "--wrt x --wrt z", "model.py:fine: --wrt: no parameter 'z'; there are x"),
+    ("fine", "--at z=1", "model.py:fine: --at: no parameter 'z'; there are x"),
+    ("fine", "--at x", "--at x: expected NAME=VALUE, or for one number of it 'NAME[0]=VALUE'"),
+    ("Model.log_likelihood", "", "model.py: 'Model.log_likelihood': methods are not taken; write a function in"),
+    ("fine", "--at x=", "--at x=: expected a number"),
+    ("fine", "--at x=one", "--at x=one: expected a number, or a list, tuple or dict of numbers, got 'one'"),
+    ("fine", "--at x='one'", "--at x='one': expected a number"),
+    ("fine", "--at x=None", "--at x=None: expected a number"),
+    ("fine", "--at x=1j", "--at x=1j: expected a number"),
+    ("fine", "--at x=(", "--at x=(: expected a number"),
+    ("fine", "--at x=nan", "model.py:fine: x is nan"),
+    ("fine", "--at x=-inf", "model.py:fine: x must be finite, got -inf"),
+    ("fine", "--at x=[1,1e999]", "model.py:fine: x[1] must be finite, got inf"),
+    ("fine", f"--at x={10**400}", "model.py:fine: x must be finite, got 1000"),
+    ("fine", "--at x=True", "model.py:fine: 'x' cannot be differentiated"),
+    ("fine", "--at x=[]", "model.py:fine: 'x' cannot be differentiated: there are no numbers in it"),
+    ("fine", "--engine steam", "--engine: expected one of closures, records, matrix, generated, tape; got 'steam'"),
+    ("fine", "--tolerance nan", "--tolerance: expected a positive number, got nan"),
+    ("fine", "--tolerance tiny", "argument --tolerance: invalid float value: 'tiny'"),
+    ("fine", "--frobnicate", "unrecognized arguments: --frobnicate"),
+    ("fine", "--data nowhere.csv", "nowhere.csv: No such file or directory"),
+    ("fine", "--data x.txt", "--data: expected a file whose name ends in .json, .csv or .npz, got 'x.txt'"),
+    ("fine", "--plot x.txt", "--plot: expected profile or sparsity, then text, window or a file name that ends in"),
+    ("fine", "--plot a.png b.png", "--plot: expected one kind of picture and one place for it, got a.png b.png"),
+    ("fine", "--plot text --json", "--json prints one object and nothing else: --plot text has no place beside it"),
+    ("fine", "--source --check", "--source prints the generated derivative and nothing else: leave out --check"),
+    ("fine", "--source", "model.py:fine: --source: fine is a plain function: it runs on variables, nothing is gen"),
+    ("returns_text", "--plot sparsity", "model.py:returns_text: the function returns a str; expected real numbers"),
+    ("returns_none", "--plot sparsity", "model.py:returns_none: the function returns no numbers; expected real"),
+    ("no_parameters", "", "model.py:no_parameters: the function has no parameters"),
+    ("no_value", "", "model.py:no_value: parameter 'missing' has no value; give it a default"),
+    ("nan_in_data", "", "model.py:nan_in_data: data[1] is nan"),
+    ("nan_in_array", "", "model.py:nan_in_array: table[1, 0] is nan"),
+    ("nan_default", "", "model.py:nan_default: x is nan"),
+    ("nan_in_global", "", "model.py:nan_in_global: data[1] is nan"),
+    ("uses_word", "--wrt word", "model.py:uses_word: 'word' cannot be differentiated: expected real numbers"),
+    ("nothing_numeric", "", "model.py:nothing_numeric: no parameter has a numeric default"),
+    ("uses_empty", "--wrt empty", "model.py:uses_empty: 'empty' cannot be differentiated: there are no numbers"),
+    ("returns_array", "", "model.py:returns_array: the function returns an array of shape (3,); expected one real"),
+    ("returns_none", "", "model.py:returns_none: the function returns None; return the value to differentiate"),
+    ("returns_tuple", "", "model.py:returns_tuple: the function returns a tuple; expected one real number"),
+    ("returns_bool", "", "model.py:returns_bool: the function returns a bool"),
+    ("returns_text", "", "model.py:returns_text: the function returns a str"),
+    ("returns_complex", "", "model.py:returns_complex: the function returns a complex"),
+    ("divides", "", f"model.py:divides: {line('return 1.0 / x')}: ZeroDivisionError: "),
+    ("infinite", "", "model.py:infinite: the value at the point (x=0) is -inf"),
+    ("infinite_slope", "", "model.py:infinite_slope: the derivative with respect to x is inf"),
+    ("loses", "", f"model.py:loses: {line('float(y)')}: LostDerivativeError: "),
+    ("stores", "", f"model.py:stores: {line('a[0] = x')}: "),
+    ("counts", "", "(integers in the file, floats here: n; --wrt chooses other parameters)"),
+    ("exits", "", f"model.py:exits: {line('sys.exit(')}: SystemExit: enough"),
+    ("many_lines", "", f"model.py:many_lines: {line('ValueError')}: ValueError: one two long long"),
+    ("varies", "", "model.py:varies: two calls at one point give different values"),
+    ("recurses", "", f"model.py:recurses: {line('return recurses')}: RecursionError: "),
+])  # fmt: skip
 def test_an_error_is_one_line(run, target, arguments, message):
     status, out, err = run(target, *arguments.split(), source=ERRORS)
     assert (status, out) == (2, "") and err.startswith("contad: ") and err.count("\n") == 1
     assert err.endswith("\n") and len(err) < 500 and message in err
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("def f(x=1.0)\n    return x\n", "model.py: line 1: SyntaxError: expected ':'"),
-        ("def f(x=1.0):\nreturn x\n", "model.py: line 2: IndentationError: "),
-        ("\0", "model.py: "),
-        ("import no_such_module_anywhere\n", "model.py: line 1: ModuleNotFoundError: No module named"),
-        ("x = 1\ny = x / 0\n", "model.py: line 2: ZeroDivisionError: division by zero"),
-        ("raise SystemExit(3)\n", "model.py: line 1: SystemExit: 3"),
-        ("", "model.py: no function 'f'"),
-    ],
-)
+@pytest.mark.parametrize(("source", "message"), [
+    ("def f(x=1.0)\n    return x\n", "model.py: line 1: SyntaxError: expected ':'"),
+    ("def f(x=1.0):\nreturn x\n", "model.py: line 2: IndentationError: "),
+    ("\0", "model.py: "),
+    ("import no_such_module_anywhere\n", "model.py: line 1: ModuleNotFoundError: No module named"),
+    ("x = 1\ny = x / 0\n", "model.py: line 2: ZeroDivisionError: division by zero"),
+    ("raise SystemExit(3)\n", "model.py: line 1: SystemExit: 3"),
+    ("", "model.py: no function 'f'"),
+])  # fmt: skip
 def test_an_error_in_the_file_is_one_line(run, source, message):
     status, out, err = run("f", source=source)
     assert (status, out) == (2, "") and err.startswith(f"contad: {message}") and err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nowhere.py:f"], "nowhere.py: no such file"),
-        ([f"{ROOT}:f"], f"{ROOT}: is a directory"),
-        (["nowhere.py"], "expected FILE.py:FUNCTION, got 'nowhere.py'"),
-        (["nowhere.py:"], "expected FILE.py:FUNCTION, got 'nowhere.py:'"),
-        (["--at", "x=1"], "--at and --wrt need a FILE.py:FUNCTION"),
-        (["--wrt", "x"], "--at and --wrt need a FILE.py:FUNCTION"),
-        (["--source"], "--source needs a FILE.py:FUNCTION"),
-        (["--data", "nowhere.csv"], "nowhere.csv: No such file or directory"),
-        (["--engine", "steam"], "--engine: expected one of closures, records, matrix, generated, tape; got 'steam'"),
-        (["--tolerance", "-1"], "--tolerance: expected a positive number, got -1.0"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["nowhere.py:f"], "nowhere.py: no such file"),
+    ([f"{ROOT}:f"], f"{ROOT}: is a directory"),
+    (["nowhere.py"], "expected FILE.py:FUNCTION, got 'nowhere.py'"),
+    (["nowhere.py:"], "expected FILE.py:FUNCTION, got 'nowhere.py:'"),
+    (["--at", "x=1"], "--at and --wrt need a FILE.py:FUNCTION"),
+    (["--wrt", "x"], "--at and --wrt need a FILE.py:FUNCTION"),
+    (["--source"], "--source needs a FILE.py:FUNCTION"),
+    (["--data", "nowhere.csv"], "nowhere.csv: No such file or directory"),
+    (["--engine", "steam"], "--engine: expected one of closures, records, matrix, generated, tape; got 'steam'"),
+    (["--tolerance", "-1"], "--tolerance: expected a positive number, got -1.0"),
+])  # fmt: skip
 def test_an_error_in_the_arguments_is_one_line(capsys, arguments, message):
     assert main(arguments) == 2
     out, err = capsys.readouterr()
@@ -518,19 +506,16 @@ def test_one_changed_cell_changes_every_coefficient(capsys, tmp_path):
     assert all(math.isfinite(float(mean)) for mean in after.values())
 
 
-@pytest.mark.parametrize(
-    ("row", "column", "cell", "message"),
-    [
-        (3, "texture", "nan", "row 3, column 'texture': expected a finite number, got 'nan'"),
-        (3, "radius", "inf", "row 3, column 'radius': expected a finite number, got 'inf'"),
-        (569, "symmetry", "", "row 569, column 'symmetry': expected a finite number, got ''"),
-        (1, "concave_points", "n/a", "row 1, column 'concave_points': expected a finite number, got 'n/a'"),
-        (2, "diagnosis", "?", "row 2, column 'diagnosis': expected M (malignant) or B (benign), got '?'"),
-        (5, "fractal_dimension", "0.1,2", "row 5 has 10 cells, expected 9"),
-        (0, "diagnosis", "outcome", "expected a header with one column 'diagnosis' and at least one other"),
-        (0, "texture", "radius", "a column's name occurs twice in the header"),
-    ],
-)
+@pytest.mark.parametrize(("row", "column", "cell", "message"), [
+    (3, "texture", "nan", "row 3, column 'texture': expected a finite number, got 'nan'"),
+    (3, "radius", "inf", "row 3, column 'radius': expected a finite number, got 'inf'"),
+    (569, "symmetry", "", "row 569, column 'symmetry': expected a finite number, got ''"),
+    (1, "concave_points", "n/a", "row 1, column 'concave_points': expected a finite number, got 'n/a'"),
+    (2, "diagnosis", "?", "row 2, column 'diagnosis': expected M (malignant) or B (benign), got '?'"),
+    (5, "fractal_dimension", "0.1,2", "row 5 has 10 cells, expected 9"),
+    (0, "diagnosis", "outcome", "expected a header with one column 'diagnosis' and at least one other"),
+    (0, "texture", "radius", "a column's name occurs twice in the header"),
+])  # fmt: skip
 def test_a_bad_cell_is_named(capsys, tmp_path, row, column, cell, message):
     path = changed(tmp_path, row, column, cell)
     assert main(["--data", str(path)]) == 2
@@ -538,15 +523,12 @@ def test_a_bad_cell_is_named(capsys, tmp_path, row, column, cell, message):
     assert out == "" and err.startswith(f"contad: {path}: {message}") and err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "expected a header"),
-        ("diagnosis,x\n", "expected at least two rows below the header, got 0"),
-        ("diagnosis,x\nM,1\nB\n", "row 2 has 1 cells, expected 2: no 'x'"),
-        ("diagnosis,x\nM,1\nB,1\n", "column 'x' has the value 1 in every row"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("", "expected a header"),
+    ("diagnosis,x\n", "expected at least two rows below the header, got 0"),
+    ("diagnosis,x\nM,1\nB\n", "row 2 has 1 cells, expected 2: no 'x'"),
+    ("diagnosis,x\nM,1\nB,1\n", "column 'x' has the value 1 in every row"),
+])  # fmt: skip
 def test_a_bad_table_is_named(capsys, tmp_path, text, message):
     path = tmp_path / "small.csv"
     path.write_text(text)

@@ -173,13 +173,10 @@ def test_a_function_after_plot_is_no_picture(run, tmp_path, monkeypatch, capsys)
     assert "* function, . tangent, O point" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("words", "kind", "where"),
-    [
-        ([], "profile", None), (["sparsity"], "sparsity", None), (["a/b.PDF"], "profile", "a/b.PDF"),
-        (["window", "sparsity"], "sparsity", "window"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "kind", "where"), [
+    ([], "profile", None), (["sparsity"], "sparsity", None), (["a/b.PDF"], "profile", "a/b.PDF"),
+    (["window", "sparsity"], "sparsity", "window"),
+])  # fmt: skip
 def test_requests(words, kind, where):
     assert picture_request(words) == (kind, where)
 

@@ -74,10 +74,7 @@ INTEGRALS = {
         lambda x, nu, delta: log_part_of_noncentral_t(x, nu, delta, True),
     ),
     "skewnorm": (log_skew_normal, lambda u, a: log_skew_normal(-u, -a)),
-    "rice": (
-        lambda r, b: log_part_of_rice(r, b, False),
-        lambda r, b: log_part_of_rice(r, b, True),
-    ),
+    "rice": (lambda r, b: log_part_of_rice(r, b, False), lambda r, b: log_part_of_rice(r, b, True)),
     "vonmises": (
         lambda r, kappa: log_part_of_turns(r, kappa, False),
         lambda r, kappa: log_part_of_turns(r, kappa, True),

@@ -287,9 +287,7 @@ TAILS = {
         lambda x, a, b: log_rest(log_between(x, b) - log_between(a, b)),
         lambda x, a, b: log_rest(log_between(a, x) - log_between(a, b)),
     ),
-    "genpareto": of_survival(
-        lambda x, c: -log_extreme(x, c) - mp.log1p(c * x), lambda x, c: -log_extreme(x, c)
-    ),
+    "genpareto": of_survival(lambda x, c: -log_extreme(x, c) - mp.log1p(c * x), lambda x, c: -log_extreme(x, c)),
     "genextreme": of_function(
         lambda x, c: -log_extreme(x, -c) - exp(-log_extreme(x, -c)) - mp.log1p(-c * x),
         lambda x, c: -exp(-log_extreme(x, -c)),

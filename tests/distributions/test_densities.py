@@ -194,20 +194,17 @@ def test_recorded_programs():
 
 
 # ---- edges -----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("name", "args", "message"),
-    [
-        ("normal_lpdf", (0.3, 0.1, -2.0), "normal_lpdf: sigma must be positive, got -2.0"),
-        ("normal_lpdf", ([0.3, np.nan], 0.1, 2.0), "normal_lpdf: y must be a number, not nan, got nan at index 1"),
-        ("normal_lpdf", (0.3, np.inf, 2.0), "normal_lpdf: mu must be finite, got inf"),
-        ("poisson_lpmf", (-1, 0.1), "poisson_lpmf: n must be a nonnegative whole number, got -1"),
-        ("poisson_lpmf", (1.5, 0.1), "poisson_lpmf: n must be a nonnegative whole number, got 1.5"),
-        ("bernoulli_lpmf", (2, 0.1), "bernoulli_lpmf: n must be 0 or 1, got 2"),
-        ("bernoulli_lpmf", (1, 1.1), "bernoulli_lpmf: theta must be between 0 and 1, got 1.1"),
-        ("binomial_lpmf", (5, 4, 0.3), "binomial_lpmf: n must be at most N, got 5"),
-        ("uniform_lpdf", (0.3, 1.0, 0.5), "uniform_lpdf: beta must be greater than alpha, got 0.5"),
-    ],
-)
+@pytest.mark.parametrize(("name", "args", "message"), [
+    ("normal_lpdf", (0.3, 0.1, -2.0), "normal_lpdf: sigma must be positive, got -2.0"),
+    ("normal_lpdf", ([0.3, np.nan], 0.1, 2.0), "normal_lpdf: y must be a number, not nan, got nan at index 1"),
+    ("normal_lpdf", (0.3, np.inf, 2.0), "normal_lpdf: mu must be finite, got inf"),
+    ("poisson_lpmf", (-1, 0.1), "poisson_lpmf: n must be a nonnegative whole number, got -1"),
+    ("poisson_lpmf", (1.5, 0.1), "poisson_lpmf: n must be a nonnegative whole number, got 1.5"),
+    ("bernoulli_lpmf", (2, 0.1), "bernoulli_lpmf: n must be 0 or 1, got 2"),
+    ("bernoulli_lpmf", (1, 1.1), "bernoulli_lpmf: theta must be between 0 and 1, got 1.1"),
+    ("binomial_lpmf", (5, 4, 0.3), "binomial_lpmf: n must be at most N, got 5"),
+    ("uniform_lpdf", (0.3, 1.0, 0.5), "uniform_lpdf: beta must be greater than alpha, got 0.5"),
+])  # fmt: skip
 def test_domains(name, args, message):
     with pytest.raises(ValueError) as refused:
         FACES[name](*args)

@@ -203,27 +203,24 @@ def test_frozen_distributions():
 INF = math.inf
 
 
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (lambda: stats.invweibull.ppf(1.0, 1.0), INF),
-        (lambda: stats.genextreme.logpdf(2.0, 0.5), -INF), (lambda: stats.genextreme.logpdf(1.0, 1.0), 0.0),
-        (lambda: stats.genextreme.logpdf(0.5, 2.0), INF), (lambda: stats.genextreme.pdf(-2.0, -0.5), 0.0),
-        (lambda: stats.genextreme.logpdf(-1.0, -1.0), -INF), (lambda: stats.genpareto.logpdf(2.0, -0.5), -INF),
-        (lambda: stats.genpareto.logpdf(1.0, -1.0), 0.0), (lambda: stats.genpareto.pdf(1.0, -1.0), 1.0),
-        (lambda: stats.genextreme.ppf(1.0, 0.3), 1.0 / 0.3), (lambda: stats.genextreme.isf(0.0, 0.3), 1.0 / 0.3),
-        (lambda: stats.genextreme.ppf(0.0, 0.3), -INF), (lambda: stats.genextreme.ppf(0.0, -0.3), -1.0 / 0.3),
-        (lambda: stats.genextreme.ppf(0.0, 0.0), -INF), (lambda: stats.genextreme.isf(0.0, 0.0), INF),
-        (lambda: stats.genpareto.ppf(1.0, -0.3), 1.0 / 0.3), (lambda: stats.genpareto.ppf(1.0, 0.0), INF),
-        (lambda: stats.genpareto.isf(0.0, 0.3), INF), (lambda: stats.genpareto.ppf(0.0, 0.3), 0.0),
-        (lambda: contad.grad(lambda c: stats.genextreme.ppf(1.0, c))(0.3), -1.0 / 0.09),
-        (lambda: contad.grad(lambda c: stats.genextreme.ppf(0.0, c))(-0.3), -1.0 / 0.09),
-        (lambda: contad.grad(lambda c: stats.genpareto.isf(0.0, c))(-0.3), 1.0 / 0.09),
-        (lambda: contad.grad(lambda c: stats.genpareto.ppf(0.3, c))(0.0), 0.5 * math.log(0.7) ** 2),
-        (lambda: stats.f.logsf(1e-300, 1e-8, 5.0), -12.549233579723634),
-        (lambda: stats.betaprime.logsf(1e-320, 1e-8, 2.5), -11.820070160227612),
-    ],
-)
+@pytest.mark.parametrize(("call", "expected"), [
+    (lambda: stats.invweibull.ppf(1.0, 1.0), INF),
+    (lambda: stats.genextreme.logpdf(2.0, 0.5), -INF), (lambda: stats.genextreme.logpdf(1.0, 1.0), 0.0),
+    (lambda: stats.genextreme.logpdf(0.5, 2.0), INF), (lambda: stats.genextreme.pdf(-2.0, -0.5), 0.0),
+    (lambda: stats.genextreme.logpdf(-1.0, -1.0), -INF), (lambda: stats.genpareto.logpdf(2.0, -0.5), -INF),
+    (lambda: stats.genpareto.logpdf(1.0, -1.0), 0.0), (lambda: stats.genpareto.pdf(1.0, -1.0), 1.0),
+    (lambda: stats.genextreme.ppf(1.0, 0.3), 1.0 / 0.3), (lambda: stats.genextreme.isf(0.0, 0.3), 1.0 / 0.3),
+    (lambda: stats.genextreme.ppf(0.0, 0.3), -INF), (lambda: stats.genextreme.ppf(0.0, -0.3), -1.0 / 0.3),
+    (lambda: stats.genextreme.ppf(0.0, 0.0), -INF), (lambda: stats.genextreme.isf(0.0, 0.0), INF),
+    (lambda: stats.genpareto.ppf(1.0, -0.3), 1.0 / 0.3), (lambda: stats.genpareto.ppf(1.0, 0.0), INF),
+    (lambda: stats.genpareto.isf(0.0, 0.3), INF), (lambda: stats.genpareto.ppf(0.0, 0.3), 0.0),
+    (lambda: contad.grad(lambda c: stats.genextreme.ppf(1.0, c))(0.3), -1.0 / 0.09),
+    (lambda: contad.grad(lambda c: stats.genextreme.ppf(0.0, c))(-0.3), -1.0 / 0.09),
+    (lambda: contad.grad(lambda c: stats.genpareto.isf(0.0, c))(-0.3), 1.0 / 0.09),
+    (lambda: contad.grad(lambda c: stats.genpareto.ppf(0.3, c))(0.0), 0.5 * math.log(0.7) ** 2),
+    (lambda: stats.f.logsf(1e-300, 1e-8, 5.0), -12.549233579723634),
+    (lambda: stats.betaprime.logsf(1e-320, 1e-8, 2.5), -11.820070160227612),
+])  # fmt: skip
 def test_ends_of_supports(call, expected):
     """Densities at the ends, quantiles of 0 and 1, and their slopes by the shape, which moves the end."""
     assert call() == pytest.approx(expected, rel=1e-13)

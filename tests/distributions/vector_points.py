@@ -255,10 +255,7 @@ SCIPY = {
     ),
     "wishart": (exact.scipy_matrix(exact.wishart), "s f s", [*FREEDOM[:3], (1.7, 2.2, 0.9)]),
     "invwishart": (exact.scipy_matrix(exact.inv_wishart), "s f s", [*FREEDOM[:3], (1.7, 2.2, 0.9)]),
-    "lkj": (
-        exact.scipy_lkj, "s f",
-        [(corr(2), 2.5), (corr(3), 0.2), (corr(4), 1.7), (corr(3, 9.0), 1.2)],
-    ),
+    "lkj": (exact.scipy_lkj, "s f", [(corr(2), 2.5), (corr(3), 0.2), (corr(4), 1.7), (corr(3, 9.0), 1.2)]),
     "matrix_normal": (
         exact.scipy_matrix_normal, "f f s s",
         [(a(2, 3), a(2, 3), spd(2), spd(3)), (a(2, 2, 3), None, spd(2), spd(3)), (a(3, 2), a(3, 2), positive(3), 0.7)],

@@ -416,16 +416,13 @@ def squares_in_array(x):
     return made[0] + made[1]
 
 
-@pytest.mark.parametrize(
-    ("f", "slope"),
-    [
-        (lambda x: square.py_func(x) + square(x), 8.0), (lambda x: squares_in_array.py_func(x), 8.0),
-        (lambda x: twice(square, x), 32.0), (lambda x: twice(square, 3.0) * x, 81.0),
-        (lambda x: contad.grad(square)(x=x) * x, 8.0), (lambda x: of_a_default(x), 4.0),
-        (lambda x: with_attribute(x), 12.0),
-        (lambda x: globals().get("Y")[0] * square(x) if "Y" in globals() else x, 1.6),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "slope"), [
+    (lambda x: square.py_func(x) + square(x), 8.0), (lambda x: squares_in_array.py_func(x), 8.0),
+    (lambda x: twice(square, x), 32.0), (lambda x: twice(square, 3.0) * x, 81.0),
+    (lambda x: contad.grad(square)(x=x) * x, 8.0), (lambda x: of_a_default(x), 4.0),
+    (lambda x: with_attribute(x), 12.0),
+    (lambda x: globals().get("Y")[0] * square(x) if "Y" in globals() else x, 1.6),
+])  # fmt: skip
 def test_numba_functions_are_used_as_values_and_names(f, slope):
     assert contad.grad(f)(2.0) == contad.derivative(f)(2.0) == pytest.approx(slope)
 

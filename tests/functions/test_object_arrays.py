@@ -212,15 +212,12 @@ def test_no_other_thread_sees_the_names_of_a_copy():
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    ("f", "gradient"),
-    [
-        (lambda x: np.fmax([x[0], x[1]], [0.5, np.nan])[1], [0, 1, 0]),
-        (lambda x: np.fmax(np.array([x[0], x[1]]), np.array([0.1, np.nan])).sum(), [1, 1, 0]),
-        (lambda x: np.sum(np.fmin(x, [0.0, np.nan, 9.0]) * x), [0, 2 * POINT[1], 2 * POINT[2]]),
-        (lambda x: np.fmax.reduce([x[0], np.nan, x[0] * 0.5]), [1, 0, 0]),
-    ],
-)
+@pytest.mark.parametrize(("f", "gradient"), [
+    (lambda x: np.fmax([x[0], x[1]], [0.5, np.nan])[1], [0, 1, 0]),
+    (lambda x: np.fmax(np.array([x[0], x[1]]), np.array([0.1, np.nan])).sum(), [1, 1, 0]),
+    (lambda x: np.sum(np.fmin(x, [0.0, np.nan, 9.0]) * x), [0, 2 * POINT[1], 2 * POINT[2]]),
+    (lambda x: np.fmax.reduce([x[0], np.nan, x[0] * 0.5]), [1, 0, 0]),
+])  # fmt: skip
 def test_nan_is_the_smaller_and_the_larger_one(f, gradient, way):
     value, found = differentiate(f, POINT, way)
     assert value == pytest.approx(f(POINT), rel=1e-15) and found == pytest.approx(np.array(gradient), rel=1e-14)

@@ -279,13 +279,10 @@ def largest_singular_beside_one(x):
     return np.linalg.svd(np.eye(2) + np.outer(x, x))[1][0]
 
 
-@pytest.mark.parametrize(
-    ("f", "right"),
-    [
-        (lowest_of_line, [-1.0]), (second_of_line, [0.0]),
-        (largest_beside_one, [2.0, 2.0]), (largest_singular_beside_one, [2.0, 2.0]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "right"), [
+    (lowest_of_line, [-1.0]), (second_of_line, [0.0]),
+    (largest_beside_one, [2.0, 2.0]), (largest_singular_beside_one, [2.0, 2.0]),
+])  # fmt: skip
 @pytest.mark.filterwarnings("ignore:(hvp|hessian). .* digits are lost")
 def test_values_that_part_by_curvature_have_right_second_derivatives_or_nan(f, right):
     for g in (f, njit(f)):
@@ -294,13 +291,10 @@ def test_values_that_part_by_curvature_have_right_second_derivatives_or_nan(f, r
                 assert np.all(np.isnan(found) | (np.abs(found - right * v) <= 1e-6))
 
 
-@pytest.mark.parametrize(
-    ("place", "name", "fault", "f", "right"),
-    [
-        (close_values, "are_chosen", lambda *_: False, lowest_of_line, [-1.0]),
-        (spectra, "lose_uneven", lambda a_bar, *_: a_bar, largest_beside_one, [2.0, 2.0]),
-    ],
-)
+@pytest.mark.parametrize(("place", "name", "fault", "f", "right"), [
+    (close_values, "are_chosen", lambda *_: False, lowest_of_line, [-1.0]),
+    (spectra, "lose_uneven", lambda a_bar, *_: a_bar, largest_beside_one, [2.0, 2.0]),
+])  # fmt: skip
 def test_a_choice_of_vectors_that_is_not_lost_is_noticed(monkeypatch, place, name, fault, f, right):
     monkeypatch.setattr(place, name, fault)
     found = contad.hvp(f)(np.zeros(len(right)), np.ones(len(right)))

@@ -119,22 +119,19 @@ def test_partials_at_edges(name, args, partials):
     assert all(same(p, q, ulps=4) for p, q in zip(found, partials, strict=True)), (found, partials)
 
 
-@pytest.mark.parametrize(
-    ("f", "args", "hessian"),
-    [
-        (power, (2.0, 0.0), ((0.0, 0.5), (0.5, math.log(2.0) ** 2))),
-        (power, (0.0, 2.0), ((2.0, 0.0), (0.0, 0.0))),
-        (power, (0.0, 3.0), ((0.0, 0.0), (0.0, 0.0))),
-        (logaddexp, (1.5, 1.5), ((0.25, -0.25), (-0.25, 0.25))),
-        (logaddexp, (0.0, 900.0), ((0.0, 0.0), (0.0, 0.0))),
-        (maximum, (1.5, 1.5), ((0.0, 0.0), (0.0, 0.0))),
-        (hypot, (3.0, -4.0), ((0.128, 0.096), (0.096, 0.072))),
-        (hypot, (0.0, 0.0), ((0.0, 0.0), (0.0, 0.0))),
-        (arctan2, (2.0, 2.0), ((-0.125, 0.0), (0.0, 0.125))),
-        (lambda x, y: tanh(x) * y, (900.0, 1.0), ((0.0, 0.0), (0.0, 0.0))),
-        (lambda x, y: tanh(x) * y, (0.0, 1.0), ((0.0, 1.0), (1.0, 0.0))),
-    ],
-)
+@pytest.mark.parametrize(("f", "args", "hessian"), [
+    (power, (2.0, 0.0), ((0.0, 0.5), (0.5, math.log(2.0) ** 2))),
+    (power, (0.0, 2.0), ((2.0, 0.0), (0.0, 0.0))),
+    (power, (0.0, 3.0), ((0.0, 0.0), (0.0, 0.0))),
+    (logaddexp, (1.5, 1.5), ((0.25, -0.25), (-0.25, 0.25))),
+    (logaddexp, (0.0, 900.0), ((0.0, 0.0), (0.0, 0.0))),
+    (maximum, (1.5, 1.5), ((0.0, 0.0), (0.0, 0.0))),
+    (hypot, (3.0, -4.0), ((0.128, 0.096), (0.096, 0.072))),
+    (hypot, (0.0, 0.0), ((0.0, 0.0), (0.0, 0.0))),
+    (arctan2, (2.0, 2.0), ((-0.125, 0.0), (0.0, 0.125))),
+    (lambda x, y: tanh(x) * y, (900.0, 1.0), ((0.0, 0.0), (0.0, 0.0))),
+    (lambda x, y: tanh(x) * y, (0.0, 1.0), ((0.0, 1.0), (1.0, 0.0))),
+])  # fmt: skip
 @pytest.mark.parametrize("outer", [derivative, grad])
 @pytest.mark.parametrize("inner", [derivative, grad])
 def test_second_derivatives_at_edges(f, args, hessian, inner, outer):
@@ -226,14 +223,11 @@ def test_interior_points(name):
 
 
 # ---- dispatch --------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("ufunc", "name"),
-    [
-        (np.divide, "divide"), (np.mod, "remainder"), (np.float_power, "power"), (np.abs, "absolute"),
-        (np.fabs, "absolute"), (np.degrees, "rad2deg"), (np.radians, "deg2rad"), (np.atan2, "arctan2"),
-        (np.pow, "power"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("ufunc", "name"), [
+    (np.divide, "divide"), (np.mod, "remainder"), (np.float_power, "power"), (np.abs, "absolute"),
+    (np.fabs, "absolute"), (np.degrees, "rad2deg"), (np.radians, "deg2rad"), (np.atan2, "arctan2"),
+    (np.pow, "power"),
+])  # fmt: skip
 def test_ufuncs_of_several_names(ufunc, name):
     assert rule_of_ufunc(ufunc).name == name
 

@@ -168,30 +168,24 @@ def test_memory_layouts(name, layout):
 
 
 # ---- degenerate matrices ---------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (lambda x: np.sum(np.linalg.eigvalsh(x) ** 2), lambda x: 2.0 * x),
-        (lambda x: np.sum(np.linalg.eigh(x)[0]), lambda x: np.eye(3)),
-        (lambda x: np.sum(np.linalg.svdvals(x) ** 2), lambda x: 2.0 * x),
-        (lambda x: np.linalg.norm(x, "nuc"), lambda x: np.eye(3)),
-        (lambda x: np.linalg.det(x), lambda x: np.linalg.det(x) * np.linalg.inv(x).T),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "expected"), [
+    (lambda x: np.sum(np.linalg.eigvalsh(x) ** 2), lambda x: 2.0 * x),
+    (lambda x: np.sum(np.linalg.eigh(x)[0]), lambda x: np.eye(3)),
+    (lambda x: np.sum(np.linalg.svdvals(x) ** 2), lambda x: 2.0 * x),
+    (lambda x: np.linalg.norm(x, "nuc"), lambda x: np.eye(3)),
+    (lambda x: np.linalg.det(x), lambda x: np.linalg.det(x) * np.linalg.inv(x).T),
+])  # fmt: skip
 def test_symmetric_functions_of_equal_values_have_derivatives(call, expected):
     for x in (np.eye(3) * 2.0, np.diag([1.5, 3.0, 3.0])):
         np.testing.assert_allclose(contad.grad(call)(x), expected(x), rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda x: np.sum(np.linalg.eigh(x)[1] ** 3),
-        lambda x: np.sum((np.linalg.eigh(x)[1] * np.sqrt(np.linalg.eigh(x)[0])) @ np.linalg.eigh(x)[1].T),
-        lambda x: np.sum(np.linalg.svd(x)[0] * np.arange(9.0).reshape(3, 3)),
-        lambda x: np.sum(np.linalg.eig(x)[1] ** 3),
-    ],
-)
+@pytest.mark.parametrize("call", [
+    lambda x: np.sum(np.linalg.eigh(x)[1] ** 3),
+    lambda x: np.sum((np.linalg.eigh(x)[1] * np.sqrt(np.linalg.eigh(x)[0])) @ np.linalg.eigh(x)[1].T),
+    lambda x: np.sum(np.linalg.svd(x)[0] * np.arange(9.0).reshape(3, 3)),
+    lambda x: np.sum(np.linalg.eig(x)[1] ** 3),
+])  # fmt: skip
 def test_vectors_of_equal_values_have_no_derivative(call):
     """Also functions of them that would have one: that of each vector does not exist, and is never taken for 0."""
     x = np.eye(3) * 2.0
@@ -647,36 +641,33 @@ def test_factors_die_with_their_recording(counted):
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("call", "x", "error", "message"),
-    [
-        (np.linalg.svd, TALL, UnsupportedError, "pass full_matrices=False"),
-        (lambda x: np.linalg.qr(x, "complete"), TALL, UnsupportedError, "mode='complete' has no derivative"),
-        (lambda x: np.linalg.qr(x, "full"), A, UnsupportedError, "mode='full'"),
-        (np.linalg.eig, np.array([[0.0, 1.0], [-1.0, 0.0]]), UnsupportedError, "eigenvalues are complex"),
-        (np.linalg.inv, TALL, np.linalg.LinAlgError, r"inv: .* must be square, got shape \(4, 2\)"),
-        (lambda x: [np.linalg.det(x)], TALL, np.linalg.LinAlgError, "det: .* must be square, got shape"),
-        (lambda x: np.linalg.solve(x, np.ones(2)), A, ValueError, r"a has shape \(3, 3\), b \(2,\): their lengths"),
-        (lambda x: np.linalg.solve(A, x), TALL, ValueError, r"a has shape \(3, 3\), b \(4, 2\): their lengths"),
-        (np.linalg.slogdet, TALL, np.linalg.LinAlgError, "must be square, got shape"),
-        (np.linalg.eigh, TALL, np.linalg.LinAlgError, "square"),
-        (np.linalg.cholesky, TALL, np.linalg.LinAlgError, "cholesky: .* must be square, got shape"),
-        (lambda x: np.linalg.eigh(x, "M"), A, ValueError, "UPLO"),
-        (lambda x: np.linalg.norm(x, 7), A, ValueError, "Invalid norm order 7 for matrices"),
-        (lambda x: np.linalg.norm(x, "fro"), a(3), ValueError, "Invalid norm order 'fro' for vectors"),
-        (lambda x: np.linalg.norm(x, x[0]), a(3), UnsupportedError, "ord must be a constant"),
-        (lambda x: np.linalg.norm(x, 2), a(2, 2, 2), ValueError, "Improper number of dimensions"),
-        (lambda x: np.linalg.multi_dot([x]), A, ValueError, "expected two or more"),
-        (lambda x: np.linalg.lstsq(x, np.ones(3)), TALL, np.linalg.LinAlgError, "as many rows"),
-        (lambda x: np.linalg.tensorinv(x, 0), A, ValueError, "ind must be positive"),
-        (lambda x: np.cov(x, aweights=x[0]), a(2, 3), UnsupportedError, "weights must be constants"),
-        (lambda x: np.cov(x, aweights=[]), a(2, 0), ZeroDivisionError, "Weights sum to zero"),
-        (lambda x: np.cov(x, fweights=[1, 2]), a(2, 1), RuntimeError, "incompatible numbers of samples and fweights"),
-        (lambda x: np.cov(x, fweights=[1, -2]), a(2, 2), ValueError, "fweights cannot be negative"),
-        (lambda x: np.linalg.matrix_norm(x, ord=1), a(3), ValueError, "axis -2 is out of bounds"),
-        (lambda x: np.linalg.matrix_norm(x), 2.0, ValueError, "axis -2 is out of bounds"),
-    ],
-)
+@pytest.mark.parametrize(("call", "x", "error", "message"), [
+    (np.linalg.svd, TALL, UnsupportedError, "pass full_matrices=False"),
+    (lambda x: np.linalg.qr(x, "complete"), TALL, UnsupportedError, "mode='complete' has no derivative"),
+    (lambda x: np.linalg.qr(x, "full"), A, UnsupportedError, "mode='full'"),
+    (np.linalg.eig, np.array([[0.0, 1.0], [-1.0, 0.0]]), UnsupportedError, "eigenvalues are complex"),
+    (np.linalg.inv, TALL, np.linalg.LinAlgError, r"inv: .* must be square, got shape \(4, 2\)"),
+    (lambda x: [np.linalg.det(x)], TALL, np.linalg.LinAlgError, "det: .* must be square, got shape"),
+    (lambda x: np.linalg.solve(x, np.ones(2)), A, ValueError, r"a has shape \(3, 3\), b \(2,\): their lengths"),
+    (lambda x: np.linalg.solve(A, x), TALL, ValueError, r"a has shape \(3, 3\), b \(4, 2\): their lengths"),
+    (np.linalg.slogdet, TALL, np.linalg.LinAlgError, "must be square, got shape"),
+    (np.linalg.eigh, TALL, np.linalg.LinAlgError, "square"),
+    (np.linalg.cholesky, TALL, np.linalg.LinAlgError, "cholesky: .* must be square, got shape"),
+    (lambda x: np.linalg.eigh(x, "M"), A, ValueError, "UPLO"),
+    (lambda x: np.linalg.norm(x, 7), A, ValueError, "Invalid norm order 7 for matrices"),
+    (lambda x: np.linalg.norm(x, "fro"), a(3), ValueError, "Invalid norm order 'fro' for vectors"),
+    (lambda x: np.linalg.norm(x, x[0]), a(3), UnsupportedError, "ord must be a constant"),
+    (lambda x: np.linalg.norm(x, 2), a(2, 2, 2), ValueError, "Improper number of dimensions"),
+    (lambda x: np.linalg.multi_dot([x]), A, ValueError, "expected two or more"),
+    (lambda x: np.linalg.lstsq(x, np.ones(3)), TALL, np.linalg.LinAlgError, "as many rows"),
+    (lambda x: np.linalg.tensorinv(x, 0), A, ValueError, "ind must be positive"),
+    (lambda x: np.cov(x, aweights=x[0]), a(2, 3), UnsupportedError, "weights must be constants"),
+    (lambda x: np.cov(x, aweights=[]), a(2, 0), ZeroDivisionError, "Weights sum to zero"),
+    (lambda x: np.cov(x, fweights=[1, 2]), a(2, 1), RuntimeError, "incompatible numbers of samples and fweights"),
+    (lambda x: np.cov(x, fweights=[1, -2]), a(2, 2), ValueError, "fweights cannot be negative"),
+    (lambda x: np.linalg.matrix_norm(x, ord=1), a(3), ValueError, "axis -2 is out of bounds"),
+    (lambda x: np.linalg.matrix_norm(x), 2.0, ValueError, "axis -2 is out of bounds"),
+])  # fmt: skip
 def test_refusals(call, x, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda v: np.sum(call(v)[0]))(x)

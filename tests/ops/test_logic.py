@@ -14,17 +14,14 @@ from contad.variables.number import Number
 Pair = namedtuple("Pair", "first second")
 
 
-@pytest.mark.parametrize(
-    ("condition", "x", "y", "chosen"),
-    [
-        (True, 1.0, 2.0, 1.0), (False, 1.0, 2.0, 2.0), (np.bool_(False), 1, 2, 2),
-        (True, [1.0, 2.0], [3.0, 4.0], [1.0, 2.0]), (False, (1.0, 2.0), 0.0, (0.0, 0.0)),
-        ([True, False], [1.0, 2.0], [3.0, 4.0], [1.0, 4.0]),
-        ({"a": True, "b": False}, {"a": 1.0, "b": 2.0}, {"b": 4.0, "a": 3.0}, {"a": 1.0, "b": 4.0}),
-        (True, {"a": [1.0, (2.0,)]}, {"a": [3.0, (4.0,)]}, {"a": [1.0, (2.0,)]}),
-        (False, Pair(1.0, 2.0), Pair(3.0, 4.0), Pair(3.0, 4.0)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("condition", "x", "y", "chosen"), [
+    (True, 1.0, 2.0, 1.0), (False, 1.0, 2.0, 2.0), (np.bool_(False), 1, 2, 2),
+    (True, [1.0, 2.0], [3.0, 4.0], [1.0, 2.0]), (False, (1.0, 2.0), 0.0, (0.0, 0.0)),
+    ([True, False], [1.0, 2.0], [3.0, 4.0], [1.0, 4.0]),
+    ({"a": True, "b": False}, {"a": 1.0, "b": 2.0}, {"b": 4.0, "a": 3.0}, {"a": 1.0, "b": 4.0}),
+    (True, {"a": [1.0, (2.0,)]}, {"a": [3.0, (4.0,)]}, {"a": [1.0, (2.0,)]}),
+    (False, Pair(1.0, 2.0), Pair(3.0, 4.0), Pair(3.0, 4.0)),
+])  # fmt: skip
 def test_select(condition, x, y, chosen):
     found = select(condition, x, y)
     assert found == chosen and type(found) is type(chosen)

@@ -231,35 +231,32 @@ def test_arrays_like_a_variable_can_be_assigned_to():
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        ("np.max(v, initial=0.0)", UnsupportedError, "np.max: initial= is not supported on variables, got 0.0"),
-        ("np.max(v, where=v > 1)", UnsupportedError, "np.max: where= is not supported"),
-        ("np.max(v, out=c)", UnsupportedError, "np.max: out= is not supported"),
-        ("np.max(v[:0])", ValueError, r"np.max: a must have elements along the axis, got shape \(0,\)"),
-        ("np.max(v, axis=3)", ValueError, "axis 3 is out of bounds"),
-        ("np.sort(v, order='a')", UnsupportedError, "np.sort: order= is not supported"),
-        ("np.quantile(v, 50)", ValueError, r"np.quantile: q must be in \[0, 1\], got 50"),
-        ("np.percentile(v, 101)", ValueError, r"np.percentile: q must be in \[0, 100\]"),
-        ("np.median(v[:0])", ValueError, "np.median: a must have elements along the axis"),
-        ("np.quantile(v, 0.5, weights=v)", UnsupportedError, "np.quantile: weights must be constants"),
-        ("np.unique(v)", UnsupportedError, "np.unique: not supported on variables"),
-        ("np.histogram(v)", UnsupportedError, "np.histogram: bins must be constant edges"),
-        ("np.histogram(c, weights=v)", UnsupportedError, "np.histogram: weights= is not supported"),
-        ("np.bincount(v)", TypeError, "bincount: missing argument weights"),
-        ("np.bincount(v, v)", UnsupportedError, "bincount: x must be a constant"),
-        ("np.nan_to_num(v, copy=False)", UnsupportedError, "np.nan_to_num: copy must be True"),
-        ("np.copyto(np.zeros(5), v)", LostDerivativeError, "np.copyto: an array of floats cannot hold a variable"),
-        ("np.put(np.zeros(5), [1], v)", LostDerivativeError, "np.put: an array of floats"),
-        ("np.place(np.zeros(5), np.ones(5), v)", LostDerivativeError, "np.place: an array of floats"),
-        ("np.putmask(np.zeros(5), np.ones(5), v)", LostDerivativeError, "np.putmask: an array of floats"),
-        ("np.put(v, [9], 0.0)", IndexError, "out of bounds"),
-        ("np.fill_diagonal(v, 0.0)", ValueError, "np.fill_diagonal: a must have two or more axes"),
-        ("np.fill_diagonal(t, 0.0)", ValueError, "np.fill_diagonal: the axes of a must have one length"),
-        ("np.piecewise(v, [v > 1], [1, 2, 3])", ValueError, "np.piecewise: expected 1 or 2 functions, got 3"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    ("np.max(v, initial=0.0)", UnsupportedError, "np.max: initial= is not supported on variables, got 0.0"),
+    ("np.max(v, where=v > 1)", UnsupportedError, "np.max: where= is not supported"),
+    ("np.max(v, out=c)", UnsupportedError, "np.max: out= is not supported"),
+    ("np.max(v[:0])", ValueError, r"np.max: a must have elements along the axis, got shape \(0,\)"),
+    ("np.max(v, axis=3)", ValueError, "axis 3 is out of bounds"),
+    ("np.sort(v, order='a')", UnsupportedError, "np.sort: order= is not supported"),
+    ("np.quantile(v, 50)", ValueError, r"np.quantile: q must be in \[0, 1\], got 50"),
+    ("np.percentile(v, 101)", ValueError, r"np.percentile: q must be in \[0, 100\]"),
+    ("np.median(v[:0])", ValueError, "np.median: a must have elements along the axis"),
+    ("np.quantile(v, 0.5, weights=v)", UnsupportedError, "np.quantile: weights must be constants"),
+    ("np.unique(v)", UnsupportedError, "np.unique: not supported on variables"),
+    ("np.histogram(v)", UnsupportedError, "np.histogram: bins must be constant edges"),
+    ("np.histogram(c, weights=v)", UnsupportedError, "np.histogram: weights= is not supported"),
+    ("np.bincount(v)", TypeError, "bincount: missing argument weights"),
+    ("np.bincount(v, v)", UnsupportedError, "bincount: x must be a constant"),
+    ("np.nan_to_num(v, copy=False)", UnsupportedError, "np.nan_to_num: copy must be True"),
+    ("np.copyto(np.zeros(5), v)", LostDerivativeError, "np.copyto: an array of floats cannot hold a variable"),
+    ("np.put(np.zeros(5), [1], v)", LostDerivativeError, "np.put: an array of floats"),
+    ("np.place(np.zeros(5), np.ones(5), v)", LostDerivativeError, "np.place: an array of floats"),
+    ("np.putmask(np.zeros(5), np.ones(5), v)", LostDerivativeError, "np.putmask: an array of floats"),
+    ("np.put(v, [9], 0.0)", IndexError, "out of bounds"),
+    ("np.fill_diagonal(v, 0.0)", ValueError, "np.fill_diagonal: a must have two or more axes"),
+    ("np.fill_diagonal(t, 0.0)", ValueError, "np.fill_diagonal: the axes of a must have one length"),
+    ("np.piecewise(v, [v > 1], [1, 2, 3])", ValueError, "np.piecewise: expected 1 or 2 functions, got 3"),
+])  # fmt: skip
 def test_unsupported_calls_are_refused_by_name(call, error, message):
     with pytest.raises(error, match=message):
         evaluate(call, PositionLevel())

@@ -250,14 +250,11 @@ def test_beta_far_beyond_scipy():
 
 
 # ---- high orders -----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("name", "args"),
-    [
-        *((name, rule(name).points[0]) for name in SPECIAL), ("erfcx", (30.0,)), ("erfcx", (-3.0,)),
-        ("log_ndtr", (-30.0,)), ("log_ndtr", (3.0,)), ("ndtri", (1e-20,)), ("ndtri", (0.5,)), ("gammaln", (-2.7,)),
-        ("betaln", (1e6, 1e-3)), ("betaln", (-3.3, 1e-4)), ("beta", (-1.4, -0.9)), ("log_diff_exp", (40.0, 1.0)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "args"), [
+    *((name, rule(name).points[0]) for name in SPECIAL), ("erfcx", (30.0,)), ("erfcx", (-3.0,)),
+    ("log_ndtr", (-30.0,)), ("log_ndtr", (3.0,)), ("ndtri", (1e-20,)), ("ndtri", (0.5,)), ("gammaln", (-2.7,)),
+    ("betaln", (1e6, 1e-3)), ("betaln", (-3.3, 1e-4)), ("beta", (-1.4, -0.9)), ("log_diff_exp", (40.0, 1.0)),
+])  # fmt: skip
 def test_derivatives_of_high_order(name, args):
     """The second to the fourth derivative along the last argument, forward over forward."""
     at = rule(name)

@@ -66,13 +66,10 @@ def ignores_the_option(z, z_bar, a, b, *, power=2):
     return 2.0 * z_bar[:, None] * a * b
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong", "options"),
-    [
-        ("a", forgets_the_factor, {}), ("a", ignores_the_option, {"power": 3}), ("b", forgets_to_fold, {}),
-        ("b", sums_the_wrong_axis, {}), ("b", takes_the_wrong_row, {}), ("b", swaps_sign, {}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "wrong", "options"), [
+    ("a", forgets_the_factor, {}), ("a", ignores_the_option, {"power": 3}), ("b", forgets_to_fold, {}),
+    ("b", sums_the_wrong_axis, {}), ("b", takes_the_wrong_row, {}), ("b", swaps_sign, {}),
+])  # fmt: skip
 def test_a_wrong_vjp_is_found(weighted, name, wrong, options):
     weighted.vjp(name)(wrong)
     found = report(weighted, [A, B], options)
@@ -201,16 +198,13 @@ def test_integers_become_floats(weighted):
     np.testing.assert_array_equal(z, [23.0])
 
 
-@pytest.mark.parametrize(
-    ("args", "options", "error", "message"),
-    [
-        ((A,), {}, TypeError, "weighted_rows: missing argument b"),
-        ((A, B, B), {}, TypeError, r"weighted_rows: expected 2 array\(s\), got 3"),
-        ((A, B.tolist()), {"axis": 1}, TypeError, "weighted_rows: unexpected argument axis"),
-        ((A.tolist(), B * 1j), {}, UnsupportedError, "b must be an array of real numbers, got dtype complex128"),
-        ((A, "text"), {}, UnsupportedError, "b must be an array of real numbers, got dtype <U4"),
-    ],
-)
+@pytest.mark.parametrize(("args", "options", "error", "message"), [
+    ((A,), {}, TypeError, "weighted_rows: missing argument b"),
+    ((A, B, B), {}, TypeError, r"weighted_rows: expected 2 array\(s\), got 3"),
+    ((A, B.tolist()), {"axis": 1}, TypeError, "weighted_rows: unexpected argument axis"),
+    ((A.tolist(), B * 1j), {}, UnsupportedError, "b must be an array of real numbers, got dtype complex128"),
+    ((A, "text"), {}, UnsupportedError, "b must be an array of real numbers, got dtype <U4"),
+])  # fmt: skip
 def test_wrong_calls_are_refused(weighted, args, options, error, message):
     with pytest.raises(error, match=message):
         weighted(*args, **options)

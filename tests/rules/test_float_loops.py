@@ -115,15 +115,12 @@ def count_calls(f):
     return len(found)
 
 
-@pytest.mark.parametrize(
-    ("f", "most"),
-    [
-        (lambda: stan.normal_lpdf(0.3, 0.1, 1.2), 14), (lambda: stan.normal_lpdf(Y, 0.1, 1.2), 25),
-        (lambda: stan.normal_lpdf(Y, Y, np.abs(Y)), 50), (lambda: stan.cauchy_lpdf(0.3, 0.0, 5.0), 22),
-        (lambda: stan.poisson_log_lpmf(np.arange(8), Y), 60),
-        (lambda: stan.bernoulli_logit_lpmf(np.arange(8) % 2, Y), 60), (lambda: stats.norm.logpdf(Y, 0.1, 1.2), 40),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "most"), [
+    (lambda: stan.normal_lpdf(0.3, 0.1, 1.2), 14), (lambda: stan.normal_lpdf(Y, 0.1, 1.2), 25),
+    (lambda: stan.normal_lpdf(Y, Y, np.abs(Y)), 50), (lambda: stan.cauchy_lpdf(0.3, 0.0, 5.0), 22),
+    (lambda: stan.poisson_log_lpmf(np.arange(8), Y), 60),
+    (lambda: stan.bernoulli_logit_lpmf(np.arange(8) % 2, Y), 60), (lambda: stats.norm.logpdf(Y, 0.1, 1.2), 40),
+])  # fmt: skip
 def test_a_density_of_eight_numbers_is_few_calls(f, most):
     assert count_calls(f) <= most
 

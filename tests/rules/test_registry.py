@@ -81,13 +81,10 @@ def least_upper_bound(kinds):
     return " of ".join(sorted(levels)) or "float"
 
 
-@pytest.mark.parametrize(
-    ("kinds", "bound"),
-    [
-        (["float", "int"], "float"), (["Var", "float"], "Var"), (["np.float64", "Dual"], "Dual"),
-        (["Var", "Dual"], "Dual of Var"), (["float", "Dual of Var", "Var"], "Dual of Var"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kinds", "bound"), [
+    (["float", "int"], "float"), (["Var", "float"], "Var"), (["np.float64", "Dual"], "Dual"),
+    (["Var", "Dual"], "Dual of Var"), (["float", "Dual of Var", "Var"], "Dual of Var"),
+])  # fmt: skip
 def test_least_upper_bound(kinds, bound):
     assert least_upper_bound(kinds) == bound
 

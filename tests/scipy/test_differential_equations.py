@@ -387,9 +387,7 @@ def test_times_of_the_solver():
     f = lambda p, end: solve_ivp(lambda t, y: -p * y, (0.0, end), np.array([2.0]), **TIGHT)
     plain = f(0.7, 1.3)
     gradient = contad.grad(lambda p, end: f(p, end).y[0, -1] + 0.5 * f(p, end).t[-1], (0, 1))(0.7, 1.3)
-    np.testing.assert_allclose(
-        gradient, [-2.6 * np.exp(-0.91), -1.4 * np.exp(-0.91) + 0.5], rtol=1e-6
-    )  # fmt: skip
+    np.testing.assert_allclose(gradient, [-2.6 * np.exp(-0.91), -1.4 * np.exp(-0.91) + 0.5], rtol=1e-6)  # fmt: skip
     middle = len(plain.t) // 2
     found = contad.derivative(lambda p: f(p, 1.3).y[0, middle])(0.7)
     assert found == pytest.approx(-2.0 * plain.t[middle] * np.exp(-0.7 * plain.t[middle]), rel=1e-6)
@@ -412,23 +410,20 @@ def solve(p, fun=lambda t, y: -y, t_span=(0.0, 2.0), **options):
 
 
 @pytest.mark.parametrize("call", [lambda f: f(1.0), lambda f: contad.grad(f)(1.0), lambda f: contad.derivative(f)(1.0)])
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"fun": lambda t, y: y[:1]}, ValueError, "solve_ivp: fun must give 2 numbers, one for each of y0, got 1"),
-        ({"fun": lambda t, y: y @ y}, ValueError, r"solve_ivp: fun must give 2 numbers, .* got shape \(\)"),
-        ({"fun": lambda t, y: y * np.nan}, ValueError, "solve_ivp: fun must give finite numbers, got nan at t = 0"),
-        (
-            {"fun": lambda t, y: -y if t < 1.0 else y * np.nan},
-            ValueError, r"solve_ivp: fun must give finite numbers, got nan at t = 1\b",
-        ),
-        ({"method": "Euler"}, ValueError, "solve_ivp: method must be one of RK23, RK45, .*, got 'Euler'"),
-        ({"sensitivity": "both"}, ValueError, "solve_ivp: sensitivity must be"),
-        ({"sensitivity": Adjoint(checkpoints=0)}, ValueError, "solve_ivp: checkpoints of Adjoint must be a positive"),
-        ({"t_span": (0.0,)}, ValueError, r"solve_ivp: t_span must be a pair \(t0, t1\), got 1 numbers"),
-        ({"fun": lambda t, y: [1 / 0, y]}, ZeroDivisionError, "division"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"fun": lambda t, y: y[:1]}, ValueError, "solve_ivp: fun must give 2 numbers, one for each of y0, got 1"),
+    ({"fun": lambda t, y: y @ y}, ValueError, r"solve_ivp: fun must give 2 numbers, .* got shape \(\)"),
+    ({"fun": lambda t, y: y * np.nan}, ValueError, "solve_ivp: fun must give finite numbers, got nan at t = 0"),
+    (
+        {"fun": lambda t, y: -y if t < 1.0 else y * np.nan},
+        ValueError, r"solve_ivp: fun must give finite numbers, got nan at t = 1\b",
+    ),
+    ({"method": "Euler"}, ValueError, "solve_ivp: method must be one of RK23, RK45, .*, got 'Euler'"),
+    ({"sensitivity": "both"}, ValueError, "solve_ivp: sensitivity must be"),
+    ({"sensitivity": Adjoint(checkpoints=0)}, ValueError, "solve_ivp: checkpoints of Adjoint must be a positive"),
+    ({"t_span": (0.0,)}, ValueError, r"solve_ivp: t_span must be a pair \(t0, t1\), got 1 numbers"),
+    ({"fun": lambda t, y: [1 / 0, y]}, ZeroDivisionError, "division"),
+])  # fmt: skip
 def test_bad_input(call, options, error, message):
     with np.errstate(all="ignore"), pytest.raises(error, match=message):
         call(lambda p: solve(p, **options))
@@ -442,17 +437,14 @@ def test_nan_on_the_way_of_a_stiff_method(method):
         contad.grad(lambda p: solve(p, fun, method=method))(1.0)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"atol": 0.0}, ValueError, "solve_ivp: atol must be positive, got 0.0"),
-        ({"rtol": 0.0}, ValueError, "solve_ivp: rtol must be positive, got 0.0"),
-        ({"t_eval": [1.0, 0.5]}, ValueError, "solve_ivp: t_eval must go in order from 0.0 to 2.0"),
-        ({"t_eval": [1.0, 3.0]}, ValueError, "solve_ivp: t_eval must go in order from 0.0 to 2.0"),
-        ({"fun": lambda t, y: y * y}, RuntimeError, "solve_ivp: the solver failed"),
-        ({"fun": lambda t, y: y * y, "t_eval": [1.5]}, RuntimeError, "solve_ivp: the solver failed at t = "),
-    ],
-)
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"atol": 0.0}, ValueError, "solve_ivp: atol must be positive, got 0.0"),
+    ({"rtol": 0.0}, ValueError, "solve_ivp: rtol must be positive, got 0.0"),
+    ({"t_eval": [1.0, 0.5]}, ValueError, "solve_ivp: t_eval must go in order from 0.0 to 2.0"),
+    ({"t_eval": [1.0, 3.0]}, ValueError, "solve_ivp: t_eval must go in order from 0.0 to 2.0"),
+    ({"fun": lambda t, y: y * y}, RuntimeError, "solve_ivp: the solver failed"),
+    ({"fun": lambda t, y: y * y, "t_eval": [1.5]}, RuntimeError, "solve_ivp: the solver failed at t = "),
+])  # fmt: skip
 def test_calls_that_are_refused_on_variables(options, error, message):
     for sensitivity in ("forward", "adjoint"):
         with np.errstate(all="ignore"), pytest.raises(error, match=message):

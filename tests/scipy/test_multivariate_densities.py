@@ -114,24 +114,21 @@ def test_impossible_values_have_no_probability():
     assert value == -np.inf and not np.any(gradient)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda x: stats.multivariate_normal.logpdf(x, cov=-np.eye(3), mean=x), ValueError, "cov must be positive def"),
-        (lambda x: stats.multivariate_normal.logpdf(x, np.zeros(2)), ValueError, "x must have 2 elements"),
-        (lambda x: stats.multivariate_normal.logpdf(x, x, np.eye(3), True), UnsupportedError, "allow_singular"),
-        (lambda x: stats.multivariate_t.logpdf(x, x, np.eye(3), -1.0), ValueError, "df must be positive, got -1.0"),
-        (lambda x: stats.dirichlet.logpdf(x + 1.0, ALPHA), ValueError, "points of a simplex"),
-        (lambda x: stats.dirichlet.logpdf(P, -x - 2.0), ValueError, "alpha must be a vector of positive"),
-        (lambda x: stats.multinomial.logpmf(x, 4, P), UnsupportedError, "x and n must be constants"),
-        (lambda x: stats.wishart.logpdf(S, 1.0 + 0.1 * x[0], S), ValueError, "df must be greater than 2"),
-        (lambda x: stats.matrix_normal.logpdf(x), ValueError, "X must be a matrix"),
-        (lambda x: stats.gaussian_kde(x, "wide").logpdf(0.0)[0], ValueError, "bw_method"),
-        (lambda x: stats.gaussian_kde(np.stack([x, 0.0 * x])).logpdf(P[:2])[0], np.linalg.LinAlgError, "subspace"),
-        (lambda x: stats.gaussian_kde(x).logpdf(np.zeros((2, 3)))[0], ValueError, "dataset has dimension 1"),
-        (lambda x: stats.uniform_direction.logpdf(x), AttributeError, "no attribute 'uniform_direction'"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda x: stats.multivariate_normal.logpdf(x, cov=-np.eye(3), mean=x), ValueError, "cov must be positive def"),
+    (lambda x: stats.multivariate_normal.logpdf(x, np.zeros(2)), ValueError, "x must have 2 elements"),
+    (lambda x: stats.multivariate_normal.logpdf(x, x, np.eye(3), True), UnsupportedError, "allow_singular"),
+    (lambda x: stats.multivariate_t.logpdf(x, x, np.eye(3), -1.0), ValueError, "df must be positive, got -1.0"),
+    (lambda x: stats.dirichlet.logpdf(x + 1.0, ALPHA), ValueError, "points of a simplex"),
+    (lambda x: stats.dirichlet.logpdf(P, -x - 2.0), ValueError, "alpha must be a vector of positive"),
+    (lambda x: stats.multinomial.logpmf(x, 4, P), UnsupportedError, "x and n must be constants"),
+    (lambda x: stats.wishart.logpdf(S, 1.0 + 0.1 * x[0], S), ValueError, "df must be greater than 2"),
+    (lambda x: stats.matrix_normal.logpdf(x), ValueError, "X must be a matrix"),
+    (lambda x: stats.gaussian_kde(x, "wide").logpdf(0.0)[0], ValueError, "bw_method"),
+    (lambda x: stats.gaussian_kde(np.stack([x, 0.0 * x])).logpdf(P[:2])[0], np.linalg.LinAlgError, "subspace"),
+    (lambda x: stats.gaussian_kde(x).logpdf(np.zeros((2, 3)))[0], ValueError, "dataset has dimension 1"),
+    (lambda x: stats.uniform_direction.logpdf(x), AttributeError, "no attribute 'uniform_direction'"),
+])  # fmt: skip
 def test_refusals(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(call)(np.array([0.3, -0.7, 1.1]))

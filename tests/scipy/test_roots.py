@@ -42,13 +42,10 @@ def test_derivatives_of_a_system_to_third_order(f):
     np.testing.assert_allclose(np.moveaxis(contad.jacfwd(contad.hessian(f))(V), -1, 0), third, rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        (None, {"bracket": (0.0, 5.0)}), ("bisect", {"bracket": (0.0, 5.0), "xtol": 1e-13}),
-        ("secant", {"x0": 1.0, "x1": 2.0}), ("newton", {"x0": 1.0}), ("halley", {"x0": 1.0}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("method", "options"), [
+    (None, {"bracket": (0.0, 5.0)}), ("bisect", {"bracket": (0.0, 5.0), "xtol": 1e-13}),
+    ("secant", {"x0": 1.0, "x1": 2.0}), ("newton", {"x0": 1.0}), ("halley", {"x0": 1.0}),
+])  # fmt: skip
 def test_derivatives_of_a_number(method, options):
     cubic = lambda x, p: x**3 + x * p - 2.0 * p
     f = lambda p: root_scalar(cubic, (p,), method, **options).root
@@ -90,16 +87,13 @@ def test_an_equation_without_a_smooth_root_is_refused_where_a_derivative_is_want
     assert contad.stack().top <= 1
 
 
-@pytest.mark.parametrize(
-    "of",
-    [
-        lambda p: root_scalar(lambda x, p: (x - p) ** 2, x0=1.3, args=(p,), method="newton").root,
-        lambda p: root_scalar(lambda x, p: x**2 - p + 1.0, x0=1.3, args=(p,), method="newton").root,
-        lambda p: root(lambda x, p: (x - p) ** 2, np.array([1.3]), args=(p,)).x[0],
-        lambda p: fixed_point(lambda x, p: x - (x - p) ** 2, 1.2, args=(p,)),
-        lambda p: minimize(lambda x, p: (x[0] - p) ** 4, np.array([1.2]), args=(p,)).x[0],
-    ],
-)
+@pytest.mark.parametrize("of", [
+    lambda p: root_scalar(lambda x, p: (x - p) ** 2, x0=1.3, args=(p,), method="newton").root,
+    lambda p: root_scalar(lambda x, p: x**2 - p + 1.0, x0=1.3, args=(p,), method="newton").root,
+    lambda p: root(lambda x, p: (x - p) ** 2, np.array([1.3]), args=(p,)).x[0],
+    lambda p: fixed_point(lambda x, p: x - (x - p) ** 2, 1.2, args=(p,)),
+    lambda p: minimize(lambda x, p: (x[0] - p) ** 4, np.array([1.2]), args=(p,)).x[0],
+])  # fmt: skip
 def test_solutions_that_meet_are_no_smooth_function(of):
     with pytest.raises(SingularPointError, match="several solutions meet"):
         contad.grad(of)(1.0)

@@ -136,21 +136,18 @@ def test_distances_and_exponentials_are_computed_once(monkeypatch):
     assert counted == ["distances", "values"]
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda x: stan.gp_exp_quad_cov(x, -1.0, 1.0), ValueError, "gp_exp_quad_cov: sigma must be positive, got -1.0"),
-        (lambda x: stan.gp_exp_quad_cov(x, 1.0, [1.0, 0.0]), ValueError,
-         "length_scale must be positive and finite, got 0.0 at"),
-        (lambda x: stan.gp_matern32_cov(x, 1.0, np.ones(3)), ValueError, "length_scale must be a number or one for"),
-        (lambda x: stan.gp_matern52_cov(x, x[0], 1.0), ValueError, r"sigma must be .*positive|sigma must be a number"),
-        (lambda x: stan.gp_periodic_cov(x, 1.0, 1.0, 0.0), ValueError, "gp_periodic_cov: period must be positive"),
-        (lambda x: stan.gp_dot_prod_cov(x, -1.0), ValueError, "sigma must be nonnegative and finite, got -1.0"),
-        (lambda x: stan.gp_dot_prod_cov(x), TypeError, "expected one or two sets of points and 1 parameters, got 1"),
-        (lambda x: stan.gp_exponential_cov(x, x[:, :1], 1.0, 1.0), ValueError, "must have as many coordinates, got"),
-        (lambda x: stan.gp_exponential_cov(x[None], 1.0, 1.0), ValueError, "x1 must be a vector or a matrix of points"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda x: stan.gp_exp_quad_cov(x, -1.0, 1.0), ValueError, "gp_exp_quad_cov: sigma must be positive, got -1.0"),
+    (lambda x: stan.gp_exp_quad_cov(x, 1.0, [1.0, 0.0]), ValueError,
+     "length_scale must be positive and finite, got 0.0 at"),
+    (lambda x: stan.gp_matern32_cov(x, 1.0, np.ones(3)), ValueError, "length_scale must be a number or one for"),
+    (lambda x: stan.gp_matern52_cov(x, x[0], 1.0), ValueError, r"sigma must be .*positive|sigma must be a number"),
+    (lambda x: stan.gp_periodic_cov(x, 1.0, 1.0, 0.0), ValueError, "gp_periodic_cov: period must be positive"),
+    (lambda x: stan.gp_dot_prod_cov(x, -1.0), ValueError, "sigma must be nonnegative and finite, got -1.0"),
+    (lambda x: stan.gp_dot_prod_cov(x), TypeError, "expected one or two sets of points and 1 parameters, got 1"),
+    (lambda x: stan.gp_exponential_cov(x, x[:, :1], 1.0, 1.0), ValueError, "must have as many coordinates, got"),
+    (lambda x: stan.gp_exponential_cov(x[None], 1.0, 1.0), ValueError, "x1 must be a vector or a matrix of points"),
+])  # fmt: skip
 def test_bad_points_and_scales_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda x: np.sum(call(x)))(np.abs(X))

@@ -109,18 +109,15 @@ def test_draws_have_the_probabilities_of_sequences():
 
 
 @pytest.mark.parametrize("name", ["hmm_marginal", "hmm_hidden_state_prob", "hmm_latent"])
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        ((LOG_OMEGA[0], GAMMA, RHO), "log_omega must be a matrix of states and times, got shape"),
-        ((LOG_OMEGA, GAMMA[:2], RHO), r"gamma must have shape \(3, 3\), as log_omega has 3 rows, got shape \(2, 3\)"),
-        ((LOG_OMEGA, GAMMA, RHO[:2]), r"rho must have shape \(3,\), as log_omega has 3 rows, got shape \(2,\)"),
-        ((LOG_OMEGA, 1.1 * GAMMA, RHO), "gamma must have rows that sum to 1, got the sum 1.1"),
-        ((LOG_OMEGA, GAMMA, RHO + 0.1), r"rho must sum to 1, got 1\."),
-        ((LOG_OMEGA, GAMMA, np.array([1.5, -0.5, 0.0])), "rho must not be negative, got -0.5 at index 1"),
-        ((LOG_OMEGA[:0], GAMMA, RHO), "log_omega must have a row for each state, got no rows"),
-    ],
-)
+@pytest.mark.parametrize(("model", "message"), [
+    ((LOG_OMEGA[0], GAMMA, RHO), "log_omega must be a matrix of states and times, got shape"),
+    ((LOG_OMEGA, GAMMA[:2], RHO), r"gamma must have shape \(3, 3\), as log_omega has 3 rows, got shape \(2, 3\)"),
+    ((LOG_OMEGA, GAMMA, RHO[:2]), r"rho must have shape \(3,\), as log_omega has 3 rows, got shape \(2,\)"),
+    ((LOG_OMEGA, 1.1 * GAMMA, RHO), "gamma must have rows that sum to 1, got the sum 1.1"),
+    ((LOG_OMEGA, GAMMA, RHO + 0.1), r"rho must sum to 1, got 1\."),
+    ((LOG_OMEGA, GAMMA, np.array([1.5, -0.5, 0.0])), "rho must not be negative, got -0.5 at index 1"),
+    ((LOG_OMEGA[:0], GAMMA, RHO), "log_omega must have a row for each state, got no rows"),
+])  # fmt: skip
 def test_bad_input(name, model, message):
     more = [RNG] if name == "hmm_latent" else []
     with pytest.raises(ValueError, match=f"{name}: {message}"):

@@ -54,15 +54,12 @@ def test_every_eager_engine():
     expect_ad(lambda a, b, z: stan.hypergeometric_3F2(a, b, z), np.array([1.3, 0.7, 2.1]), np.array([1.9, 2.4]), 0.6)
 
 
-@pytest.mark.parametrize(
-    ("above", "below", "z", "message"),
-    [
-        ([1.0, 1.0, 1.0], [2.0, 0.5], 1.0, "hypergeometric_3F2: 3F2 must converge, got z = 1.0"),
-        ([1.0, 2.0, 3.0], [-2.0, 1.0], 0.5, "hypergeometric_3F2: 3F2 must not be at a pole"),
-        ([30.0, 20.0, 1.0], [0.1, 0.2], -0.99, "hypergeometric_3F2: the series must converge without loss"),
-        ([1.0], [2.0, 3.0], 0.5, "hypergeometric_3F2: a and b must have 3 and 2 elements"),
-    ],
-)
+@pytest.mark.parametrize(("above", "below", "z", "message"), [
+    ([1.0, 1.0, 1.0], [2.0, 0.5], 1.0, "hypergeometric_3F2: 3F2 must converge, got z = 1.0"),
+    ([1.0, 2.0, 3.0], [-2.0, 1.0], 0.5, "hypergeometric_3F2: 3F2 must not be at a pole"),
+    ([30.0, 20.0, 1.0], [0.1, 0.2], -0.99, "hypergeometric_3F2: the series must converge without loss"),
+    ([1.0], [2.0, 3.0], 0.5, "hypergeometric_3F2: a and b must have 3 and 2 elements"),
+])  # fmt: skip
 def test_refusals(above, below, z, message):
     with pytest.raises(ValueError) as refused:
         stan.hypergeometric_3F2(above, below, z)

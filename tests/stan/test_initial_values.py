@@ -9,9 +9,7 @@ import scipy.integrate
 import contad
 from contad import stan
 
-SOLVERS = {
-    "ode_rk45": 1e-4, "ode_ckrk": 1e-4, "ode_adams": 1e-7, "ode_bdf": 1e-7,
-}  # fmt: skip
+SOLVERS = {"ode_rk45": 1e-4, "ode_ckrk": 1e-4, "ode_adams": 1e-7, "ode_bdf": 1e-7}  # fmt: skip
 CONTROL = (1e-9, np.array([1e-9, 1e-10]), 1e-8, 1e-8, 1e-8, 1e-8, 10**6, 250, 2, 2, 1)
 
 
@@ -89,18 +87,15 @@ def test_without_times():
 
 
 @pytest.mark.parametrize("call", [lambda f: f(0.3), lambda f: contad.grad(f)(0.3)])
-@pytest.mark.parametrize(
-    ("times", "settings", "error", "message"),
-    [
-        ([1.0], (0.0, 1e-6, 100), ValueError, "ode_rk45_tol: relative_tolerance must be positive, got 0.0"),
-        ([1.0], (1e-6, 0.0, 100), ValueError, "ode_rk45_tol: absolute_tolerance must be positive, got 0.0"),
-        ([1.0], (1e-6, 1e-6, 0), ValueError, "ode_rk45_tol: max_num_steps must be positive, got 0"),
-        ([1.0, 1.0], (1e-6, 1e-6, 100), ValueError, "ode_rk45_tol: ts must increase, from above the initial time 0.0"),
-        ([0.0, 1.0], (1e-6, 1e-6, 100), ValueError, "ode_rk45_tol: ts must increase, from above the initial time 0.0"),
-        ([np.nan], (1e-6, 1e-6, 100), ValueError, "ode_rk45_tol: ts must be finite"),
-        ([1.0, 1000.0], (1e-6, 1e-6, 50), RuntimeError, "the solver did not come to t = 1000 in 50 steps, only to"),
-    ],
-)
+@pytest.mark.parametrize(("times", "settings", "error", "message"), [
+    ([1.0], (0.0, 1e-6, 100), ValueError, "ode_rk45_tol: relative_tolerance must be positive, got 0.0"),
+    ([1.0], (1e-6, 0.0, 100), ValueError, "ode_rk45_tol: absolute_tolerance must be positive, got 0.0"),
+    ([1.0], (1e-6, 1e-6, 0), ValueError, "ode_rk45_tol: max_num_steps must be positive, got 0"),
+    ([1.0, 1.0], (1e-6, 1e-6, 100), ValueError, "ode_rk45_tol: ts must increase, from above the initial time 0.0"),
+    ([0.0, 1.0], (1e-6, 1e-6, 100), ValueError, "ode_rk45_tol: ts must increase, from above the initial time 0.0"),
+    ([np.nan], (1e-6, 1e-6, 100), ValueError, "ode_rk45_tol: ts must be finite"),
+    ([1.0, 1000.0], (1e-6, 1e-6, 50), RuntimeError, "the solver did not come to t = 1000 in 50 steps, only to"),
+])  # fmt: skip
 def test_bad_input(call, times, settings, error, message):
     with pytest.raises(error, match=message):
         call(lambda theta: stan.ode_rk45_tol(damped, V[1:], 0.0, times, *settings, theta)[-1, 0])

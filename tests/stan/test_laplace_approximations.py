@@ -224,32 +224,29 @@ def test_blocks_that_leave_elements_out_are_refused(block):
     assert found == pytest.approx((f(4, 1.3 + 1e-4) - f(4, 1.3 - 1e-4)) / 2e-4, rel=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"k": np.ones((2, 3))}, ValueError, r"covariance must give a square matrix, got shape \(2, 3\)"),
-        ({"k": np.array([[1.0, np.nan], [0.0, 1.0]])}, ValueError, "covariance must be finite, got nan"),
-        ({"k": np.array([[1.0, 0.5], [0.4, 1.0]])}, ValueError, "covariance must be symmetric, got a difference"),
-        ({"block": 3}, ValueError, "hessian_block_size must divide the size of theta, 2, got 3"),
-        ({"block": 0}, ValueError, "hessian_block_size must be positive, got 0"),
-        ({"solver": 4}, ValueError, "solver must be 1, 2 or 3, got 4"),
-        ({"tol": 0.0}, ValueError, "tol must be positive, got 0.0"),
-        ({"max_steps": 0}, ValueError, "max_steps must be positive, got 0"),
-        ({"max_steps": 1}, RuntimeError, "the mode was not found: not in 1 steps"),
-        ({"max_steps_linesearch": -1}, ValueError, "max_steps_linesearch must not be negative, got -1"),
-        ({"theta_init": [1.0]}, ValueError, r"theta_init must have 2 numbers, got shape \(1,\)"),
-        ({"f": lambda theta, p: theta * p}, ValueError, r"log_likelihood must give a number, got shape \(2,\)"),
-        ({"f": lambda theta, p: np.sum(theta) * p * np.nan}, ValueError, "log_likelihood must be finite at theta_init"),
-        (
-            {"f": lambda theta, p: p * np.sum(theta**2), "k": np.eye(2), "solver": 1, "allow_fallback": False},
-            RuntimeError, "the mode was not found: the negative Hessian of log_likelihood has no decomposition",
-        ),
-        (
-            {"f": lambda theta, p: np.sum(theta[0] ** 2 * p), "k": np.eye(2)},
-            RuntimeError, "the mode was not found: I [+] K W has no decomposition",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "error", "message"), [
+    ({"k": np.ones((2, 3))}, ValueError, r"covariance must give a square matrix, got shape \(2, 3\)"),
+    ({"k": np.array([[1.0, np.nan], [0.0, 1.0]])}, ValueError, "covariance must be finite, got nan"),
+    ({"k": np.array([[1.0, 0.5], [0.4, 1.0]])}, ValueError, "covariance must be symmetric, got a difference"),
+    ({"block": 3}, ValueError, "hessian_block_size must divide the size of theta, 2, got 3"),
+    ({"block": 0}, ValueError, "hessian_block_size must be positive, got 0"),
+    ({"solver": 4}, ValueError, "solver must be 1, 2 or 3, got 4"),
+    ({"tol": 0.0}, ValueError, "tol must be positive, got 0.0"),
+    ({"max_steps": 0}, ValueError, "max_steps must be positive, got 0"),
+    ({"max_steps": 1}, RuntimeError, "the mode was not found: not in 1 steps"),
+    ({"max_steps_linesearch": -1}, ValueError, "max_steps_linesearch must not be negative, got -1"),
+    ({"theta_init": [1.0]}, ValueError, r"theta_init must have 2 numbers, got shape \(1,\)"),
+    ({"f": lambda theta, p: theta * p}, ValueError, r"log_likelihood must give a number, got shape \(2,\)"),
+    ({"f": lambda theta, p: np.sum(theta) * p * np.nan}, ValueError, "log_likelihood must be finite at theta_init"),
+    (
+        {"f": lambda theta, p: p * np.sum(theta**2), "k": np.eye(2), "solver": 1, "allow_fallback": False},
+        RuntimeError, "the mode was not found: the negative Hessian of log_likelihood has no decomposition",
+    ),
+    (
+        {"f": lambda theta, p: np.sum(theta[0] ** 2 * p), "k": np.eye(2)},
+        RuntimeError, "the mode was not found: I [+] K W has no decomposition",
+    ),
+])  # fmt: skip
 def test_bad_input(change, error, message):
     settings = {"f": lambda theta, p: -np.sum((theta - p) ** 4 + theta**2), "k": np.eye(2), "block": 1} | change
     f, k, block = (settings.pop(name) for name in ("f", "k", "block"))

@@ -84,19 +84,16 @@ def test_a_vector_of_variances_and_propto():
     assert stan.gaussian_dlm_obs_lpdf(np.full((R, T), np.nan), *MODEL) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "message"),
-    [
-        (0, Y[0], r"y must be a matrix with a column for each time, got shape \(5,\)"),
-        (1, F[:, :1], r"F must have 2 columns, as y has rows, got shape \(3, 1\)"),
-        (2, G[:2], r"G must have shape \(3, 3\), as F has 3 rows, got shape \(2, 3\)"),
-        (3, np.ones(3), r"V must have shape \(2, 2\) or \(2,\), as y has 2 rows, got shape \(3,\)"),
-        (3, -10.0 * np.eye(2), "V must be symmetric and positive semidefinite, got the eigenvalue -10"),
-        (4, W + np.tri(3), "W must be symmetric and positive semidefinite, got elements that differ"),
-        (5, np.full(3, np.nan), "m0 must be finite, got nan"),
-        (0, np.full((R, T), np.inf), "y must be finite, got inf"),
-    ],
-)
+@pytest.mark.parametrize(("place", "value", "message"), [
+    (0, Y[0], r"y must be a matrix with a column for each time, got shape \(5,\)"),
+    (1, F[:, :1], r"F must have 2 columns, as y has rows, got shape \(3, 1\)"),
+    (2, G[:2], r"G must have shape \(3, 3\), as F has 3 rows, got shape \(2, 3\)"),
+    (3, np.ones(3), r"V must have shape \(2, 2\) or \(2,\), as y has 2 rows, got shape \(3,\)"),
+    (3, -10.0 * np.eye(2), "V must be symmetric and positive semidefinite, got the eigenvalue -10"),
+    (4, W + np.tri(3), "W must be symmetric and positive semidefinite, got elements that differ"),
+    (5, np.full(3, np.nan), "m0 must be finite, got nan"),
+    (0, np.full((R, T), np.inf), "y must be finite, got inf"),
+])  # fmt: skip
 def test_bad_input(place, value, message):
     args = [Y, *MODEL]
     args[place] = value

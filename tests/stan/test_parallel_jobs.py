@@ -71,9 +71,7 @@ def test_the_result_does_not_depend_on_workers():
     found = []
     for workers in (2, 5):
         with ThreadPoolExecutor(workers) as pool:
-            found.append(
-                contad.value_and_grad(lambda p: reduce_sum(slow_first, XS, p, grainsize=4, executor=pool))(P)
-            )
+            found.append(contad.value_and_grad(lambda p: reduce_sum(slow_first, XS, p, grainsize=4, executor=pool))(P))
     plain = contad.value_and_grad(lambda p: reduce_sum(partial_sum, XS, p, grainsize=4))(P)
     for value, slopes in found:
         assert value == plain[0] and slopes["rate"] == plain[1]["rate"]

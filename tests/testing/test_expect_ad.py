@@ -249,31 +249,27 @@ def conversion(x):
     return float(x)
 
 
-@pytest.mark.parametrize(
-    ("f", "args", "message"),
-    [
-        (value_on_variables, (3.0,), "leg value, engine closures: expected 9.0, got 9.0000009"),
-        (tangent, (3.0,), "leg jvp, engine forward, argument x: expected 6.0, got 3.0"),
-        (gradient_nearby, (3.0,), "leg agreement, engine forward, argument of numbers, at 3.003: expected 6.006, got"),
-        (constants, (1.3, 0.7), "leg mixes, engine closures, argument constants float: expected 0.7, got 1.4"),
-        (integer_constant, (1.3, 0.7), "leg mixes, engine closures, argument constants int: expected 1.0, got 1.0"),
-        (numpy_constant, (1.3, 0.7), "leg mixes, engine closures, argument constants np.float64: expected 0.7, got"),
-        (one_input, (1.3, 0.7), "leg fan-out, engine closures, argument one input 1.3: expected 2.6, got 1.3"),
-        (crash_at_infinity, (1.3,), "leg special, engine closures: expected no exception, as from the plain"),
-        (value_at_zero, (1.3,), "leg special, engine closures, argument x = 0.0: expected 0.0, got 1.0"),
-        (gradient_at_zero, (1.3,), "leg special, engine forward, argument gradient at x = 0.0: expected 0.0, got 1.0"),
-        (error_at_zero, (1.3,), "leg special, engine closures: expected ValueError: no float may be 0, got"),
-        (error_text, (1.3,), "leg errors, engine closures: expected ValueError: error_text: x must be at most 1,"),
-        (error_type, (1.3,), "leg errors, engine forward: expected ValueError: planted, got TypeError: planted"),
-        (no_error, (1.3,), "leg errors, engine closures: expected ValueError: planted, got no exception"),
-        (conversion, (1.3,), "leg value, engine closures: expected no exception, as from the plain call, got Lost"),
-        (ops.floor, (1.3,), "leg vacuity: expected a gradient other than zero, or zero_gradient=True, got [0.0]"),
-        (ops.square, (0.0,), "leg vacuity: expected a gradient other than zero, or zero_gradient=True, got [0.0]"),
-        (ops.sqrt, (0.0,), "leg jvp, argument x: expected finite differences that converge, got "),
-        (ops.log, (-1.0,), "leg value, engine closures: expected nan, got nan"),
-    ],
-    ids=lambda x: getattr(x, "__name__", ""),
-)
+@pytest.mark.parametrize(("f", "args", "message"), [
+    (value_on_variables, (3.0,), "leg value, engine closures: expected 9.0, got 9.0000009"),
+    (tangent, (3.0,), "leg jvp, engine forward, argument x: expected 6.0, got 3.0"),
+    (gradient_nearby, (3.0,), "leg agreement, engine forward, argument of numbers, at 3.003: expected 6.006, got"),
+    (constants, (1.3, 0.7), "leg mixes, engine closures, argument constants float: expected 0.7, got 1.4"),
+    (integer_constant, (1.3, 0.7), "leg mixes, engine closures, argument constants int: expected 1.0, got 1.0"),
+    (numpy_constant, (1.3, 0.7), "leg mixes, engine closures, argument constants np.float64: expected 0.7, got"),
+    (one_input, (1.3, 0.7), "leg fan-out, engine closures, argument one input 1.3: expected 2.6, got 1.3"),
+    (crash_at_infinity, (1.3,), "leg special, engine closures: expected no exception, as from the plain"),
+    (value_at_zero, (1.3,), "leg special, engine closures, argument x = 0.0: expected 0.0, got 1.0"),
+    (gradient_at_zero, (1.3,), "leg special, engine forward, argument gradient at x = 0.0: expected 0.0, got 1.0"),
+    (error_at_zero, (1.3,), "leg special, engine closures: expected ValueError: no float may be 0, got"),
+    (error_text, (1.3,), "leg errors, engine closures: expected ValueError: error_text: x must be at most 1,"),
+    (error_type, (1.3,), "leg errors, engine forward: expected ValueError: planted, got TypeError: planted"),
+    (no_error, (1.3,), "leg errors, engine closures: expected ValueError: planted, got no exception"),
+    (conversion, (1.3,), "leg value, engine closures: expected no exception, as from the plain call, got Lost"),
+    (ops.floor, (1.3,), "leg vacuity: expected a gradient other than zero, or zero_gradient=True, got [0.0]"),
+    (ops.square, (0.0,), "leg vacuity: expected a gradient other than zero, or zero_gradient=True, got [0.0]"),
+    (ops.sqrt, (0.0,), "leg jvp, argument x: expected finite differences that converge, got "),
+    (ops.log, (-1.0,), "leg value, engine closures: expected nan, got nan"),
+], ids=lambda x: getattr(x, "__name__", ""))  # fmt: skip
 def test_wrong_function(f, args, message):
     assert message in failure(f, *args)
 
@@ -390,14 +386,11 @@ def of_kind(*kinds):
     return planted
 
 
-@pytest.mark.parametrize(
-    ("kind", "way"),
-    [
-        ("NumpyClosureVar", "closures"), ("NumpyRecordVar", "records"), ("ArrayVar", "matrix"),
-        ("ArrayDual", "forward"), ("NumpyMatrixVar", "matrix on object arrays"),
-        ("NumpyDual", "forward on object arrays"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "way"), [
+    ("NumpyClosureVar", "closures"), ("NumpyRecordVar", "records"), ("ArrayVar", "matrix"),
+    ("ArrayDual", "forward"), ("NumpyMatrixVar", "matrix on object arrays"),
+    ("NumpyDual", "forward on object arrays"),
+])  # fmt: skip
 def test_every_way_is_examined(kind, way):
     found = failure(of_kind(kind), V)
     assert f"leg value, engine {way}: expected " in found
@@ -567,18 +560,14 @@ def pair(x, y):
     return [x * y, ops.exp(x) - y]
 
 
-@pytest.mark.parametrize(
-    ("engine", "f", "args", "message"),
-    [
-        (Assigning, ops.exp, (0.7,), "leg fan-out, engine planted, argument x of f + f: expected 4.02"),
-        (Seedless, ops.exp, (0.7,), "leg product, engine planted: expected "),
-        (Leaking, pair, (0.7, 1.3), "leg jacobian, engine planted, argument x (result 1): expected 2.013752"),
-        (Imprecise, ops.exp, (0.7,), "leg agreement, engine planted, argument x: expected 2.013752"),
-        (Forgetful, ops.exp, (0.7,), "leg hessian, engine closures over planted, argument x: expected 2.013752"),
-        (Crashing, ops.exp, (0.7,), "leg special, engine planted: expected no exception, as from the plain"),
-    ],
-    ids=lambda x: getattr(x, "__name__", ""),
-)
+@pytest.mark.parametrize(("engine", "f", "args", "message"), [
+    (Assigning, ops.exp, (0.7,), "leg fan-out, engine planted, argument x of f + f: expected 4.02"),
+    (Seedless, ops.exp, (0.7,), "leg product, engine planted: expected "),
+    (Leaking, pair, (0.7, 1.3), "leg jacobian, engine planted, argument x (result 1): expected 2.013752"),
+    (Imprecise, ops.exp, (0.7,), "leg agreement, engine planted, argument x: expected 2.013752"),
+    (Forgetful, ops.exp, (0.7,), "leg hessian, engine closures over planted, argument x: expected 2.013752"),
+    (Crashing, ops.exp, (0.7,), "leg special, engine planted: expected no exception, as from the plain"),
+], ids=lambda x: getattr(x, "__name__", ""))  # fmt: skip
 def test_wrong_engine(engine, f, args, message):
     with engines(planted=engine):
         assert message in failure(f, *args, engines=["closures", "planted"])
@@ -629,21 +618,18 @@ def test_report_of_a_function_that_raises():
     assert str(expect_ad(refused, 2.0)) == "refused(2.0): passed errors (4); skipped all others (the plain call raises)"
 
 
-@pytest.mark.parametrize(
-    ("f", "args"),
-    [
-        (lambda p: p["a"] * ops.exp(p["b"][0]), ({"a": 1.3, "b": [0.7, 2.0]},)),
-        (lambda x, a: sum(ops.sin(x * v) for v in a), (1.3, np.array([0.4, 0.7, 1.1]))),
-        (lambda a: [a[0, 0] * a[1, 0], a[0, 1] ** 2], (np.array([[0.4, 0.7], [1.1, 1.9]]),)),
-        (lambda a: a * a[0], (np.array([0.4, 0.7]),)),
-        (lambda x, n: x**n, (1.3, 3)),
-        (lambda a: a[0], (np.array([[1.5]])[0],)),
-        (lambda a: sum(ops.exp(v * 0.1 * k) for k, v in enumerate(a)), (np.linspace(0.5, 2.0, 12),)),
-        (lambda x: x / (1.0 + 1e6 * x * x), (1e-6,)),
-        (lambda x, y: 1e8 * x * x + ops.log(y), (3e4, 1e-7)),
-        (lambda *x: sum(a * b for a, b in itertools.pairwise(x)), (0.4, 0.7, 1.1, 1.3, 1.9)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "args"), [
+    (lambda p: p["a"] * ops.exp(p["b"][0]), ({"a": 1.3, "b": [0.7, 2.0]},)),
+    (lambda x, a: sum(ops.sin(x * v) for v in a), (1.3, np.array([0.4, 0.7, 1.1]))),
+    (lambda a: [a[0, 0] * a[1, 0], a[0, 1] ** 2], (np.array([[0.4, 0.7], [1.1, 1.9]]),)),
+    (lambda a: a * a[0], (np.array([0.4, 0.7]),)),
+    (lambda x, n: x**n, (1.3, 3)),
+    (lambda a: a[0], (np.array([[1.5]])[0],)),
+    (lambda a: sum(ops.exp(v * 0.1 * k) for k, v in enumerate(a)), (np.linspace(0.5, 2.0, 12),)),
+    (lambda x: x / (1.0 + 1e6 * x * x), (1e-6,)),
+    (lambda x, y: 1e8 * x * x + ops.log(y), (3e4, 1e-7)),
+    (lambda *x: sum(a * b for a, b in itertools.pairwise(x)), (0.4, 0.7, 1.1, 1.3, 1.9)),
+])  # fmt: skip
 def test_structures_and_scales_pass(f, args):
     report = expect_ad(f, *args)
     assert report.passed["gradient"] >= 2 and report.passed["hessian"] >= 9

@@ -263,14 +263,11 @@ def test_check_grads_of_such_a_rule_names_order_1():
         check_grads(square, (X,))
 
 
-@pytest.mark.parametrize(
-    ("read", "error"),
-    [
-        (lambda x: x.ctypes, AttributeError), (lambda x: x.data, AttributeError), (memoryview, LostDerivativeError),
-        (np.frombuffer, LostDerivativeError),
-        (np.ctypeslib.ndpointer(np.float64).from_param, LostDerivativeError),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("read", "error"), [
+    (lambda x: x.ctypes, AttributeError), (lambda x: x.data, AttributeError), (memoryview, LostDerivativeError),
+    (np.frombuffer, LostDerivativeError),
+    (np.ctypeslib.ndpointer(np.float64).from_param, LostDerivativeError),
+])  # fmt: skip
 @pytest.mark.parametrize("transform", [grad, lambda f: lambda x: jvp(f, (x,), (x,))])
 def test_reads_of_a_variables_memory_are_answered_with_advice_on_rules(read, error, transform):
     with pytest.raises(error, match=r"contad\.custom_vjp") as caught:

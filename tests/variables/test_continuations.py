@@ -118,14 +118,10 @@ def test_values_added_to_a_number_are_real(v, level):
         contad.gradient(z * 2.0, [x])
 
 
-@pytest.mark.parametrize(
-    "v",
-    [
-        np.arange(4), np.arange(4.0, dtype=np.float32), [0, 1, 2, 3], np.arange(4) > 0,
-        np.array([0.0, 1, np.float32(2.0), 3.0], dtype=object),
-    ],
-    ids=["int", "float32", "list", "bool", "object"],
-)  # fmt: skip
+@pytest.mark.parametrize("v", [
+    np.arange(4), np.arange(4.0, dtype=np.float32), [0, 1, 2, 3], np.arange(4) > 0,
+    np.array([0.0, 1, np.float32(2.0), 3.0], dtype=object),
+], ids=["int", "float32", "list", "bool", "object"])  # fmt: skip
 def test_other_real_arrays_are_added(v, arrays):
     x, z = contad.var(POINT), contad.var(1.0)
     contad.reverse_pass_callback(lambda adj: adj.add(x, v))

@@ -29,13 +29,10 @@ def number(request):
 IN_GENERAL = r"use np\.exp for math\.exp"
 
 
-@pytest.mark.parametrize(
-    ("lose", "fix"),
-    [
-        (float, IN_GENERAL), (math.exp, r"use np\.exp, or give it"), (math.sqrt, r"use np\.sqrt, or give it"),
-        (lambda v: np.zeros(2).__setitem__(0, v), IN_GENERAL), (lambda v: np.array([v], dtype=float), IN_GENERAL),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lose", "fix"), [
+    (float, IN_GENERAL), (math.exp, r"use np\.exp, or give it"), (math.sqrt, r"use np\.sqrt, or give it"),
+    (lambda v: np.zeros(2).__setitem__(0, v), IN_GENERAL), (lambda v: np.array([v], dtype=float), IN_GENERAL),
+])  # fmt: skip
 def test_losing_a_derivative_is_an_error_that_names_the_fix(number, lose, fix):
     with refused(LostDerivativeError, match=fix):
         lose(number)
@@ -116,19 +113,13 @@ def test_ufuncs_dispatch_to_rules():
     assert contad.derivative(f)(x) == pytest.approx(expected, rel=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda v: np.nextafter(v, 0.5),
-            r"np.nextafter: contad has no derivative rule.*scalar_rule\(ufunc=np.nextafter\)",
-        ),
-        (lambda v: np.add(v, 1.0, out=FLOATS[:1]), "write a = a [+] v"),
-        (lambda v: FLOATS.__iadd__(v), "write a = a [+] v"),
-        (lambda v: np.add(v, 1.0, where=True), "option where= is not supported"),
-        (lambda v: contad.ops.exp(np.array(["a"])), "exp: expected arrays of real numbers"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda v: np.nextafter(v, 0.5), r"np.nextafter: contad has no derivative rule.*scalar_rule\(ufunc=np.nextafter\)"),
+    (lambda v: np.add(v, 1.0, out=FLOATS[:1]), "write a = a [+] v"),
+    (lambda v: FLOATS.__iadd__(v), "write a = a [+] v"),
+    (lambda v: np.add(v, 1.0, where=True), "option where= is not supported"),
+    (lambda v: contad.ops.exp(np.array(["a"])), "exp: expected arrays of real numbers"),
+])  # fmt: skip
 def test_unsupported_numpy_calls_are_refused_by_name(call, message):
     with pytest.raises((UnsupportedError, LostDerivativeError), match=message):
         call(contad.var(1.5))
