@@ -1,6 +1,5 @@
 """Boundary value problems: closed forms, differences, both modes, second order, unknown parameters, refusals."""
 
-import inspect
 
 import numpy as np
 import pytest
@@ -109,7 +108,3 @@ def test_bad_problems_are_refused():
     with pytest.raises(ValueError, match="expected to have shape"):
         contad.grad(lambda k: solve_bvp(lambda x, y: k * y[:1], ends, MESH, np.zeros((2, 21))).y[0, 3])(1.0)
     assert contad.stack().top <= 1
-
-
-def test_docstring():
-    assert all(x in inspect.getdoc(solve_bvp) for x in ("Shapes: ", "Cost: ", ">>> "))

@@ -1,6 +1,5 @@
 """Stan's algebraic solvers: its linear, non-linear, unsolvable and degenerate systems, derivatives of both orders."""
 
-import inspect
 
 import numpy as np
 import pytest
@@ -90,8 +89,3 @@ def test_a_degenerate_root():
     assert f(1.0) == 1.0
     with pytest.raises(SingularPointError, match="solve_newton: the Jacobian at the root is singular"):
         contad.grad(lambda p: f(p)[0])(1.0)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_docstrings(name):
-    assert all(part in inspect.getdoc(getattr(stan, name)) for part in ("Shapes: ", "Cost: ", ">>> "))

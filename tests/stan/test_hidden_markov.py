@@ -1,6 +1,5 @@
 """Hidden Markov models: every sequence of states enumerated, derivatives of both orders, draws, long sequences."""
 
-import inspect
 import itertools
 
 import numpy as np
@@ -125,8 +124,3 @@ def test_bad_input(name, model, message):
     with pytest.raises(ValueError, match=f"{name}: {message}"):
         contad.grad(lambda x: np.sum(getattr(stan, name)(x, *model[1:], *more)))(model[0])
     assert contad.stack().top <= 1
-
-
-@pytest.mark.parametrize("name", ["hmm_marginal", "hmm_hidden_state_prob", "hmm_latent"])
-def test_docstrings(name):
-    assert all(part in inspect.getdoc(getattr(stan, name)) for part in ("Shapes: ", "Cost: ", ">>> "))

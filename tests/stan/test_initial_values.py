@@ -1,6 +1,5 @@
 """Stan's solvers of differential equations: its forced and damped oscillators, Lorenz' equations, limits of steps."""
 
-import inspect
 
 import numpy as np
 import pytest
@@ -112,8 +111,3 @@ def test_bad_settings_of_the_adjoint():
         settings[k] = 0
         with pytest.raises(ValueError, match=f"ode_adjoint_tol_ctl: {message}"):
             stan.ode_adjoint_tol_ctl(damped, V[1:], 0.0, TIMES, *settings, 0.3)
-
-
-@pytest.mark.parametrize("name", [*SOLVERS, *(f"{name}_tol" for name in SOLVERS), "ode_adjoint_tol_ctl"])
-def test_docstrings(name):
-    assert all(part in inspect.getdoc(getattr(stan, name)) for part in ("Shapes: ", "Cost: ", ">>> "))

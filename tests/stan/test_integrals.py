@@ -1,6 +1,5 @@
 """Stan's integrals: the twelve of its own tests and their derivatives by mpmath, ends, complements, refusals."""
 
-import inspect
 
 import numpy as np
 import pytest
@@ -101,9 +100,3 @@ def test_bad_integrals_are_refused(rule):
     with pytest.raises(ValueError, match=f"{name}: the error estimate of the integral, .*, exceeds"):
         rule(lambda x, xc: float(x > 1.0 / 3.0), 0.0, 1.0, relative_tolerance=1e-17)
     assert contad.stack().top <= 1
-
-
-@pytest.mark.parametrize("kind", ["", "_gauss_kronrod", "_double_exponential"])
-def test_docstrings(kind):
-    f = getattr(stan, f"integrate_1d{kind}")
-    assert all(part in inspect.getdoc(f) for part in ("Shapes: ", "Cost: ", ">>> "))

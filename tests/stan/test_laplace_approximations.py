@@ -1,7 +1,6 @@
 """Laplace approximations: exact for normal likelihoods, near integrals in one and two dimensions, derivatives of both
 orders against differences, four sets of data, all solvers, draws, and what is refused."""
 
-import inspect
 
 import numba
 import numpy as np
@@ -271,9 +270,3 @@ def test_bad_observations():
         stan.laplace_marginal(normal_likelihood, (), 1, np.eye(2), ())
     with pytest.raises(TypeError, match="laplace_marginal: likelihood_args must be a tuple of arguments, got float"):
         stan.laplace_marginal(normal_likelihood, 1.0, 1, k, ())
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_docstrings(name):
-    assert len(NAMES) == 16
-    assert all(part in inspect.getdoc(getattr(stan, name)) for part in ("Shapes: ", "Cost: ", ">>> "))

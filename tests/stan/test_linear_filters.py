@@ -1,6 +1,5 @@
 """The Kalman filter against the joint normal density of all observations, missing ones left out of both."""
 
-import inspect
 
 import numpy as np
 import pytest
@@ -101,7 +100,3 @@ def test_bad_input(place, value, message):
         with pytest.raises(ValueError, match=f"gaussian_dlm_obs_lpdf: {message}"):
             call(*args)
     assert contad.stack().top <= 1
-
-
-def test_docstring():
-    assert all(x in inspect.getdoc(stan.gaussian_dlm_obs_lpdf) for x in ("Shapes: ", "Cost: ", ">>> "))

@@ -1,7 +1,6 @@
 """Parallel sums: the serial sum for every size of pieces and any workers, jobs that raise, workers that die."""
 
 import functools
-import inspect
 import multiprocessing
 import os
 import threading
@@ -211,8 +210,3 @@ def test_bad_input():
         map_rect(job, SHARED, OWN, TIMES, [0, 1])
     with pytest.raises(ValueError, match=r"map_rect: f must give a vector, got shape \(\)"):
         contad.grad(lambda s: np.sum(map_rect(lambda s, own, t, k: s[0], s, OWN, TIMES, [0, 1, 2])))(SHARED)
-
-
-@pytest.mark.parametrize("f", [reduce_sum, reduce_sum_static, map_rect])
-def test_docstrings(f):
-    assert all(part in inspect.getdoc(f) for part in ("Shapes: ", "Cost: ", ">>> "))
