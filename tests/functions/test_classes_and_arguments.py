@@ -292,9 +292,7 @@ def fill(x):
     return z.sum()
 
 
-@numba.njit
-def compiled(x):
-    return math.exp(x[0]) * x[1]
+compiled = numba.njit(lambda x: math.exp(x[0]) * x[1])
 
 
 def methods(x, model):
