@@ -20,7 +20,7 @@ from contad.testing import Tolerances, check_grads, expect_ad
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel
 from contad.variables.number import Number
 from contad.variables.var import Var
-from tests.judges.planted import PlantedStack, compiled, engines, registered
+from tests.judges.planted import PlantedStack, body_of, compiled, engines, registered
 
 class_of = type  # by another name, as functions that are differentiated ask for what a variable stands for
 
@@ -31,18 +31,26 @@ def _planted_rules_go():
         yield
 
 
-def sine(body):
+def sine(body, **known):
     """A rule with the value sin x and these partials."""
-    rule = scalar_rule(lambda x: math.sin(x))
-    rule.partials(body)
-    return rule
+
+    @scalar_rule
+    def planted(x):
+        return math.sin(x)
+
+    planted.partials(body_of(body, **known))
+    return planted
 
 
 def ratio(body):
     """A rule with the value x / y and these partials."""
-    rule = scalar_rule(lambda x, y: x / y)
-    rule.partials(body)
-    return rule
+
+    @scalar_rule
+    def planted(x, y):
+        return x / y
+
+    planted.partials(body_of(body))
+    return planted
 
 
 def constant_of():
@@ -70,17 +78,17 @@ def failure(f, *args, **options):
 
 # ---- wrong rules -----------------------------------------------------------------------------------------------------
 def test_right_rules_pass():
-    expect_ad(sine(lambda z, x: ops.cos(x)), 0.7, order=3)
-    expect_ad(ratio(lambda z, x, y: (1.0 / y, -z / y)), 1.3, -0.7, order=3)
+    expect_ad(sine("z, x: ops.cos(x)"), 0.7, order=3)
+    expect_ad(ratio("z, x, y: (1.0 / y, -z / y)"), 1.3, -0.7, order=3)
 
 
 @pytest.mark.parametrize(("rule", "partials", "args", "message"), [
-    (sine, lambda z, x: -ops.cos(x), (0.7,), "closures, argument x: expected 0.764842187.*got -0.764842187284488"),
-    (sine, lambda z, x: 1.001 * ops.cos(x), (0.7,), "closures, argument x"),
-    (ratio, lambda z, x, y: (-z / y, 1.0 / y), (1.3, -0.7), "closures, argument x"),
-    (ratio, lambda z, x, y: (0.0, -z / y), (1.3, -0.7), "closures, argument x"),
-    (ratio, lambda z, x, y: (1.0 / y, 0.0), (1.3, -0.7), "closures, argument y"),
-    (sine, lambda z, x: ops.log(-ops.absolute(x)), (0.7,), "closures, argument x: expected 0.7648421872844.*got nan$"),
+    (sine, "z, x: -ops.cos(x)", (0.7,), "closures, argument x: expected 0.764842187.*got -0.764842187284488"),
+    (sine, "z, x: 1.001 * ops.cos(x)", (0.7,), "closures, argument x"),
+    (ratio, "z, x, y: (-z / y, 1.0 / y)", (1.3, -0.7), "closures, argument x"),
+    (ratio, "z, x, y: (0.0, -z / y)", (1.3, -0.7), "closures, argument x"),
+    (ratio, "z, x, y: (1.0 / y, 0.0)", (1.3, -0.7), "closures, argument y"),
+    (sine, "z, x: ops.log(-ops.absolute(x))", (0.7,), "closures, argument x: expected 0.7648421872844.*got nan$"),
 ], ids=["flipped sign", "one per mille", "swapped", "first dropped", "second dropped", "nan"])  # fmt: skip
 def test_wrong_partials(rule, partials, args, message):
     found = failure(rule(partials), *args)
@@ -88,12 +96,12 @@ def test_wrong_partials(rule, partials, args, message):
 
 
 def test_a_declared_nan_is_that_of_the_differences():
-    assert failure(sine(lambda z, x: ops.log(-ops.absolute(x))), 0.7, nan=True).endswith("got nan")
+    assert failure(sine("z, x: ops.log(-ops.absolute(x))"), 0.7, nan=True).endswith("got nan")
 
 
 def test_partial_that_is_right_at_one_point():
     """Every leg on values agrees with 1 / 1.7 there, and every difference of it with a zero."""
-    rule = ratio(lambda z, x, y: (1.0 / 1.7, -z / y))
+    rule = ratio("z, x, y: (1.0 / 1.7, -z / y)")
     assert "leg symmetry, engine closures, argument x: expected 0.21329767824" in failure(rule, 1.3, 1.7)
     assert "leg gradient, engine closures" in failure(rule, 1.3, 1.6)
     expect_ad(rule, 1.3, 1.7, order=1)  # which takes no second derivatives
@@ -122,7 +130,7 @@ def test_array_rule_that_is_right_at_one_point():
 
 def test_partial_detached_from_outer_levels():
     constant = constant_of()
-    found = failure(sine(lambda z, x: ops.cos(constant(x))), 0.7)
+    found = failure(sine("z, x: ops.cos(constant(x))", constant=constant), 0.7)
     assert "leg hessian, engine closures over closures, argument x" in found
 
 
@@ -137,7 +145,7 @@ def test_second_derivative_detached_from_outer_levels():
     def planted_cosine_partials(z, x):
         return -ops.sin(constant(x))
 
-    rule = sine(lambda z, x: planted_cosine(x))
+    rule = sine("z, x: planted_cosine(x)", planted_cosine=planted_cosine)
     expect_ad(rule, 0.7, order=2)
     assert "leg order 3, engine closures over closures over closures, argument x" in failure(rule, 0.7)
 
@@ -147,9 +155,9 @@ def test_rule_of_three_arguments():
     def planted_fma(x, y, t):
         return x * y + t
 
-    planted_fma.partials(lambda z, x, y, t: (y, x, 1.0))
+    planted_fma.partials(body_of("z, x, y, t: (y, x, 1.0)"))
     assert expect_ad(planted_fma, 1.3, 0.7, 0.4).passed["mixes"] > 50
-    planted_fma.partials(lambda z, x, y, t: (y, x, 2.0))
+    planted_fma.partials(body_of("z, x, y, t: (y, x, 2.0)"))
     assert "leg gradient, engine closures, argument t: expected 1.0, got 2.0" in failure(planted_fma, 1.3, 0.7, 0.4)
 
 
@@ -278,7 +286,7 @@ def weighted(vjp, jvp=None):
         return np.sum(a * a * COUNTS, axis=-1)
 
     planted_sum.vjp("a")(vjp)
-    right = lambda z, a_dot, a, *, axis=-1: 2.0 * np.sum(a * a_dot * COUNTS, axis=axis)
+    right = body_of("z, a_dot, a, *, axis=-1: 2.0 * np.sum(a * a_dot * COUNTS, axis=axis)", COUNTS=COUNTS)
     planted_sum.jvp(jvp or right)
     return planted_sum
 
@@ -583,7 +591,10 @@ def test_structures_and_scales_pass(f, args):
 
 
 def test_numba_function():
-    planted = njit(lambda x, y: math.exp(x) * y + math.sin(x * y) / x)
+    @njit
+    def planted(x, y):
+        return math.exp(x) * y + math.sin(x * y) / x
+
     assert expect_ad(planted, 0.7, 1.3).passed["hessian"] == 32
 
 
@@ -614,7 +625,7 @@ def test_arguments_without_numbers_are_refused():
 
 
 def test_tolerances_are_one_table():
-    rule = sine(lambda z, x: 1.001 * ops.cos(x))
+    rule = sine("z, x: 1.001 * ops.cos(x)")
     assert failure(rule, 0.7)
     expect_ad(rule, 0.7, tolerances=Tolerances(differences=0.01))
 
