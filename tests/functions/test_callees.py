@@ -246,13 +246,21 @@ def test_an_array_may_be_written_to_after_the_call():
 
 
 def test_a_dead_result_makes_no_nan():
-    root = numba.njit(lambda x: math.sqrt(x))
+    @numba.njit
+    def root(x):
+        return math.sqrt(x)
+
     assert contad.grad(lambda x: root(x) * 0.0 + x)(0.0) == 1.0
 
 
 def test_results_without_a_derivative():
-    is_large = numba.njit(lambda x: x > 1.0)
-    rounded = numba.njit(lambda x: int(x * 2.0))
+    @numba.njit
+    def is_large(x):
+        return x > 1.0
+
+    @numba.njit
+    def rounded(x):
+        return int(x * 2.0)
 
     @numba.njit
     def nothing(x):

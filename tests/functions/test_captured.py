@@ -90,9 +90,21 @@ def by_gradients(x, c):
     )
 
 
-kernel = numba.njit(lambda x, c: np.sum(np.sin(x * c)))
-vector = numba.njit(lambda x, c: np.sin(x * c))
-of_tuples = numba.njit(lambda x, data: np.sin(x * data[0][0]) * data[1])
+@numba.njit
+def kernel(x, c):
+    return np.sum(np.sin(x * c))
+
+
+@numba.njit
+def vector(x, c):
+    return np.sin(x * c)
+
+
+@numba.njit
+def of_tuples(x, data):
+    return np.sin(x * data[0][0]) * data[1]
+
+
 checkpointed = contad.checkpoint(lambda x, c: np.sum(np.sin(x * c)))
 by_name = contad.checkpoint(lambda x, *, c: np.sum(np.sin(x * c)))
 in_a_list = contad.checkpoint(lambda x, c: np.sum(np.sin(x * c["data"][0])))
@@ -394,7 +406,11 @@ CHANGES = {  # what is captured, how it is read, how it changes
     "a Numba function": ([numba.njit(lambda: 1.0)], lambda h: h[0](), lambda h: h.reverse() or h.insert(0, _two)),
     "the class of an object": ([Called(1.0)], lambda h: h[0](), lambda h: h.__setitem__(0, Other())),
 }
-_two = numba.njit(lambda: 2.0)
+
+
+@numba.njit
+def _two():
+    return 2.0
 
 
 class Other:
