@@ -10,6 +10,7 @@ from contad.errors import RuleError, UnsupportedError
 from contad.rules.array_rule import array_rule, array_rule_of, array_rules
 from contad.rules.numpy_functions import entry_of
 from tests.judges.array_derivatives import report, split
+from tests.judges.planted import body_of
 
 A, B = np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]), np.array([0.6, 1.7, -0.2])
 
@@ -42,46 +43,26 @@ def test_a_right_rule_passes(weighted):
     assert report(weighted, [A, B], {}) == [] and report(weighted, [A, B], {"power": 3}) == []
 
 
-def forgets_the_factor(z, z_bar, a, b, *, power=2):
-    return z_bar[:, None] * a ** (power - 1) * b
+WRONG = {  # the argument, its vjp, options
+    "forgets the factor": ("a", "z_bar[:, None] * a ** (power - 1) * b", {}),
+    "ignores the option": ("a", "2.0 * z_bar[:, None] * a * b", {"power": 3}),
+    "forgets to fold": ("b", "z_bar[:, None] * a**power", {}),
+    "sums the wrong axis": ("b", "np.sum(z_bar[:, None] * a**power, axis=1)", {}),
+    "takes the wrong row": ("b", "np.sum(z_bar[::-1, None] * a**power, axis=0)", {}),
+    "swaps sign": ("b", "-np.sum(z_bar[:, None] * a**power, axis=0)", {}),
+}
 
 
-def forgets_to_fold(z, z_bar, a, b, *, power=2):
-    return z_bar[:, None] * a**power
-
-
-def sums_the_wrong_axis(z, z_bar, a, b, *, power=2):
-    return np.sum(z_bar[:, None] * a**power, axis=1)
-
-
-def takes_the_wrong_row(z, z_bar, a, b, *, power=2):
-    return np.sum(z_bar[::-1, None] * a**power, axis=0)
-
-
-def swaps_sign(z, z_bar, a, b, *, power=2):
-    return -np.sum(z_bar[:, None] * a**power, axis=0)
-
-
-def ignores_the_option(z, z_bar, a, b, *, power=2):
-    return 2.0 * z_bar[:, None] * a * b
-
-
-@pytest.mark.parametrize(("name", "wrong", "options"), [
-    ("a", forgets_the_factor, {}), ("a", ignores_the_option, {"power": 3}), ("b", forgets_to_fold, {}),
-    ("b", sums_the_wrong_axis, {}), ("b", takes_the_wrong_row, {}), ("b", swaps_sign, {}),
-])  # fmt: skip
+@pytest.mark.parametrize(("name", "wrong", "options"), WRONG.values(), ids=WRONG)
 def test_a_wrong_vjp_is_found(weighted, name, wrong, options):
-    weighted.vjp(name)(wrong)
+    weighted.vjp(name)(body_of(f"z, z_bar, a, b, *, power=2: {wrong}"))
     found = report(weighted, [A, B], options)
     assert found
     assert all(message.startswith(f"vjp {name}: ") for message in found)
 
 
-def test_a_wrong_jvp_is_found(weighted):
-    @weighted.jvp
-    def forgets_b(z, a_dot, b_dot, a, b, *, power=2):
-        return np.sum(power * a ** (power - 1) * a_dot * b, axis=-1)
-
+def test_a_wrong_jvp_is_found(weighted):  # which forgets b
+    weighted.jvp(body_of("z, a_dot, b_dot, a, b, *, power=2: np.sum(power * a ** (power - 1) * a_dot * b, axis=-1)"))
     assert any(message.startswith("jvp b: ") for message in report(weighted, [A, B], {}))
 
 
