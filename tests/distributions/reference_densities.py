@@ -63,17 +63,13 @@ LOG_DENSITIES = {
     "normal_lpdf": lambda y, mu, sigma: mp.log(mp.npdf(y, mu, sigma)),
     "std_normal_lpdf": lambda y: mp.log(mp.npdf(y)),
     "cauchy_lpdf": lambda y, mu, sigma: -mp.log(mp.pi * sigma * (1 + ((y - mu) / sigma) ** 2)),
-    "student_t_lpdf": _student_t,
-    "logistic_lpdf": _logistic,
+    "student_t_lpdf": _student_t, "logistic_lpdf": _logistic,
     "double_exponential_lpdf": lambda y, mu, sigma: mp.log(mp.exp(-abs(y - mu) / sigma) / (2 * sigma)),
     "gumbel_lpdf": lambda y, mu, beta: -mp.log(beta) - (y - mu) / beta - mp.exp(-(y - mu) / beta),
-    "exp_mod_normal_lpdf": _exp_mod_normal,
-    "skew_normal_lpdf": _skew_normal,
+    "exp_mod_normal_lpdf": _exp_mod_normal, "skew_normal_lpdf": _skew_normal,
     "skew_double_exponential_lpdf": _skew_double_exponential,
-    "exponential_lpdf": lambda y, beta: mp.log(beta * mp.exp(-beta * y)),
-    "gamma_lpdf": _gamma,
-    "inv_gamma_lpdf": _inv_gamma,
-    "chi_square_lpdf": lambda y, nu: _gamma(y, nu / 2, mp.mpf(1) / 2),
+    "exponential_lpdf": lambda y, beta: mp.log(beta * mp.exp(-beta * y)), "gamma_lpdf": _gamma,
+    "inv_gamma_lpdf": _inv_gamma, "chi_square_lpdf": lambda y, nu: _gamma(y, nu / 2, mp.mpf(1) / 2),
     "inv_chi_square_lpdf": lambda y, nu: _inv_gamma(y, nu / 2, mp.mpf(1) / 2),
     "scaled_inv_chi_square_lpdf": lambda y, nu, s: _inv_gamma(y, nu / 2, nu * s**2 / 2),
     "lognormal_lpdf": lambda y, mu, sigma: mp.log(mp.npdf(mp.log(y), mu, sigma) / y),
@@ -83,8 +79,7 @@ LOG_DENSITIES = {
     "pareto_lpdf": lambda y, y_min, a: mp.log(a * y_min**a / y ** (a + 1)),
     "pareto_type_2_lpdf": lambda y, mu, rate, a: mp.log(a / rate * (1 + (y - mu) / rate) ** (-a - 1)),
     "loglogistic_lpdf": lambda y, a, b: mp.log(b / a * (y / a) ** (b - 1) / (1 + (y / a) ** b) ** 2),
-    "uniform_lpdf": lambda y, a, b: -mp.log(b - a),
-    "beta_lpdf": _beta,
+    "uniform_lpdf": lambda y, a, b: -mp.log(b - a), "beta_lpdf": _beta,
     "beta_proportion_lpdf": lambda y, mu, kappa: _beta(y, mu * kappa, (1 - mu) * kappa),
     "von_mises_lpdf": lambda y, mu, k: mp.log(mp.exp(k * mp.cos(y - mu)) / (2 * mp.pi * mp.besseli(0, k))),
     "bernoulli_lpmf": lambda n, p: mp.log(p if n == 1 else 1 - p),
@@ -101,7 +96,7 @@ LOG_DENSITIES = {
     "discrete_range_lpmf": lambda n, low, high: -mp.log(high - low + 1) if low <= n <= high else -mp.inf,
     "yule_simon_lpmf": lambda n, a: mp.log(a * mp.beta(n, a + 1)),
     "hypergeometric_lpmf": lambda n, N, a, b: mp.log(mp.binomial(a, n) * mp.binomial(b, N - n) / mp.binomial(a + b, N)),
-}
+}  # fmt: skip
 
 _LINE = [(0.7, -0.3, 1.4), (-3.1, 0.4, 0.6), (0.3, 0.299, 2.7), (45.0, 1.3, 0.9), (-1e3, 3.0, 40.0), (1e-8, 0.0, 1e-6)]
 _SHAPES = [(0.7, 2.3, 1.4), (9.3, 0.6, 0.4), (1e-5, 1.7, 3.1), (0.2, 40.0, 120.0), (60.0, 5.5, 0.31), (3e-3, 0.02, 0.8)]

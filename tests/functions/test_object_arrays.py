@@ -75,13 +75,9 @@ LOGICAL = {
     "as an argument": lambda v, f=np.logical_or: v[0] * f.reduce(v),
     "inside": lambda v: sum(v[k] * np.logical_or.reduce(v) for k in range(2)),
     "a reduction of Python's": lambda v: v[0] * functools.reduce(np.logical_or, [v[0], v[1]]),
-    "called": lambda v: v[0] * called(v),
-    "imported": importing,
-    "captured": capturing(),
-    "in a try": handling,
-    "a method": Model().value,
-    "of masks": lambda v: v[0] * np.sum(np.logical_or(v > 0.5, v < 0.0)),
-}
+    "called": lambda v: v[0] * called(v), "imported": importing, "captured": capturing(), "in a try": handling,
+    "a method": Model().value, "of masks": lambda v: v[0] * np.sum(np.logical_or(v > 0.5, v < 0.0)),
+}  # fmt: skip
 FINITE = {
     "nan_to_num": lambda v: np.nan_to_num(v * HOLES, posinf=2.0, neginf=-2.0, nan=0.5),
     "of a list": lambda v: np.nan_to_num([v[0] * np.nan, v[1], 3.0]),

@@ -37,15 +37,11 @@ def expected(x):
 
 
 TRANSFORMS = {
-    "grad": contad.grad,
-    "value_and_grad": lambda f: lambda x: contad.value_and_grad(f)(x)[1],
+    "grad": contad.grad, "value_and_grad": lambda f: lambda x: contad.value_and_grad(f)(x)[1],
     "closures": functools.partial(contad.grad, engine="closures"),
-    "records": functools.partial(contad.grad, engine="records"),
-    "jacobian": contad.jacobian,
-    "hessian": contad.hessian,
+    "records": functools.partial(contad.grad, engine="records"), "jacobian": contad.jacobian, "hessian": contad.hessian,
     "sparse_hessian": lambda f: lambda x: contad.sparse_hessian(f)(x).toarray(),
-    "laplacian": contad.laplacian,
-    "checkpoint": lambda f: contad.grad(contad.checkpoint(f)),
+    "laplacian": contad.laplacian, "checkpoint": lambda f: contad.grad(contad.checkpoint(f)),
     "of a partial": lambda f: contad.grad(functools.partial(lambda f, x: f(x), f)),
     "of an argument": lambda f: lambda x: contad.grad(lambda f, x: f(x), 1)(f, x),
     "grad of grad": lambda f: contad.grad(lambda x: contad.grad(f)(x) @ DIRECTION),
