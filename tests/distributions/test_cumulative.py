@@ -217,7 +217,11 @@ def test_products_and_sums():
 @pytest.mark.parametrize("engine", ["generated", pytest.param("tape", marks=pytest.mark.long)])
 def test_compiled_code(engine):
     numba = pytest.importorskip("numba")
-    f = numba.njit(lambda y, mu, sigma: stan.normal_lcdf(y, mu, sigma) + stan.normal_cdf(y, mu, sigma))
+
+    @numba.njit
+    def f(y, mu, sigma):
+        return stan.normal_lcdf(y, mu, sigma) + stan.normal_cdf(y, mu, sigma)
+
     expected = contad.grad(f.py_func, (0, 1, 2))(0.3, 0.1, 2.0)
     assert contad.grad(f, (0, 1, 2), engine=engine)(0.3, 0.1, 2.0) == pytest.approx(expected, rel=1e-13)
 

@@ -64,7 +64,11 @@ def test_every_mode_and_engine(name):
 def test_compiled_code(engine):
     numba = pytest.importorskip("numba")
     y = np.array([0.3, 0.7, -1.2])
-    f = numba.njit(lambda mu, sigma: stats.norm.logpdf(0.3, scale=sigma) + np.sum(stats.norm.logpdf(y, mu, sigma)))
+
+    @numba.njit
+    def f(mu, sigma):
+        return stats.norm.logpdf(0.3, scale=sigma) + np.sum(stats.norm.logpdf(y, mu, sigma))
+
     expected = contad.grad(f.py_func, (0, 1))(0.4, 1.3)
     assert f(0.4, 1.3) == pytest.approx(f.py_func(0.4, 1.3), rel=1e-14)
     assert contad.grad(f, (0, 1), engine=engine)(0.4, 1.3) == pytest.approx(expected, rel=1e-12)

@@ -103,7 +103,9 @@ def test_whole_arguments_have_no_derivative_of_any_order(name, args):
     assert np.all(hessian[0] == 0.0) and np.all(hessian[:, 0] == 0.0) and hessian[-1, -1] != 0.0
 
 
-counted = njit(lambda p: stats.poisson.logpmf(p[0], p[1]))
+@njit
+def counted(p):
+    return stats.poisson.logpmf(p[0], p[1])
 
 
 def test_whole_arguments_of_numba_functions_have_no_derivative_of_any_order():

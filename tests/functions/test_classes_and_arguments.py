@@ -292,7 +292,9 @@ def fill(x):
     return z.sum()
 
 
-compiled = numba.njit(lambda x: math.exp(x[0]) * x[1])
+@numba.njit
+def compiled(x):
+    return math.exp(x[0]) * x[1]
 
 
 def methods(x, model):

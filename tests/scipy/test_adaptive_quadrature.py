@@ -30,7 +30,9 @@ def closed(v):
     return np.sum(np.exp(-v[2:] * v[0]) - np.exp(-v[2:] * v[1]))
 
 
-decay = numba.njit(lambda x, w: w * np.exp(-w * x))
+@numba.njit
+def decay(x, w):
+    return w * np.exp(-w * x)
 
 
 @pytest.mark.parametrize("f", [of_arguments, of_captured])

@@ -15,7 +15,11 @@ from tests.scipy.uncompiled import uncompiled
 
 PLAIN = uncompiled(compiled_roots)
 P = np.array([0.3, 1.3, 10.0, 40.0])
-cubic = numba.njit(lambda x, p: x**3 + x - p)
+
+
+@numba.njit
+def cubic(x, p):
+    return x**3 + x - p
 
 
 @numba.njit
@@ -40,8 +44,14 @@ def closed(p):
     return np.sum(np.arange(1.0, len(p) + 1.0) * (np.cbrt(p / 2.0 + s) + np.cbrt(p / 2.0 - s)) ** 2)
 
 
-pair = numba.njit(lambda x, p: np.array([x[0] * x[1] - p[0], x[0] - x[1] - p[1]]))
-root_of_pair = numba.njit(lambda p: np.sum(np.array([1.0, -0.3]) * newton_system(pair, np.ones(2), (p,)) ** 2))
+@numba.njit
+def pair(x, p):
+    return np.array([x[0] * x[1] - p[0], x[0] - x[1] - p[1]])
+
+
+@numba.njit
+def root_of_pair(p):
+    return np.sum(np.array([1.0, -0.3]) * newton_system(pair, np.ones(2), (p,)) ** 2)
 
 
 def closed_pair(p):
@@ -144,7 +154,9 @@ def test_equations_without_root_or_derivative_are_errors(call, error, message):
         call()
 
 
-powers = numba.njit(lambda x, p, n: x**n - p)
+@numba.njit
+def powers(x, p, n):
+    return x**n - p
 
 
 @pytest.mark.long

@@ -128,9 +128,19 @@ def test_coefficients():
 
 
 # ---- orders, and calls from Python -----------------------------------------------------------------------------------
-oscillator = numba.njit(lambda t, y, w: np.array([y[1], -w * w * y[0]]))
-position = numba.njit(lambda v: dopri5(oscillator, np.array([0.0, 1.5]), v[1:], (v[0],), 1e-10, 1e-10)[1, 0])
-position_by_sdirk4 = numba.njit(lambda v: sdirk4(oscillator, np.array([0.0, 1.5]), v[1:], (v[0],), 1e-9, 1e-9)[1, 0])
+@numba.njit
+def oscillator(t, y, w):
+    return np.array([y[1], -w * w * y[0]])
+
+
+@numba.njit
+def position(v):
+    return dopri5(oscillator, np.array([0.0, 1.5]), v[1:], (v[0],), 1e-10, 1e-10)[1, 0]
+
+
+@numba.njit
+def position_by_sdirk4(v):
+    return sdirk4(oscillator, np.array([0.0, 1.5]), v[1:], (v[0],), 1e-9, 1e-9)[1, 0]
 
 
 def closed(v):
@@ -160,10 +170,26 @@ def test_plain_functions_call_it():
 
 
 # ---- bad input -------------------------------------------------------------------------------------------------------
-short = numba.njit(lambda t, y: y[:1].copy())
-broken = numba.njit(lambda t, y: -y if t < 1.0 else np.full(len(y), np.nan))
-explosive = numba.njit(lambda t, y: y * y)
-decay = numba.njit(lambda t, y: -y)
+@numba.njit
+def short(t, y):
+    return y[:1].copy()
+
+
+@numba.njit
+def broken(t, y):
+    return -y if t < 1.0 else np.full(len(y), np.nan)
+
+
+@numba.njit
+def explosive(t, y):
+    return y * y
+
+
+@numba.njit
+def decay(t, y):
+    return -y
+
+
 BAD = [
     ({"rtol": 0.0}, ValueError, "rtol and atol must be positive"),
     ({"atol": -1.0}, ValueError, "rtol and atol must be positive"),

@@ -107,7 +107,9 @@ def test_second_derivatives():
 
 
 def test_numba_functions_trees_and_captured_variables():
-    compiled = numba.njit(lambda t, y, w, shift: np.array([y[1], -w * w * y[0] + shift[0] * t]))
+    @numba.njit
+    def compiled(t, y, w, shift):
+        return np.array([y[1], -w * w * y[0] + shift[0] * t])
 
     def f(v, way):
         given = {"args": (v[0], v[1:2])} if way == "njit" else {}

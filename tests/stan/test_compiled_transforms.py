@@ -73,6 +73,10 @@ def test_checks(engine):
 
 def test_a_tree_of_parameters_is_refused_by_name():
     tree = Parameters({"sigma": stan.lower_bound(0.0)})
-    f = njit(lambda u: tree.constrain(u))
+
+    @njit
+    def f(u):
+        return tree.constrain(u)
+
     with pytest.raises((TypingError, UnsupportedError), match="Parameters: a tree is not supported inside njit"):
         f(np.zeros(1))
