@@ -102,7 +102,10 @@ def test_second_derivatives_at_edges(f, args, hessian, inner, outer):
 def test_a_root_of_what_has_underflowed(engine):
     """Its slope is inf times 0: nan in reverse mode, on every engine; forward mode knows that the operand rests."""
     x = np.array([-1000.0, 0.5])
-    f = lambda x: math.sqrt(math.exp(x[0])) + x[1]
+
+    def f(x):
+        return math.sqrt(math.exp(x[0])) + x[1]
+
     if engine == "record":
         found = contad.grad(contad.record(f, np.array([0.0, 0.5])))(x)
     else:
@@ -115,7 +118,10 @@ def test_a_root_of_what_has_underflowed(engine):
 def test_roots_of_stan_rest_at_0(engine):
     """In both modes, of numbers and arrays."""
     x = np.array([-1000.0, 0.0, 4.0])
-    f = lambda x: stan.sqrt(math.exp(x[0])) + stan.sqrt(x[1]) + stan.sqrt(x[2])
+
+    def f(x):
+        return stan.sqrt(math.exp(x[0])) + stan.sqrt(x[1]) + stan.sqrt(x[2])
+
     if engine == "record":
         found = contad.record(f, np.array([0.0, 0.5, 1.0])).gradient(x)
     else:
@@ -127,7 +133,9 @@ def test_roots_of_stan_rest_at_0(engine):
 
 
 def test_roots_of_stan_have_no_second_derivative_at_0():
-    even = lambda x: stan.sqrt(x * x) ** 2
+    def even(x):
+        return stan.sqrt(x * x) ** 2
+
     assert np.isnan(contad.hvp(even)(0.0, 1.0)) and np.isnan(contad.hvp(numba.njit(even))(0.0, 1.0))
 
 
