@@ -30,16 +30,9 @@ def _skew_double_exponential(y, mu, sigma, tau):
     return mp.log(2 * tau * (1 - tau) / sigma * mp.exp(-2 / sigma * weight * abs(y - mu)))
 
 
-def _gamma(y, alpha, beta):
-    return mp.log(beta**alpha / mp.gamma(alpha) * y ** (alpha - 1)) - beta * y
-
-
-def _inv_gamma(y, alpha, beta):
-    return mp.log(beta**alpha / mp.gamma(alpha) * y ** (-alpha - 1)) - beta / y
-
-
-def _beta(y, alpha, beta):
-    return mp.log(y ** (alpha - 1) * (1 - y) ** (beta - 1) / mp.beta(alpha, beta))
+_gamma = lambda y, alpha, beta: mp.log(beta**alpha / mp.gamma(alpha) * y ** (alpha - 1)) - beta * y
+_inv_gamma = lambda y, alpha, beta: mp.log(beta**alpha / mp.gamma(alpha) * y ** (-alpha - 1)) - beta / y
+_beta = lambda y, alpha, beta: mp.log(y ** (alpha - 1) * (1 - y) ** (beta - 1) / mp.beta(alpha, beta))
 
 
 def _neg_binomial_2(n, mu, phi):
@@ -55,10 +48,7 @@ def _beta_neg_binomial(n, r, alpha, beta):
     return mp.log(mp.gamma(n + r) / mp.factorial(n) / mp.gamma(r) * mp.beta(alpha + r, n + beta) / mp.beta(alpha, beta))
 
 
-def _expit(x):
-    return 1 / (1 + mp.exp(-x))
-
-
+_expit = lambda x: 1 / (1 + mp.exp(-x))
 LOG_DENSITIES = {
     "normal_lpdf": lambda y, mu, sigma: mp.log(mp.npdf(y, mu, sigma)),
     "std_normal_lpdf": lambda y: mp.log(mp.npdf(y)),

@@ -45,22 +45,10 @@ def corr(n, near=0.0):
     return np.tril(made, -1) + np.tril(made, -1).T + np.eye(n)
 
 
-def corr_factor(n, near=0.0):
-    return np.linalg.cholesky(corr(n, near))
-
-
-def shares(*values):
-    return np.array(values) / np.sum(values)
-
-
-def positive(n):
-    return 0.3 + np.abs(a(n))
-
-
-def counts(*values):
-    return np.array(values, dtype=float)
-
-
+corr_factor = lambda n, near=0.0: np.linalg.cholesky(corr(n, near))
+shares = lambda *values: np.array(values) / np.sum(values)
+positive = lambda n: 0.3 + np.abs(a(n))
+counts = lambda *values: np.array(values, dtype=float)
 X = a(4, 2)
 CUTS, CLOSE = np.array([-1.0, 0.25, 0.9]), np.array([-1.0, 0.25, 0.25 + 1e-9])
 ODDS = np.array([0.7, -2.0, 0.4])

@@ -228,14 +228,8 @@ def _orders(names, ranges, count, below=3, seed=61):
         yield (*(float((k // below**j) % below) for j in range(names)), *point)
 
 
-def _within(low, high):
-    return lambda *args: all(low < abs(x) < high for x in args)
-
-
-def _of_sizes(v, x):
-    return 1e-3 < abs(v) < 60.0 and 1e-3 < x < 300.0
-
-
+_within = lambda low, high: lambda *args: all(low < abs(x) < high for x in args)
+_of_sizes = lambda v, x: 1e-3 < abs(v) < 60.0 and 1e-3 < x < 300.0
 ORDER_AND_ARGUMENT = [("-1", "1.3"), ("-1.5", "2")]
 DOMAIN = {
     **dict.fromkeys(("j0", "j1", "i0", "i1", "i0e", "i1e"), _within(1e-20, 600.0)),

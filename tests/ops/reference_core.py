@@ -5,9 +5,7 @@ import random
 
 from mpmath import mp
 
-
-def _rounded_quotient(x, y):
-    return mp.floor(x / y)
+_rounded_quotient = lambda x, y: mp.floor(x / y)
 
 
 def _exp(x):

@@ -47,8 +47,7 @@ def _cached_psi(n, x, precision):
     return (-1) ** n * mp.psi(n, 1 - x) - mp.pi * (-mp.pi) ** n * sum(c * cot**k for k, c in enumerate(coefficients))
 
 
-def _polygamma(n, x):
-    return _psi(_order(n), x)
+_polygamma = lambda n, x: _psi(_order(n), x)
 
 
 @_exactly
@@ -91,8 +90,7 @@ def _erfcx_integral(n, x):
     return z
 
 
-def _ndtr(x):
-    return mp.erfc(-x / mp.sqrt(2)) / 2
+_ndtr = lambda x: mp.erfc(-x / mp.sqrt(2)) / 2
 
 
 def _log_ndtr(x):
