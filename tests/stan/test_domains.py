@@ -253,9 +253,13 @@ def values(a):
 BOUNDS = stan.lower_bound([0.0, 1.0], (2,))
 
 
+def bounded(u):
+    return BOUNDS.constrain(u)
+
+
 @pytest.mark.parametrize(("function", "x", "message"), [
     (values, np.eye(2), "contad.stan.csr_extract_w cannot be called inside njit; call it outside"),
-    (lambda u: BOUNDS.constrain(u), np.zeros(2), r"lower must be finite numbers .*; write lower \+ np.exp\(u\)"),
+    (bounded, np.zeros(2), r"lower must be finite numbers .*; write lower \+ np.exp\(u\)"),
 ])  # fmt: skip
 def test_refusals_inside_njit_name_the_remedy(function, x, message):
     with pytest.raises((contad.UnsupportedError, numba.TypingError), match=message):
