@@ -212,7 +212,6 @@ def _moderate(draws, count=80, seed=46):
         yield tuple(draw(*ends) for ends in draws)
 
 
-_near = lambda x, y: x == 0.0 or y == 0.0 or 1e-290 < abs(x * y) < 1e290
 DOMAIN = {
     "exprel_derivative": lambda n, x: n == round(n) and 1e-50 < abs(x) < 1e4,
     "log1prel_derivative": lambda n, x: 1e-50 < abs(x) < 1e4,

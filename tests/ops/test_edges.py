@@ -38,11 +38,7 @@ EDGES = [
     ("maximum", (1.5, 1.5), (0.5, 0.5)), ("maximum", (0.0, -0.0), (0.5, 0.5)), ("maximum", (INF, INF), (0.5, 0.5)),
     ("maximum", (-INF, 1.0), (0.0, 1.0)), ("minimum", (1.5, 1.5), (0.5, 0.5)), ("minimum", (-INF, 1.0), (1.0, 0.0)),
     # jumps: zero, or the branch that holds the value
-    *(
-        (name, (x,), (0.0,))
-        for name in ("sign", "floor", "ceil", "trunc", "rint")
-        for x in (0.0, -0.0, 0.5, 3.0, 1e300)
-    ),
+    *((name, (x,), (0.0,)) for name in ROUNDING for x in (0.0, -0.0, 0.5, 3.0, 1e300)),
     ("floor_divide", (6.0, 3.0), (0.0, 0.0)), ("remainder", (6.0, 3.0), (1.0, -2.0)),
     ("remainder", (-6.0, 3.0), (1.0, 2.0)),
     ("remainder", (1.0, 0.1), (1.0, -9.0)),  # 1.0 / 0.1 rounds to 10
