@@ -58,7 +58,7 @@ def get_ready(kernel: Kernel) -> None:
 
 def _names_on_tapes() -> list[str]:
     from contad.engines.tape import matrix_records  # noqa: F401  (which declares kernels)
-    from contad.engines.tape.array_kernels import NAMES
+    from contad.engines.tape.tape_array_records import NAMES
 
     return sorted(NAMES)
 
@@ -82,7 +82,7 @@ def _find_lent_array(axes: int) -> None:
 
 
 def _find_tape(name: str) -> None:
-    from contad.engines.tape.array_kernels import find_kernel
+    from contad.engines.tape.tape_array_records import find_kernel
 
     find_kernel(name)
 

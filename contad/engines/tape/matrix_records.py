@@ -13,7 +13,7 @@ from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
 from contad.compile.words import array_at, hold
 from contad.engines.tape import tape_array_records
-from contad.engines.tape.array_kernels import address_of_kernel
+from contad.engines.tape.tape_array_records import address_of_kernel
 from contad.engines.tape.variables import DUAL, VARIABLE
 from contad.kernels.matrix_loops import clear
 from contad.kernels.rows.matrix_rows import MATRIX_ROWS, SIZES, MatrixRow, RowPart, find_part, write_size

@@ -35,12 +35,12 @@ from contad.compiled_rules.user_rules import (
     transposed_backward,
     wrong_shape,
 )
-from contad.engines.tape.array_kernels import address_of_kernel
 from contad.engines.tape.arrays import is_active_array, values, zeros_of
 from contad.engines.tape.packing import count_text, put_array, put_elements, put_lines, read_text, require_exact
 from contad.engines.tape.tape_array_records import (
     VALUE,
     add_to_operand,
+    address_of_kernel,
     push_block,
     read_block,
     sizes_of,

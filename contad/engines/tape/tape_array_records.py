@@ -12,16 +12,19 @@ the last block. Each operation and its kernels define the meaning of the three s
 free memory of the tape, and leave no records.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
+from contad.compile.named_code import compiled_address, emit_address, emit_call, name_of
 from contad.compile.overloads import add_overload
 from contad.compile.words import array_at, integers_at, set_word, short_integers_at, word
 from contad.compiled_rules.elementwise_calls import PLAIN
-from contad.engines.tape.array_kernels import call_kernel
 from contad.engines.tape.arrays import zeros_of
 from contad.engines.tape.conversions import value
 from contad.engines.tape.variables import DUAL, VARIABLE, DualNumber, Variable, dual, variable
@@ -218,3 +221,46 @@ def has_adjoints(header, first, end):  # type: ignore[no-untyped-def]
     """Whether an adjoint of the cells from `first` up to `end` is not zero."""
     adjoint = array_at(word(header, ADJOINTS), end)
     return np.any(adjoint[first:end])
+
+
+_ARGUMENTS = (types.int64, types.int64)
+_SIGNATURE = types.none(*_ARGUMENTS)
+NAMES: set[str] = set()  # of all kernels
+
+
+def find_kernel(name: str) -> int:
+    """The address of a kernel, compiled or loaded."""
+    return compiled_address(name, _SIGNATURE)
+
+
+def address_of_kernel(function: Callable[..., Any]) -> Callable[[], int]:
+    """An njit function that gives the address of a kernel, which is a function of a module.
+
+    A kernel takes the address of the arena and the last record of a block. It propagates the adjoints of the results to
+    the cells of the operands, and leaves the adjoints of the results zero.
+    """
+
+    NAMES.add(name_of(function))
+
+    @intrinsic
+    def address(typingctx):  # type: ignore[no-untyped-def]
+        """The address of the compiled kernel."""
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return emit_address(context, builder, find_kernel, name_of(function))
+
+        return types.int64(), codegen
+
+    made: Callable[[], int] = address
+    return made
+
+
+@intrinsic
+def call_kernel(typingctx, address, header, block):  # type: ignore[no-untyped-def]
+    """Call the kernel at an address, and raise its exceptions."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        emit_call(context, builder, args[0], _SIGNATURE, args[1:])
+        return context.get_dummy_value()
+
+    return types.none(types.int64, *_ARGUMENTS), codegen

@@ -10,8 +10,7 @@ from contad.compile.called_by_name import COUNT, called_by_name
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
 from contad.compile.words import pointer, word
-from contad.engines.tape.array_kernels import call_kernel
-from contad.engines.tape.tape_array_records import has_adjoints, read_block
+from contad.engines.tape.tape_array_records import call_kernel, has_adjoints, read_block
 from contad.memory.arena import ADJOINTS, BLOCK, RECORDS
 
 

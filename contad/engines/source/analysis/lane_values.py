@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
 from contad.engines.source.ir.kink_functions import EXTREME_ON_LINE, PART_OF_TANGENT
-from contad.engines.source.ir.known_functions import MULTIPLY
-from contad.engines.source.ir.masked_products import CHAIN
+from contad.engines.source.ir.known_functions import CHAIN, MULTIPLY
 from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
 from contad.engines.source.ir.single_assignment import (
     FLOAT,

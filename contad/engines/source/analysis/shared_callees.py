@@ -11,7 +11,7 @@ from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.analysis.finite_partials import wild_values
 from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.entries import Object
-from contad.engines.source.ir.memory_orders import order_of
+from contad.engines.source.ir.lengths import order_of
 from contad.engines.source.ir.single_assignment import (
     Accumulate,
     Block,

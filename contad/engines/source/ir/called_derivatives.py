@@ -12,7 +12,7 @@ gradient of that number to the adjoints of the arguments and of the directions.
 
 from typing import Any, NamedTuple
 
-from contad.engines.source.ir.known_matrix_functions import MatrixFunction
+from contad.engines.source.ir.runtime_functions import MatrixFunction
 from contad.engines.source.ir.single_assignment import FLOAT, MatrixCall, Value
 
 

@@ -13,7 +13,7 @@ whether or not the backward part is linear in its cotangent, but no third ones.
 import ast
 from typing import Any
 
-from contad.engines.source.ir.known_matrix_functions import MatrixFunction
+from contad.engines.source.ir.runtime_functions import MatrixFunction
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Handed, Kind, MatrixCall, Value
 from contad.rules.compilable import Parts, WithParts
 

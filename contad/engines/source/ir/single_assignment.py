@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from contad.engines.source.ir.known_matrix_functions import MatrixFunction
+from contad.engines.source.ir.runtime_functions import MatrixFunction
+from contad.errors import EngineLimitError
 
 MOST_AXES = 5  # the most axes that an array may have
 
@@ -302,6 +303,12 @@ class Handed(Operation):
 
 
 DIVISION_BY_ZERO = "ZeroDivisionError", "division by zero"
+LIMIT = EngineLimitError.__name__  # generated source raises it by this name
+
+
+def limit(what: str) -> tuple[str, str]:
+    """The exception for a case found at run time that another engine can handle."""
+    return LIMIT, f'{what}, or use engine="tape"'
 
 
 class Check(Operation):

@@ -21,7 +21,7 @@ from contad.engines.source.ir.syntax import (
     number_statements,
     same,
 )
-from contad.engines.source.passes.effects import MAKERS
+from contad.engines.source.passes.dependence import MAKERS
 from contad.engines.source.passes.liveness import find_assignments
 
 # nodes that may be a length, create an array or compare lengths

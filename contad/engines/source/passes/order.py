@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from contad.engines.source.ir.name_table import NameTable
+from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes.code_motion import hoist_invariants
 from contad.engines.source.passes.dead_stores import remove_dead_zeros
 from contad.engines.source.passes.hoist_allocations import hoist_allocations

@@ -21,7 +21,6 @@ import ast
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from contad.engines.source.ir.name_table import WORK, NameTable
 from contad.engines.source.ir.printing import show
 from contad.engines.source.ir.single_assignment import For
 from contad.engines.source.ir.syntax import (
@@ -40,6 +39,7 @@ from contad.engines.source.ir.syntax import (
     total,
     tuple_of,
 )
+from contad.engines.source.ir.writer import WORK, NameTable
 from contad.engines.source.passes.dependence import (
     Access,
     Accesses,
@@ -47,16 +47,16 @@ from contad.engines.source.passes.dependence import (
     bounds_of,
     find_own,
     is_plain,
+    is_quiet,
 )
-from contad.engines.source.passes.effects import is_quiet
 from contad.engines.source.passes.liveness import (
     LiveNames,
     carried_names,
+    is_sum,
     names_assigned,
     names_read,
 )
 from contad.engines.source.passes.profitability import cost_of
-from contad.engines.source.passes.sum_reductions import is_sum
 
 FIXED, EACH, UP, DOWN = "fixed", "each", "up", "down"
 NOISY = (ast.Lambda, ast.Try, ast.With, ast.JoinedStr, ast.Dict, ast.Set, ast.List)

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from contad.engines.source.ir.runtime_names import CALLEES
+from contad.engines.source.ir.runtime_functions import CALLEES
 from contad.engines.source.ir.syntax import (
     called_name,
     expression,

@@ -29,7 +29,6 @@ from typing import Any, NamedTuple
 
 from contad.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.elementary.rows import ROWS
-from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.syntax import (
     Part,
     both,
@@ -48,6 +47,7 @@ from contad.engines.source.ir.syntax import (
     statements,
     substitute,
 )
+from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes.collapsing import NestParts, OuterBody, find_inner, find_integers, find_nest
 from contad.engines.source.passes.dependence import Bounds, LoopStatements, bounds_of, is_function
 from contad.engines.source.passes.fission import Kernel, LoopParts, find_parts, find_sums

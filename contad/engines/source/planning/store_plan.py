@@ -6,7 +6,9 @@ cut of the dependence graph decides, for each loop, innermost loops first. The c
 element that is read counts as a number of its own.
 """
 
-from collections.abc import Container, Iterable
+import itertools
+from collections import deque
+from collections.abc import Container, Hashable, Iterable
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity
@@ -40,7 +42,6 @@ from contad.engines.source.ir.single_assignment import (
     View,
 )
 from contad.engines.source.ir.walks import around, is_inside, is_natural, walk
-from contad.engines.source.planning.minimum_cut import INFINITE, Cut
 from contad.engines.source.planning.running_choice import RunningChoice
 
 STORE = 5.0  # the cost of storing and reloading one number, in units of an addition
@@ -387,3 +388,48 @@ def find_count(loop: Loop, c: Carried) -> tuple[str, Value] | None:
     if a is not c.inner or b is c.inner or (b.constant is None and is_inside(b.block, loop)):
         return None
     return "+" if following.function is ADD else "-", b
+
+
+# ---- minimum cut -----------------------------------------------------------------------------------------------------
+INFINITE = 10**12  # a capacity; capacities are integers, so the search by augmenting paths ends
+
+
+class Cut:
+    """A flow network between a source and a sink."""
+
+    def __init__(self) -> None:
+        self.source, self.sink = object(), object()
+        self.capacity: dict[Hashable, dict[Hashable, int]] = {self.source: {}, self.sink: {}}
+
+    def edge(self, a: Hashable, b: Hashable, capacity: int) -> None:
+        """Add `capacity` to the edge from a to b."""
+        forward = self.capacity.setdefault(a, {})
+        forward[b] = forward.get(b, 0) + capacity
+        self.capacity.setdefault(b, {}).setdefault(a, 0)
+
+    def source_side(self) -> set[Hashable]:
+        """The nodes on the source's side of a minimum cut."""
+        while True:
+            before = self._reach()
+            if self.sink not in before:
+                return set(before)
+            path = [self.sink]
+            while path[-1] is not self.source:
+                path.append(before[path[-1]])
+            edges = [(a, b) for b, a in itertools.pairwise(path)]
+            flow = min(self.capacity[a][b] for a, b in edges)
+            for a, b in edges:
+                self.capacity[a][b] -= flow
+                self.capacity[b][a] += flow
+
+    def _reach(self) -> dict[Hashable, Hashable]:
+        """Every node reachable from the source with capacity left, with its predecessor on a shortest path."""
+        before: dict[Hashable, Hashable] = {self.source: self.source}
+        waiting = deque([self.source])
+        while waiting:
+            a = waiting.popleft()
+            for b, capacity in self.capacity[a].items():
+                if capacity > 0 and b not in before:
+                    before[b] = a
+                    waiting.append(b)
+        return before

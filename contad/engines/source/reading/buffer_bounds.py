@@ -26,7 +26,7 @@ from contad.compile.dispatchers import is_dispatcher
 from contad.compile.numba_code import result_type
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import UNDEFINED, Grid, Object, Opaque, Range, Unknown, constant, is_number
-from contad.engines.source.ir.options import options_of
+from contad.engines.source.ir.printing import options_of
 from contad.engines.source.ir.single_assignment import INT, Value
 from contad.engines.source.ir.syntax import clone, expression, is_name, statement
 from contad.engines.source.ir.walks import leaves

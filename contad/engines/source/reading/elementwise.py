@@ -9,8 +9,7 @@ import numpy as np
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, constant, is_array, same
-from contad.engines.source.ir.memory_orders import order_of
-from contad.engines.source.ir.refusal import limit
+from contad.engines.source.ir.lengths import order_of
 from contad.engines.source.ir.single_assignment import (
     FLOAT,
     INT,
@@ -31,6 +30,7 @@ from contad.engines.source.ir.single_assignment import (
     Store,
     Value,
     View,
+    limit,
 )
 from contad.engines.source.reading.builder import CONVERSIONS, WHOLE, Builder
 

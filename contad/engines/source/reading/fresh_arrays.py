@@ -11,7 +11,6 @@ from typing import Any
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Yielding, constant
 from contad.engines.source.ir.lengths import lies_in
-from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import (
     NEW_AXIS,
     Accumulate,
@@ -29,6 +28,7 @@ from contad.engines.source.ir.single_assignment import (
     Store,
     Value,
     View,
+    limit,
 )
 from contad.engines.source.ir.walks import around, find_written_roots, leaves, precedes, walk
 from contad.engines.source.reading.builder import WHOLE, Builder

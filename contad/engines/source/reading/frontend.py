@@ -5,13 +5,12 @@ from typing import Any
 
 from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.scalar_expansion import expand_scalars
-from contad.engines.source.analysis.shared_elements import share_elements
 from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Point, Unknown
-from contad.engines.source.ir.refusal import Place, refuse
 from contad.engines.source.ir.single_assignment import (
     Accumulate,
     Block,
+    For,
     Handed,
     Kind,
     Loop,
@@ -19,7 +18,7 @@ from contad.engines.source.ir.single_assignment import (
     Store,
     Value,
 )
-from contad.engines.source.ir.walks import leaves, like, walk
+from contad.engines.source.ir.walks import around, leaves, like, walk
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading import joining_calls, matrix_calls, numpy_calls, shape_calls  # noqa: F401  (readers)
 from contad.engines.source.reading.appended_arrays import AppendedArray
@@ -29,7 +28,7 @@ from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.progress import Progress, TooLong
 from contad.engines.source.reading.reader import Reader
-from contad.engines.source.reading.scope import Scope
+from contad.engines.source.reading.scope import Place, Scope, refuse
 from contad.engines.source.reading.statements import StatementReader
 from contad.engines.source.reading.structured_arrays import WrittenArgument, copy_argument, is_argument
 from contad.engines.source.reading.subscripts import SubscriptReader
@@ -158,7 +157,7 @@ def _program(
     if expand_scalars(program):
         simplify(program)
     if flags.parallel_arrays:
-        share_elements(program)
+        _share_elements(program)
     program.captured_values = [value for value, _ in progress.captured.values()]
     if transform is not None:
         transform(program)
@@ -229,3 +228,10 @@ def _parameter(kind: Any, name: str) -> Any:
     value = Value(kind, name)
     value.order = kind.order
     return value
+
+
+def _share_elements(program: SourceFunction) -> None:
+    """Mark the loops of statements on whole arrays, except inside other loops, where arrays are mostly small."""
+    for o in walk(program.block):
+        if isinstance(o, For) and o.is_of_arrays and not any(isinstance(x, Loop) for x in around(o.block)):
+            o.is_parallel = True

@@ -13,11 +13,12 @@ Numba's handlers catch every exception. The reader refuses anything else in a tr
 import ast
 import copy
 import itertools
+from collections.abc import Callable
 from typing import NoReturn
 
-from contad.engines.source.ir.refusal import LIMIT, Place, refuse
 from contad.engines.source.ir.single_assignment import (
     DIVISION_BY_ZERO,
+    LIMIT,
     Accumulate,
     Apply,
     Call,
@@ -38,6 +39,7 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import is_natural
 from contad.engines.source.reading.exits import Region, Thrown, assign, locate
 
+Refuse = Callable[[ast.AST, str, str], NoReturn]  # a node, the construct, and a remedy
 _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 _LAZY = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
@@ -54,16 +56,16 @@ class DividesByZero(ast.expr):
             self.divisor = divisor
 
 
-def without_tries(body: list[ast.stmt], place: Place) -> list[ast.stmt]:
+def without_tries(body: list[ast.stmt], refuse: Refuse) -> list[ast.stmt]:
     """Statements with regions and branches in place of try; those in a region have the attribute `in_try`."""
-    return _Tries(place).block(body, "")
+    return _Tries(refuse).block(body, "")
 
 
 class _Tries:
     """Rewrites the statements of one function."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, refuse: Refuse) -> None:
+        self.refuse = refuse
         self.numbers = itertools.count(1)
 
     def block(self, statements: list[ast.stmt], flag: str) -> list[ast.stmt]:
@@ -131,9 +133,6 @@ class _Tries:
             thrown: list[ast.stmt] = [locate(Thrown(flag), statement)]
             made += [assign(name, divisor, statement), locate(ast.If(test, thrown, []), statement)]
         return [*made, statement]
-
-    def refuse(self, node: ast.AST, construct: str, remedy: str) -> NoReturn:
-        refuse(self.place.at(node), construct, remedy)
 
 
 class _Divisors(ast.NodeTransformer):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from contad.engines.source.analysis.influence import Influence, defined_inside, find_escaping
-from contad.engines.source.ir.dependency_notes import BENDS_X
+from contad.engines.source.ir.dependency_graph import BENDS_X
 from contad.engines.source.ir.entries import constant, default
 from contad.engines.source.ir.known_functions import AND, NOT, OR, OUTSIDE, SELECT, TO_BOOL, TO_FLOAT, TO_INT
 from contad.engines.source.ir.rule_sites import RuleForward

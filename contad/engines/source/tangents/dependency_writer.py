@@ -2,7 +2,7 @@
 
     z = f(x, y)     beside it     z_node = note(x_node, y_node, bends, graph)
 
-Nodes are rows of a graph that the function fills as it runs (`contad/engines/source/ir/dependency_notes.py`).
+Nodes are rows of a graph that the function fills as it runs (`contad/engines/source/ir/dependency_graph.py`).
 They are carried, stored and passed like tangents, so they follow loops, branches and array writes. Branches and
 indices are those of the run.
 """
@@ -11,8 +11,8 @@ import functools
 from collections.abc import Callable, Sequence
 
 from contad.engines.source.analysis.partials import passes
-from contad.engines.source.ir import known_matrix_functions as known
-from contad.engines.source.ir.dependency_notes import BENDS_X, BENDS_XY, BENDS_Y, NOTE
+from contad.engines.source.ir import runtime_functions as known
+from contad.engines.source.ir.dependency_graph import BENDS_X, BENDS_XY, BENDS_Y, NOTE
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import COMPARISONS, SELECT, TO_FLOAT
 from contad.engines.source.ir.single_assignment import (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from contad.engines.source.ir.entries import constant
-from contad.engines.source.ir.known_matrix_functions import NORM, MatrixFunction
+from contad.engines.source.ir.runtime_functions import NORM, MatrixFunction
 from contad.engines.source.ir.single_assignment import Kind, MatrixCall, SourceFunction, Value, View
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read

@@ -35,6 +35,7 @@ from contad.engines.source.ir.kink_functions import (
 from contad.engines.source.ir.known_functions import (
     ABSOLUTE,
     AND,
+    CHAIN,
     COMPARISONS,
     MAXIMUM,
     MULTIPLY,
@@ -43,9 +44,8 @@ from contad.engines.source.ir.known_functions import (
     SUBTRACT,
     TO_FLOAT,
 )
-from contad.engines.source.ir.known_matrix_functions import NORM
-from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
+from contad.engines.source.ir.runtime_functions import NORM
 from contad.engines.source.ir.single_assignment import (
     FLOAT,
     Accumulate,

@@ -8,9 +8,7 @@ from contad.distributions.formula import Formula
 from contad.engines.source.analysis.finite_partials import may_be_infinite, pole_values, unselected_values
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.partials import find_negated, partial, recall_calls, write_partial
-from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, SELECT
-from contad.engines.source.ir.masked_products import CHAIN
-from contad.engines.source.ir.name_table import NameTable
+from contad.engines.source.ir.known_functions import CHAIN, CHECKED_DIVIDE, DIVIDE, SELECT
 from contad.engines.source.ir.single_assignment import (
     FLOAT,
     Accumulate,
@@ -32,7 +30,7 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.syntax import Part, call, expression, is_name, key, name, part, same
 from contad.engines.source.ir.walks import leaves, readers_of, walk
-from contad.engines.source.ir.writer import BAR, Writer
+from contad.engines.source.ir.writer import BAR, NameTable, Writer
 from contad.engines.source.planning.sinking import find_sunk
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.operation_text import ExpressionWriter, copy_of

@@ -16,7 +16,7 @@ from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
-from contad.engines.source.ir.options import options_of
+from contad.engines.source.ir.printing import options_of
 from contad.engines.source.ir.single_assignment import Body
 from contad.engines.source.ir.syntax import Part, clone, names_of, number, statement, statements
 from contad.engines.source.ir.writer import Writer

@@ -9,7 +9,7 @@ from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.entries import Point
-from contad.engines.source.ir.options import options_of
+from contad.engines.source.ir.printing import ModuleFunction, options_of, print_module
 from contad.engines.source.ir.single_assignment import INT, SourceFunction, Value
 from contad.engines.source.ir.syntax import (
     call,
@@ -30,7 +30,6 @@ from contad.engines.source.planning.running_products import running_products
 from contad.engines.source.planning.segments import split_into_segments
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.called_reverse import Functions, find_used
-from contad.engines.source.writing.module_text import ModuleFunction, print_module
 from contad.engines.source.writing.operation_text import copy_of
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.errors import UnsupportedError

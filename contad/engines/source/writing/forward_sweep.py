@@ -33,15 +33,17 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     While,
 )
-from contad.engines.source.ir.syntax import Part, call, expression, names_of, number, tuple_of
+from contad.engines.source.ir.syntax import Part, call, expression, is_number, names_of, number, tuple_of
+from contad.engines.source.ir.walks import around
+from contad.engines.source.passes.parallelise import DOWN, EACH, FIXED, UP, SharedLoop
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.called_derivative_text import DerivativeCallWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.loop_products import ProductWriter
 from contad.engines.source.writing.rule_text import RuleWriter
 from contad.engines.source.writing.segment_text import SegmentWriter
-from contad.engines.source.writing.shared_heads import SharedHeads
-from contad.engines.source.writing.storing import times
+from contad.engines.source.writing.storing import Storing, times
+from contad.memory.threads import APART
 
 
 class ForwardSweep:
@@ -345,3 +347,48 @@ def _is_harmless(o: Operation) -> bool:
     if isinstance(o, Apply):
         return o.result.kind != INT or all(x.kind != FLOAT for x in o.inputs)
     return isinstance(o, (Load, Store, Accumulate, Length))
+
+
+# ---- loops that threads may share ------------------------------------------------------------------------------------
+class SharedHeads:
+    """Writes the heads of loops that threads may share: `parallelise` decides about them later.
+
+        for i in prange(3, range(n)):      a loop over range(n); 3 is its index in the list `loops`
+    """
+
+    def __init__(self, storing: Storing) -> None:
+        self.storing, self.writer, self.plan = storing, storing.writer, storing.plan
+        self.enabled = False
+        self.loops: list[SharedLoop] = []
+        self.serial: dict[For, str] = {}  # why loops are not even considered
+        self._strides: dict[For, str] = {}
+
+    def head(self, o: For, limits: ast.expr, reverse: bool = False) -> ast.expr:
+        """The iterable of a loop over a range with these limits."""
+        if not self.enabled or not o.is_parallel or o in self.serial:
+            return limits
+        if o in self._strides:
+            return self._mark(SharedLoop(o, reverse, DOWN if reverse else UP, self._strides[o]), limits)
+        step = self.storing.step(o)
+        if step is not None and is_number(step, 0):
+            return self._mark(SharedLoop(o, reverse, FIXED, ""), limits)
+        fused = o in self.plan.fused
+        if o.exit is not None:
+            self.serial[o] = "a break ends it"
+        elif step is None:
+            self.serial[o] = "how much an iteration stores is not known before it runs"
+        elif not fused and any(isinstance(x, Loop) for x in around(o.block)):
+            self.serial[o] = "its iterations store what loops in them need, and it is itself in a loop"
+        if o in self.serial:
+            return limits
+        stride = self.writer.fresh("stride")
+        # the places that strips write in parallel are some cache lines apart; the values of iterations have no gaps
+        line = self.writer.line
+        line("stride = int(step) + n" if fused else "stride = int(step)", stride=stride, step=step, n=APART)
+        if not fused:
+            self._strides[o] = stride
+        return self._mark(SharedLoop(o, reverse, EACH if fused else UP, stride), limits)
+
+    def _mark(self, shared: SharedLoop, limits: ast.expr) -> ast.expr:
+        self.loops.append(shared)
+        return expression("prange(k, limits)", k=len(self.loops) - 1, limits=limits)

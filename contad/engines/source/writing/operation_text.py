@@ -26,9 +26,9 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.syntax import call, expression, name, tuple_of
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.ir.writer import BAR, ZEROS, Writer
-from contad.engines.source.writing.small_products import MOST
 from contad.memory.arena import LOANS
 
+MOST_SMALL = 32  # elements of an array of a known shape that is on the stack
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 
 
@@ -145,7 +145,7 @@ class ExpressionWriter:
     def is_small(self, o: Create) -> bool:
         """Whether an array and its adjoint may be on the stack: it is small and has a known shape."""
         sizes = [x.constant for x in o.inputs]
-        return None not in sizes and min(sizes) >= 1 and math.prod(sizes) <= MOST
+        return None not in sizes and min(sizes) >= 1 and math.prod(sizes) <= MOST_SMALL
 
     def write_view(self, o: View, array: ast.expr) -> ast.expr:
         """A view of an array, or of its adjoint."""

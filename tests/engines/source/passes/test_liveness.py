@@ -7,8 +7,7 @@ import pytest
 from contad.engines.source.ir.syntax import names_in
 from contad.engines.source.passes import liveness
 from contad.engines.source.passes.collapsing import find_integers
-from contad.engines.source.passes.liveness import LiveNames, carried_names
-from contad.engines.source.passes.sum_reductions import is_sum
+from contad.engines.source.passes.liveness import LiveNames, carried_names, is_sum
 
 
 @pytest.mark.parametrize(
