@@ -83,10 +83,10 @@ class Scope:
             body = body[1:]
         arrays = [name for *place, name in self.arrays if place == [self.place.filename, self.line]]
         body = without_appended_arrays(body, self.outer, arrays)
-        body = self.written = without_tries(body, self._refuse)  # still with early exits
+        body = self.written = without_tries(body, self.refuse)  # still with early exits
         self.body = without_exits(without_ladders(body))
 
-    def _refuse(self, node: ast.AST, construct: str, remedy: str) -> NoReturn:
+    def refuse(self, node: ast.AST, construct: str, remedy: str) -> NoReturn:
         refuse(self.place.at(node), construct, remedy)
 
     def unlist(self, name: str) -> NoReturn:
