@@ -369,7 +369,7 @@ assert contad.engine_name(counted, args=(2.0,)) == "tape" and contad.grad(counte
 # ## Where this lives
 #
 # - `contad/engines/source/reading/frontend.py` and its neighbours read functions, callees and arrays;
-#   `contad/engines/source/ir/single_assignment.py` is the form in which every name is assigned once.
+#   `contad/engines/source/ir/ssa.py` is the form in which every name is assigned once.
 # - `contad/engines/source/planning/store_plan.py` decides what is stored; `contad/engines/source/planning/fuse.py`
 #   which loops are reversed at once; `contad/engines/source/analysis/linear.py` knows sums.
 # - `contad/engines/source/writing/forward_sweep.py` and `contad/engines/source/writing/reverse_sweep.py` write the

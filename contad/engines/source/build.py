@@ -14,7 +14,7 @@ from contad.elementary.elementary_table import has_fast_registers
 from contad.engines.source.ir.entries import SMALL, Object, OpaqueKind, Point
 from contad.engines.source.ir.known_functions import ROUNDED, WIDENED
 from contad.engines.source.ir.printing import INSIDE, options_of
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     BOOL,
     FLOAT,
     INT,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.engines.source.build import derivative_of
-from contad.engines.source.ir.single_assignment import FLOAT, Apply, For, Load, Loop, MatrixCall, Segments, Value
+from contad.engines.source.ir.ssa import FLOAT, Apply, For, Load, Loop, MatrixCall, Segments, Value
 from contad.engines.source.ir.walks import around, walk
 from contad.engines.source.planning.parts import PART
 from contad.engines.source.planning.segments import why_not

@@ -20,7 +20,7 @@ from contad.engines.source.ir.known_functions import (
     SQUARE,
     function_of,
 )
-from contad.engines.source.ir.single_assignment import BOOL, FLOAT, Apply, Value
+from contad.engines.source.ir.ssa import BOOL, FLOAT, Apply, Value
 from tests.engines.source.agreement import agree, request
 
 X = np.array([0.3, -1.2, 0.7, 1.9, -0.4])

@@ -14,7 +14,7 @@ import pytest
 import contad
 from benchmarks import loops
 from contad.engines.source.build import derivative_of
-from contad.engines.source.ir import single_assignment as ir
+from contad.engines.source.ir import ssa as ir
 from contad.engines.source.ir.walks import walk
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin

@@ -6,7 +6,7 @@ from numba import njit
 
 import contad
 from contad.engines.source.analysis import shared_callees
-from contad.engines.source.ir import single_assignment as ir
+from contad.engines.source.ir import ssa as ir
 from contad.engines.source.ir.clones import clone
 from contad.engines.source.ir.runtime_functions import FUNCTIONS
 from contad.engines.source.ir.walks import walk

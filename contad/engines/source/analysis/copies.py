@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any, Protocol
 
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     FLOAT,
     Block,
     For,

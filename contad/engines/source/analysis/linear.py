@@ -6,7 +6,7 @@ So one variable holds the adjoint for all iterations, and an iteration can be re
 from collections import Counter
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
-from contad.engines.source.ir.single_assignment import FLOAT, Apply, Carried, If, Loop, Operation, SourceFunction, Value
+from contad.engines.source.ir.ssa import FLOAT, Apply, Carried, If, Loop, Operation, SourceFunction, Value
 from contad.engines.source.ir.walks import is_inside, walk
 
 

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Kind
-from contad.engines.source.ir.syntax import expression, names_of
+from contad.engines.source.ir.ssa import BOOL, FLOAT, INT, Kind
+from contad.engines.source.ir.syntax import expression
+from contad.engines.source.ir.tree_queries import names_of
 from contad.ops.arithmetic import absolute
 from contad.ops.logic import select
 from contad.ops.powers import literal_power

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     NEW_AXIS,
     Apply,
     Block,
@@ -187,7 +187,7 @@ UNSEEN = ""
 
 
 def order_of(array: Value) -> str:
-    """"C" if Numba's type of an array says that it is C-contiguous; "other" if the type says otherwise."""
+    """ "C" if Numba's type of an array says that it is C-contiguous; "other" if the type says otherwise."""
     o = array.operation
     if array.order or not array.is_array:
         return array.order

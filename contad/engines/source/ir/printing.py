@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from contad.engines.source.ir.runtime_functions import RUNTIME
-from contad.engines.source.ir.syntax import called_name, nodes_in, note_of, statement, string
+from contad.engines.source.ir.syntax import statement, string
+from contad.engines.source.ir.tree_queries import called_name, nodes_in, note_of
 
 
 # ---- functions -------------------------------------------------------------------------------------------------------

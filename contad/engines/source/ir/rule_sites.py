@@ -14,7 +14,7 @@ import ast
 from typing import Any
 
 from contad.engines.source.ir.runtime_functions import MatrixFunction
-from contad.engines.source.ir.single_assignment import FLOAT, INT, Handed, Kind, MatrixCall, Value
+from contad.engines.source.ir.ssa import FLOAT, INT, Handed, Kind, MatrixCall, Value
 from contad.rules.compilable import Parts, WithParts
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from contad.engines.source.ir.runtime_functions import CALLEES, RESERVED
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     FLOAT,
     Apply,
     For,
@@ -19,18 +19,8 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     input_name,
 )
-from contad.engines.source.ir.syntax import (
-    Part,
-    called_name,
-    clone,
-    depth_of,
-    expression,
-    name,
-    number,
-    statement,
-    statements,
-    substitute,
-)
+from contad.engines.source.ir.syntax import Part, clone, expression, name, number, statement, statements, substitute
+from contad.engines.source.ir.tree_queries import called_name, depth_of
 from contad.engines.source.ir.walks import find_written, leaves, values_in, walk
 from contad.rules.scalar_rule import ScalarRule, rules
 

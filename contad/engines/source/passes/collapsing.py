@@ -21,7 +21,7 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from contad.engines.source.ir.syntax import called_name, dotted_name, names_of, nodes_in
+from contad.engines.source.ir.tree_queries import called_name, dotted_name, names_of, nodes_in
 from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes.dependence import LoopStatements
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts

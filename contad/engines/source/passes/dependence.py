@@ -21,20 +21,17 @@ from contad.compiled_rules.rules import needs_no_python
 from contad.elementary.elementary_table import BY_CALL
 from contad.engines.source.ir.printing import show
 from contad.engines.source.ir.runtime_functions import CALLEES
-from contad.engines.source.ir.syntax import (
-    Part,
+from contad.engines.source.ir.syntax import Part, clone, difference, number, part
+from contad.engines.source.ir.tree_queries import (
     called_name,
-    clone,
-    difference,
     dotted_name,
+    head_of,
     integer_of,
     is_name,
     is_number,
     names_in,
     names_of,
     nodes_in,
-    number,
-    part,
     same,
 )
 from contad.engines.source.ir.writer import BAR, WORK, NameTable
@@ -185,7 +182,7 @@ class Accesses:
     def _statement(self, s: ast.stmt) -> None:
         """Note the array accesses of a statement."""
         if isinstance(s, (ast.For, ast.While, ast.If)):
-            self._expression(s.iter if isinstance(s, ast.For) else s.test)
+            self._expression(head_of(s))
             for inner in [*s.body, *s.orelse]:
                 self._statement(inner)
         elif isinstance(s, ast.AugAssign):

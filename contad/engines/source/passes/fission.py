@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from contad.elementary.elementary_table import BY_CALL
-from contad.engines.source.ir.syntax import called_name, clone, dotted_name, key, names_of, nodes_in, part, statement
+from contad.engines.source.ir.syntax import clone, part, statement
+from contad.engines.source.ir.tree_queries import called_name, dotted_name, key, names_of, nodes_in
 from contad.engines.source.passes.compaction import Gathered, GatheredCalls, Taking, gather_calls
 from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.liveness import NONE, Names, exposed_names, names_assigned

@@ -12,7 +12,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from contad.engines.source.ir.syntax import names_in, nodes_in, walk_statements
+from contad.engines.source.ir.tree_queries import head_of, names_in, nodes_in, walk_statements
 
 Names = frozenset[str]
 NONE: Names = frozenset()
@@ -125,7 +125,7 @@ class _Exposed:
             if isinstance(s, ast.If):
                 self._branch(s, known, under)
             elif isinstance(s, (ast.For, ast.While)):
-                self._read(s.iter if isinstance(s, ast.For) else s.test, known)
+                self._read(head_of(s), known)
                 _forget(under, names_assigned([s]))
                 index = names_assigned([s.target]) if isinstance(s, ast.For) else NONE
                 self.visit(s.body, known | index, {guard: set(names) for guard, names in under.items()})

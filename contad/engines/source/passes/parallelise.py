@@ -22,23 +22,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from contad.engines.source.ir.printing import show
-from contad.engines.source.ir.single_assignment import For
-from contad.engines.source.ir.syntax import (
-    both,
-    call,
-    called_name,
-    clone,
-    expression,
-    integer_of,
-    is_number,
-    key,
-    nodes_in,
-    note_of,
-    statement,
-    statements,
-    total,
-    tuple_of,
-)
+from contad.engines.source.ir.ssa import For
+from contad.engines.source.ir.syntax import both, call, clone, expression, statement, statements, total, tuple_of
+from contad.engines.source.ir.tree_queries import called_name, integer_of, is_number, key, nodes_in, note_of
 from contad.engines.source.ir.writer import WORK, NameTable
 from contad.engines.source.passes.dependence import (
     Access,

@@ -22,11 +22,10 @@ import ast
 import itertools
 from typing import NamedTuple
 
-from contad.engines.source.ir.single_assignment import FLOAT, Kind
-from contad.engines.source.ir.syntax import (
+from contad.engines.source.ir.ssa import FLOAT, Kind
+from contad.engines.source.ir.syntax import clone, expression, splice, statement, statements
+from contad.engines.source.ir.tree_queries import (
     called_name,
-    clone,
-    expression,
     integer_of,
     is_name,
     is_number,
@@ -34,9 +33,6 @@ from contad.engines.source.ir.syntax import (
     nodes_in,
     note_of,
     same,
-    splice,
-    statement,
-    statements,
     walk_statements,
 )
 from contad.engines.source.ir.writer import NameTable

@@ -32,14 +32,8 @@ from contad.elementary.rows import ROWS
 from contad.engines.source.ir.syntax import (
     Part,
     both,
-    called_name,
     clone,
-    dotted_name,
     expression,
-    key,
-    names_of,
-    nodes_in,
-    note_of,
     number,
     part,
     product,
@@ -47,6 +41,7 @@ from contad.engines.source.ir.syntax import (
     statements,
     substitute,
 )
+from contad.engines.source.ir.tree_queries import called_name, dotted_name, head_of, key, names_of, nodes_in, note_of
 from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes.collapsing import NestParts, OuterBody, find_inner, find_integers, find_nest
 from contad.engines.source.passes.dependence import Bounds, LoopStatements, bounds_of, is_function
@@ -121,7 +116,7 @@ class _Miner:
     def _note_calling(self, body: list[ast.stmt]) -> bool:
         """Note the functions in statements; True if there are any."""
         for s in body:
-            found = [x for x in nodes_in(_head_of(s)) if is_function(x)]
+            found = [x for x in nodes_in(head_of(s)) if is_function(x)]
             self.called += found
             inside = [self._note_calling(getattr(s, block, [])) for block in ("body", "orelse")]
             self.calling[s] = bool(found) or any(inside)
@@ -233,7 +228,7 @@ class _Miner:
         blocks = ("body", "orelse")
         if not self.is_trial:
             vars(made).update({x: [] if x in blocks else clone(value) for x, value in vars(s).items()})
-        head = _head_of(s)
+        head = head_of(s)
         if head not in self.functions_in:
             self.functions_in[head] = {BY_CALL[called_name(x)].name for x in nodes_in(head) if is_function(x)}
         if self.functions_in[head]:
@@ -525,8 +520,3 @@ def _take(names: Iterable[tuple[str, str]], at: Part) -> list[ast.stmt]:
 
 def _either(test: ast.expr, then: list[ast.stmt], other: list[ast.stmt]) -> list[ast.stmt]:
     return statements("if test:\n    then\nelse:\n    other", test=test, then=then, other=other)
-
-
-def _head_of(s: ast.stmt) -> ast.AST:
-    """A statement without nested statements."""
-    return s.iter if isinstance(s, ast.For) else s.test if isinstance(s, (ast.While, ast.If)) else s

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import SELECT
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     FLOAT,
     INT,
     Apply,

@@ -8,7 +8,7 @@ nan, the loop runs again and is reversed like any other.
 """
 
 from contad.engines.source.ir.known_functions import MULTIPLY
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     Apply,
     Carried,
     For,

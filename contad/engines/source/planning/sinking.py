@@ -16,7 +16,7 @@ from collections.abc import Container, Mapping, Sequence
 
 from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.analysis.partials import passes
-from contad.engines.source.ir.single_assignment import Apply, Block, If, Operation, SourceFunction, Value
+from contad.engines.source.ir.ssa import Apply, Block, If, Operation, SourceFunction, Value
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.planning.store_plan import StorePlan
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Iteration, Object, constant, is_number, join_kinds
-from contad.engines.source.ir.single_assignment import INT, Check, Kind, Value, limit
+from contad.engines.source.ir.ssa import INT, Check, Kind, Value, limit
 from contad.engines.source.reading.reader import Reader
 from contad.numba_functions.key_slots import find_slot, places_for
 

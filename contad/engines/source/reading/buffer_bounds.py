@@ -27,8 +27,9 @@ from contad.compile.numba_code import result_type
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import UNDEFINED, Grid, Object, Opaque, Range, Unknown, constant, is_number
 from contad.engines.source.ir.printing import options_of
-from contad.engines.source.ir.single_assignment import INT, Value
-from contad.engines.source.ir.syntax import clone, expression, is_name, statement
+from contad.engines.source.ir.ssa import INT, Value
+from contad.engines.source.ir.syntax import clone, expression, statement
+from contad.engines.source.ir.tree_queries import is_name
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.appended_arrays import is_transient
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer

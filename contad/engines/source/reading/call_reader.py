@@ -23,7 +23,7 @@ from contad.engines.source.ir.entries import (
     is_number,
     same,
 )
-from contad.engines.source.ir.single_assignment import Call, SourceFunction, Value
+from contad.engines.source.ir.ssa import Call, SourceFunction, Value
 from contad.engines.source.ir.walks import leaves, map_tree
 from contad.engines.source.reading import class_instances, points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer

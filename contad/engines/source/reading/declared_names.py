@@ -6,7 +6,7 @@ from numba import types
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import is_number
-from contad.engines.source.ir.single_assignment import Kind
+from contad.engines.source.ir.ssa import Kind
 from contad.engines.source.ir.walks import like
 from contad.engines.source.reading.builder import Builder
 from contad.engines.source.reading.numba_typing import is_wide, type_of

@@ -17,7 +17,7 @@ from contad.compiled_rules.user_rules import as_read
 from contad.engines.source.ir.called_derivatives import DerivativeCall, DerivativeSite, number_of
 from contad.engines.source.ir.entries import Object, Point, Unknown, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import MULTIPLY
-from contad.engines.source.ir.single_assignment import Value
+from contad.engines.source.ir.ssa import Value
 from contad.engines.source.ir.walks import leaves, like
 from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.numba_typing import type_of

@@ -22,7 +22,7 @@ from contad.engines.source.ir.entries import (
     is_array,
     is_number,
 )
-from contad.engines.source.ir.single_assignment import BOOL, INT, Value
+from contad.engines.source.ir.ssa import BOOL, INT, Value
 from contad.engines.source.ir.walks import class_of_names
 from contad.engines.source.reading import made_containers, points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer

@@ -7,7 +7,7 @@ from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.scalar_expansion import expand_scalars
 from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Point, Unknown
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     Accumulate,
     Block,
     For,

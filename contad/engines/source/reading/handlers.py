@@ -16,26 +16,7 @@ import itertools
 from collections.abc import Callable
 from typing import NoReturn
 
-from contad.engines.source.ir.single_assignment import (
-    DIVISION_BY_ZERO,
-    LIMIT,
-    Accumulate,
-    Apply,
-    Call,
-    Check,
-    Choose,
-    Create,
-    For,
-    If,
-    Length,
-    Load,
-    Operation,
-    Permuted,
-    Store,
-    Value,
-    View,
-    While,
-)
+from contad.engines.source.ir import ssa
 from contad.engines.source.ir.walks import is_natural
 from contad.engines.source.reading.exits import Region, Thrown, assign, locate
 
@@ -163,27 +144,38 @@ class _Divisors(ast.NodeTransformer):
 
 
 # ---- operations that may raise ---------------------------------------------------------------------------------------
-_SAFE = (Apply, Load, Length, Store, Accumulate, If, For, While, Choose, Permuted)
+_SAFE = (
+    ssa.Apply,
+    ssa.Load,
+    ssa.Length,
+    ssa.Store,
+    ssa.Accumulate,
+    ssa.If,
+    ssa.For,
+    ssa.While,
+    ssa.Choose,
+    ssa.Permuted,
+)
 
 
-def raised_by(o: Operation, tested: set[Value]) -> str:
+def raised_by(o: ssa.Operation, tested: set[ssa.Value]) -> str:
     """The exception that an operation in a try may raise after tests of these divisors; "" if none."""
-    if isinstance(o, Check):
+    if isinstance(o, ssa.Check):
         never = o.inputs[0].constant is False or _is_tested(o, tested)
         what: str = o.exception[0]
-        return "" if never else "arrays, whose lengths may differ" if what == LIMIT else what
-    if isinstance(o, Create):
-        known = all(isinstance(x.operation, Length) or is_natural(x) for x in o.inputs)
+        return "" if never else "arrays, whose lengths may differ" if what == ssa.LIMIT else what
+    if isinstance(o, ssa.Create):
+        known = all(isinstance(x.operation, ssa.Length) or is_natural(x) for x in o.inputs)
         return "" if known else "the making of an array, whose length may be negative"
-    if isinstance(o, View):
+    if isinstance(o, ssa.View):
         steps = [part[2] for part in o.spec or () if isinstance(part, tuple) and part[2] is not None]
         return "a slice with a step that may be 0" if any(not o.inputs[k].constant for k in steps) else ""
-    if isinstance(o, Call):
+    if isinstance(o, ssa.Call):
         return "a call" if o.callee.may_raise else ""
     return "" if isinstance(o, _SAFE) else "a call"
 
 
-def _is_tested(o: Check, tested: set[Value]) -> bool:
+def _is_tested(o: ssa.Check, tested: set[ssa.Value]) -> bool:
     """Whether a check tests a divisor that was tested before."""
     test = o.inputs[0].operation
-    return o.exception == DIVISION_BY_ZERO and isinstance(test, Apply) and test.inputs[0] in tested
+    return o.exception == ssa.DIVISION_BY_ZERO and isinstance(test, ssa.Apply) and test.inputs[0] in tested

@@ -8,7 +8,7 @@ import numba
 from numba import types
 
 from contad.engines.source.ir.entries import Object, Opaque, Point, is_array, is_number
-from contad.engines.source.ir.single_assignment import MOST_AXES, SINGLE, Kind
+from contad.engines.source.ir.ssa import MOST_AXES, SINGLE, Kind
 from contad.engines.source.ir.walks import class_of_names
 
 BASES = {"float64": "float", "int64": "int", "bool": "bool"}

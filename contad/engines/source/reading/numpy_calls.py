@@ -34,7 +34,7 @@ from contad.engines.source.ir.known_functions import (
     TO_FLOAT,
     TO_INT,
 )
-from contad.engines.source.ir.single_assignment import BOOL, INT, SINGLE, Apply, Check, Kind, Value
+from contad.engines.source.ir.ssa import BOOL, INT, SINGLE, Apply, Check, Kind, Value
 from contad.engines.source.reading import points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.call_site import CallSite, is_none, reads

@@ -19,7 +19,7 @@ from contad.compile.dispatchers import is_dispatcher
 from contad.compile.numba_code import result_type
 from contad.engines.source.ir.entries import Object, Opaque, Point
 from contad.engines.source.ir.known_functions import WIDENED
-from contad.engines.source.ir.single_assignment import FLOAT, SINGLE, Apply, Handed, Value, input_name
+from contad.engines.source.ir.ssa import FLOAT, SINGLE, Apply, Handed, Value, input_name
 from contad.engines.source.ir.syntax import clone, expression, name, number
 from contad.engines.source.ir.walks import class_of_names, like
 from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type

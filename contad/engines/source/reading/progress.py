@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from contad.engines.source.ir.single_assignment import Value
+from contad.engines.source.ir.ssa import Value
 from contad.engines.source.reading.scope import Scope, refusal, refuse
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import Flags

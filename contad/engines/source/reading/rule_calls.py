@@ -11,7 +11,7 @@ from contad.compile.dispatchers import is_dispatcher
 from contad.compiled_rules.user_rules import FUNCTIONS_BY_NAME, compile_parts, forward_types, names_of, require_packable
 from contad.engines.source.ir.entries import Object, is_array, is_number
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
-from contad.engines.source.ir.single_assignment import Value
+from contad.engines.source.ir.ssa import Value
 from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.numba_typing import is_wide, number_type
 from contad.functions.pickling import Decorated

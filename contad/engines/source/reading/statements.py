@@ -24,7 +24,7 @@ from contad.engines.source.ir.entries import (
     is_array,
     is_number,
 )
-from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
+from contad.engines.source.ir.ssa import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.source.ir.syntax import expression, place_at
 from contad.engines.source.ir.walks import find_written_roots
 from contad.engines.source.reading import class_instances, made_containers, points, structured_arrays

@@ -13,7 +13,7 @@ from numba import types
 
 from contad.compile.typing_rules import from_dtype
 from contad.engines.source.ir.entries import Method, Object, Opaque, StructuredArray, constant, is_array, is_number
-from contad.engines.source.ir.single_assignment import MOST_AXES, Block, Value
+from contad.engines.source.ir.ssa import MOST_AXES, Block, Value
 from contad.engines.source.reading.builder import WHOLE
 from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.numba_typing import BASES, NARROW

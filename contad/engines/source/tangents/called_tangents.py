@@ -13,7 +13,7 @@ from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.called_derivatives import DerivativeCall, number_of
 from contad.engines.source.ir.clones import clone
 from contad.engines.source.ir.known_functions import MULTIPLY
-from contad.engines.source.ir.single_assignment import Block, Call, Create, Product, SourceFunction, Value
+from contad.engines.source.ir.ssa import Block, Call, Create, Product, SourceFunction, Value
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.tangents.appending import ZERO, Appender
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.runtime_functions import NORM, MatrixFunction
-from contad.engines.source.ir.single_assignment import Kind, MatrixCall, SourceFunction, Value, View
+from contad.engines.source.ir.ssa import Kind, MatrixCall, SourceFunction, Value, View
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents import matrix_formulas as formulas

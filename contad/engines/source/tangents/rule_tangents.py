@@ -12,7 +12,7 @@ from numba import types
 from contad.engines.source.ir.entries import Object, constant
 from contad.engines.source.ir.known_functions import COMPARISONS, TO_FLOAT
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     Accumulate,
     Check,
     Kind,

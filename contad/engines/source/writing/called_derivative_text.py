@@ -6,7 +6,7 @@ from typing import Any
 from contad.engines.source.analysis.lane_values import refuse
 from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.lengths import order_of
-from contad.engines.source.ir.single_assignment import FLOAT, Value
+from contad.engines.source.ir.ssa import FLOAT, Value
 from contad.engines.source.ir.syntax import Part, either, expression, tuple_of
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.numba_functions.asked_derivatives import DERIVE

@@ -17,8 +17,9 @@ from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
 from contad.engines.source.ir.printing import options_of
-from contad.engines.source.ir.single_assignment import Body
-from contad.engines.source.ir.syntax import Part, clone, names_of, number, statement, statements
+from contad.engines.source.ir.ssa import Body
+from contad.engines.source.ir.syntax import Part, clone, number, statement, statements
+from contad.engines.source.ir.tree_queries import names_of
 from contad.engines.source.ir.writer import Writer
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.reverse_sweep import ReverseSweep

@@ -10,17 +10,9 @@ from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.entries import Point
 from contad.engines.source.ir.printing import ModuleFunction, options_of, print_module
-from contad.engines.source.ir.single_assignment import INT, SourceFunction, Value
-from contad.engines.source.ir.syntax import (
-    call,
-    expression,
-    name,
-    number,
-    statement,
-    statements,
-    tuple_of,
-    walk_statements,
-)
+from contad.engines.source.ir.ssa import INT, SourceFunction, Value
+from contad.engines.source.ir.syntax import call, expression, name, number, statement, statements, tuple_of
+from contad.engines.source.ir.tree_queries import walk_statements
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in
 from contad.engines.source.passes.order import Draft, optimise
 from contad.engines.source.passes.parallelise import SharedLoop

@@ -2,7 +2,7 @@
 
 import ast
 
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     Apply,
     Block,
     Carried,

@@ -21,7 +21,7 @@ from contad.compiled_rules.user_rules import (
     wrong_shape,
 )
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
-from contad.engines.source.ir.single_assignment import FLOAT, Value
+from contad.engines.source.ir.ssa import FLOAT, Value
 from contad.engines.source.ir.syntax import Part, call, either, expression, number, total, tuple_of
 from contad.engines.source.ir.walks import leaves as leaves_of
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter

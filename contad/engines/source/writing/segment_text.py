@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable
 
-from contad.engines.source.ir.single_assignment import For, Loop, Segments, SourceFunction, Value
+from contad.engines.source.ir.ssa import For, Loop, Segments, SourceFunction, Value
 from contad.engines.source.ir.syntax import Part, expression
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.planning.segments import KeptArray

@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from contad.engines.source.analysis.lane_values import LaneValues
-from contad.engines.source.ir.single_assignment import FLOAT, INT, For, Loop, Segments, Value
-from contad.engines.source.ir.syntax import Part, expression, is_number, name, number, part, product, total
+from contad.engines.source.ir.ssa import FLOAT, INT, For, Loop, Segments, Value
+from contad.engines.source.ir.syntax import Part, expression, name, number, part, product, total
+from contad.engines.source.ir.tree_queries import is_number
 from contad.engines.source.ir.walks import around, is_inside, walk
 from contad.engines.source.ir.writer import ZEROS, Writer
 from contad.engines.source.planning.store_plan import StorePlan

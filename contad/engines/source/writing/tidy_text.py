@@ -1,7 +1,7 @@
 """Makes the source readable: decides which temporaries are written inside the expression that reads them."""
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     INT,
     Accumulate,
     Apply,

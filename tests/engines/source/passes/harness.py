@@ -21,7 +21,7 @@ import contad
 from contad.elementary.elementary_table import BY_CALL
 from contad.elementary.rows import are_apart
 from contad.engines.source.ir.printing import print_statements
-from contad.engines.source.ir.syntax import called_name, key, nodes_in, note_of
+from contad.engines.source.ir.tree_queries import called_name, key, nodes_in, note_of
 from contad.engines.source.ir.writer import NameTable
 from tests.engines.source.trees import function_of, text_of
 

@@ -5,7 +5,7 @@ import textwrap
 
 import numpy as np
 
-from contad.engines.source.ir.single_assignment import FLOAT, Kind
+from contad.engines.source.ir.ssa import FLOAT, Kind
 from contad.engines.source.passes import collapsing, compaction, dependence, fission, strip_mining
 from tests.engines.source.passes.harness import Table, programs
 from tests.engines.source.passes.random_nests import ARRAYS, FLOATS

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from contad.engines.source.ir.syntax import names_in
+from contad.engines.source.ir.tree_queries import names_in
 from contad.engines.source.passes import liveness
 from contad.engines.source.passes.collapsing import find_integers
 from contad.engines.source.passes.liveness import LiveNames, carried_names, is_sum
