@@ -54,7 +54,7 @@ def list_loops(request: Any) -> list[ReversedLoop]:
 
 
 def _list_loops(derivative: DerivativeWriter) -> list[ReversedLoop]:
-    loops = (o for o in walk(derivative.program.block) if isinstance(o, Loop) and not isinstance(o, Segments))
+    loops = (o for o in walk(derivative.function.block) if isinstance(o, Loop) and not isinstance(o, Segments))
     return [_describe(derivative, loop) for loop in loops if derivative.adjoints.active.changes(loop)]
 
 
@@ -71,19 +71,19 @@ def explain(request: Any) -> str:
     lines += map(_tell, loops)
     grows = any(loop.stored or loop.kept is not None for loop in loops)
     active = derivative.adjoints.active
-    keeps = [o for o in walk(derivative.program.block) if isinstance(o, MatrixCall) and active.changes(o)]
+    keeps = [o for o in walk(derivative.function.block) if isinstance(o, MatrixCall) and active.changes(o)]
     grows |= any(isinstance(holder, Loop) for o in keeps for holder in around(o.block))
-    parts = f"{derivative.program.name}{PART}"
-    divided = sum(called.program.name == parts for called in find_used(derivative))
+    parts = f"{derivative.function.name}{PART}"
+    divided = sum(called.function.name == parts for called in find_used(derivative))
     if divided:
-        lines.append(f"{derivative.program.name} is long: {divided} parts of it are functions of their own")
+        lines.append(f"{derivative.function.name} is long: {divided} parts of it are functions of their own")
     for called in find_used(derivative):
         how = "forwards and backwards" if called.has_reverse else "for its value"
-        if called.program.name != parts:
-            lines.append(f"{called.program.name} is called, {how}, not written in place")
+        if called.function.name != parts:
+            lines.append(f"{called.function.name} is called, {how}, not written in place")
         grows |= any(
             called.reverse_sweep.storing.slots(o)
-            for o in walk(called.program.block)
+            for o in walk(called.function.block)
             if isinstance(o, Loop) and o is not called.body
         )
     if not grows:

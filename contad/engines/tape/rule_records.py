@@ -1,8 +1,8 @@
-"""Operations on variables with reverse rules written by users: one block of records each.
+"""Operations on variables with reverse rules written by users: one array record each.
 
-A block contains the elements of the differentiated arguments, and then plain numbers: the elements of the result, its
-shape, the numbers that the forward part has saved, the options, the shapes of the arguments. The sweep reads them and
-calls the backward part, which is compiled with the function that calls the operation.
+An array record contains the elements of the differentiated arguments, and then plain numbers: the elements of the
+result, its shape, the numbers that the forward part has saved, the options, the shapes of the arguments. The sweep
+reads them and calls the backward part, which is compiled with the function that calls the operation.
 """
 
 import re
@@ -41,8 +41,8 @@ from contad.engines.tape.tape_array_records import (
     VALUE,
     add_to_operand,
     address_of_kernel,
-    push_block,
-    read_block,
+    push_array_record,
+    read_array_record,
     sizes_of,
     take_adjoint,
     take_adjoints,
@@ -70,10 +70,10 @@ def register_user_rule(rule: WithParts) -> None:
 DERIVE["variables"] = register_user_rule
 
 
-def calculate_copy(header, block):  # type: ignore[no-untyped-def]
+def calculate_copy(header, record):  # type: ignore[no-untyped-def]
     """Copy the values of the results, which precede the other plain numbers."""
-    m, _, k, _ = sizes_of(header, block)
-    _, first, of_z, _ = read_block(header, block)
+    m, _, k, _ = sizes_of(header, record)
+    _, first, of_z, _ = read_array_record(header, record)
     write_elements(header, of_z, values_at(header, first + m, k), VALUE)
 
 
@@ -131,7 +131,7 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
     ]
     known: dict[str, Any] = {
         "np": np, "forward": parts.forward, "put_array": put_array, "require_exact": require_exact, "values": values,
-        "zeros": zeros_of[VARIABLE], "push": push_block, "calculate": _calculate, "pull": pull,
+        "zeros": zeros_of[VARIABLE], "push": push_array_record, "calculate": _calculate, "pull": pull,
         "put_elements": put_elements,
     }  # fmt: skip
     renamed = [f"{x} = {name}" for x, name in zip(names, names_of(parts), strict=True)]
@@ -176,8 +176,8 @@ def _pull(
     is_array = isinstance(z, types.Array)
     known: dict[str, Any] = {}
     lines = [
-        "m, n, size, _ = sizes_of(header, block)",
-        "_, first, of_z, _ = read_block(header, block)",
+        "m, n, size, _ = sizes_of(header, record)",
+        "_, first, of_z, _ = read_array_record(header, record)",
         "flat = values_at(header, first + m, n)",
         "k = size",
     ]
@@ -214,10 +214,10 @@ def _pull(
         lines.append(f"first += {count}")
     known |= {
         "backward": backward, "np": np, "values_at": values_at, "take_adjoint": take_adjoint,
-        "sizes_of": sizes_of, "read_block": read_block, "take_adjoints": take_adjoints,
+        "sizes_of": sizes_of, "read_array_record": read_array_record, "take_adjoints": take_adjoints,
         "add_to_operand": add_to_operand, "RuleError": RuleError, "message": wrong_shape(rule.name),
     }  # fmt: skip
-    exec("\n    ".join(["def pull(header, block):", *lines]) + "\n", known)
+    exec("\n    ".join(["def pull(header, record):", *lines]) + "\n", known)
     made: Callable[..., Any] = known["pull"]
     return made
 

@@ -277,7 +277,7 @@ def at_random(monkeypatch):
         return share
 
     monkeypatch.setattr(threads, "sharer", sharer)
-    monkeypatch.setattr(loop_strips, "count_blocks", lambda n, cost, buffered: max(1, min(n, 3)))
+    monkeypatch.setattr(loop_strips, "count_strips", lambda n, cost, buffered: max(1, min(n, 3)))
     return ran
 
 
@@ -357,7 +357,7 @@ def test_whatever_loops_of_random_programs_are_shared_may_be(start, at_random, m
 
 
 def all_private(monkeypatch):
-    monkeypatch.setattr(parallelise._LoopOfBlocks, "_is_private", lambda self, accesses: True)
+    monkeypatch.setattr(parallelise._StripLoop, "_is_private", lambda self, accesses: True)
 
 
 def nothing_live(monkeypatch):

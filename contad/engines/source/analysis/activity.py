@@ -10,9 +10,9 @@ from contad.engines.source.ir.walks import walk
 class Activity:
     """`value in activity` tells whether a value has an adjoint. An array has one if any of its roots has one."""
 
-    def __init__(self, program: ssa.SourceFunction, inputs: list[ssa.Value], outputs: list[ssa.Value]) -> None:
-        edges = [edge for operation in walk(program.block) for edge in _flow(operation)]
-        joined = [o.result.roots for o in walk(program.block) if isinstance(o, ssa.Choose) and _is_float(o.result)]
+    def __init__(self, function: ssa.SourceFunction, inputs: list[ssa.Value], outputs: list[ssa.Value]) -> None:
+        edges = [edge for operation in walk(function.block) for edge in _flow(operation)]
+        joined = [o.result.roots for o in walk(function.block) if isinstance(o, ssa.Choose) and _is_float(o.result)]
         varied = self.varied = _closure(_keys(inputs), edges, joined)  # what depends on the inputs
         useful = _closure(_keys(outputs), [(b, a) for a, b in edges], joined)
         self.active = varied & useful
@@ -65,7 +65,7 @@ def _flow(operation: ssa.Operation) -> Iterator[tuple[ssa.Value, ssa.Value]]:
         reached = zip(operation.inputs, operation.callee.reached, strict=True)
         pairs = [(x, operation.results[k]) for x, outputs in reached for k in outputs]
     elif (
-        isinstance(operation, ssa.Handed) and not operation.is_step
+        isinstance(operation, ssa.Handed) and not operation.is_flat
     ):  # no derivative may pass; `refuse_lost` checks that
         pairs = [(x, r) for x in operation.inputs for r in operation.results]
     elif isinstance(operation, ssa.If):
@@ -99,9 +99,9 @@ def _closure(
     return reached
 
 
-def refuse_lost(program: ssa.SourceFunction, activity: Activity) -> None:
+def refuse_lost(function: ssa.SourceFunction, activity: Activity) -> None:
     """Refuse a call that is left to Numba if a derivative would have to pass through it."""
-    for o in walk(program.block):
-        if isinstance(o, ssa.Handed) and not o.is_step:
+    for o in walk(function.block):
+        if isinstance(o, ssa.Handed) and not o.is_flat:
             if any(x in activity for x in o.inputs) and any(r in activity for r in o.results):
                 raise o.refusal

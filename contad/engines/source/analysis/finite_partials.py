@@ -54,20 +54,20 @@ def has_bounded_slopes(operations: Iterable[ssa.Operation]) -> bool:
     )  # fmt: skip
 
 
-def wild_values(program: ssa.SourceFunction, given: Iterable[ssa.Value] = ()) -> set[ssa.Value]:
+def wild_values(function: ssa.SourceFunction, given: Iterable[ssa.Value] = ()) -> set[ssa.Value]:
     """The numbers, and the roots of arrays, that may be infinite or nan, if the `given` parameters may be."""
-    operations = list(walk(program.block))
+    operations = list(walk(function.block))
     wild = set(given)
     wild |= {x for o in operations for x in o.reads() if x.constant is not None and not math.isfinite(x.constant)}
-    for value, array in zip(program.captured_values, program.captured.values(), strict=True):
+    for value, array in zip(function.captured_values, function.captured.values(), strict=True):
         if not np.isfinite(array).all():
             wild.add(value)
     return _spread(operations, wild, lambda o: not is_tame(o))
 
 
-def pole_values(program: ssa.SourceFunction) -> tuple[set[ssa.Value], set[ssa.Value]]:
+def pole_values(function: ssa.SourceFunction) -> tuple[set[ssa.Value], set[ssa.Value]]:
     """The numbers and arrays that feed an operand which may be at a pole, and those that may then be infinite."""
-    operations = list(walk(program.block))
+    operations = list(walk(function.block))
     before = {
         x for o in operations if isinstance(o, ssa.Apply) and has_poles(o) for x in o.inputs if x.constant is None
     }
@@ -142,7 +142,7 @@ def _flow(o: ssa.Operation, is_wild: Callable[[ssa.Apply], bool]) -> list[tuple[
 
 
 def unselected_values(
-    program: ssa.SourceFunction,
+    function: ssa.SourceFunction,
     readers: dict[ssa.Value, list[ssa.Operation]],
     sunk: Mapping[ssa.Value, ssa.Block | None],
 ) -> set[ssa.Value]:
@@ -152,8 +152,8 @@ def unselected_values(
     slice. For decisions on counters alone it includes numbers only, and ignores elements that no index reaches.
     `sunk` values have adjoints only in their branch.
     """
-    operations = list(walk(program.block))
-    returned = leaves(program.returned)
+    operations = list(walk(function.block))
+    returned = leaves(function.returned)
     found = set(returned) if len(returned) > 1 else set()  # some results may have no cotangent
     values: list[ssa.Value] = []
     for o in operations:

@@ -26,9 +26,9 @@ _CHEAP = {
 }  # fmt: skip
 
 
-def hoist(program: SourceFunction) -> None:
+def hoist(function: SourceFunction) -> None:
     """Move invariant operations out of the loops of a function, innermost loops first."""
-    _block(program.block)
+    _block(function.block)
 
 
 def _block(block: Block) -> None:

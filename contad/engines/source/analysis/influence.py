@@ -7,13 +7,13 @@ from contad.engines.source.ir.walks import leaves, walk
 class Influence:
     """`value in influence` tells whether inputs influence a value, or any element of an array."""
 
-    def __init__(self, program: ssa.SourceFunction, inputs: list[ssa.Value]) -> None:
+    def __init__(self, function: ssa.SourceFunction, inputs: list[ssa.Value]) -> None:
         self._found: set[ssa.Value] = set()
         self._add(*inputs)
         size = -1
         while len(self._found) != size:
             size = len(self._found)
-            self._block(program.block, controlled=False)
+            self._block(function.block, controlled=False)
 
     def __contains__(self, value: ssa.Value) -> bool:
         return value in self._found or not self._found.isdisjoint(value.roots)
@@ -68,7 +68,7 @@ class Influence:
             self._add(*o.results)
 
 
-def find_escaping(program: ssa.SourceFunction) -> set[ssa.Loop]:
+def find_escaping(function: ssa.SourceFunction) -> set[ssa.Loop]:
     """The loops that define a value which is read outside, other than the values that they carry."""
     holders: dict[ssa.Value, list[ssa.Loop]] = {}
 
@@ -83,7 +83,7 @@ def find_escaping(program: ssa.SourceFunction) -> set[ssa.Loop]:
             for b in o.blocks:
                 note(b, inner)
 
-    note(program.block, [])
+    note(function.block, [])
     found: set[ssa.Loop] = set()
 
     def look(block: ssa.Block, loops: list[ssa.Loop]) -> None:
@@ -94,8 +94,8 @@ def find_escaping(program: ssa.SourceFunction) -> set[ssa.Loop]:
             for b in o.blocks:
                 look(b, inner)
 
-    look(program.block, [])
-    for value in leaves(program.returned):
+    look(function.block, [])
+    for value in leaves(function.returned):
         found.update(holders.get(value, ()))
     return found
 

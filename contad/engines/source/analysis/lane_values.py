@@ -19,7 +19,7 @@ from contad.errors import UnsupportedError
 class LaneValues:
     """Tells whether a value has lanes, and whether its adjoint has."""
 
-    def __init__(self, program: ssa.SourceFunction, count: int, given: Iterable[ssa.Value]) -> None:
+    def __init__(self, function: ssa.SourceFunction, count: int, given: Iterable[ssa.Value]) -> None:
         """The `given` values have lanes."""
         self.count = count
         self.values = {key for x in given for key in x.roots or (x,)}
@@ -30,10 +30,10 @@ class LaneValues:
         known = -1
         while known != len(self.values):
             known = len(self.values)
-            for o in _walk_calls(program):
+            for o in _walk_calls(function):
                 self._visit(o)
-        for o in _walk_calls(program):
-            self._check(program.name, o)
+        for o in _walk_calls(function):
+            self._check(function.name, o)
 
     def __contains__(self, value: ssa.Value) -> bool:
         return any(key in self.values for key in value.roots or (value,))
@@ -113,12 +113,12 @@ def refuse(name: str, what: str) -> NoReturn:
     raise UnsupportedError(f"{name}: {what} is differentiated in one direction at a time; ask for one direction")
 
 
-def _walk_calls(program: ssa.SourceFunction) -> Iterator[ssa.Operation]:
+def _walk_calls(function: ssa.SourceFunction) -> Iterator[ssa.Operation]:
     """The operations of a function and of its callees."""
-    waiting, known = [program], {program}
+    waiting, known = [function], {function}
     while waiting:
         for o in walk(waiting.pop().block):
             yield o
-            if isinstance(o, ssa.Call) and o.callee.program not in known:
-                known.add(o.callee.program)
-                waiting.append(o.callee.program)
+            if isinstance(o, ssa.Call) and o.callee.function not in known:
+                known.add(o.callee.function)
+                waiting.append(o.callee.function)

@@ -28,11 +28,11 @@ _Operation = TypeVar("_Operation", bound=ssa.Operation)
 DEAR = 20.0  # cheaper functions are not worth an array; in units of an addition
 
 
-def expand_scalars(program: ssa.SourceFunction) -> bool:
+def expand_scalars(function: ssa.SourceFunction) -> bool:
     """Move invariant computations of inner loops in front of the outer loop; True if any was moved."""
     changed = False
-    for loop in [o for o in walk(program.block) if isinstance(o, ssa.For) and o.step.constant]:
-        invariants = _Invariants(program, loop)
+    for loop in [o for o in walk(function.block) if isinstance(o, ssa.For) and o.step.constant]:
+        invariants = _Invariants(function, loop)
         for nest, moved in invariants.find().items():
             invariants.move(nest, moved)
             changed = True
@@ -49,8 +49,8 @@ class _Place(NamedTuple):
 class _Invariants:
     """The numbers computed inside a loop that are the same in each iteration of the loop."""
 
-    def __init__(self, program: ssa.SourceFunction, loop: ssa.For) -> None:
-        self.program, self.loop = program, loop
+    def __init__(self, function: ssa.SourceFunction, loop: ssa.For) -> None:
+        self.function, self.loop = function, loop
         self.written = find_written_roots(loop)
         self.parts: dict[ssa.Value, list[ssa.Operation] | None] = {}
 

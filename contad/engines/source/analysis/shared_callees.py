@@ -21,43 +21,43 @@ SMALL = 12  # operations without loops and branches: inlining them costs no more
 class Callee:
     """A function for arguments of given kinds."""
 
-    def __init__(self, program: ssa.SourceFunction) -> None:
+    def __init__(self, function: ssa.SourceFunction) -> None:
         """Note the facts that callers ask for, and turn the block into a body that is not reversed where it runs."""
-        operations = list(walk(program.block))
+        operations = list(walk(function.block))
         self.is_small = len(operations) <= SMALL and not any(o.blocks for o in operations)
         self.may_raise = any(map(raises, operations))
-        self.captured = program.captured  # global arrays, passed as additional arguments
-        self.parameters = [x for x in leaves(tuple(program.parameters)) if isinstance(x, ssa.Value)]
-        self.parameters += program.captured_values
-        self.outputs = leaves(program.returned)
-        self.program = program
+        self.captured = function.captured  # global arrays, passed as additional arguments
+        self.parameters = [x for x in leaves(tuple(function.parameters)) if isinstance(x, ssa.Value)]
+        self.parameters += function.captured_values
+        self.outputs = leaves(function.returned)
+        self.function = function
         # outputs that may be infinite or nan at finite arguments
-        wild = wild_values(program)
+        wild = wild_values(function)
         self.wild = frozenset(k for k, x in enumerate(self.outputs) if x in wild)
         self.reached = [self._reach(x) for x in self.parameters]  # for each parameter, the outputs with a derivative
-        program.parameters = list(self.parameters)
-        program.captured, program.captured_values = {}, []
-        body, program.block = program.block, ssa.Block()
-        program.block.append(ssa.Body(body))
+        function.parameters = list(self.parameters)
+        function.captured, function.captured_values = {}, []
+        body, function.block = function.block, ssa.Block()
+        function.block.append(ssa.Body(body))
 
     def _reach(self, parameter: ssa.Value) -> frozenset[int]:
         if parameter.kind.base != "float":
             return frozenset()
-        varied = Activity(self.program, [parameter], self.outputs).varied
+        varied = Activity(self.function, [parameter], self.outputs).varied
         return frozenset(k for k, x in enumerate(self.outputs) if x in varied)
 
 
-def callee_of(program: ssa.SourceFunction) -> Callee | None:
+def callee_of(function: ssa.SourceFunction) -> Callee | None:
     """A function as a callee; None if it has to be inlined."""
-    parameters = {x for x in leaves(tuple(program.parameters)) if isinstance(x, ssa.Value)}
-    parameters.update(program.captured_values)
-    for o in walk(program.block):
+    parameters = {x for x in leaves(tuple(function.parameters)) if isinstance(x, ssa.Value)}
+    parameters.update(function.captured_values)
+    for o in walk(function.block):
         if isinstance(o, (ssa.Product, DerivativeCall)):
             return None
         if isinstance(o, (ssa.Store, ssa.Accumulate)) and parameters & set(o.array.roots):
             return None
-    returned = leaves(program.returned)
-    return None if program.returns_small or any(x.is_array for x in returned) else Callee(program)
+    returned = leaves(function.returned)
+    return None if function.returns_small or any(x.is_array for x in returned) else Callee(function)
 
 
 def raises(o: ssa.Operation) -> bool:

@@ -9,12 +9,12 @@ from contad.engines.source.ir.known_functions import ADD, COMPARISONS, MULTIPLY,
 from contad.engines.source.ir.walks import find_written_roots, is_natural, is_within, leaves, like
 
 
-def simplify(program: ssa.SourceFunction) -> None:
+def simplify(function: ssa.SourceFunction) -> None:
     """Rewrite a function into a shorter one that computes the same result."""
     found = _Equal()
-    found.block(program.block, {})
-    program.returned = _map_tree(program.returned, found.new)
-    _Live(program).clean(program.block)
+    found.block(function.block, {})
+    function.returned = _map_tree(function.returned, found.new)
+    _Live(function).clean(function.block)
 
 
 def _map_tree(tree: Any, new: Any) -> Any:
@@ -158,16 +158,16 @@ def _checks(o: ssa.Operation) -> list[ssa.Operation]:
 class _Live:
     """Keeps the operations on which the result depends, and drops the others."""
 
-    def __init__(self, program: ssa.SourceFunction) -> None:
+    def __init__(self, function: ssa.SourceFunction) -> None:
         self.values: set[ssa.Value] = set()
         self.operations: set[ssa.Operation] = set()
         self.refusing: set[ssa.Operation] = set()  # they may raise, but nothing reads their result
         self.changed = True
-        for value in leaves(program.returned):
+        for value in leaves(function.returned):
             self.use(value)
         while self.changed:
             self.changed = False
-            self.sweep(program.block)
+            self.sweep(function.block)
 
     def use(self, value: ssa.Value) -> None:
         for v in (value, *value.roots):

@@ -62,7 +62,7 @@ class RuleForward(Handed):
         lengths = [Value(INT, "length") for _ in range(ndim)] if lengths is None else lengths
         results = [Value(Kind("object"), f"{site.name}_found"), *lengths]
         super().__init__(ast.Constant(None), read, results, None, set(), NotImplementedError())
-        self.site, self.is_step = site, True
+        self.site, self.is_flat = site, True
         self.more: list[Value] = []  # numbers and arrays that the rule saves, other than its value and arguments
 
     @property

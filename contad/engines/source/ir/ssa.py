@@ -295,7 +295,7 @@ class Handed(Operation):
         """Note which results may share memory with an input: they share its roots."""
         super().__init__(inputs, results)
         self.expression, self.shape, self.refusal = expression, shape, refusal
-        self.is_step = False  # whether it is a step function, whose derivative is zero, so that none is lost
+        self.is_flat = False  # whether it is locally constant, so that its derivative is zero and none is lost
         self.aliases = [results[k] for k in sorted(aliases)]
         shared = [root for value in inputs for root in value.roots]
         for value in self.aliases:

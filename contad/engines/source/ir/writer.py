@@ -33,9 +33,9 @@ BAR = "_bar"  # the suffix of an adjoint
 class Writer:
     """Writes statements. Every value has a name: the user's, with a number if the user's name has several values."""
 
-    def __init__(self, program: SourceFunction) -> None:
+    def __init__(self, function: SourceFunction) -> None:
         """Name every value of a function."""
-        self.program = program
+        self.function = function
         self.body: list[ast.stmt] = []  # statements are appended to this list
         self.rules: dict[str, ScalarRule] = {}  # the source calls the compiled values of these rules
         self.recalls = False  # whether values of expensive functions are reused for each chunk of directions
@@ -43,14 +43,14 @@ class Writer:
         self.inside: dict[Value, ast.expr] = {}  # values that are written inside the expression that reads them
         self.numbered: dict[str, int] = {}  # the last number given to a hint
         self.taken = RESERVED | {f"value_{rule.name}" for rule in rules()}
-        self.taken |= set(program.callables)
-        for parameter in program.parameters:
+        self.taken |= set(function.callables)
+        for parameter in function.parameters:
             for value in leaves(parameter):
                 if isinstance(value, Value):
                     self.give_name(value)
-        for value in program.captured_values:
+        for value in function.captured_values:
             self.give_name(value)
-        for operation in walk(program.block):
+        for operation in walk(function.block):
             inner = [c.inner for c in operation.carried] if isinstance(operation, Loop) else []
             index = [operation.index] if isinstance(operation, (For, Segments)) else []
             if isinstance(operation, Segments):
@@ -83,9 +83,9 @@ class Writer:
     def name_function(self, hint: str, function: Any) -> str:
         """The name of a function in the source."""
         name = self.fresh(hint)
-        while name in self.program.callables:
+        while name in self.function.callables:
             name = self.fresh(hint)
-        self.program.callables[name] = function
+        self.function.callables[name] = function
         return name
 
     # ---- statements --------------------------------------------------------------------------------------------------
@@ -179,9 +179,9 @@ class NameTable:
     A writer of statements with new names notes their kinds here.
     """
 
-    def __init__(self, fresh: Callable[[str], str], rules: Mapping[str, ScalarRule], program: str) -> None:
+    def __init__(self, fresh: Callable[[str], str], rules: Mapping[str, ScalarRule], title: str) -> None:
         """Start with the workspace only; `fresh` creates new names, and the source calls the values of `rules`."""
-        self.fresh, self.rules, self.program = fresh, rules, program
+        self.fresh, self.rules, self.title = fresh, rules, title  # the title is the name of the function
         self.kinds: dict[str, Kind] = {}
         self.floats: set[str] = set()  # numbers of float64
         self.roots = {WORK: frozenset((WORK,))}  # the memory that an array may refer to
@@ -198,12 +198,12 @@ class NameTable:
             elif kind == FLOAT:
                 self.floats.add(x)
 
-    def add_program(self, program: SourceFunction) -> None:
+    def add_function(self, function: SourceFunction) -> None:
         """Note the values of a function, which already have names, and their adjoints."""
-        given, written = [*values_in(program.parameters), *program.captured_values], set[Value]()
+        given, written = [*values_in(function.parameters), *function.captured_values], set[Value]()
         for value in given:
             self._add_value(value)
-        for o in walk(program.block):
+        for o in walk(function.block):
             for value in (*o.results, *([c.inner for c in o.carried] if isinstance(o, Loop) else ())):
                 self._add_value(value)
             written.update(root for array in find_written(o) for root in array.roots)

@@ -88,7 +88,7 @@ def find_nest(
     parts = find_parts(body, fresh, False)
     if parts is None or parts.entering or not all(map(outer.is_movable, parts.before)):
         return None
-    between = {x for step in parts.steps if isinstance(step, Plain) for x in names_of(step.expression)}
+    between = {x for line in parts.lines if isinstance(line, Plain) for x in names_of(line.expression)}
     if between - set(parts.rows) & {*outer.writers, outer.index}:
         return None
     counter = {inner.target.id}  # type: ignore[attr-defined]

@@ -15,15 +15,15 @@ from contad.engines.source.planning.store_plan import StorePlan, apply_reads
 
 
 def fuse(
-    program: ssa.SourceFunction,
+    function: ssa.SourceFunction,
     activity: Activity,
     sums: dict[ssa.Value, ssa.Value],
     choices: dict[ssa.Loop, RunningChoice],
     functions: Any = None,
 ) -> frozenset[ssa.Loop]:
     """The loops that reverse each iteration at once; moves those of a block together, after independent operations."""
-    fuser = _Fuser(program, activity, sums, StorePlan(program, activity, sums, choices=choices, functions=functions))
-    fuser.block(program.block)
+    fuser = _Fuser(function, activity, sums, StorePlan(function, activity, sums, choices=choices, functions=functions))
+    fuser.block(function.block)
     return frozenset(fuser.fused)
 
 
@@ -31,9 +31,9 @@ class _Fuser:
     """Looks for loops whose iterations can each be reversed right after they have run."""
 
     def __init__(
-        self, program: ssa.SourceFunction, activity: Activity, sums: dict[ssa.Value, ssa.Value], plan: StorePlan
+        self, function: ssa.SourceFunction, activity: Activity, sums: dict[ssa.Value, ssa.Value], plan: StorePlan
     ) -> None:
-        self.program, self.activity, self.sums = program, activity, sums
+        self.function, self.activity, self.sums = function, activity, sums
         self.plan = plan  # tells which values the reverse of an operation reads
         self.fused: set[ssa.Loop] = set()
 
@@ -70,7 +70,7 @@ class _Fuser:
             if isinstance(o, (ssa.Store, ssa.Accumulate)):
                 for root in o.array.roots:
                     inside = isinstance(root.operation, ssa.Create) and is_inside(root.block, loop)
-                    if root in self.activity and not inside and private_length(self.program, root, loop) is None:
+                    if root in self.activity and not inside and private_length(self.function, root, loop) is None:
                         return False
         return True
 
@@ -143,11 +143,11 @@ def _read_roots(operation: ssa.Operation) -> set[ssa.Value]:
     return {root for o in readers for x in o.inputs if x.is_array for root in x.roots}
 
 
-def private_length(program: ssa.SourceFunction, array: ssa.Value, loop: ssa.Loop) -> ssa.Value | None:
+def private_length(function: ssa.SourceFunction, array: ssa.Value, loop: ssa.Loop) -> ssa.Value | None:
     """The length of an array that is private to a loop; None for any other array."""
     if array.kind.ndim != 1 or not isinstance(array.operation, ssa.Create):
         return None
-    users = [o for o in walk(program.block) if any(x.is_array and array in x.roots for x in o.inputs)]
+    users = [o for o in walk(function.block) if any(x.is_array and array in x.roots for x in o.inputs)]
     elements = [o for o in users if isinstance(o, (ssa.Load, ssa.Store, ssa.Accumulate)) and o.array is array]
     if len(elements) < len(users) or not all(is_inside(o.block, loop) for o in users):
         return None

@@ -21,18 +21,18 @@ _WHOLE = (ssa.Apply, ssa.Load, ssa.Length, ssa.Check, ssa.Call, ssa.If, ssa.For,
 _INSIDE = (*_WHOLE, ssa.View, ssa.Choose)
 
 
-def divide(program: ssa.SourceFunction, long: int = LONG, most: int = MOST, least: int = LEAST) -> None:
+def divide(function: ssa.SourceFunction, long: int = LONG, most: int = MOST, least: int = LEAST) -> None:
     """Move parts of a long function into callees."""
-    nested = sum(1 for o in program.block.operations for block in o.blocks for _ in walk(block))
+    nested = sum(1 for o in function.block.operations for block in o.blocks for _ in walk(block))
     if nested > long:
-        _Divider(program, most, least).block(program.block, set(leaves(program.returned)))
+        _Divider(function, most, least).block(function.block, set(leaves(function.returned)))
 
 
 class _Divider:
     """Makes parts of the blocks of a function, innermost blocks first."""
 
-    def __init__(self, program: ssa.SourceFunction, most: int, least: int) -> None:
-        self.program, self.most, self.least = program, most, least
+    def __init__(self, function: ssa.SourceFunction, most: int, least: int) -> None:
+        self.function, self.most, self.least = function, most, least
 
     def block(self, block: ssa.Block, after: set[ssa.Value]) -> int:
         """Divide a block; operations after it read the values in `after`. Return its new length, in operations."""
@@ -64,7 +64,7 @@ class _Divider:
         for o in kept:
             block.append(o)
         if block.parent is None:
-            self.program.returned = _replace(self.program.returned, new)
+            self.function.returned = _replace(self.function.returned, new)
         else:
             block.parent.rewrite(lambda x: new.get(x, x))
             if isinstance(block.parent, ssa.While):
@@ -80,12 +80,12 @@ class _Divider:
         for o in group:
             block.append(o)
         _rewrite(group, {x: parameters[y] for x in _reads(group) if (y := new.get(x, x)) in parameters})
-        program = ssa.SourceFunction(f"{self.program.name}{PART}", list(parameters.values()), block)
-        program.returned = tuple(handed)
-        program.fastmath = self.program.fastmath
+        function = ssa.SourceFunction(f"{self.function.name}{PART}", list(parameters.values()), block)
+        function.returned = tuple(handed)
+        function.fastmath = self.function.fastmath
         results = [ssa.Value(x.kind, x.hint) for x in handed]
         new.update(zip(handed, results, strict=True))
-        call = ssa.Call(Callee(program), list(given), results)
+        call = ssa.Call(Callee(function), list(given), results)
         call.line = group[0].line
         return call
 

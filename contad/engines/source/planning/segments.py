@@ -31,19 +31,19 @@ class KeptArray:
         self.least, self.most = offsets  # the rows of an iteration are at its index plus these
 
 
-def mark_loops(program: ssa.SourceFunction) -> None:
+def mark_loops(function: ssa.SourceFunction) -> None:
     """Mark every outermost counted loop as checkpointed."""
-    for o in walk(program.block):
+    for o in walk(function.block):
         if isinstance(o, ssa.For) and not any(isinstance(holder, ssa.Loop) for holder in around(o.block)):
             o.checkpointed = True
 
 
-def split_into_segments(program: ssa.SourceFunction, plan: StorePlan) -> list[ssa.Segments]:
+def split_into_segments(function: ssa.SourceFunction, plan: StorePlan) -> list[ssa.Segments]:
     """Divide the marked loops that have a reverse and that, by the current store plan, store something."""
-    marked = [o for o in walk(program.block) if isinstance(o, ssa.For) and o.checkpointed and o not in plan.fused]
+    marked = [o for o in walk(function.block) if isinstance(o, ssa.For) and o.checkpointed and o not in plan.fused]
     copied = {loop for copy in plan.copies_in_use() for loop in copy.around}
     storing = [o for o in marked if plan.activity.changes(o) and (plan.pushes(o) or o in copied)]
-    return [_split(program, o) for o in storing if not why_not(o)]
+    return [_split(function, o) for o in storing if not why_not(o)]
 
 
 def why_not(loop: ssa.For) -> str:
@@ -55,7 +55,7 @@ def why_not(loop: ssa.For) -> str:
     return ""
 
 
-def _split(program: ssa.SourceFunction, loop: ssa.For) -> ssa.Segments:
+def _split(function: ssa.SourceFunction, loop: ssa.For) -> ssa.Segments:
     """Replace a loop by a loop over its segments."""
     block, body = loop.block, ssa.Block()
     assert block is not None
@@ -79,12 +79,12 @@ def _split(program: ssa.SourceFunction, loop: ssa.For) -> ssa.Segments:
     body.append(loop)
     segments.carry(carried)
     segments.count.operation, segments.count.block = segments, block
-    segments.kept = _find_kept(program, segments, loop)
+    segments.kept = _find_kept(function, segments, loop)
     return segments
 
 
 # ---- arrays ----------------------------------------------------------------------------------------------------------
-def _find_kept(program: ssa.SourceFunction, segments: ssa.Segments, loop: ssa.For) -> list[KeptArray]:
+def _find_kept(function: ssa.SourceFunction, segments: ssa.Segments, loop: ssa.For) -> list[KeptArray]:
     """The arrays that would differ when a segment runs again, and the parts of them that are kept."""
     written = {root for root in find_written_roots(loop) if not is_inside(root.block, loop)}
     others = _find_read_roots(loop) - written

@@ -22,14 +22,14 @@ from contad.engines.source.planning.store_plan import StorePlan
 
 
 def find_sunk(
-    program: SourceFunction, plan: StorePlan, readers: Mapping[Value, Sequence[Operation]], kept: Container[Value]
+    function: SourceFunction, plan: StorePlan, readers: Mapping[Value, Sequence[Operation]], kept: Container[Value]
 ) -> dict[Operation, Block]:
     """Maps each function of numbers that is reversed in a later branch to the block of that branch.
 
     Values in `kept` get adjoints from elsewhere, too.
     """
     found: dict[Operation, Block] = {}
-    for block in (program.block, *(b for o in walk(program.block) for b in o.blocks)):  # outermost first
+    for block in (function.block, *(b for o in walk(function.block) for b in o.blocks)):  # outermost first
         for o in reversed(block.operations):
             if isinstance(o, Apply) and o.result in plan.activity and o.result not in kept:
                 mine = [x for x in readers.get(o.result, ()) if _hands_on(x, o.result, plan.activity)]

@@ -35,7 +35,7 @@ class StorePlan:
 
     def __init__(
         self,
-        program: ssa.SourceFunction,
+        function: ssa.SourceFunction,
         activity: Activity,
         sums: dict[ssa.Value, ssa.Value],
         fused: frozenset[ssa.Loop] = frozenset(),
@@ -52,20 +52,20 @@ class StorePlan:
         self.fused = fused  # loops that reverse each iteration as soon as it has run
         self.functions = functions  # creates the derivatives of callees
         self.gone = gone  # arrays of the caller that have changed when the reverse pass runs
-        self.wild = wild_values(program, wild)  # values that may be infinite or nan
+        self.wild = wild_values(function, wild)  # values that may be infinite or nan
         self.products: dict[ssa.For, ssa.Value] = {}  # the factors of running products whose order is open
         self._called: dict[ssa.Call, Any] = {}
-        self.stores = [o for o in walk(program.block) if isinstance(o, (ssa.Store, ssa.Accumulate))]
-        self.copies = copies(program, self)
-        self.pairs = pair_sines(program)  # sines and cosines whose partial is already computed
+        self.stores = [o for o in walk(function.block) if isinstance(o, (ssa.Store, ssa.Accumulate))]
+        self.copies = copies(function, self)
+        self.pairs = pair_sines(function)  # sines and cosines whose partial is already computed
         self.needed: dict[ssa.Loop | None, dict[ssa.Value, None]] = {}
         self.slots: dict[ssa.Loop, list[ssa.Value]] = {}
         self.recomputed: dict[ssa.Loop, set[ssa.Value]] = {}
         self.replayed: set[ssa.Loop] = set()  # their reverse recomputes the carried values from the first iteration on
-        for operation in walk(program.block):
+        for operation in walk(function.block):
             for value in self.reverse_reads(operation):
                 self.need(value)
-        self._decide(program.block)
+        self._decide(function.block)
 
     def need(self, value: ssa.Value) -> None:
         """Note that the reverse pass reads this value."""
@@ -104,7 +104,7 @@ class StorePlan:
             self._called[o] = self.functions.call(o.callee, active, kept)
         return self._called[o]
 
-    def as_block(self, loop: ssa.Loop) -> bool:
+    def stores_at_once(self, loop: ssa.Loop) -> bool:
         """Whether all iterations store in one allocation: their number is known and nothing inside them stores."""
         inside = (o for block in loop.blocks for o in walk(block) if isinstance(o, ssa.Loop))
         known = isinstance(loop, ssa.For) and loop.exit is None and not any(self.slots.get(o) for o in inside)
@@ -113,7 +113,7 @@ class StorePlan:
     def sequential(self, loop: ssa.Loop) -> bool:
         """Whether the reverse visits all iterations in order, because they pop values or undo increments."""
         inside = (o for block in loop.blocks for o in walk(block) if isinstance(o, ssa.Loop))
-        if not self.as_block(loop) or any(self.pushes(o) for o in inside):
+        if not self.stores_at_once(loop) or any(self.pushes(o) for o in inside):
             return True
         return bool(self.carried_again(loop))
 
@@ -232,12 +232,12 @@ class StorePlan:
             return 0.0, []
         if isinstance(o, ssa.Loop):
             for c in o.carried:
-                if value in (c.inner, c.result) and (step := find_count(o, c)) is not None:
-                    return 0.5, [c.initial, step[1], *(trips(o) if value is c.result else [])]
+                if value in (c.inner, c.result) and (added := find_count(o, c)) is not None:
+                    return 0.5, [c.initial, added[1], *(trips(o) if value is c.result else [])]
                 if value is c.inner and o in self.replayed:
                     return 0.5, [c.initial, c.following]
-                if value is c.inner and isinstance(o, ssa.For) and (steps := find_steps(o, c)) is not None:
-                    return 0.6, [c.result, *(x for step in steps for x in step.reads_outside(o))]
+                if value is c.inner and isinstance(o, ssa.For) and (increments := find_increments(o, c)) is not None:
+                    return 0.6, [c.result, *(x for increment in increments for x in increment.reads_outside(o))]
         return INFINITE, []
 
     def _is_lost(self, array: ssa.Value) -> bool:
@@ -264,11 +264,11 @@ def _are_separate(root: ssa.Value, loop: ssa.For, inside: list[ssa.Operation]) -
     return not others and separate and first.inputs[0] is root
 
 
-def pair_sines(program: ssa.SourceFunction) -> dict[ssa.Operation, ssa.Value]:
+def pair_sines(function: ssa.SourceFunction) -> dict[ssa.Operation, ssa.Value]:
     """Maps a sine to the cosine of the same number, and the other way round, if one block has both."""
     found: dict[ssa.Operation, ssa.Value] = {}
     by_operand: dict[tuple[ssa.Block | None, ssa.Value, str], ssa.Operation] = {}
-    for o in walk(program.block):
+    for o in walk(function.block):
         if isinstance(o, ssa.Apply) and o.function.name in _OTHER:
             other = by_operand.get((o.block, o.inputs[0], _OTHER[o.function.name]))
             if other is not None:
@@ -308,14 +308,14 @@ class Increment:
         return [x for value in self.reads() for x in _outside(value, loop)]
 
 
-def find_steps(loop: ssa.Loop, c: ssa.Carried) -> list[Increment] | None:
+def find_increments(loop: ssa.Loop, c: ssa.Carried) -> list[Increment] | None:
     """The increments by which an iteration changes an integer, if they are known at its end; else None.
 
     The reverse sweep undoes them, starting from the final value.
     """
     if not isinstance(loop, ssa.For) or c.inner.kind != ssa.INT:
         return None
-    steps: list[Increment] = []
+    increments: list[Increment] = []
     value = c.following
     while value is not c.inner:
         o = value.operation
@@ -323,18 +323,18 @@ def find_steps(loop: ssa.Loop, c: ssa.Carried) -> list[Increment] | None:
             before, amount = o.inputs
             if o.function is ADD and not isinstance(before.operation, (ssa.Loop, ssa.Apply)) and before is not c.inner:
                 before, amount = amount, before
-            steps.append(Increment("+" if o.function is ADD else "-", amount, None))
+            increments.append(Increment("+" if o.function is ADD else "-", amount, None))
         elif isinstance(o, ssa.For) and o.exit is None and is_inside(o.block, loop):
             inner = next((i for i in o.carried if i.result is value), None)
-            step = find_count(o, inner) if inner is not None else None
-            if inner is None or step is None:
+            added = find_count(o, inner) if inner is not None else None
+            if inner is None or added is None:
                 return None
-            steps.append(Increment(step[0], step[1], o))
+            increments.append(Increment(*added, o))
             before = inner.initial
         else:
             return None
         value = before
-    return steps if all(_of_index(x, loop) for step in steps for x in step.reads()) else None
+    return increments if all(_of_index(x, loop) for increment in increments for x in increment.reads()) else None
 
 
 def _outside(value: ssa.Value, loop: ssa.For) -> list[ssa.Value]:

@@ -255,7 +255,7 @@ class CallReader:
         results = [Value(output.kind) for output in callee.outputs]
         self.builder.add(Call(callee, inputs, results))
         following = iter(results)
-        return map_tree(callee.program.returned, lambda _: next(following))
+        return map_tree(callee.function.returned, lambda _: next(following))
 
     def callee(self, scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> Callee | None:
         """A callee for arguments of these kinds, read once; None if the function has to be inlined."""

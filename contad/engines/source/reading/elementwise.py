@@ -148,15 +148,15 @@ class WholeArrays:
         return seen and all(map(self.is_constant, x.operation.inputs))
 
     # ---- reductions --------------------------------------------------------------------------------------------------
-    def fold(self, entry: Any, initial: ssa.Value, step: Callable[[ssa.Value, ssa.Value], ssa.Value]) -> ssa.Value:
-        """step(... step(step(initial, first element), second element) ...)."""
+    def fold(self, entry: Any, initial: ssa.Value, join: Callable[[ssa.Value, ssa.Value], ssa.Value]) -> ssa.Value:
+        """join(... join(join(initial, first element), second element) ...)."""
         if entry.kind.small == "single":
             self.progress.stop("the sum or an extreme of an array of float32", "convert it to float64 first")
         shape = self.shape(entry)
 
         def nest(indices: list[ssa.Value], total: ssa.Value) -> list[ssa.Value]:
             if len(indices) == len(shape):
-                return [step(total, self.element(entry, indices))]
+                return [join(total, self.element(entry, indices))]
             return self.builder.repeat(shape[len(indices)], lambda k, inner: nest([*indices, k], inner), [total])
 
         return nest([], initial)[0]
@@ -204,7 +204,7 @@ class WholeArrays:
         self.builder.add(ssa.Check(empty, ("ValueError", "zero-size array to reduction operation not possible")))
         compare, apply = known_functions.COMPARISONS, self.builder.apply
 
-        def step(found: ssa.Value, x: ssa.Value) -> ssa.Value:
+        def join(found: ssa.Value, x: ssa.Value) -> ssa.Value:
             better = apply(compare["Gt" if symbol == ">" else "Lt"], x, found)
             if takes_nan and x.kind.base == "float":  # as branches: hardly any x reaches the second test
                 is_first = apply(known_functions.AND, apply(compare["NotEq"], x, x), apply(compare["Eq"], found, found))
@@ -212,7 +212,7 @@ class WholeArrays:
             chosen: ssa.Value = apply(known_functions.SELECT, better, x, found)
             return chosen
 
-        found = self.fold(entry, self.element(entry, first), step)
+        found = self.fold(entry, self.element(entry, first), join)
         follows = self.progress.at_ties and found.kind == ssa.FLOAT
         return self._follow_tie(entry, symbol, found) if follows else found
 
@@ -251,13 +251,13 @@ class WholeArrays:
             return self.copy_elements(result) if self.progress.branch_depth and result.is_array else result
 
         def entry(row: list[ssa.Value], column: list[ssa.Value]) -> ssa.Value:
-            def step(k: ssa.Value, total: ssa.Value) -> list[ssa.Value]:
+            def add_product(k: ssa.Value, total: ssa.Value) -> list[ssa.Value]:
                 term = self.builder.apply(
                     known_functions.MULTIPLY, self.builder.load(a, [*row, k]), self.builder.load(b, [k, *column])
                 )
                 return [self.builder.apply(known_functions.ADD, total, term)]
 
-            return self.builder.repeat(inner, step, [constant(0.0)])[0]
+            return self.builder.repeat(inner, add_product, [constant(0.0)])[0]
 
         if not rows and not columns:
             return entry([], [])

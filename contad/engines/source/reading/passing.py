@@ -33,7 +33,7 @@ from contad.rules.scalar_rule import ScalarRule
 
 _READS = {"get", "index", "count", "keys", "values", "items", "copy"}  # methods that do not change a container
 # functions that are locally constant
-_STEPS = ("round", "np.round", "np.around", "np.round_", "np.rint", "np.trunc", "np.fix")
+_FLAT = ("round", "np.round", "np.around", "np.round_", "np.rint", "np.trunc", "np.fix")
 
 
 _SIGNS = (ast.operator, ast.unaryop)
@@ -240,7 +240,7 @@ def add_handed(
     if inside and any(x.kind.narrow and k not in aliases for k, x in enumerate(results)):
         return None
     call = Handed(expression, passed.inputs, results, shape, aliases, refusal)
-    call.is_step = _is_step(node, expression)
+    call.is_flat = _is_flat(node, expression)
     reader.builder.add(call)
     entries = list(results)
     for k in singles:
@@ -257,12 +257,12 @@ def add_handed(
     return entry(shape)
 
 
-def _is_step(node: ast.expr, expression: ast.expr) -> bool:
+def _is_flat(node: ast.expr, expression: ast.expr) -> bool:
     """Whether the called function has derivative zero."""
     if not isinstance(node, ast.Call):
         return False
     method = isinstance(node.func, ast.Attribute) and node.func.attr == "round"
-    return method or (isinstance(expression, ast.Call) and ast.unparse(expression.func) in _STEPS)
+    return method or (isinstance(expression, ast.Call) and ast.unparse(expression.func) in _FLAT)
 
 
 def _require_reads(tree: ast.expr, opaque: dict[str, Any]) -> None:

@@ -113,6 +113,6 @@ class Progress:
             raise TooLong
         refuse(
             self.scope.place,
-            f"a program of more than {most} operations, as loops over tuples and functions written in place make it",
+            f"a function of more than {most} operations, as loops over tuples and functions written in place make it",
             "call functions of numbers, which are not written in place",
         )

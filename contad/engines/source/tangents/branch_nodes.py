@@ -2,7 +2,7 @@
 
 If inputs decide between branches, both run, and the dependences of both are added. If inputs decide when a loop ends,
 the loop does not run: each of its results depends on all that it reads. If inputs decide an index, the element may be
-any of the array. Other branches, loops and indices stay, so that the patterns of grids and chains are kept.
+any of the array. Other branches, loops and indices stay, so that the patterns of grids and sequences are kept.
 
 Numbers that inputs influence are not those of the original function. So no such number decides anything, and every
 index is checked against the length of its axis.
@@ -38,7 +38,7 @@ class BranchNodes(DependencyWriter):
 
     def __init__(
         self,
-        program: ssa.SourceFunction,
+        function: ssa.SourceFunction,
         given: Sequence[ssa.Value],
         outputs: Sequence[ssa.Value],
         graph: ssa.Value,
@@ -46,20 +46,20 @@ class BranchNodes(DependencyWriter):
         uncertain: bool = False,
     ) -> None:
         """`uncertain` operations may run where the function would not run them; they raise nothing."""
-        super().__init__(program, given, outputs, graph, callees)
-        self.influence = Influence(program, list(given))
-        self.escaping = find_escaping(program)
+        super().__init__(function, given, outputs, graph, callees)
+        self.influence = Influence(function, list(given))
+        self.escaping = find_escaping(function)
         self.uncertain = uncertain
 
-    def _of_callee(self, program: ssa.SourceFunction, given: list[ssa.Value]) -> "BranchNodes":
+    def _of_callee(self, function: ssa.SourceFunction, given: list[ssa.Value]) -> "BranchNodes":
         graph = ssa.Value(ssa.Kind("int", 2), "graph")
-        nodes = BranchNodes(program, given, leaves(program.returned), graph, self.callees, uncertain=True)
+        nodes = BranchNodes(function, given, leaves(function.returned), graph, self.callees, uncertain=True)
         nodes.write()
         return nodes
 
     def _refuse(self, o: ssa.Operation, what: str) -> None:
         raise UnsupportedError(
-            f'{self.program.name}, line {o.line}: {what} is not known for branches="all"; join the patterns of '
+            f'{self.function.name}, line {o.line}: {what} is not known for branches="all"; join the patterns of '
             "contad.sparsity at several points"
         )
 
@@ -321,7 +321,7 @@ class BranchNodes(DependencyWriter):
         if not hidden:
             if self.uncertain and not self.active.changes(o):
                 if o.callee.may_raise or any(x.is_array for x in o.inputs):
-                    self._refuse(o, f"a call of {o.callee.program.name}, in a branch that inputs decide on,")
+                    self._refuse(o, f"a call of {o.callee.function.name}, in a branch that inputs decide on,")
             super()._operations([o])
             return
         nodes = [self._of_all(x) if x.is_array else self.dot(x) for x in o.inputs if x in self.active]

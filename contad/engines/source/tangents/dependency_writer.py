@@ -33,14 +33,14 @@ class DependencyWriter(TangentWriter):
 
     def __init__(
         self,
-        program: ssa.SourceFunction,
+        function: ssa.SourceFunction,
         given: Sequence[ssa.Value],
         outputs: Sequence[ssa.Value],
         graph: ssa.Value,
         callees: CalleeTangents | None = None,
     ) -> None:
         """Find the values that depend on the given ones and affect the outputs; only these have nodes."""
-        super().__init__(program, given, outputs, callees)
+        super().__init__(function, given, outputs, callees)
         self.graph = graph
         self.shared = (graph,)
 
@@ -56,9 +56,9 @@ class DependencyWriter(TangentWriter):
             return y if x.constant == 0 else x
         return self.append.apply(NOTE, x, y, constant(bends), self.graph)
 
-    def _of_callee(self, program: ssa.SourceFunction, given: list[ssa.Value]) -> "DependencyWriter":
+    def _of_callee(self, function: ssa.SourceFunction, given: list[ssa.Value]) -> "DependencyWriter":
         graph = ssa.Value(ssa.Kind("int", 2), "graph")
-        nodes = DependencyWriter(program, given, leaves(program.returned), graph, self.callees)
+        nodes = DependencyWriter(function, given, leaves(function.returned), graph, self.callees)
         nodes.write()
         return nodes
 
@@ -191,10 +191,10 @@ class DependencyWriter(TangentWriter):
 
 
 def add_nodes(
-    program: ssa.SourceFunction, argnums: Sequence[int], write: type[DependencyWriter] = DependencyWriter
+    function: ssa.SourceFunction, argnums: Sequence[int], write: type[DependencyWriter] = DependencyWriter
 ) -> None:
     """Add parameters to a function: the nodes of these arguments, and the graph; it returns (nodes, value)."""
-    wanted = [program.parameters[k] for k in argnums]
-    made = write(program, values_in(wanted), leaves(program.returned), ssa.Value(ssa.Kind("int", 2), "graph"))
+    wanted = [function.parameters[k] for k in argnums]
+    made = write(function, values_in(wanted), leaves(function.returned), ssa.Value(ssa.Kind("int", 2), "graph"))
     made.write()
-    made.return_with(wanted, program.returned)
+    made.return_with(wanted, function.returned)

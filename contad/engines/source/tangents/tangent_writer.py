@@ -67,7 +67,7 @@ class TangentWriter:
 
     def __init__(
         self,
-        program: ssa.SourceFunction,
+        function: ssa.SourceFunction,
         given: Sequence[ssa.Value],
         outputs: Sequence[ssa.Value],
         callees: CalleeTangents | None = None,
@@ -80,35 +80,35 @@ class TangentWriter:
         With `rules_written` the forward mode of user-written rules is inlined, as further derivatives or several
         directions require; else it is called.
         """
-        self.active = Activity(program, list(given), list(outputs))
-        refuse_lost(program, self.active)
-        self.wild = wild_values(program)
-        self.program = program
+        self.active = Activity(function, list(given), list(outputs))
+        refuse_lost(function, self.active)
+        self.wild = wild_values(function)
+        self.function = function
         self.has_kinks = False  # whether it has kinks that matter to second derivatives
         self.is_reversed = is_reversed  # whether the reverse pass differentiates the result again
         self.rules_written = rules_written
         self.in_lanes = in_lanes  # whether tangents have lanes: then they may not decide a branch
-        self.append = Appender(program.block)
+        self.append = Appender(function.block)
         self.matrices = MatrixTangents(self.append, is_reversed, in_lanes)
-        self.rules = RuleTangents(self.append, program)
+        self.rules = RuleTangents(self.append, function)
         self.callees = callees or CalleeTangents(self._of_callee)
         self.dots: dict[ssa.Value, ssa.Value] = {}
         self.given = frozenset(given)
-        others = [o for o in walk(program.block) if not isinstance(o, (ssa.Load, ssa.Length))] if is_reversed else []
+        others = [o for o in walk(function.block) if not isinstance(o, (ssa.Load, ssa.Length))] if is_reversed else []
         self.touched = {root for o in others for x in o.inputs for root in x.roots}  # arrays that may be written
         for value in given:
             self.new_dot(value)
 
     def write(self) -> None:
         """Write the tangents; values that do not depend on the given ones have none."""
-        operations, self.program.block.operations = self.program.block.operations, []
+        operations, self.function.block.operations = self.function.block.operations, []
         made = {x for o in walk_all(operations) for x in o.results}
         for root in dict.fromkeys(r for o in walk_all(operations) for x in (*o.inputs, *o.results) for r in x.roots):
             if root not in made and root not in self.dots and root in self.active:  # a written argument
                 self._new_zeros(root)
         had = walk_all(operations)
         self._operations(operations)
-        self.program.has_unknown_slopes |= self.has_kinks and has_bounded_slopes(had)
+        self.function.has_unknown_slopes |= self.has_kinks and has_bounded_slopes(had)
 
     def dot(self, value: ssa.Value) -> ssa.Value:
         """The tangent of a value; 0 for a number without one."""
@@ -141,10 +141,10 @@ class TangentWriter:
         """Let the function take the tangents of the `wanted` arguments, and return the tangents of its results, too."""
         added = [map_tree(tree, lambda v: self.dots[v]) for tree in wanted]
         added += self.shared
-        self.program.parameters += added
-        self.program.tangents += added
+        self.function.parameters += added
+        self.function.tangents += added
         self.append.line = 0
-        self.program.returned = map_tree(returned, self.of_result), self.program.returned
+        self.function.returned = map_tree(returned, self.of_result), self.function.returned
 
     def _new_zeros(self, array: ssa.Value) -> None:
         """Give a tangent of zeros to an array that is created as a constant and written later."""
@@ -338,9 +338,9 @@ class TangentWriter:
     def _of_Call(self, o: ssa.Call) -> None:
         self.append.add(self.callees.with_tangents(o, self))
 
-    def _of_callee(self, program: ssa.SourceFunction, given: list[ssa.Value]) -> "TangentWriter":
+    def _of_callee(self, function: ssa.SourceFunction, given: list[ssa.Value]) -> "TangentWriter":
         ways = self.is_reversed, self.rules_written, self.in_lanes
-        tangents = TangentWriter(program, given, leaves(program.returned), self.callees, *ways)
+        tangents = TangentWriter(function, given, leaves(function.returned), self.callees, *ways)
         tangents.matrices.is_called = tangents.rules.is_called = True
         tangents.write()
         return tangents
@@ -470,22 +470,22 @@ def walk_all(operations: list[ssa.Operation]) -> list[ssa.Operation]:
 
 
 def add_tangents(
-    program: ssa.SourceFunction, argnums: Sequence[int], is_reversed: bool = False, rules_written: bool = False,
+    function: ssa.SourceFunction, argnums: Sequence[int], is_reversed: bool = False, rules_written: bool = False,
     in_lanes: bool = False,
 ) -> None:  # fmt: skip
     """Add a tangent parameter to a function for each of these arguments; it then returns (tangent, old result)."""
-    wanted, returned = [program.parameters[k] for k in argnums], leaves(program.returned)
-    tangents = TangentWriter(program, values_in(wanted), returned, None, is_reversed, rules_written, in_lanes)
+    wanted, returned = [function.parameters[k] for k in argnums], leaves(function.returned)
+    tangents = TangentWriter(function, values_in(wanted), returned, None, is_reversed, rules_written, in_lanes)
     tangents.write()
-    tangents.return_with(wanted, program.returned)
+    tangents.return_with(wanted, function.returned)
 
 
-def add_tangents_of_floats(program: ssa.SourceFunction, given: list[ssa.Value]) -> None:
+def add_tangents_of_floats(function: ssa.SourceFunction, given: list[ssa.Value]) -> None:
     """As `add_tangents`, for some floats and arrays of floats, each with its own parameter.
 
     The function returns the tangents of all floats in order.
     """
-    floats = tuple(x for x in leaves(program.returned) if x.kind.base == "float")
-    tangents = TangentWriter(program, given, floats, None, is_reversed=True, rules_written=True)
+    floats = tuple(x for x in leaves(function.returned) if x.kind.base == "float")
+    tangents = TangentWriter(function, given, floats, None, is_reversed=True, rules_written=True)
     tangents.write()
     tangents.return_with(given, floats)

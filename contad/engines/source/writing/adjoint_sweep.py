@@ -28,36 +28,36 @@ class AdjointWriter:
         self, writer: Writer, plan: StorePlan, sums: dict[ssa.Value, ssa.Value], lanes: LaneValues | None = None
     ) -> None:
         """Give values that share an adjoint the same name, before any statement is written."""
-        program = writer.program
+        function = writer.function
         self.writer, self.plan, self.lanes = writer, plan, lanes
         self.expressions = ExpressionWriter(writer, lanes)
         self.outputs: list[ssa.Value] = []  # the differentiated results
         self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity
         self.wild = plan.wild
-        self.before_poles, self.behind_poles = pole_values(program) if program.has_unknown_slopes else (set(), set())
-        self.readers = readers_of(program)
-        kept = {*sums, *sums.values(), *leaves(program.returned)}
-        self.sunk = find_sunk(program, plan, self.readers, kept)
-        self.unselected = unselected_values(program, self.readers, {o.results[0]: x for o, x in self.sunk.items()})
+        self.before_poles, self.behind_poles = pole_values(function) if function.has_unknown_slopes else (set(), set())
+        self.readers = readers_of(function)
+        kept = {*sums, *sums.values(), *leaves(function.returned)}
+        self.sunk = find_sunk(function, plan, self.readers, kept)
+        self.unselected = unselected_values(function, self.readers, {o.results[0]: x for o, x in self.sunk.items()})
         self.renamed: set[ssa.Value] = set()
         self.same: dict[ssa.Value, str] = {}  # values that share the adjoint of another one, whose name they map to
         for value, total in sums.items():  # partial sums share one variable
             total.name = min(total.name, value.name, key=lambda name: (len(name), name))
         for value, total in sums.items():
             value.name = total.name
-        self._name_alike(program, sums)
-        self.names = NameTable(writer.fresh, writer.rules, program.name)
-        self.names.add_program(program)
+        self._name_alike(function, sums)
+        self.names = NameTable(writer.fresh, writer.rules, function.name)
+        self.names.add_function(function)
         self.formulas = WrittenFormulas(writer, self.names, plan.fused, enabled=lanes is None)
-        self.folded = fold(program, plan, self.readers, kept)
+        self.folded = fold(function, plan, self.readers, kept)
         self.kept: dict[tuple[ssa.Product, ssa.Value], str] = {}  # copies of operands of products
         self.begun: set[ssa.Value] = set()  # values whose adjoint has been assigned
         self.left_out: Callable[[ssa.Value], bool] = lambda _: False  # values whose adjoints scalar functions skip now
 
-    def _name_alike(self, program: ssa.SourceFunction, sums: dict[ssa.Value, ssa.Value]) -> None:
+    def _name_alike(self, function: ssa.SourceFunction, sums: dict[ssa.Value, ssa.Value]) -> None:
         """Give the values that the branches of an if merge the name of the result."""
-        for o in walk(program.block):
+        for o in walk(function.block):
             for m in o.merges if isinstance(o, ssa.If) else []:
                 for value, block in ((m.then, o.blocks[0]), (m.otherwise, o.blocks[1])):
                     made = value.operation
@@ -208,7 +208,7 @@ class AdjointWriter:
         rule = o.function.rule
         masked = may_be_infinite(o, k, self.wild, self.unselected)
         routes = rule is not None and rule.body is not None and rule.body.routes(k)
-        is_masked = self.writer.program.has_unknown_slopes and o.result not in self.before_poles
+        is_masked = self.writer.function.has_unknown_slopes and o.result not in self.before_poles
         if routes or (is_masked and self.behind_poles.isdisjoint(o.inputs)):
             masked_slope = expression("chain_slope(d, slope)", d=d, slope=slope) if masked else slope
             return expression("chain(slope, d)", slope=masked_slope, d=d)

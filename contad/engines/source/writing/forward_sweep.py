@@ -30,7 +30,7 @@ class ForwardSweep:
         self.copying, self.storing, self.adjoints, self.rules = copying, copying.storing, adjoints, rules
         self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
         self.derivatives = DerivativeCallWriter(adjoints)
-        self.segments = SegmentWriter(self.writer.program, self.storing, adjoints)
+        self.segments = SegmentWriter(self.writer.function, self.storing, adjoints)
         self.shared = SharedHeads(copying.storing)
         self.products = ProductWriter(copying, adjoints)
         self.called_functions: dict[Any, None] = {}
@@ -269,8 +269,8 @@ class ForwardSweep:
         """Assign the initial carried values, and reserve space in the workspace."""
         self.assign_together([(c.inner, c.initial) for c in o.carried])
         slots = self.storing.slots(o)
-        if slots and isinstance(o, ssa.For) and self.plan.as_block(o):
-            base, n = self.storing.block_names(o)
+        if slots and isinstance(o, ssa.For) and self.plan.stores_at_once(o):
+            base, n = self.storing.names_of_storage(o)
             self.writer.line("n = trips", n=n, trips=self.storing.trip_count(o))
             self.writer.line("base = top", base=base)
             self.storing.push(times(self.storing.width(*slots), n))
@@ -346,13 +346,13 @@ class SharedHeads:
             return limits
         if o in self._strides:
             return self._mark(SharedLoop(o, reverse, DOWN if reverse else UP, self._strides[o]), limits)
-        step = self.storing.step(o)
-        if step is not None and is_number(step, 0):
+        width = self.storing.stride(o)
+        if width is not None and is_number(width, 0):
             return self._mark(SharedLoop(o, reverse, FIXED, ""), limits)
         fused = o in self.plan.fused
         if o.exit is not None:
             self.serial[o] = "a break ends it"
-        elif step is None:
+        elif width is None:
             self.serial[o] = "how much an iteration stores is not known before it runs"
         elif not fused and any(isinstance(x, ssa.Loop) for x in around(o.block)):
             self.serial[o] = "its iterations store what loops in them need, and it is itself in a loop"
@@ -361,7 +361,7 @@ class SharedHeads:
         stride = self.writer.fresh("stride")
         # the places that strips write in parallel are some cache lines apart; the values of iterations have no gaps
         line = self.writer.line
-        line("stride = int(step) + n" if fused else "stride = int(step)", stride=stride, step=step, n=APART)
+        line("stride = int(width) + n" if fused else "stride = int(width)", stride=stride, width=width, n=APART)
         if not fused:
             self._strides[o] = stride
         return self._mark(SharedLoop(o, reverse, EACH if fused else UP, stride), limits)

@@ -35,12 +35,12 @@ class ExpressionWriter:
 
         That is likely for functions with matrices or parallel loops: the system gives pages to one thread at a time.
         """
-        if any(map(self._is_with_large_arrays, walk(self.writer.program.block))):
+        if any(map(self._is_with_large_arrays, walk(self.writer.function.block))):
             self.lent = {}
 
     def _is_with_large_arrays(self, o: ssa.Operation) -> bool:
         if isinstance(o, ssa.Create):
-            return o.result.kind.ndim == 2 and o.block is self.writer.program.block and not self.is_small(o)
+            return o.result.kind.ndim == 2 and o.block is self.writer.function.block and not self.is_small(o)
         return isinstance(o, (ssa.MatrixCall, ssa.Product)) or (isinstance(o, ssa.For) and o.is_parallel)
 
     def make_array(self, o: ssa.Operation, fill: str, shape: ast.expr, suffix: str = "") -> ast.expr:
@@ -48,7 +48,7 @@ class ExpressionWriter:
         if self.is_lanes(o.result, suffix):
             return self.zeros(o.result, shape, suffix)
         key = o, suffix
-        if self.lent is not None and o.block is self.writer.program.block and fill in ("empty", "zeros"):
+        if self.lent is not None and o.block is self.writer.function.block and fill in ("empty", "zeros"):
             if key in self.lent or len(self.lent) < LOANS:
                 return call(f"lent_{fill}", [self.lent.setdefault(key, len(self.lent)), shape])
         return call(f"np.{fill}", [shape])
@@ -121,7 +121,7 @@ class ExpressionWriter:
     def hands_on(self) -> bool:
         """Whether handed-on expressions get arrays, to which they may keep references."""
         return any(
-            isinstance(o, ssa.Handed) and not isinstance(o, RuleForward) for o in walk(self.writer.program.block)
+            isinstance(o, ssa.Handed) and not isinstance(o, RuleForward) for o in walk(self.writer.function.block)
         )
 
     def shape(self, o: ssa.Create) -> ast.expr:

@@ -1,4 +1,4 @@
-"""Loops that are split into blocks, so that elementary functions run in vector registers: of one loop, or of a nest."""
+"""Loops that are split into strips, so that elementary functions run in vector registers: of one loop, or of a nest."""
 
 import re
 import textwrap
