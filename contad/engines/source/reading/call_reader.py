@@ -321,7 +321,7 @@ class CallReader:
         if class_instances.class_of(called) is not None:
             return class_instances.call_method(site, method)
         if isinstance(called, StructuredArray) and not arguments:
-            return structured_arrays.copy_records(self.reader, called)
+            return structured_arrays.copy_structured(self.reader, called)
         if isinstance(called, (BoundedBuffer, KeyedBuffer)):
             return called.call(name, [*arguments, *site.keywords.values()], site.node)
         if name == "item" and not arguments and not site.keywords and (is_number(called) or isinstance(called, Point)):
