@@ -30,6 +30,7 @@ from contad.engines.source.ir.ssa import (
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.planning.segments import mark_loops
 from contad.engines.source.reading.frontend import read
+from contad.engines.source.reading.numba_typing import BASES, NARROW
 from contad.engines.source.tangents.branch_nodes import BranchNodes
 from contad.engines.source.tangents.dependency_writer import DependencyWriter, add_nodes
 from contad.engines.source.tangents.tangent_writer import add_tangents, add_tangents_of_floats
@@ -46,14 +47,13 @@ _READABLE = (
     types.Record, types.ClassInstanceType,
 )  # fmt: skip
 _NUMBERS = {FLOAT: types.float64, INT: types.int64, BOOL: types.boolean}
-_NARROW = ("int32", "int16", "int8")
-_BASES = {"float64": "float", "int64": "int", "bool": "bool"} | dict.fromkeys(_NARROW, "int")
+_BASES = BASES | dict.fromkeys(NARROW, "int")
 
 
 def kind_of(t: Any, what: str) -> Any:
     """The kind of an argument of a Numba type: a kind, a tuple of kinds, or an Object."""
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in _BASES:
-        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW, order=t.layout)
+        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in NARROW, order=t.layout)
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in SMALL:
         small = SMALL[str(t.dtype)]
         return Kind("float" if small == "single" else "int", t.ndim, True, small, t.layout)

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from contad.engines.source.ir import ssa
 from contad.engines.source.ir.kink_functions import EXTREME_ON_LINE, PART_OF_TANGENT
-from contad.engines.source.ir.known_functions import CHAIN, MULTIPLY
+from contad.engines.source.ir.known_functions import MASKED_PRODUCT, MULTIPLY
 from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
 from contad.engines.source.ir.walks import walk
 from contad.errors import UnsupportedError
@@ -54,7 +54,7 @@ class LaneValues:
         pairs: list[tuple[ssa.Value, ssa.Value]] = []
         if isinstance(o, ssa.Apply) and o.result.kind == ssa.FLOAT:
             pairs = [(x, o.result) for x in o.inputs[: 3 if o.function is EXTREME_ON_LINE else None]]  # no parts
-            self.masked |= (o.function in (CHAIN, PART_OF_TANGENT) and o.result in self) or self._multiplies(o)
+            self.masked |= (o.function in (MASKED_PRODUCT, PART_OF_TANGENT) and o.result in self) or self._multiplies(o)
         elif isinstance(o, ssa.Load):
             pairs = [(o.array, o.result)]
         elif isinstance(o, ssa.Store):

@@ -185,17 +185,17 @@ def function_of(called: Callable[..., Any]) -> Function | None:
 LARGEST = sys.float_info.max
 
 
-def chain(d: float, p: float) -> float:
+def masked_product(d: float, p: float) -> float:
     """d p, and 0 where d is 0."""
     return d * p if d != 0.0 else 0.0
 
 
-def chain_partials(z, d, p):  # type: ignore[no-untyped-def]
+def masked_product_partials(z, d, p):  # type: ignore[no-untyped-def]
     """For d: the partial, masked where d is 0. For p: the tangent."""
     return select(d != 0.0 or absolute(p) <= LARGEST, p, 0.0), d
 
 
-_rule = ScalarRule(chain, None, None, False, ())
-_rule.partials(chain_partials)
+_rule = ScalarRule(masked_product, None, None, False, ())
+_rule.partials(masked_product_partials)
 
-CHAIN = Function("chain", "chain(x0, x1)", _rule, "float")
+MASKED_PRODUCT = Function("masked_product", "masked_product(x0, x1)", _rule, "float")

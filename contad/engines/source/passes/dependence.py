@@ -426,7 +426,9 @@ class LoopStatements:
 MAKERS = frozenset(("np.zeros", "np.empty", "np.ones", "np.full", "small_zeros", "lent_empty", "lent_zeros"))
 ON_WORK = frozenset(("grow", "integer", "put_integer"))
 RAISED = "ZeroDivisionError"  # cannot corrupt memory, so earlier parts may run for later iterations
-_PURE = frozenset(("abs", "bool", "chain", "chain_slope", "float", "int", "len", "max", "min", "range", "select"))
+_PURE = frozenset(
+    ("abs", "bool", "float", "int", "len", "masked_product", "masked_slope", "max", "min", "range", "select")
+)
 _QUIET = _PURE | {
     *("integer", "put_integer", "small_zeros", "np.zeros", "np.empty", "np.ones", "np.int64", "np.float64"),
     *("np.isfinite", "np.power", "np.sign", "np.minimum", "np.maximum", "np.arctan", "np.arctan2"),  # on numbers

@@ -24,8 +24,8 @@ from contad.engines.source.passes.compaction import Gathered, GatheredCalls, Tak
 from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.liveness import NONE, Names, exposed_names, names_assigned
 
-_CHEAP = {"abs", "chain", "select", "float", "math.sqrt"}  # cheap enough to compute twice
-_BETWEEN = {"abs", "chain", "select", "math.sqrt"}  # functions that LLVM vectorises itself
+_CHEAP = {"abs", "masked_product", "select", "float", "math.sqrt"}  # cheap enough to compute twice
+_BETWEEN = {"abs", "masked_product", "select", "math.sqrt"}  # functions that LLVM vectorises itself
 _MANY = 8  # this many operations of an iteration are worth a loop apart from that of the sums
 
 

@@ -5,7 +5,7 @@
         z = t               not      else:                       but     else:
     else:                                t_bar = 0.0                         x_bar += z_bar
         z = x                            x_bar += z_bar
-                                     x_bar += chain(t_bar, t)
+                                     x_bar += masked_product(t_bar, t)
 
 So no adjoint is computed or masked where it is zero.
 

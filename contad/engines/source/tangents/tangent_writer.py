@@ -36,8 +36,8 @@ from contad.engines.source.ir.kink_functions import (
 from contad.engines.source.ir.known_functions import (
     ABSOLUTE,
     AND,
-    CHAIN,
     COMPARISONS,
+    MASKED_PRODUCT,
     MAXIMUM,
     MULTIPLY,
     NEGATIVE,
@@ -300,8 +300,9 @@ class TangentWriter:
             if kink.is_pole:
                 tangent = self.append.sum([z_dot, self._times(self.append.sum(dots), constant(math.nan))])
             else:
-                unknown = [f for dot in dots for f in (apply(CHAIN, dot, constant(math.nan)), apply(POLE.value, dot))]
-                tangent = self.append.sum(unknown)
+                nan = constant(math.nan)
+                pairs = [(apply(MASKED_PRODUCT, dot, nan), apply(POLE.value, dot)) for dot in dots]
+                tangent = self.append.sum([x for pair in pairs for x in pair])
         elif kink.is_pole:  # a number with a nonzero tangent moves away from 0, where the root has its usual tangent
             rests = apply(AND, at_kink, apply(COMPARISONS["Eq"], dots[0], constant(0.0)))
             on_line, tangent = apply(POLE.value, o.inputs[0]), apply(POLE.tangent, dots[0])
@@ -324,8 +325,8 @@ class TangentWriter:
         masked = may_be_infinite(o, k, self.wild, set()) and not may_rest
         p = partials(k)
         if o.function.rule.body.routes(k):
-            return self.append.apply(CHAIN, p, x_dot)
-        return self.append.apply(CHAIN, x_dot, p) if masked and p.constant is None else self._times(x_dot, p)
+            return self.append.apply(MASKED_PRODUCT, p, x_dot)
+        return self.append.apply(MASKED_PRODUCT, x_dot, p) if masked and p.constant is None else self._times(x_dot, p)
 
     def _times(self, x: ssa.Value, y: ssa.Value) -> ssa.Value:
         return self.append.apply(MULTIPLY, x, y)

@@ -9,7 +9,7 @@ from contad.engines.source.analysis.finite_partials import may_be_infinite, pole
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.partials import find_negated, partial, recall_calls, write_partial
 from contad.engines.source.ir import ssa
-from contad.engines.source.ir.known_functions import CHAIN, CHECKED_DIVIDE, DIVIDE, SELECT
+from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, MASKED_PRODUCT, SELECT
 from contad.engines.source.ir.syntax import Part, call, expression, name, part
 from contad.engines.source.ir.tree_queries import is_name, key, same
 from contad.engines.source.ir.walks import leaves, readers_of, walk
@@ -165,8 +165,8 @@ class AdjointWriter:
             other = self.writer.text(self.plan.pairs[o])
             return other if o.function.name == "sin" else expression("-other", other=other)
         operands = [*map(self.writer.text, o.inputs)]
-        if o.function is CHAIN and k == 0 and self.lanes is not None:  # mask each lane separately
-            return call("chain_slope", operands)
+        if o.function is MASKED_PRODUCT and k == 0 and self.lanes is not None:  # mask each lane separately
+            return call("masked_slope", operands)
         rule = o.function.rule
         assert rule is not None
         names = [name(o.result.name), *operands]
@@ -210,10 +210,10 @@ class AdjointWriter:
         routes = rule is not None and rule.body is not None and rule.body.routes(k)
         is_masked = self.writer.function.has_unknown_slopes and o.result not in self.before_poles
         if routes or (is_masked and self.behind_poles.isdisjoint(o.inputs)):
-            masked_slope = expression("chain_slope(d, slope)", d=d, slope=slope) if masked else slope
-            return expression("chain(slope, d)", slope=masked_slope, d=d)
+            once = expression("masked_slope(d, slope)", d=d, slope=slope) if masked else slope
+            return expression("masked_product(slope, d)", slope=once, d=d)
         if masked:
-            return expression("chain(d, slope)", d=d, slope=slope)
+            return expression("masked_product(d, slope)", d=d, slope=slope)
         return expression("d * slope", d=d, slope=slope)
 
     def reverse_Call(self, o: ssa.Call) -> None:
