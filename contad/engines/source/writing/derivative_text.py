@@ -36,9 +36,9 @@ WHAT = {
     "value_and_grad": "value and gradient",
     "vjp": "vjp",
     "jvp": "value and directional derivative",
-    "hvp": "value, and product of the Hessian with a vector,",
-    "dependencies": "value, and graph of what depends on what,",
-    "all_dependencies": "graph of what depends on what, by all branches,",
+    "hvp": "value and Hessian-vector product",
+    "dependencies": "value and dependency graph",
+    "all_dependencies": "dependency graph for all branches",
 }
 _TOGETHER = {"value_and_grad": "tangents", "vjp": "cotangents", "jvp": "tangents", "hvp": "vectors"}
 _PACKED = {
