@@ -8,7 +8,7 @@ import numpy as np
 from numba import NumbaError, typeof, types
 
 from contad.engines import compiled_engine
-from contad.engines.source.ir.dependency_notes import NotedGraph
+from contad.engines.source.ir.dependency_graph import NotedGraph
 from contad.errors import EngineLimitError, StaleSourceError, UnsupportedError
 from contad.front.choice import reason
 from contad.front.user_function import UserFunction

@@ -51,7 +51,7 @@ def derivative({parameters}):
 """
 _LANES = """from contad.kernels.lane_chunks import put_blocks, put_columns, put_combs, put_numbers, put_rows, put_units
 from contad.kernels.lane_chunks import add_sums, sum_diagonal
-from contad.engines.source.writing.small_products import small_zeros
+from contad.engines.source.runtime.lent_arrays import small_zeros
 from contad.kernels.lanes import as_rows, lane, lanes_zeros, small_lanes_zeros, unit_lanes
 from contad.kernels.recalled_values import begin_block, point_to
 """

@@ -25,7 +25,7 @@ from contad.variables.stack import THREAD, attempt, opened
 from contad.variables.trees import flatten, output_leaves, scalar_output
 
 if TYPE_CHECKING:
-    from contad.engines.source.ir.dependency_notes import NotedGraph
+    from contad.engines.source.ir.dependency_graph import NotedGraph
 
 JACOBIAN, HESSIAN = "jacobian", "hessian"
 

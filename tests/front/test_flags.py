@@ -217,10 +217,10 @@ def plain(x):
 
 def options(f, *args):
     from contad.engines.source.build import derivative_of
-    from contad.engines.source.ir.options import options_of
+    from contad.engines.source.ir.printing import options_of
     from tests.engines.source.agreement import request
 
-    found = options_of(derivative_of(request(f, *args)).program.fastmath)
+    found = options_of(derivative_of(request(f, *args)).function.fastmath)
     return ", ".join(f"{name}={value!r}" for name, value in found.items())
 
 

@@ -8,7 +8,7 @@ import pytest
 from numba import njit
 
 import contad
-from contad.engines.source.ir.known_matrix_functions import FUNCTIONS as KNOWN
+from contad.engines.source.ir.runtime_functions import FUNCTIONS as KNOWN
 from contad.engines.source.runtime import matrix_kernels, row_kernels
 from contad.engines.source.runtime.workspace import workspace
 from contad.kernels.rows.system_rows import slogdet_factor, slogdet_value, transposed_inverse

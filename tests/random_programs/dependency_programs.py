@@ -14,7 +14,7 @@ import pytest
 
 import contad
 from contad.engines.source.analysis import shared_callees
-from contad.engines.source.ir.dependency_notes import NotedGraph
+from contad.engines.source.ir.dependency_graph import NotedGraph
 from contad.engines.source.reading import frontend
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.branch_nodes import BranchNodes

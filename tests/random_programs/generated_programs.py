@@ -34,7 +34,7 @@ from numba.core.compiler_lock import global_compiler_lock
 import contad
 from contad.engines.source import build
 from contad.engines.source.analysis import shared_callees
-from contad.engines.source.ir import single_assignment as ir
+from contad.engines.source.ir import ssa as ir
 from contad.engines.source.planning import store_plan
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.planning.segments import mark_loops

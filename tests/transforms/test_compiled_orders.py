@@ -200,7 +200,7 @@ def test_pickles_and_sources():
         made = transform(rosenbrock)
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(made))(*args), made(*args))
     text = contad.source(rosenbrock, X, V, of="hvp")
-    assert text.startswith('"""The value, and product of the Hessian') and "x_dot[i]" in text and "x_bar_here" in text
+    assert text.startswith('"""The value and Hessian-vector product') and "x_dot[i]" in text and "x_bar_here" in text
     assert "_bar" not in contad.source(rosenbrock, (X,), (V,), of="jvp")
     assert contad.source(contad.hvp(rosenbrock), X, V) == text
     with pytest.raises(ValueError, match="source: of must be one of"):

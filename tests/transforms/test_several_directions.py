@@ -293,7 +293,7 @@ def test_a_jacobian_with_aux(transform):
 
 def test_the_source_of_a_matrix_of_derivatives():
     text = contad.source(energy, X, P, DATA, of="hessian")
-    assert text.startswith('"""The value, and product of the Hessian with a vector, of energy, for 8 vectors at once')
+    assert text.startswith('"""The value and Hessian-vector product of energy, for 8 vectors at once')
     for f, of in ((solved, "jacobian"), (products, "hessian")):
         assert "at once" in contad.source(f, X[:2], of=of)
     assert "for 4 cotangents at once" in contad.source(everything, X, P, DATA, argnums=(0, 1), of="jacobian")

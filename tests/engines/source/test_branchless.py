@@ -10,7 +10,7 @@ from numba import float64
 
 import contad
 from contad.engines.source import source
-from contad.engines.source.writing.branchless import chain, select
+from contad.engines.source.writing.branchless import masked_product, select
 from contad.numba_functions.request import Request
 from tests.judges.light_compiling import whole
 from tests.random_programs.generated_programs import run
@@ -84,19 +84,19 @@ def test_division_by_zero_comes_before_what_follows_it(x, k):
         assert grad(x, k) == (-1.0 / x**2, -1.0 / k**2)
 
 
-def test_chain_and_select():
-    compiled_chain = numba.njit(lambda d, p: chain(d, p))
+def test_masked_product_and_select():
+    compiled_product = numba.njit(lambda d, p: masked_product(d, p))
     compiled_select = numba.njit(lambda c, x, y: select(c, x, y))
     with whole():
-        assert compiled_chain(1.0, 2.0) == 2.0
-    for f in (chain, compiled_chain):
+        assert compiled_product(1.0, 2.0) == 2.0
+    for f in (masked_product, compiled_product):
         assert f(0.0, math.inf) == f(-0.0, math.nan) == 0.0
         assert f(2.0, math.inf) == math.inf
         assert math.isnan(f(math.nan, 1.0)) and math.isnan(f(2.0, math.nan))
         assert f(2.0, 3) == 6.0
     for f in (select, compiled_select):
         assert f(True, 1.0, 2.0) == 1.0 and f(False, 1, 2) == 2 and f(False, 1, 2.5) == 2.5
-    text = "".join(compiled_chain.inspect_llvm().values())
+    text = "".join(compiled_product.inspect_llvm().values())
     assert "select" in text
 
 

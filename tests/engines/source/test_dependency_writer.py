@@ -5,8 +5,8 @@ import pytest
 
 import contad
 from contad.engines.source.analysis.influence import Influence
-from contad.engines.source.ir.dependency_notes import NotedGraph
-from contad.engines.source.ir.single_assignment import Kind
+from contad.engines.source.ir.dependency_graph import NotedGraph
+from contad.engines.source.ir.ssa import Kind
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents import dependency_writer
 from contad.engines.source.tangents.branch_nodes import BranchNodes

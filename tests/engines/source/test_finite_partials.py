@@ -20,7 +20,7 @@ from contad.engines.source.ir.known_functions import (
     SQUARE,
     function_of,
 )
-from contad.engines.source.ir.single_assignment import BOOL, FLOAT, Apply, Value
+from contad.engines.source.ir.ssa import BOOL, FLOAT, Apply, Value
 from tests.engines.source.agreement import agree, request
 
 X = np.array([0.3, -1.2, 0.7, 1.9, -0.4])
@@ -105,8 +105,8 @@ def test_behind_a_test_for_zero_nothing_is_masked():
             total += math.sin(math.sqrt(r2)) if r2 != 1.0 else x[i]
         return total
 
-    assert "chain(" not in source(request(turned, X, X[:2]))
-    assert "chain(" in source(request(unguarded, X, X[:2]))
+    assert "masked_product(" not in source(request(turned, X, X[:2]))
+    assert "masked_product(" in source(request(unguarded, X, X[:2]))
     agree(turned, X, X[:1], argnums=(0, 1))
 
 

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from contad.engines.source.ir.known_matrix_functions import FUNCTIONS
+from contad.engines.source.ir.runtime_functions import FUNCTIONS
 from contad.engines.source.runtime import line_kernels, matrix_kernels, row_kernels
 from contad.engines.source.runtime.workspace import workspace
 from contad.kernels.lanes import as_floats, lanes_zeros

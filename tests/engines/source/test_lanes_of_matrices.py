@@ -7,7 +7,7 @@ import pytest
 import contad
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.build import derivative_of
-from contad.engines.source.ir.known_matrix_functions import FUNCTIONS
+from contad.engines.source.ir.runtime_functions import FUNCTIONS
 from contad.engines.source.runtime import kernels_by_lanes, line_kernels, matrix_kernels, row_kernels
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.matrix_kernels import keep, take

@@ -12,7 +12,7 @@ import contad
 from benchmarks.topics import compile_time as benchmark
 from contad.engines.source.build import derivative_of
 from contad.engines.source.description import explain
-from contad.engines.source.ir.single_assignment import FLOAT
+from contad.engines.source.ir.ssa import FLOAT
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading import frontend
 from contad.engines.source.reading.frontend import read

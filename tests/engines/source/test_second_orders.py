@@ -14,7 +14,7 @@ import pytest
 import contad
 from benchmarks import loops
 from contad.engines.source.build import derivative_of
-from contad.engines.source.ir import single_assignment as ir
+from contad.engines.source.ir import ssa as ir
 from contad.engines.source.ir.walks import walk
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
@@ -161,7 +161,7 @@ def test_a_product_takes_a_bounded_number_of_operations(name, report):
     f, args, argnums = loops.problems(0.01)[name]
     asked = f.py_func, f, tuple(map(numba.typeof, args)), argnums, False
     made = derivative_of(Request(*asked, "value_and_grad"))
-    own = sum(isinstance(o, ir.Apply) and o.result.kind == ir.FLOAT for o in walk(made.program.block))
+    own = sum(isinstance(o, ir.Apply) and o.result.kind == ir.FLOAT for o in walk(made.function.block))
     gradient, product = operations_in(made.source()), operations_in(derivative_of(Request(*asked, "hvp")).source())
     ratios = f"{product / own:.1f} operations for each of the function's, {product / gradient:.2f} for the gradient's"
     report(f"{name}: one product with the Hessian", ratios)

@@ -70,7 +70,7 @@ def test_the_source_grows_linearly_with_the_number_of_levels():
     sizes = [written(LEVELS[n], 0.7, 0.4, argnums=(0, 1))[1] for n in (5, 7, 9)]
     assert sizes[2] - sizes[1] == sizes[1] - sizes[0] < 250
     found, _ = written(LEVELS[7], 0.7, 0.4, argnums=(0, 1))
-    assert [called.program.name for called in find_used(found)] == [f"level_{n}" for n in range(7)]
+    assert [called.function.name for called in find_used(found)] == [f"level_{n}" for n in range(7)]
 
 
 @pytest.mark.long
@@ -143,7 +143,7 @@ def test_loops_count_as_many_lines(monkeypatch):
 
 def test_functions_in_place_that_explode_are_refused(monkeypatch):
     monkeypatch.setattr(frontend, "MOST", 200)
-    with pytest.raises(UnsupportedError, match="a program of more than 200 operations"):
+    with pytest.raises(UnsupportedError, match="a function of more than 200 operations"):
         contad.source(explodes, 0.3)
 
 
@@ -206,7 +206,7 @@ def three_orbits(p):
 def test_solvers_of_keplers_equation_are_called():
     p = np.array([0.3, 0.4, 1.2, 5.0])
     found, lines = written(three_orbits, p)
-    assert {called.program.name for called in find_used(found)} >= {"propagated", "newton"}
+    assert {called.function.name for called in find_used(found)} >= {"propagated", "newton"}
     assert lines < 500
     agree(three_orbits, p, compiled=True)
 
@@ -271,7 +271,7 @@ def strict(x):
 
 def test_a_callee_with_other_fastmath_is_compiled_under_its_own():
     found, _ = written(strict, 0.7)
-    assert [called.program.name for called in find_used(found)] == ["fast"]
+    assert [called.function.name for called in find_used(found)] == ["fast"]
     text = found_source(strict, 0.7)
     assert text.count("fastmath=True") == 2
     assert text.count("fastmath=False") == 1

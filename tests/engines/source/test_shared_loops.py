@@ -20,7 +20,7 @@ import contad
 from contad.engines.source.build import derivative_of
 from contad.engines.source.passes import parallelise
 from contad.engines.source.runtime import loop_strips
-from contad.engines.source.writing import shared_heads
+from contad.engines.source.writing import forward_sweep
 from contad.memory import threads
 from contad.numba_functions.request import Request
 from tests.judges.samples import sampled
@@ -277,7 +277,7 @@ def at_random(monkeypatch):
         return share
 
     monkeypatch.setattr(threads, "sharer", sharer)
-    monkeypatch.setattr(loop_strips, "count_blocks", lambda n, cost, buffered: max(1, min(n, 3)))
+    monkeypatch.setattr(loop_strips, "count_strips", lambda n, cost, buffered: max(1, min(n, 3)))
     return ran
 
 
@@ -338,13 +338,13 @@ def test_flags_are_those_of_the_function():
 
 
 def mark_every_loop(monkeypatch):
-    head = shared_heads.SharedHeads.head
+    head = forward_sweep.SharedHeads.head
 
     def marked(self, o, limits, reverse=False):
         o.is_parallel = True
         return head(self, o, limits, reverse)
 
-    monkeypatch.setattr(shared_heads.SharedHeads, "head", marked)
+    monkeypatch.setattr(forward_sweep.SharedHeads, "head", marked)
 
 
 @pytest.mark.parametrize("start", sampled(range(0, 300, 10), 10))
@@ -357,7 +357,7 @@ def test_whatever_loops_of_random_programs_are_shared_may_be(start, at_random, m
 
 
 def all_private(monkeypatch):
-    monkeypatch.setattr(parallelise._LoopOfBlocks, "_is_private", lambda self, accesses: True)
+    monkeypatch.setattr(parallelise._StripLoop, "_is_private", lambda self, accesses: True)
 
 
 def nothing_live(monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from contad.engines.source.ir.single_assignment import If
+from contad.engines.source.ir.ssa import If
 from contad.engines.source.ir.syntax import expression
 from contad.engines.source.planning import sinking
 from contad.engines.source.writing import reverse_sweep

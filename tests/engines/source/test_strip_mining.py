@@ -1,4 +1,4 @@
-"""Loops, and nests of them, in blocks, so that elementary functions run in vector registers: whole derivatives."""
+"""Loops, and nests of them, in strips, so that elementary functions run in vector registers: whole derivatives."""
 
 import functools
 import math

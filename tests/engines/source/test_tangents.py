@@ -6,9 +6,9 @@ from numba import njit
 
 import contad
 from contad.engines.source.analysis import shared_callees
-from contad.engines.source.ir import single_assignment as ir
+from contad.engines.source.ir import ssa as ir
 from contad.engines.source.ir.clones import clone
-from contad.engines.source.ir.known_matrix_functions import FUNCTIONS
+from contad.engines.source.ir.runtime_functions import FUNCTIONS
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.reading import frontend
 from contad.engines.source.reading.frontend import read

@@ -17,8 +17,7 @@ from typing import Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Iteration, Object, constant, is_number, join_kinds
-from contad.engines.source.ir.refusal import limit
-from contad.engines.source.ir.single_assignment import INT, Check, Kind, Value
+from contad.engines.source.ir.ssa import INT, Check, Kind, Value, limit
 from contad.engines.source.reading.reader import Reader
 from contad.numba_functions.key_slots import find_slot, places_for
 
@@ -203,7 +202,7 @@ class KeyedBuffer:
         if self.width == 0:
             remedy = "loop over a tuple of them, or .values()"
             self.reader.refuse(node, "a loop over the strings of a dict", remedy)
-        return _in_step(self._list(*self.columns))
+        return _zip(self._list(*self.columns))
 
     def _list(self, *arrays: Value) -> list[Any]:
         """Views of the current elements of arrays, as full buffers."""
@@ -216,7 +215,7 @@ class KeyedBuffer:
         builder, merging = self.reader.builder, self.reader.merging
         if not arguments and name in ("keys", "values", "items"):
             keys = [] if name == "values" else [self.list_keys(node)]
-            return _in_step(keys + ([] if name == "keys" else self._list(self.values.array)))
+            return _zip(keys + ([] if name == "keys" else self._list(self.values.array)))
         numbers = len(arguments) == 2 and is_number(arguments[1])
         if name == "get" and numbers:
             self.values.give_kind(arguments[1].kind, node)
@@ -242,6 +241,6 @@ class KeyedBuffer:
         self.reader.builder.add(Check(goes_on, _CHANGED))
 
 
-def _in_step(parts: list[Any]) -> Any:
+def _zip(parts: list[Any]) -> Any:
     """One part, or all of them in a zip."""
     return parts[0] if len(parts) == 1 else Iteration("zip", parts, constant(0))

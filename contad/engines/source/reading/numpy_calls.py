@@ -34,7 +34,7 @@ from contad.engines.source.ir.known_functions import (
     TO_FLOAT,
     TO_INT,
 )
-from contad.engines.source.ir.single_assignment import BOOL, INT, SINGLE, Apply, Check, Kind, Value
+from contad.engines.source.ir.ssa import BOOL, INT, SINGLE, Apply, Check, Kind, Value
 from contad.engines.source.reading import points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.call_site import CallSite, is_none, reads
@@ -51,9 +51,9 @@ _ROUNDS = "{node}, which rounds"
 @reads("shape dtype", np.empty, fill="empty")
 def _create(site: CallSite, shape: Any, dtype: Any, fill: str) -> Any:
     """A new array of numbers, or a structured array."""
-    record = structured_arrays.record_of(dtype)
+    record = structured_arrays.record_type_of(dtype)
     if record is not None:
-        return structured_arrays.make_records(site, fill, site.lengths(shape), record)
+        return structured_arrays.make_structured(site, fill, site.lengths(shape), record)
     if shape == ():
         return points.make(site.builder, fill, site.dtype(dtype))
     made = site.builder.create(fill, site.lengths(shape), site.dtype(dtype))

@@ -6,6 +6,7 @@ Each such array of the source has a number. Loops and callees use NumPy's arrays
 have the same number.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numba import types
 from numba.extending import lower_builtin, type_callable
 
 from contad.compile.emitted_arrays import type_of_new
-from contad.compile.emitting import cgutils, ir
+from contad.compile.emitting import cgutils, ir, make_array, pack, populate_array
 from contad.compile.named_code import compiled_address, emit_address, emit_call, name_of
 from contad.compile.words import WORD, array_at, emit_array_at, set_word
 from contad.memory.arena import MOST_NUMBERS, lend
@@ -102,3 +103,42 @@ def _emit(context: Any, builder: Any, signature: Any, args: Any, clears: bool) -
             clear = context.get_constant(types.boolean, clears)
             builder.store(emit_call(context, builder, lender, lent, [k, asked, clear]), made)
     return builder.load(made)
+
+
+# ---- small arrays of a known shape -----------------------------------------------------------------------------------
+def small_zeros(shape: tuple[int, ...]) -> Any:
+    """An array of zeros of a literal shape, whose elements LLVM turns into variables.
+
+    In compiled code it is on the stack, and must not outlive the function or an iteration.
+    """
+    return np.zeros(shape)
+
+
+@type_callable(small_zeros)
+def _type_of_small_zeros(context):  # type: ignore[no-untyped-def]
+    def typer(shape: Any) -> Any:
+        literal = isinstance(shape, types.BaseTuple) and all(isinstance(n, types.IntegerLiteral) for n in shape.types)
+        return types.Array(types.float64, len(shape.types), "C") if literal else None
+
+    return typer
+
+
+@lower_builtin(small_zeros, types.BaseTuple)
+def _lower_small_zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Emit an array on the stack."""
+    shape = [n.literal_value for n in signature.args[0].types]
+    number = ir.DoubleType()
+    zeros = ir.Constant(ir.ArrayType(number, math.prod(shape)), None)
+    data = cgutils.alloca_once(builder, zeros.type)
+    builder.store(zeros, data)
+    made = make_array(signature.return_type)(context, builder)
+    strides = [8 * math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    populate_array(
+        made,
+        data=builder.bitcast(data, number.as_pointer()),
+        shape=[context.get_constant(types.intp, n) for n in shape],
+        strides=[context.get_constant(types.intp, n) for n in strides],
+        itemsize=context.get_constant(types.intp, 8),
+        meminfo=None,
+    )
+    return pack(made)

@@ -20,9 +20,9 @@ import numpy as np
 import contad
 from contad.elementary.elementary_table import BY_CALL
 from contad.elementary.rows import are_apart
-from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.printing import print_statements
-from contad.engines.source.ir.syntax import called_name, key, nodes_in, note_of
+from contad.engines.source.ir.tree_queries import called_name, key, nodes_in, note_of
+from contad.engines.source.ir.writer import NameTable
 from tests.engines.source.trees import function_of, text_of
 
 Plant = tuple[Any, str, Any]  # the owner of an attribute, its name, and what it is instead

@@ -4,11 +4,10 @@ import ast
 
 import pytest
 
-from contad.engines.source.ir.syntax import names_in
+from contad.engines.source.ir.tree_queries import names_in
 from contad.engines.source.passes import liveness
 from contad.engines.source.passes.collapsing import find_integers
-from contad.engines.source.passes.liveness import LiveNames, carried_names
-from contad.engines.source.passes.sum_reductions import is_sum
+from contad.engines.source.passes.liveness import LiveNames, carried_names, is_sum
 
 
 @pytest.mark.parametrize(

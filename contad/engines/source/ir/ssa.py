@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from contad.engines.source.ir.known_matrix_functions import MatrixFunction
+from contad.engines.source.ir.runtime_functions import MatrixFunction
+from contad.errors import EngineLimitError
 
 MOST_AXES = 5  # the most axes that an array may have
 
@@ -294,7 +295,7 @@ class Handed(Operation):
         """Note which results may share memory with an input: they share its roots."""
         super().__init__(inputs, results)
         self.expression, self.shape, self.refusal = expression, shape, refusal
-        self.is_step = False  # whether it is a step function, whose derivative is zero, so that none is lost
+        self.is_flat = False  # whether it is locally constant, so that its derivative is zero and none is lost
         self.aliases = [results[k] for k in sorted(aliases)]
         shared = [root for value in inputs for root in value.roots]
         for value in self.aliases:
@@ -302,6 +303,12 @@ class Handed(Operation):
 
 
 DIVISION_BY_ZERO = "ZeroDivisionError", "division by zero"
+LIMIT = EngineLimitError.__name__  # generated source raises it by this name
+
+
+def limit(what: str) -> tuple[str, str]:
+    """The exception for a case found at run time that another engine can handle."""
+    return LIMIT, f'{what}, or use engine="tape"'
 
 
 class Check(Operation):
