@@ -6,7 +6,6 @@ from numba import njit
 
 import contad
 from contad.engines.matrix.kernel_shapes import LINES, RUNNING
-from contad.programs.python_calls import ArrayCall
 from contad.rules.array_rule import array_rule_of
 from tests.judges.special_numbers import INF, NAN, SPECIAL
 from tests.judges.steps_in_python import leave_steps_to_python
@@ -14,17 +13,6 @@ from tests.judges.steps_in_python import leave_steps_to_python
 RNG = np.random.default_rng(53)
 # lines in a row, short and cut into lanes; side by side, of more lanes than a row has; of three axes; of one element
 SHAPES = [(1,), (5,), (45,), (3, 4), (2, 40), (300, 2), (3, 4, 5)]
-
-
-@pytest.fixture
-def no_python(monkeypatch):
-    """Python may not evaluate a rule in a program."""
-
-    def refuse(call, *args):
-        raise AssertionError(f"Python runs {call.rule.name}")
-
-    for name in ("look", "pull", "push"):
-        monkeypatch.setattr(ArrayCall, name, refuse)
 
 
 def by_rules(f, x):

@@ -6,7 +6,7 @@ from contad.programs import copied_cells
 from contad.programs.adjoint_places import AdjointPlaces
 from tests.judges.samples import sampled
 from tests.random_programs import recorded_programs
-from tests.random_programs.outcomes import is_failure
+from tests.random_programs.searching import is_failure
 
 
 @pytest.mark.parametrize("start", sampled(range(1, 901, 4), 100000))
