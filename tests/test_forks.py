@@ -27,14 +27,10 @@ HELD_BY_NOBODY = {
     "contad.python_objects.python_objects": "an example of its class, closed for a moment",
 }
 WITH_LOCKS = (
-    "contad.engines.matrix.kernel_records",
-    "contad.engines.stream.kernels",
-    "contad.compile.machine_code",
-    "contad.programs.member_groups",
-    "contad.programs.program_kernels",
-    "contad.stan.functionals.messages",
+    "contad.engines.matrix.kernel_records", "contad.engines.stream.kernels", "contad.compile.machine_code",
+    "contad.programs.member_groups", "contad.programs.program_kernels", "contad.stan.functionals.messages",
     "contad.transforms.debugging",
-)
+)  # fmt: skip
 
 
 # ---- every lock is known ---------------------------------------------------------------------------------------------

@@ -103,12 +103,9 @@ CONSTANT = {
     **{f: (lambda a, f=f: f(a * H), X) for f in (np.nanargmax, np.nanargmin)},
     np.argpartition: (lambda a: np.argpartition(a, 2)[2], X),
     np.searchsorted: (lambda a: np.searchsorted(a, [0.9, 0.4]), np.array([0.2, 0.5, 1.1])),
-    np.digitize: (lambda a: np.digitize(a, [0.0, 1.0]), X),
-    np.lexsort: (lambda a: np.lexsort((a,)), X),
-    np.can_cast: (lambda a: np.can_cast(np.result_type(a), float), X),
-    np.min_scalar_type: (np.min_scalar_type, X),
-    np.linalg.matrix_rank: (np.linalg.matrix_rank, M),
-    np.isin: (lambda a: np.isin(a, [0.4, 1.3]), X),
+    np.digitize: (lambda a: np.digitize(a, [0.0, 1.0]), X), np.lexsort: (lambda a: np.lexsort((a,)), X),
+    np.can_cast: (lambda a: np.can_cast(np.result_type(a), float), X), np.min_scalar_type: (np.min_scalar_type, X),
+    np.linalg.matrix_rank: (np.linalg.matrix_rank, M), np.isin: (lambda a: np.isin(a, [0.4, 1.3]), X),
 }  # fmt: skip
 
 

@@ -146,16 +146,13 @@ def with_a_vector_in_a_tuple(x):
 STRUCTURE = r"^hvp: guarded: tangents must have the structure of primals, float64; got UniTuple\(float64 x "
 
 
-@pytest.mark.parametrize(
-    ("f", "error", "message"),
-    [
-        (with_two_vectors, UnsupportedError, STRUCTURE + "2"),
-        (with_a_vector_in_a_tuple, UnsupportedError, STRUCTURE + "1"),
-        (second_derivative, UnsupportedError, "compiled code does not take it of <contad.grad: guarded>"),
-        (of_a_number, UnsupportedError, "f must be a function made by numba.njit, got float64"),
-        (with_unknown_argnums, numba.TypingError, "contad.grad"),
-    ],
-)
+@pytest.mark.parametrize(("f", "error", "message"), [
+    (with_two_vectors, UnsupportedError, STRUCTURE + "2"),
+    (with_a_vector_in_a_tuple, UnsupportedError, STRUCTURE + "1"),
+    (second_derivative, UnsupportedError, "compiled code does not take it of <contad.grad: guarded>"),
+    (of_a_number, UnsupportedError, "f must be a function made by numba.njit, got float64"),
+    (with_unknown_argnums, numba.TypingError, "contad.grad"),
+])  # fmt: skip
 def test_what_compiled_code_cannot_do_is_named(f, error, message):
     with pytest.raises(error, match=message):
         numba.njit(f)(1.0)

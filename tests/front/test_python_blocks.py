@@ -137,26 +137,20 @@ def test_a_block_that_gives_nothing_may_read_anything():
     assert RUNS.seen == [X[0]]
 
 
-@pytest.mark.parametrize(
-    ("f", "args", "message"),
-    [
-        (of_active_values, (X,), r"reads what is differentiated, among x; read contad.stop_gradient\(...\)"),
-        (assigns, (X, X + 1.0), "a write into data in an objmode block; make a new array"),
-        (gives_text, (X,), "the output y of an objmode block, of type unicode_type; declare float64"),
-    ],
-)
+@pytest.mark.parametrize(("f", "args", "message"), [
+    (of_active_values, (X,), r"reads what is differentiated, among x; read contad.stop_gradient\(...\)"),
+    (assigns, (X, X + 1.0), "a write into data in an objmode block; make a new array"),
+    (gives_text, (X,), "the output y of an objmode block, of type unicode_type; declare float64"),
+])  # fmt: skip
 def test_it_is_refused(f, args, message):
     with pytest.raises(UnsupportedError, match=rf"test_python_blocks.py:\d+: {f.__name__}: .*{message}"):
         contad.source(f, *args)
 
 
-@pytest.mark.parametrize(
-    ("f", "message"),
-    [
-        (sorts, "a write into an array that an objmode block is given; make a new array"),
-        (shows_a_part, r"the output y of an objmode block is a part of an array that it reads; copy it"),
-    ],
-)
+@pytest.mark.parametrize(("f", "message"), [
+    (sorts, "a write into an array that an objmode block is given; make a new array"),
+    (shows_a_part, r"the output y of an objmode block is a part of an array that it reads; copy it"),
+])  # fmt: skip
 def test_what_is_seen_when_it_runs_is_refused_then(f, message):
     with pytest.raises(UnsupportedError, match=rf"test_python_blocks.py:\d+: {f.__name__}: {message}"):
         contad.grad(f, engine="generated")(X, X + 1.0)

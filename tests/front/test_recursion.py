@@ -307,14 +307,10 @@ def test_a_second_process_with_a_disk_cache_differentiates_recursive_functions(f
     assert run(folder) == first
 
 
-@pytest.mark.parametrize(
-    ("program", "names"),
-    [
-        (CALLED_WITH, "literal omitted local variable none true mutual tree constant"),
-        (DECLARED, "normal calls_normal calls_cut calls_twice captured again"),
-    ],
-    ids=["called_with", "declared"],
-)
+@pytest.mark.parametrize(("program", "names"), [
+    (CALLED_WITH, "literal omitted local variable none true mutual tree constant"),
+    (DECLARED, "normal calls_normal calls_cut calls_twice captured again"),
+], ids=["called_with", "declared"])  # fmt: skip
 def test_recursive_functions_are_compiled_whatever_types_they_are_called_with(tmp_path, program, names):
     tmp_path.joinpath("program.py").write_text(textwrap.dedent(program))
     text = textwrap.dedent(DIFFERENTIATE).replace("for name", f"NAMES = {names.split()}\nfor name", 1)

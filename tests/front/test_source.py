@@ -104,18 +104,15 @@ def test_a_plain_function_and_a_gradient_are_taken():
     assert gradient[0] == 12.0 and gradient[1].tolist() == [4.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: contad.source(np.sin, 1.0), UnsupportedError, "f must be a Numba function, .* got ufunc"),
-        (lambda: contad.source(3.0, 1.0), TypeError, "source"),
-        (lambda: contad.source(contad.grad(square, engine="tape"), 1.0), UnsupportedError, "tape generates no source"),
-        (lambda: contad.source(several, X, 2.0), UnsupportedError, r"kernels.py:\d+: several: .* one number"),
-        (lambda: contad.source(weighted, X), TypeError, "value_and_grad: weighted: missing a required argument: 'y'"),
-        (lambda: contad.source(weighted, X, Y, scal=1.0), TypeError, "unexpected keyword argument 'scal'"),
-        (lambda: contad.grad(lambda x: len(contad.source(square, x)) * x)(2.0), UnsupportedError, "ask outside of it"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: contad.source(np.sin, 1.0), UnsupportedError, "f must be a Numba function, .* got ufunc"),
+    (lambda: contad.source(3.0, 1.0), TypeError, "source"),
+    (lambda: contad.source(contad.grad(square, engine="tape"), 1.0), UnsupportedError, "tape generates no source"),
+    (lambda: contad.source(several, X, 2.0), UnsupportedError, r"kernels.py:\d+: several: .* one number"),
+    (lambda: contad.source(weighted, X), TypeError, "value_and_grad: weighted: missing a required argument: 'y'"),
+    (lambda: contad.source(weighted, X, Y, scal=1.0), TypeError, "unexpected keyword argument 'scal'"),
+    (lambda: contad.grad(lambda x: len(contad.source(square, x)) * x)(2.0), UnsupportedError, "ask outside of it"),
+])  # fmt: skip
 def test_what_has_no_source_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -188,14 +188,11 @@ def test_what_a_program_cannot_check_is_refused(name):
         contad.record(lambda x: DECIDES[name](x), X)
 
 
-@pytest.mark.parametrize(
-    ("f", "message"),
-    [
-        (lambda x: contad.make_callback_var(2.0, lambda adj: adj.add(x, 1.0)), "pushes a callback of its own"),
-        (lambda x: contad.gradient(x * x, [x])[0], "asks for adjoints of the recording"),
-        (lambda x: x * len(contad.show_stack()), "show_stack"),
-    ],
-)
+@pytest.mark.parametrize(("f", "message"), [
+    (lambda x: contad.make_callback_var(2.0, lambda adj: adj.add(x, 1.0)), "pushes a callback of its own"),
+    (lambda x: contad.gradient(x * x, [x])[0], "asks for adjoints of the recording"),
+    (lambda x: x * len(contad.show_stack()), "show_stack"),
+])  # fmt: skip
 def test_the_recording_itself_is_out_of_reach(f, message):
     with pytest.raises(contad.UnsupportedError, match=message):
         contad.record(f, 1.5)

@@ -632,21 +632,12 @@ class Maker:
             if loop:
                 return [S("v[:] = u[:3]")]
             anywhere = [
-                "v = x[::2].copy()",
-                "v = (x * r)[-3:]",
-                "v = x[1:4] * 0.5",
-                "v = x[::-2].copy()",
+                "v = x[::2].copy()", "v = (x * r)[-3:]", "v = x[1:4] * 0.5", "v = x[::-2].copy()",
                 "v = np.full(3, 1.0 * r)",
-            ]
+            ]  # fmt: skip
             more = [
-                "v = u[1:4]",
-                "v = w[0:3]",
-                "v = u[-3:]",
-                "v = w[::-2]",
-                "v = u[3:0:-1]",
-                "v = q[1, :3]",
-                "v = q[:, 2]",
-            ]
+                "v = u[1:4]", "v = w[0:3]", "v = u[-3:]", "v = w[::-2]", "v = u[3:0:-1]", "v = q[1, :3]", "v = q[:, 2]",
+            ]  # fmt: skip
             return [S(r.choice(anywhere if self.depth > 1 else more))]
         if c < 0.46:
             return [S(r.choice(WHOLE))]

@@ -112,11 +112,8 @@ for called in CALLED.values():
 def arguments(seed):
     rng = np.random.default_rng(seed)
     numbers = [
-        rng.standard_normal(5),
-        rng.standard_normal((3, 4)),
-        *rng.standard_normal(2),
-        rng.standard_normal((2, 2, 2)),
-    ]
+        rng.standard_normal(5), rng.standard_normal((3, 4)), *rng.standard_normal(2), rng.standard_normal((2, 2, 2)),
+    ]  # fmt: skip
     return [*numbers, np.array([3, 0, 4, 1, 1]), bool(seed % 2)]
 
 

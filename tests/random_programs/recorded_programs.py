@@ -42,11 +42,9 @@ OF_MATRIX = (
 )  # fmt: skip
 MATRICES = (
     "{} + {}", "{} * {}", "{} * c", "{} - w[:, None]", "{} / (2.0 + c ** 2)", "np.exp(-{0} ** 2)", "np.sin({})",
-    "{}[::-1]",
-    "{} - np.sum({}, axis=0)", "{} * np.sum({}, axis=1)[:, None]", "1.0 * {}[:, ::-1]", "np.outer(w, c) + {}",
-    "np.cumsum({}, axis=0) * 0.1", "np.cumsum({}, axis=1) * 0.3", "({}.T * w).T",
-    "0.1 * np.sum({}[:, :, None] * c, axis=1)",
-    "v[:{size}].reshape({rows}, {columns}) * {}",
+    "{}[::-1]", "{} - np.sum({}, axis=0)", "{} * np.sum({}, axis=1)[:, None]", "1.0 * {}[:, ::-1]",
+    "np.outer(w, c) + {}", "np.cumsum({}, axis=0) * 0.1", "np.cumsum({}, axis=1) * 0.3", "({}.T * w).T",
+    "0.1 * np.sum({}[:, :, None] * c, axis=1)", "v[:{size}].reshape({rows}, {columns}) * {}",
 )  # fmt: skip
 WRITES = ("{} = {}", "{} += {}", "{} *= {}", "{} -= 0.3 * {}")
 
@@ -61,11 +59,9 @@ class Maker:
         self.rows = self.n // self.columns
         self.vectors, self.matrices, self.numbers, self.count = ["x", "y", "u"], ["A"], ["b", "0.7"], 0
         self.lines = [
-            "def f(x, y, A, b):",
-            "    u, v = 1.0 * x, x * y",
-            f"    w, c = u[:{self.rows}], y[:{self.columns}]",
+            "def f(x, y, A, b):", "    u, v = 1.0 * x, x * y", f"    w, c = u[:{self.rows}], y[:{self.columns}]",
             "    B = A.copy()",
-        ]
+        ]  # fmt: skip
         for _ in range(self.draw.randint(5, 16)):
             self.write()
         parts = [f"np.sum({self.vector()} * {self.vector()})" for _ in range(2)]

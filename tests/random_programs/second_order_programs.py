@@ -37,9 +37,7 @@ def several(function, args, directions, aux=False, store=store_plan.STORE, fuse=
     together = [np.stack([v[j] for v in directions], axis=-1) for j in range(len(directions[0]))]
     given = [lanes.as_lanes(x) if x.ndim > 1 else lanes.Lanes(x) for x in together]
     (slope, value), found = run(*first.copied(args), *given)
-    rows = [
-        first.flat([_lane_of(x, k) for x in found]) for k in range(len(directions))
-    ]  # fmt: skip
+    rows = [first.flat([_lane_of(x, k) for x in found]) for k in range(len(directions))]
     return np.array([lanes.lane(slope, k) for k in range(len(directions))]), value, np.array(rows)
 
 

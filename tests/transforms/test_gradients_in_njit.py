@@ -20,7 +20,7 @@ X, A = np.array([0.5, -0.7]), np.array([[1.0, 2.0], [0.3, 0.4], [0.1, -0.2]])
 SEED, FOUR = "z, d, x, y", "float64(float64, float64, float64, float64)"
 KNOWN = {
     "__name__": __name__, "np": np, "contad": contad, "function_gradients": function_gradients,
-    "of_python": function_of("d * x", {}, "of_python(z, d, x)"),
+    "of_python": function_of("d * x", {"__name__": __name__}, "of_python(z, d, x)"),
 }  # fmt: skip
 F = numba_functions({
     "product(x, y)": "np.sin(x) * y",

@@ -191,9 +191,7 @@ def pieces(x):
 
 
 @pytest.mark.parametrize("way", FORWARD_OVER_REVERSE)
-@pytest.mark.parametrize(("f", "expected"), [
-    (ramps, 2.0 * EYE), (pieces, np.diag([2.0, 0.0])),
-])  # fmt: skip
+@pytest.mark.parametrize(("f", "expected"), [(ramps, 2.0 * EYE), (pieces, np.diag([2.0, 0.0]))])
 def test_ramps_that_together_are_smooth(f, expected, way):
     np.testing.assert_allclose(FORWARD_OVER_REVERSE[way](f, np.zeros(2)), expected, atol=1e-12)
 
