@@ -50,11 +50,9 @@ FUNCTIONS = {
     "alone": lambda x: total_of_squares(x),
     "in the middle": lambda x: np.cos(total_of_squares(np.sin(x))) * x[0],
     "twice": lambda x: total_of_squares(np.sin(x)) + total_of_squares(x),
-    "of a transpose": lambda x: (
-        total_of_squares((x[:, None] * np.array([1.0, -0.4, 2.0])).T) + total_of_squares(x)
-    ),
+    "of a transpose": lambda x: (total_of_squares((x[:, None] * np.array([1.0, -0.4, 2.0])).T) + total_of_squares(x)),
     "of a number": of_a_number,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

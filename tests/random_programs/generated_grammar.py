@@ -416,19 +416,10 @@ class Maker:
         if not ivs or r.random() < 0.15:
             return str(r.choice([0, 1, 2, 3, -1, -2]))
         i = r.choice(ivs)
-        return r.choice(
-            [
-                i,
-                i,
-                i,
-                f"({i} + {r.randrange(1, 3)}) % n",
-                f"n - 1 - {i}",
-                f"({i} + p) % n",
-                f"idx[{i}]",
-                f"-1 - {i}",
-                f"ORDER[{i}]",
-            ]
-        )
+        return r.choice([
+            i, i, i, f"({i} + {r.randrange(1, 3)}) % n", f"n - 1 - {i}", f"({i} + p) % n", f"idx[{i}]", f"-1 - {i}",
+            f"ORDER[{i}]",
+        ])  # fmt: skip
 
     def element(self, ivs):
         r, c = self.r, self.r.random()
@@ -461,22 +452,17 @@ class Maker:
         if c < 0.69:
             return f"softened({e(sc, ivs, d + 1)}, {r.choice(sc)})"
         if c < 0.74:
-            return r.choice(
-                [
-                    f"g({e(sc, ivs, d + 1)}, {r.choice(sc)})",
-                    f"g(c={r.choice(sc)}, y={e(sc, ivs, d + 1)})",
-                    f"cast(math.tanh({e(sc, ivs, d + 1)}) * 5.0, {r.choice(sc)})",
-                    f"counted(math.sin({e(sc, ivs, d + 1)}), {r.choice(sc)})",
-                    f"first(u, {r.choice(sc)})",
-                    f"first({r.choice('xwcv')}, {r.choice(sc)}, scale={r.choice(sc)})",
-                    f"far({r.choice(sc)}, {e(sc, ivs, d + 1)})",
-                    f"quick({e(sc, ivs, d + 1)}, {r.choice(sc)})",
-                    f"nested({r.choice(sc)}, {e(sc, ivs, d + 1)})",
-                    f"weighed({r.choice('xwcv')}, {r.choice(sc)})[{r.choice('01')}]",
-                    f"weighed(m[{r.choice('01')}], {r.choice(sc)})[1]",
-                    f"through({r.choice(sc)}, {r.choice(sc)}, {r.choice('123')})",
-                ]
-            )
+            return r.choice([
+                f"g({e(sc, ivs, d + 1)}, {r.choice(sc)})", f"g(c={r.choice(sc)}, y={e(sc, ivs, d + 1)})",
+                f"cast(math.tanh({e(sc, ivs, d + 1)}) * 5.0, {r.choice(sc)})",
+                f"counted(math.sin({e(sc, ivs, d + 1)}), {r.choice(sc)})", f"first(u, {r.choice(sc)})",
+                f"first({r.choice('xwcv')}, {r.choice(sc)}, scale={r.choice(sc)})",
+                f"far({r.choice(sc)}, {e(sc, ivs, d + 1)})", f"quick({e(sc, ivs, d + 1)}, {r.choice(sc)})",
+                f"nested({r.choice(sc)}, {e(sc, ivs, d + 1)})",
+                f"weighed({r.choice('xwcv')}, {r.choice(sc)})[{r.choice('01')}]",
+                f"weighed(m[{r.choice('01')}], {r.choice(sc)})[1]",
+                f"through({r.choice(sc)}, {r.choice(sc)}, {r.choice('123')})",
+            ])  # fmt: skip
         if c < 0.80:
             return f"({e(sc, ivs, d + 1)} if {self.cond(sc, ivs)} else {e(sc, ivs, d + 1)})"
         if c < 0.85:
@@ -584,30 +570,15 @@ class Maker:
         if c < 0.75:
             return [S(f"{v} {r.choice('+-')}= 0.3 * {self.expr(sc, ivs, 1)}")]
         if c < 0.80:
-            return [
-                S(
-                    r.choice(
-                        [
-                            f"{v} *= 0.9",
-                            f"{v} /= 1.5 + abs({self.expr(sc, ivs, 2)})",
-                            f"{v} **= 2" if not loop else "r *= b",
-                        ]
-                    )
-                )
-            ]
+            return [S(r.choice([
+                f"{v} *= 0.9", f"{v} /= 1.5 + abs({self.expr(sc, ivs, 2)})", f"{v} **= 2" if not loop else "r *= b",
+            ]))]  # fmt: skip
         if c < 0.88:
             i, j = r.sample(["a", "b", "r"], 2)
-            return [
-                S(
-                    r.choice(
-                        [
-                            f"{i}, {j} = {j}, {self.bounded(sc, ivs, True)}",
-                            f"{i}, (b, r) = r, (a, {j})",
-                            f"{i} = {j} = {self.bounded(sc, ivs, True)}",
-                        ]
-                    )
-                )
-            ]
+            return [S(r.choice([
+                f"{i}, {j} = {j}, {self.bounded(sc, ivs, True)}", f"{i}, (b, r) = r, (a, {j})",
+                f"{i} = {j} = {self.bounded(sc, ivs, True)}",
+            ]))]  # fmt: skip
         if c < 0.95:
             return [S(r.choice([f"pair = (pair[1], {self.bounded(sc, ivs, True)})", "a, r = pair", "pair = (b, a)"]))]
         return [S(r.choice([f"on = {self.cond(sc, ivs)}", "on = not on", "on = on and p < 2"]))]
