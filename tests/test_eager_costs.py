@@ -443,7 +443,7 @@ def test_a_seed_and_newer_cells():
 
 
 @pytest.mark.parametrize("n", [3, 1000])
-def test_what_is_long_is_packed_and_what_has_large_arrays_is_not(monkeypatch, n):
+def test_long_streams_are_packed_and_large_arrays_are_not(monkeypatch, n):
     packed = []
     flush = MatrixStack.flush
     monkeypatch.setattr(MatrixStack, "flush", lambda s: packed.append(len(s.stream) // 4) or flush(s))

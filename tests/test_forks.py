@@ -198,7 +198,7 @@ def test_a_fork_waits_for_a_compiler_at_work(monkeypatch):
 
 
 @needs_fork
-def test_what_is_to_be_called_in_children_is(monkeypatch):
+def test_functions_for_children_are_called_in_them(monkeypatch):
     called = []
     monkeypatch.setattr(forks, "_calls", [*forks._calls, lambda: called.append(True)])
     assert in_child(lambda: called[0])

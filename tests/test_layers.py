@@ -157,7 +157,7 @@ def imported_rooms(source):
     return {room_of("contad", target.split(".")[1:]) for target, _ in imports_of(source) if target.count(".")}
 
 
-def test_what_is_no_part_of_compiled_code_is_imported_by_nothing_else():
+def test_compiled_code_imports_no_room_that_is_apart_from_it():
     apart = (*UNUSED, "__init__", "__main__", "table")
     rest = {module: imported_rooms(source) for module, source in SOURCES.items() if module.split(".")[1] not in apart}
     assert len(rest) > 600

@@ -237,7 +237,7 @@ def test_every_entry_and_every_rule_is_in_one_row():
     assert f"\n{len(rows)} functions. " in table.function_table()
 
 
-def test_what_a_row_shows():
+def test_a_row_shows_its_columns():
     rows = {row[1]: row for row in ROWS}
     everywhere = "closures, records, matrix, forward"
     assert rows["`np.matmul`, `np.linalg.matmul`"] == [

@@ -109,7 +109,7 @@ def test_compiled_callers_get_a_named_error():
         caller(WIDE, X)
 
 
-def test_what_may_not_run_twice_is_an_error():
+def test_a_function_that_prints_raises_and_does_not_run_twice():
     @njit
     def told(matrix, x):
         print("once")

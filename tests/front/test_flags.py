@@ -158,7 +158,7 @@ def compiled_source(f, *args):
     return derivative_of(request(f, *args)).source(options(f, *args))
 
 
-def test_what_a_callee_does_not_set_is_its_callers():
+def test_a_callee_takes_from_its_caller_the_flags_that_it_does_not_set():
     caller = Flags("numpy", True, True)
     assert flags_of(F.plain, caller) == Flags("numpy", True, False)
     assert flags_of(times_number, caller) == Flags("numpy", False, False)

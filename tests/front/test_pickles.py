@@ -165,7 +165,7 @@ def test_a_recorded_program_with_a_rule_of_its_own():
         pickle.dumps(contad.record(by_vjp, X))
 
 
-def test_what_holds_a_recording_says_what_to_send():
+def test_pullbacks_and_stacks_say_what_to_send():
     made = [contad.vjp(f, X)[1] for f in (plain, cubes)] + [contad.make_vjp(plain)(X)[0], contad.stack()]
     for x in [*made, contad.cfunc(cubes, 2)]:
         told = r"call contad\.vjp there|pickle values|call contad\.cfunc\(f, n\) there"

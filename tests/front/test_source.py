@@ -113,7 +113,7 @@ def test_a_plain_function_and_a_gradient_are_taken():
     (lambda: contad.source(weighted, X, Y, scal=1.0), TypeError, "unexpected keyword argument 'scal'"),
     (lambda: contad.grad(lambda x: len(contad.source(square, x)) * x)(2.0), UnsupportedError, "ask outside of it"),
 ])  # fmt: skip
-def test_what_has_no_source_is_named(call, error, message):
+def test_a_function_without_source_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
@@ -153,7 +153,7 @@ def recurrence(x, a, n):
     return s
 
 
-def test_what_is_stored_and_computed_again_is_told():
+def test_stored_and_recomputed_values_are_told():
     line = recurrence.py_func.__code__.co_firstlineno + 3
     text = contad.explain(contad.grad(recurrence, (0, 1)), 0.5, 1.5, 3)
     assert f"  line {line}: the loop stores " in text and "bytes) in each iteration: " in text

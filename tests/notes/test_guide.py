@@ -198,7 +198,7 @@ def test_arrays_that_share_memory_are_seen_among_arguments():
         contad.grad(f)(y, y)
 
 
-def test_what_object_arrays_refuse_is_what_the_table_says():
+def test_object_arrays_refuse_as_the_table_says():
     refusals, _, _ = limit("Object arrays of variables are NumPy's").partition(" on them")
     names = re.findall(r"`(np\.\w+)`", refusals)
     assert len(names) >= 5

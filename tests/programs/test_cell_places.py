@@ -111,7 +111,7 @@ def test_unknown_records_stay_where_they_are():
 
 
 @pytest.mark.parametrize("is_summed", [False, True])
-def test_what_the_next_loop_begins_with_is_left_to_it(is_summed):
+def test_the_first_operation_of_the_next_loop_is_left_to_it(is_summed):
     n, steps = 2000, 4
 
     def f(u, k):

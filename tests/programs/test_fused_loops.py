@@ -185,7 +185,7 @@ def test_slots_of_values_serve_again():
     assert len(fused.adjoint_slots.widths) <= 2
 
 
-def test_what_takes_long_is_computed_once():
+def test_expensive_members_are_computed_once():
     x = rng.normal(size=3 * BLOCK + 5)
     fused = expect_derivatives(log_sum_exp, x)._plans[0].fused_loops[-1]
     assert [m.rule.name for m in fused.members if m.is_stored] == ["exp"]
@@ -314,7 +314,7 @@ def test_numbers_between_are_moved_before_a_fused_loop():
     assert [len(fused.members) for fused in program._plans[0].fused_loops] == [4]
 
 
-def test_what_two_chains_need_has_cells():
+def test_values_that_two_fused_loops_read_have_cells():
     program = expect_derivatives(standardised, rng.normal(size=10_000))
     first, *others = program._plans[0].fused_loops
     assert others and all(fused.units >= 9_997 for fused in [first, *others])

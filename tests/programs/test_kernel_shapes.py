@@ -152,7 +152,7 @@ def test_a_singular_matrix_raises_what_numpy_raises(name):
     compare(program, f, [1.2 * S])
 
 
-def test_what_is_not_finite_is_left_to_the_rules():
+def test_numbers_that_are_not_finite_are_left_to_the_rules():
     def f(a, b):
         return np.sum(np.linalg.solve(a, b)) + np.linalg.slogdet(a)[1] + np.linalg.norm(b)
 

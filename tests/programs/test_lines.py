@@ -73,7 +73,7 @@ def test_transposed_arrays_are_taken_as_they_lie(name, no_python):
         require_close(contad.grad(f, engine="closures")(x), bar)
 
 
-def test_what_is_recorded_is_one_record_each(no_python):
+def test_each_call_is_one_record(no_python):
     def likelihood(a, transition, shown):
         for k in range(5):
             a = contad.logsumexp(a[:, None] + transition, axis=0) + shown[:, k % 2]

@@ -70,7 +70,7 @@ def reads_and_writes(text):
     return sum(line.endswith("_all[i]") for line in lines), sum("_all[i] = " in line for line in lines)
 
 
-def test_what_comes_seldom_has_no_kernel_of_its_own():
+def test_rare_groups_have_no_kernel():
     plan = plan_of(simulation(heat, OFTEN - 1), RNG.normal(size=N), 0.1)
     assert not any(fused.groups or fused.groups_back for fused in plan.fused_loops)
 

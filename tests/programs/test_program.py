@@ -121,7 +121,7 @@ def test_refusals_say_what_is_wrong(call, error, message):
 
 
 # ---- frozen ----------------------------------------------------------------------------------------------------------
-def test_what_is_no_argument_is_frozen(monkeypatch):
+def test_captured_values_are_frozen(monkeypatch):
     captured = np.array([1.0, 2.0])
     program = contad.record(lambda x, data: GLOBAL * x + np.sum(captured * x) + data[0], 1.0, captured, argnums=0)
     before = program(3.0)
@@ -313,7 +313,7 @@ def test_a_program_can_be_pickled():
     assert found.stdout.split() == [b"(9.0,", b"6.0)"]
 
 
-def test_what_cannot_be_pickled_is_refused(monkeypatch):
+def test_programs_that_cannot_be_pickled_are_refused(monkeypatch):
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(contad.record(lambda x: x, 1.0))
     data = pickle.dumps(contad.record(piecewise, 2.0))

@@ -91,7 +91,7 @@ def test_compiled_code_is_entered_for_what_is_between_calls(name, expected):
 
 
 @pytest.mark.parametrize("n", [1, 7, 511, 512, 513, 1030])
-def test_what_is_not_finite_is_found_anywhere(n):
+def test_numbers_that_are_not_finite_are_found_anywhere(n):
     source = interpreter_source()
     source = source[source.index("@inline\ndef all_finite") :]
     scope = {"inline": njit(error_model="numpy"), "np": np}

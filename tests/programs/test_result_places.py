@@ -48,7 +48,7 @@ def repeated(plan):
     return [sum(m.is_needed for m in fused.members) for fused in plan.fused_loops if not fused.is_kept]
 
 
-def test_what_derivatives_read_is_kept_in_place_of_what_it_is_computed_from():
+def test_values_that_derivatives_read_are_kept_and_not_their_operands():
     n = 3000  # no fused loop is one block
     plan = plan_of(simulation(heat, STEPS), RNG.normal(size=n), 0.1)
     # the bend of the state of each step but the first, whose state is the input; the last state, which is squared

@@ -78,7 +78,7 @@ INVERTED = pytest.mark.filterwarnings("ignore:Bitwise inversion")  # which Pytho
 @INVERTED
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", HANDED_ON)
-def test_what_gets_a_number_gets_one_of_its_kind(name, way):
+def test_functions_get_a_number_of_its_kind(name, way):
     agree(lambda x: HANDED_ON[name](x[1]), way)
     agree(lambda x: HANDED_ON[name](x[1].item()), way)
 

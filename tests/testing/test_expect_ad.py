@@ -98,7 +98,7 @@ def test_wrong_partials_are_named(name):
     assert message in failure((sine if len(args) == 1 else ratio)(partials), *args)
 
 
-def test_what_was_found_is_told():
+def test_a_failure_tells_the_number_found():
     assert "got -0.764842187284488" in failure(sine("-ops.cos(x)"), 0.7)
     rule = sine("ops.log(-ops.absolute(x))")
     assert failure(rule, 0.7).endswith("got nan")

@@ -505,7 +505,7 @@ def with_text(x, name):
     return x if len(name) else 2.0 * x
 
 
-def test_what_compiled_engines_refuse_is_not_remembered():
+def test_refusals_of_compiled_engines_are_not_remembered():
     assert contad.grad(lambda x: with_a_list(x) * x)(2.0) == pytest.approx(16.0)
     assert contad.grad(lambda x: with_text(x, "ab") * x)(2.0) == pytest.approx(4.0)
     assert contad.grad(contad.grad(with_a_list))(2.0) == 0.0

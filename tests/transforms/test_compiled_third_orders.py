@@ -75,7 +75,7 @@ def test_wrong_shapes_are_named():
         contad.grad_tr_mat_times_hessian(chain, X, np.eye(2))
 
 
-def test_what_is_refused_runs_on_a_python_copy_and_says_so_once():
+def test_a_refused_function_runs_on_a_python_copy_and_says_so_once():
     @numba.njit
     def guarded(x):
         try:
@@ -238,7 +238,7 @@ def test_functions_that_call_other_derivatives(f):
     check_call(f)
 
 
-def test_what_a_differentiated_function_cannot_call_is_named():
+def test_calls_that_a_differentiated_function_cannot_make_are_named():
     @numba.njit
     def with_matrix(x, p):
         return contad.hessian(energy)(x, p)[0, 1]

@@ -275,6 +275,6 @@ def test_make_vjp_and_make_jvp():
     (lambda: jacfwd(f)(None), "jacfwd: f, argument 0: expected numbers or arrays to differentiate, got None"),
     (lambda: contad.make_vjp(f, 1)(X), "make_vjp: f: argnums"),
 ])  # fmt: skip
-def test_what_is_refused_is_named(call, message):
+def test_refusals_are_named(call, message):
     with pytest.raises((contad.ContadError, TypeError, ValueError), match=message):
         call()

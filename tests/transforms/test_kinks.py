@@ -394,7 +394,7 @@ def differences(f, x):
 
 
 @pytest.mark.parametrize("f", [*map(function, STILL), kernel_in_loops], ids=lambda f: f.__name__)
-def test_what_is_0_at_every_argument_is_no_kink(f):
+def test_a_value_that_is_0_at_every_argument_is_no_kink(f):
     x = np.array([0.3, 0.7])
     for found in (contad.hessian(f)(x), [contad.hvp(f)(x, v) for v in np.eye(2)]):
         np.testing.assert_allclose(found, differences(f, x), rtol=1e-6, atol=1e-8)

@@ -246,7 +246,7 @@ def test_malformed_calls_are_named(call, error, message):
 
 
 # ---- the eager engine ------------------------------------------------------------------------------------------------
-def test_what_compiled_engines_refuse_runs_on_the_eager_engine(refusing):
+def test_refused_functions_run_on_the_eager_engine(refusing):
     for k in (1, 1):
         f = fresh(weighted)
         same(contad.grad(f)(X, Y), weighted_by_hand(X, Y)[0])

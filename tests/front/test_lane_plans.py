@@ -126,7 +126,7 @@ def write(f, args, count, argnums=(0,), memory=False):
     return names
 
 
-def test_what_does_not_depend_on_the_direction_is_computed_once():
+def test_values_that_do_not_depend_on_the_direction_are_computed_once():
     """A function of the program is called as often for eight directions as for one, or without any."""
 
     def f(x):
@@ -241,7 +241,7 @@ def steep(x):
     return math.sinh(x[0] * x[1])
 
 
-def test_what_has_one_direction_at_a_time_says_so(monkeypatch):
+def test_a_function_with_one_direction_at_a_time_says_so(monkeypatch):
     """The tape is not asked: its overloads of NumPy's functions would come while Numba types a caller of these."""
     asked, build = [], choice.compiled_engine
     monkeypatch.setattr(choice, "compiled_engine", lambda name: asked.append(name) or build(name))
@@ -363,7 +363,7 @@ def blocks(x):
     return total
 
 
-def test_what_is_made_of_second_derivatives_takes_several_directions():
+def test_traces_and_blocks_take_several_directions():
     h = contad.hessian(blocks.py_func)(X)
     made = contad.laplacian(blocks), contad.hessian_block_diag(blocks, 3)
     np.testing.assert_allclose(made[0](X), np.trace(h), rtol=1e-12)

@@ -147,7 +147,7 @@ def text(x):
     return "a"
 
 
-def test_what_has_no_outputs_is_no_function_of_which_there_is_a_jacobian():
+def test_a_function_without_outputs_has_no_jacobian():
     """Compiled Jacobians of nothing were once (), and those of texts an error of NumPy's."""
     for transform in (contad.jacobian, contad.jacfwd, contad.jacrev):
         with pytest.raises(OutputError, match=r"nothing returned \(\), without a number in it"):
@@ -216,7 +216,7 @@ def test_wrong_vectors_and_empty_arguments():
     assert contad.hessian(rosenbrock)(np.empty(0)).shape == (0, 0)
 
 
-def test_what_is_refused_runs_on_a_python_copy_and_says_so_once():
+def test_a_refused_function_runs_on_a_python_copy_and_says_so_once():
     f = numba.njit(guarded)
     x = np.array([2.0, 3.0])
     with pytest.warns(UserWarning, match=r"guarded: try/except.*a Python copy of it answers, at Python's speed"):
