@@ -8,7 +8,7 @@ from contad.programs import trace_layout
 from contad.programs.cell_places import CellPlaces, Ranges, can_move
 from contad.programs.codes import FUSED, PRODUCT
 from contad.programs.fused_loops import BLOCK
-from tests.programs import comparison
+from tests.programs.comparison import compare, compiled
 
 RNG = np.random.default_rng(61)
 
@@ -20,8 +20,10 @@ def short_loops(monkeypatch, memory_of_others):
 
 def plan_of(f, *inputs):
     """The plan of a program with fused loops that agrees with f and does without some of its cells."""
-    plan = comparison.plan_of(f, *inputs)
-    assert FUSED in plan.code[:, 0] and plan.cells < plan.trace.cells
+    program = compiled(f, *inputs)
+    assert compare(program, f, inputs)["agreed"] == 4
+    (plan,) = program._plans
+    assert FUSED in plan.code[:, 0] and plan.cells < program.traces[0].cells
     return plan
 
 
