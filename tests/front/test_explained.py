@@ -7,15 +7,7 @@ import numpy as np
 
 import contad
 from contad.front.explained import Explanation
-
-
-@numba.njit
-def recurrence(x, a, n):
-    s = 0.0
-    for _ in range(n):
-        x = np.sin(x) * a
-        s += x
-    return s
+from tests.front.kernels import recurrence
 
 
 def test_text_is_text():

@@ -13,7 +13,7 @@ import contad
 from benchmarks.loops import problems
 from contad.errors import UnsupportedError
 from tests.front.generated import run_of
-from tests.front.kernels import X, Y, of_pair, several, square, weighted, weighted_by_hand, with_aux
+from tests.front.kernels import X, Y, of_pair, recurrence, several, square, weighted, weighted_by_hand, with_aux
 from tests.judges.samples import sampled
 
 SHORT = np.array([1.5, -0.5, 2.0, np.inf, -np.inf, np.nan])
@@ -142,15 +142,6 @@ def test_generated_answers_the_written_programs(name):
     assert value == pytest.approx(expected_value, rel=1e-12)
     for got, by_source in zip(gradient, expected, strict=True):
         np.testing.assert_allclose(got, by_source, rtol=1e-9, atol=1e-11 * np.max(np.abs(by_source)))
-
-
-@numba.njit
-def recurrence(x, a, n):
-    s = 0.0
-    for _ in range(n):
-        x = np.sin(x) * a
-        s += x
-    return s
 
 
 def test_stored_and_recomputed_values_are_told():
