@@ -50,15 +50,9 @@ def test_row_of_a_rule_that_misses_the_bound():
         return abs(x) / abs(y)
 
     assert table._row(ScalarRule(ratio, "scipy.special.ratio", "truediv", True, ())) == [
-        "`ratio`",
-        "x, y",
-        "The ratio \\|x\\| / \\|y\\|.",
-        "`z = \\|x\\| / \\|y\\|, dz/dx = sign(x) / \\|y\\|`",
-        "`scipy.special.ratio`",
-        "`truediv`",
-        "compiled",
-        "40 ulp near y = 0.",
-    ]
+        "`ratio`", "x, y", "The ratio \\|x\\| / \\|y\\|.", "`z = \\|x\\| / \\|y\\|, dz/dx = sign(x) / \\|y\\|`",
+        "`scipy.special.ratio`", "`truediv`", "compiled", "40 ulp near y = 0.",
+    ]  # fmt: skip
 
 
 def test_row_of_a_rule_without_docstring():
@@ -241,14 +235,10 @@ def test_a_row_shows_its_columns():
     rows = {row[1]: row for row in ROWS}
     everywhere = "closures, records, matrix, forward"
     assert rows["`np.matmul`, `np.linalg.matmul`"] == [
-        "`matmul`",
-        "`np.matmul`, `np.linalg.matmul`",
-        "rule",
+        "`matmul`", "`np.matmul`, `np.linalg.matmul`", "rule",
         "Matrix product, also of stacks; vectors are rows on the left and columns on the right.",
-        "`z = a b, z_dot = a_dot b + a b_dot, a_bar = z_bar b^T, b_bar = a^T z_bar`",
-        everywhere,
-        "every",
-    ]
+        "`z = a b, z_dot = a_dot b + a b_dot, a_bar = z_bar b^T, b_bar = a^T z_bar`", everywhere, "every",
+    ]  # fmt: skip
     assert rows["`np.cumsum`"][4].startswith("`z_i = ")
     assert rows["`np.roll`"] == [
         "`roll`", "`np.roll`", "movement", "Roll array elements along a given axis.", "", everywhere, "every",
