@@ -519,8 +519,8 @@ KNOWN = {
 }  # fmt: skip
 F = numba_functions({
     "integers(x, n)": (
-        "k = (n * 7 + 3) // 2 % 5 - (n << 2) + (n >> 1) + (n & 6) - (n | 1) + (n ^ 5) + n**2 + abs(-n); x * k"
-        " + int(3.7) * x + float(n) * x"
+        "k = (n * 7 + 3) // 2 % 5 - (n << 2) + (n >> 1) + (n & 6) - (n | 1) + (n ^ 5) + n**2 + abs(-n); "
+        "x * k + int(3.7) * x + float(n) * x"
     ),
     "floor_and_remainder(x, n)": "x % 2.0 + x // 0.5 + (n * x) % 1.7",
     "extremes(x, y)": "max(x, y) * min(x, 2.0, y) + abs(x - 2.0 * y) + max(x * x, 0)",
@@ -541,8 +541,8 @@ F = numba_functions({
     ),
     "by_rule(x)": "cubed(x, 2.0) + cubed(2.0, x * x)",
     "elementwise(x, m)": (
-        "y = np.exp(x) * x - 2.0 / (1.0 + x**2) + np.maximum(x, 0.0); z = np.where(x > 0.5, x * x, -x); w = (m"
-        " + m[0]) * m - m.T.copy().T; np.sum(y * z) + np.sum(w) + y[0]"
+        "y = np.exp(x) * x - 2.0 / (1.0 + x**2) + np.maximum(x, 0.0); z = np.where(x > 0.5, x * x, -x); "
+        "w = (m + m[0]) * m - m.T.copy().T; np.sum(y * z) + np.sum(w) + y[0]"
     ),
     "reductions(x, m)":
         "np.sum(x) * np.mean(x) + np.max(x) - np.min(m) + x.sum() * m.mean() + x.max() * m.min() + np.dot(x, x)",
@@ -552,13 +552,13 @@ F = numba_functions({
     "with_comprehension(x)": "sum([v * v for v in x])",
     "with_look_up(x)": "table = {1: x}; table[1] * x if 2 in {1, 2} else x",
     "with_ufunc(x, m)": (
-        "y = damped(m, x[:3]) * damped(x[0], m[1, 2]); z = np.empty(4); damped(x[::-1], 1.3, z); np.sum(y) * half(3)"
-        " + z[0] * z[2] + damped(x[2], 2) + half(z)[3]"
+        "y = damped(m, x[:3]) * damped(x[0], m[1, 2]); z = np.empty(4); damped(x[::-1], 1.3, z); "
+        "np.sum(y) * half(3) + z[0] * z[2] + damped(x[2], 2) + half(z)[3]"
     ),
     "with_callback(x, y)": "callback(x, int(y * 3.0)) * callback(x, 2)",
     "with_quantiles(x, m)": (
-        "q = np.quantile(x, np.array([0.2, 0.75, 1.0])); q[0] * q[1] + np.percentile(x, 40.0) * q[2]"
-        " + np.quantile(m, 0.3) * np.percentile(m, np.abs(x[0]) * 50.0)"
+        "q = np.quantile(x, np.array([0.2, 0.75, 1.0])); "
+        "q[0] * q[1] + np.percentile(x, 40.0) * q[2] + np.quantile(m, 0.3) * np.percentile(m, np.abs(x[0]) * 50.0)"
     ),
     "with_convolutions(x)": (
         'y = np.convolve(x, x[:3]) * np.convolve(x[1:], x, "full")[:6]; z = np.convolve(x, x[1:3], mode="same")'

@@ -54,8 +54,8 @@ KNOWN = {"__name__": __name__, "contad": contad, "wave": wave}
 F = numba_functions({
     "tangent_of_slope(t, a, t_dot, a_dot)": "contad.jvp(contad.grad(wave), (t, a), (t_dot, a_dot))",
     "other_tangents(t, a, t_dot, a_dot)": (
-        "left_out = contad.jvp(contad.grad(wave), (t,), (t_dot,))[1]; left_out, "
-        "contad.jvp(contad.value_and_grad(wave, (0, 1)), (t, a), (t_dot, a_dot))"
+        "left_out = contad.jvp(contad.grad(wave), (t,), (t_dot,))[1]; "
+        "left_out, contad.jvp(contad.value_and_grad(wave, (0, 1)), (t, a), (t_dot, a_dot))"
     ),
     "nothing(x)": "()",
     "text(x)": '"a"',

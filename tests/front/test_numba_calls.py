@@ -66,8 +66,8 @@ PROGRAMS = {
         "weigh(x, x[0], 3) + weigh(x[1:3], 2.0, 1) * weigh(x, x[2] * x[1], True, 1.5) + weigh(x, 1.0, n=2)"
     ),
     "of_what_is_written_later": (
-        "y = x * 1.0; u = weigh(y, 0.3, 1); v = square(y); y[0] = x[1] * 5.0; u * weigh(y, y[1], 2) + u * np.sum(v"
-        " * y)"
+        "y = x * 1.0; u = weigh(y, 0.3, 1); v = square(y); y[0] = x[1] * 5.0; "
+        "u * weigh(y, y[1], 2) + u * np.sum(v * y)"
     ),
     "of_views": "weigh(x[::-1], 1.0, 2) * weigh(x, 1.0, 2) + weigh(x.reshape(2, 2).T, x[0], 1)",
     "of_several_results": (  # w is written after the call: the derivative is with respect to what it was

@@ -67,16 +67,16 @@ PROGRAMS = {
         np.array([[3.0, 2.0], [2.0, 0.0]]), True),
     "clipped": ("np.clip(x[0], -x[0], 5.0) ** 2 + np.clip(x[1], -5.0, -x[1]) ** 2", TWICE, True),
     "picked": (
-        ("pair, three = np.stack([x[0], -x[0]]), np.stack([x[1], -x[1], 3.0]); np.max(pair) ** 2"
-        " + np.median(three) ** 2 + np.sort(pair)[1] ** 2"), np.diag([4.0, 2.0]), True),
+        ("pair, three = np.stack([x[0], -x[0]]), np.stack([x[1], -x[1], 3.0]); "
+        "np.max(pair) ** 2 + np.median(three) ** 2 + np.sort(pair)[1] ** 2"), np.diag([4.0, 2.0]), True),
     "tie_of_squares": (
         "np.maximum(x[0] * x[0], -x[0] * x[0]) + np.maximum(x[1] * x[1], -(x[1] ** 4))", TWICE, False),
     "picks_of_pairs": (
-        ("s, t = np.concatenate((x[:1], -x[:1])), np.stack((x[1:], -x[1:])); np.max(s) * np.min(s) + np.sum(np.ptp(t, "
-        "axis=0)) ** 2"), np.diag([-2.0, 8.0]), True),
+        ("s, t = np.concatenate((x[:1], -x[:1])), np.stack((x[1:], -x[1:])); "
+        "np.max(s) * np.min(s) + np.sum(np.ptp(t, axis=0)) ** 2"), np.diag([-2.0, 8.0]), True),
     "sorted_pairs": (
-        ("s = np.concatenate((x[:1], -x[:1], x[1:])); np.sum(np.sort(s) ** 2) + np.max(s[:2]) ** 2 + np.partition(s, "
-        "1)[1] * 0.0"), np.diag([6.0, 2.0]), True),
+        ("s = np.concatenate((x[:1], -x[:1], x[1:])); "
+        "np.sum(np.sort(s) ** 2) + np.max(s[:2]) ** 2 + np.partition(s, 1)[1] * 0.0"), np.diag([6.0, 2.0]), True),
     "quantiles_of_pairs": (
         ("s, t = np.concatenate((x[:1], -x[:1], x[:1] + 3.0)), np.concatenate((x[1:], -x[1:], x[1:] - 3.0)); "
         "np.median(s) ** 2 + np.nanmedian(s) ** 2 + np.quantile(t, 0.5) ** 2"), np.diag([4.0, 2.0]), True),
@@ -102,8 +102,8 @@ PROGRAMS = {
         "y = np.copysign(x[1], -2.0); np.copysign(x[0], 1.0) ** 2 + (1.0 - y) * np.exp(y)",
         np.diag([2.0, -1.0]), True),
     "differences_above_0": (
-        ("above, below = contad.ops.fdim(3.0 * x, 2.0 * x), contad.ops.fdim(2.0 * x, 3.0 * x); np.sum(above**2"
-        " + below**2) + (above[1] - below[1]) ** 2"), np.diag([2.0, 4.0]), True),
+        ("above, below = contad.ops.fdim(3.0 * x, 2.0 * x), contad.ops.fdim(2.0 * x, 3.0 * x); "
+        "np.sum(above**2 + below**2) + (above[1] - below[1]) ** 2"), np.diag([2.0, 4.0]), True),
     "squares_of_roots": ("np.sum(np.sqrt(x) ** 2)", 0.0 * EYE, False),
     "logarithms": (
         ("u = x * x; np.exp(np.log(u[0])) + 2.0 ** np.log2(u[1]) + 10.0 ** np.log10(u[0]) + np.exp(np.log1p(u[1]"
@@ -236,8 +236,8 @@ COMPILED = {
         "p, q = np.concatenate((x[:1], -x[:1])), np.concatenate((x[1:], -x[1:])); np.max(p) * p.min() + np.ptp(q) ** 2",
         np.diag([-2.0, 8.0]), True),
     "of_many_equal_elements": (
-        ("some, many = np.sort(x[0] * np.ones(5)), np.sort(x[1] * np.ones(40)); np.sum(some * some) + np.sum(many"
-        " * many)"), np.diag([10.0, 80.0]), False),
+        ("some, many = np.sort(x[0] * np.ones(5)), np.sort(x[1] * np.ones(40)); "
+        "np.sum(some * some) + np.sum(many * many)"), np.diag([10.0, 80.0]), False),
     "of_picked_squares": (
         "y = x[0] * x[0]; np.max(np.array([-y, y])) + np.sort(np.array([x[1] ** 2, -x[1] ** 2]))[1]",
         TWICE, False),
@@ -356,8 +356,8 @@ GUARDED = {
     "guarded_inverse_cosine": (
         "np.sum(np.where(np.cos(x) < 1.0, np.arccos(np.cos(x)) + contad.ops.copysign(x, 1.0) ** 3, 3.0 * x * x))"),
     "guarded_poles": (
-        "u = np.where(x > 0.0, np.log(x), 0.0) + np.minimum(1.0 / (x * x), 5.0); np.sum(u + np.where(x * x > 0.0, "
-        "1.0 / (x * x), 3.0 * x * x)) + 1.0 / (1.0 + np.exp(1000.0 + x[0] * x[0]))"),
+        "u = np.where(x > 0.0, np.log(x), 0.0) + np.minimum(1.0 / (x * x), 5.0); "
+        "np.sum(u + np.where(x * x > 0.0, 1.0 / (x * x), 3.0 * x * x)) + 1.0 / (1.0 + np.exp(1000.0 + x[0] * x[0]))"),
 }  # fmt: skip
 
 
@@ -382,8 +382,8 @@ STILL = {
     "kernel_of_lags": "np.sum(np.exp(-np.abs(x[0] * LAGS))) * x[1]",
     "kernel_of_scaled_lags": "np.sum(np.exp(-np.abs(LAGS / np.exp(x[0])))) * x[1]",
     "kernel_of_distances": (
-        "r = np.linalg.norm(x * (PLACES[:, None, None] - PLACES[:, None]), axis=-1); np.linalg.slogdet(np.exp(-r)"
-        " + 0.1 * np.eye(3))[1]"),
+        "r = np.linalg.norm(x * (PLACES[:, None, None] - PLACES[:, None]), axis=-1); "
+        "np.linalg.slogdet(np.exp(-r) + 0.1 * np.eye(3))[1]"),
 }  # fmt: skip
 ROWS = PROGRAMS | COMPILED | PENALTIES | GUARDED | STILL
 
