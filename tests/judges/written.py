@@ -25,12 +25,12 @@ def function_of(row, known, head="f(x)"):
 def numba_functions(rows, known):
     """The Numba functions of rows by their heads, as attributes; one may call those above it.
 
-    A row may come with options of njit, or with a signature.
+    A row may come with options of njit, or with signatures.
     """
     known, found = dict(known), SimpleNamespace()
     for head, given in rows.items():
         row, options = given if isinstance(given, tuple) else (given, {})
-        compiler = numba.njit(options) if isinstance(options, str) else numba.njit(**options)
+        compiler = numba.njit(**options) if isinstance(options, dict) else numba.njit(options)
         name = head.partition("(")[0]
         known[name] = compiler(function_of(row, known, head))
         setattr(found, name, known[name])
