@@ -19,7 +19,6 @@ def g(y, c):
     z = math.sin(y) * c
     return z
 
-
 @njit
 def h(v, c, k=1):
     for j in range(len(v)):
@@ -30,7 +29,6 @@ def h(v, c, k=1):
             return c, v[j] * 0.3
     return v[0] * c, c
 
-
 @njit
 def first(y, c, scale=0.5):
     for j in range(len(y)):
@@ -38,7 +36,6 @@ def first(y, c, scale=0.5):
             if y[j] - y[k] > 0.4:
                 return g(y[j], c) * scale
     return c * scale
-
 
 @njit
 def relaxed(y, steps=2, rate=0.3):
@@ -48,11 +45,9 @@ def relaxed(y, steps=2, rate=0.3):
             break
     return y
 
-
 @njit("float64(int64, float64)")
 def cast(y, c):
     return 0.3 * y * c
-
 
 @njit(locals={"k": int64})
 def counted(y, c):
@@ -64,11 +59,9 @@ def far(y, c):
         return g(y, c) * 0.5
     return c
 
-
 @njit(fastmath=True)
 def quick(y, c):
     return y * c + math.sin(c) * y
-
 
 @njit
 def nested(y, c):
@@ -81,7 +74,6 @@ def nested(y, c):
         if s > 1.2:
             break
     return s + quick(z, c)
-
 
 @njit(boundscheck=True)
 def weighed(v, c):
@@ -96,7 +88,6 @@ def weighed(v, c):
     z[1] = s
     return s, np.sum(z) + nested(c, s)
 
-
 @njit(error_model="numpy", boundscheck=True)
 def through(y, c, n):
     if n > 2:
@@ -105,7 +96,6 @@ def through(y, c, n):
     for j in range(n):
         y = far(y + s, c) + quick(c, z) * A5[1, j]
     return y
-
 
 @njit
 def spread(y, c):
@@ -117,7 +107,6 @@ def spread(y, c):
         yield j, s
     yield 0, c * 0.3
 
-
 @njit
 def dying(y, c):
     for k, s in spread(y, c):
@@ -128,8 +117,6 @@ def dying(y, c):
     while r > 0.1:
         yield r
         r *= 0.4
-
-
 """
 HEAD = """\
 @njit
