@@ -44,7 +44,18 @@ def assigned(x, y):
     return total
 
 
-KNOWN = {"__name__": __name__, "np": np, "counted": counted, "accumulated": accumulated, "assigned": assigned}
+@njit("f8(f8[:], i4, i4)")
+def sweeps(x, n, k):
+    s = 0.0
+    for j in range(n):
+        s += x[j] * (k + j) * k
+    return s
+
+
+KNOWN = {
+    "__name__": __name__, "np": np, "counted": counted, "accumulated": accumulated, "assigned": assigned,
+    "sweeps": sweeps,
+}  # fmt: skip
 F = numba_functions({
     "of_integer(k)": ("k * 1.5", "float64(int64)"),
     "to_integer(x)": ("x * 1.5", "int64(float64)"),
@@ -114,14 +125,6 @@ def test_small_integers_are_numbas():
     for engine in ("generated", "matrix"):
         with pytest.raises(UnsupportedError, match=r"declared as uint8, in which this engine .* declare int64"):
             contad.grad(f, engine=engine)(X)
-
-
-@njit("f8(f8[:], i4, i4)")
-def sweeps(x, n, k):
-    s = 0.0
-    for j in range(n):
-        s += x[j] * (k + j) * k
-    return s
 
 
 @pytest.mark.parametrize("engine", ENGINES)
