@@ -23,7 +23,10 @@ from contad.variables.var import Var
 from tests.judges.planted import PlantedStack, compiled, engines, registered
 from tests.judges.written import function_of
 
-KNOWN = {"__name__": __name__, "math": math, "ops": ops}  # of rows
+KNOWN = {  # of rows
+    "__name__": __name__, "math": math, "np": np, "ops": ops, "Number": Number, "Dual": Dual, "Var": Var,
+    "stop_gradient": stop_gradient,
+}  # fmt: skip
 class_of = type  # by another name, as functions that are differentiated ask for what a variable stands for
 
 
@@ -148,46 +151,17 @@ def test_rule_of_three_arguments():
 
 
 # ---- wrong functions -------------------------------------------------------------------------------------------------
-def value_on_variables(x):
-    return x * x if not isinstance(x, Number) else x * x * 1.0000001
+def wrong(head, row):
+    return function_of(row, KNOWN, head)
 
 
-def tangent(x):
-    return x * x if not isinstance(x, Dual) else x * stop_gradient(x)
-
-
-def gradient_nearby(x):
-    return x * x * (1.0 if not isinstance(x, Dual) or x == 3.0 else 1.1)
-
-
-def constants(x, y):
-    return x * y if isinstance(y, Var) is isinstance(x, Var) else x * y * 2.0 - stop_gradient(x * y)
-
-
-def integer_constant(x, y):
-    return x * (y + 1e-6 if isinstance(y, int) else y)
-
-
-def numpy_constant(x, y):
-    return x * (y + 1e-6 if isinstance(y, np.float64) else y)
-
-
-def one_input(x, y):
-    return x * y if x is not y or not isinstance(x, Number) else x * stop_gradient(y)
+tangent = wrong("tangent(x)", "x * x if not isinstance(x, Dual) else x * stop_gradient(x)")
 
 
 def crash_at_infinity(x):
     if x == math.inf and isinstance(x, Number):
         raise ZeroDivisionError("planted")
     return x * x
-
-
-def value_at_zero(x):
-    return x * x + (1.0 if isinstance(x, Number) and x == 0.0 else 0.0)
-
-
-def gradient_at_zero(x):
-    return x * x + (x if isinstance(x, Dual) and x == 0.0 else 0.0)
 
 
 def error_at_zero(x):
@@ -214,26 +188,32 @@ def no_error(x):
     return x
 
 
-def conversion(x):
-    return float(x)
-
-
 @pytest.mark.parametrize(("f", "args", "message"), [
-    (value_on_variables, (3.0,), "leg value, engine closures: expected 9.0, got 9.0000009"),
+    (wrong("value_on_variables(x)", "x * x if not isinstance(x, Number) else x * x * 1.0000001"),
+     (3.0,), "leg value, engine closures: expected 9.0, got 9.0000009"),
     (tangent, (3.0,), "leg jvp, engine forward, argument x: expected 6.0, got 3.0"),
-    (gradient_nearby, (3.0,), "leg agreement, engine forward, argument of numbers, at 3.003: expected 6.006, got"),
-    (constants, (1.3, 0.7), "leg mixes, engine closures, argument constants float: expected 0.7, got 1.4"),
-    (integer_constant, (1.3, 0.7), "leg mixes, engine closures, argument constants int: expected 1.0, got 1.0"),
-    (numpy_constant, (1.3, 0.7), "leg mixes, engine closures, argument constants np.float64: expected 0.7, got"),
-    (one_input, (1.3, 0.7), "leg fan-out, engine closures, argument one input 1.3: expected 2.6, got 1.3"),
+    (wrong("gradient_nearby(x)", "x * x * (1.0 if not isinstance(x, Dual) or x == 3.0 else 1.1)"),
+     (3.0,), "leg agreement, engine forward, argument of numbers, at 3.003: expected 6.006, got"),
+    (wrong("constants(x, y)",
+           "x * y if isinstance(y, Var) is isinstance(x, Var) else x * y * 2.0 - stop_gradient(x * y)"),
+     (1.3, 0.7), "leg mixes, engine closures, argument constants float: expected 0.7, got 1.4"),
+    (wrong("integer_constant(x, y)", "x * (y + 1e-6 if isinstance(y, int) else y)"),
+     (1.3, 0.7), "leg mixes, engine closures, argument constants int: expected 1.0, got 1.0"),
+    (wrong("numpy_constant(x, y)", "x * (y + 1e-6 if isinstance(y, np.float64) else y)"),
+     (1.3, 0.7), "leg mixes, engine closures, argument constants np.float64: expected 0.7, got"),
+    (wrong("one_input(x, y)", "x * y if x is not y or not isinstance(x, Number) else x * stop_gradient(y)"),
+     (1.3, 0.7), "leg fan-out, engine closures, argument one input 1.3: expected 2.6, got 1.3"),
     (crash_at_infinity, (1.3,), "leg special, engine closures: expected no exception, as from the plain"),
-    (value_at_zero, (1.3,), "leg special, engine closures, argument x = 0.0: expected 0.0, got 1.0"),
-    (gradient_at_zero, (1.3,), "leg special, engine forward, argument gradient at x = 0.0: expected 0.0, got 1.0"),
+    (wrong("value_at_zero(x)", "x * x + (1.0 if isinstance(x, Number) and x == 0.0 else 0.0)"),
+     (1.3,), "leg special, engine closures, argument x = 0.0: expected 0.0, got 1.0"),
+    (wrong("gradient_at_zero(x)", "x * x + (x if isinstance(x, Dual) and x == 0.0 else 0.0)"),
+     (1.3,), "leg special, engine forward, argument gradient at x = 0.0: expected 0.0, got 1.0"),
     (error_at_zero, (1.3,), "leg special, engine closures: expected ValueError: no float may be 0, got"),
     (error_text, (1.3,), "leg errors, engine closures: expected ValueError: error_text: x must be at most 1,"),
     (error_type, (1.3,), "leg errors, engine forward: expected ValueError: planted, got TypeError: planted"),
     (no_error, (1.3,), "leg errors, engine closures: expected ValueError: planted, got no exception"),
-    (conversion, (1.3,), "leg value, engine closures: expected no exception, as from the plain call, got Lost"),
+    (wrong("conversion(x)", "float(x)"),
+     (1.3,), "leg value, engine closures: expected no exception, as from the plain call, got Lost"),
     (ops.floor, (1.3,), "leg vacuity: expected a gradient other than zero, or zero_gradient=True, got [0.0]"),
     (ops.square, (0.0,), "leg vacuity: expected a gradient other than zero, or zero_gradient=True, got [0.0]"),
     (ops.sqrt, (0.0,), "leg jvp, argument x: expected finite differences that converge, got "),
