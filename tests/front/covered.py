@@ -621,18 +621,6 @@ def with_dict(x):
 
 
 @njit
-def with_set(x):
-    seen = {x, 2.0}
-    return x * len(seen)
-
-
-@njit
-def chosen_function(x, n):
-    f = math.sin if n > 0 else math.cos
-    return f(x)
-
-
-@njit
 def factorial(x, n):
     return x if n == 0 else x * factorial(x, n - 1)
 
@@ -640,26 +628,6 @@ def factorial(x, n):
 @numba.vectorize(["int32(int32)"])
 def narrow(k):
     return k * k
-
-
-@njit
-def with_narrow_ufunc(x):
-    return x[0] * narrow(3.0)
-
-
-@njit
-def with_convolved_modes(x, n):
-    return np.convolve(x, x, "full" if n > 0 else "same")[0]
-
-
-@njit
-def partitioned(x):
-    return np.partition(x, 1)[0]
-
-
-@njit
-def differences_of_bytes(x, data):
-    return x[0] * (data[0] - data[1])
 
 
 @njit
@@ -693,11 +661,6 @@ def plain(x):
 
 
 @njit
-def with_plain_function(x):
-    return plain(x)
-
-
-@njit
 def with_array_in_try(x):
     try:
         return x * np.ones(int(x) + 1)[0]
@@ -705,18 +668,29 @@ def with_array_in_try(x):
         return 0.0
 
 
+R = numba_functions({
+    "with_set(x)": "seen = {x, 2.0}; x * len(seen)",
+    "chosen_function(x, n)": "f = math.sin if n > 0 else math.cos; f(x)",
+    "with_narrow_ufunc(x)": "x[0] * narrow(3.0)",
+    "with_convolved_modes(x, n)": 'np.convolve(x, x, "full" if n > 0 else "same")[0]',
+    "partitioned(x)": "np.partition(x, 1)[0]",
+    "differences_of_bytes(x, data)": "x[0] * (data[0] - data[1])",
+    "with_plain_function(x)": "plain(x)",
+}, KNOWN | {"narrow": narrow, "plain": plain})  # fmt: skip
+
+
 REFUSED = [
     (with_dict, (0.7,), "the statement del"),
-    (with_set, (0.7,), "'len(seen)'"),
+    (R.with_set, (0.7,), "'len(seen)'"),
     (with_array_in_try, (0.7,), "try/except around what may raise by itself: the making of an array"),
     (with_object, (0.7, Holder(2.0)), "the assignment to 'self.v' of an instance that is given; make"),
-    (chosen_function, (0.7, 1), "stands for different things after the two branches"),
+    (R.chosen_function, (0.7, 1), "stands for different things after the two branches"),
     (factorial, (1.1, 3), "the recursive function factorial"),
-    (with_narrow_ufunc, (X,), "'narrow(3.0)': arguments that it is not made for; add their types"),
-    (differences_of_bytes, (X, BYTES), "subtract of unsigned integers alone; convert one by np.int64(...)"),
+    (R.with_narrow_ufunc, (X,), "'narrow(3.0)': arguments that it is not made for; add their types"),
+    (R.differences_of_bytes, (X, BYTES), "subtract of unsigned integers alone; convert one by np.int64(...)"),
     (walk_to_byte, (X, BYTES), "'range(data[0])'; give one to three integers"),
-    (with_convolved_modes, (X, 1), "the"),
-    (with_plain_function, (0.7,), "plain, a plain Python function; decorate it with numba.njit"),
-    (partitioned, (X,), "the call of 'partition'"),
+    (R.with_convolved_modes, (X, 1), "the"),
+    (R.with_plain_function, (0.7,), "plain, a plain Python function; decorate it with numba.njit"),
+    (R.partitioned, (X,), "the call of 'partition'"),
     (without_source, (0.7,), "its source cannot be read; define it in a file"),
 ]
