@@ -20,13 +20,8 @@ from contad.testing import Tolerances, check_grads, expect_ad
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel
 from contad.variables.number import Number
 from contad.variables.var import Var
-from tests.judges.planted import PlantedStack, compiled, engines, registered
-from tests.judges.written import function_of
+from tests.judges.planted import PlantedStack, body_of, compiled, engines, registered
 
-KNOWN = {  # of rows
-    "__name__": __name__, "math": math, "np": np, "ops": ops, "Number": Number, "Dual": Dual, "Var": Var,
-    "stop_gradient": stop_gradient,
-}  # fmt: skip
 class_of = type  # by another name, as functions that are differentiated ask for what a variable stands for
 
 
@@ -36,18 +31,26 @@ def _planted_rules_go():
         yield
 
 
-def sine(partial):
-    """A rule with the value sin x and this partial, as text."""
-    rule = scalar_rule(function_of("math.sin(x)", KNOWN, "planted(x)"))
-    rule.partials(function_of(partial, KNOWN, "planted_partials(z, x)"))
-    return rule
+def sine(body, **known):
+    """A rule with the value sin x and these partials."""
+
+    @scalar_rule
+    def planted(x):
+        return math.sin(x)
+
+    planted.partials(body_of(body, **known))
+    return planted
 
 
-def ratio(partials):
-    """A rule with the value x / y and these partials, as text."""
-    rule = scalar_rule(function_of("x / y", KNOWN, "planted(x, y)"))
-    rule.partials(function_of(partials, KNOWN, "planted_partials(z, x, y)"))
-    return rule
+def ratio(body):
+    """A rule with the value x / y and these partials."""
+
+    @scalar_rule
+    def planted(x, y):
+        return x / y
+
+    planted.partials(body_of(body))
+    return planted
 
 
 def constant_of():
@@ -69,44 +72,39 @@ def failure(f, *args, **options):
     with pytest.raises(AssertionError) as caught:
         expect_ad(f, *args, **options)
     message = str(caught.value)
-    assert message.startswith(f"{f.__name__}(")
-    assert "): leg " in message
+    assert message.startswith(f"{f.__name__}(") and "): leg " in message
     return message
 
 
 # ---- wrong rules -----------------------------------------------------------------------------------------------------
 def test_right_rules_pass():
-    expect_ad(sine("ops.cos(x)"), 0.7, order=3)
-    expect_ad(ratio("1.0 / y, -z / y"), 1.3, -0.7, order=3)
+    expect_ad(sine("z, x: ops.cos(x)"), 0.7, order=3)
+    expect_ad(ratio("z, x, y: (1.0 / y, -z / y)"), 1.3, -0.7, order=3)
 
 
-NO_NUMBER = "leg gradient, engine closures, argument x: expected 0.7648421872844"
-WRONG_PARTIALS = {  # partials, where they are wrong, what is told
-    "a flipped sign": ("-ops.cos(x)", (0.7,), NO_NUMBER + "8"),
-    "one per mille": ("1.001 * ops.cos(x)", (0.7,), "leg gradient, engine closures, argument x"),
-    "swapped": ("-z / y, 1.0 / y", (1.3, -0.7), "leg gradient, engine closures, argument x"),
-    "without the first": ("0.0, -z / y", (1.3, -0.7), "leg gradient, engine closures, argument x"),
-    "without the second": ("1.0 / y, 0.0", (1.3, -0.7), "leg gradient, engine closures, argument y"),
-    # every leg on values agrees with 1 / 1.7 at y = 1.7, and every difference of it with a zero
-    "right at one point": ("1.0 / 1.7, -z / y", (1.3, 1.7),
-                           "leg symmetry, engine closures, argument x: expected 0.21329767824"),
-    "right elsewhere": ("1.0 / 1.7, -z / y", (1.3, 1.6), "leg gradient, engine closures"),
-    "not a number": ("ops.log(-ops.absolute(x))", (0.7,), NO_NUMBER),
-}  # fmt: skip
+@pytest.mark.parametrize(("rule", "partials", "args", "message"), [
+    (sine, "z, x: -ops.cos(x)", (0.7,), "closures, argument x: expected 0.764842187.*got -0.764842187284488"),
+    (sine, "z, x: 1.001 * ops.cos(x)", (0.7,), "closures, argument x"),
+    (ratio, "z, x, y: (-z / y, 1.0 / y)", (1.3, -0.7), "closures, argument x"),
+    (ratio, "z, x, y: (0.0, -z / y)", (1.3, -0.7), "closures, argument x"),
+    (ratio, "z, x, y: (1.0 / y, 0.0)", (1.3, -0.7), "closures, argument y"),
+    (sine, "z, x: ops.log(-ops.absolute(x))", (0.7,), "closures, argument x: expected 0.7648421872844.*got nan$"),
+], ids=["flipped sign", "one per mille", "swapped", "first dropped", "second dropped", "nan"])  # fmt: skip
+def test_wrong_partials(rule, partials, args, message):
+    found = failure(rule(partials), *args)
+    assert "leg gradient, engine closures" in found and re.search(f"leg gradient, engine {message}", found)
 
 
-@pytest.mark.parametrize("name", WRONG_PARTIALS)
-def test_wrong_partials_are_named(name):
-    partials, args, message = WRONG_PARTIALS[name]
-    assert message in failure((sine if len(args) == 1 else ratio)(partials), *args)
+def test_a_declared_nan_is_that_of_the_differences():
+    assert failure(sine("z, x: ops.log(-ops.absolute(x))"), 0.7, nan=True).endswith("got nan")
 
 
-def test_a_failure_tells_the_number_found():
-    assert "got -0.764842187284488" in failure(sine("-ops.cos(x)"), 0.7)
-    rule = sine("ops.log(-ops.absolute(x))")
-    assert failure(rule, 0.7).endswith("got nan")
-    assert failure(rule, 0.7, nan=True).endswith("got nan")  # the differences are not nan
-    expect_ad(ratio("1.0 / 1.7, -z / y"), 1.3, 1.7, order=1)  # which takes no second derivatives
+def test_partial_that_is_right_at_one_point():
+    """Every leg on values agrees with 1 / 1.7 there, and every difference of it with a zero."""
+    rule = ratio("z, x, y: (1.0 / 1.7, -z / y)")
+    assert "leg symmetry, engine closures, argument x: expected 0.21329767824" in failure(rule, 1.3, 1.7)
+    assert "leg gradient, engine closures" in failure(rule, 1.3, 1.6)
+    expect_ad(rule, 1.3, 1.7, order=1)  # which takes no second derivatives
 
 
 def test_array_rule_that_is_right_at_one_point():
@@ -130,32 +128,42 @@ def test_array_rule_that_is_right_at_one_point():
     assert "leg symmetry, engine closures, argument a (number 0) and b (number 0): expected 0.0, got " in found
 
 
-def test_partials_detached_from_outer_levels(monkeypatch):
-    monkeypatch.setitem(KNOWN, "constant", constant_of())
-    found = failure(sine("ops.cos(constant(x))"), 0.7)
+def test_partial_detached_from_outer_levels():
+    constant = constant_of()
+    found = failure(sine("z, x: ops.cos(constant(x))", constant=constant), 0.7)
     assert "leg hessian, engine closures over closures, argument x" in found
-    cosine = scalar_rule(function_of("math.cos(x)", KNOWN, "planted_cosine(x)"))
-    cosine.partials(function_of("-ops.sin(constant(x))", KNOWN, "planted_cosine_partials(z, x)"))
-    monkeypatch.setitem(KNOWN, "planted_cosine", cosine)
-    rule = sine("planted_cosine(x)")
+
+
+def test_second_derivative_detached_from_outer_levels():
+    constant = constant_of()
+
+    @scalar_rule
+    def planted_cosine(x):
+        return math.cos(x)
+
+    @planted_cosine.partials
+    def planted_cosine_partials(z, x):
+        return -ops.sin(constant(x))
+
+    rule = sine("z, x: planted_cosine(x)", planted_cosine=planted_cosine)
     expect_ad(rule, 0.7, order=2)
     assert "leg order 3, engine closures over closures over closures, argument x" in failure(rule, 0.7)
 
 
 def test_rule_of_three_arguments():
-    planted_fma = scalar_rule(function_of("x * y + t", KNOWN, "planted_fma(x, y, t)"))
-    planted_fma.partials(function_of("y, x, 1.0", KNOWN, "right(z, x, y, t)"))
+    @scalar_rule
+    def planted_fma(x, y, t):
+        return x * y + t
+
+    planted_fma.partials(body_of("z, x, y, t: (y, x, 1.0)"))
     assert expect_ad(planted_fma, 1.3, 0.7, 0.4).passed["mixes"] > 50
-    planted_fma.partials(function_of("y, x, 2.0", KNOWN, "wrong(z, x, y, t)"))
+    planted_fma.partials(body_of("z, x, y, t: (y, x, 2.0)"))
     assert "leg gradient, engine closures, argument t: expected 1.0, got 2.0" in failure(planted_fma, 1.3, 0.7, 0.4)
 
 
 # ---- wrong functions -------------------------------------------------------------------------------------------------
-def wrong(head, row):
-    return function_of(row, KNOWN, head)
-
-
-tangent = wrong("tangent(x)", "x * x if not isinstance(x, Dual) else x * stop_gradient(x)")
+def tangent(x):
+    return x * x if not isinstance(x, Dual) else x * stop_gradient(x)
 
 
 def crash_at_infinity(x):
@@ -189,36 +197,34 @@ def no_error(x):
 
 
 @pytest.mark.parametrize(("f", "args", "message"), [
-    (wrong("value_on_variables(x)", "x * x if not isinstance(x, Number) else x * x * 1.0000001"),
-     (3.0,), "leg value, engine closures: expected 9.0, got 9.0000009"),
+    (lambda x: x * x if not isinstance(x, Number) else x * x * 1.0000001, (3.0,),
+     "leg value, engine closures: expected 9.0, got 9.0000009"),
     (tangent, (3.0,), "leg jvp, engine forward, argument x: expected 6.0, got 3.0"),
-    (wrong("gradient_nearby(x)", "x * x * (1.0 if not isinstance(x, Dual) or x == 3.0 else 1.1)"),
-     (3.0,), "leg agreement, engine forward, argument of numbers, at 3.003: expected 6.006, got"),
-    (wrong("constants(x, y)",
-           "x * y if isinstance(y, Var) is isinstance(x, Var) else x * y * 2.0 - stop_gradient(x * y)"),
-     (1.3, 0.7), "leg mixes, engine closures, argument constants float: expected 0.7, got 1.4"),
-    (wrong("integer_constant(x, y)", "x * (y + 1e-6 if isinstance(y, int) else y)"),
-     (1.3, 0.7), "leg mixes, engine closures, argument constants int: expected 1.0, got 1.0"),
-    (wrong("numpy_constant(x, y)", "x * (y + 1e-6 if isinstance(y, np.float64) else y)"),
-     (1.3, 0.7), "leg mixes, engine closures, argument constants np.float64: expected 0.7, got"),
-    (wrong("one_input(x, y)", "x * y if x is not y or not isinstance(x, Number) else x * stop_gradient(y)"),
-     (1.3, 0.7), "leg fan-out, engine closures, argument one input 1.3: expected 2.6, got 1.3"),
+    (lambda x: x * x * (1.0 if not isinstance(x, Dual) or x == 3.0 else 1.1), (3.0,),
+     "leg agreement, engine forward, argument of numbers, at 3.003: expected 6.006, got"),
+    (lambda x, y: x * y if isinstance(y, Var) is isinstance(x, Var) else x * y * 2.0 - stop_gradient(x * y), (1.3, 0.7),
+     "leg mixes, engine closures, argument constants float: expected 0.7, got 1.4"),
+    (lambda x, y: x * (y + 1e-6 if isinstance(y, int) else y), (1.3, 0.7),
+     "leg mixes, engine closures, argument constants int: expected 1.0, got 1.0"),
+    (lambda x, y: x * (y + 1e-6 if isinstance(y, np.float64) else y), (1.3, 0.7),
+     "leg mixes, engine closures, argument constants np.float64: expected 0.7, got"),
+    (lambda x, y: x * y if x is not y or not isinstance(x, Number) else x * stop_gradient(y), (1.3, 0.7),
+     "leg fan-out, engine closures, argument one input 1.3: expected 2.6, got 1.3"),
     (crash_at_infinity, (1.3,), "leg special, engine closures: expected no exception, as from the plain"),
-    (wrong("value_at_zero(x)", "x * x + (1.0 if isinstance(x, Number) and x == 0.0 else 0.0)"),
-     (1.3,), "leg special, engine closures, argument x = 0.0: expected 0.0, got 1.0"),
-    (wrong("gradient_at_zero(x)", "x * x + (x if isinstance(x, Dual) and x == 0.0 else 0.0)"),
-     (1.3,), "leg special, engine forward, argument gradient at x = 0.0: expected 0.0, got 1.0"),
+    (lambda x: x * x + (1.0 if isinstance(x, Number) and x == 0.0 else 0.0), (1.3,),
+     "leg special, engine closures, argument x = 0.0: expected 0.0, got 1.0"),
+    (lambda x: x * x + (x if isinstance(x, Dual) and x == 0.0 else 0.0), (1.3,),
+     "leg special, engine forward, argument gradient at x = 0.0: expected 0.0, got 1.0"),
     (error_at_zero, (1.3,), "leg special, engine closures: expected ValueError: no float may be 0, got"),
     (error_text, (1.3,), "leg errors, engine closures: expected ValueError: error_text: x must be at most 1,"),
     (error_type, (1.3,), "leg errors, engine forward: expected ValueError: planted, got TypeError: planted"),
     (no_error, (1.3,), "leg errors, engine closures: expected ValueError: planted, got no exception"),
-    (wrong("conversion(x)", "float(x)"),
-     (1.3,), "leg value, engine closures: expected no exception, as from the plain call, got Lost"),
+    (lambda x: float(x), (1.3,), "leg value, engine closures: expected no exception, as from the plain call, got Lost"),
     (ops.floor, (1.3,), "leg vacuity: expected a gradient other than zero, or zero_gradient=True, got [0.0]"),
     (ops.square, (0.0,), "leg vacuity: expected a gradient other than zero, or zero_gradient=True, got [0.0]"),
     (ops.sqrt, (0.0,), "leg jvp, argument x: expected finite differences that converge, got "),
     (ops.log, (-1.0,), "leg value, engine closures: expected nan, got nan"),
-], ids=lambda x: getattr(x, "__name__", ""))  # fmt: skip
+])  # fmt: skip
 def test_wrong_function(f, args, message):
     assert message in failure(f, *args)
 
@@ -232,14 +238,11 @@ def test_zero_gradient_must_be_declared_truly():
 
 def test_declared_nan():
     report = expect_ad(ops.log, -1.0, nan=True)
-    assert "gradient" not in report.passed
-    assert report.passed["agreement"] > 0
+    assert "gradient" not in report.passed and report.passed["agreement"] > 0
 
 
 def test_mutated_input():
-    def planted(x, weights):
-        return x * (weights.pop() if isinstance(x, Number) and len(weights) > 2 else weights[-1])
-
+    planted = lambda x, weights: x * (weights.pop() if isinstance(x, Number) and len(weights) > 2 else weights[-1])
     weights = [0.5, 2.0, 2.0]
     found = failure(planted, 1.3, weights)
     assert "leg unmutated, engine closures: expected arguments unchanged by leg mixes, got (1.3, [0.5, 2.0])" in found
@@ -283,10 +286,7 @@ def weighted(vjp, jvp=None):
         return np.sum(a * a * COUNTS, axis=-1)
 
     planted_sum.vjp("a")(vjp)
-
-    def right(z, a_dot, a, *, axis=-1):
-        return 2.0 * np.sum(a * a_dot * COUNTS, axis=axis)
-
+    right = body_of("z, a_dot, a, *, axis=-1: 2.0 * np.sum(a * a_dot * COUNTS, axis=axis)", COUNTS=COUNTS)
     planted_sum.jvp(jvp or right)
     return planted_sum
 
@@ -299,8 +299,7 @@ def test_right_array_rule_passes():
     report = expect_ad(weighted(right_vjp), A, order=3)
     legs = "unmutated value vacuity gradient agreement jvp hessian jacobian product elements several fan-out special"
     assert set(report.passed) == {*legs.split(), "order 3", "whole hessian", "symmetry"}
-    assert report.passed["gradient"] == 4 * A.size
-    assert report.passed["hessian"] == 6 * 6
+    assert report.passed["gradient"] == 4 * A.size and report.passed["hessian"] == 6 * 6
     assert report.passed["order 3"] == 6 * 6 * 6
     assert report.skipped == {"errors": "the plain call does not raise", "mixes": "one argument"}
 
@@ -325,10 +324,7 @@ def test_wrong_array_rules(monkeypatch):
     assert "leg gradient, engine closures, argument a (number 0): expected " in found
     assert "leg gradient, engine closures" in failure(weighted(cotangent_of_one), A)
     assert "leg hessian, engine closures over closures, argument all" in failure(weighted(detached), A)
-
-    def wrong(z, a_dot, a, *, axis=-1):
-        return 2.0 * np.sum(a * a_dot * COUNTS, axis=axis) * 1.001
-
+    wrong = lambda z, a_dot, a, *, axis=-1: 2.0 * np.sum(a * a_dot * COUNTS, axis=axis) * 1.001
     assert "leg jvp, engine forward, argument a (number 0)" in failure(weighted(right_vjp, wrong), A)
 
 
@@ -346,11 +342,8 @@ def of_kind(*kinds):
 
 
 @pytest.mark.parametrize(("kind", "way"), [
-    ("NumpyClosureVar", "closures"),
-    ("NumpyRecordVar", "records"),
-    ("ArrayVar", "matrix"),
-    ("ArrayDual", "forward"),
-    ("NumpyMatrixVar", "matrix on object arrays"),
+    ("NumpyClosureVar", "closures"), ("NumpyRecordVar", "records"), ("ArrayVar", "matrix"),
+    ("ArrayDual", "forward"), ("NumpyMatrixVar", "matrix on object arrays"),
     ("NumpyDual", "forward on object arrays"),
 ])  # fmt: skip
 def test_every_way_is_examined(kind, way):
@@ -380,17 +373,12 @@ def test_wrong_with_several_tangents(monkeypatch):
 
 def lambda_of(function):
     """A function of the square of an array, with a name of its own."""
-
-    def planted(a):
-        return function(a * a)
-
+    planted = lambda a: function(a * a)
     return planted
 
 
 def test_one_array_in_two_places():
-    def planted(a, b):
-        return np.sum(a * b) if a is not b or class_of(a) is np.ndarray else np.sum(a * stop_gradient(b))
-
+    planted = lambda a, b: np.sum(a * b) if a is not b or class_of(a) is np.ndarray else np.sum(a * stop_gradient(b))
     assert "leg fan-out, engine matrix, argument a (number 0) in two places: expected " in failure(planted, V, V + 1.0)
 
 
@@ -430,30 +418,26 @@ def test_exceptions_of_arrays():
 
 
 def test_ways_that_numpy_refuses_are_named():
-    def interpolated(x):
-        return np.interp(x, [-1.0, 0.5, 3.0], [0.4, 1.9, -1.1])
-
+    interpolated = lambda x: np.interp(x, [-1.0, 0.5, 3.0], [0.4, 1.9, -1.1])
     skipped = expect_ad(interpolated, V).skipped
     names = "closures, records, matrix on object arrays, forward on object arrays"
     assert skipped[names].startswith("NumPy on object arrays: TypeError: Cannot cast array data from dtype('O')")
 
 
-def type_error_of_objects(a):
-    if isinstance(a, np.ndarray) and a.dtype == object:
-        raise TypeError("planted for object arrays")
-    return np.sum(a * a)
-
-
 def test_exceptions_of_a_function_are_no_refusal_of_numpy():
+    def planted(a):
+        if isinstance(a, np.ndarray) and a.dtype == object:
+            raise TypeError("planted for object arrays")
+        return np.sum(a * a)
+
     # f refuses plain object arrays in the same way, but with a statement of its own
-    assert "leg value, engine closures: expected no exception" in failure(type_error_of_objects, V)
+    assert "leg value, engine closures: expected no exception" in failure(planted, V)
 
 
 def test_many_elements():
     a = np.linspace(0.4, 2.3, 50)
     report = expect_ad(lambda a: np.sum(np.sin(a * a[::-1] * a[3])), a)
-    assert report.passed["gradient"] == 4
-    assert report.passed["hessian"] == 36
+    assert report.passed["gradient"] == 4 and report.passed["hessian"] == 36
     assert expect_ad(lambda a: a * a[3], a).skipped["jacobian"] == "more than 40 numbers"
 
 
@@ -603,8 +587,7 @@ def test_report_of_a_function_that_raises():
 ])  # fmt: skip
 def test_structures_and_scales_pass(f, args):
     report = expect_ad(f, *args)
-    assert report.passed["gradient"] >= 2
-    assert report.passed["hessian"] >= 9
+    assert report.passed["gradient"] >= 2 and report.passed["hessian"] >= 9
 
 
 def test_numba_function():
@@ -616,9 +599,7 @@ def test_numba_function():
 
 
 def test_component_of_a_structure_is_named():
-    def planted(p):
-        return p["a"] * 2.0 + stop_gradient(p["b"][1]) * p["b"][0]
-
+    planted = lambda p: p["a"] * 2.0 + stop_gradient(p["b"][1]) * p["b"][0]
     found = failure(planted, {"a": 1.3, "b": [0.7, 2.0]})
     assert "leg gradient, engine closures, argument p (number 2): expected 0.7" in found
 
@@ -644,7 +625,7 @@ def test_arguments_without_numbers_are_refused():
 
 
 def test_tolerances_are_one_table():
-    rule = sine("1.001 * ops.cos(x)")
+    rule = sine("z, x: 1.001 * ops.cos(x)")
     assert failure(rule, 0.7)
     expect_ad(rule, 0.7, tolerances=Tolerances(differences=0.01))
 
@@ -657,9 +638,8 @@ def test_check_grads():
 
 
 def test_check_grads_by_mode():
-    for given in (list, "".join):  # one mode may be text
-        assert "jvp" not in check_grads(ops.exp, (0.7,), modes=given(["rev"])).passed
-        assert "gradient" not in check_grads(ops.exp, (0.7,), modes=given(["fwd"])).passed
+    assert "jvp" not in check_grads(ops.exp, (0.7,), modes=["rev"]).passed
+    assert "gradient" not in check_grads(ops.exp, (0.7,), modes=["fwd"]).passed
     check_grads(tangent, (3.0,), modes=["rev"])
     with pytest.raises(AssertionError, match=r"leg jvp, engine forward, argument x: expected 6\.0, got 3\.0"):
         check_grads(tangent, (3.0,), modes=["fwd"])
@@ -719,6 +699,12 @@ def test_check_grads_skips_no_wrong_number():
         expect_ad(assigned, V[:2])
 
 
+def type_error_of_objects(a):
+    if isinstance(a, np.ndarray) and a.dtype == object:
+        raise TypeError("planted for object arrays")
+    return np.sum(a * a)
+
+
 def without_forward(backward):
     """x squared by custom_vjp."""
 
@@ -746,14 +732,18 @@ def test_check_grads_skips_forward_mode_where_a_rule_has_none():
     right = without_forward(lambda x, z_bar: (2.0 * x * z_bar,))
     report = check_grads(right, (1.3,))
     assert "a custom_vjp has no forward mode" in report.skipped["forward"]
-    assert "jvp" not in report.passed
-    assert report.passed["hessian"] == 9
+    assert "jvp" not in report.passed and report.passed["hessian"] == 9
     skipped = check_grads(array_rule_without_forward(), (V,)).skipped
     assert any("forward" in names and "no forward mode; declare one" in reason for names, reason in skipped.items())
     with pytest.raises(AssertionError, match="leg jvp, engine forward: .*no forward mode"):
         check_grads(right, (1.3,), modes="fwd")
     with pytest.raises(AssertionError, match=r"leg gradient, engine closures, argument x: expected 2\.5999"):
         check_grads(without_forward(lambda x, z_bar: (x * z_bar,)), (1.3,))
+
+
+def test_check_grads_takes_one_mode_as_text():
+    assert "jvp" not in check_grads(ops.exp, (0.7,), modes="rev").passed
+    assert "gradient" not in check_grads(ops.exp, (0.7,), modes="fwd").passed
 
 
 @pytest.mark.parametrize(("args", "got"), [(2.0, "2.0"), (V, r"array\(\[")])
@@ -764,6 +754,4 @@ def test_check_grads_asks_for_a_tuple(args, got):
 
 def test_messages_cut_long_arguments():
     report = check_grads(lambda a, b: np.sum(a) * b[0], (np.linspace(0.4, 2.3, 60), [0.7] * 100), order=1)
-    assert len(report.call) < 400
-    assert "..., " in report.call
-    assert report.call.endswith(" ...)")
+    assert len(report.call) < 400 and "..., " in report.call and report.call.endswith(" ...)")
