@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from tests.judges.sources import SOURCES, nodes_of
+from tests.judges.sources import SOURCES, nodes_of, offences
 
 MAX_DEPTH = 3  # a class and two ancestors
 MIN_LINES = 60
@@ -183,8 +183,7 @@ def stubs(source):
 
 
 def test_no_body_is_a_stub():
-    found = {module: stubs(source) for module, source in SOURCES.items()}
-    assert {module: lines for module, lines in found.items() if lines} == {}
+    assert offences(stubs) == {}
 
 
 def free_selves(source):
@@ -200,8 +199,7 @@ def free_selves(source):
 
 
 def test_only_methods_have_a_self():
-    found = {module: free_selves(source) for module, source in SOURCES.items()}
-    assert {module: lines for module, lines in found.items() if lines} == {}
+    assert offences(free_selves) == {}
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------
@@ -226,22 +224,18 @@ def participles(source):
 
 
 def test_functions_are_verbs():
-    found = {module: participles(source) for module, source in SOURCES.items()}
-    assert {module: lines for module, lines in found.items() if lines} == {}
+    assert offences(participles) == {}
 
 
-@pytest.mark.parametrize(
-    ("search", "source", "lines"),
-    [
-        (stubs, "class A:\n    def f(self): raise NotImplementedError", ["line 2"]),
-        (stubs, "def f():\n    raise NotImplementedError('later')", ["line 2"]),
-        (stubs, "def f(x): raise TypeError('NotImplementedError')\ndef g(): return NotImplemented", []),
-        (participles, "def moved(x): pass\ndef _made(): pass\ndef move(x): pass", ["line 1", "line 2"]),
-        (participles, "class A:\n    @property\n    def taken(self): pass\n    def read_only(self): pass", []),
-        (free_selves, "def f(self): pass\nclass A:\n    g = lambda self: 1", ["line 1", "line 3"]),
-        (free_selves, "def make():\n    def method(self, /, x): return x\n    return method", ["line 2"]),
-        (free_selves, "def make():\n    class A:\n        def f(self): pass\n    return A", []),
-    ],
-)
+@pytest.mark.parametrize(("search", "source", "lines"), [
+    (stubs, "class A:\n    def f(self): raise NotImplementedError", ["line 2"]),
+    (stubs, "def f():\n    raise NotImplementedError('later')", ["line 2"]),
+    (stubs, "def f(x): raise TypeError('NotImplementedError')\ndef g(): return NotImplemented", []),
+    (participles, "def moved(x): pass\ndef _made(): pass\ndef move(x): pass", ["line 1", "line 2"]),
+    (participles, "class A:\n    @property\n    def taken(self): pass\n    def read_only(self): pass", []),
+    (free_selves, "def f(self): pass\nclass A:\n    g = lambda self: 1", ["line 1", "line 3"]),
+    (free_selves, "def make():\n    def method(self, /, x): return x\n    return method", ["line 2"]),
+    (free_selves, "def make():\n    class A:\n        def f(self): pass\n    return A", []),
+])  # fmt: skip
 def test_a_planted_fault_is_found(search, source, lines):
     assert sorted(search(source)) == lines

@@ -7,15 +7,8 @@ import numpy as np
 
 import contad
 from contad.front.explained import Explanation
-
-
-@numba.njit
-def recurrence(x, a, n):
-    s = 0.0
-    for _ in range(n):
-        x = np.sin(x) * a
-        s += x
-    return s
+from tests.front import kernels
+from tests.front.kernels import recurrence
 
 
 def test_text_is_text():
@@ -43,7 +36,7 @@ def test_loops_are_a_table():
     told = contad.explain(contad.grad(recurrence, (0, 1)), 0.5, 1.5, 3)
     (loop,) = told.loops
     first = recurrence.py_func.__code__.co_firstlineno
-    assert (loop.file, loop.line, loop.depth, loop.is_fused) == (__file__, first + 3, 0, False)
+    assert (loop.file, loop.line, loop.depth, loop.is_fused) == (kernels.__file__, first + 3, 0, False)
     assert loop.bytes == 8 * len(loop.stored) > 0
     assert f"({loop.bytes} bytes) in each iteration: {', '.join(x.shown for x in loop.stored)}" in told
     tree = ET.fromstring(told._repr_html_())

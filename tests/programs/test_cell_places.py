@@ -4,30 +4,26 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import program, trace_layout
+from contad.programs import trace_layout
 from contad.programs.cell_places import CellPlaces, Ranges, can_move
 from contad.programs.codes import FUSED, PRODUCT
 from contad.programs.fused_loops import BLOCK
-from tests.programs.comparison import compare
+from tests.programs.comparison import compare, compiled
 
 RNG = np.random.default_rng(61)
 
 
 @pytest.fixture(autouse=True)
-def memory_of_others(monkeypatch):
-    """Runs get memory that is not zero anywhere: what they read they have written or cleared."""
-    monkeypatch.setattr(program, "take", lambda n: np.full(n, np.nan))
+def short_loops(monkeypatch, memory_of_others):
     monkeypatch.setattr(trace_layout, "FEWEST", 100)
 
 
 def plan_of(f, *inputs):
-    """The plan of a program that agrees with f, compiled from its first run on."""
-    made = contad.record(f, *inputs)
-    made.compile_tangents()
-    made._compile()
-    assert compare(made, f, inputs)["agreed"] == 4
-    (plan,) = made._plans
-    assert FUSED in plan.code[:, 0] and plan.cells < made.traces[0].cells
+    """The plan of a program with fused loops that agrees with f and does without some of its cells."""
+    program = compiled(f, *inputs)
+    assert compare(program, f, inputs)["agreed"] == 4
+    (plan,) = program._plans
+    assert FUSED in plan.code[:, 0] and plan.cells < program.traces[0].cells
     return plan
 
 
@@ -117,7 +113,7 @@ def test_unknown_records_stay_where_they_are():
 
 
 @pytest.mark.parametrize("is_summed", [False, True])
-def test_what_the_next_loop_begins_with_is_left_to_it(is_summed):
+def test_the_first_operation_of_the_next_loop_is_left_to_it(is_summed):
     n, steps = 2000, 4
 
     def f(u, k):

@@ -12,20 +12,12 @@ from contad.programs.codes import ARRAY, FUSED, GATHER
 from contad.programs.copied_cells import CellRun, CopiedCells
 from contad.programs.fused_loops import BLOCK, FusedLoop
 from contad.programs.fused_members import Member
-from tests.programs.comparison import compare
+from tests.programs.comparison import plan_of
+from tests.programs.simulations import heat, simulation
 
 RNG = np.random.default_rng(60)
 COPIES = [GATHER, ARRAY + LINEAR]
 pytestmark = pytest.mark.usefixtures("memory_of_others")
-
-
-def plan_of(f, *inputs):
-    """The plan of a program that agrees with f."""
-    made = contad.record(f, *inputs)
-    made.compile_tangents()
-    made._compile()
-    assert compare(made, f, inputs)["agreed"] == 4
-    return made._plans[0]
 
 
 def count_copies(plan):
@@ -97,16 +89,9 @@ def test_rows_and_matrices_of_copies():
 
 
 # ---- programs --------------------------------------------------------------------------------------------------------
-def heat(u, k, steps=4):
-    u = u.copy()
-    for _ in range(steps):
-        u[1:-1] += k * (u[:-2] - 2.0 * u[1:-1] + u[2:])
-    return np.sum(u * u)
-
-
 @pytest.mark.parametrize("n", [1026, 2 * BLOCK // 5 + 3, 3 * BLOCK + 1])
 def test_steps_in_place_copy_nothing(n):
-    plan = plan_of(heat, RNG.normal(size=n), 0.2)
+    plan = plan_of(simulation(heat, 4), RNG.normal(size=n), 0.2)
     assert count_copies(plan) == 0
     assert (plan.code[:, 0] == FUSED).sum() == 5 == len(plan.fused_loops)  # a fused loop for each step, and the sum
 

@@ -9,7 +9,6 @@ from numba import njit
 import contad
 from contad.engines.matrix.kernel_shapes import NAMES, describe_step
 from contad.errors import GuardError
-from contad.programs.python_calls import ArrayCall
 from contad.rules.array_rule import array_rule_of
 from contad.scipy import linalg
 from tests.judges.steps_in_python import leave_steps_to_python
@@ -19,17 +18,6 @@ A = RNG.normal(size=(4, 4))
 S = A @ A.T + np.eye(4)
 B = RNG.normal(size=4)
 CASES = [(name, k) for name in NAMES for k in range(len(array_rule_of(name).points))]
-
-
-@pytest.fixture
-def no_python(monkeypatch):
-    """Python may not evaluate a rule."""
-
-    def refuse(call, *args):
-        raise AssertionError(f"Python runs {call.rule.name}")
-
-    for name in ("look", "pull", "push"):
-        monkeypatch.setattr(ArrayCall, name, refuse)
 
 
 def rule_on(name, point):
@@ -164,7 +152,7 @@ def test_a_singular_matrix_raises_what_numpy_raises(name):
     compare(program, f, [1.2 * S])
 
 
-def test_what_is_not_finite_is_left_to_the_rules():
+def test_numbers_that_are_not_finite_are_left_to_the_rules():
     def f(a, b):
         return np.sum(np.linalg.solve(a, b)) + np.linalg.slogdet(a)[1] + np.linalg.norm(b)
 

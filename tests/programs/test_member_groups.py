@@ -4,33 +4,18 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import fused_loops, member_groups, program_kernels, trace_layout
+from contad.programs import fused_loops, member_groups, program_kernels
 from contad.programs.codes import CODES, FUSED, GROUPS
 from contad.programs.fused_loops import ENTRY, MOVING, MOVING_AT
 from contad.programs.member_groups import OFTEN
 from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES
-from tests.programs.comparison import compare
-from tests.programs.simulations import heat, simulation
+from tests.programs.comparison import compare, compiled, plan_of
+from tests.programs.simulations import heat, run_random, simulation
 from tests.random_programs import recorded_programs
-from tests.random_programs.in_place_programs import generate
 
 RNG = np.random.default_rng(63)
 pytestmark = pytest.mark.usefixtures("memory_of_others")
 N, STEPS = 1500, OFTEN + 2  # the first step reads inputs, and has fewer members where the second begins in its loop
-
-
-def compiled(f, *inputs):
-    """A program that agrees with f, compiled from its first run on."""
-    made = contad.record(f, *inputs)
-    made.compile_tangents()
-    made._compile()
-    found = compare(made, f, inputs)
-    assert found["agreed"] + found["guarded"] == 4
-    return made
-
-
-def plan_of(f, *inputs):
-    return compiled(f, *inputs)._plans[0]
 
 
 def burgers(u, k):
@@ -85,7 +70,7 @@ def reads_and_writes(text):
     return sum(line.endswith("_all[i]") for line in lines), sum("_all[i] = " in line for line in lines)
 
 
-def test_what_comes_seldom_has_no_kernel_of_its_own():
+def test_rare_groups_have_no_kernel():
     plan = plan_of(simulation(heat, OFTEN - 1), RNG.normal(size=N), 0.1)
     assert not any(fused.groups or fused.groups_back for fused in plan.fused_loops)
 
@@ -101,11 +86,13 @@ def test_costly_members_stay_out_of_groups():
 @pytest.mark.parametrize(("step", "n"), [(heat, 5000), (burgers, N)])
 def test_numbers_are_those_of_members(step, n, monkeypatch):
     """To the last bit, but where adjoints are added up to one number."""
-    u = RNG.normal(size=n)
-    value, (of_u, of_k) = compiled(simulation(step, STEPS), u, 0.1).value_and_grad(u, 0.1)
+    u, f = RNG.normal(size=n), simulation(step, STEPS)
+    program = compiled(f, u, 0.1)
+    assert compare(program, f, (u, 0.1))["agreed"] == 4
+    value, (of_u, of_k) = program.value_and_grad(u, 0.1)
     monkeypatch.setattr(member_groups, "OFTEN", 1000)
     monkeypatch.setattr(fused_loops, "_join_targets", lambda moving: [(*e, 0) for e in moving])
-    value_2, (of_u_2, of_k_2) = compiled(simulation(step, STEPS), u, 0.1).value_and_grad(u, 0.1)
+    value_2, (of_u_2, of_k_2) = compiled(f, u, 0.1).value_and_grad(u, 0.1)
     assert value == value_2
     np.testing.assert_array_equal(of_u, of_u_2)
     np.testing.assert_allclose(of_k, of_k_2, rtol=1e-12)
@@ -137,22 +124,15 @@ def all_groups(monkeypatch):
     program_kernels.ADDRESSES[GROUPS] = before
 
 
-def run_simulation(seed, monkeypatch):
-    monkeypatch.setattr(trace_layout, "FEWEST", 64)
-    monkeypatch.setattr(fused_loops, "BLOCK", [64, 300, 3072][seed % 3])
-    made = generate(seed, [130, 257, 400][seed % 4 % 3])
-    return plan_of(made.function, *made.inputs)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_random_simulations(seed, monkeypatch, all_groups):
-    run_simulation(seed, monkeypatch)
+    run_random(seed, monkeypatch)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(4, 400))
 def test_many_random_simulations(seed, monkeypatch, all_groups):
-    run_simulation(seed, monkeypatch)
+    run_random(seed, monkeypatch)
 
 
 @pytest.mark.long

@@ -8,18 +8,12 @@ from contad.engines.matrix.kernel_shapes import PAIRED_SUM
 from contad.kernels.rows import log_sum_rows
 from contad.programs import trace_layout
 from contad.programs.codes import STEP_CODES
+from tests.programs.comparison import compiled, require_derivatives
 
 RNG = np.random.default_rng(31)
 PAIRED, ALONE = STEP_CODES[PAIRED_SUM], STEP_CODES["logsumexp"]
 C = RNG.normal(size=(4, 5))
 pytestmark = pytest.mark.usefixtures("memory_of_others")
-
-
-def compiled(f, *args):
-    made = contad.record(f, *args)
-    made.compile_tangents()
-    made._compile()
-    return made
 
 
 def count(made):
@@ -29,17 +23,7 @@ def count(made):
 
 
 def require_same(f, made, *args):
-    argnums = tuple(range(len(args)))
-    with np.errstate(all="ignore"):
-        value, bars = contad.value_and_grad(f, argnums)(*args)
-    directions = tuple(np.cos(np.arange(x.size) + 1.0).reshape(x.shape) for x in args)
-    got, gradient = made.value_and_grad(*args)
-    np.testing.assert_allclose(got, value, rtol=1e-12)
-    for one, bar in zip(gradient if len(args) > 1 else (gradient,), bars, strict=True):
-        np.testing.assert_allclose(one, bar, rtol=1e-10, atol=1e-13)
-    with np.errstate(all="ignore"):
-        slope = contad.jvp(f, args, directions)[1]
-    np.testing.assert_allclose(made.jvp(args, directions)[1], slope, rtol=1e-10, atol=1e-12)
+    require_derivatives(made, f, args, None, True, 1e-12, (1e-10, 1e-13), (1e-10, 1e-12))
 
 
 lse = contad.logsumexp

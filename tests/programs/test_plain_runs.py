@@ -113,7 +113,7 @@ def test_patience_is_what_compiling_takes(monkeypatch):
     assert patience.seconds_left([], 0.0) == 0.0 and patience.seconds_left([step], 0.25) == 0.75
 
 
-def test_what_is_on_the_disk_is_loaded_at_once_and_asked_for_once(monkeypatch):
+def test_code_on_the_disk_is_loaded_at_once_and_asked_for_once(monkeypatch):
     patience, asked = plain_runs.ProgramPatience(), []
     monkeypatch.setattr(plain_runs.PATIENCE, "compiling", 2.0)
     monkeypatch.setattr(plain_runs, "interpreter", plain_runs.functools.cache(lambda: None))

@@ -3,26 +3,14 @@
 import numpy as np
 import pytest
 
-import contad
-from contad.programs import fused_loops, result_places, trace_layout
+from contad.programs import result_places
 from contad.programs.fused_members import SHAPE, align
 from contad.programs.result_places import MovedResult, ResultPlaces
-from tests.programs.comparison import compare
-from tests.programs.simulations import heat, simulation
-from tests.random_programs.in_place_programs import generate
+from tests.programs.comparison import plan_of
+from tests.programs.simulations import heat, run_random, simulation
 
 RNG = np.random.default_rng(62)
 pytestmark = pytest.mark.usefixtures("memory_of_others")
-
-
-def plan_of(f, *inputs):
-    """The plan of a program that agrees with f, compiled from its first run on."""
-    made = contad.record(f, *inputs)
-    made.compile_tangents()
-    made._compile()
-    found = compare(made, f, inputs)
-    assert found["agreed"] + found["guarded"] == 4
-    return made._plans[0]
 
 
 def count_copied(plan):
@@ -60,7 +48,7 @@ def repeated(plan):
     return [sum(m.is_needed for m in fused.members) for fused in plan.fused_loops if not fused.is_kept]
 
 
-def test_what_derivatives_read_is_kept_in_place_of_what_it_is_computed_from():
+def test_values_that_derivatives_read_are_kept_and_not_their_operands():
     n = 3000  # no fused loop is one block
     plan = plan_of(simulation(heat, STEPS), RNG.normal(size=n), 0.1)
     # the bend of the state of each step but the first, whose state is the input; the last state, which is squared
@@ -105,16 +93,13 @@ def test_lines_of_the_cache():
 
 @pytest.mark.parametrize("seed", range(60))
 def test_random_simulations(seed, monkeypatch):
-    monkeypatch.setattr(trace_layout, "FEWEST", 64)
-    monkeypatch.setattr(fused_loops, "BLOCK", [64, 300, 3072][seed % 3])
-    made = generate(seed, [130, 257, 400][seed % 4 % 3])
-    plan_of(made.function, *made.inputs)
+    run_random(seed, monkeypatch)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(60, 1000))
 def test_many_random_simulations(seed, monkeypatch):
-    test_random_simulations(seed, monkeypatch)
+    run_random(seed, monkeypatch)
 
 
 # ---- planted bugs ----------------------------------------------------------------------------------------------------

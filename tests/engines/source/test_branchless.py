@@ -13,7 +13,7 @@ from contad.engines.source import source
 from contad.engines.source.writing.branchless import masked_product, select
 from contad.numba_functions.request import Request
 from tests.judges.light_compiling import whole
-from tests.random_programs.generated_programs import run
+from tests.judges.written import define as run
 
 
 def function_of(text, name):

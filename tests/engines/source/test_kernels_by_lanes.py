@@ -13,7 +13,7 @@ from contad.engines.source.runtime import line_kernels, matrix_kernels, row_kern
 from contad.engines.source.runtime.workspace import workspace
 from contad.kernels.lanes import as_floats, lanes_zeros
 from tests.judges.samples import sampled
-from tests.random_programs.generated_programs import run
+from tests.judges.written import define as run
 
 COUNT = 4
 KERNELS = {name: x for module in (row_kernels, matrix_kernels, line_kernels) for name, x in vars(module).items()}

@@ -13,6 +13,7 @@ from contad.engines.source.runtime import row_kernels
 from contad.memory.arena import memory_in_use
 from tests.engines.matrix_programs import DATA, DRAW, SQUARES, differences, require_close, value_and_grad
 from tests.random_programs import generated_programs
+from tests.random_programs.searching import is_failure
 
 A = DATA[0]
 RUNS = ["text", pytest.param("generated", marks=pytest.mark.long)]  # some twenty seconds of compilation
@@ -161,6 +162,6 @@ FAULTS = {operand_lost: 94, inverse_not_transposed: 409, pushes_forgotten: 9}
 @pytest.mark.parametrize("plant", FAULTS)
 def test_planted_faults_are_found_by_random_programs(plant, monkeypatch):
     seed = FAULTS[plant]
-    assert not generated_programs.is_failure(generated_programs.check(seed))
+    assert not is_failure(generated_programs.check(seed))
     plant(monkeypatch)
-    assert generated_programs.is_failure(generated_programs.check(seed))
+    assert is_failure(generated_programs.check(seed))

@@ -23,26 +23,27 @@ from contad.engines.source.reading.made_containers import Keyed, Members
 from contad.engines.source.writing import adjoint_sweep
 from tests.judges.samples import sampled
 from tests.random_programs import generated_grammar, generated_programs
+from tests.random_programs.searching import is_failure
 
 
 @pytest.mark.parametrize("start", sampled(range(0, 600, 30), 5))
 def test_random_programs_agree(start):
     outcomes = [generated_programs.check(seed) for seed in range(start, start + 30)]
-    assert [o for o in outcomes if generated_programs.is_failure(o)] == []
+    assert [o for o in outcomes if is_failure(o)] == []
     assert sum(not (o or "").startswith("rejected") for o in outcomes) > 25
 
 
 @pytest.mark.parametrize("start", sampled(range(0, 66, 3), 8))
 def test_small_random_programs_agree_compiled(start):
     outcomes = [generated_programs.check_compiled(seed, small=True) for seed in range(start, start + 3)]
-    assert [o for o in outcomes if generated_programs.is_failure(o)] == []
+    assert [o for o in outcomes if is_failure(o)] == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(300, 400))
 def test_random_programs_agree_compiled(seed):
     outcome = generated_programs.check_compiled(seed)
-    assert not generated_programs.is_failure(outcome), outcome
+    assert not is_failure(outcome), outcome
 
 
 def test_the_grammar_is_covered(report):
@@ -254,9 +255,9 @@ def raises_forgotten(monkeypatch):
     ids=lambda x: getattr(x, "__name__", None),
 )  # fmt: skip
 def test_planted_misreadings_of_containers_are_found(plant, seed, monkeypatch):
-    assert not generated_programs.is_failure(generated_programs.check(seed))
+    assert not is_failure(generated_programs.check(seed))
     plant(monkeypatch)
-    assert generated_programs.is_failure(generated_programs.check(seed))
+    assert is_failure(generated_programs.check(seed))
 
 
 @pytest.mark.parametrize(
@@ -279,6 +280,6 @@ def test_failing_programs_are_shrunk(monkeypatch):
             return generated_programs.kind(generated_programs.attempt(maker, b, seed)) == "wrong gr"
         return False
 
-    smaller = generated_programs.shrink(block, failing)
+    smaller = generated_programs.shrink(block, generated_programs.variants, failing)
     assert len(maker.source(smaller)) < len(maker.source(block))
     assert failing(smaller)

@@ -16,8 +16,8 @@ from contad.rules.scalar_rule import rules
 from tests.engines.source.plain_text import generate, numbers
 from tests.judges.accuracy import SLOW, UnresolvedError, second
 from tests.judges.samples import sampled
+from tests.judges.written import define as run
 from tests.ops.references import REFERENCE
-from tests.random_programs.generated_programs import run
 
 RULES = {rule.name: rule for rule in rules() if rule.__module__.startswith("contad.ops.")}
 STEPS = frozenset(("ceil", "floor", "rint", "trunc", "sign"))  # and what else has no slope is compared with `matrix`

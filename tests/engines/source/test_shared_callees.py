@@ -16,7 +16,7 @@ from contad.errors import UnsupportedError
 from tests.engines.source.agreement import agree, request
 from tests.engines.source.programs.harness import function_of, given_to
 from tests.engines.source.programs.shared_callees import CALLED, SHARED_CALLEES
-from tests.random_programs.generated_programs import run
+from tests.judges.written import define as run
 
 LOWEST = """
 @njit

@@ -25,6 +25,7 @@ from contad.memory import threads
 from contad.numba_functions.request import Request
 from tests.judges.samples import sampled
 from tests.random_programs import generated_programs
+from tests.random_programs.searching import is_failure
 
 RNG = np.random.default_rng(0)
 X, W, MATRIX = RNG.uniform(0.1, 1.0, 4000), RNG.uniform(0.5, 1.5, 9), RNG.normal(size=(600, 8))
@@ -352,7 +353,7 @@ def test_whatever_loops_of_random_programs_are_shared_may_be(start, at_random, m
     """Every loop is taken for a prange: what is then shared was found to be independent by what it does alone."""
     mark_every_loop(monkeypatch)
     outcomes = [generated_programs.check(seed) for seed in range(start, start + 10)]
-    assert [o for o in outcomes if generated_programs.is_failure(o)] == []
+    assert [o for o in outcomes if is_failure(o)] == []
     assert max(at_random) == 3
 
 

@@ -19,6 +19,7 @@ from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.functions.python_copy import Flags
 from tests.engines.source.programs.matrix_functions import MATRIX_FUNCTIONS, A, V, X, function_named
 from tests.random_programs import second_order_programs
+from tests.random_programs.searching import is_failure
 
 VECTOR, MATRIX = ir.Kind("float", 1), ir.Kind("float", 2)
 
@@ -311,5 +312,4 @@ def misread_a_spectrum(monkeypatch):
 ])  # fmt: skip
 def test_a_planted_bug_is_noticed(plant, seeds, monkeypatch):
     plant(monkeypatch)
-    is_failure = second_order_programs.first.is_failure
     assert any(is_failure(second_order_programs.check(seed, small=True)) for seed in seeds)  # one is enough

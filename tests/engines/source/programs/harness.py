@@ -21,7 +21,8 @@ import contad
 from contad.engines.source import source
 from tests.engines.source.agreement import request
 from tests.engines.source.plain_text import generate, numbers
-from tests.random_programs.generated_programs import copied, plainly, run as define
+from tests.judges.written import define
+from tests.random_programs.generated_programs import copied, plainly
 
 Plant = tuple[Any, str, Any]  # the owner of an attribute, its name, and what it is instead
 X = np.array([0.6, -1.3, 2.1, 0.4])

@@ -16,6 +16,7 @@ from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.front import choice
 from contad.kernels import lanes, recalled_values
 from tests.judges.planted import registered
+from tests.judges.written import numba_functions
 
 RNG = np.random.default_rng(11)
 X = np.array([0.7, -1.2, 0.4, 1.9, -0.3, 0.8, 1.1, -0.6, 0.5])
@@ -62,6 +63,28 @@ def energy(x, p, data):
     return np.sum(z * z) + largest * square * x[0]
 
 
+@contad.custom_vjp
+def bounded(x):
+    """x, whose cotangent is kept within a bound."""
+    return x
+
+
+bounded.defvjp(lambda x: (1.0 * x, None), lambda _, z_bar: (np.minimum(z_bar, 0.5),))
+
+
+KNOWN = {"__name__": __name__, "np": np, "math": math, "contad": contad, "bent": bent, "bounded": bounded}
+F = numba_functions({
+    "solved(x)": "np.linalg.solve(np.eye(len(x)) * x[0] + np.outer(x, x), x)",
+    "products(x)": "a = np.outer(x, x); np.sum(a @ a)",
+    "by_rule(a, b, c)": "bent(a) * b, bent(c) + a, 2.0",
+    "handed_on(x)": "bounded(x) * x",
+    "steep(x)": "math.sinh(x[0] * x[1])",
+    "with_aux(p, t)": "r = p[0] * math.exp(-p[1] * t); (r, r * r), (r, 3)",
+    "mixed(x, a, b)": "x * a * b[0], np.sum(x) * a, (b[1] ** 2, x[:2].copy())",
+    "scaled(m)": "m * m[0, 1]",
+    "along_rows(m, directions)": "contad.jvp(scaled, (m,), (directions,), several=True)",
+    "bent_twice(x)": "bent(bent(x[0])) * x",
+}, KNOWN)  # fmt: skip
 DATA = RNG.normal(size=(4, 9))
 P = 0.9, (1.3,)
 
@@ -126,7 +149,7 @@ def write(f, args, count, argnums=(0,), memory=False):
     return names
 
 
-def test_what_does_not_depend_on_the_direction_is_computed_once():
+def test_values_that_do_not_depend_on_the_direction_are_computed_once():
     """A function of the program is called as often for eight directions as for one, or without any."""
 
     def f(x):
@@ -199,69 +222,36 @@ def test_lanes_in_python():
 
 
 # ---- matrices, and what has one direction at a time ------------------------------------------------------------------
-@numba.njit
-def solved(x):
-    return np.linalg.solve(np.eye(len(x)) * x[0] + np.outer(x, x), x)
-
-
-@numba.njit
-def products(x):
-    a = np.outer(x, x)
-    return np.sum(a @ a)
-
-
-@numba.njit
-def by_rule(a, b, c):
-    return bent(a) * b, bent(c) + a, 2.0
-
-
-@contad.custom_vjp
-def bounded(x):
-    """x, whose cotangent is kept within a bound."""
-    return x
-
-
-bounded.defvjp(lambda x: (1.0 * x, None), lambda _, z_bar: (np.minimum(z_bar, 0.5),))
-
-
-@numba.njit
-def handed_on(x):
-    return bounded(x) * x
-
-
 @pytest.mark.long
 def test_rules_are_called_once_for_each_direction():
-    x, jacobian = np.array([1.0, 2.0]), contad.jacrev(handed_on)
+    x, jacobian = np.array([1.0, 2.0]), contad.jacrev(F.handed_on)
     np.testing.assert_allclose(jacobian(x), [[1.5, 0.0], [0.0, 2.5]], rtol=1e-12)
     assert "rows at once" in contad.explain(jacobian, x)
 
 
-@numba.njit
-def steep(x):
-    return math.sinh(x[0] * x[1])
-
-
-def test_what_has_one_direction_at_a_time_says_so(monkeypatch):
+def test_a_function_with_one_direction_at_a_time_says_so(monkeypatch):
     """The tape is not asked: its overloads of NumPy's functions would come while Numba types a caller of these."""
     asked, build = [], choice.compiled_engine
     monkeypatch.setattr(choice, "compiled_engine", lambda name: asked.append(name) or build(name))
     x = np.array([1.0, 2.0])
-    told = contad.explain(contad.grad_tr_mat_times_hessian, steep, x, np.eye(2))
+    told = contad.explain(contad.grad_tr_mat_times_hessian, F.steep, x, np.eye(2))
     assert "one direction at a time: steep: a condition on a tangent" in told
     assert "tape" not in asked
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("f", [products, solved])
+@pytest.mark.parametrize("f", [F.products, F.solved])
 def test_products_and_systems(f):
     x = np.array([1.0, 2.0, -0.7])
-    for transform in (contad.hessian, contad.jacfwd, contad.jacrev)[:: 1 if f is products else -1][:2]:
+    for transform in (contad.hessian, contad.jacfwd, contad.jacrev)[:: 1 if f is F.products else -1][:2]:
         made = transform(f)
         np.testing.assert_allclose(made(x), transform(f.py_func)(x), rtol=1e-12)
         assert "at once" in contad.explain(made, x)
 
 
 def test_rules_numbers_and_constant_outputs_in_njit():
+    by_rule = F.by_rule
+
     @numba.njit
     def inside(a, b, c):
         return contad.jacobian(by_rule, (0, 1, 2))(a, b, c)
@@ -272,18 +262,12 @@ def test_rules_numbers_and_constant_outputs_in_njit():
 
 
 # ---- aux, and the source ---------------------------------------------------------------------------------------------
-@numba.njit
-def with_aux(p, t):
-    r = p[0] * math.exp(-p[1] * t)
-    return (r, r * r), (r, 3)
-
-
 @pytest.mark.parametrize(
     "transform", [contad.jacobian, *(pytest.param(t, marks=pytest.mark.long) for t in (contad.jacfwd, contad.jacrev))]
 )
 def test_a_jacobian_with_aux(transform):
     p = np.array([1.5, 0.3])
-    for f in (with_aux, with_aux.py_func):
+    for f in (F.with_aux, F.with_aux.py_func):
         found, (r, n) = transform(f, (0, 1), has_aux=True)(p, 0.4)
         assert n == 3 and r == pytest.approx(1.5 * math.exp(-0.12))
         assert found[1][1] == pytest.approx(2.0 * r * found[0][1]) and found[0][1] == pytest.approx(-0.3 * r)
@@ -294,27 +278,12 @@ def test_a_jacobian_with_aux(transform):
 def test_the_source_of_a_matrix_of_derivatives():
     text = contad.source(energy, X, P, DATA, of="hessian")
     assert text.startswith('"""The value and Hessian-vector product of energy, for 8 vectors at once')
-    for f, of in ((solved, "jacobian"), (products, "hessian")):
+    for f, of in ((F.solved, "jacobian"), (F.products, "hessian")):
         assert "at once" in contad.source(f, X[:2], of=of)
     assert "for 4 cotangents at once" in contad.source(everything, X, P, DATA, argnums=(0, 1), of="jacobian")
 
 
 # ---- given directions ------------------------------------------------------------------------------------------------
-@numba.njit
-def mixed(x, a, b):
-    return x * a * b[0], np.sum(x) * a, (b[1] ** 2, x[:2].copy())
-
-
-@numba.njit
-def scaled(m):
-    return m * m[0, 1]
-
-
-@numba.njit
-def along_rows(m, directions):
-    return contad.jvp(scaled, (m,), (directions,), several=True)
-
-
 def lanes_of(made, *given):
     """Whether the directions are taken several at once, in the only code there is."""
     (choice,) = made.choices.values()
@@ -327,32 +296,27 @@ def test_jvp_along_several_directions_is_compiled(count):
     tangents = RNG.normal(size=(count, 5)), RNG.normal(size=count), (RNG.normal(size=count), RNG.normal(size=count))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = contad.jvp(mixed, primals, tangents, several=True)
-    assert_same(found, contad.jvp(mixed.py_func, primals, tangents, several=True))
+        found = contad.jvp(F.mixed, primals, tangents, several=True)
+    assert_same(found, contad.jvp(F.mixed.py_func, primals, tangents, several=True))
     for k in range(count):
-        one = contad.jvp(mixed, primals, (tangents[0][k], tangents[1][k], tuple(t[k] for t in tangents[2])))[1]
+        one = contad.jvp(F.mixed, primals, (tangents[0][k], tangents[1][k], tuple(t[k] for t in tangents[2])))[1]
         assert_same(tuple(part[k] for part in leaves(found[1])), one)
 
 
 def test_jvp_along_several_directions_in_njit():
     m, directions = RNG.normal(size=(3, 4)), RNG.normal(size=(5, 3, 4))
-    expected = contad.jvp(scaled.py_func, (m,), (directions,), several=True)
-    assert_same(along_rows(m, directions), expected)
+    expected = contad.jvp(F.scaled.py_func, (m,), (directions,), several=True)
+    assert_same(F.along_rows(m, directions), expected)
     with pytest.raises(ValueError, match="jvp: scaled: a tangent must have its primal's shape"):
-        along_rows(m, directions[:, :2])
+        F.along_rows(m, directions[:, :2])
 
 
 def test_directions_without_the_shape_of_their_primal():
     for tangent in (np.zeros((0, 9)), 1.0):
         with pytest.raises(TypeError, match="with several=True every tangent must be an array with a leading axis"):
-            contad.jvp(bent_twice, (X,), (tangent,), several=True)
+            contad.jvp(F.bent_twice, (X,), (tangent,), several=True)
     with pytest.raises(TypeError, match=r"its primal's shape, \(2, 9\), got \(2, 4\)"):
-        contad.jvp(bent_twice, (X,), (np.zeros((2, 4)),), several=True)
-
-
-@numba.njit
-def bent_twice(x):
-    return bent(bent(x[0])) * x
+        contad.jvp(F.bent_twice, (X,), (np.zeros((2, 4)),), several=True)
 
 
 @numba.njit
@@ -363,7 +327,7 @@ def blocks(x):
     return total
 
 
-def test_what_is_made_of_second_derivatives_takes_several_directions():
+def test_traces_and_blocks_take_several_directions():
     h = contad.hessian(blocks.py_func)(X)
     made = contad.laplacian(blocks), contad.hessian_block_diag(blocks, 3)
     np.testing.assert_allclose(made[0](X), np.trace(h), rtol=1e-12)

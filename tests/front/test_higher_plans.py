@@ -11,6 +11,7 @@ import scipy.optimize
 
 import contad
 from contad.errors import OutputError, UnsupportedError
+from tests.judges.written import numba_functions
 
 X, V = np.array([0.4, -0.7, 1.1, 0.2]), np.array([0.3, 1.0, -0.5, 0.8])
 
@@ -47,6 +48,18 @@ def guarded(x):
         return x[0] * x[0] * x[1] * np.ones(len(x) - 1)[0]  # whose length is not known
     except Exception:
         return 0.0
+
+
+KNOWN = {"__name__": __name__, "contad": contad, "wave": wave}
+F = numba_functions({
+    "tangent_of_slope(t, a, t_dot, a_dot)": "contad.jvp(contad.grad(wave), (t, a), (t_dot, a_dot))",
+    "other_tangents(t, a, t_dot, a_dot)": (
+        "left_out = contad.jvp(contad.grad(wave), (t,), (t_dot,))[1]; "
+        "left_out, contad.jvp(contad.value_and_grad(wave, (0, 1)), (t, a), (t_dot, a_dot))"
+    ),
+    "nothing(x)": "()",
+    "text(x)": '"a"',
+}, KNOWN)  # fmt: skip
 
 
 # ---- from Python -----------------------------------------------------------------------------------------------------
@@ -100,11 +113,6 @@ def test_gradients_of_gradients_to_any_order():
         contad.grad(contad.grad(rosenbrock))(X)
 
 
-@numba.njit
-def tangent_of_slope(t, a, t_dot, a_dot):
-    return contad.jvp(contad.grad(wave), (t, a), (t_dot, a_dot))
-
-
 def test_tangents_of_gradients_along_several_arguments():
     t, a, t_dot, a_dot = 0.7, 2.0, 0.3, -1.2
     slope = a * t * math.cos(a * t) + math.sin(a * t)
@@ -114,13 +122,7 @@ def test_tangents_of_gradients_along_several_arguments():
         warnings.simplefilter("error")  # no Python copy
         found = contad.jvp(contad.grad(wave), (t, a), (t_dot, a_dot))
     assert found == pytest.approx((slope, by_t * t_dot + by_a * a_dot), rel=1e-13)
-    assert tangent_of_slope(t, a, t_dot, a_dot) == found
-
-
-@numba.njit
-def other_tangents(t, a, t_dot, a_dot):
-    left_out = contad.jvp(contad.grad(wave), (t,), (t_dot,))[1]
-    return left_out, contad.jvp(contad.value_and_grad(wave, (0, 1)), (t, a), (t_dot, a_dot))
+    assert F.tangent_of_slope(t, a, t_dot, a_dot) == found
 
 
 @pytest.mark.long  # a sample is above
@@ -128,7 +130,7 @@ def test_tangents_of_other_derivatives_inside_njit():
     """What is left out has its default."""
     t, a, t_dot, a_dot = 0.7, 2.0, 0.3, -1.2
     sine, cosine = math.sin(a * t), math.cos(a * t)
-    left_out, ((value, slopes), (z_dot, slopes_dot)) = other_tangents(t, a, t_dot, a_dot)
+    left_out, ((value, slopes), (z_dot, slopes_dot)) = F.other_tangents(t, a, t_dot, a_dot)
     by_t, by_a = 2.0 * a * cosine - a * a * t * sine, 2.0 * t * cosine - a * t * t * sine
     assert left_out == pytest.approx(by_t * t_dot, rel=1e-13)
     assert contad.jvp(contad.grad(wave), (t,), (t_dot,))[1] == left_out
@@ -137,23 +139,13 @@ def test_tangents_of_other_derivatives_inside_njit():
     assert slopes_dot == pytest.approx((by_t * t_dot + by_a * a_dot, by_a * t_dot - t**3 * sine * a_dot))
 
 
-@numba.njit
-def nothing(x):
-    return ()
-
-
-@numba.njit
-def text(x):
-    return "a"
-
-
-def test_what_has_no_outputs_is_no_function_of_which_there_is_a_jacobian():
+def test_a_function_without_outputs_has_no_jacobian():
     """Compiled Jacobians of nothing were once (), and those of texts an error of NumPy's."""
     for transform in (contad.jacobian, contad.jacfwd, contad.jacrev):
         with pytest.raises(OutputError, match=r"nothing returned \(\), without a number in it"):
-            transform(nothing)(X)
+            transform(F.nothing)(X)
     with pytest.raises(OutputError, match="text must return one real number, got str"):
-        contad.jacobian(text)(X)
+        contad.jacobian(F.text)(X)
 
 
 def test_second_derivatives_without_a_source_are_refused_with_advice_that_helps():
@@ -216,7 +208,7 @@ def test_wrong_vectors_and_empty_arguments():
     assert contad.hessian(rosenbrock)(np.empty(0)).shape == (0, 0)
 
 
-def test_what_is_refused_runs_on_a_python_copy_and_says_so_once():
+def test_a_refused_function_runs_on_a_python_copy_and_says_so_once():
     f = numba.njit(guarded)
     x = np.array([2.0, 3.0])
     with pytest.warns(UserWarning, match=r"guarded: try/except.*a Python copy of it answers, at Python's speed"):
