@@ -142,7 +142,7 @@ def of_cubed(t):
 def test_a_constant_of_the_inner_function_that_has_changed_is_an_error(monkeypatch):
     derivative = contad.grad(of_cubed, engine="generated")
     assert derivative(2.0) == pytest.approx(72.0)
-    monkeypatch.setattr("tests.engines.source.test_called_derivatives.SIZE", 3.0)
+    monkeypatch.setattr("tests.engines.source.reading.test_derivative_calls.SIZE", 3.0)
     with pytest.raises(contad.FrozenValueError, match="SIZE"):
         derivative(2.0)
 
