@@ -1,14 +1,13 @@
 """C functions as object code in files: they are found again, asked for once, and made again where they are damaged."""
 
 import ctypes
-import subprocess
-import sys
 
 import numba
 import pytest
 
 from contad.compile import image_code, image_files, images
 from contad.errors import UnsupportedError
+from tests.compile.processes import run_python
 
 SOURCE = """
 from contad.compile.image_code import c_function, inline
@@ -97,4 +96,4 @@ assert arraymath.ensure_blas is linalg.ensure_blas and linalg.ensure_blas.__name
 linalg.ensure_blas()
 assert "scipy.linalg" in sys.modules
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_python("-c", code)

@@ -6,8 +6,6 @@ import os
 import pickle
 import re
 import stat
-import subprocess
-import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -19,6 +17,7 @@ from contad.compile import compiling, trust
 from contad.compile.compiling import NJIT_OPTIONS
 from contad.compile.machine_code import SealedCache
 from contad.compile.trust import Folder, code_folder, make_folder, private_folder
+from tests.compile.processes import run_python
 from tests.judges.sources import SOURCES
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners here")
@@ -226,10 +225,8 @@ def test_what_is_written_is_private_whatever_the_umask(tmp_path, umask, numbas):
     """The place too, and what is missing above it."""
     program = tmp_path / "program.py"
     program.write_text(FILLED.format(umask=umask))
-    environment = {name: x for name, x in os.environ.items() if name not in ("CONTAD_CACHE_DIR", "NUMBA_CACHE_DIR")}
-    environment |= {"XDG_CACHE_HOME": str(tmp_path / "missing" / ".cache")}
-    environment |= {"NUMBA_CACHE_DIR": str(tmp_path / "missing" / "numba")} if numbas else {}
-    subprocess.run([sys.executable, "-W", "error", program], check=True, env=environment)
+    caches = {"CONTAD_CACHE_DIR": None, "NUMBA_CACHE_DIR": tmp_path / "missing" / "numba" if numbas else None}
+    run_python("-W", "error", program, XDG_CACHE_HOME=tmp_path / "missing" / ".cache", **caches)
     made = [tmp_path / "missing", *(tmp_path / "missing").rglob("*")]
     assert {path.suffix for path in made} >= {".py", ".nbi", ".nbc", ".compared"}
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in made}

@@ -1,14 +1,11 @@
 """Operations with a rule of the user's, constants and checkpoints in njit: against the eager engine and by hand."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from numba import njit
 
 import contad
+from tests.compile.processes import LISTENING, run_python
 from tests.engines.tape.requests import jvp, state, value_and_grad
 from tests.engines.user_rules import DATA, clipped, doubled_by_rule, make_vjp, program, wrong_shape
 
@@ -90,27 +87,13 @@ tripled.defvjp(lambda x: (1.0 * x, (x, 3)), lambda saved, z_bar: (saved[1] * z_b
 def f(x):
     return tripled(x * x)
 """
-RUN = """
-from numba.core import event
-names = []
-class Listen(event.Listener):
-    def on_start(self, e): names.append(e.data["dispatcher"].__name__)
-    def on_end(self, e): pass
-with event.install_listener("numba:compile", Listen()):
-    import contad, model
-    print(contad.grad(model.f)(2.0), len(names))
-"""
+RUN = f"{LISTENING}import contad, model\nprint(contad.grad(model.f)(2.0), len(compiled))"
 
 
 def run_in_process(folder, *arguments):
     """The words that run.py prints, beside its model, with the disk of the folder."""
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "numba"), "CONTAD_CACHE_DIR": str(folder / "contad")}
-    done = subprocess.run(
-        [sys.executable, "run.py", *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False,
-        timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    caches = {"NUMBA_CACHE_DIR": folder / "numba", "CONTAD_CACHE_DIR": folder / "contad"}
+    return run_python("run.py", *arguments, folder=folder, **caches).split()
 
 
 @pytest.mark.long  # most of a minute of compilation

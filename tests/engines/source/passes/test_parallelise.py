@@ -4,8 +4,6 @@ import math
 import os
 import random
 import re
-import subprocess
-import sys
 import threading
 import warnings
 from collections import defaultdict
@@ -23,6 +21,7 @@ from contad.engines.source.runtime import loop_strips
 from contad.engines.source.writing import shared_heads
 from contad.memory import threads
 from contad.numba_functions.request import Request
+from tests.compile.processes import run_python
 from tests.judges.samples import sampled
 from tests.random_programs import generated_programs
 
@@ -477,10 +476,7 @@ def test_results_of_all_programs_are_the_same(f, at_once):
 
 @pytest.mark.long
 def test_four_threads_give_the_same():
-    environment = os.environ | {"NUMBA_NUM_THREADS": "4"}
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "long", "-k", "all_programs", __file__]
-    found = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1200, check=False)
-    assert found.returncode == 0, found.stdout
+    run_python("-m", "pytest", "-q", "-m", "long", "-k", "all_programs", __file__, NUMBA_NUM_THREADS=4)
 
 
 @pytest.mark.long

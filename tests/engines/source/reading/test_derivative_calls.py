@@ -4,8 +4,6 @@ Judged by formulas in many digits, and by the same functions in plain Python, wh
 """
 
 import math
-import subprocess
-import sys
 
 import mpmath
 import numba
@@ -14,6 +12,7 @@ import pytest
 
 import contad
 from contad.errors import UnsupportedError
+from tests.compile.processes import run_python
 from tests.engines.source.programs.derivative_calls import CALLERS, DERIVATIVE_CALLS, V, X
 from tests.engines.source.programs.harness import function_of, plain
 
@@ -121,8 +120,7 @@ def test_products_are_one_operation_each_and_are_shown():
 def test_the_tape_is_not_loaded_while_numba_types_a_call():
     """It has overloads of NumPy's functions, which would get two types in what is compiled."""
     text = "import sys, contad.front.derivative; print('contad.engines.tape.building' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    assert run_python("-c", text) == "False\n"
 
 
 # ---- what changes, and what is refused -------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 import collections
 import math
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -20,6 +19,7 @@ from contad.engines.source import build, source
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.memory.arena import FIRST_NUMBERS, WORKSPACE, arena, memory_in_use, workspace_bytes
+from tests.compile.processes import run_python
 from tests.engines.source.agreement import as_python, numbers_stored, request
 from tests.judges.planted import known, registered
 
@@ -340,14 +340,9 @@ RUNS = ("print(model.gradient(0.5, 1000))", "print(model.caller(0.5, 1000))")
 @pytest.mark.long
 def test_other_processes_use_the_machine_code(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
-    environment = dict(os.environ, CONTAD_CACHE_DIR=str(tmp_path / "cache"), PYTHONPATH=os.pathsep.join(sys.path))
-    environment.pop("NUMBA_CACHE_DIR", None)
-    printed = []
-    for run in (*RUNS, *RUNS, RUNS[1]):
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", f"import model; {run}"],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        printed.append(float(done.stdout))
+    names = {"CONTAD_CACHE_DIR": tmp_path / "cache", "PYTHONPATH": os.pathsep.join(sys.path), "NUMBA_CACHE_DIR": None}
+    printed = [
+        float(run_python("-W", "error", "-c", f"import model; {run}", folder=tmp_path, **names))
+        for run in (*RUNS, *RUNS, RUNS[1])
+    ]
     assert printed == pytest.approx([expected(counted, 0.5, 1000)[1][0]] * 5, rel=1e-11)
