@@ -289,7 +289,7 @@ def write_rule(body, operation):
     if body == "value":
         head, _, tail = text.partition("@writes_to_its_argument.forward")
         text = f"{head}@{tail.partition('@')[2]}"
-    return run(text, f"<{body} {operation}>", {"array_rule": array_rule})["writes_to_its_argument"]
+    return run(text, f"<{body} {operation}>", {"array_rule": array_rule, "__name__": "rules"})["writes_to_its_argument"]
 
 
 @pytest.mark.parametrize("operation", ["*", "+"])

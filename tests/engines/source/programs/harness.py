@@ -67,14 +67,23 @@ class Table(NamedTuple):
 
 
 def listed(text: str) -> list[tuple[str, str]]:
-    """The programs of a text, each with what its first line, a comment, says."""
-    _, *parts = re.split(r"(?m)^# (.*)\n", textwrap.dedent(text))
-    return list(zip(parts[::2], parts[1::2], strict=True))
+    """The programs of a text, each with what its first line, a comment, says; one line may stand behind it."""
+    _, *parts = re.split(r"(?m)^# (.*)\n?", textwrap.dedent(text))
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return [(name, body) if body else (name.partition(": ")[0], name.partition(": ")[2]) for name, body in pairs]
 
 
 def numbered(text: str) -> dict[str, str]:
-    """The programs of a text, which blank lines separate, by their numbers and what they return."""
-    bodies = textwrap.dedent(text).strip().split("\n\n")
+    """The programs of a text, which blank lines separate, by their numbers and what they return.
+
+    Lines below each other that all return something are programs.
+    """
+    blocks = [block.splitlines() for block in textwrap.dedent(text).strip().split("\n\n")]
+    bodies = [
+        body
+        for block in blocks
+        for body in (block if all(line.startswith("return ") for line in block) else ["\n".join(block)])
+    ]
     return {f"{k}, {body.splitlines()[-1].strip()[:40]}": body for k, body in enumerate(bodies)}
 
 
