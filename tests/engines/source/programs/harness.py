@@ -19,6 +19,7 @@ from numba.typed import Dict, List
 
 import contad
 from contad.engines.source import source
+from contad.functions.python_copy import python_twin
 from tests.engines.source.agreement import request
 from tests.engines.source.plain_text import generate, numbers
 from tests.random_programs.generated_programs import copied, plainly, run as define
@@ -55,6 +56,8 @@ class Table(NamedTuple):
     faults: Mapping[str, Plant] = {}  # each is found by a program
     shows: Mapping[str, tuple[str, ...]] = {}  # patterns in the texts of derivatives, or not in them: `!pattern`
     twice: Collection[str] = ()  # programs that are differentiated twice in every run: all others in long ones
+    compiled: Collection[str] = ()  # and those that are compiled in every run
+    by_records: bool = False  # gradients are those of the engine `records` too, to ten digits
     before: str = ""  # definitions that stand before each program
     known: Mapping[str, Any] = {}  # what they name besides KNOWN
     as_numba: Collection[str] = ()  # programs that mean something else in Python: they are compiled to be compared
@@ -155,6 +158,10 @@ def require_right(table: Table, name: str) -> None:
         expected = along(function, args, table.argnums, 1e-6)[:, :1].ravel()
         assert k or np.any(expected != 0.0)
         np.testing.assert_allclose(numbers(gradient), expected, rtol=1e-6, atol=1e-7)
+        if table.by_records:
+            expected = numbers(contad.grad(python_twin(f), table.argnums, engine="records")(*copied(args)))
+            scale = np.max(np.abs(expected))
+            np.testing.assert_allclose(numbers(gradient), expected, rtol=1e-10, atol=1e-12 * scale)
 
 
 def require_right_twice(table: Table, name: str) -> None:
