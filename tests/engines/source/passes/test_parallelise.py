@@ -1,6 +1,5 @@
 """Loops over prange that threads share: the same numbers for any threads, and nothing that could be a race."""
 
-import math
 import os
 import random
 import re
@@ -22,6 +21,7 @@ from contad.engines.source.writing import shared_heads
 from contad.memory import threads
 from contad.numba_functions.request import Request
 from tests.compile.processes import run_python
+from tests.engines.source.programs.harness import defined
 from tests.judges.samples import sampled
 from tests.random_programs import generated_programs
 
@@ -29,11 +29,10 @@ RNG = np.random.default_rng(0)
 X, W, MATRIX = RNG.uniform(0.1, 1.0, 4000), RNG.uniform(0.5, 1.5, 9), RNG.normal(size=(600, 8))
 PLACES = RNG.integers(0, len(X), len(X))
 parallel = njit(parallel=True)
-loops_alone = njit(parallel={"numpy": False, "reduction": False})
 
 
 # ---- programs --------------------------------------------------------------------------------------------------------
-@parallel
+DEFINED = defined("""\
 def sums(x, w):
     total = 0.0
     for i in prange(len(x)):
@@ -42,9 +41,6 @@ def sums(x, w):
             t = math.sin(t) * w[k] + x[i]
         total += t * t
     return total
-
-
-@parallel
 def mixed(x, w, places):
     out = np.empty(len(x))
     for i in prange(len(x)):
@@ -58,9 +54,6 @@ def mixed(x, w, places):
             continue
         total += out[i] * out[i]
     return total
-
-
-@parallel
 def made_inside(x, w):
     out = np.empty(len(x))
     for i in prange(len(x)):
@@ -69,9 +62,6 @@ def made_inside(x, w):
             b[k] = x[i] * w[k]
         out[i] = b.sum() * math.exp(b[0])
     return out.sum()
-
-
-@parallel
 def rows(x, w):
     y = np.empty(x.shape)
     for i in prange(x.shape[0]):
@@ -83,9 +73,6 @@ def rows(x, w):
         for j in range(x.shape[1]):
             y[i, j] /= total
     return np.sum(y * y)
-
-
-@parallel
 def in_place(x, w):
     a = x.copy()
     for _ in range(3):
@@ -94,9 +81,6 @@ def in_place(x, w):
     for i in prange(len(a)):
         a[i] = a[i] * a[i] + w[1]
     return a.sum()
-
-
-@parallel
 def stencil(x, c):
     n = len(x)
     z = np.empty(n)
@@ -105,17 +89,11 @@ def stencil(x, c):
     z[0] = x[0]
     z[n - 1] = x[n - 1]
     return np.sum(z * z)
-
-
-@parallel
 def shifted(x, w):
     y = np.zeros(len(x))
     for i in prange(1, len(x)):
         y[i - 1] = math.sin(x[i]) * w[0]
     return np.sum(y * y)
-
-
-@parallel
 def nested(x, w):
     total = 0.0
     for i in prange(len(x)):
@@ -124,17 +102,11 @@ def nested(x, w):
             u += math.cos(x[i] * w[k])
         total += math.exp(u) * x[i]
     return total
-
-
-@parallel
 def binned(x, w):
     h = np.zeros(len(w))
     for i in prange(len(x)):
         h[int(x[i] * len(w)) % len(w)] += math.exp(x[i]) * w[0]
     return np.sum(h * h)
-
-
-@parallel
 def counted(x, w):
     inside = 0
     total = 0.0
@@ -145,39 +117,25 @@ def counted(x, w):
         elif x[i] > 0.8:
             total -= x[i]
     return total / (1 + inside)
-
-
 @njit
 def attract(r, a):
     return r * a / (1.0 + r * r) ** 1.5
-
-
-@parallel
 def called(x, a):
     total = 0.0
     for i in prange(len(x)):
         for j in range(i + 1, min(len(x), i + 20)):
             total += attract(x[i] - x[j], a)
     return total
-
-
-@parallel
 def smallest(x, w):
     least = 1e9
     for i in prange(len(x)):
         least = min(least, x[i] * w[0])
     return least
-
-
-@parallel
 def product(x, w):
     p = 1.0
     for i in prange(len(x)):
         p *= 1.0 + 1e-3 * math.sin(x[i] * w[0])
     return p
-
-
-@parallel
 def carried(x, w):
     last = 0.0
     total = 0.0
@@ -185,33 +143,21 @@ def carried(x, w):
         total += last * x[i]
         last = x[i] * w[0]
     return total
-
-
-@loops_alone
 def overlapping(x, w):
     y = x.copy()
     for i in prange(1, len(x)):
         y[i] = y[i - 1] * w[0] + math.sin(x[i])
     return y.sum()
-
-
-@parallel
 def special(x, w):
     total = 0.0
     for i in prange(len(x)):
         total += contad.erf(x[i] * w[0])
     return total
-
-
-@parallel
 def in_steps(x, w):
     total = 0.0
     for i in prange(0, len(x), 2):
         total += math.sin(x[i]) * w[0]
     return total
-
-
-@parallel
 def whole_arrays(x, w):
     a = np.exp(-x) * w[0]
     b = a[1:] - w[1] * a[:-1]
@@ -220,16 +166,19 @@ def whole_arrays(x, w):
     for k in range(3):  # arrays in a loop are mostly small
         total += np.sum(a[k : k + 2] * w[k])
     return total + np.sum(np.sin(a) * x) - np.mean(b * b)
-
-
-ARGUMENTS = {mixed: (X, W, PLACES), rows: (MATRIX, W[:8]), stencil: (X, 0.1), called: (X[:400], 0.7)}
+""", "shared loops", prange=prange)  # fmt: skip
+loops_alone = njit(parallel={"numpy": False, "reduction": False})
+p = SimpleNamespace(**{
+    name: (loops_alone if name == "overlapping" else parallel)(f) for name, f in DEFINED.items() if name != "attract"
+})  # fmt: skip
+ARGUMENTS = {p.mixed: (X, W, PLACES), p.rows: (MATRIX, W[:8]), p.stencil: (X, 0.1), p.called: (X[:400], 0.7)}
 SHARED = {  # how many loops of the derivative threads share
-    sums: 1, mixed: 3, made_inside: 3, rows: 3, in_place: 7, stencil: 3, shifted: 3, nested: 1, binned: 3, called: 1,
-    counted: 2, whole_arrays: 5,
+    p.sums: 1, p.mixed: 3, p.made_inside: 3, p.rows: 3, p.in_place: 7, p.stencil: 3, p.shifted: 3, p.nested: 1,
+    p.binned: 3, p.called: 1, p.counted: 2, p.whole_arrays: 5,
 }  # fmt: skip
 SERIAL = {
-    smallest: "is no sum", product: "is no sum", carried: "is no sum", overlapping: "iterations may meet",
-    special: "may not run on several threads", in_steps: "its step is not 1",
+    p.smallest: "is no sum", p.product: "is no sum", p.carried: "is no sum", p.overlapping: "iterations may meet",
+    p.special: "may not run on several threads", p.in_steps: "its step is not 1",
 }  # fmt: skip
 
 
@@ -295,7 +244,7 @@ def test_blocks_in_any_order_give_the_derivative(f, at_random):
     np.testing.assert_allclose(gradient, known, rtol=1e-12, atol=1e-13 * np.abs(known).max())
 
 
-@pytest.mark.parametrize("f", [mixed, in_place, binned, whole_arrays], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [p.mixed, p.in_place, p.binned, p.whole_arrays], ids=lambda f: f.__name__)
 def test_gradients_in_arrays_of_the_callers_are_shared_as_well(f, at_random):
     args = tuple(x[:40] % 40 if x.dtype == int else x[:40] for x in arguments_of(f))
     outs = tuple(np.full(x.shape, 7.0) for x in args if x.dtype == float)
@@ -319,19 +268,19 @@ def test_what_may_not_be_shared_stays_serial_and_explain_says_why(f):
 
 def test_explain_tells_what_is_shared():
     assert "line 44: the loop is reversed iteration by iteration, as it runs; it stores nothing; threads" in re.sub(
-        r"line \d+", "line 44", contad.explain(sums, X, W)
+        r"line \d+", "line 44", contad.explain(p.sums, X, W)
     )
-    assert "threads" not in contad.explain(plain(sums), X, W)
+    assert "threads" not in contad.explain(plain(p.sums), X, W)
 
 
 def test_only_functions_that_are_compiled_in_parallel_are_shared():
-    for f in (plain(sums), njit(parallel=False)(sums.py_func), njit(parallel={"prange": False})(sums.py_func)):
+    for f in (plain(p.sums), njit(parallel=False)(p.sums.py_func), njit(parallel={"prange": False})(p.sums.py_func)):
         assert "share_" not in derivative(f, (X, W)).source()
-    assert "share_" in derivative(njit(parallel={"prange": True})(sums.py_func), (X, W)).source()
+    assert "share_" in derivative(njit(parallel={"prange": True})(p.sums.py_func), (X, W)).source()
 
 
 def test_flags_are_those_of_the_function():
-    fast = njit(parallel=True, fastmath={"reassoc", "nsz"})(sums.py_func)
+    fast = njit(parallel=True, fastmath={"reassoc", "nsz"})(p.sums.py_func)
     text = derivative(fast, (X, W)).source("fastmath={'nsz', 'reassoc'}")
     assert text.count("fastmath={'nsz', 'reassoc'}") == 2
 
@@ -365,7 +314,10 @@ def nothing_live(monkeypatch):
     monkeypatch.setattr(parallelise, "LiveNames", lambda body: SimpleNamespace(after=defaultdict(frozenset)))
 
 
-@pytest.mark.parametrize(("plant", "f"), [(all_private, overlapping), (nothing_live, sums), (nothing_live, carried)])
+RACES = [(all_private, p.overlapping), (nothing_live, p.sums), (nothing_live, p.carried)]
+
+
+@pytest.mark.parametrize(("plant", "f"), RACES)
 def test_planted_races_are_found(plant, f, at_random, monkeypatch):
     args = X[:40], W
     expected = run_in_python(plain(f), args)
@@ -419,20 +371,20 @@ def counts():
 
 
 def test_results_are_the_same_for_any_number_of_threads(at_once):
-    require_same(mixed, (X, W, PLACES), counts())
-    require_same(mixed, (X[:3], W, PLACES[:3] % 3), counts())
-    require_same(mixed, (X[:0], W, PLACES[:0]), counts())
-    expected, outs = contad.grad(mixed, (0, 1))(X, W, PLACES), (np.empty_like(X), np.empty_like(W))
+    require_same(p.mixed, (X, W, PLACES), counts())
+    require_same(p.mixed, (X[:3], W, PLACES[:3] % 3), counts())
+    require_same(p.mixed, (X[:0], W, PLACES[:0]), counts())
+    expected, outs = contad.grad(p.mixed, (0, 1))(X, W, PLACES), (np.empty_like(X), np.empty_like(W))
     for count in counts()[:2]:
         numba.set_num_threads(count)
-        contad.grad(mixed, (0, 1), out=True)(X, W, PLACES, out=outs)
+        contad.grad(p.mixed, (0, 1), out=True)(X, W, PLACES, out=outs)
         assert all(map(np.array_equal, outs, expected))
     zero = X.copy()
     zero[PLACES[3000]] = zero[PLACES[1700]] = 0.0
     for count in counts():
         numba.set_num_threads(count)
         with pytest.raises(ZeroDivisionError, match="division by zero"):
-            contad.grad(mixed, (0, 1))(zero, W, PLACES)
+            contad.grad(p.mixed, (0, 1))(zero, W, PLACES)
     several_callers()
     if hasattr(os, "fork"):
         forked()
@@ -440,7 +392,7 @@ def test_results_are_the_same_for_any_number_of_threads(at_once):
 
 def several_callers():
     """Threads of Python's that differentiate at the same time."""
-    gradient = contad.grad(mixed)
+    gradient = contad.grad(p.mixed)
     expected = gradient(X, W, PLACES)
     found = []
 
@@ -458,7 +410,7 @@ def several_callers():
 
 def forked():
     """A child of a fork, after the parent has used threads."""
-    gradient = contad.grad(mixed)
+    gradient = contad.grad(p.mixed)
     expected = gradient(X, W, PLACES)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python warns of forks where there are threads
@@ -482,7 +434,7 @@ def test_four_threads_give_the_same():
 @pytest.mark.long
 def test_a_derivative_on_threads_inside_njit(at_once):
     """The caller keeps Python's lock, and is itself in a loop on threads."""
-    gradient = contad.grad(sums)
+    gradient = contad.grad(p.sums)
 
     @njit
     def holding(x, w):
@@ -501,7 +453,7 @@ def test_a_derivative_on_threads_inside_njit(at_once):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("f", [sums, rows, made_inside])
+@pytest.mark.parametrize("f", [p.sums, p.rows, p.made_inside])
 def test_forward_mode_and_second_derivatives_are_right(f):
     args = arguments_of(f)
     vectors = np.cos(args[0]), np.sin(args[1])

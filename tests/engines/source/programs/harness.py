@@ -105,6 +105,12 @@ def function_of(table: Table, body: str, name: str = "") -> Any:
     return define(text, f"<{table.name}: {name or hash(text)}>", known)["f"]
 
 
+def defined(text: str, filename: str, **known: Any) -> dict[str, Any]:
+    """The functions of a text, as if it were a file."""
+    names = define(text, f"<{filename}>", {**KNOWN, **known, "__name__": "programs"})
+    return {name: f for name, f in names.items() if getattr(f, "__module__", "") == "programs"}
+
+
 def given_to(table: Table) -> list[Any]:
     """Arguments of its own for a program of a table."""
     return copied(table.arguments() if callable(table.arguments) else table.arguments)
