@@ -3,28 +3,13 @@
 They run on NumPy itself with complex steps, which share nothing with contad.
 """
 
-import textwrap
-
 import numpy as np
 
-import contad
-from tests.engines.source.programs.harness import listed
-from tests.random_programs.generated_programs import run
+from tests.engines.source.programs.harness import functions_of
 
 POINT = np.array([0.3, 0.7, 1.1, -0.4])
 TABLE = np.array([[0.3, 0.7, 1.1], [-0.4, 0.9, 0.5]])
 STEP = 1e-40
-
-
-def functions_of(text, head="x", **names):
-    """The functions of a text by their names, each of which is a comment before its body; what else they name."""
-    found = listed(text)
-    assert len(dict(found)) == len(found)
-    return {name: function_of(name, body, head, {"np": np, "contad": contad, **names}) for name, body in found}
-
-
-def function_of(name, body, head, names):
-    return run(f"def f({head}):\n{textwrap.indent(body, '    ')}", f"<{name}>", names)["f"]
 
 
 def complex_steps(f, x):
@@ -250,7 +235,7 @@ y = np.sin(x.reshape(2, 2).T)
 r = y.reshape(-1)
 r[0] = 0.0
 return np.sum(y * y) + np.sum(r**3)
-""")
+""", "x")
 
 # of TABLE; views outlive what they were made with
 VIEWS = functions_of("""\
@@ -327,7 +312,7 @@ y[0, 1] = x[1, 2] ** 2
 z = x.T.astype(x.dtype, copy=True)
 z[0, 0] = 7.0
 return np.sum(x**2 * (1 + np.arange(6.0).reshape(2, 3)))
-""")
+""", "x")
 
 # of an array of an inner level, and of one of an outer level that is written into arrays of the inner one
 INNER_AND_OUTER = functions_of("""\

@@ -21,7 +21,8 @@ from contad.engines.stream import storage
 from contad.errors import LostDerivativeError, RuleError, UnsupportedError
 from contad.rules.array_rule import array_rule, array_rule_of
 from contad.variables.stack import THREAD, opened
-from tests.engines.matrix.array_programs import close, complex_steps, functions_of
+from tests.engines.matrix.array_programs import close, complex_steps
+from tests.engines.source.programs.harness import functions_of
 from tests.random_programs.generated_programs import run
 
 POINT = np.array([0.3, 0.7, 1.1, 0.4])

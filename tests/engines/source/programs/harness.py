@@ -111,6 +111,12 @@ def defined(text: str, filename: str, **known: Any) -> dict[str, Any]:
     return {name: f for name, f in names.items() if getattr(f, "__module__", "") == "programs"}
 
 
+def functions_of(text: str, head: str, **known: Any) -> dict[str, Any]:
+    """The plain functions of the bodies in a text, by their names."""
+    made = {name: f"def f({head}):\n{textwrap.indent(body, '    ')}" for name, body in programs(text).items()}
+    return {name: define(body, f"<{name}>", {**KNOWN, **known})["f"] for name, body in made.items()}
+
+
 def given_to(table: Table) -> list[Any]:
     """Arguments of its own for a program of a table."""
     return copied(table.arguments() if callable(table.arguments) else table.arguments)
