@@ -5,6 +5,7 @@ import math
 import re
 import sys
 import warnings
+from types import SimpleNamespace
 
 import numba
 import numpy as np
@@ -18,6 +19,7 @@ from contad.engines.source.build import build, derivative_of
 from contad.engines.source.passes import strip_mining
 from contad.numba_functions.request import Request
 from tests.engines.source.agreement import as_python, flat
+from tests.engines.source.programs.harness import defined
 from tests.judges.light_compiling import optimised, whole
 from tests.random_programs import generated_programs
 from tests.random_programs.generated_grammar import Maker
@@ -44,8 +46,24 @@ def require_close(got, expected, tolerance=1e-13):
     np.testing.assert_allclose(flat(gradient), flat(slopes), rtol=tolerance, atol=0.04 * tolerance * scale)
 
 
+def require_same(f, *args, make=as_python, numerics="simd", tolerance=1e-13):
+    """What derivatives give is what they give with the functions of the C library."""
+    asked, of_library = (make(request(f, *args, numerics=x)) for x in (numerics, "libm"))
+    require_close(asked(*args), of_library(*args), tolerance)
+
+
+def optimised_code(run):
+    """The optimised machine code of a derivative in words, compiled anew: kept code cannot be looked at."""
+    anew = njit(error_model="numpy")(run.py_func)
+    with optimised():
+        anew.compile(run.signatures[0])
+    return "".join(anew.inspect_llvm().values())
+
+
 # ---- functions -------------------------------------------------------------------------------------------------------
-@njit
+
+
+DEFINED = defined('''\
 def logistic(w, x, y):
     total = 0.0
     for i in range(x.shape[0]):
@@ -54,18 +72,12 @@ def logistic(w, x, y):
             eta += x[i, j] * w[j]
         total += y[i] * eta - math.log1p(math.exp(eta))
     return total
-
-
-@njit
 def log_sum_exp(x):
     largest = np.max(x)
     total = 0.0
     for k in range(len(x)):
         total += math.exp(x[k] - largest)
     return largest + math.log(total)
-
-
-@njit
 def graded(x, cuts, y):
     """Categories between cuts, the first and the last of which are open: every branch has its functions."""
     total = 0.0
@@ -78,9 +90,6 @@ def graded(x, cuts, y):
             low, high = cuts[y[i] - 1] - x[i], cuts[y[i]] - x[i]
             total += contad.ops.log1m_exp(low - high) + contad.ops.log_expit(-low) + contad.ops.log_expit(high)
     return total
-
-
-@njit
 def censored(x, a):
     """A branch in a branch, and functions that are infinite, or have no value, where their branch is not taken."""
     total = 0.0
@@ -92,11 +101,81 @@ def censored(x, a):
         else:
             total -= math.log1p(a * a - x[k])
     return total
-
-
-@njit
 def on_arrays(x, y):
     return np.sum(np.tanh(x * y) * np.exp(-x)) + np.mean(np.log(1.0 + x * x))
+def quotients(x, a):
+    total = 0.0
+    for k in range(len(x)):
+        total += math.exp(-x[k]) / (a + x[k] * x[k])
+    return total
+def volatility(h, mu, phi, y):
+    """Neighbours, of which the first has none, and a number to whose adjoint an iteration adds twice."""
+    total = 0.0
+    for t in range(len(h)):
+        total -= h[t] + y[t] * y[t] * math.exp(-h[t])
+        if t > 0:
+            step = h[t] - mu - phi * (h[t - 1] - mu)
+            total -= step * step
+    return total
+def between(x, a):
+    """An iteration adds to the adjoint of a, and takes from it."""
+    total = 0.0
+    for k in range(len(x)):
+        total += math.exp(-x[k]) * (x[k] - a) * (x[k] + a) * (2.0 + x[k] * x[k])
+    return total
+def heavy_tailed(x, y, sigma):
+    total = 0.0
+    for k in range(len(x)):
+        total += contad.scipy.stats.cauchy.logpdf(y[k], x[k], sigma)
+    return total
+def mixture(x, centres, w):
+    """A logarithm of sums of few terms, with the greatest one, which an iteration counts."""
+    total = 0.0
+    for i in range(len(x)):
+        largest = -math.inf
+        for k in range(len(centres)):
+            largest = max(largest, w[k] - x[i] * centres[k])
+        s = 0.0
+        for k in range(len(centres)):
+            s += math.exp(w[k] - x[i] * centres[k] - largest)
+        total += largest + math.log(s)
+    return total
+def chain_of_states(alpha, transition, steps):
+    """Arrays that are read and written in turn."""
+    n = len(alpha)
+    now, following = alpha.copy(), np.empty(n)
+    for _ in range(steps):
+        for s in range(n):
+            largest = now[0] + transition[0, s]
+            for r in range(1, n):
+                largest = max(largest, now[r] + transition[r, s])
+            total = 0.0
+            for r in range(n):
+                total += math.exp(now[r] + transition[r, s] - largest)
+            following[s] = largest + 0.1 * total
+        now, following = following, now
+    total = 0.0
+    for s in range(n):
+        total += math.exp(0.1 * now[s])
+    return total
+def where_the_greatest_is(x, w):
+    """A whole number that the first part makes, and the rest reads."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        best, at = x[i, 0], 0
+        for k in range(1, x.shape[1]):
+            if x[i, k] > best:
+                best = x[i, k]
+                at = k
+        s = 0.0
+        for k in range(x.shape[1]):
+            s += math.exp(x[i, k] - best) * w[k]
+        total += s * w[at]
+    return total
+''', "strips")  # fmt: skip
+p = SimpleNamespace(**{
+    name: njit(error_model="numpy" if name == "quotients" else "python")(f) for name, f in DEFINED.items()
+})  # fmt: skip
 
 
 def numbers(n, seed=0):
@@ -104,11 +183,11 @@ def numbers(n, seed=0):
 
 
 ROWS = {
-    "logistic": (logistic, (0.3 * numbers(3), numbers((300, 3), 1), np.abs(numbers(300, 2)))),
-    "log_sum_exp": (log_sum_exp, (numbers(600),)),
-    "graded": (graded, (1.5 * numbers(300), np.array([-1.0, 0.2, 0.9]), np.arange(300) * 7 % 11 % 4)),
-    "censored": (censored, (numbers(300), 0.8)),
-    "on_arrays": (on_arrays, (numbers(270), numbers(270, 1))),
+    "logistic": (p.logistic, (0.3 * numbers(3), numbers((300, 3), 1), np.abs(numbers(300, 2)))),
+    "log_sum_exp": (p.log_sum_exp, (numbers(600),)),
+    "graded": (p.graded, (1.5 * numbers(300), np.array([-1.0, 0.2, 0.9]), np.arange(300) * 7 % 11 % 4)),
+    "censored": (p.censored, (numbers(300), 0.8)),
+    "on_arrays": (p.on_arrays, (numbers(270), numbers(270, 1))),
 }
 
 
@@ -116,13 +195,13 @@ ROWS = {
 def test_gradients_agree_with_those_of_the_c_library(name):
     f, args = ROWS[name]
     assert "_rows(" in text_of(f, *args)
-    require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
+    require_same(f, *args)
 
 
 @pytest.mark.parametrize("name", ["logistic", "graded", "censored"])
 def test_compiled(name):
     f, args = ROWS[name]
-    require_close(build(request(f, *args))(*args), build(request(f, *args, numerics="libm"))(*args))
+    require_same(f, *args, make=build)
 
 
 # ---- what is left of the C library -----------------------------------------------------------------------------------
@@ -155,96 +234,49 @@ def test_machine_code_calls_no_function_of_the_c_library():
     assert called_in(build(request(f, *args, numerics="libm"))) & LIBM
 
 
-@njit(error_model="numpy")
-def quotients(x, a):
-    total = 0.0
-    for k in range(len(x)):
-        total += math.exp(-x[k]) / (a + x[k] * x[k])
-    return total
-
-
 def test_what_is_left_goes_to_vector_registers_beside_sums_in_their_order():
     """Sums wait for each other, and have a loop of their own."""
-    f, args = quotients, (numbers(600), 1.5)
-    require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
+    f, args = p.quotients, (numbers(600), 1.5)
+    require_same(f, *args)
     text = text_of(f, *args)
     assert re.findall(r"^ +(\w+) ([-+]=) \w+_terms\[at\w*\]$", text, re.MULTILINE) != []
-    run = build(request(f, *args))
-    anew = njit(error_model="numpy")(run.py_func)
-    with optimised():
-        anew.compile(run.signatures[0])
-    assert re.search(r"fdiv <\d+ x double>", "".join(anew.inspect_llvm().values()))
-
-
-@njit
-def volatility(h, mu, phi, y):
-    """Neighbours, of which the first has none, and a number to whose adjoint an iteration adds twice."""
-    total = 0.0
-    for t in range(len(h)):
-        total -= h[t] + y[t] * y[t] * math.exp(-h[t])
-        if t > 0:
-            step = h[t] - mu - phi * (h[t - 1] - mu)
-            total -= step * step
-    return total
+    assert re.search(r"fdiv <\d+ x double>", optimised_code(build(request(f, *args))))
 
 
 def test_neighbours_go_to_vector_registers_beside_what_an_iteration_adds_to_an_adjoint_at_once():
     for n in (1, 2, 256, 257, 258, 513, 600):
         args = numbers(n), 0.3, 0.9, numbers(n)[::-1].copy()
-        require_close(*(as_python(request(volatility, *args, numerics=x))(*args) for x in ("simd", "libm")))
-    text = text_of(volatility, *args)
+        require_same(p.volatility, *args)
+    text = text_of(p.volatility, *args)
     loop = text.partition("exp_rows(")[2].partition("for at in range")[2].partition("for at in range")[0]
     assert re.findall(r"^ +(\w+_bar) -= mu_bar_terms\[at\]$", text, re.MULTILINE) == ["mu_bar"]
     assert len(re.findall(r" mu_bar_terms\[at\] (?:|[-+])= ", loop)) == 2
-    run = build(request(volatility, *args))
-    anew = njit(error_model="numpy")(run.py_func)
-    with optimised():
-        anew.compile(run.signatures[0])
-    code = "".join(anew.inspect_llvm().values())
-    assert re.search(r"shufflevector <(\d+) x double> %vector_recur\w*, <\1 x double>", code.replace(".", "_"))
-
-
-@njit
-def between(x, a):
-    """An iteration adds to the adjoint of a, and takes from it."""
-    total = 0.0
-    for k in range(len(x)):
-        total += math.exp(-x[k]) * (x[k] - a) * (x[k] + a) * (2.0 + x[k] * x[k])
-    return total
+    code = optimised_code(build(request(p.volatility, *args))).replace(".", "_")
+    assert re.search(r"shufflevector <(\d+) x double> %vector_recur\w*, <\1 x double>", code)
 
 
 def test_terms_of_an_adjoint_have_their_signs():
     args = numbers(600), 0.4
-    terms = re.findall(r"^ +a_bar_terms\[at\] ([-+]?)=", text_of(between, *args), re.MULTILINE)
+    terms = re.findall(r"^ +a_bar_terms\[at\] ([-+]?)=", text_of(p.between, *args), re.MULTILINE)
     assert sorted(terms) == ["", "-"]
-    require_close(*(as_python(request(between, *args, numerics=x))(*args) for x in ("simd", "libm")))
-
-
-@njit
-def heavy_tailed(x, y, sigma):
-    total = 0.0
-    for k in range(len(x)):
-        total += contad.scipy.stats.cauchy.logpdf(y[k], x[k], sigma)
-    return total
+    require_same(p.between, *args)
 
 
 def test_formulas_that_a_density_calls_are_written_out():
     """Their functions go along rows, and partials have the lines of the value."""
     args = numbers(300), 2.0 * numbers(300, 1), 0.7
-    text = text_of(heavy_tailed, *args)
+    text = text_of(p.heavy_tailed, *args)
     assert "log1p_rows(" in text and "log_rows(" in text and "value_log_one_plus_square" not in text
     loops = text.split("log1p_rows(")[-1].splitlines()
     texts = [line.partition(" = ")[2] for line in loops if line.startswith("            ") and "rows[" not in line]
     texts = [x for x in texts if x]
     assert len(texts) > 10 and len(texts) == len(set(texts))
-    require_close(
-        as_python(request(heavy_tailed, *args))(*args), as_python(request(heavy_tailed, *args, numerics="libm"))(*args)
-    )
+    require_same(p.heavy_tailed, *args)
 
 
 def test_partials_of_a_formula_divide_by_nothing_that_stays():
     """They multiply by its inverse, which is computed before the loop; and by inverses that a line has."""
-    text = text_of(heavy_tailed, numbers(300), 2.0 * numbers(300, 1), 0.7)
+    text = text_of(p.heavy_tailed, numbers(300), 2.0 * numbers(300, 1), 0.7)
     partials = [line for line in text.splitlines() if re.match(r" {8,}\w+__d\d+ = ", line)]
     assert len(partials) > 5 and not [line for line in partials if re.search(r"/ \w*sigma", line)]
     assert re.findall(r"^    (\w+) = 1\.0 / sigma$", text, re.MULTILINE) == ["sigma_inverse"]
@@ -319,75 +351,20 @@ def test_a_branch_that_is_not_taken_has_no_part_in_gradients():
     """Where nothing is positive there is no logarithm of it, and its partial of 1 / 0 is none."""
     f, (some, a) = ROWS["censored"]
     for x in (np.zeros(20), -np.abs(some), np.where(some > 0.0, 1.0, some)):
-        asked, libm = (as_python(request(f, x, a, numerics=n)) for n in ("simd", "libm"))
-        got, expected = asked(x, a), libm(x, a)
-        assert np.all(np.isfinite(flat(got[1])))
-        require_close(got, expected)
+        assert np.all(np.isfinite(flat(as_python(request(f, x, a))(x, a)[1])))
+        require_same(f, x, a)
 
 
 # ---- nests -----------------------------------------------------------------------------------------------------------
-@njit
-def mixture(x, centres, w):
-    """A logarithm of sums of few terms, with the greatest one, which an iteration counts."""
-    total = 0.0
-    for i in range(len(x)):
-        largest = -math.inf
-        for k in range(len(centres)):
-            largest = max(largest, w[k] - x[i] * centres[k])
-        s = 0.0
-        for k in range(len(centres)):
-            s += math.exp(w[k] - x[i] * centres[k] - largest)
-        total += largest + math.log(s)
-    return total
-
-
-@njit
-def chain_of_states(alpha, transition, steps):
-    """Arrays that are read and written in turn."""
-    n = len(alpha)
-    now, following = alpha.copy(), np.empty(n)
-    for _ in range(steps):
-        for s in range(n):
-            largest = now[0] + transition[0, s]
-            for r in range(1, n):
-                largest = max(largest, now[r] + transition[r, s])
-            total = 0.0
-            for r in range(n):
-                total += math.exp(now[r] + transition[r, s] - largest)
-            following[s] = largest + 0.1 * total
-        now, following = following, now
-    total = 0.0
-    for s in range(n):
-        total += math.exp(0.1 * now[s])
-    return total
-
-
-@njit
-def where_the_greatest_is(x, w):
-    """A whole number that the first part makes, and the rest reads."""
-    total = 0.0
-    for i in range(x.shape[0]):
-        best, at = x[i, 0], 0
-        for k in range(1, x.shape[1]):
-            if x[i, k] > best:
-                best = x[i, k]
-                at = k
-        s = 0.0
-        for k in range(x.shape[1]):
-            s += math.exp(x[i, k] - best) * w[k]
-        total += s * w[at]
-    return total
-
-
-NESTS = {f.py_func.__name__: f for f in (mixture, chain_of_states, where_the_greatest_is)}
+NESTS = {f.py_func.__name__: f for f in (p.mixture, p.chain_of_states, p.where_the_greatest_is)}
 SIZES = [(1, 1), (2, 3), (3, 2), (7, 3), (5, 4), (6, 1), (3, 9)]
 
 
 def arguments(f, n, m):
     rng = np.random.default_rng(100 * n + m)
-    if f is chain_of_states:
+    if f is p.chain_of_states:
         return rng.normal(size=m), rng.normal(size=(m, m)), n
-    if f is where_the_greatest_is:
+    if f is p.where_the_greatest_is:
         return rng.normal(size=(n, m)), rng.normal(size=m)
     return rng.normal(size=n), rng.normal(size=m), rng.normal(size=m)
 
@@ -401,8 +378,7 @@ def test_gradients_of_nests_agree_with_those_of_whole_loops(name, numerics, monk
     f = NESTS[name]
     assert "wide = 8 // max(" in text_of(f, *arguments(f, 5, 4), numerics=numerics)
     for n, m in SIZES:
-        args = arguments(f, n, m)
-        require_close(*(as_python(request(f, *args, numerics=x))(*args) for x in (numerics, "libm")), 1e-12)
+        require_same(f, *arguments(f, n, m), numerics=numerics, tolerance=1e-12)
 
 
 @pytest.mark.parametrize("name", NESTS)
@@ -416,7 +392,7 @@ def test_compiled_nests(name):
 
 def test_a_step_is_one_call_for_all_states():
     """The functions of a step of a chain go along one row, if its states are few; no test is left to the number 12."""
-    text = text_of(chain_of_states, *arguments(chain_of_states, 5, 4), numerics="auto")
+    text = text_of(p.chain_of_states, *arguments(p.chain_of_states, 5, 4), numerics="auto")
     assert re.search(r"long = (\w+) \* \1 >= 12\n", text)
     assert re.search(r"if (\w+) <= 128 and are_apart\(\w+, \w+\):\n +wide = 256 // max\(\1, 1\)", text)
     calls = [0]
@@ -428,12 +404,12 @@ def test_a_step_is_one_call_for_all_states():
         z[:n] = np.exp(x[:n])
 
     names.update(exp_rows=exp_rows, workspace=lambda: (np.full(3, np.nan), 0), grow=generated_programs.grown)
-    names["run"](*arguments(chain_of_states, 5, 4))
+    names["run"](*arguments(p.chain_of_states, 5, 4))
     assert calls[0] == 5 + 1
 
 
 def test_a_loop_in_no_other_asks_for_no_length_of_those_in_it():
-    assert "long" not in text_of(mixture, *arguments(mixture, 5, 4), numerics="auto")
+    assert "long" not in text_of(p.mixture, *arguments(p.mixture, 5, 4), numerics="auto")
 
 
 def test_where_arrays_are_apart():

@@ -17,6 +17,7 @@ from contad.engines.source.tangents.appending import Appender
 from contad.engines.source.tangents.tangent_writer import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.functions.python_copy import Flags
+from tests.engines.source.programs.harness import functions_of
 from tests.engines.source.programs.matrix_functions import MATRIX_FUNCTIONS, A, V, X, function_named
 from tests.random_programs import second_order_programs
 
@@ -52,32 +53,19 @@ def test_functions_of_matrices(name):
     np.testing.assert_allclose(found, differences(f, (X, A), V), rtol=1e-5, atol=1e-7)
 
 
-def of_eigenvalues(a):
-    return np.sum((np.linalg.eigvalsh(a) - 2.0) ** 2)
+OF_VALUES = functions_of("""\
+# eigenvalues: return np.sum((np.linalg.eigvalsh(a) - 2.0) ** 2)
+# pairs: return np.sum((np.linalg.eigh(a)[0] - 2.0) ** 2)
+# general pairs: return np.sum((np.linalg.eig(a)[0] - 2.0) ** 2)
+# general values: return np.sum((np.linalg.eigvals(a) - 2.0) ** 2)
+# singular values: return np.sum((np.linalg.svd(a, False)[1] - 2.0) ** 2)
+""", "a")  # fmt: skip
 
 
-def of_pairs(a):
-    return np.sum((np.linalg.eigh(a)[0] - 2.0) ** 2)
-
-
-def of_general_pairs(a):
-    return np.sum((np.linalg.eig(a)[0] - 2.0) ** 2)
-
-
-def of_general_values(a):
-    return np.sum((np.linalg.eigvals(a) - 2.0) ** 2)
-
-
-def of_singular_values(a):
-    return np.sum((np.linalg.svd(a, False)[1] - 2.0) ** 2)
-
-
-OF_VALUES = [of_eigenvalues, of_pairs, of_general_pairs, of_general_values, of_singular_values]
-
-
-@pytest.mark.parametrize("f", OF_VALUES, ids=lambda f: f.__name__)
-def test_second_derivatives_of_equal_values_are_nan(f):
+@pytest.mark.parametrize("name", OF_VALUES)
+def test_second_derivatives_of_equal_values_are_nan(name):
     """Never a number: also where the first derivative is 0."""
+    f = OF_VALUES[name]
     v = np.array([[0.3, -0.7, 0.4], [-0.7, 1.1, 0.6], [0.4, 0.6, -0.9]])
 
     def along(a):
@@ -129,55 +117,39 @@ def test_functions_of_matrices_in_loops():
 
 
 # ---- zeros -----------------------------------------------------------------------------------------------------------
-def square(x):
-    return (x[0] - 1.0) ** 2 + x[1] * 0.0
-
-
-def residual(x):
-    r = x[0] * 2.0 - x[1] * 3.0 + 1.0
-    return r * r
-
-
-def cube(x):
-    return x[0] ** 3 + abs(x[1]) * x[0]
-
-
-def largest(x):
-    return np.maximum(x[0], x[1]) ** 2 + max(x[0], x[1]) * x[0]
-
-
-def branches(x):
-    y = np.where(x > 0.0, np.sqrt(x) * x, x * x)
-    return np.sum(y) + np.sum(np.where(x < 5.0, x * x, np.log(x - 5.0)))
-
-
-def unselected_pole(x):
-    return np.sum(np.where(x != 0.0, x / x * x * x, x * x))
-
-
-def product_with_zero(x):
-    return x[0] * np.sqrt(x[1]) * x[0] if x[1] > 0.0 else x[0] * x[0] + x[1] * x[0]
-
-
+AT_ZERO = functions_of("""\
+# square: return (x[0] - 1.0) ** 2 + x[1] * 0.0
+# residual
+r = x[0] * 2.0 - x[1] * 3.0 + 1.0
+return r * r
+# cube: return x[0] ** 3 + abs(x[1]) * x[0]
+# branches
+y = np.where(x > 0.0, np.sqrt(x) * x, x * x)
+return np.sum(y) + np.sum(np.where(x < 5.0, x * x, np.log(x - 5.0)))
+# unselected pole: return np.sum(np.where(x != 0.0, x / x * x * x, x * x))
+# product with zero: return x[0] * np.sqrt(x[1]) * x[0] if x[1] > 0.0 else x[0] * x[0] + x[1] * x[0]
+# largest: return np.maximum(x[0], x[1]) ** 2 + max(x[0], x[1]) * x[0]
+""", "x")  # fmt: skip
 ZEROS = [
-    (square, (1.0, 0.0), (1.0, 1.0), (2.0, 0.0)),
-    (residual, (1.0, 1.0), (1.0, 0.5), (4.0 * 2.0 - 6.0 * 0.5 * 2.0, -12.0 + 18.0 * 0.5)),
-    (cube, (0.0, 1.0), (1.0, 0.0), (0.0, 1.0)),
-    (cube, (2.0, -1.0), (1.0, 1.0), (12.0 - 1.0, -1.0)),
-    (branches, (0.25, -2.0), (1.0, 0.0), (0.75 / 0.5 + 2.0, 0.0)),
-    (branches, (-1.0, 0.0), (0.0, 1.0), (0.0, 4.0)),
-    (unselected_pole, (0.0, 1.0), (1.0, 1.0), (2.0, 2.0)),
-    (product_with_zero, (0.0, 4.0), (1.0, 0.0), (4.0, 0.0)),
+    ("square", (1.0, 0.0), (1.0, 1.0), (2.0, 0.0)),
+    ("residual", (1.0, 1.0), (1.0, 0.5), (4.0 * 2.0 - 6.0 * 0.5 * 2.0, -12.0 + 18.0 * 0.5)),
+    ("cube", (0.0, 1.0), (1.0, 0.0), (0.0, 1.0)),
+    ("cube", (2.0, -1.0), (1.0, 1.0), (12.0 - 1.0, -1.0)),
+    ("branches", (0.25, -2.0), (1.0, 0.0), (0.75 / 0.5 + 2.0, 0.0)),
+    ("branches", (-1.0, 0.0), (0.0, 1.0), (0.0, 4.0)),
+    ("unselected pole", (0.0, 1.0), (1.0, 1.0), (2.0, 2.0)),
+    ("product with zero", (0.0, 4.0), (1.0, 0.0), (4.0, 0.0)),
 ]
 
 
-@pytest.mark.parametrize(("f", "x", "v", "expected"), ZEROS)
-def test_zeros_hide_nothing_and_make_no_nan(f, x, v, expected):
-    found = product(f, (VECTOR,), (np.array(x),), (np.array(v),))[1][0]
+@pytest.mark.parametrize(("name", "x", "v", "expected"), ZEROS)
+def test_zeros_hide_nothing_and_make_no_nan(name, x, v, expected):
+    found = product(AT_ZERO[name], (VECTOR,), (np.array(x),), (np.array(v),))[1][0]
     np.testing.assert_allclose(found, expected, atol=1e-14)
 
 
 def test_ties_have_the_derivative_of_one():
+    largest = AT_ZERO["largest"]
     found = product(largest, (VECTOR,), (np.array([1.5, 1.5]),), (np.array([1.0, 0.0]),))[1][0]
     np.testing.assert_allclose(found, contad.hvp(largest)(np.array([1.5, 1.5]), np.array([1.0, 0.0])))
 

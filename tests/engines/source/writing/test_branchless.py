@@ -12,19 +12,14 @@ import contad
 from contad.engines.source import source
 from contad.engines.source.writing.branchless import chain, select
 from contad.numba_functions.request import Request
+from tests.engines.source.programs.harness import functions_of
 from tests.judges.light_compiling import whole
-from tests.random_programs.generated_programs import run
-
-
-def function_of(text, name):
-    """The function f of a text, whose source can be read."""
-    return numba.njit(run(text, f"<{name}>", {"np": np, "math": math})["f"])
 
 
 def statements(statement, n):
-    return function_of(
-        "\n".join(["def f(x, k):", "    a = x", *[f"    {statement}"] * n, "    return a"]), f"{statement} {n}"
-    )
+    name = f"{statement} {n}"
+    body = "\n".join(["a = x", *[statement] * n, "return a"])
+    return numba.njit(functions_of(f"# {name}\n{body}", "x, k")[name])
 
 
 def lines_of(f):
@@ -100,44 +95,40 @@ def test_chain_and_select():
     assert "select" in text
 
 
-def dead_length(x, n):
-    a = np.zeros(n)  # noqa: F841
-    return x * x
+DEAD = functions_of("""\
+# length
+a = np.zeros(n)
+return x * x
+# step
+for _ in range(0, 5, n):
+    pass
+return x * x
+# length in a branch
+if x > 0.0:
+    a = np.ones((2, n))
+return x * x
+# literal length
+a = np.zeros((-1, -2))
+return x * x * n
+# literal step
+for _ in range(0, 3, 0):
+    pass
+return x * x * n
+""", "x, n")  # fmt: skip
 
 
-def dead_step(x, n):
-    for _ in range(0, 5, n):
-        pass
-    return x * x
-
-
-def dead_in_a_branch(x, n):
-    if x > 0.0:
-        a = np.ones((2, n))  # noqa: F841
-    return x * x
-
-
-def dead_literal(x, n):
-    a = np.zeros((-1, -2))  # noqa: F841
-    return x * x * n
-
-
-def dead_literal_step(x, n):
-    for _ in range(0, 3, 0):
-        pass
-    return x * x * n
-
-
-def test_what_is_never_reached_is_left_in():
+@pytest.mark.parametrize(
+    ("name", "told"), [("literal length", "negative dimensions not allowed"), ("literal step", "must not be zero")]
+)
+def test_statements_that_are_never_reached_are_left_in(name, told):
     """Numba prunes what follows a test of literals, and would take the derivative for a function that returns None."""
-    for function, told in ((dead_literal, "negative dimensions not allowed"), (dead_literal_step, "must not be zero")):
-        with pytest.raises(ValueError, match=told):
-            contad.grad(numba.njit(function), engine="generated")(3.0, 1.0)
+    with pytest.raises(ValueError, match=told):
+        contad.grad(numba.njit(DEAD[name]), engine="generated")(3.0, 1.0)
 
 
-@pytest.mark.parametrize(("function", "bad"), [(dead_length, -1), (dead_step, 0), (dead_in_a_branch, -3)])
-def test_what_is_dead_raises_as_it_does_in_the_function(function, bad):
-    f = numba.njit(function)
+@pytest.mark.parametrize(("name", "bad"), [("length", -1), ("step", 0), ("length in a branch", -3)])
+def test_dead_statements_raise_as_in_the_function(name, bad):
+    f = numba.njit(DEAD[name])
     grad = contad.grad(f, 0, engine="generated")
     assert grad(3.0, 2) == 6.0
     with pytest.raises(ValueError) as expected:
