@@ -77,14 +77,3 @@ def test_lent_arrays_are_numpys_or_the_threads(side):
     if side == 200:
         assert first[5:] == second[5:]
         assert first[5] != first[6]
-
-
-@pytest.mark.parametrize("shape", [(-1, 5), (-200, -200), (5, -(2**40))])
-def test_lent_arrays_of_negative_lengths_raise(shape):
-    @numba.njit
-    def make(n, m):
-        return lent_zeros(0, (n, m)).size + lent_empty(1, (n, m)).size
-
-    with pytest.raises(ValueError, match="negative dimensions"):
-        make(*shape)
-    assert make(0, 2**40) == 0

@@ -103,22 +103,39 @@ def in_every_mode(outer, x):
     return found
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_arrays_of_outer_levels_may_be_written_after_use(name):
-    form = FORMS[name]
+def scale(w):
+    return w * 1.0
 
+
+def as_objects(w):
+    c = np.empty(4, object)
+    c[:] = [w[k] * 1.0 for k in range(4)]
+    return c
+
+
+def by_rule(x, c):
+    return np.sum(array_rule_of("matmul")(c.reshape(2, 2), x.reshape(2, 2)) * x[0])
+
+
+OUTER = [(form, form, scale, "matrix") for form in FORMS.values()]
+OUTER += [(lambda x, c: np.sum(x * c),) * 2 + (as_objects, engine) for engine in ENGINES]
+OUTER += [(by_rule, lambda x, c: np.sum(c.reshape(2, 2) @ x.reshape(2, 2) * x[0]), as_objects, e) for e in ENGINES]
+
+
+@pytest.mark.parametrize(("form", "plain", "make", "engine"), OUTER)
+def test_arrays_of_outer_levels_may_be_written_after_use(form, plain, make, engine):
     def outer(w):
-        c = w * 1.0
+        c = make(w)
 
         def inner(x):
             y = form(x, c)
             c[0] = 100.0
             return y
 
-        return np.sum(contad.grad(inner, engine="matrix")(POINT) * WEIGHTS)
+        return np.sum(contad.grad(inner, engine=engine)(POINT) * WEIGHTS)
 
     for mode, slope in in_every_mode(outer, CONSTANTS).items():
-        np.testing.assert_allclose(slope, outer_reference(form), rtol=1e-8, err_msg=mode)
+        np.testing.assert_allclose(slope, outer_reference(plain), rtol=1e-8, err_msg=mode)
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -131,31 +148,6 @@ def test_arrays_of_outer_levels_may_be_written_before_the_pullback_is_called(nam
 
     for mode, slope in in_every_mode(outer, CONSTANTS).items():
         np.testing.assert_allclose(slope, outer_reference(FORMS[name]), rtol=1e-8, err_msg=mode)
-
-
-@pytest.mark.parametrize("inner_engine", ENGINES)
-def test_object_arrays_of_outer_numbers_may_be_written_after_use(inner_engine):
-    forms = {
-        "product": lambda x, c: np.sum(x * c),
-        "rule": lambda x, c: np.sum(array_rule_of("matmul")(c.reshape(2, 2), x.reshape(2, 2)) * x[0]),
-    }
-    for form in forms.values():
-
-        def outer(w, form=form):
-            c = np.empty(4, object)
-            c[:] = [w[k] * 1.0 for k in range(4)]
-
-            def inner(x):
-                y = form(x, c)
-                c[0] = 100.0
-                return y
-
-            return np.sum(contad.grad(inner, engine=inner_engine)(POINT) * WEIGHTS)
-
-        plain = {"product": forms["product"], "rule": lambda x, c: np.sum(c.reshape(2, 2) @ x.reshape(2, 2) * x[0])}
-        wanted = outer_reference(plain["product" if form is forms["product"] else "rule"])
-        for mode, slope in in_every_mode(outer, CONSTANTS).items():
-            np.testing.assert_allclose(slope, wanted, rtol=1e-8, err_msg=mode)
 
 
 def test_a_work_buffer_of_an_outer_level():

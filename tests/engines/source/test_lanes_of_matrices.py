@@ -17,9 +17,8 @@ from contad.kernels.lanes import as_floats, lanes_zeros
 from contad.numba_functions.request import Request
 from contad.ops.products import left_cotangent, right_cotangent
 from contad.scipy import linalg
-from contad.variables.trees import flatten
 from tests.engines import matrix_programs
-from tests.engines.source.plain_text import generate, put_together, take_lane
+from tests.engines.source.plain_text import draw_direction, generate, require_lanes
 from tests.engines.source.programs.matrix_functions import MATRICES, A, X, function_named
 from tests.judges.samples import sampled
 from tests.random_programs.generated_programs import copied
@@ -39,26 +38,16 @@ PROGRAMS["filtered"] = matrix_programs.filtered, matrix_programs.KALMAN, matrix_
 
 
 # ---- the text, run as Python -----------------------------------------------------------------------------------------
-def draw_direction(x):
-    tree = flatten(x)
-    return tree.unflatten([RNG.standard_normal(np.shape(v)) if np.ndim(v) else RNG.normal() for v in tree.leaves])
-
-
 @pytest.mark.parametrize("name", sampled(PROGRAMS, 12))
 @pytest.mark.parametrize("mode", ["hvp", "vjp"])
 def test_several_directions(name, mode):
     f, args, argnums = PROGRAMS[name]
-    directions = [tuple(draw_direction(args[k]) for k in argnums) for _ in range(COUNT)]
+    directions = [tuple(draw_direction(RNG, args[k]) for k in argnums) for _ in range(COUNT)]
     with np.errstate(all="ignore"):
         if mode == "vjp":
             value = generate(f, args, argnums, "jvp")(tuple(copied(args)), directions[0])[0]
-            directions = [draw_direction(value) for _ in range(COUNT)]
-        run = generate(f, args, argnums, mode)
-        expected = [run(tuple(copied(args)), x) for x in directions]
-        found = generate(f, args, argnums, mode, count=COUNT)(tuple(copied(args)), put_together(directions))
-    for k, one in enumerate(expected):
-        right = take_lane(one, 0)
-        np.testing.assert_allclose(take_lane(found, k), right, rtol=1e-9, atol=1e-9 * np.max(np.abs(right)))
+            directions = [draw_direction(RNG, value) for _ in range(COUNT)]
+        require_lanes(f, args, argnums, mode, directions, tolerance=1e-9)
 
 
 def test_every_function_of_matrices_takes_lanes():

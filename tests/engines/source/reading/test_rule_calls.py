@@ -11,13 +11,8 @@ from tests.engines import user_rules
 from tests.engines.source.agreement import as_python, request
 from tests.engines.user_rules import (
     around,
-    clipped,
     doubled_by_rule,
     make_vjp,
-    remembered,
-    scaled,
-    spread,
-    squares,
     stepped,
 )
 
@@ -43,22 +38,11 @@ def test_loops_and_branches(compiled):
     agree(stepped, V, 1.3, compiled=compiled)
 
 
-@njit
-def pieces(a, v, s):
-    """Options, None, integers and bools among what is saved; views; arguments that are not differentiated."""
-    x = scaled(a, s, 3)
-    x[0, 1] = x[0, 1] * s
-    y = scaled(a.T[:2], v[0] * s, 1)
-    w = spread(doubled_by_rule(v), v * s)
-    only_b = spread(np.array([1.0, 2.0]), clipped(w[1:], bound=2.0))
-    total = np.sum(x * x) * 0.01 + np.sum(y) * v[1] + np.sum(w * v) * 0.1 + only_b[0]
-    return total + clipped(s * s) + contad.checkpoint(squares)(s) * remembered(v[1])
-
-
 @pytest.mark.long  # compilation, as the next
 @pytest.mark.parametrize("argnums", [(0, 1, 2), (1,)])
 def test_saved_values_options_and_arguments_that_are_constants(argnums):
-    agree(pieces, *user_rules.DATA, argnums=argnums)
+    """Options, None, integers and bools among saved values; views; arguments that are not differentiated."""
+    agree(user_rules.program, *user_rules.DATA, argnums=argnums)
 
 
 @pytest.mark.long  # most of a minute of compilation

@@ -64,12 +64,15 @@ def sums(n, m):
     return a.sum() + b.sum() + c.sum(), a.shape, b.shape, c.shape
 
 
-@pytest.mark.parametrize(("n", "m"), [(0, 0), (0, 10**6), (3, 4), (64, 1), (65, 1), (8, 8), (13, 5), (300, 200)])
+SIZES = [(0, 0), (0, 10**6), (0, 2**40), (3, 4), (64, 1), (65, 1), (8, 8), (13, 5), (300, 200)]
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
 def test_arrays_of_any_lengths(n, m):
     assert sums(n, m) == (2.0 * n * m, (n, m), (n,), (n, m, 2))
 
 
-@pytest.mark.parametrize(("n", "m"), [(-1, 3), (3, -1), (-300, -200), (-1, 0)])
+@pytest.mark.parametrize(("n", "m"), [(-1, 3), (3, -1), (-300, -200), (-1, 0), (5, -(2**40))])
 def test_lengths_below_zero_are_numpys_error(n, m):
     with pytest.raises(ValueError, match="negative dimensions"):
         sums(n, m)

@@ -204,20 +204,16 @@ def test_a_limit_raises_and_the_next_call_is_right(function, little):
         agree(thread.submit(run, 0.5, 100_000).result(), function, 0.5, 100_000)
 
 
-@pytest.mark.parametrize("n", [2**40, 2**61, 2**62, 2**63 - 1])
-def test_more_than_any_machine_has_is_a_memory_error(n):
-    run = build(request(counted, 0.5, 3))
+@pytest.mark.parametrize(
+    ("f", "much", "few"),
+    [*((counted, (n,), (5,)) for n in (2**40, 2**61, 2**62, 2**63 - 1)),
+     *((p.rectangle, (2**k, 2**k), (4, 3)) for k in (20, 31, 32, 33))],  # whose product does not overflow
+)  # fmt: skip
+def test_more_than_any_machine_has_is_a_memory_error(f, much, few):
+    run = build(request(f, 0.5, *(3 for _ in few)))
     with pytest.raises(MemoryError, match="set_memory_limit"):
-        run(0.5, n)
-    agree(run(0.5, 5), counted, 0.5, 5)
-
-
-@pytest.mark.parametrize("power", [20, 31, 32, 33])
-def test_products_of_iterations_do_not_overflow(power):
-    run = build(request(p.rectangle, 0.5, 3, 3))
-    with pytest.raises(MemoryError, match="set_memory_limit"):
-        run(0.5, 2**power, 2**power)
-    agree(run(0.5, 4, 3), p.rectangle, 0.5, 4, 3)
+        run(0.5, *much)
+    agree(run(0.5, *few), f, 0.5, *few)
 
 
 @pytest.mark.parametrize("n", [0, -1, -(10**6), -(2**62)])

@@ -5,10 +5,8 @@ import numpy as np
 import pytest
 
 import contad
-from contad.variables.trees import flatten
 from tests.engines import user_rules
-from tests.engines.source.plain_text import generate, put_together, take_lane
-from tests.random_programs.generated_programs import copied
+from tests.engines.source.plain_text import draw_direction, require_lanes
 
 COUNT = 4
 RNG = np.random.default_rng(11)
@@ -29,38 +27,24 @@ def several(v, s):
     return user_rules.products(x, s) * user_rules.softplus(v[0]) + user_rules.clipped(v[1] * s, 0.4)
 
 
-def draw_direction(x):
-    tree = flatten(x)
-    return tree.unflatten([RNG.standard_normal(np.shape(v)) if np.ndim(v) else RNG.normal() for v in tree.leaves])
-
-
-def check(f, args, mode, directions, along=()):
-    one = generate(f, args, (0, 1), mode, along)
-    many = generate(f, args, (0, 1), mode, along, count=COUNT)
-    found = many(tuple(copied(args)), put_together(directions))
-    for k, x in enumerate(directions):
-        right = take_lane(one(tuple(copied(args)), x), 0)
-        np.testing.assert_allclose(take_lane(found, k), right, rtol=1e-11, atol=1e-11 * np.max(np.abs(right)))
-
-
 LONG = [pytest.param(name, marks=[] if name == "custom_vjp" else [pytest.mark.long]) for name in PROGRAMS]
 
 
 @pytest.mark.parametrize("name", LONG)
 def test_products_with_several_directions(name):
     f, args = PROGRAMS[name]
-    check(f, args, "hvp", [tuple(map(draw_direction, args)) for _ in range(COUNT)])
+    require_lanes(f, args, (0, 1), "hvp", [tuple(draw_direction(RNG, x) for x in args) for _ in range(COUNT)])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["array rules", "custom_jvp"])
 def test_tangents_along_several_directions(name):
     f, args = PROGRAMS[name]
-    check(f, args, "jvp", [tuple(map(draw_direction, args)) for _ in range(COUNT)])
+    require_lanes(f, args, (0, 1), "jvp", [tuple(draw_direction(RNG, x) for x in args) for _ in range(COUNT)])
 
 
 def test_several_cotangents():
-    check(several, user_rules.ARGUMENTS, "vjp", [RNG.standard_normal(4) for _ in range(COUNT)])
+    require_lanes(several, user_rules.ARGUMENTS, (0, 1), "vjp", [RNG.standard_normal(4) for _ in range(COUNT)])
 
 
 @pytest.mark.long  # a minute of compilation, as each of the next

@@ -22,7 +22,7 @@ from contad.numba_functions.request import Request
 from contad.variables.trees import flatten
 from tests.engines import matrix_programs, user_rules
 from tests.engines.source.agreement import request
-from tests.engines.source.plain_text import generate, numbers
+from tests.engines.source.plain_text import draw_direction, generate, numbers
 from tests.engines.source.programs.harness import function_of, given_to
 from tests.engines.source.programs.matrix_functions import MATRICES, A, X, function_named
 from tests.engines.source.programs.tables import TABLES
@@ -77,11 +77,6 @@ def users_rule():
         yield
 
 
-def direction(x, draw):
-    tree = flatten(x)
-    return tree.unflatten([draw.standard_normal(np.shape(v)) if np.ndim(v) else draw.normal() for v in tree.leaves])
-
-
 def moved(x, v, h):
     tree = flatten(x)
     pairs = zip(tree.leaves, flatten(v).leaves, strict=True)
@@ -105,7 +100,7 @@ def take(name):
     draw = np.random.default_rng(3)
     if isinstance(f, str):
         f, args = function_of(*TABLES_BY_NAME[f], f), given_to(args)
-    return f, args, argnums, tuple(direction(args[k], draw) for k in argnums)
+    return f, args, argnums, tuple(draw_direction(draw, args[k]) for k in argnums)
 
 
 def require_close(found, right, tolerance):

@@ -7,6 +7,7 @@ import pytest
 from numba import njit
 
 import contad
+from contad.engines.source.runtime import kept_parts
 from contad.engines.source.writing.segment_text import SegmentWriter
 from contad.memory.arena import memory_in_use
 from tests.engines.source.plain_text import generate
@@ -212,22 +213,17 @@ def test_a_loop_that_draws_is_not_run_again():
 
 
 # ---- planted bugs ----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("method", "name"), [("_restore_carried", "recurrence"), ("_find_disturbed", "sum that is shown")]
-)
-def test_planted_bugs_are_noticed(method, name, monkeypatch):
-    monkeypatch.setattr(SegmentWriter, method, lambda self, o, *rest: [])
-    args = (0.4, 16)
+FORGOTTEN = [(SegmentWriter, "_restore_carried", "recurrence"), (SegmentWriter, "_find_disturbed", "sum that is shown")]
+FORGOTTEN += [
+    (kept_parts, "put_part_back", name)
+    for name in ("in place", "rows added to", "smoothed ahead", "written afterwards", "integers carried")
+]
+
+
+@pytest.mark.parametrize(("owner", "function", "name"), FORGOTTEN)
+def test_planted_faults_are_found(owner, function, name, monkeypatch):
+    monkeypatch.setattr(owner, function, lambda *_: [])
+    args = (point(name), 16)
     runs = [generate(f, args, (0,))(*args) for f in marked_and_plain(name)]
     with pytest.raises(AssertionError):
-        require_equal(*runs, method)
-
-
-def test_arrays_are_put_back(monkeypatch):
-    monkeypatch.setattr("contad.engines.source.runtime.kept_parts.put_part_back", lambda work, place, part: None)
-    for name in ("in place", "rows added to", "smoothed ahead", "written afterwards", "integers carried"):
-        marked, plain = marked_and_plain(name)
-        args = (point(name), 16)
-        runs = [generate(f, args, (0,))(*args) for f in (marked, plain)]
-        with pytest.raises(AssertionError):
-            require_equal(*runs, name)
+        require_equal(*runs, name)
