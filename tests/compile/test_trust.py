@@ -99,20 +99,17 @@ def test_the_refusal_of_a_cache_is_said_once(tmp_path, monkeypatch):
     assert is_private(compiling.temporary_directory())
 
 
-@pytest.mark.parametrize("mode", [0o775, 0o777, 0o757])
-def test_machine_code_is_as_private_as_its_source(tmp_path, mode):
-    inner, source = folders(tmp_path, mode, 0o755)
-    assert is_usable(inner, source)
-    assert stat.S_IMODE(inner.stat().st_mode) == 0o755
-    assert names(inner) == ["b.cpython-311.pyc"]  # another user may have written the others
+CLOSED = [(mode, 0o755, 0o755) for mode in (0o775, 0o777, 0o757)]  # another user may have written what is in it
+LEFT = [(mode, source, mode) for mode, source in ((0o755, 0o755), (0o775, 0o775), (0o700, 0o755), (0o777, 0o777))]
 
 
-@pytest.mark.parametrize(("mode", "of_source"), [(0o755, 0o755), (0o775, 0o775), (0o700, 0o755), (0o777, 0o777)])
-def test_who_can_write_the_source_can_write_machine_code(tmp_path, mode, of_source):
+@pytest.mark.parametrize(("mode", "of_source", "then"), [*CLOSED, *LEFT])
+def test_machine_code_is_as_private_as_its_source(tmp_path, mode, of_source, then):
     inner, source = folders(tmp_path, mode, of_source)
+    before = names(inner)
     assert is_usable(inner, source)
-    assert stat.S_IMODE(inner.stat().st_mode) == mode
-    assert len(names(inner)) == 3
+    assert stat.S_IMODE(inner.stat().st_mode) == then
+    assert names(inner) == (before if mode == then else ["b.cpython-311.pyc"])
 
 
 def test_a_folder_that_cannot_be_closed_is_not_used(tmp_path, monkeypatch):

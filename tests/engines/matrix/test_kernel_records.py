@@ -1,8 +1,5 @@
 """Operations of linear algebra by kernels in recordings that are swept at once, against the rules in Python."""
 
-import sys
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -11,6 +8,7 @@ from contad.engines.matrix import kernel_records
 from contad.engines.matrix.kernel_records import COMPILED, KernelPullback, RecordKernels
 from contad.rules.array_rule import array_rule_of
 from contad.scipy import linalg, mirroring, structured_matrices
+from tests.judges.calls_of_python import calls_in
 from tests.judges.steps_in_python import leave_steps_to_python
 
 RNG = np.random.default_rng(47)
@@ -106,17 +104,11 @@ def test_a_recording_of_steps_is_swept_without_python(steps):
     ids=["cho_factor", "cho_solve", "inv", "det"],
 )
 def test_a_step_is_recorded_in_few_calls(operate, calls):
-    found: list[Any] = []
     for _ in range(2):  # a first recording makes the arrays of values
-        found.clear()
         with contad.nested():
             s, b = contad.var(S), contad.var(B)
             operate(s, b)  # gets the kernels
-            sys.setprofile(lambda frame, event, _: found.append(frame.f_code) if event == "call" else None)
-            try:
-                operate(s, b)
-            finally:
-                sys.setprofile(None)
+            found = calls_in(operate, s, b)
     names = [code.co_name for code in found if code.co_name != "_unary_dispatcher"]  # which is NumPy's
     assert names == ["<lambda>", *calls, "record"]
 

@@ -51,6 +51,11 @@ def plainly(monkeypatch):
     return run
 
 
+def require_same_bits(found, expected):
+    for u, v in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(u, v)
+
+
 def points(rule, count=24):
     """Random numbers around the rule's points, which are inside of the domain, and special ones."""
     found = [[x * (1.0 + 0.2 * DRAW.standard_normal(count)) for x in point] for point in rule.points]
@@ -151,8 +156,7 @@ def test_products_of_small_matrices_are_the_same_to_the_last_bit_and_need_no_pyt
     gradient = contad.grad(small_products, (0, 1))
     with np.errstate(invalid="ignore"):
         found = gradient(x, y)
-        for u, v in zip(found, plainly(lambda: gradient(x, y)), strict=True):
-            np.testing.assert_array_equal(u, v)
+        require_same_bits(found, plainly(lambda: gradient(x, y)))
         step = 1e-6 * DRAW.standard_normal(x.shape)
         change = small_products(x + step, y) - small_products(x - step, y)
         monkeypatch.setattr(ProductPullback, "__call__", None)
@@ -173,8 +177,7 @@ def test_products_of_few_and_many_rows_are_the_same_to_the_last_bit(plainly, row
             for argnums in ((0, 1, 2), (1, 2), (0,)):
                 gradient = functools.partial(contad.grad(f, argnums), a, x, y)
                 for _ in range(2):  # the second one in the room of the first
-                    for u, v in zip(gradient(), plainly(gradient), strict=True):
-                        np.testing.assert_array_equal(u, v)
+                    require_same_bits(gradient(), plainly(gradient))
 
 
 def test_partials_of_powers_are_made_for_the_exponents_that_a_program_has(plainly, monkeypatch):
@@ -205,15 +208,13 @@ def test_a_program_is_the_same_to_the_last_bit(plainly, patience, monkeypatch):
     leave_steps_to_python(monkeypatch)  # whose last digits are their own
     x, a = DRAW.standard_normal(9), DRAW.standard_normal((7, 9))
     gradient = contad.grad(program, (0, 1))
-    for u, v in zip(gradient(x, a), plainly(lambda: gradient(x, a), patience), strict=True):
-        np.testing.assert_array_equal(u, v)
+    require_same_bits(gradient(x, a), plainly(lambda: gradient(x, a), patience))
     rows = DRAW.standard_normal((11, 7))
     rows[3] = 0.0
     weights = np.where(np.arange(11) % 4, DRAW.standard_normal(11), 0.0)
     for w in (weights, weights + 3.0):
         product = contad.grad(lambda b, v, w=w: np.sum((b @ v) * w), (0, 1))
-        for u, v in zip(product(rows, x[:7]), plainly(lambda p=product: p(rows, x[:7]), patience), strict=True):
-            np.testing.assert_array_equal(u, v)
+        require_same_bits(product(rows, x[:7]), plainly(lambda p=product: p(rows, x[:7]), patience))
 
 
 @pytest.mark.parametrize("engine", ["records", "matrix"])
