@@ -36,20 +36,15 @@ AFTER = {
     "both read only": (read_only(DATA), read_only(SWAPPED)),
 }
 TRANSFORMS = {
-    "grad": contad.grad,
-    "value_and_grad": contad.value_and_grad,
-    "with respect to it": lambda f: contad.grad(f, 1),
-    "tape": lambda f: contad.grad(f, engine="tape"),
-    "jacobian": contad.jacobian,
-    "hessian": contad.hessian,
+    "grad": contad.grad, "value_and_grad": contad.value_and_grad, "with respect to it": lambda f: contad.grad(f, 1),
+    "tape": lambda f: contad.grad(f, engine="tape"), "jacobian": contad.jacobian, "hessian": contad.hessian,
     "hvp": lambda f: lambda x, data: contad.hvp(f, vector=2)(x, data, x),
     "vjp": lambda f: lambda x, data: contad.vjp(f, x, data)[1](1.0),
     "jvp": lambda f: lambda x, data: contad.jvp(f, (x, data), (x, X)),
     "by name": lambda f: lambda x, data: contad.grad(f)(x, data=data),
-    "closures": lambda f: contad.grad(f, engine="closures"),
-    "records": lambda f: contad.grad(f, engine="records"),
+    "closures": lambda f: contad.grad(f, engine="closures"), "records": lambda f: contad.grad(f, engine="records"),
     "matrix": lambda f: contad.grad(f, engine="matrix"),
-}
+}  # fmt: skip
 
 
 NAMED = r"f, (argument (1|data)|primals\[1\]): expected .*, got "  # function, argument, expected, got

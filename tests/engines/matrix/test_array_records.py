@@ -480,21 +480,14 @@ OWN_SEMANTICS = {
 }
 SQUARE = np.array([[0.3, 0.7], [1.1, 0.4]])
 WITH_ARRAYS = {
-    "product": lambda x, m: x * m,
-    "sum": lambda x, m: x + m,
-    "power": lambda x, m: x**m,
-    "quotient": lambda x, m: x / m,
-    "ufunc": lambda x, m: np.multiply(x, m),
-    "reflected ufunc": lambda x, m: np.hypot(m, x),
-    "rule": lambda x, m: contad.ops.multiply(m, x),
-    "matrix product": lambda x, m: x @ m,
-    "reflected matrix product": lambda x, m: np.matmul(m, x),
-    "dot": lambda x, m: np.dot(x, m),
-    "in place": lambda x, m: x.__iadd__(m),
-    "outer product": lambda x, m: np.outer(x, m),
-    "view": lambda x, m: x.T * m,
+    "product": lambda x, m: x * m, "sum": lambda x, m: x + m, "power": lambda x, m: x**m,
+    "quotient": lambda x, m: x / m, "ufunc": lambda x, m: np.multiply(x, m),
+    "reflected ufunc": lambda x, m: np.hypot(m, x), "rule": lambda x, m: contad.ops.multiply(m, x),
+    "matrix product": lambda x, m: x @ m, "reflected matrix product": lambda x, m: np.matmul(m, x),
+    "dot": lambda x, m: np.dot(x, m), "in place": lambda x, m: x.__iadd__(m),
+    "outer product": lambda x, m: np.outer(x, m), "view": lambda x, m: x.T * m,
     "written": lambda x, m: np.zeros_like(x) * m,
-}
+}  # fmt: skip
 by_class = pytest.mark.parametrize("kind", OWN_SEMANTICS)
 LOST, MUST = "expected plain arrays, got {}, whose semantics would be lost", "must be a plain array.*{}"
 PLACES = {  # where they are refused by all engines, and in which words

@@ -79,12 +79,9 @@ USES = {
     "concatenation": lambda x: np.concatenate([PLAIN, x]),
 }
 KINDS = {
-    "argument": lambda x: x,
-    "result": lambda x: x * 1.0,
-    "view": lambda x: x[::-1],
-    "written": lambda x: written(x),
+    "argument": lambda x: x, "result": lambda x: x * 1.0, "view": lambda x: x[::-1], "written": lambda x: written(x),
     "of a dead pullback": lambda x: x * 1.0,
-}
+}  # fmt: skip
 
 
 def written(x):

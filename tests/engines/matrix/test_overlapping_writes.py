@@ -14,13 +14,9 @@ STEP = 2.0**-100
 # ---- what is written, and what is read -------------------------------------------------------------------------------
 # into a vector z of six elements: places, and views of z with as many elements
 PLACES = {
-    "a slice": "1:5",
-    "a reversed slice": "4:0:-1",
-    "positions": "[3, 0, 2, 5]",
-    "repeated positions": "[2, 1, 2, 1]",
-    "an array of positions": "np.array([5, 2, 2, 0])",
-    "a mask": "np.array([True, False, True, True, False, True])",
-}
+    "a slice": "1:5", "a reversed slice": "4:0:-1", "positions": "[3, 0, 2, 5]", "repeated positions": "[2, 1, 2, 1]",
+    "an array of positions": "np.array([5, 2, 2, 0])", "a mask": "np.array([True, False, True, True, False, True])",
+}  # fmt: skip
 VIEWS = ["z[:4]", "z[2:]", "z[3::-1]", "z[:1:-1]", "z[1:5]", "z[[3, 1, 1, 0]]", "z.reshape(3, 2)[:2].ravel()", "z[5]"]
 VECTOR_FORMS = [
     "z[{k}] = {y}", "z[{k}] += {y}", "z[{k}] -= 0.5 * {y}", "z[{k}] *= {y}", "z[{k}] /= {y}",

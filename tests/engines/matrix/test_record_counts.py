@@ -79,39 +79,21 @@ def test_reading_elements_pushes_nothing(level, x):
 
 
 VIEWS = {
-    "slice": lambda a: a[1:, ::2],
-    "row": lambda a: a[3],
-    "new axis": lambda a: a[:, None],
-    "reversed": lambda a: a[::-1],
-    "T": lambda a: a.T,
-    "reshape": lambda a: a.reshape(-1),
-    "ravel": np.ravel,
-    "swapaxes": lambda a: np.swapaxes(a, 0, 1),
-    "moveaxis": lambda a: np.moveaxis(a, 0, 1),
-    "squeeze": np.squeeze,
-    "expand_dims": lambda a: np.expand_dims(a, 0),
-    "broadcast_to": lambda a: np.broadcast_to(a, (2, N, N)),
-    "atleast_3d": np.atleast_3d,
-    "split": lambda a: np.split(a, 4),
-    "diagonal": lambda a: np.diagonal(a),
+    "slice": lambda a: a[1:, ::2], "row": lambda a: a[3], "new axis": lambda a: a[:, None],
+    "reversed": lambda a: a[::-1], "T": lambda a: a.T, "reshape": lambda a: a.reshape(-1), "ravel": np.ravel,
+    "swapaxes": lambda a: np.swapaxes(a, 0, 1), "moveaxis": lambda a: np.moveaxis(a, 0, 1), "squeeze": np.squeeze,
+    "expand_dims": lambda a: np.expand_dims(a, 0), "broadcast_to": lambda a: np.broadcast_to(a, (2, N, N)),
+    "atleast_3d": np.atleast_3d, "split": lambda a: np.split(a, 4), "diagonal": lambda a: np.diagonal(a),
     "iteration": list,
-}
+}  # fmt: skip
 COPIES = {
-    "mask": lambda a: a[np.arange(N) % 2 == 0],
-    "fancy": lambda a: a[[1, 1, 2]],
-    "copy": lambda a: a.copy(),
-    "concatenate": lambda a: np.concatenate([a, a, np.ones((1, N))]),
-    "stack": lambda a: np.stack([a, a]),
-    "where": lambda a: np.where(np.arange(N) > 5, a, 1.0),
-    "roll": lambda a: np.roll(a, 1),
-    "take": lambda a: np.take(a, [3, 1]),
-    "repeat": lambda a: np.repeat(a, 2),
-    "tile": lambda a: np.tile(a, 2),
-    "sort": np.sort,
-    "tril": np.tril,
-    "reshape of a transpose": lambda a: a.T.reshape(-1),
+    "mask": lambda a: a[np.arange(N) % 2 == 0], "fancy": lambda a: a[[1, 1, 2]], "copy": lambda a: a.copy(),
+    "concatenate": lambda a: np.concatenate([a, a, np.ones((1, N))]), "stack": lambda a: np.stack([a, a]),
+    "where": lambda a: np.where(np.arange(N) > 5, a, 1.0), "roll": lambda a: np.roll(a, 1),
+    "take": lambda a: np.take(a, [3, 1]), "repeat": lambda a: np.repeat(a, 2), "tile": lambda a: np.tile(a, 2),
+    "sort": np.sort, "tril": np.tril, "reshape of a transpose": lambda a: a.T.reshape(-1),
     "to_matvar": contad.to_matvar,
-}
+}  # fmt: skip
 CONSTANTS = {
     "comparison": lambda a: a > 0.5,
     "argmax": np.argmax,
@@ -147,17 +129,12 @@ def test_writing_pushes_nothing(level, x):
 
 # ---- what an operation costs -----------------------------------------------------------------------------------------
 OPERATIONS = {
-    "sin": (np.sin, N * N),
-    "times a number": (lambda a: 2.0 * a, N * N),
-    "times an array": (lambda a: np.arange(1.0, N + 1) * a, N * N),
-    "sum": (np.sum, 1),
-    "sum over an axis": (lambda a: np.sum(a, 0), N),
-    "product with itself": (lambda a: a @ a, N * N),
-    "product with a constant": (lambda a: np.ones((2, N)) @ a, 2 * N),
-    "outer": (lambda a: a[0][:, None] * a[1], N * N),
-    "norm": (lambda a: np.dot(a[0], a[1]), 1),
-    "special function": (contad.gammaln, N * N),
-}
+    "sin": (np.sin, N * N), "times a number": (lambda a: 2.0 * a, N * N),
+    "times an array": (lambda a: np.arange(1.0, N + 1) * a, N * N), "sum": (np.sum, 1),
+    "sum over an axis": (lambda a: np.sum(a, 0), N), "product with itself": (lambda a: a @ a, N * N),
+    "product with a constant": (lambda a: np.ones((2, N)) @ a, 2 * N), "outer": (lambda a: a[0][:, None] * a[1], N * N),
+    "norm": (lambda a: np.dot(a[0], a[1]), 1), "special function": (contad.gammaln, N * N),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -186,14 +186,11 @@ def test_random_programs(outcomes):
 
 
 JOINS = {
-    "concatenate": lambda x, y: np.concatenate([x, y]),
-    "the other way round": lambda x, y: np.concatenate([y, x]),
-    "stack": lambda x, y: np.stack([x, y], axis=1),
-    "elements": lambda x, y: np.array([x[0], x[1], x[2], y[0], y[1]]),
-    "assignment": lambda x, y: filled(x, y),
-    "backwards": lambda x, y: np.concatenate([x, y])[::-1],
+    "concatenate": lambda x, y: np.concatenate([x, y]), "the other way round": lambda x, y: np.concatenate([y, x]),
+    "stack": lambda x, y: np.stack([x, y], axis=1), "elements": lambda x, y: np.array([x[0], x[1], x[2], y[0], y[1]]),
+    "assignment": lambda x, y: filled(x, y), "backwards": lambda x, y: np.concatenate([x, y])[::-1],
     "a turned matrix": lambda x, y: np.vstack([x, y]).T,
-}
+}  # fmt: skip
 READERS = {
     "sum": np.sum,
     "mean": np.mean,

@@ -507,18 +507,13 @@ def make_scaled():
 
 
 OTHERS = {
-    "namedtuple_arg": lambda: Pair(1.5, np.array([0.5, 2.0])),
-    "string_arg": lambda: "square",
-    "generator_arg": lambda: np.random.default_rng(1),
-    "float32_arg": lambda: np.array([0.5, 1.5, -2.0], np.float32),
+    "namedtuple_arg": lambda: Pair(1.5, np.array([0.5, 2.0])), "string_arg": lambda: "square",
+    "generator_arg": lambda: np.random.default_rng(1), "float32_arg": lambda: np.array([0.5, 1.5, -2.0], np.float32),
     "fortran": lambda: np.asfortranarray(np.arange(12.0).reshape(3, 4)),
-    "tuple_arg": lambda: (1.5, np.array([0.5, 2.0, -1.0])),
-    "list_arg": lambda: [1.5, 2.5],
-    "jitclass_arg": make_scaled,
-    "structured": lambda: RECORDS.view(np.recarray),
-    "uint8_arg": lambda: np.array([3, 200, 7], np.uint8),
+    "tuple_arg": lambda: (1.5, np.array([0.5, 2.0, -1.0])), "list_arg": lambda: [1.5, 2.5], "jitclass_arg": make_scaled,
+    "structured": lambda: RECORDS.view(np.recarray), "uint8_arg": lambda: np.array([3, 200, 7], np.uint8),
     "4d_arg": lambda: np.arange(24.0).reshape(2, 2, 2, 3) * 0.1,
-}
+}  # fmt: skip
 # what `generated` refuses, and who takes it then
 TAKEN_BY = {"complex": "nothing", "recursion": "tape", "generator_arg": "tape"}
 
