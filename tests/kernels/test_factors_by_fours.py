@@ -2,51 +2,21 @@
 
 import numpy as np
 import pytest
-from numba import njit
 from scipy.linalg import solve_triangular
 
 from contad.kernels.factor_kernels import add_cholesky, reverse_rows, reverse_triangle, write_cholesky
 from contad.kernels.factors_by_fours import FEWEST_ROWS, MOST_ROWS, factor_by_fours, reverse_by_fours
 from contad.kernels.triangles_by_fours import solve_by_fours, subtract_by_fours
 from contad.kernels.triangular_kernels import add_solve_triangular, write_triangular_solution
+from tests.compile.watching import caller_of
 
 SIZES = [FEWEST_ROWS, 10, 11, 12, 13, 20, 39, 64, MOST_ROWS - 1, MOST_ROWS]
 DRAW = np.random.default_rng(72)
 
 
-@njit
-def factor(a, z):
-    return factor_by_fours(a, z)
-
-
-@njit
-def write_factor(a, z):
-    write_cholesky(a, z)
-
-
-@njit
-def reverse(z, bar):
-    return reverse_by_fours(z, bar)
-
-
-@njit
-def reverse_any(z, bar):
-    reverse_triangle(z, bar)
-
-
-@njit
-def add_reversed(bar, z, a_bar):
-    add_cholesky(bar, z, a_bar)
-
-
-@njit
-def solve(a, z, transposed, lower, unit):
-    return solve_by_fours(a, z, transposed, lower, unit)
-
-
-@njit
-def subtract(x, y, lower, unit, a_bar):
-    return subtract_by_fours(x, y, lower, unit, a_bar)
+factor, write_factor, solve = map(caller_of, (factor_by_fours, write_cholesky, solve_by_fours))
+subtract = caller_of(subtract_by_fours)
+reverse, reverse_any, add_reversed = map(caller_of, (reverse_by_fours, reverse_triangle, add_cholesky))
 
 
 def draw_positive(n):

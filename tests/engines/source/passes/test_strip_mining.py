@@ -18,6 +18,7 @@ from contad.elementary.rows import are_apart
 from contad.engines.source.build import build, derivative_of
 from contad.engines.source.passes import strip_mining
 from contad.numba_functions.request import Request
+from tests.compile.watching import caller_of
 from tests.engines.source.agreement import as_python, flat
 from tests.engines.source.programs.harness import defined
 from tests.judges.light_compiling import optimised, whole
@@ -413,19 +414,14 @@ def test_a_loop_in_no_other_asks_for_no_length_of_those_in_it():
 
 
 def test_where_arrays_are_apart():
-    x = np.arange(24.0).reshape(4, 6)
+    x, compiled = np.arange(24.0).reshape(4, 6), caller_of(are_apart)
     for first, second, expected in (
         (x, x, False), (x[:2], x[2:], True), (x[::2], x[1::2], False), (x[0], x[1], True), (x[1], x[0], True),
         (x[::-1][:2], x[:2], True), (x[::-1][:2], x[2:], False), (x[0, :3], x[0, 3:], True), (x[0, :0], x[0], True),
         (x[1:1], x, True), (x, x.copy(), True), (x[0, :4], x[0, 3:], False),
     ):  # fmt: skip
-        assert are_apart(first, second) == compiled_apart(first, second) == expected
+        assert are_apart(first, second) == compiled(first, second) == expected
         assert not expected or not np.shares_memory(first, second)
-
-
-@njit
-def compiled_apart(x, y):
-    return are_apart(x, y)
 
 
 # ---- random programs -------------------------------------------------------------------------------------------------
