@@ -30,11 +30,8 @@ RNG = np.random.default_rng(7)
 PROGRAMS = {
     name: (function_named(name), [X, A], (0,)) for name in MATRICES if "least squares" not in name
 }
-PROGRAMS |= {
-    f.__name__: (f, matrix_programs.SHAPES, (0, 1, 2, 3)) for f in (matrix_programs.spectra, matrix_programs.powers)
-}
-PROGRAMS["systems"] = matrix_programs.systems, matrix_programs.DATA, matrix_programs.SQUARES
-PROGRAMS["filtered"] = matrix_programs.filtered, matrix_programs.KALMAN, matrix_programs.SQUARES
+PROGRAMS |= {name: matrix_programs.PROGRAMS[name] for name in ("spectra", "powers", "systems")}
+PROGRAMS["filtered"] = matrix_programs.PROGRAMS["Kalman"]
 
 
 # ---- the text, run as Python -----------------------------------------------------------------------------------------

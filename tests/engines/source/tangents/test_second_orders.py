@@ -41,12 +41,8 @@ PROGRAMS |= {
     f"arrays {f.__name__}": (f, [array_functions.X, array_functions.DATA], (0,))
     for f in array_functions.FUNCTIONS
 }
-PROGRAMS |= {
-    f"matrices {f.__name__}": (f, matrix_programs.SHAPES, (0, 1, 2, 3))
-    for f in (matrix_programs.spectra, matrix_programs.factors, matrix_programs.powers)
-}
-PROGRAMS["matrices systems"] = matrix_programs.systems, matrix_programs.DATA, matrix_programs.SQUARES
-PROGRAMS["matrices filtered"] = matrix_programs.filtered, matrix_programs.KALMAN, matrix_programs.SQUARES
+PROGRAMS |= {f"matrices {name}": matrix_programs.PROGRAMS[name] for name in ("spectra", "factors", "powers", "systems")}
+PROGRAMS["matrices filtered"] = matrix_programs.PROGRAMS["Kalman"]
 TABLES_BY_NAME = {f"{table.name}: {name}": (table, body) for table in TABLES for name, body in table.takes.items()}
 PROGRAMS |= {name: (name, table, table.argnums) for name, (table, _) in TABLES_BY_NAME.items()}
 PROGRAMS |= {f"tangents {name}": (function_named(name), [X, A], (0,)) for name in MATRICES}
