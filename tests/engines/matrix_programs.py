@@ -166,10 +166,11 @@ REAL = np.array([[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]])
 MODEL = np.sort(DRAW.uniform(0.0, 4.0, 12)), DRAW.standard_normal(12), 0.8, 0.3
 PROGRAMS = {  # with their arguments, and which of them are differentiated
     "systems": (p.systems, DATA, SQUARES), "spectra": (p.spectra, SHAPES, SQUARES),
-    "factors": (p.factors, SHAPES, SQUARES), "powers": (p.powers, SHAPES, SQUARES), "first spectrum": (p.first_spectrum, SHAPES, SQUARES),
-    "general spectrum": (p.general_spectrum, (REAL,), (0,)), "SciPy": (p.by_scipy, DATA, SQUARES),
-    "exponentials": (p.by_exponentials, DATA, SQUARES), "sums of exponentials": (p.of_sums, (V[:3], A[:3, :3]), (0, 1)),
-    "sums along axes": (p.of_lines, (M, W), (0, 1)), "Gaussian process": (p.likelihood, (*MODEL, True), SQUARES),
+    "factors": (p.factors, SHAPES, SQUARES), "powers": (p.powers, SHAPES, SQUARES),
+    "first spectrum": (p.first_spectrum, SHAPES, SQUARES), "general spectrum": (p.general_spectrum, (REAL,), (0,)),
+    "SciPy": (p.by_scipy, DATA, SQUARES), "exponentials": (p.by_exponentials, DATA, SQUARES),
+    "sums of exponentials": (p.of_sums, (V[:3], A[:3, :3]), (0, 1)), "sums along axes": (p.of_lines, (M, W), (0, 1)),
+    "Gaussian process": (p.likelihood, (*MODEL, True), SQUARES),
     "Gaussian process by slogdet": (p.likelihood, (*MODEL, False), SQUARES), "Kalman": (p.filtered, KALMAN, SQUARES),
 }  # fmt: skip
 
