@@ -86,15 +86,13 @@ def test_random_aliases_are_right_or_refused(count, report):
     report("arrays made anew", f"{outcomes.count(None)} random programs agree, {outcomes.count('refused')} are refused")
 
 
-def writes_allowed(monkeypatch):
-    monkeypatch.setattr(fresh_arrays.FreshArrays, "wrongly_written", lambda self, block: None)
+FAULTS = {
+    "writes are allowed": ("wrongly_written", lambda self, block: None),
+    "copies come one after the other": ("_is_free", lambda self, k, waiting: True),
+}
 
 
-def copies_one_after_the_other(monkeypatch):
-    monkeypatch.setattr(fresh_arrays.FreshArrays, "_is_free", lambda self, k, waiting: True)
-
-
-@pytest.mark.parametrize("plant", [writes_allowed, copies_one_after_the_other])
-def test_planted_faults_are_found(plant, monkeypatch):
-    plant(monkeypatch)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_found(fault, monkeypatch):
+    monkeypatch.setattr(fresh_arrays.FreshArrays, *FAULTS[fault])
     assert any((outcome(seed) or "").startswith("wrong") for seed in range(300))

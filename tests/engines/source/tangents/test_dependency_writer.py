@@ -65,21 +65,16 @@ def test_random_programs(seed):
     assert result is None or result.startswith("rejected")
 
 
-def lose_stores(monkeypatch):
-    monkeypatch.setattr(dependency_writer.DependencyWriter, "_of_Store", lambda nodes, o: nodes.append.add(o))
+FAULTS = {
+    "stores are lost": (DependencyWriter, "_of_Store", lambda nodes, o: nodes.append.add(o)),
+    "what is added is lost": (DependencyWriter, "_of_Accumulate", lambda nodes, o: nodes.append.add(o)),
+    "nothing bends": (dependency_writer, "bent_pairs", lambda *_: ()),
+}
 
 
-def lose_what_is_added(monkeypatch):
-    monkeypatch.setattr(dependency_writer.DependencyWriter, "_of_Accumulate", lambda nodes, o: nodes.append.add(o))
-
-
-def bend_nothing(monkeypatch):
-    monkeypatch.setattr(dependency_writer, "bent_pairs", lambda *_: ())
-
-
-@pytest.mark.parametrize("plant", [lose_stores, lose_what_is_added, bend_nothing])
-def test_a_planted_bug_is_noticed(plant, monkeypatch):
-    plant(monkeypatch)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_found(fault, monkeypatch):
+    monkeypatch.setattr(*FAULTS[fault])
     results = [dependency_programs.check(seed, small=True) for seed in range(20, 40)]
     assert any(str(result).startswith("wrong") for result in results)
 
@@ -91,21 +86,16 @@ def test_random_programs_of_all_branches(seed):
     assert result is None or result.startswith("rejected")
 
 
-def overwrite(monkeypatch):
-    monkeypatch.setattr(BranchNodes, "uncertain", property(lambda _: False, lambda *_: None), raising=False)
+FAULTS_OF_BRANCHES = {
+    "a branch overwrites": (BranchNodes, "uncertain", property(lambda _: False, lambda *_: None)),
+    "one side only": (Influence, "decides", lambda *_: False),
+    "indices are trusted": (BranchNodes, "_place", lambda nodes, x, made=(): list(x.indices)),
+}
 
 
-def one_side_only(monkeypatch):
-    monkeypatch.setattr(Influence, "decides", lambda *_: False)
-
-
-def trust_indices(monkeypatch):
-    monkeypatch.setattr(BranchNodes, "_place", lambda nodes, x, made=(): list(x.indices))
-
-
-@pytest.mark.parametrize("plant", [overwrite, one_side_only, trust_indices])
-def test_a_planted_bug_of_all_branches_is_noticed(plant, monkeypatch):
-    plant(monkeypatch)
+@pytest.mark.parametrize("fault", FAULTS_OF_BRANCHES)
+def test_planted_faults_of_all_branches_are_found(fault, monkeypatch):
+    monkeypatch.setattr(*FAULTS_OF_BRANCHES[fault], raising=False)
 
     def notices(name):
         try:
