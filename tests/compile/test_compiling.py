@@ -280,7 +280,7 @@ def test_sources_that_change_under_a_process_are_not_taken_for_its_own(monkeypat
     assert not compiling.has_changed()
 
 
-def test_what_is_made_after_a_change_is_not_kept(tmp_path, monkeypatch):
+def test_files_made_after_a_change_are_not_kept(tmp_path, monkeypatch):
     """What is imported late may be of the later version, and the rest is of the earlier one."""
     monkeypatch.setattr(compiling, "has_changed", lambda: True)
     place = tmp_path / "module_0123456789abcdef.py"

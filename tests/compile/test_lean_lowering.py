@@ -190,6 +190,6 @@ def test_written_derivatives_are_lowered_so(tmp_path, monkeypatch):
     assert seen.count("run") == 1 and "cubes" not in seen
 
 
-def test_what_it_says_otherwise_numba_says_under_the_same_name():
+def test_overridden_methods_have_numbas_names():
     own = {name for name, x in vars(LeanLower).items() if inspect.isfunction(x) and not name.startswith("_")}
     assert own <= set(dir(Lower)) and len(own) > 5

@@ -87,7 +87,7 @@ def _doubled(x):
     return written_for_numba
 
 
-def test_what_numba_writes_in_python_is_linked_where_a_derivative_calls_it(finished):
+def test_overloads_are_linked_where_a_derivative_calls_them(finished):
     with defer_code():
 
         @numba.njit

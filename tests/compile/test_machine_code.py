@@ -155,7 +155,7 @@ def test_no_flipped_bit_is_loaded(cached, which):
     assert found(dispatcher, function) is not None
 
 
-def test_what_is_damaged_is_compiled_and_kept_again(cached):
+def test_damaged_code_is_compiled_and_kept_again(cached):
     _, function, _, data = cached
     healthy = data.read_bytes()
     data.write_bytes(healthy[:40] + bytes(40) + healthy[80:])
@@ -238,7 +238,7 @@ c = contad.cfunc(f, 1)
 """
 
 
-def test_what_cannot_be_kept_is_told_by_contad_alone(tmp_path):
+def test_contad_alone_tells_of_code_that_cannot_be_kept(tmp_path):
     program = tmp_path / "model.py"
     program.write_text(LARGE)
     run(program, tmp_path / "cache", "-W", "error")

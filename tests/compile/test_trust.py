@@ -140,7 +140,7 @@ def test_a_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("owner", "trusted"), [(0, True), (1, True), (12345, False)])
-def test_whose_files_are_run(tmp_path, owner, trusted):
+def test_files_of_this_user_and_of_root_are_run(tmp_path, owner, trusted):
     """Those of this user and of root."""
     with Folder(tmp_path) as folder:
         assert folder.is_trusted_owner(owner * os.getuid() if owner == 1 else owner) == trusted
@@ -218,7 +218,7 @@ assert contad.grad(lambda x: np.sum(contad.ops.exp(x) * x))(np.zeros(2)).tolist(
 
 
 @pytest.mark.parametrize(("umask", "numbas"), [(0o002, False), (0o000, True)])
-def test_what_is_written_is_private_whatever_the_umask(tmp_path, umask, numbas):
+def test_written_files_are_private_whatever_the_umask(tmp_path, umask, numbas):
     """The place too, and what is missing above it."""
     program = tmp_path / "program.py"
     program.write_text(FILLED.format(umask=umask))
@@ -374,7 +374,7 @@ def test_the_attack_would_succeed(place, monkeypatch):
 
 
 @pytest.mark.parametrize("make", [os.symlink, os.link, os.mkfifo])
-def test_what_is_no_file_of_the_cache_is_not_loaded(place, monkeypatch, make):
+def test_links_and_pipes_are_not_loaded(place, monkeypatch, make):
     load, files = fill(place / "cache", monkeypatch)
     for file in files:
         other = place / file.name

@@ -94,7 +94,7 @@ def _divided(x, y):
     return written_for_numba
 
 
-def test_what_numba_writes_in_python_has_the_options_of_its_caller():
+def test_overloads_have_the_options_of_their_caller():
     """Whoever typed it last: a caller that divides by zero, or one that raises."""
 
     @numba.njit(error_model="python")

@@ -51,7 +51,7 @@ def test_the_factor_is_that_of_lapack(n):
 
 @pytest.mark.parametrize("place", [0, 5, 11, 19])
 @pytest.mark.parametrize("given", [-1.0, 0.0, np.inf, np.nan])
-def test_what_may_have_no_factor_is_left_to_lapack(place, given):
+def test_doubtful_factors_are_left_to_lapack(place, given):
     """A pivot that is not positive, and numbers that are not finite, in every block and every row of a block."""
     for n in (20, 21):
         a, z = draw_positive(n), np.empty((n, n))
@@ -120,7 +120,7 @@ def test_the_adjoint_is_added_to_the_lower_triangle(n):
 
 @pytest.mark.parametrize("given", [np.inf, np.nan, 1e308])
 @pytest.mark.parametrize("place", [(0, 0), (9, 2), (19, 19), (13, 12)])
-def test_what_is_not_finite_goes_where_the_loops_take_it(place, given):
+def test_infinite_adjoints_go_where_the_loops_take_them(place, given):
     """No further, though the registers multiply it by zeros above the diagonal."""
     for n in (20, 21):
         z, bar = draw_factor(n), np.tril(DRAW.standard_normal((n, n)))
@@ -169,7 +169,7 @@ def solve_triangle(a, b, *form):
 
 @pytest.mark.parametrize(("transposed", "lower", "unit"), FORMS)
 @pytest.mark.parametrize("given", [np.inf, np.nan])
-def test_what_is_not_finite_stays_in_its_rows(given, transposed, lower, unit):
+def test_infinite_elements_stay_in_their_rows(given, transposed, lower, unit):
     """Of a right-hand side, of which a part of the solution does not depend on it; and of the matrix."""
     for n in (20, 22):
         a = draw_factor(n) if lower else draw_factor(n).T.copy()

@@ -42,7 +42,7 @@ def test_it_is_the_product(shape):
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
-def test_of_an_empty_matrix_it_is_zero(shape):
+def test_products_of_empty_matrices_are_zero(shape):
     x, x_bar = np.empty(shape), np.ones(shape)
     z = run(x, np.ones((shape[1], shape[1])), x_bar)
     np.testing.assert_array_equal(z, np.zeros((shape[1], shape[1])))

@@ -35,7 +35,7 @@ def test_a_second_process_finds_the_routines_of_lapack(tmp_path):
     assert found == ["-0.25 0\n", "-0.25 1\n"]
 
 
-def test_what_is_not_compiled_is_refused_by_name():
+def test_functions_that_are_not_compiled_are_refused_by_name():
     @njit
     def single(a):
         return linalg.expm(a)

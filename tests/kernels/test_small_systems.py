@@ -44,7 +44,7 @@ def test_small_systems_are_those_of_lapack(n):
         require_lapack(np.diag(1e-8 ** np.arange(n)) if n < 4 else np.diag(1.0 + np.arange(n)), draw(n, 1))
 
 
-def test_what_is_singular_or_not_finite_is_decided_as_numba_decides():
+def test_singular_and_infinite_systems_are_decided_as_numba_decides():
     """A matrix without an inverse, those that rounding makes so or not, and one whose solution rounding moves."""
 
     @njit

@@ -256,7 +256,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("source", "change"), CHANGES.values(), ids=CHANGES)
-def test_whatever_compiled_code_holds_is_in_the_digest(source, change, monkeypatch):
+def test_everything_that_compiled_code_holds_is_in_the_digest(source, change, monkeypatch):
     found = [fingerprint(in_session(monkeypatch, text)) for text in (source, source, source.replace(*change))]
     assert source.count(change[0]) == 1 and found[0].stable
     assert found[0].digest == found[1].digest != found[2].digest

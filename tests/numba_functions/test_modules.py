@@ -140,7 +140,7 @@ def test_a_name_lives_as_long_as_one_of_the_modules_that_have_it(cache):
         importlib.import_module(name)
 
 
-def test_what_cannot_be_told_in_another_process_is_kept_apart(cache):
+def test_modules_of_unstable_functions_are_kept_apart(cache):
     thing = object()
 
     def uses(x):

@@ -222,7 +222,7 @@ EYE = contad.constant(np.eye(3))
     "apply", [operator.neg, abs, lambda x: x * 2.0, lambda x: 2.0 - x, lambda x: x + x, lambda x: EYE * 1.0 @ x,
               lambda x: x @ EYE, lambda x: np.float64(2.0) * x]
 )  # fmt: skip
-def test_what_a_finalizer_writes_comes_before_or_after(apply):
+def test_writes_of_a_finalizer_come_before_or_after(apply):
     """It runs where the result is made, and frees the values and the cells that an operand has had.
 
     From Python 3.12 on the collector waits for the next bytecode, which may come after the function's end.

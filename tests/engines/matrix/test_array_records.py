@@ -304,7 +304,7 @@ def test_a_rule_cannot_write_to_the_callers_constants(engine, body, operation):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_a_forward_body_saves_may_be_its_constant_argument(engine):
+def test_a_forward_body_may_save_its_constant_argument(engine):
     @array_rule
     def times(a, b, *, factor=None):
         return a * (b if factor is None else factor)

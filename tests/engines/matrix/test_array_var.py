@@ -323,7 +323,7 @@ def test_constant_operands_that_are_not_real_are_refused():
 
 
 @pytest.mark.parametrize("value", [1j, "a", None, np.array([1j, 2])])
-def test_what_is_assigned_is_real(value):
+def test_assigned_values_are_real(value):
     def f(x):
         x[:2] = value
         return np.sum(x)

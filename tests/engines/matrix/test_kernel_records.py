@@ -186,7 +186,7 @@ def test_errors_are_those_of_the_rules(name):
     assert str(error.value) == str(expected.value)
 
 
-def test_what_is_not_finite_is_left_to_the_rules():
+def test_infinite_elements_are_left_to_the_rules():
     def f(a, b):
         return np.sum(linalg.solve_triangular(a, b, lower=True, check_finite=False)) + np.linalg.det(a)
 
@@ -201,7 +201,7 @@ def test_what_is_not_finite_is_left_to_the_rules():
             np.testing.assert_allclose(bar, wanted, rtol=1e-9)
 
 
-def test_what_a_rule_saves_is_there_where_python_sweeps():
+def test_saved_arrays_are_there_where_python_sweeps():
     """An adjoint of an outer level reaches the continuations of steps."""
 
     def inner(b):
@@ -342,7 +342,7 @@ def test_steps_look_for_what_is_not_finite(name, order, steps, monkeypatch):
 
 
 @pytest.mark.parametrize("name", BY_STEPS)
-def test_what_is_not_finite_is_refused_as_scipy_does(name):
+def test_infinite_elements_are_refused_as_scipy_does(name):
     f, arrays = BY_STEPS[name]
     for k, x in enumerate(arrays):
         for place in np.ndindex(x.shape):  # in what the function does not read, too

@@ -103,7 +103,7 @@ def last_continuations(s, count):
 
 
 @pytest.mark.parametrize("turn", [np.array, np.transpose], ids=["in order", "turned"])
-def test_of_a_small_constant_nothing_is_kept_but_its_copy(turn):
+def test_small_constants_keep_a_copy_and_nothing_else(turn):
     c = turn(np.arange(6.0).reshape(2, 3) if turn is np.array else np.arange(6.0).reshape(3, 2))
     before = c.copy()
     with contad.nested() as level:
@@ -214,7 +214,7 @@ def test_a_product_with_a_constant_that_is_kept_is_recorded_in_few_calls():
     assert of_matrix[-2:] == ["product", "keep_small"]
 
 
-def test_nobody_makes_continuations_of_small_products_in_a_gradient(monkeypatch):
+def test_gradients_make_no_continuations_of_small_products(monkeypatch):
     def f(p, q):
         return np.sum(p @ q @ (KEPT @ p) @ B)
 

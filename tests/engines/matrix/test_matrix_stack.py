@@ -363,7 +363,7 @@ def test_memory_is_recovered():
 
 
 # ---- what leaves the library -----------------------------------------------------------------------------------------
-def test_what_leaves_the_library_is_owned_by_the_caller():
+def test_results_are_owned_by_the_caller():
     def f(x):
         y = x * 2.0
         v = y[1:]

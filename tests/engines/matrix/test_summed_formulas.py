@@ -65,7 +65,7 @@ def test_functions_of_other_kinds_stand_between_rows_of_arithmetic():
     np.testing.assert_allclose(slope, COUNTS - np.exp(Y), rtol=1e-12)
 
 
-def test_what_is_outside_the_domain_is_named():
+def test_arguments_outside_the_domain_are_named():
     wrong = np.where(Y > 1.0, np.inf, MU)
     with pytest.raises(ValueError, match="normal_lpdf: mu must be finite, got inf at index"):
         contad.grad(log_density, (0, 1, 2))(Y, wrong, 1.4)

@@ -231,7 +231,7 @@ def test_an_argument_beside_what_is_made_of_it(join, reader, outcomes):
         (lambda x: np.sum(np.abs(x - X)) + np.sum(x**3), X),  # a kink
     ],
 )
-def test_what_goes_to_duals(f, x, outcomes):
+def test_functions_that_go_to_duals(f, x, outcomes):
     expected = jvp(grad(f), (x,), (x,))[1]
     np.testing.assert_allclose(hvp(f)(x, x), expected, rtol=1e-12)
     assert outcomes == [False]

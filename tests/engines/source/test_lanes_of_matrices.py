@@ -180,7 +180,7 @@ def of_solutions(a, b):
     return np.sum(z * z) + np.sum(y * y) + np.sum(np.linalg.cholesky(a @ a.T))
 
 
-def test_what_a_kernel_overwrites_is_a_copy_where_other_directions_read_it():
+def test_kernels_overwrite_copies_of_arrays_that_other_directions_read():
     a, b = 3.0 * np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3), np.array([0.3, -1.2, 0.7])
     found = contad.hessian(of_solutions, engine="generated")(a, b)
     np.testing.assert_allclose(found, contad.hessian(of_solutions.py_func)(a, b), rtol=1e-9, atol=1e-12)

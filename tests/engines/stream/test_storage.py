@@ -284,7 +284,7 @@ def test_variables_of_an_ended_recording_write_to_no_array(own_pools):
 
 
 @pytest.mark.skipif(not hasattr(mmap, "MAP_PRIVATE"), reason="there are no such mappings here")
-def test_what_the_system_does_not_tell_is_no_limit(monkeypatch):
+def test_a_limit_that_is_not_told_is_none(monkeypatch):
     monkeypatch.setitem(sys.modules, "resource", None)  # importing it fails
     assert storage._address_space() == sys.maxsize
     assert len(storage.reserve()) == storage.RESERVED

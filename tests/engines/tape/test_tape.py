@@ -415,7 +415,7 @@ def test_the_sweep_is_no_part_of_the_machine_code_of_a_derivative(tmp_path, monk
     assert not [name for name in functions if "swept" in name or "propagate" in name]
 
 
-def test_what_the_sweep_raises_is_raised_by_its_caller(monkeypatch):
+def test_errors_of_the_sweep_are_raised_by_its_caller(monkeypatch):
     monkeypatch.setattr(tape_sweep, "sweep", refused)
     with pytest.raises(ValueError, match="as planted"):
         sweep_all()

@@ -43,7 +43,7 @@ def written(v, s):
     return fixed[0] * fixed[1] + v[0]
 
 
-def test_what_is_stopped_is_an_array_of_its_own():
+def test_stopped_arrays_are_copies():
     v = np.array([2.0, 3.0])
     assert written(v, 1.5) == 11.0
     value, (v_bar, s_bar) = value_and_grad(written, v, 1.5, argnums=(0, 1))

@@ -110,7 +110,7 @@ def test_behind_a_test_for_zero_nothing_is_masked():
     agree(turned, X, X[:1], argnums=(0, 1))
 
 
-def test_what_is_bounded_needs_no_test_for_zero():
+def test_bounded_numbers_need_no_test_for_zero():
     @njit
     def attraction(x, softening):
         s = 0.0

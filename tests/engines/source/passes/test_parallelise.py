@@ -256,7 +256,7 @@ def test_gradients_in_arrays_of_the_callers_are_shared_as_well(f, at_random):
 
 
 @pytest.mark.parametrize("f", SERIAL, ids=lambda f: f.__name__)
-def test_what_may_not_be_shared_stays_serial_and_explain_says_why(f):
+def test_dependent_loops_stay_serial_and_explain_says_why(f):
     args = arguments_of(f)
     assert "share_" not in derivative(f, args).source()
     assert SERIAL[f] in contad.explain(f, *args)
@@ -296,7 +296,7 @@ def mark_every_loop(monkeypatch):
 
 
 @pytest.mark.parametrize("start", sampled(range(0, 300, 10), 10))
-def test_whatever_loops_of_random_programs_are_shared_may_be(start, at_random, monkeypatch):
+def test_shared_loops_of_random_programs_are_independent(start, at_random, monkeypatch):
     """Every loop is taken for a prange: what is then shared was found to be independent by what it does alone."""
     mark_every_loop(monkeypatch)
     outcomes = [generated_programs.check(seed) for seed in range(start, start + 10)]

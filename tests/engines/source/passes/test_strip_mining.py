@@ -235,7 +235,7 @@ def test_machine_code_calls_no_function_of_the_c_library():
     assert called_in(build(request(f, *args, numerics="libm"))) & LIBM
 
 
-def test_what_is_left_goes_to_vector_registers_beside_sums_in_their_order():
+def test_quotients_go_to_vector_registers_beside_sums_in_their_order():
     """Sums wait for each other, and have a loop of their own."""
     f, args = p.quotients, (numbers(600), 1.5)
     require_same(f, *args)

@@ -115,7 +115,7 @@ def test_programs_that_are_too_long_are_still_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("engine", ["matrix"])
-def test_what_is_nested_too_deeply_is_refused_by_name(engine):
+def test_expressions_nested_too_deeply_are_refused_by_name(engine):
     f = benchmark.compile_text(benchmark.write_ladder(500), "deep")
     with pytest.raises(UnsupportedError, match="nested too deeply"):
         contad.grad(f, engine=engine)(*POINT)

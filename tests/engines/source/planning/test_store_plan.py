@@ -36,7 +36,7 @@ def polynomials(x, t):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_what_a_loop_carries_is_computed_again(compiled):
+def test_carried_numbers_are_computed_again(compiled):
     agree(polynomials, X, np.array([0.5, 1.5, -0.7]), compiled=compiled)
 
 

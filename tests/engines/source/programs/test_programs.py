@@ -75,12 +75,12 @@ def test_the_text_of_a_derivative_shows_what_is_done(table: Table, name: str) ->
 
 
 @pytest.mark.parametrize(("table", "words", "body"), REFUSED)
-def test_what_is_refused_is_named(table: Table, words: str, body: str) -> None:
+def test_refusals_are_named(table: Table, words: str, body: str) -> None:
     assert is_refused(table, words, body)
 
 
 @pytest.mark.parametrize(("table", "pattern", "body"), RAISING)
-def test_what_a_program_raises_is_raised(table: Table, pattern: str, body: str) -> None:
+def test_errors_of_a_program_are_raised(table: Table, pattern: str, body: str) -> None:
     derivative = run(table, function_of(table, body, "raises"))
     with pytest.raises(Exception) as error:
         derivative(*given_to(table))

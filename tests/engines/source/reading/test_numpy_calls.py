@@ -22,7 +22,7 @@ from tests.engines.source.programs.numpy_calls import NUMPY_CALLS
     ],
 )
 @pytest.mark.parametrize("mode", ["value_and_grad", "jvp"])
-def test_what_is_rounded_to_float32_is_refused_where_it_is_differentiated(body, mode):
+def test_rounding_to_float32_is_refused_where_it_is_differentiated(body, mode):
     with pytest.raises(UnsupportedError, match=r"float32.*; (compute with float64|use float64)"):
         run(NUMPY_CALLS, function_of(NUMPY_CALLS, body), mode)
 

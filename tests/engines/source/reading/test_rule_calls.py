@@ -61,7 +61,7 @@ def test_options_may_be_numbers_that_are_known_when_it_runs():
 
 # ---- parts that overwrite what they are given ------------------------------------------------------------------------
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_what_a_rule_overwrites_is_its_own(compiled):
+def test_a_rule_overwrites_arrays_of_its_own(compiled):
     v, s = np.array([0.5, 2.0, -3.0]), 1.5
     x = v * s
     z, factor = x * x + 1.0, np.where(x * x + 1.0 > 2.0, 1.0, 2.0)

@@ -159,7 +159,7 @@ def test_a_product_takes_a_bounded_number_of_operations(name, report):
     assert product <= 18 * own and product <= 2.6 * gradient
 
 
-def test_what_rcond_leaves_out_is_written_where_it_can_be_something():
+def test_rcond_is_written_where_it_leaves_something_out():
     """Of NumPy's own rcond it is rounding: no singular values, and fewer loops."""
     found = [
         derivative_of(request(function_named(name), X, A)._replace(mode="hvp")).source()

@@ -163,7 +163,7 @@ def test_a_tangent_of_zero_masks_the_partial_and_keeps_its_own_derivative():
 
 
 # ---- structure -------------------------------------------------------------------------------------------------------
-def test_what_does_not_depend_on_the_arguments_has_no_tangent():
+def test_constants_have_no_tangent():
     def f(x, a):
         total = 0.0
         for k in range(3):
