@@ -12,6 +12,7 @@ from contad.engines.stream import record_stream
 from contad.rules.scalar_rule import rule, rules
 from tests.engines.source.programs.harness import functions_of
 from tests.judges.array_agreement import Endless
+from tests.judges.planted import registered
 from tests.judges.samples import sampled
 
 EAGER = ("closures", "records", "matrix")
@@ -114,23 +115,20 @@ def test_which_rules_route():
 
 @pytest.mark.parametrize("engine", EAGER)
 def test_a_rule_of_the_users_routes(engine):
-    @contad.scalar_rule
-    def ramp(x):
-        return x if x > 0.0 else 0.0
+    with registered():
 
-    @ramp.partials
-    def ramp_partials(z, x):
-        return contad.select(x > 0.0, 1.0, 0.0)
+        @contad.scalar_rule
+        def ramp(x):
+            return x if x > 0.0 else 0.0
 
-    try:
+        @ramp.partials
+        def ramp_partials(z, x):
+            return contad.select(x > 0.0, 1.0, 0.0)
+
         assert contad.grad(lambda v: np.sqrt(ramp(v)) + v * v, engine=engine)(-1.5) == -3.0
         if engine == "matrix":
             x = np.array([-1.5, 4.0])
             np.testing.assert_array_equal(contad.grad(lambda v: np.sum(np.sqrt(ramp(v))))(x), [0.0, 0.25])
-    finally:
-        from contad.rules.scalar_rule import _rules
-
-        _rules.pop("ramp", None)
 
 
 @pytest.mark.parametrize("engine", EAGER)
