@@ -171,8 +171,8 @@ def of_guarded(x):
 
 def test_refusals_name_the_call_and_what_is_refused_in_the_function():
     first = of_written.py_func.__code__.co_firstlineno + 2
-    with pytest.raises(UnsupportedError, match=rf"derivatives.py:{first}: of_written.*grad: writes: it may"):
+    with pytest.raises(UnsupportedError, match=rf"derivative_calls.py:{first}: of_written.*grad: writes: it may"):
         contad.source(of_written, X)
     line = guarded.py_func.__code__.co_firstlineno + 3
-    with pytest.raises(UnsupportedError, match=rf"derivatives.py:{line}: guarded.*try/except"):
+    with pytest.raises(UnsupportedError, match=rf"derivative_calls.py:{line}: guarded.*try/except"):
         contad.source(of_guarded, X)
