@@ -111,7 +111,8 @@ def over_an_array(x, n):
 
 
 def test_arrays_are_refused_by_name():
-    with pytest.raises(contad.UnsupportedError, match=r"test_segment_text.py:\d+: over_an_array: .*something that is no"):
+    said = r"test_segment_text.py:\d+: over_an_array: .*something that is no"
+    with pytest.raises(contad.UnsupportedError, match=said):
         contad.grad(njit(over_an_array), engine="generated")(np.ones(3), 3)
 
 
