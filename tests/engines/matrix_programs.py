@@ -1,12 +1,11 @@
 """Numba functions that call np.linalg, for every compiled engine: systems, a Gaussian process, a Kalman filter."""
 
-from types import SimpleNamespace
 
 import numpy as np
+from numba import njit
 
 import contad
 from contad.scipy import linalg
-from tests.engines.source.programs.harness import defined
 
 DRAW = np.random.default_rng(31)
 A = DRAW.standard_normal((4, 4)) + 3.0 * np.eye(4)
@@ -18,11 +17,14 @@ _DRAW = np.random.default_rng(47)
 SQUARE = _DRAW.standard_normal((3, 3)) + np.diag([1.0, 2.5, 4.0])
 TALL, WIDE = _DRAW.standard_normal((4, 3)), _DRAW.standard_normal((2, 3))
 SHAPES = (SQUARE, TALL, WIDE, _DRAW.standard_normal(4))
-p = SimpleNamespace(**defined('''\
+
+
 @njit
 def rotated(a, v):
     """A callee with a system, whose matrix is transposed."""
     return np.linalg.solve(a.T, v)
+
+
 @njit
 def systems(a, b, v, s):
     """Operands used twice, transposed, overwritten, constant, and parts of larger ones."""
@@ -43,6 +45,8 @@ def systems(a, b, v, s):
     total += only_b[0, 1] * only_b[1, 0] + inverse[0, 1] * inverse[2, 3] + np.sum(factor * factor * factor * a)
     total += sign * log * v[0] + 0.001 * det * a[0, 0] + np.sum(np.linalg.inv(kept) * large[0, 0])
     return total + np.sum(large * large)
+
+
 @njit
 def likelihood(x, y, scale, noise, by_factor):
     """The log marginal likelihood of a Gaussian process, by Cholesky's factor or by slogdet."""
@@ -59,6 +63,8 @@ def likelihood(x, y, scale, noise, by_factor):
             log += 2.0 * np.log(factor[i, i])
         return -0.5 * (half @ half) - 0.5 * log
     return -0.5 * (y @ np.linalg.solve(k, y)) - 0.5 * np.linalg.slogdet(k)[1]
+
+
 @njit
 def filtered(f, q, r, observed):
     """The log-likelihood of a Kalman filter with two states, both observed."""
@@ -74,6 +80,8 @@ def filtered(f, q, r, observed):
         mean = mean + gain @ residual
         p = p - gain @ p
     return total
+
+
 @njit
 def spectra(a, t, w, v):
     """Eigenvalues and singular values and their vectors; signs of vectors cancel."""
@@ -84,6 +92,8 @@ def spectra(a, t, w, v):
         y, s, z = np.linalg.svd(x, False)
         total += s[0] * s[1] + y[0, 0] * z[0, 1] * y[1, 1] * z[1, 0]
     return total + np.linalg.svd(a)[1][2] * np.linalg.svd(w, 0)[1][0]
+
+
 @njit
 def factors(a, t, w, v):
     """QR factors of three shapes, pseudoinverses and least squares."""
@@ -99,6 +109,8 @@ def factors(a, t, w, v):
     total += x[0, 1] * x[2, 2] + len(squares) + s[1]
     x, squares, rank, s = np.linalg.lstsq(t, np.outer(v, v[:2]))
     return total + x[0, 1] * squares[1]
+
+
 @njit
 def powers(a, t, w, v):
     """Powers, norms, the trace and Kronecker's product."""
@@ -114,16 +126,22 @@ def powers(a, t, w, v):
     for order in (np.inf, -np.inf):
         total += np.linalg.norm(t, order) * v[0] + np.linalg.norm(v, order)
     return total + np.linalg.norm(w) * np.linalg.norm(v) + np.linalg.norm(v, 0) * v[3] + np.linalg.norm(v, 2.5)
+
+
 @njit
 def first_spectrum(a, t, w, v):
     """An eigenvalue with a vector."""
     e, p = np.linalg.eigh(a)
     return e[0] * p[0, 1] * p[2, 1] * v[0] + t[0, 1] * w[0, 1]
+
+
 @njit
 def general_spectrum(a):
     w, v = np.linalg.eig(a)
     few = np.sum(np.linalg.eigvals(a) ** 2) * np.linalg.matrix_rank(a)
     return np.sum(w * w * w) + v[0, 0] * v[1, 1] * v[1, 0] + few + np.linalg.cond(a[:, :2]) * np.linalg.cond(a, 1)
+
+
 @njit
 def by_scipy(a, b, v, s):
     """contad.scipy.linalg with its options, in a loop too."""
@@ -140,11 +158,15 @@ def by_scipy(a, b, v, s):
     for i in range(2):
         v = linalg.solve_banded((1, 1), a[:3] + 3.0 * np.ones((3, 4)) * (i + 1), v)
     return total + np.sum(v * v)
+
+
 @njit
 def by_exponentials(a, b, v, s):
     """The same of linalg.expm, whose kernels take longest to compile."""
     e = linalg.expm(0.3 * a)
     return e[0, 1] * e[2, 3] + np.sum(linalg.expm(0.1 * s) * (b @ b.T)) * v[0]
+
+
 @njit
 def of_sums(x, m):
     """Sums of exponentials, of rows and columns too; and constants."""
@@ -153,6 +175,8 @@ def of_sums(x, m):
         total += contad.logsumexp(m[i]) * contad.softmax(m[:, i])[1]
     fixed, (a, b) = contad.stop_gradient(x), contad.stop_gradient((x[0], m))
     return total + np.sum(fixed * x) + contad.stop_gradient(x[1]) * x[2] + a * m[0, 1] + np.sum(b * m)
+
+
 @njit
 def of_lines(m, w):
     """Along each axis, of a matrix and of a row."""
@@ -160,18 +184,19 @@ def of_lines(m, w):
     shares = contad.softmax(m, axis=-1) * w + contad.softmax(m * w, axis=0) * w * w
     row = contad.logsumexp(m[0], axis=0) * np.sum(contad.softmax(rows, axis=-1) * columns[:2])
     return np.sum(shares) + rows[0] * columns[1] + row
-''', "matrix programs", linalg=linalg))  # fmt: skip
+
+
 M, W = np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]), np.array([[0.3, -1.7, 0.9], [1.2, 0.6, -0.4]])
 REAL = np.array([[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]])
 MODEL = np.sort(DRAW.uniform(0.0, 4.0, 12)), DRAW.standard_normal(12), 0.8, 0.3
 PROGRAMS = {  # with their arguments, and which of them are differentiated
-    "systems": (p.systems, DATA, SQUARES), "spectra": (p.spectra, SHAPES, SQUARES),
-    "factors": (p.factors, SHAPES, SQUARES), "powers": (p.powers, SHAPES, SQUARES),
-    "first spectrum": (p.first_spectrum, SHAPES, SQUARES), "general spectrum": (p.general_spectrum, (REAL,), (0,)),
-    "SciPy": (p.by_scipy, DATA, SQUARES), "exponentials": (p.by_exponentials, DATA, SQUARES),
-    "sums of exponentials": (p.of_sums, (V[:3], A[:3, :3]), (0, 1)), "sums along axes": (p.of_lines, (M, W), (0, 1)),
-    "Gaussian process": (p.likelihood, (*MODEL, True), SQUARES),
-    "Gaussian process by slogdet": (p.likelihood, (*MODEL, False), SQUARES), "Kalman": (p.filtered, KALMAN, SQUARES),
+    "systems": (systems, DATA, SQUARES), "spectra": (spectra, SHAPES, SQUARES),
+    "factors": (factors, SHAPES, SQUARES), "powers": (powers, SHAPES, SQUARES),
+    "first spectrum": (first_spectrum, SHAPES, SQUARES), "general spectrum": (general_spectrum, (REAL,), (0,)),
+    "SciPy": (by_scipy, DATA, SQUARES), "exponentials": (by_exponentials, DATA, SQUARES),
+    "sums of exponentials": (of_sums, (V[:3], A[:3, :3]), (0, 1)), "sums along axes": (of_lines, (M, W), (0, 1)),
+    "Gaussian process": (likelihood, (*MODEL, True), SQUARES),
+    "Gaussian process by slogdet": (likelihood, (*MODEL, False), SQUARES), "Kalman": (filtered, KALMAN, SQUARES),
 }  # fmt: skip
 
 

@@ -3,14 +3,12 @@
 `text` is the source of the engine `generated`, run as Python.
 """
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
+from numba import njit
 
 import contad
 from tests.engines.matrix_programs import PROGRAMS, REAL, require_close, value_and_grad
-from tests.engines.source.programs.harness import defined
 from tests.engines.tape.requests import jvp, state
 
 ENGINES = "text", "generated", "tape"
@@ -47,9 +45,6 @@ def test_tangents_of_the_tape_are_those_of_the_gradient(name):
 
 
 # ---- errors, and where a derivative is none --------------------------------------------------------------------------
-
-
-p = SimpleNamespace(**defined('''\
 @njit
 def chosen(a, b, kind):
     """One function of many, so that their errors are in one program."""
@@ -59,20 +54,12 @@ def chosen(a, b, kind):
     if kind == "inv":
         return total + np.linalg.inv(a)[1, 0]
     return total + np.linalg.cholesky(a)[1, 0]
+
+
 @njit
 def determinants(a, b, kind):
     total = a[0, 0] * a[0, 0]
     return total + (np.linalg.det(a) if kind == "det" else np.linalg.slogdet(a)[1])
-@njit
-def norms(a, t, v):
-    """Every norm that Numba compiles."""
-    found = np.linalg.norm(a) + np.linalg.norm(a, 2) + np.linalg.norm(t, -2) + np.linalg.norm(t, 2)
-    found += np.linalg.norm(a, 1) + np.linalg.norm(a, np.inf) + np.linalg.norm(a, -1) + np.linalg.norm(a, -np.inf)
-    return found + np.linalg.norm(v) + np.linalg.norm(v, 2) + np.linalg.norm(v, 1) + np.linalg.norm(v, 3)
-@njit
-def eigenvalues(a):
-    return np.sum(np.linalg.eigvals(a) ** 2) * np.linalg.matrix_rank(a)
-''', "errors of matrices"))  # fmt: skip
 
 
 SINGULAR, TALL = np.array([[1.0, 2.0], [2.0, 4.0]]), np.array([[1.0, 2.0], [0.5, -1.0], [0.3, 0.8]])
@@ -84,7 +71,7 @@ ERRORS = [
 
 
 def function_for(kind):
-    return p.determinants if "det" in kind else p.chosen
+    return determinants if "det" in kind else chosen
 
 
 def cases_of_errors():
@@ -115,31 +102,44 @@ def test_errors_are_those_of_the_function_and_the_next_call_is_right(engine, kin
 @pytest.mark.parametrize("engine", ["generated", pytest.param("tape", marks=pytest.mark.long)])
 def test_singular_determinants_have_a_gradient_and_their_logarithms_have_none(engine):
     b = SINGULAR[:, :1].copy()  # of the layout that the other tests have
-    derivative = contad.value_and_grad(p.determinants, engine=engine)
+    derivative = contad.value_and_grad(determinants, engine=engine)
     np.testing.assert_allclose(derivative(SINGULAR, b, "det")[1], [[6.0, -2.0], [-2.0, 1.0]], rtol=1e-9)
     value, bar = derivative(SINGULAR, b, "slogdet")
     assert value == -np.inf
     assert np.isnan(bar).all()
 
 
+@njit
+def norms(a, t, v):
+    """Every norm that Numba compiles."""
+    found = np.linalg.norm(a) + np.linalg.norm(a, 2) + np.linalg.norm(t, -2) + np.linalg.norm(t, 2)
+    found += np.linalg.norm(a, 1) + np.linalg.norm(a, np.inf) + np.linalg.norm(a, -1) + np.linalg.norm(a, -np.inf)
+    return found + np.linalg.norm(v) + np.linalg.norm(v, 2) + np.linalg.norm(v, 1) + np.linalg.norm(v, 3)
+
+
 @pytest.mark.parametrize("engine", ["generated", pytest.param("tape", marks=pytest.mark.long)])
 def test_norms_have_subgradient_zero_at_zero(engine):
     zeros = np.zeros((2, 2)), np.zeros((3, 2)), np.zeros(2)
-    value, bars = value_and_grad(engine, p.norms, zeros, (0, 1, 2))
+    value, bars = value_and_grad(engine, norms, zeros, (0, 1, 2))
     assert value == 0.0
     for bar in bars:
         np.testing.assert_array_equal(bar, 0.0)
+
+
+@njit
+def eigenvalues(a):
+    return np.sum(np.linalg.eigvals(a) ** 2) * np.linalg.matrix_rank(a)
 
 
 @pytest.mark.parametrize("engine", [pytest.param("tape", marks=pytest.mark.long), "generated"])
 def test_complex_eigenvalues_raise_as_in_the_function(engine):
     """And the call after it is right: squares of eigenvalues are the trace of the square."""
     turning = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    gradient = contad.grad(p.eigenvalues, engine=engine)
+    gradient = contad.grad(eigenvalues, engine=engine)
     with pytest.raises(ValueError, match="domain change") as raised:
         gradient(turning)
     if np.lib.NumpyVersion(np.__version__) < "2.5.0":  # later ones have complex eigenvalues for all matrices
         with pytest.raises(ValueError, match="domain change") as plain:
-            p.eigenvalues(turning)
+            eigenvalues(turning)
         assert str(raised.value) == str(plain.value)
     np.testing.assert_allclose(gradient(REAL), 6.0 * REAL.T, rtol=1e-12, atol=1e-12)

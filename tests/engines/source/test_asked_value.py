@@ -1,7 +1,6 @@
 """Gradients whose value nobody asks for: what the value alone needs is passed over, and nothing else changes."""
 
 import math
-from types import SimpleNamespace
 
 import numba
 import numpy as np
@@ -14,9 +13,8 @@ from contad.errors import ValueMismatchError
 from contad.front.first_call import FirstCall
 from contad.numba_functions.request import Request
 from tests.engines.source.agreement import as_python
-from tests.engines.source.programs.harness import defined
 
-p = SimpleNamespace(**defined('''\
+
 @njit
 def poisson(b, x, y):
     """The logarithm of a likelihood, whose normalising terms no gradient needs."""
@@ -25,6 +23,8 @@ def poisson(b, x, y):
         eta = x[i] * b[0] + b[1]
         total += y[i] * eta - math.exp(eta) - math.lgamma(y[i] + 1.0)
     return total
+
+
 @njit
 def normal(b, x, y):
     """The logarithm of a scale is in the value alone, its exponential in both."""
@@ -34,9 +34,13 @@ def normal(b, x, y):
         z = (y[i] - b[0]) / scale
         total -= 0.5 * z * z + math.log(scale)
     return total
+
+
 @njit
 def of_arrays(b, x, y):
     return np.sum(np.log(1.0 + x * x * b[0] ** 2)) + b[1] * np.sum(y)
+
+
 @njit
 def powers(b, x, y):
     """A sine that decides, and one that is multiplied."""
@@ -46,10 +50,9 @@ def powers(b, x, y):
             total += b[0] * math.sin(y[i])
         total += math.cos(b[1]) * b[0]
     return total
-''', "asked value"))  # fmt: skip
 
 
-FUNCTIONS = [p.poisson, p.normal, p.of_arrays, p.powers]
+FUNCTIONS = [poisson, normal, of_arrays, powers]
 RNG = np.random.default_rng(5)
 ARGS = np.array([0.3, -0.2]), RNG.normal(size=700), RNG.integers(0, 5, 700).astype(float)
 
@@ -76,10 +79,10 @@ def test_gradients_are_the_same(f, numerics):
 def test_functions_that_the_value_needs_are_not_called(monkeypatch):
     calls = []
     of_library = math.lgamma
-    run = as_python(asked(p.poisson, "libm"))
+    run = as_python(asked(poisson, "libm"))
     monkeypatch.setattr(math, "lgamma", lambda x: calls.append(1) or of_library(x))
     value, (gradient,) = run(*ARGS, True)
-    assert len(calls) == 700 and value == pytest.approx(p.poisson(*ARGS), rel=1e-13)
+    assert len(calls) == 700 and value == pytest.approx(poisson(*ARGS), rel=1e-13)
     again = run(*ARGS, False)[1][0]
     assert len(calls) == 700
     np.testing.assert_array_equal(again, gradient)
@@ -87,26 +90,26 @@ def test_functions_that_the_value_needs_are_not_called(monkeypatch):
 
 def test_gradients_compute_their_operands():
     """The exponential and the test of `powers` are in the gradient as well."""
-    text = derivative_of(asked(p.normal, "libm")).source()
+    text = derivative_of(asked(normal, "libm")).source()
     assert text.count("if asks_value") == text.count("math.log(") == 1
-    sines = derivative_of(asked(p.powers, "libm")).source()
+    sines = derivative_of(asked(powers, "libm")).source()
     assert "asks_value" not in sines
 
 
 def test_rows_of_the_value_are_passed_over():
-    text = derivative_of(asked(p.of_arrays, "simd")).source()
+    text = derivative_of(asked(of_arrays, "simd")).source()
     if "log_rows(" in text:  # on a processor with wide registers
         assert "if asks_value:\n            log_rows(" in text
 
 
 def test_compiled_callers_get_the_same():
-    gradient = contad.grad(p.poisson)
+    gradient = contad.grad(poisson)
 
     @njit
     def step(b, x, y):
         return b + 0.01 * gradient(b, x, y)
 
-    np.testing.assert_array_equal(step(*ARGS), ARGS[0] + 0.01 * contad.value_and_grad(p.poisson)(*ARGS)[1])
+    np.testing.assert_array_equal(step(*ARGS), ARGS[0] + 0.01 * contad.value_and_grad(poisson)(*ARGS)[1])
 
 
 def test_wrong_values_are_found_where_nobody_asks_for_them(monkeypatch, tmp_path):

@@ -1,17 +1,16 @@
 """The engine `generated`: the programs of the benchmarks, errors, refusals."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numba import njit
 
 import contad
 from benchmarks import loops, loops_by_hand
 from contad.engines.source import build, source
 from contad.errors import UnsupportedError
 from tests.engines.source.agreement import agree, as_python, flat, request
-from tests.engines.source.programs.harness import defined
 from tests.random_programs import generated_programs
 
 # ---- the programs of the benchmarks ----------------------------------------------------------------------------------
@@ -49,12 +48,20 @@ def test_source_is_deterministic():
 X = np.array([0.3, -1.2, 0.7, 1.9, -0.4])
 
 
-p = SimpleNamespace(**defined("""\
 @njit
 def work_array(x, work):
     for i in range(len(x)):
         work[i] = x[i] * x[i] + work[i]
     return np.sum(work * x)
+
+
+def test_an_argument_becomes_active_by_what_is_written_into_it():
+    work = np.array([1.0, 2.0, -0.5, 0.3, 0.9])
+    _, (gradient,) = as_python(request(work_array, X, work))(X, work)
+    np.testing.assert_allclose(gradient, 3.0 * X * X + work)
+    assert work[0] == 1.0
+
+
 @njit
 def entropy(p):
     s = 0.0
@@ -63,12 +70,32 @@ def entropy(p):
         if p[i] > 0.0:
             s -= t
     return s
+
+
+def test_an_infinite_partial_of_something_unused_is_no_nan():
+    p = np.array([0.5, 0.0, 0.25])
+    _, (gradient,) = build(request(entropy, p))(p)
+    np.testing.assert_allclose(gradient, [-1.0 - math.log(0.5), 0.0, -1.0 - math.log(0.25)])
+
+
 @njit
 def quotient(x, y):
     return x / y
+
+
 @njit(error_model="numpy")
 def quotient_of_numpy(x, y):
     return x / y
+
+
+def test_division_raises_where_the_function_raises():
+    run = build(request(quotient, 1.0, 2.0, argnums=(0, 1)))
+    assert run(1.0, 2.0) == (0.5, (0.5, -0.25))
+    with pytest.raises(ZeroDivisionError):
+        run(1.0, 0.0)
+    assert build(request(quotient_of_numpy, 1.0, 2.0))(1.0, 0.0)[0] == math.inf
+
+
 @njit
 def checked(x, limit):
     assert limit > 0.0, "limit must be positive"
@@ -78,43 +105,10 @@ def checked(x, limit):
             raise ValueError("too large")
         s += v * v
     return s
-@njit
-def with_aux(pair, x):
-    a, b = pair
-    u = x * a
-    return np.sum(u * u) * b, (u, len(x))
-@njit
-def several(x, a):
-    u = x * a
-    for i in range(1, len(x)):
-        u[i] = u[i - 1] * math.sin(x[i]) + a
-    return u, np.sum(u) * a, x
-""", "generated text"))  # fmt: skip
-
-
-def test_an_argument_becomes_active_by_what_is_written_into_it():
-    work = np.array([1.0, 2.0, -0.5, 0.3, 0.9])
-    _, (gradient,) = as_python(request(p.work_array, X, work))(X, work)
-    np.testing.assert_allclose(gradient, 3.0 * X * X + work)
-    assert work[0] == 1.0
-
-
-def test_an_infinite_partial_of_something_unused_is_no_nan():
-    x = np.array([0.5, 0.0, 0.25])
-    _, (gradient,) = build(request(p.entropy, x))(x)
-    np.testing.assert_allclose(gradient, [-1.0 - math.log(0.5), 0.0, -1.0 - math.log(0.25)])
-
-
-def test_division_raises_where_the_function_raises():
-    run = build(request(p.quotient, 1.0, 2.0, argnums=(0, 1)))
-    assert run(1.0, 2.0) == (0.5, (0.5, -0.25))
-    with pytest.raises(ZeroDivisionError):
-        run(1.0, 0.0)
-    assert build(request(p.quotient_of_numpy, 1.0, 2.0))(1.0, 0.0)[0] == math.inf
 
 
 def test_errors_of_the_function_are_raised():
-    run = build(request(p.checked, X, 2.0))
+    run = build(request(checked, X, 2.0))
     np.testing.assert_allclose(run(X, 2.0)[1][0], 2.0 * X)
     with pytest.raises(ValueError, match="too large"):
         run(X, 1.0)
@@ -122,8 +116,15 @@ def test_errors_of_the_function_are_raised():
         run(X, -1.0)
 
 
+@njit
+def with_aux(pair, x):
+    a, b = pair
+    u = x * a
+    return np.sum(u * u) * b, (u, len(x))
+
+
 def test_tuples_and_aux():
-    asked = request(p.with_aux, (2.0, 3.0), X, argnums=(0, 1), has_aux=True)
+    asked = request(with_aux, (2.0, 3.0), X, argnums=(0, 1), has_aux=True)
     for run in (as_python(asked), build(asked)):
         (value, (u, n)), ((da, db), dx) = run((2.0, 3.0), X)
         total = np.sum(X * X)
@@ -167,9 +168,17 @@ def test_refusals_name_file_line_and_construct(body):
 
 
 # ---- vjp -------------------------------------------------------------------------------------------------------------
+@njit
+def several(x, a):
+    u = x * a
+    for i in range(1, len(x)):
+        u[i] = u[i - 1] * math.sin(x[i]) + a
+    return u, np.sum(u) * a, x
+
+
 def test_vjp_of_several_results():
     z_bar = (np.arange(1.0, 6.0), 0.5, np.linspace(0.1, 0.9, 5))
-    _, pullback = contad.vjp(p.several, X, 0.7, engine="generated")
-    _, expected = contad.vjp(p.several, X, 0.7, engine="records")
+    _, pullback = contad.vjp(several, X, 0.7, engine="generated")
+    _, expected = contad.vjp(several, X, 0.7, engine="records")
     for got, wanted in zip(pullback(z_bar), expected(z_bar), strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-12)

@@ -1,7 +1,6 @@
 """Loops of gradients, whole: each element is written once, without zeros, branches or arrays made anew."""
 
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,20 +10,31 @@ import contad
 from contad.engines.source import source
 from contad.testing import expect_ad
 from tests.engines.source.agreement import agree, request
-from tests.engines.source.programs.harness import defined
 
 
 def text_of(f, *args):
     return re.sub(r"  # line .*", "", contad.source(f, *args))
 
 
-DEFINED = defined('''\
+@njit
 def energy(x, w):
     total = 0.0
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             total += np.sin(x[i, j]) * w[j] * x[i, j]
     return total
+
+
+def test_elements_that_a_loop_reads_once_are_written_once():
+    x, w = np.array([[1.0, -2.0, 0.5], [0.3, 4.0, -1.0]]), np.array([2.0, -1.0, 0.7])
+    text = text_of(contad.grad(energy, (0, 1)), x, w)
+    assert text.count("np.zeros(") == 1 and text.count("np.empty(") == 1
+    found = contad.grad(energy, (0, 1))(x, w)
+    np.testing.assert_allclose(found[0], (np.cos(x) * x + np.sin(x)) * w, rtol=1e-14)
+    np.testing.assert_allclose(found[1], np.sum(np.sin(x) * x, axis=0), rtol=1e-14)
+
+
+@njit
 def walk(x, a):
     """Steps of a walk, the first of which is from zero."""
     total = 0.0
@@ -34,6 +44,28 @@ def walk(x, a):
             step = x[t] - a * x[t - 1]
             total -= step * step
     return total
+
+
+def test_neighbours_have_no_zeros_and_no_branch():
+    text = text_of(walk, np.ones(4), 0.3)
+    assert "np.zeros" not in text
+    alone, _, rest = text.partition("for t in range(1, x_length):")
+    assert "x_bar[t] = " in alone
+    loop = rest.partition("\n    if ")[0]
+    assert "if " not in loop
+    assert re.findall(r"x_bar\[.*?\] .?=", loop) == ["x_bar[t - 1] ="]
+    for n in (0, 1, 2, 3, 7):
+        x = np.linspace(0.5, 1.5, n)
+        _, (x_bar, a_bar) = contad.value_and_grad(walk, (0, 1))(x, 0.3)
+        step = x[1:] - 0.3 * x[:-1]
+        expected = x.copy()
+        expected[1:] -= 2.0 * step
+        expected[:-1] += 2.0 * 0.3 * step
+        np.testing.assert_allclose(x_bar, expected, rtol=1e-14)
+        assert a_bar == pytest.approx(np.sum(2.0 * step * x[:-1]))
+
+
+@njit
 def both_ends(x):
     total = 0.0
     n = len(x)
@@ -44,72 +76,24 @@ def both_ends(x):
             right = x[i + 1]
         total += (left - 2.0 * x[i] + right) * x[i] * x[i]
     return total
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_tests_of_both_ends(n):
+    expect_ad(both_ends, np.linspace(0.5, 1.5, n))
+
+
+@njit
 def chain(x):
     total = 0.0
     for i in range(len(x) - 1):
         a = x[i + 1] - x[i] * x[i]
         total += a * a
     return total
-def steps(a, x):
-    """Arrays of an iteration that are read whole, in part, under two names, and in an inner loop."""
-    total = 0.0
-    for k in range(3):
-        y = np.sin(a[k] @ x)
-        z = np.zeros(x.shape[0])
-        z[1] = y[0]
-        for j in range(2):
-            w = y * z + x
-            v = w if j == 0 else y
-            total += np.sum(v * v) + w[j]
-        x = y + z
-    return total * np.sum(x)
-def of_data(a, n):
-    total = 0.0
-    for k in range(a.shape[0]):
-        made = np.empty(n)
-        for i in range(n):
-            made[i] = a[k] * (i + 1.0)
-        total += np.sum(made * made[::-1])
-    return total
-''', "loops of gradients")  # fmt: skip
-p = SimpleNamespace(**{name: njit(f) for name, f in DEFINED.items()})
-
-
-def test_elements_that_a_loop_reads_once_are_written_once():
-    x, w = np.array([[1.0, -2.0, 0.5], [0.3, 4.0, -1.0]]), np.array([2.0, -1.0, 0.7])
-    text = text_of(contad.grad(p.energy, (0, 1)), x, w)
-    assert text.count("np.zeros(") == 1 and text.count("np.empty(") == 1
-    found = contad.grad(p.energy, (0, 1))(x, w)
-    np.testing.assert_allclose(found[0], (np.cos(x) * x + np.sin(x)) * w, rtol=1e-14)
-    np.testing.assert_allclose(found[1], np.sum(np.sin(x) * x, axis=0), rtol=1e-14)
-
-
-def test_neighbours_have_no_zeros_and_no_branch():
-    text = text_of(p.walk, np.ones(4), 0.3)
-    assert "np.zeros" not in text
-    alone, _, rest = text.partition("for t in range(1, x_length):")
-    assert "x_bar[t] = " in alone
-    loop = rest.partition("\n    if ")[0]
-    assert "if " not in loop
-    assert re.findall(r"x_bar\[.*?\] .?=", loop) == ["x_bar[t - 1] ="]
-    for n in (0, 1, 2, 3, 7):
-        x = np.linspace(0.5, 1.5, n)
-        _, (x_bar, a_bar) = contad.value_and_grad(p.walk, (0, 1))(x, 0.3)
-        step = x[1:] - 0.3 * x[:-1]
-        expected = x.copy()
-        expected[1:] -= 2.0 * step
-        expected[:-1] += 2.0 * 0.3 * step
-        np.testing.assert_allclose(x_bar, expected, rtol=1e-14)
-        assert a_bar == pytest.approx(np.sum(2.0 * step * x[:-1]))
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 6])
-def test_tests_of_both_ends(n):
-    expect_ad(p.both_ends, np.linspace(0.5, 1.5, n))
 
 
 def test_neighbours_go_on_in_numbers():
-    text = text_of(p.chain, np.ones(4))
+    text = text_of(chain, np.ones(4))
     assert text.partition("x_bar_here = 0.0")[2] == """
     for i in range(k):
         t_2 = x[i]
@@ -131,7 +115,34 @@ def test_neighbours_go_on_in_numbers():
     x = np.array([0.5, -1.0, 2.0])
     a = x[1:] - x[:-1] ** 2
     for n, expected in ((3, [-4 * a[0] * x[0], 2 * a[0] - 4 * a[1] * x[1], 2 * a[1]]), (1, [0.0]), (0, [])):
-        assert contad.grad(p.chain)(x[:n]) == pytest.approx(expected)
+        assert contad.grad(chain)(x[:n]) == pytest.approx(expected)
+
+
+@njit
+def steps(a, x):
+    """Arrays of an iteration that are read whole, in part, under two names, and in an inner loop."""
+    total = 0.0
+    for k in range(3):
+        y = np.sin(a[k] @ x)
+        z = np.zeros(x.shape[0])
+        z[1] = y[0]
+        for j in range(2):
+            w = y * z + x
+            v = w if j == 0 else y
+            total += np.sum(v * v) + w[j]
+        x = y + z
+    return total * np.sum(x)
+
+
+@njit
+def of_data(a, n):
+    total = 0.0
+    for k in range(a.shape[0]):
+        made = np.empty(n)
+        for i in range(n):
+            made[i] = a[k] * (i + 1.0)
+        total += np.sum(made * made[::-1])
+    return total
 
 
 def inside_loops(text, made):
@@ -143,14 +154,14 @@ def inside_loops(text, made):
 def test_arrays_of_iterations_are_made_once(compiled):
     rng = np.random.default_rng(3)
     a, x = rng.normal(size=(3, 4, 4)), rng.normal(size=4)
-    agree(p.steps, a, x, argnums=(0, 1), compiled=compiled)
-    text = source(request(p.steps, a, x, argnums=(0, 1)))
+    agree(steps, a, x, argnums=(0, 1), compiled=compiled)
+    text = source(request(steps, a, x, argnums=(0, 1)))
     assert not inside_loops(text, "empty")
     assert len(inside_loops(text, "zeros")) < text.count("np.zeros(")
 
 
 def test_a_negative_length_is_an_error_where_it_was():
     """A loop that does not run makes nothing."""
-    text = source(request(p.of_data, np.zeros(2), 3))
+    text = source(request(of_data, np.zeros(2), 3))
     assert inside_loops(text, "empty")
-    agree(p.of_data, np.array([0.3, 0.5]), 4)
+    agree(of_data, np.array([0.3, 0.5]), 4)

@@ -1,18 +1,15 @@
 """Arrays of variables: what NumPy and Numba do with arrays, against differences of the plain Python function."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
+from numba import njit
 
-from tests.engines.source.programs.harness import defined
 from tests.engines.tape.requests import jvp, value_and_grad
 
 DRAW = np.random.default_rng(6)
 X, A, B = DRAW.standard_normal(5), DRAW.standard_normal((4, 5)), DRAW.standard_normal((2, 3, 2))
 
 
-p = SimpleNamespace(**defined('''\
 @njit
 def elements(a, x, b, scale, flags):
     """Created arrays, elements, views, iteration, assignments in place, elementwise operations, broadcasting."""
@@ -47,6 +44,8 @@ def elements(a, x, b, scale, flags):
     total += np.sin(point) * point - np.copy(point)[()] * 0.3
     positive = y > 0.1
     return total + np.abs(y)[2] + (-y)[3] + np.sqrt(y * y + 1.0)[1] * positive.sum() + z.T[2, 1] ** 2
+
+
 @njit
 def functions(a, x, b, scale, flags):
     """Reductions, products, choices by condition, and what moves elements: those that are used most."""
@@ -55,6 +54,8 @@ def functions(a, x, b, scale, flags):
     total += np.where(a > 0.1, a, x).sum() * scale + np.clip(a, -0.4, scale)[1, 2] + (x @ a.T)[1]
     joined = np.concatenate((x, a[0]))
     return total + joined[6] * np.array([x[0], scale, 1.0])[1] + a.copy().reshape(20)[4] * np.argmax(x)
+
+
 @njit
 def more_functions(a, x, b, scale, flags):
     """The others."""
@@ -68,12 +69,6 @@ def more_functions(a, x, b, scale, flags):
     listed = np.array([[x[0], x[1]], [x[2], x[3]]])
     total += np.reshape(a, (2, 10))[1, 3] * listed[1, 0]
     return total + np.arctan2(x, scale)[2] + a.flatten()[3]
-@njit
-def one_constant(a, x):
-    work = x.copy()
-    work[1] = a[0, 0] ** 2
-    return (work * x).sum() + (a @ x)[2]
-''', "arrays on the tape"))  # fmt: skip
 
 
 def differences(f, args, k, h=1e-6):
@@ -106,15 +101,22 @@ def check(f, duals):
 
 
 def test_elements_views_and_elementwise_operations():
-    check(p.elements, duals=False)
+    check(elements, duals=False)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("f", [p.elements, p.functions, p.more_functions])
+@pytest.mark.parametrize("f", [elements, functions, more_functions])
 def test_functions_of_whole_arrays_and_arrays_of_duals(f):
     check(f, duals=True)
 
 
+@njit
+def one_constant(a, x):
+    work = x.copy()
+    work[1] = a[0, 0] ** 2
+    return (work * x).sum() + (a @ x)[2]
+
+
 def test_a_copy_of_a_constant_takes_variables():
-    _, (a_bar,) = value_and_grad(p.one_constant, A, X)
-    np.testing.assert_allclose(a_bar, differences(p.one_constant, (A, X), 0), rtol=1e-6, atol=1e-8)
+    _, (a_bar,) = value_and_grad(one_constant, A, X)
+    np.testing.assert_allclose(a_bar, differences(one_constant, (A, X), 0), rtol=1e-6, atol=1e-8)

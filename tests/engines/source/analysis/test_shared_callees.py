@@ -1,7 +1,6 @@
 """Callees that are functions of their own: a program grows linearly with what it calls, and every case agrees."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from contad.engines.source.writing import derivative_text
 from contad.engines.source.writing.called_reverse import find_used
 from contad.errors import UnsupportedError
 from tests.engines.source.agreement import agree, request
-from tests.engines.source.programs.harness import defined, function_of, given_to
+from tests.engines.source.programs.harness import function_of, given_to
 from tests.engines.source.programs.shared_callees import CALLED, SHARED_CALLEES
 from tests.random_programs.generated_programs import run
 
@@ -107,11 +106,12 @@ def test_beyond_the_budget_of_lines_the_tape_takes_over(monkeypatch):
 LEVEL_5 = LEVELS[5]
 
 
-p = SimpleNamespace(**defined("""\
 @njit
 def writes(v, x):
     v[0] += math.sin(x) * math.sin(x * 0.5)
     v[1] += math.sin(x * 0.3) * math.sin(x * 0.2)
+
+
 @njit
 def writes_often(v, x):
     for k in range(2):
@@ -119,6 +119,8 @@ def writes_often(v, x):
         writes(v, x * 0.5)
         writes(v, x * k)
         writes(v, x + k)
+
+
 @njit
 def explodes(x):
     v = np.zeros(2)
@@ -127,9 +129,30 @@ def explodes(x):
     writes_often(v, x * 2.0)
     writes_often(v, x * 3.0)
     return v[0] * v[1]
+
+
+def test_loops_count_as_many_lines(monkeypatch):
+    text = contad.source(explodes, 0.3)
+    loops = text.count("for ")
+    monkeypatch.setattr(derivative_text, "MOST_LINES", len(text.splitlines()) + 100 * loops)
+    contad.source(explodes, 0.3)
+    monkeypatch.setattr(derivative_text, "MOST_LINES", len(text.splitlines()) + 100 * loops - 1)
+    with pytest.raises(UnsupportedError, match="a loop counted as 100"):
+        contad.source(explodes, 0.3)
+
+
+def test_functions_in_place_that_explode_are_refused(monkeypatch):
+    monkeypatch.setattr(frontend, "MOST", 200)
+    with pytest.raises(UnsupportedError, match="a program of more than 200 operations"):
+        contad.source(explodes, 0.3)
+
+
+# ---- Kepler's equation -----------------------------------------------------------------------------------------------
 @njit
 def kepler(anomaly, mean, ecc):
     return anomaly - ecc * math.sin(anomaly) - mean
+
+
 @njit
 def newton(start, mean, ecc, tolerance, most):
     p0 = start
@@ -139,13 +162,19 @@ def newton(start, mean, ecc, tolerance, most):
             return p
         p0 = p
     return math.nan
+
+
 @njit
 def eccentric(mean, ecc):
     start = mean - ecc if -math.pi < mean < 0.0 or mean > math.pi else mean + ecc
     return newton(start, mean, ecc, 1e-13, 100)
+
+
 @njit
 def true_anomaly(anomaly, ecc):
     return 2.0 * math.atan(math.sqrt((1.0 + ecc) / (1.0 - ecc)) * math.tan(anomaly / 2.0))
+
+
 @njit
 def hyperbolic(mean, ecc):
     p0 = math.asinh(mean / ecc)
@@ -155,6 +184,8 @@ def hyperbolic(mean, ecc):
             break
         p0 = p
     return p
+
+
 @njit
 def propagated(mean, ecc, dt, k, a):
     if ecc < 1.0:
@@ -163,62 +194,21 @@ def propagated(mean, ecc, dt, k, a):
         return true_anomaly(eccentric(moved, ecc), ecc)
     anomaly = hyperbolic(mean + math.sqrt(k / abs(a) ** 3) * dt, ecc)
     return 2.0 * math.atan(math.sqrt((ecc + 1.0) / (ecc - 1.0)) * math.tanh(anomaly / 2.0))
+
+
 @njit
 def three_orbits(p):
     s = propagated(p[0], p[1], 10.0, p[2], p[3])
     s += propagated(s, p[1] * 0.5, 20.0, p[2], p[3])
     return s + propagated(p[0], 1.0 + p[1], 20.0, p[2], p[3] * 1.1)
-@njit
-def checked(x):
-    if x < 0.0:
-        raise ValueError("negative")
-    return 1.0 / x
-@njit
-def of_checked(x, y):
-    checked(y)
-    return checked(x) * y
-@njit
-def overflowing(x, y):
-    return math.exp(x) * math.exp(x) * y
-@njit
-def masked(x, y):
-    z = overflowing(x, y)
-    return z if y > 1.0 else y * y
-@njit(fastmath=True)
-def fast(x):
-    s = 0.0
-    for i in range(5):
-        s += math.sin(x * i)
-    return s
-@njit
-def strict(x):
-    return fast(x) * x
-""", "shared callees"))  # fmt: skip
 
 
-def test_loops_count_as_many_lines(monkeypatch):
-    text = contad.source(p.explodes, 0.3)
-    loops = text.count("for ")
-    monkeypatch.setattr(derivative_text, "MOST_LINES", len(text.splitlines()) + 100 * loops)
-    contad.source(p.explodes, 0.3)
-    monkeypatch.setattr(derivative_text, "MOST_LINES", len(text.splitlines()) + 100 * loops - 1)
-    with pytest.raises(UnsupportedError, match="a loop counted as 100"):
-        contad.source(p.explodes, 0.3)
-
-
-def test_functions_in_place_that_explode_are_refused(monkeypatch):
-    monkeypatch.setattr(frontend, "MOST", 200)
-    with pytest.raises(UnsupportedError, match="a program of more than 200 operations"):
-        contad.source(p.explodes, 0.3)
-
-
-# ---- Kepler's equation -----------------------------------------------------------------------------------------------
 def test_solvers_of_keplers_equation_are_called():
-    at = np.array([0.3, 0.4, 1.2, 5.0])
-    found, lines = written(p.three_orbits, at)
+    p = np.array([0.3, 0.4, 1.2, 5.0])
+    found, lines = written(three_orbits, p)
     assert {called.program.name for called in find_used(found)} >= {"propagated", "newton"}
     assert lines < 500
-    agree(p.three_orbits, at, compiled=True)
+    agree(three_orbits, p, compiled=True)
 
 
 @pytest.mark.parametrize("name", ["array is changed", "kinds of number", "functions", "global arrays"])
@@ -227,28 +217,65 @@ def test_callees_are_compiled(name, calling):
 
 
 # ---- errors, and zeros -----------------------------------------------------------------------------------------------
+@njit
+def checked(x):
+    if x < 0.0:
+        raise ValueError("negative")
+    return 1.0 / x
+
+
+@njit
+def of_checked(x, y):
+    checked(y)
+    return checked(x) * y
+
+
 @pytest.mark.parametrize(
     ("args", "error"), [((-1.0, 1.0), ValueError), ((1.0, -1.0), ValueError), ((0.0, 1.0), ZeroDivisionError)]
 )
 def test_a_callee_raises_what_it_raises(args, error, calling):
-    gradient = contad.value_and_grad(p.of_checked, engine="generated")
+    gradient = contad.value_and_grad(of_checked, engine="generated")
     with pytest.raises(error):
         gradient(*args)
     assert gradient(2.0, 3.0) == (1.5, -0.75)
 
 
+@njit
+def overflowing(x, y):
+    return math.exp(x) * math.exp(x) * y
+
+
+@njit
+def masked(x, y):
+    z = overflowing(x, y)
+    return z if y > 1.0 else y * y
+
+
 def test_an_adjoint_of_zero_meets_no_infinite_partial_in_a_callee(calling):
-    assert contad.value_and_grad(p.masked, (0, 1), engine="generated")(1000.0, 0.5) == (0.25, (0.0, 1.0))
+    assert contad.value_and_grad(masked, (0, 1), engine="generated")(1000.0, 0.5) == (0.25, (0.0, 1.0))
 
 
 # ---- fastmath --------------------------------------------------------------------------------------------------------
+@njit(fastmath=True)
+def fast(x):
+    s = 0.0
+    for i in range(5):
+        s += math.sin(x * i)
+    return s
+
+
+@njit
+def strict(x):
+    return fast(x) * x
+
+
 def test_a_callee_with_other_fastmath_is_compiled_under_its_own():
-    found, _ = written(p.strict, 0.7)
+    found, _ = written(strict, 0.7)
     assert [called.program.name for called in find_used(found)] == ["fast"]
-    text = found_source(p.strict, 0.7)
+    text = found_source(strict, 0.7)
     assert text.count("fastmath=True") == 2
     assert text.count("fastmath=False") == 1
-    agree(p.strict, 0.7, compiled=True)
+    agree(strict, 0.7, compiled=True)
 
 
 def found_source(f, *args):

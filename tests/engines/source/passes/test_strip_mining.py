@@ -5,7 +5,6 @@ import math
 import re
 import sys
 import warnings
-from types import SimpleNamespace
 
 import numba
 import numpy as np
@@ -20,7 +19,6 @@ from contad.engines.source.passes import strip_mining
 from contad.numba_functions.request import Request
 from tests.compile.watching import caller_of
 from tests.engines.source.agreement import as_python, flat
-from tests.engines.source.programs.harness import defined
 from tests.judges.light_compiling import optimised, whole
 from tests.random_programs import generated_programs
 from tests.random_programs.generated_grammar import Maker
@@ -62,9 +60,7 @@ def optimised_code(run):
 
 
 # ---- functions -------------------------------------------------------------------------------------------------------
-
-
-DEFINED = defined('''\
+@njit
 def logistic(w, x, y):
     total = 0.0
     for i in range(x.shape[0]):
@@ -73,12 +69,18 @@ def logistic(w, x, y):
             eta += x[i, j] * w[j]
         total += y[i] * eta - math.log1p(math.exp(eta))
     return total
+
+
+@njit
 def log_sum_exp(x):
     largest = np.max(x)
     total = 0.0
     for k in range(len(x)):
         total += math.exp(x[k] - largest)
     return largest + math.log(total)
+
+
+@njit
 def graded(x, cuts, y):
     """Categories between cuts, the first and the last of which are open: every branch has its functions."""
     total = 0.0
@@ -91,6 +93,9 @@ def graded(x, cuts, y):
             low, high = cuts[y[i] - 1] - x[i], cuts[y[i]] - x[i]
             total += contad.ops.log1m_exp(low - high) + contad.ops.log_expit(-low) + contad.ops.log_expit(high)
     return total
+
+
+@njit
 def censored(x, a):
     """A branch in a branch, and functions that are infinite, or have no value, where their branch is not taken."""
     total = 0.0
@@ -102,13 +107,22 @@ def censored(x, a):
         else:
             total -= math.log1p(a * a - x[k])
     return total
+
+
+@njit
 def on_arrays(x, y):
     return np.sum(np.tanh(x * y) * np.exp(-x)) + np.mean(np.log(1.0 + x * x))
+
+
+@njit(error_model="numpy")
 def quotients(x, a):
     total = 0.0
     for k in range(len(x)):
         total += math.exp(-x[k]) / (a + x[k] * x[k])
     return total
+
+
+@njit
 def volatility(h, mu, phi, y):
     """Neighbours, of which the first has none, and a number to whose adjoint an iteration adds twice."""
     total = 0.0
@@ -118,17 +132,26 @@ def volatility(h, mu, phi, y):
             step = h[t] - mu - phi * (h[t - 1] - mu)
             total -= step * step
     return total
+
+
+@njit
 def between(x, a):
     """An iteration adds to the adjoint of a, and takes from it."""
     total = 0.0
     for k in range(len(x)):
         total += math.exp(-x[k]) * (x[k] - a) * (x[k] + a) * (2.0 + x[k] * x[k])
     return total
+
+
+@njit
 def heavy_tailed(x, y, sigma):
     total = 0.0
     for k in range(len(x)):
         total += contad.scipy.stats.cauchy.logpdf(y[k], x[k], sigma)
     return total
+
+
+@njit
 def mixture(x, centres, w):
     """A logarithm of sums of few terms, with the greatest one, which an iteration counts."""
     total = 0.0
@@ -141,6 +164,9 @@ def mixture(x, centres, w):
             s += math.exp(w[k] - x[i] * centres[k] - largest)
         total += largest + math.log(s)
     return total
+
+
+@njit
 def chain_of_states(alpha, transition, steps):
     """Arrays that are read and written in turn."""
     n = len(alpha)
@@ -159,6 +185,9 @@ def chain_of_states(alpha, transition, steps):
     for s in range(n):
         total += math.exp(0.1 * now[s])
     return total
+
+
+@njit
 def where_the_greatest_is(x, w):
     """A whole number that the first part makes, and the rest reads."""
     total = 0.0
@@ -173,10 +202,6 @@ def where_the_greatest_is(x, w):
             s += math.exp(x[i, k] - best) * w[k]
         total += s * w[at]
     return total
-''', "strips")  # fmt: skip
-p = SimpleNamespace(**{
-    name: njit(error_model="numpy" if name == "quotients" else "python")(f) for name, f in DEFINED.items()
-})  # fmt: skip
 
 
 def numbers(n, seed=0):
@@ -184,11 +209,11 @@ def numbers(n, seed=0):
 
 
 ROWS = {
-    "logistic": (p.logistic, (0.3 * numbers(3), numbers((300, 3), 1), np.abs(numbers(300, 2)))),
-    "log_sum_exp": (p.log_sum_exp, (numbers(600),)),
-    "graded": (p.graded, (1.5 * numbers(300), np.array([-1.0, 0.2, 0.9]), np.arange(300) * 7 % 11 % 4)),
-    "censored": (p.censored, (numbers(300), 0.8)),
-    "on_arrays": (p.on_arrays, (numbers(270), numbers(270, 1))),
+    "logistic": (logistic, (0.3 * numbers(3), numbers((300, 3), 1), np.abs(numbers(300, 2)))),
+    "log_sum_exp": (log_sum_exp, (numbers(600),)),
+    "graded": (graded, (1.5 * numbers(300), np.array([-1.0, 0.2, 0.9]), np.arange(300) * 7 % 11 % 4)),
+    "censored": (censored, (numbers(300), 0.8)),
+    "on_arrays": (on_arrays, (numbers(270), numbers(270, 1))),
 }
 
 
@@ -237,7 +262,7 @@ def test_machine_code_calls_no_function_of_the_c_library():
 
 def test_quotients_go_to_vector_registers_beside_sums_in_their_order():
     """Sums wait for each other, and have a loop of their own."""
-    f, args = p.quotients, (numbers(600), 1.5)
+    f, args = quotients, (numbers(600), 1.5)
     require_same(f, *args)
     text = text_of(f, *args)
     assert re.findall(r"^ +(\w+) ([-+]=) \w+_terms\[at\w*\]$", text, re.MULTILINE) != []
@@ -247,37 +272,37 @@ def test_quotients_go_to_vector_registers_beside_sums_in_their_order():
 def test_neighbours_go_to_vector_registers_beside_what_an_iteration_adds_to_an_adjoint_at_once():
     for n in (1, 2, 256, 257, 258, 513, 600):
         args = numbers(n), 0.3, 0.9, numbers(n)[::-1].copy()
-        require_same(p.volatility, *args)
-    text = text_of(p.volatility, *args)
+        require_same(volatility, *args)
+    text = text_of(volatility, *args)
     loop = text.partition("exp_rows(")[2].partition("for at in range")[2].partition("for at in range")[0]
     assert re.findall(r"^ +(\w+_bar) -= mu_bar_terms\[at\]$", text, re.MULTILINE) == ["mu_bar"]
     assert len(re.findall(r" mu_bar_terms\[at\] (?:|[-+])= ", loop)) == 2
-    code = optimised_code(build(request(p.volatility, *args))).replace(".", "_")
+    code = optimised_code(build(request(volatility, *args))).replace(".", "_")
     assert re.search(r"shufflevector <(\d+) x double> %vector_recur\w*, <\1 x double>", code)
 
 
 def test_terms_of_an_adjoint_have_their_signs():
     args = numbers(600), 0.4
-    terms = re.findall(r"^ +a_bar_terms\[at\] ([-+]?)=", text_of(p.between, *args), re.MULTILINE)
+    terms = re.findall(r"^ +a_bar_terms\[at\] ([-+]?)=", text_of(between, *args), re.MULTILINE)
     assert sorted(terms) == ["", "-"]
-    require_same(p.between, *args)
+    require_same(between, *args)
 
 
 def test_formulas_that_a_density_calls_are_written_out():
     """Their functions go along rows, and partials have the lines of the value."""
     args = numbers(300), 2.0 * numbers(300, 1), 0.7
-    text = text_of(p.heavy_tailed, *args)
+    text = text_of(heavy_tailed, *args)
     assert "log1p_rows(" in text and "log_rows(" in text and "value_log_one_plus_square" not in text
     loops = text.split("log1p_rows(")[-1].splitlines()
     texts = [line.partition(" = ")[2] for line in loops if line.startswith("            ") and "rows[" not in line]
     texts = [x for x in texts if x]
     assert len(texts) > 10 and len(texts) == len(set(texts))
-    require_same(p.heavy_tailed, *args)
+    require_same(heavy_tailed, *args)
 
 
 def test_partials_of_a_formula_divide_by_nothing_that_stays():
     """They multiply by its inverse, which is computed before the loop; and by inverses that a line has."""
-    text = text_of(p.heavy_tailed, numbers(300), 2.0 * numbers(300, 1), 0.7)
+    text = text_of(heavy_tailed, numbers(300), 2.0 * numbers(300, 1), 0.7)
     partials = [line for line in text.splitlines() if re.match(r" {8,}\w+__d\d+ = ", line)]
     assert len(partials) > 5 and not [line for line in partials if re.search(r"/ \w*sigma", line)]
     assert re.findall(r"^    (\w+) = 1\.0 / sigma$", text, re.MULTILINE) == ["sigma_inverse"]
@@ -357,15 +382,15 @@ def test_a_branch_that_is_not_taken_has_no_part_in_gradients():
 
 
 # ---- nests -----------------------------------------------------------------------------------------------------------
-NESTS = {f.py_func.__name__: f for f in (p.mixture, p.chain_of_states, p.where_the_greatest_is)}
+NESTS = {f.py_func.__name__: f for f in (mixture, chain_of_states, where_the_greatest_is)}
 SIZES = [(1, 1), (2, 3), (3, 2), (7, 3), (5, 4), (6, 1), (3, 9)]
 
 
 def arguments(f, n, m):
     rng = np.random.default_rng(100 * n + m)
-    if f is p.chain_of_states:
+    if f is chain_of_states:
         return rng.normal(size=m), rng.normal(size=(m, m)), n
-    if f is p.where_the_greatest_is:
+    if f is where_the_greatest_is:
         return rng.normal(size=(n, m)), rng.normal(size=m)
     return rng.normal(size=n), rng.normal(size=m), rng.normal(size=m)
 
@@ -393,7 +418,7 @@ def test_compiled_nests(name):
 
 def test_a_step_is_one_call_for_all_states():
     """The functions of a step of a chain go along one row, if its states are few; no test is left to the number 12."""
-    text = text_of(p.chain_of_states, *arguments(p.chain_of_states, 5, 4), numerics="auto")
+    text = text_of(chain_of_states, *arguments(chain_of_states, 5, 4), numerics="auto")
     assert re.search(r"long = (\w+) \* \1 >= 12\n", text)
     assert re.search(r"if (\w+) <= 128 and are_apart\(\w+, \w+\):\n +wide = 256 // max\(\1, 1\)", text)
     calls = [0]
@@ -405,12 +430,12 @@ def test_a_step_is_one_call_for_all_states():
         z[:n] = np.exp(x[:n])
 
     names.update(exp_rows=exp_rows, workspace=lambda: (np.full(3, np.nan), 0), grow=generated_programs.grown)
-    names["run"](*arguments(p.chain_of_states, 5, 4))
+    names["run"](*arguments(chain_of_states, 5, 4))
     assert calls[0] == 5 + 1
 
 
 def test_a_loop_in_no_other_asks_for_no_length_of_those_in_it():
-    assert "long" not in text_of(p.mixture, *arguments(p.mixture, 5, 4), numerics="auto")
+    assert "long" not in text_of(mixture, *arguments(mixture, 5, 4), numerics="auto")
 
 
 def test_where_arrays_are_apart():

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from contad.functions.python_copy import python_twin
 from contad.memory.arena import FIRST_NUMBERS, WORKSPACE, arena, memory_in_use, workspace_bytes
 from tests.compile.processes import run_python
 from tests.engines.source.agreement import as_python, numbers_stored, request
-from tests.engines.source.programs.harness import defined
 from tests.judges.planted import known, registered
 
 
@@ -42,31 +40,45 @@ def counted(s, n):
 
 
 HUGE = 2**62 - 201  # has no float
-DEFINED = defined('''\
+
+
+@njit
 def unknown(s, n):
     """How many iterations there are is not known before the last."""
     while n > 0:
         s = math.sin(s + 0.1 * n)
         n -= 1
     return s
+
+
+@njit
 def nested(s, n, m):
     for i in range(n):
         for j in range(i, m):
             s = math.sin(s + 0.1 * j)
         s = s * s
     return s
+
+
+@njit
 def rectangle(s, n, m):
     for i in range(n):
         for j in range(m):
             s = math.sin(s + 0.1 * j)
         s = s * s + i
     return s
+
+
+@njit
 def stops(s, n, last):
     for i in range(n):
         if i == last:
             raise ValueError("as asked")
         s = math.sin(s + 0.1 * i)
     return s
+
+
+@njit
 def loop_in_a_branch(s, n, m):
     for i in range(n):
         s = s * 1.01
@@ -74,6 +86,9 @@ def loop_in_a_branch(s, n, m):
             for j in range(m):
                 s = math.sin(s + 0.1 * j)
     return s
+
+
+@njit
 def products(x, points):
     total = 0.0
     for i in range(len(points)):
@@ -82,6 +97,9 @@ def products(x, points):
             p *= math.sin(x[j] + points[i])
         total += p
     return total
+
+
+@njit
 def huge_integers(s, n):
     h = 1
     for i in range(n):
@@ -91,8 +109,6 @@ def huge_integers(s, n):
         elif h < HUGE + 10 * i:
             s = math.cos(s * 0.3)
     return s
-''', "workspace", HUGE=HUGE)  # fmt: skip
-p = SimpleNamespace(**{name: njit(f) for name, f in DEFINED.items()})
 
 
 def expected(function, *args):
@@ -106,7 +122,7 @@ def agree(got, function, *args):
 
 
 # ---- one per thread, reused ------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("function", [counted, p.unknown])
+@pytest.mark.parametrize("function", [counted, unknown])
 def test_calls_use_the_same_memory_again(function):
     run = build(request(function, 0.5, 3))
     first = run(0.5, 1000)
@@ -120,12 +136,12 @@ def test_calls_use_the_same_memory_again(function):
 
 
 def test_numbers_survive_growth():
-    run = build(request(p.unknown, 0.5, 3))
+    run = build(request(unknown, 0.5, 3))
     with ThreadPoolExecutor(1) as thread:
         assert thread.submit(held).result()[1] == 0
         got = thread.submit(run, 0.5, 20 * FIRST_NUMBERS).result()
         assert thread.submit(held).result()[1] >= 8 * 20 * FIRST_NUMBERS
-    agree(got, p.unknown, 0.5, 20 * FIRST_NUMBERS)
+    agree(got, unknown, 0.5, 20 * FIRST_NUMBERS)
 
 
 def test_a_thread_takes_its_own_and_gives_it_back():
@@ -153,9 +169,9 @@ def test_a_thread_takes_its_own_and_gives_it_back():
 
 
 def test_after_an_exception_the_next_call_is_right():
-    run = build(request(p.stops, 0.5, 3, -1))
+    run = build(request(stops, 0.5, 3, -1))
     whole = run(0.5, 1000, -1)
-    agree(whole, p.stops, 0.5, 1000, -1)
+    agree(whole, stops, 0.5, 1000, -1)
     place, used = held(), memory_in_use()
     for last in range(0, 1000, 100):
         with pytest.raises(ValueError, match="as asked"):
@@ -172,7 +188,7 @@ def test_types_are_inferred_in_one_round(monkeypatch):
         typeinfer.ConstraintNetwork, "propagate", lambda *args: (networks.append(args[0]), propagate(*args))[1]
     )
     names = {}
-    exec(source(request(p.nested, 0.5, 3, 3)), names)
+    exec(source(request(nested, 0.5, 3, 3)), names)
     njit(names["run"]).compile((typeof(0.5), typeof(3), typeof(3)))
     assert max(collections.Counter(map(id, networks)).values()) == 2
 
@@ -190,7 +206,7 @@ def little():
     contad.set_memory_limit(None)
 
 
-@pytest.mark.parametrize("function", [counted, p.unknown])
+@pytest.mark.parametrize("function", [counted, unknown])
 def test_a_limit_raises_and_the_next_call_is_right(function, little):
     run = build(request(function, 0.5, 3))
     with ThreadPoolExecutor(1) as thread:
@@ -207,7 +223,7 @@ def test_a_limit_raises_and_the_next_call_is_right(function, little):
 @pytest.mark.parametrize(
     ("f", "much", "few"),
     [*((counted, (n,), (5,)) for n in (2**40, 2**61, 2**62, 2**63 - 1)),
-     *((p.rectangle, (2**k, 2**k), (4, 3)) for k in (20, 31, 32, 33))],  # whose product does not overflow
+     *((rectangle, (2**k, 2**k), (4, 3)) for k in (20, 31, 32, 33))],  # whose product does not overflow
 )  # fmt: skip
 def test_more_than_any_machine_has_is_a_memory_error(f, much, few):
     run = build(request(f, 0.5, *(3 for _ in few)))
@@ -218,7 +234,7 @@ def test_more_than_any_machine_has_is_a_memory_error(f, much, few):
 
 @pytest.mark.parametrize("n", [0, -1, -(10**6), -(2**62)])
 def test_no_iterations_take_no_room(n):
-    run = build(request(p.nested, 0.5, 3, 3))
+    run = build(request(nested, 0.5, 3, 3))
     run(0.5, 3, 5)  # the room of the outer loop is there
     before = held()
     assert run(0.5, n, 5) == (0.5, (1.0,))
@@ -229,26 +245,26 @@ def test_no_iterations_take_no_room(n):
 # ---- what is asked for -----------------------------------------------------------------------------------------------
 def test_a_loop_that_does_not_run_gets_no_room():
     args = (0.5, 50, 400)
-    asked = request(p.loop_in_a_branch, *args)
-    agree(as_python(asked)(*args), p.loop_in_a_branch, *args)
+    asked = request(loop_in_a_branch, *args)
+    agree(as_python(asked)(*args), loop_in_a_branch, *args)
     assert 400 <= numbers_stored(asked, args) < 1000
-    agree(build(asked)(*args), p.loop_in_a_branch, *args)
+    agree(build(asked)(*args), loop_in_a_branch, *args)
 
 
 @pytest.mark.parametrize("points", [3, 30])
 def test_terms_that_store_share_the_room(points):
     args = np.array([0.3, 0.5, 0.7, 0.2]), np.linspace(0.1, 3.0, points)
-    assert numbers_stored(request(p.products, *args), args) == 8
+    assert numbers_stored(request(products, *args), args) == 8
 
 
 # ---- what is stored --------------------------------------------------------------------------------------------------
 
 
 def test_integers_are_stored_exactly():
-    asked = request(p.huge_integers, 0.5, 3)
+    asked = request(huge_integers, 0.5, 3)
     assert "put_integer" in source(asked)
     for run in (as_python(asked), build(asked)):
-        agree(run(0.5, 12), p.huge_integers, 0.5, 12)
+        agree(run(0.5, 12), huge_integers, 0.5, 12)
 
 
 # ---- one derivative at a time ----------------------------------------------------------------------------------------

@@ -1,28 +1,26 @@
 """Products of matrices in loops: large ones are calls of BLAS, small ones loops; both are the same derivative."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
-from numba import prange
+from numba import njit, prange
 
 from contad.engines.source import source
 from contad.engines.source.writing.loop_products import ProductWriter
 from contad.kernels.product_kernels import FEW_IN_PLACE
 from tests.engines.source.agreement import agree, request
-from tests.engines.source.programs.harness import defined
 
 CALLS = {"put_product", "add_left", "add_right"}
 SMALL, LARGE = 3, 8
 
 
-p = SimpleNamespace(**defined('''\
 @njit
 def chain(a):
     product = a[0]
     for k in range(1, a.shape[0]):
         product = product @ a[k]
     return np.sum(product * product)
+
+
 @njit
 def layers(a):
     """Factors that are turned, columns alone, expressions, and the same array twice; in a branch, and in two loops."""
@@ -37,6 +35,8 @@ def layers(a):
         y = a[i] @ a[i]
         total += y[0, 1]
     return total
+
+
 @njit
 def until(a):
     """As often as the numbers tell, which is not known before; what a product makes is written afterwards."""
@@ -45,6 +45,8 @@ def until(a):
         x = a[1] @ x
         x[0, 0] += 3.0
     return np.sum(x * x)
+
+
 @njit(parallel=True)
 def shared(a):
     total = 0.0
@@ -52,7 +54,6 @@ def shared(a):
         y = a[k] @ a[k]
         total += y[0, 1]
     return total
-''', "loop products", prange=prange))  # fmt: skip
 
 
 def matrices(order):
@@ -68,7 +69,7 @@ def test_sizes_are_on_either_side():
 
 
 @pytest.mark.parametrize("order", [SMALL, LARGE])
-@pytest.mark.parametrize("f", [p.chain, p.layers], ids=lambda f: f.py_func.__name__)
+@pytest.mark.parametrize("f", [chain, layers], ids=lambda f: f.py_func.__name__)
 def test_gradients_agree(f, order):
     a = matrices(order)
     assert calls_in(source(request(f, a))) == CALLS
@@ -79,16 +80,16 @@ def test_gradients_agree(f, order):
 @pytest.mark.parametrize("order", [SMALL, LARGE])
 def test_a_loop_that_stores_elements_stays_a_loop(order):
     a = np.abs(matrices(order)) + 0.2
-    agree(p.until, a)
-    assert not calls_in(source(request(p.until, a)))
+    agree(until, a)
+    assert not calls_in(source(request(until, a)))
 
 
 def test_a_lost_contribution_is_noticed(monkeypatch):
     calls = ProductWriter._calls
     monkeypatch.setattr(ProductWriter, "_calls", lambda self, product, reverse: calls(self, product, reverse)[:1])
     with pytest.raises(AssertionError):
-        agree(p.chain, matrices(LARGE))
+        agree(chain, matrices(LARGE))
 
 
 def test_threads_share_loops_with_products():
-    assert not calls_in(source(request(p.shared, matrices(LARGE))))
+    assert not calls_in(source(request(shared, matrices(LARGE))))
