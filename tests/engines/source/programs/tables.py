@@ -12,6 +12,7 @@ from tests.engines.source.programs.handlers import HANDLERS
 from tests.engines.source.programs.hoist import CLIPPED_SLICES, HOISTED_READS
 from tests.engines.source.programs.index_arrays import INDEX_ARRAYS
 from tests.engines.source.programs.ladders import LONG_LADDERS
+from tests.engines.source.programs.loop_products import LOOP_PRODUCTS, NO_LOOP_PRODUCTS
 from tests.engines.source.programs.made_containers import MADE_CONTAINERS
 from tests.engines.source.programs.missing_data import MISSING_DATA
 from tests.engines.source.programs.numpy_calls import KERNELS, NUMPY_CALLS
@@ -34,5 +35,5 @@ TABLES = [
     LONG_LADDERS, POINTS, SHAPE_CALLS, INDEX_ARRAYS, NUMPY_CALLS, KERNELS, *CONSTRUCTS, TRAPS, RUNNING_CHOICES,
     COPIES, ROWS_OF_TABLES, FUSED_LOOPS, SCALAR_EXPANSION, NO_SCALAR_EXPANSION,
     SHARED_CALLEES, FILLED_TRIANGLES, OTHER_FILLINGS, MISSING_DATA, SAMPLE_CALLS, *TYPED_CONTAINERS,
-    HOISTED_READS, CLIPPED_SLICES, SUNK_ADJOINTS,
+    HOISTED_READS, CLIPPED_SLICES, SUNK_ADJOINTS, LOOP_PRODUCTS, NO_LOOP_PRODUCTS,
 ]  # fmt: skip

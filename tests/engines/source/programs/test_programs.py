@@ -21,6 +21,7 @@ from tests.engines.source.programs.harness import (
 )
 from tests.engines.source.programs.tables import TABLES
 from tests.judges.samples import sampled
+from tests.random_programs.generated_programs import copied
 
 PROGRAMS = [(t, name) for t in TABLES for name in t.takes]
 
@@ -57,14 +58,16 @@ def test_a_program_is_differentiated_twice(table: Table, name: str) -> None:
     require_right_twice(table, name)
 
 
+@pytest.mark.filterwarnings("ignore:.*faster on contiguous arrays")  # Numba's, of the function
 @pytest.mark.parametrize(("table", "name"), COMPILED)
 def test_a_program_is_right_once_it_is_compiled(table: Table, name: str) -> None:
     f = function_of(table, table.takes[name], name)
-    value, gradient = contad.value_and_grad(f, table.argnums, engine="generated")(*given_to(table))
-    expected, plain = run(table, f)(*given_to(table))
-    assert value == pytest.approx(f(*given_to(table)), rel=1e-13)
-    assert value == pytest.approx(expected, rel=1e-13)
-    np.testing.assert_allclose(numbers(gradient), numbers(plain), rtol=1e-10, atol=1e-12)
+    derivative, plain = contad.value_and_grad(f, table.argnums, engine="generated"), run(table, f)
+    for args in (given_to(table), *table.elsewhere):
+        (value, gradient), (expected, right) = derivative(*copied(args)), plain(*copied(args))
+        assert value == pytest.approx(f(*copied(args)), rel=1e-13)
+        assert value == pytest.approx(expected, rel=1e-13)
+        np.testing.assert_allclose(numbers(gradient), numbers(right), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize(("table", "name"), SHOWN)
