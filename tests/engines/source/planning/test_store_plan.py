@@ -1,7 +1,5 @@
 """Numbers that generated derivatives need not store, and how many they do; small arrays lie on the stack."""
 
-import math
-
 import numpy as np
 import pytest
 from numba import njit
@@ -9,51 +7,12 @@ from numba import njit
 import contad
 from benchmarks import loops
 from contad.engines.source import source
-from tests.engines.source.agreement import agree, numbers_stored, request
+from tests.engines.source.agreement import numbers_stored, request
 from tests.engines.source.programs.copies import COPIES, ROWS_OF_TABLES
 from tests.engines.source.programs.harness import function_of, given_to
 from tests.engines.source.programs.unchanged import FILLED_TRIANGLES
 
 PROBLEMS = loops.problems(0.01)
-X = np.array([0.3, -1.2, 0.7, 1.9, -0.4])
-
-
-@njit
-def polynomials(x, t):
-    """Powers, and places in a triangle, are carried without a derivative."""
-    total = 0.0
-    for i in range(t.size):
-        value, power, place, step = 0.0, 1.0, 0, 1
-        for j in range(x.size):
-            power, before = 0.5 * power * t[i] + 0.1, power
-            for k in range(j):
-                value += x[j] * x[k] * t[(place + k) % t.size]
-            value += x[j] * (power - before)
-            place += j + step
-            step = 3 - step
-        total += value * value * math.sin(value)
-    return total
-
-
-@pytest.mark.parametrize("compiled", [False, True])
-def test_carried_numbers_are_computed_again(compiled):
-    agree(polynomials, X, np.array([0.5, 1.5, -0.7]), compiled=compiled)
-
-
-def test_powers_are_not_stored():
-    @njit
-    def squares(x, t):
-        total = 0.0
-        for i in range(t.size):
-            value, power = 0.0, 1.0
-            for j in range(x.size):
-                value += x[j] * power
-                power *= t[i]
-            total += value * value
-        return total
-
-    assert "work" not in source(request(squares, X, X))
-    agree(squares, X, X)
 
 
 @pytest.mark.parametrize("n", [5, 10])
