@@ -1,4 +1,4 @@
-"""Operations with a rule of the user's, constants and checkpoints in njit: against the eager engine and by hand."""
+"""Operations with a rule of the user's on the tape; `tests/engines/test_user_rules.py` has their gradients."""
 
 import numpy as np
 import pytest
@@ -7,32 +7,7 @@ from numba import njit
 import contad
 from tests.compile.processes import LISTENING, run_python
 from tests.engines.tape.requests import jvp, state, value_and_grad
-from tests.engines.user_rules import DATA, clipped, doubled_by_rule, make_vjp, program, wrong_shape
-
-
-# ---- programs --------------------------------------------------------------------------------------------------------
-@njit
-def short(v, s):
-    """An array rule and a custom_vjp; `program` has all that they may be."""
-    return np.sum(doubled_by_rule(v) * v) * clipped(s * s)
-
-
-def test_gradients_of_two_rules():
-    value, (v_bar, s_bar) = value_and_grad(short, DATA[1], DATA[2], argnums=(0, 1))
-    assert value == short(*DATA[1:])
-    right = contad.grad(short.py_func, argnums=(0, 1))(*DATA[1:])
-    np.testing.assert_allclose(v_bar, right[0], rtol=1e-12)
-    assert s_bar == pytest.approx(right[1], rel=1e-12)
-
-
-@pytest.mark.long  # most of a minute of compilation
-def test_gradients_are_those_of_the_eager_engine():
-    value, gradient = value_and_grad(program, *DATA, argnums=(0, 1, 2))
-    assert value == pytest.approx(program(*DATA), rel=1e-14)
-    expected, right = contad.value_and_grad(program.py_func, argnums=(0, 1, 2))(*DATA)
-    assert value == pytest.approx(expected, rel=1e-13)
-    for found, bar in zip(gradient, right, strict=True):
-        np.testing.assert_allclose(found, bar, rtol=1e-12)
+from tests.engines.user_rules import clipped, make_vjp, wrong_shape
 
 
 @njit

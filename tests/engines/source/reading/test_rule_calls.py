@@ -1,4 +1,4 @@
-"""Operations with a rule of the user's in generated derivatives: against the eager engine, whole sources in Python."""
+"""Operations with a rule of the user's in generated derivatives; `tests/engines/test_user_rules.py` has their gradients."""
 
 import numpy as np
 import pytest
@@ -9,45 +9,10 @@ from contad.engines.source.build import derivative_of
 from contad.engines.source.reading.rule_calls import may_take_derivatives
 from tests.engines import user_rules
 from tests.engines.source.agreement import as_python, request
-from tests.engines.user_rules import (
-    around,
-    doubled_by_rule,
-    make_vjp,
-    stepped,
-)
+from tests.engines.user_rules import around, doubled_by_rule, make_vjp
 
 DRAW = np.random.default_rng(83)
 V = DRAW.standard_normal(4)
-
-
-def agree(f, *args, argnums=(0, 1), compiled=False):
-    """The gradient by generated source, compiled or in Python, next to that of the eager engine."""
-    if compiled:
-        found = contad.value_and_grad(f, argnums=argnums, engine="generated")(*args)
-    else:
-        found = as_python(request(f, *args, argnums=argnums))(*args)
-    expected = contad.value_and_grad(f.py_func, argnums=argnums)(*args)
-    assert found[0] == pytest.approx(expected[0], rel=1e-13)
-    for x, y in zip(found[1], expected[1], strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
-
-
-# ---- programs --------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_loops_and_branches(compiled):
-    agree(stepped, V, 1.3, compiled=compiled)
-
-
-@pytest.mark.long  # compilation, as the next
-@pytest.mark.parametrize("argnums", [(0, 1, 2), (1,)])
-def test_saved_values_options_and_arguments_that_are_constants(argnums):
-    """Options, None, integers and bools among saved values; views; arguments that are not differentiated."""
-    agree(user_rules.program, *user_rules.DATA, argnums=argnums)
-
-
-@pytest.mark.long  # most of a minute of compilation
-def test_the_program_of_the_tape():
-    agree(user_rules.program, *user_rules.DATA, argnums=(0, 1, 2), compiled=True)
 
 
 @njit
@@ -92,27 +57,6 @@ def test_a_rule_of_which_nothing_is_asked_is_not_run():
     run = as_python(request(masked, np.zeros(3), 1.5, argnums=(0, 1)))
     value, (v_bar, s_bar) = run(np.zeros(3), 1.5)
     assert (value, v_bar.tolist(), s_bar) == (4.5, [1.0, 1.0, 1.0], 6.0)
-
-
-# ---- weights of logsumexp --------------------------------------------------------------------------------------------
-@njit
-def weighted(m, w):
-    rows = contad.logsumexp(m, axis=1, b=np.array([0.3, 1.2, 0.0]))
-    return np.sum(rows * w) + contad.logsumexp(m, b=np.array([[0.5, 0.2, 2.0]])) + contad.logsumexp(m[0], b=w[:1])
-
-
-@pytest.mark.long  # three forward parts
-def test_weights_of_logsumexp():
-    agree(weighted, DRAW.standard_normal((2, 3)), np.array([1.5, 0.6]), argnums=(0,), compiled=True)
-
-
-@njit
-def weighted_row(x, w):
-    return contad.logsumexp(x, b=w) * x[0]
-
-
-def test_weights_of_a_row():
-    agree(weighted_row, V, np.array([1.5, 0.6, 0.0, 2.0]), argnums=(0,))
 
 
 def test_weights_that_are_variables_are_refused():
