@@ -1,4 +1,4 @@
-"""Linear algebra on the tape: contad.scipy.linalg against SciPy, the eager engine and differences; records and memory."""
+"""Linear algebra on the tape: contad.scipy.linalg against SciPy and the eager engine; records, memory and errors."""
 
 import functools
 

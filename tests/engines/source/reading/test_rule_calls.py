@@ -1,4 +1,4 @@
-"""Operations with a rule of the user's in generated derivatives; `tests/engines/test_user_rules.py` has their gradients."""
+"""Operations with rules of users' in generated derivatives; gradients are in `tests/engines/test_user_rules.py`."""
 
 import numpy as np
 import pytest
