@@ -1,4 +1,4 @@
-"""Matrices that tests of kernels draw."""
+"""Matrices that tests of kernels draw, and how they lie in memory."""
 
 import numpy as np
 
@@ -19,3 +19,11 @@ class Draw:
         """One of which the lower triangle is read."""
         a = self(n, n)
         return a @ a.T + np.eye(n) + np.triu(self(n, n), 1)
+
+
+def laid_out(x):
+    """The same array in rows, in columns, as a block of another, with steps between its numbers, and backwards."""
+    wide, apart = np.zeros([n + 3 for n in x.shape]), np.zeros([2 * n for n in x.shape])
+    block, steps = wide[tuple(slice(2, 2 + n) for n in x.shape)], apart[(slice(None, None, 2),) * x.ndim]
+    block[...] = steps[...] = x
+    return x, np.asfortranarray(x), block, steps, np.ascontiguousarray(x[::-1])[::-1]

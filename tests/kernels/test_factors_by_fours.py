@@ -9,6 +9,7 @@ from contad.kernels.factors_by_fours import FEWEST_ROWS, MOST_ROWS, factor_by_fo
 from contad.kernels.triangles_by_fours import solve_by_fours, subtract_by_fours
 from contad.kernels.triangular_kernels import add_solve_triangular, write_triangular_solution
 from tests.compile.watching import caller_of
+from tests.kernels.drawn_matrices import laid_out
 
 SIZES = [FEWEST_ROWS, 10, 11, 12, 13, 20, 39, 64, MOST_ROWS - 1, MOST_ROWS]
 DRAW = np.random.default_rng(72)
@@ -27,15 +28,13 @@ def draw_positive(n):
     return a
 
 
+def steps(a):
+    """The same numbers, apart from one another in memory."""
+    return laid_out(a)[3]
+
+
 def draw_factor(n):
     return np.tril(0.3 * DRAW.standard_normal((n, n)) / np.sqrt(n)) + np.eye(n)
-
-
-def strided(a):
-    """The same numbers, apart from one another in memory."""
-    made = np.full((2 * len(a), 3 * len(a)), 7.0)
-    made[::2, ::3] = a
-    return made[::2, ::3]
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -43,8 +42,8 @@ def test_the_factor_is_that_of_lapack(n):
     """Of any layout; what stands above the diagonal of the matrix does not matter, and zeros are written there."""
     a = draw_positive(n)
     expected = np.linalg.cholesky(a)  # which reads the lower triangle
-    for given in (a, np.asfortranarray(a), strided(a)):
-        for z in (np.full((n, n), 3.0), strided(np.full((n, n), 3.0))):
+    for given in (a, np.asfortranarray(a), steps(a)):
+        for z in (np.full((n, n), 3.0), steps(np.full((n, n), 3.0))):
             assert factor(given, z)
             np.testing.assert_allclose(z, expected, rtol=1e-12, atol=1e-14)
 
@@ -100,8 +99,8 @@ def test_the_adjoint_is_that_of_the_loops(n):
     expected = bar.copy()
     reverse_rows(z, expected)
     z[np.triu_indices(n, 1)] = 5.0
-    for given in (z, strided(z)):
-        for found in (bar.copy(), np.asfortranarray(bar), strided(bar)):
+    for given in (z, steps(z)):
+        for found in (bar.copy(), np.asfortranarray(bar), steps(bar)):
             assert reverse(given, found)
             np.testing.assert_allclose(np.tril(found), np.tril(expected), rtol=1e-10, atol=1e-11)
             np.testing.assert_array_equal(np.triu(found, 1), np.triu(bar, 1))
@@ -113,7 +112,7 @@ def test_the_adjoint_is_added_to_the_lower_triangle(n):
     z, bar, a_bar = draw_factor(n), np.tril(DRAW.standard_normal((n, n))), DRAW.standard_normal((n, n))
     expected = bar.copy()
     reverse_rows(z, expected)
-    for found in (a_bar.copy(), strided(a_bar)):
+    for found in (a_bar.copy(), steps(a_bar)):
         add_reversed(bar.copy(), z, found)
         np.testing.assert_allclose(found, a_bar + np.tril(expected), rtol=1e-9, atol=1e-10)
 

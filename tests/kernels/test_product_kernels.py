@@ -9,6 +9,7 @@ from contad.kernels.product_adjoints import add_left, add_right, put_product
 from contad.kernels.products_in_place import add_product
 from contad.ops.products import matmul
 from tests.compile.watching import caller_of
+from tests.kernels.drawn_matrices import laid_out
 
 DRAW = np.random.default_rng(31)
 # m, p, n: small ones are loops; 0 stands for a vector
@@ -104,14 +105,6 @@ def test_large_operands_are_multiplied_where_they_lie(size, order):
     ):  # fmt: skip
         bars = DRAW.standard_normal(a.shape), DRAW.standard_normal(b.shape)
         require_rule(*map(lie, (z_bar, a, b, *bars), kinds))
-
-
-def laid_out(x):
-    """An array in several layouts."""
-    wide = np.zeros([2 * n for n in x.shape])
-    wide[(slice(None, None, 2),) * x.ndim] = x
-    back = np.ascontiguousarray(x[::-1])
-    yield from (x, np.asfortranarray(x), wide[(slice(None, None, 2),) * x.ndim], back[::-1])
 
 
 @pytest.mark.parametrize("size", [(3, 4), (40, 30), (1, 300), (300, 1), (0, 3), (3, 0)], ids=str)
