@@ -10,6 +10,7 @@ import re
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numba
 import numpy as np
@@ -57,6 +58,7 @@ class Table(NamedTuple):
     shows: Mapping[str, tuple[str, ...]] = {}  # patterns in the texts of derivatives, or not in them: `!pattern`
     twice: Collection[str] = ()  # programs that are differentiated twice in every run: all others in long ones
     compiled: Collection[str] = ()  # and those that are compiled in every run
+    overflows: bool = False  # integers are those of 64 bits once they are compiled, and exact in Python
     by_records: bool = False  # gradients are those of the engine `records` too, to ten digits
     before: str = ""  # definitions that stand before each program
     known: Mapping[str, Any] = {}  # what they name besides KNOWN
@@ -114,7 +116,8 @@ def defined(text: str, filename: str, **known: Any) -> dict[str, Any]:
 def functions_of(text: str, head: str, **known: Any) -> dict[str, Any]:
     """The plain functions of the bodies in a text, by their names."""
     made = {name: f"def f({head}):\n{textwrap.indent(body, '    ')}" for name, body in programs(text).items()}
-    return {name: define(body, f"<{name}>", {**KNOWN, **known})["f"] for name, body in made.items()}
+    known = {**KNOWN, **known}
+    return {name: define(body, f"<{name}, {crc32(body.encode())}>", known)["f"] for name, body in made.items()}
 
 
 def given_to(table: Table) -> list[Any]:

@@ -410,12 +410,6 @@ for i in range(len(x)):
     s += x[i] if x[i] > 0 else (0 if i % 2 else a)
 return s
 
-z = 2**62
-return a * x[0] + (z * 2) * 1e-20
-
-z = 9223372036854775807 + k
-return a * x[0] + z * 1e-20
-
 c = 1j
 return a
 
@@ -702,5 +696,15 @@ found[0] = x[0]
 return found.popitem()[1] * a
 """)
 
+# beyond 64 bits
+OVERFLOWS = numbered("""\
+z = 2**62
+return a * x[0] + (z * 2) * 1e-20
+
+z = 9223372036854775807 + k
+return a * x[0] + z * 1e-20
+""")
+
 STATEMENTS = Table("statements", AS_PYTHON | LAZY, REFUSED, RAISING)
 COMPUTED_BY_NUMBA = Table("computed by Numba", HANDED_ON)
+BEYOND_64_BITS = Table("integers beyond 64 bits", OVERFLOWS, overflows=True)

@@ -23,7 +23,7 @@ from tests.engines.source.programs.scalar_expansion import NO_SCALAR_EXPANSION, 
 from tests.engines.source.programs.shape_calls import SHAPE_CALLS
 from tests.engines.source.programs.shared_callees import SHARED_CALLEES
 from tests.engines.source.programs.sinking import SUNK_ADJOINTS
-from tests.engines.source.programs.statements import COMPUTED_BY_NUMBA, STATEMENTS
+from tests.engines.source.programs.statements import BEYOND_64_BITS, COMPUTED_BY_NUMBA, STATEMENTS
 from tests.engines.source.programs.store_plan import CARRIED_NUMBERS
 from tests.engines.source.programs.structured_arrays import RECORD_ARRAYS
 from tests.engines.source.programs.traps import TRAPS
@@ -37,5 +37,5 @@ TABLES = [
     COPIES, ROWS_OF_TABLES, FUSED_LOOPS, SCALAR_EXPANSION, NO_SCALAR_EXPANSION,
     SHARED_CALLEES, FILLED_TRIANGLES, OTHER_FILLINGS, MISSING_DATA, SAMPLE_CALLS, *TYPED_CONTAINERS,
     HOISTED_READS, CLIPPED_SLICES, SUNK_ADJOINTS, LOOP_PRODUCTS, NO_LOOP_PRODUCTS,
-    CARRIED_NUMBERS,
+    CARRIED_NUMBERS, BEYOND_64_BITS,
 ]  # fmt: skip

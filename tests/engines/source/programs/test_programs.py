@@ -66,7 +66,7 @@ def test_a_program_is_right_once_it_is_compiled(table: Table, name: str) -> None
     for args in (given_to(table), *table.elsewhere):
         (value, gradient), (expected, right) = derivative(*copied(args)), plain(*copied(args))
         assert value == pytest.approx(f(*copied(args)), rel=1e-13)
-        assert value == pytest.approx(expected, rel=1e-13)
+        assert table.overflows or value == pytest.approx(expected, rel=1e-13)
         np.testing.assert_allclose(numbers(gradient), numbers(right), rtol=1e-10, atol=1e-12)
 
 
