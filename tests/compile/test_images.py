@@ -5,7 +5,7 @@ import ctypes
 import numba
 import pytest
 
-from contad.compile import image_code, image_files, images
+from contad.compile import compiling, image_code, images
 from contad.errors import UnsupportedError
 from tests.compile.processes import run_python
 
@@ -60,7 +60,7 @@ def test_a_damaged_file_is_made_again(cache):
         images._loaded.clear()
         assert not images.is_kept("scaled", ["4.0"])
     assert call(find(4.0), 1.0) == 5.0 and len(images.compiled) == 2
-    assert image_files.unpack(file.read_bytes()) is not None
+    assert compiling.unpack(file.read_bytes()) is not None
 
 
 def test_code_of_other_options_is_for_this_process_alone(cache, monkeypatch):
@@ -70,7 +70,7 @@ def test_code_of_other_options_is_for_this_process_alone(cache, monkeypatch):
 
 
 def test_calls_of_missing_functions_are_errors(cache, monkeypatch):
-    made = image_files.Image("f", ("contad_no_such_function",), b"")
+    made = compiling.Image("f", ("contad_no_such_function",), b"")
     monkeypatch.setattr(image_code, "compile_image", lambda stem, text: (made, False))
     with pytest.raises(RuntimeError, match="contad: scaled calls what is not there: contad_no_such_function"):
         find(6.0)
