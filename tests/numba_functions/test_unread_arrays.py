@@ -8,6 +8,7 @@ import contad
 from contad.errors import UnsupportedError
 from contad.numba_functions import unread_arrays
 from contad.testing import check_grads, expect_ad
+from tests.engines.source.programs.harness import functions_of
 
 X, DATA = np.array([0.3, 0.5, 0.7]), np.array([1.0, 2.0, 3.0])
 MASKED = np.ma.array(DATA, mask=[False, True, False])
@@ -35,47 +36,26 @@ AFTER = {
     "both read only": (read_only(DATA), read_only(SWAPPED)),
 }
 TRANSFORMS = {
-    "grad": contad.grad,
-    "value_and_grad": contad.value_and_grad,
-    "with respect to it": lambda f: contad.grad(f, 1),
-    "tape": lambda f: contad.grad(f, engine="tape"),
-    "jacobian": contad.jacobian,
-    "hessian": contad.hessian,
+    "grad": contad.grad, "value_and_grad": contad.value_and_grad, "with respect to it": lambda f: contad.grad(f, 1),
+    "tape": lambda f: contad.grad(f, engine="tape"), "jacobian": contad.jacobian, "hessian": contad.hessian,
     "hvp": lambda f: lambda x, data: contad.hvp(f, vector=2)(x, data, x),
     "vjp": lambda f: lambda x, data: contad.vjp(f, x, data)[1](1.0),
     "jvp": lambda f: lambda x, data: contad.jvp(f, (x, data), (x, X)),
     "by name": lambda f: lambda x, data: contad.grad(f)(x, data=data),
-    "closures": lambda f: contad.grad(f, engine="closures"),
-    "records": lambda f: contad.grad(f, engine="records"),
+    "closures": lambda f: contad.grad(f, engine="closures"), "records": lambda f: contad.grad(f, engine="records"),
     "matrix": lambda f: contad.grad(f, engine="matrix"),
-}
+}  # fmt: skip
 
 
 NAMED = r"f, (argument (1|data)|primals\[1\]): expected .*, got "  # function, argument, expected, got
 
 
-def make():
-    @numba.njit
-    def f(x, data):
-        return np.sum(x * x * data)
-
-    return f
+def make(data="data"):
+    """A function of its own of x and of an array, or of one in a tuple or a dict."""
+    return numba.njit(functions_of(f"# f: return np.sum(x * x * {data})", "x, data")["f"])
 
 
-def in_a_tuple():
-    @numba.njit
-    def f(x, data):
-        return np.sum(x * x * data[1][0])
-
-    return f
-
-
-def in_a_dict():
-    @numba.njit
-    def f(x, data):
-        return np.sum(x * x * data["a"][0])
-
-    return f
+IN_TUPLE, IN_DICT = "data[1][0]", "data['a'][0]"
 
 
 @pytest.mark.parametrize("kind", AFTER)
@@ -96,13 +76,13 @@ def test_no_transform_reads_them_as_other_numbers_after_others_or_at_first(name,
 @pytest.mark.parametrize("kind", AFTER)
 def test_they_are_refused_in_tuples(kind):
     before, data = AFTER[kind]
-    gradient = contad.grad(in_a_tuple())
+    gradient = contad.grad(make(IN_TUPLE))
     np.testing.assert_array_equal(gradient(X, (1.0, (before,))), 2.0 * X * DATA)
-    for derivative in (gradient, contad.grad(in_a_tuple())):
+    for derivative in (gradient, contad.grad(make(IN_TUPLE))):
         with pytest.raises(UnsupportedError, match=r"grad: f, argument 1\[1\]\[0\]: .* got (Masked|'[<>]f8')"):
             derivative(X, (1.0, (data,)))
     with pytest.raises(UnsupportedError, match=r"f, argument 1\['a'\]\[0\]: .* got (Masked|'[<>]f8')"):
-        contad.grad(in_a_dict())(X, {"a": [data]})
+        contad.grad(make(IN_DICT))(X, {"a": [data]})
 
 
 @pytest.mark.parametrize("data", [MASKED, SWAPPED], ids=["masked", "swapped"])
@@ -162,7 +142,7 @@ def test_messages_say_what_to_do():
 
 @pytest.mark.parametrize("data", [MASKED, SWAPPED], ids=["masked", "swapped"])
 def test_plain_functions_that_call_a_numba_function_say_what_to_do(data):
-    called, in_tuple = make(), in_a_tuple()
+    called, in_tuple = make(), make(IN_TUPLE)
     for f in (lambda x: called(x, data), lambda x: in_tuple(x, (1.0, (data,)))):
         with pytest.raises(UnsupportedError, match=r"f, argument 1.*: expected .* pass x\.(filled|astype)"):
             contad.grad(f)(X)

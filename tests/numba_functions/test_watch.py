@@ -1,14 +1,13 @@
 """What functions have frozen is noted as Numba compiles them."""
 
 import os
-import subprocess
-import sys
 
 import numba
 import numpy as np
 import pytest
 
 from contad.numba_functions.fingerprint import is_told
+from tests.compile.processes import run_python
 
 
 def test_notes_are_made_of_what_numba_does_not_keep():
@@ -76,13 +75,8 @@ else:
 
 def run(path, *arguments):
     """What a script prints in a process of its own, with the disk of its folder, where functions are not inlined."""
-    places = {name: str(path.with_name("cache")) for name in ("CONTAD_CACHE_DIR", "NUMBA_CACHE_DIR")}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.judges.light_compiling", str(path), *arguments],
-        env=os.environ | places, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    places = {name: path.with_name("cache") for name in ("CONTAD_CACHE_DIR", "NUMBA_CACHE_DIR")}
+    return run_python("-m", "tests.judges.light_compiling", path, *arguments, **places).split()
 
 
 @pytest.mark.parametrize("makers", [[["f"], ["g"]], pytest.param([["forked"]], marks=pytest.mark.skipif(
