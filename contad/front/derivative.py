@@ -33,10 +33,10 @@ from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
 from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
-from contad.front.form import DECIDED, FILLED, HIGHER, Form
+from contad.front.form import DECIDED, FILLED, Form
 from contad.front.lost_digits import contract, fill
-from contad.front.plan import OUT, VECTOR, Plan, plan
-from contad.front.written_out import write_out
+from contad.front.plan import Plan, plan, write_out
+from contad.front.taken_arguments import OUT, VECTOR
 from contad.functions.memo import memo_of
 from contad.functions.pickling import reference, remade
 from contad.functions.python_copy import NOT_COPIED
@@ -87,7 +87,7 @@ class Derivative(Dispatcher, WrittenOut):
         made_by: tuple[Function, Options] | None = None,
     ) -> None:
         self.what = f"{form.shown}: {f.__name__}"  # Numba asks for the name of what it initialises
-        stub = _with_vector(f, form) if form.takes_vector or form.out else _STUBS.get(form.kind, f.py_func)
+        stub = _with_vector(f, form) if form.takes_more else _STUBS.get(form.kind, f.py_func)
         super().__init__(stub)
         self.f = f
         self.form = form
@@ -366,7 +366,7 @@ class Derivative(Dispatcher, WrittenOut):
             if NOT_COPIED not in str(error):
                 raise
             raise UnsupportedError(f"{why}; a Python copy of it, which might do, is not made: {error}") from None
-        if self.form.kind in HIGHER and not any(map(holds_carriers, args)):
+        if self.form.gives_matrix and not any(map(holds_carriers, args)):
             self._warn_of_copy(why)
         return found
 
