@@ -6,7 +6,7 @@ from numba import types
 
 from contad.front.seeds import Combs, Leaf, Rows, Tree, UnitsAndRows, UnitVectors, indent
 from contad.front.taken_arguments import OUT, Argument, Call, overlap_checks, refuse
-from contad.numba_functions.written_arrays import describe_needed, describe_tuple
+from contad.numba_functions.array_arguments import describe_needed, describe_tuple
 
 
 def written_gradients(call: Call) -> tuple[list[Argument], list[str], list[str]]:

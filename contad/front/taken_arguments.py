@@ -8,9 +8,9 @@ from numba import typeof, types
 
 from contad.errors import UnsupportedError
 from contad.front.form import Form
+from contad.numba_functions.array_arguments import OVERLAPS
 from contad.numba_functions.request import Request
 from contad.numba_functions.writes import may_write_arrays
-from contad.numba_functions.written_arrays import OVERLAPS
 from contad.variables.open_types import Nested, NumbaFunction, NumbaType
 
 _CONVERTED = frozenset((*types.integer_domain, types.float32, types.float64))  # differentiated as float64

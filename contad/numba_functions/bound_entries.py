@@ -23,9 +23,9 @@ from contad.compile.named_code import emit_call
 from contad.compile.typing_rules import bytes_of
 from contad.compile.words import place, word
 from contad.errors import UnsupportedError
+from contad.numba_functions.array_arguments import Returned
 from contad.numba_functions.frozen import describe_place
 from contad.numba_functions.guarded import ARRAY, bind_to, call_with, has_its_place
-from contad.numba_functions.written_arrays import Returned
 from contad.variables.trees import leaves_of
 
 HEAD = 3

@@ -34,7 +34,7 @@ def bind(gradient: Function, *args: Nested, **kwargs: Nested) -> Callable[[], Ne
     (10.0, array([6., 2.]))
     """
     from contad.front.derivative import Derivative  # it knows Numba
-    from contad.numba_functions.written_arrays import name_returned, take_returned
+    from contad.numba_functions.array_arguments import name_returned, take_returned
 
     if not callable(gradient):
         raise TypeError(f"contad.bind: expected a derivative and its arguments, got {type(gradient).__name__}")

@@ -11,7 +11,7 @@ import numpy as np
 from contad.compile import compiling
 from contad.engines import COMPILED, DEFAULT, engine as engine_class
 from contad.errors import OutputError, UnsupportedError
-from contad.front.explained import Explanation
+from contad.front.explanation import Explanation
 from contad.front.numba_transforms import Transform, pair_of
 from contad.front.user_function import UserFunction, primitive_of
 from contad.functions.memo import memo_of

@@ -160,7 +160,7 @@ class WrittenGradient(_Gradient):
     """A gradient that is written into arrays, the last argument or the one called `out`."""
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
-        from contad.numba_functions.written_arrays import write_gradients
+        from contad.numba_functions.array_arguments import write_gradients
 
         if "out" not in kwargs and args:
             *args, kwargs["out"] = args  # type: ignore[assignment]

@@ -9,13 +9,12 @@ import numpy as np
 from contad.engines import engine as engine_class
 from contad.engines.forward import forward_level
 from contad.errors import UnsupportedError
-from contad.front.lost_digits import contract, fill_if_same
 from contad.front.numba_transforms import Transform, higher_of
 from contad.front.repeated import is_first_gradient, jacobian_of_gradient
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions, split_aux
-from contad.ops.close_values import LOST, was_lost
+from contad.ops.close_values import LOST, contract, fill_lost_if_same, was_lost
 from contad.variables.activation import activate, block
 from contad.variables.array import Array
 from contad.variables.dual import ForwardLevel, plain_float
@@ -164,7 +163,7 @@ def find_lost(
         jacobian, again = _by_columns(run, what, numbers, args, kwargs, single, has_aux=True)
         return (jacobian if z_bar is None else contract(z_bar, jacobian)), again
 
-    return fill_if_same(found, value, forward)
+    return fill_lost_if_same(found, value, forward)
 
 
 def _by_columns(

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 import contad
-from contad.front.explained import Explanation
+from contad.front.explanation import Explanation
 
 
 @numba.njit
