@@ -55,7 +55,7 @@ def _path(x: Nested, k: int) -> str:
         return ""
     import optree
 
-    return "".join(f"[{step!r}]" for step in optree.tree_paths(x, none_is_leaf=True)[k])
+    return "".join(f"[{key!r}]" for key in optree.tree_paths(x, none_is_leaf=True)[k])
 
 
 # ---- arrays into which a gradient is written -------------------------------------------------------------------------

@@ -453,7 +453,7 @@ def describe_result(value: bool, has_aux: bool) -> str:
     return "(gradient, aux)" if has_aux else "gradient"
 
 
-# ---- shared steps ----------------------------------------------------------------------------------------------------
+# ---- shared parts ----------------------------------------------------------------------------------------------------
 def _memoise(
     f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, numerics: str,
     checkpoint: bool, out: bool,
