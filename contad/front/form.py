@@ -14,7 +14,7 @@ Layout = Literal["gradients", "as found", "matrices", "diagonal sum", "rows", "m
 Arguments = Literal["own", "more", "pair"]
 
 
-class Row(NamedTuple):
+class KindRow(NamedTuple):
     """How a kind of derivative answers a call."""
 
     mode: Mode
@@ -25,23 +25,23 @@ class Row(NamedTuple):
 
 
 KINDS = {
-    "grad": Row("value_and_grad", "none", "gradients"),
-    "value_and_grad": Row("value_and_grad", "none", "gradients"),
-    "vjp": Row("vjp", "given", "as found", "pair"),
-    "jvp": Row("jvp", "given", "as found", "pair"),
-    "jvps": Row("jvp", "stacked", "rows", "pair", "jvp"),
-    "hvp": Row("hvp", "given", "gradients", "more"),
-    "pull": Row("hvp", "given", "gradients", "more", "jvp"),  # the gradient of a derivative along `Form.along`
-    "jacrev": Row("vjp", "units", "matrices"),
-    "jacfwd": Row("jvp", "units", "matrices"),
-    "jacobian": Row("vjp", "units", "matrices"),  # or by the row of jacfwd, if that takes fewer directions
-    "hessian": Row("hvp", "units", "matrices"),
-    "laplacian": Row("hvp", "units", "diagonal sum"),
-    "hessian_block_diag": Row("hvp", "combs", "matrix blocks"),
-    "grad_tr_mat_times_hessian": Row("hvp", "units and rows", "sum", "more"),
-    "tangent_rows": Row("jvp", "rows", "rows", "more", "sparse_jacobian"),
-    "cotangent_rows": Row("vjp", "rows", "rows", "more", "sparse_jacobian"),
-    "hessian_rows": Row("hvp", "rows", "rows", "more", "sparse_hessian"),
+    "grad": KindRow("value_and_grad", "none", "gradients"),
+    "value_and_grad": KindRow("value_and_grad", "none", "gradients"),
+    "vjp": KindRow("vjp", "given", "as found", "pair"),
+    "jvp": KindRow("jvp", "given", "as found", "pair"),
+    "jvps": KindRow("jvp", "stacked", "rows", "pair", "jvp"),
+    "hvp": KindRow("hvp", "given", "gradients", "more"),
+    "pull": KindRow("hvp", "given", "gradients", "more", "jvp"),  # the gradient of a derivative along `Form.along`
+    "jacrev": KindRow("vjp", "units", "matrices"),
+    "jacfwd": KindRow("jvp", "units", "matrices"),
+    "jacobian": KindRow("vjp", "units", "matrices"),  # or by the row of jacfwd, if that takes fewer directions
+    "hessian": KindRow("hvp", "units", "matrices"),
+    "laplacian": KindRow("hvp", "units", "diagonal sum"),
+    "hessian_block_diag": KindRow("hvp", "combs", "matrix blocks"),
+    "grad_tr_mat_times_hessian": KindRow("hvp", "units and rows", "sum", "more"),
+    "tangent_rows": KindRow("jvp", "rows", "rows", "more", "sparse_jacobian"),
+    "cotangent_rows": KindRow("vjp", "rows", "rows", "more", "sparse_jacobian"),
+    "hessian_rows": KindRow("hvp", "rows", "rows", "more", "sparse_hessian"),
 }
 
 # transforms that forward mode also serves
@@ -65,7 +65,7 @@ class Form(NamedTuple):
     out: bool = False  # for gradients: whether to write them into arrays, the last argument
 
     @property
-    def row(self) -> Row:
+    def row(self) -> KindRow:
         """How it answers a call."""
         row = KINDS[self.kind]
         return row._replace(mode="hvp", seeds="ones") if self.along and row.seeds == "none" else row

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from numba import types
 
-from contad.front.seeds import Combs, Leaf, Rows, Tree, UnitsAndRows, UnitVectors, indent
-from contad.front.taken_arguments import OUT, Argument, Call, overlap_checks, refuse
+from contad.front.seeds import Combs, DirectionLeaf, DirectionTree, GivenRows, UnitsAndRows, UnitVectors, indent
+from contad.front.taken_arguments import OUT, Argument, DerivativeCall, overlap_checks, refuse
 from contad.numba_functions.array_arguments import describe_needed, describe_tuple
 
 
-def written_gradients(call: Call) -> tuple[list[Argument], list[str], list[str]]:
+def written_gradients(call: DerivativeCall) -> tuple[list[Argument], list[str], list[str]]:
     """The arrays into which gradients are written, and statements before and after `run`, which writes into arrays.
 
     Raises TypeError unless there is an array for each gradient, of its number of axes.
@@ -39,23 +39,23 @@ def written_gradients(call: Call) -> tuple[list[Argument], list[str], list[str]]
 
 
 # ---- results of loops ------------------------------------------------------------------------------------------------
-class Layout:
+class LoopResult:
     """The result of a loop over directions."""
 
     def __init__(self, result: str, start: Sequence[str]) -> None:
         self.result = result  # its expression
         self.start = list(start)  # statements before the loop
 
-    def take(self, along: Sequence[Leaf]) -> list[str]:
+    def take(self, along: Sequence[DirectionLeaf]) -> list[str]:
         """The statements that use the results of `run` for directions of some leaves."""
         return []
 
 
-class Matrices(Layout):
+class Matrices(LoopResult):
     """A matrix for each leaf of a tree with rows and each leaf of a tree with columns; for two numbers a number."""
 
     def __init__(
-        self, seeds: UnitVectors, came: Tree, held: Tree, by_columns: bool, single: tuple[bool, bool], aux: str
+        self, seeds: UnitVectors, came: DirectionTree, held: DirectionTree, by_columns: bool, single: tuple[bool, bool]
     ) -> None:
         """The results `came` have the structure of `held`; each is a column, or a row.
 
@@ -65,11 +65,11 @@ class Matrices(Layout):
         rows, columns = (held, seeds.tree) if by_columns else (seeds.tree, held)
         of_row = {}
         for x in rows.leaves:
-            of_row[x] = columns.text({y: _shaped(x, y) for y in columns.leaves}, single[1])
+            of_row[x] = columns.text({y: _reshape(x, y) for y in columns.leaves}, single[1])
         start = [_make_matrix(x, y) for x in rows.leaves for y in columns.leaves]
-        super().__init__(rows.text(of_row, single[0]) + aux, start)
+        super().__init__(rows.text(of_row, single[0]), start)
 
-    def take(self, along: Sequence[Leaf]) -> list[str]:
+    def take(self, along: Sequence[DirectionLeaf]) -> list[str]:
         lines = self.seeds.name_rows(self.came)
         for x in along:
             for y, p in zip(self.held.leaves, self.came.leaves, strict=True):
@@ -77,16 +77,16 @@ class Matrices(Layout):
         return lines
 
 
-def _matrix(x: Leaf, y: Leaf) -> str:
+def _matrix(x: DirectionLeaf, y: DirectionLeaf) -> str:
     """The name of the matrix with rows for x and columns for y."""
     return f"of_{x.name}_{y.name}"
 
 
-def _make_matrix(x: Leaf, y: Leaf) -> str:
+def _make_matrix(x: DirectionLeaf, y: DirectionLeaf) -> str:
     return f"{_matrix(x, y)} = {f'np.empty(({x.size}, {y.size}))' if x.is_array or y.is_array else '0.0'}"
 
 
-def _shaped(x: Leaf, y: Leaf) -> str:
+def _reshape(x: DirectionLeaf, y: DirectionLeaf) -> str:
     """Their matrix with the axes of x and those of y."""
     axes = [leaf.type.ndim if leaf.is_array else 0 for leaf in (x, y)]
     if axes == [1, 1] or not (x.is_array or y.is_array):
@@ -96,26 +96,26 @@ def _shaped(x: Leaf, y: Leaf) -> str:
     return f"{_matrix(x, y)}.reshape({' + '.join(leaf.shape for leaf in (x, y) if leaf.is_array)})"
 
 
-class DiagonalSum(Layout):
+class DiagonalSum(LoopResult):
     """The sum of the diagonal of a matrix."""
 
-    def __init__(self, seeds: UnitVectors, came: Tree) -> None:
+    def __init__(self, seeds: UnitVectors, came: DirectionTree) -> None:
         super().__init__("total", ["total = 0.0"])
         self.seeds, self.came = seeds, came
         self.of = dict(zip(seeds.tree.leaves, came.leaves, strict=True))
 
-    def take(self, along: Sequence[Leaf]) -> list[str]:
+    def take(self, along: Sequence[DirectionLeaf]) -> list[str]:
         lines = self.seeds.name_rows(self.came)
         return lines + [line for x in along for line in self.seeds.add_diagonal("total", x, self.of[x])]
 
 
-class FoundRows(Layout):
+class FoundRows(LoopResult):
     """Results for rows of matrices, as rows: of one matrix, or `stacked`, of a matrix for each leaf.
 
     Their number of columns is known after the first call of `run`.
     """
 
-    def __init__(self, seeds: Rows, came: Tree, stacked: bool, with_value: bool) -> None:
+    def __init__(self, seeds: GivenRows, came: DirectionTree, stacked: bool, with_value: bool) -> None:
         self.seeds, self.came = seeds, came
         if stacked:
             self.places = {p: (f"found_{p.name}", "0") for p in came.leaves}
@@ -127,7 +127,7 @@ class FoundRows(Layout):
         super().__init__(f"z, {text}" if with_value else text, [f"{found} = np.empty((0, 0))" for found in sizes])
         self.made = [f"{found} = np.empty(({seeds.count}, {size}))" for found, size in sizes.items()]
 
-    def take(self, along: Sequence[Leaf]) -> list[str]:
+    def take(self, along: Sequence[DirectionLeaf]) -> list[str]:
         lines = ["if start == 0:", *indent(self.made)] if self.made else []
         for p, (found, first) in self.places.items():
             if p.is_array:
@@ -139,26 +139,26 @@ class FoundRows(Layout):
         return lines
 
 
-class MatrixBlocks(Layout):
+class CombColumns(LoopResult):
     """The diagonal matrix blocks of a block-diagonal Hessian: the product with a comb has one column of each."""
 
     def __init__(self, seeds: Combs) -> None:
         self.seeds, size = seeds, seeds.size
         super().__init__("found", [f"found = np.empty((n // {size}, {size}, {size}))"])
 
-    def take(self, along: Sequence[Leaf]) -> list[str]:
+    def take(self, along: Sequence[DirectionLeaf]) -> list[str]:
         size = self.seeds.size
         if self.seeds.lanes > 1:
             return ["put_matrix_blocks(found, as_rows(grads[0]), start, stop)"]
         return ["for i in range(n):", f"    found[i // {size}, i % {size}, k] = grads[0][i]"]
 
 
-class Sum(Layout):
+class Sum(LoopResult):
     """The sum of all results for one vector."""
 
     def __init__(self, seeds: UnitsAndRows) -> None:
         super().__init__("total", ["total = np.zeros(n)"])
         self.lanes = seeds.lanes
 
-    def take(self, along: Sequence[Leaf]) -> list[str]:
+    def take(self, along: Sequence[DirectionLeaf]) -> list[str]:
         return ["add_sums(total, as_rows(grads[0]))" if self.lanes > 1 else "total += grads[0]"]

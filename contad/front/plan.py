@@ -18,9 +18,9 @@ from contad.compile.numba_code import literal_shape
 from contad.engines import compiled_engine
 from contad.errors import OutputError, OverlapError, UnsupportedError
 from contad.front import layouts, seeds
-from contad.front.form import KINDS, Derived, Form, Row
-from contad.front.seeds import FEW, MOST, Leaf, Tree, indent
-from contad.front.taken_arguments import Call, read_call, tuple_of
+from contad.front.form import KINDS, Derived, Form, KindRow
+from contad.front.seeds import FEW, MOST, DirectionLeaf, DirectionTree, indent
+from contad.front.taken_arguments import DerivativeCall, read_call, tuple_of
 from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.numba_functions.request import ASKS, Request
 from contad.rules.compilable import functions_of_text
@@ -127,7 +127,7 @@ def write_out(derivative: Derived, given: tuple[NumbaType, ...]) -> Any:
     return numba.njit(error_model="numpy")(functions_of_text("\n".join(lines) + "\n", known)["derivative"])
 
 
-def _plan_once(call: Call) -> Plan:
+def _plan_once(call: DerivativeCall) -> Plan:
     """The plan of a derivative that calls `run` once."""
     form, request = call.form, call.request
     outs, checks, filled = layouts.written_gradients(call) if form.out else ([], [], [])
@@ -154,22 +154,22 @@ class _Part(NamedTuple):
 
     request: Request
     run_types: tuple[NumbaType, ...]
-    seeds: seeds.Loop
-    layout: layouts.Layout
+    seeds: seeds.DirectionLoop
+    layout: layouts.LoopResult
     lines: list[str]
 
 
 class _Loops:
     """The plan of a derivative that calls `run` along several directions."""
 
-    def __init__(self, call: Call, lanes: bool) -> None:
+    def __init__(self, call: DerivativeCall, lanes: bool) -> None:
         """Read the structures of arguments, and of the result where the mode asks for it."""
         form = call.form
         self.call, self.named = call.convert_once()
         self.lanes = lanes
         self.packed = f"({tuple_of(self.call.taken)})"
-        self.inputs = Tree([(x.expression, x.type) for x in self.call.wanted], "d")
-        self.outputs, self.returned = Tree([], "e"), types.none
+        self.inputs = DirectionTree([(x.expression, x.type) for x in self.call.wanted], "d")
+        self.outputs, self.returned = DirectionTree([], "e"), types.none
         if form.mode != "hvp":
             self._read_result()
         # for the shapes of arrays; and for aux, which forward mode without directions does not return
@@ -188,12 +188,12 @@ class _Loops:
             if not isinstance(self.returned, types.BaseTuple) or len(self.returned) != 2:
                 raise UnsupportedError("with has_aux=True the function must return (value, aux)")
             self.returned = self.returned[0]
-        self.outputs = Tree([("y", self.returned)], "e")
+        self.outputs = DirectionTree([("y", self.returned)], "e")
         if form.row.layout == "matrices" and not self.outputs.leaves:
             raise OutputError(f"{call.what} returned (), without a number in it; return the value to differentiate")
         (structure,) = self.outputs.structure
         shape = literal_shape(call.f)
-        if shape is not None and isinstance(structure, Leaf) and structure.is_array and not form.has_aux:
+        if shape is not None and isinstance(structure, DirectionLeaf) and structure.is_array and not form.has_aux:
             structure.known = shape if structure.type.ndim == len(shape) else None
 
     def plan(self) -> Plan:
@@ -212,7 +212,8 @@ class _Loops:
             value = [*start, *one.seeds.start, f"return run({self.packed}, {one.seeds.idle})[0]"]
         if self.calls_f:
             start.append(f"{'y, aux' if form.has_aux else 'y'} = f({call.copies})")
-        body = [*start, *one.layout.start, *loop, f"return {one.layout.result}"]
+        aux = ", aux" if form.has_aux else ""
+        body = [*start, *one.layout.start, *loop, f"return {one.layout.result}{aux}"]
         return Plan(one.request, one.run_types, call.parameters, body, along, value)
 
     def _may_have_more_rows(self) -> bool:
@@ -220,19 +221,19 @@ class _Loops:
         rows, columns = self.outputs.leaves, self.inputs.leaves
         return any(y.is_array for y in rows) or len(rows) > len(columns)
 
-    def _part(self, row: Row, run: str) -> _Part:
+    def _part(self, row: KindRow, run: str) -> _Part:
         """The loop for a row of the table."""
         if row.mode == "jvp":
-            varied, came, held = self.inputs, Tree([("dy", self.returned)], "t"), self.outputs
+            varied, came, held = self.inputs, DirectionTree([("dy", self.returned)], "t"), self.outputs
         else:
-            came = Tree([(f"grads[{k}]", x.type) for k, x in enumerate(self.call.wanted)], "g")
+            came = DirectionTree([(f"grads[{k}]", x.type) for k, x in enumerate(self.call.wanted)], "g")
             varied, held = (self.outputs if row.mode == "vjp" else self.inputs), self.inputs
         loop, layout = self._compose(row, varied, came, held)
         lines = [*loop.start, *loop.over(f"{self._results(row)} = {run}({self.packed}, {{}})", layout.take)]
         request = self.call.request._replace(mode=row.mode, lanes=loop.lanes, memory=loop.has_memory)
         return _Part(request, (types.Tuple(request.types), *loop.types), loop, layout, lines)
 
-    def _results(self, row: Row) -> str:
+    def _results(self, row: KindRow) -> str:
         """The names of the results of `run`."""
         if not self.call.form.has_aux:
             return {"jvp": "z, dy", "vjp": "grads"}.get(row.mode, "z, grads")
@@ -240,7 +241,9 @@ class _Loops:
             return "_, grads" if self.calls_f else "aux, grads"
         return "z, dy" if self.calls_f else "(z, aux), dy"
 
-    def _compose(self, row: Row, varied: Tree, came: Tree, held: Tree) -> tuple[seeds.Loop, layouts.Layout]:
+    def _compose(
+        self, row: KindRow, varied: DirectionTree, came: DirectionTree, held: DirectionTree
+    ) -> tuple[seeds.DirectionLoop, layouts.LoopResult]:
         """The directions of the numbers in `varied`, and where the results go that come for these, for `held`."""
         call, form = self.call, self.call.form
         few, most = (FEW, MOST) if self.lanes else (1, 1)
@@ -251,11 +254,10 @@ class _Loops:
                 return units, layouts.DiagonalSum(units, came)
             by_columns = row.mode == "jvp" or (row.mode == "hvp" and units.lanes > 1)
             of_rows = form.single or row.mode != "hvp"
-            aux = ", aux" if form.has_aux else ""
-            return units, layouts.Matrices(units, came, held, by_columns, (of_rows, form.single), aux)
+            return units, layouts.Matrices(units, came, held, by_columns, (of_rows, form.single))
         if row.seeds == "combs":
             combs = seeds.Combs(call, varied, most)
-            return combs, layouts.MatrixBlocks(combs)
+            return combs, layouts.CombColumns(combs)
         if row.seeds == "units and rows":
             pairs = seeds.UnitsAndRows(call, varied, few)
             return pairs, layouts.Sum(pairs)
@@ -264,7 +266,7 @@ class _Loops:
         return rows, layouts.FoundRows(rows, came, stacked, row.mode == "jvp")
 
 
-def _type_of_result(call: Call) -> NumbaType:
+def _type_of_result(call: DerivativeCall) -> NumbaType:
     """The type of the result of f; compiles f only if an engine that reads the source cannot tell."""
     f, request = call.f, call.request
     if compiles_on_demand(f) and request.types not in f.overloads:

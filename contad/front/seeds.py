@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from numba import types
 
 from contad.errors import UnsupportedError
-from contad.front.taken_arguments import Argument, Call, differentiate, refuse, shape_checks, tuple_of
+from contad.front.taken_arguments import Argument, DerivativeCall, differentiate, refuse, shape_checks, tuple_of
 from contad.kernels.lanes import NUMBERS, LanesType
 from contad.variables.open_types import NumbaType
 
@@ -29,7 +29,7 @@ def indent(lines: Sequence[str]) -> list[str]:
 
 
 # ---- the numbers of a direction --------------------------------------------------------------------------------------
-class Leaf:
+class DirectionLeaf:
     """A number or an array among the arguments, or in the result, and its direction."""
 
     def __init__(self, k: int, expression: str, t: NumbaType, prefix: str) -> None:
@@ -47,11 +47,11 @@ class Leaf:
         return f"{self.expression}.shape" if self.known is None else repr(self.known)
 
 
-class Tree:
+class DirectionTree:
     """The numbers and arrays of nested tuples."""
 
     def __init__(self, parts: Sequence[tuple[str, NumbaType]], prefix: str) -> None:
-        self.leaves: list[Leaf] = []
+        self.leaves: list[DirectionLeaf] = []
         self.structure = tuple(self._read(expression, t, prefix) for expression, t in parts)
 
     def _read(self, expression: str, t: NumbaType, prefix: str) -> object:
@@ -60,7 +60,7 @@ class Tree:
         is_float = t == types.float64 or (isinstance(t, types.Array) and t.dtype == types.float64)
         if not is_float:
             raise UnsupportedError(f"compiled Jacobians have numbers and arrays of float64, got {t}")
-        self.leaves.append(Leaf(len(self.leaves), expression, t, prefix))
+        self.leaves.append(DirectionLeaf(len(self.leaves), expression, t, prefix))
         return self.leaves[-1]
 
     @property
@@ -69,21 +69,21 @@ class Tree:
         return " + ".join(x.size for x in self.leaves) or "0"
 
     @property
-    def places(self) -> dict[Leaf, str]:
+    def places(self) -> dict[DirectionLeaf, str]:
         """The index at which each leaf begins."""
         return {x: " + ".join(y.size for y in self.leaves[:k]) or "0" for k, x in enumerate(self.leaves)}
 
-    def text(self, of_leaf: dict[Leaf, str], single: bool) -> str:
+    def text(self, of_leaf: dict[DirectionLeaf, str], single: bool) -> str:
         """Nested tuples of the texts of the leaves; with `single` the first part alone."""
         return _join(self.structure[0] if single else self.structure, of_leaf.__getitem__, _tuple_text)
 
-    def types(self, of_leaf: Callable[[Leaf], NumbaType], single: bool) -> NumbaType:
+    def types(self, of_leaf: Callable[[DirectionLeaf], NumbaType], single: bool) -> NumbaType:
         """The Numba type of such tuples."""
         return _join(self.structure[0] if single else self.structure, of_leaf, types.Tuple)
 
 
-def _join(structure: object, of_leaf: Callable[[Leaf], Any], join: Callable[[list[Any]], Any]) -> Any:
-    if isinstance(structure, Leaf):
+def _join(structure: object, of_leaf: Callable[[DirectionLeaf], Any], join: Callable[[list[Any]], Any]) -> Any:
+    if isinstance(structure, DirectionLeaf):
         return of_leaf(structure)
     assert isinstance(structure, tuple)
     return join([_join(part, of_leaf, join) for part in structure])
@@ -102,7 +102,7 @@ class Given(NamedTuple):
     checks: list[str]
 
 
-def given_seeds(call: Call) -> Given:
+def given_seeds(call: DerivativeCall) -> Given:
     """The cotangent of the result, or the tangents of arguments."""
     own, form = call.own, call.form
     assert own is not None
@@ -117,7 +117,7 @@ def given_seeds(call: Call) -> Given:
     return Given(f"({tuple_of(tangents)})", kind, shape_checks(primals, tangents, call.what, *rule))
 
 
-def tangents_of(call: Call) -> list[Argument]:
+def tangents_of(call: DerivativeCall) -> list[Argument]:
     """The tangents in the tuple that the caller gives."""
     own, form, what = call.own, call.form, call.what
     assert own is not None
@@ -129,7 +129,7 @@ def tangents_of(call: Call) -> list[Argument]:
     return [differentiate(Argument(t, f"{own.expression}[{k}]")) for k, t in enumerate(own.type)]
 
 
-def ones(call: Call) -> Given:
+def ones(call: DerivativeCall) -> Given:
     """A one for each differentiation along a number."""
     along = call.form.along
     if not all(call.taken[n].type == types.float64 for n in along):
@@ -138,27 +138,27 @@ def ones(call: Call) -> Given:
 
 
 # ---- loops over directions -------------------------------------------------------------------------------------------
-class Loop:
+class DirectionLoop:
     """Directions of the numbers in a tree, `lanes` of them at once."""
 
     has_memory = False  # whether later chunks reuse values of the first one
     idle = ""  # no direction, as an argument of `run`
 
-    def __init__(self, tree: Tree, single: bool, lanes: int) -> None:
+    def __init__(self, tree: DirectionTree, single: bool, lanes: int) -> None:
         self.tree, self.single, self.lanes = tree, single, lanes
         # of the arguments of `run` behind those of f
         self.types: tuple[NumbaType, ...] = (tree.types(self._type_of, single),)
         self.checks: list[str] = []  # statements that name and check what the caller gives
         self.start: list[str] = []  # statements before the loop
 
-    def over(self, run: str, take: Callable[[Sequence[Leaf]], list[str]]) -> list[str]:
+    def over(self, run: str, take: Callable[[Sequence[DirectionLeaf]], list[str]]) -> list[str]:
         """The statement `run`, with {} for the direction, along all directions.
 
         `take` gives the statements that use the results for directions of some leaves.
         """
         return [run.format(self.idle), *take(self.tree.leaves)]
 
-    def _type_of(self, x: Leaf) -> NumbaType:
+    def _type_of(self, x: DirectionLeaf) -> NumbaType:
         kind = LanesType(self.lanes)
         if self.lanes == 1:
             return x.type
@@ -178,16 +178,16 @@ class Loop:
         return [start, f"    stop = min(start + {self.lanes}, {count})", *indent(body)]
 
 
-class UnitVectors(Loop):
+class UnitVectors(DirectionLoop):
     """All unit vectors, one after another; `k` counts those of a leaf."""
 
-    def __init__(self, tree: Tree, single: bool) -> None:
+    def __init__(self, tree: DirectionTree, single: bool) -> None:
         super().__init__(tree, single, 1)
         for x in tree.leaves:
             if x.is_array:
                 self.start += [f"{x.name} = {self.zeros(x.shape)}", f"{x.name}_row = {x.name}.reshape({x.name}.size)"]
 
-    def over(self, run: str, take: Callable[[Sequence[Leaf]], list[str]]) -> list[str]:
+    def over(self, run: str, take: Callable[[Sequence[DirectionLeaf]], list[str]]) -> list[str]:
         lines = []
         zero = {x: x.name if x.is_array else "0.0" for x in self.tree.leaves}
         for x in self.tree.leaves:
@@ -200,18 +200,18 @@ class UnitVectors(Loop):
                 lines += ["k = 0", *body]
         return lines
 
-    def name_rows(self, came: Tree) -> list[str]:
+    def name_rows(self, came: DirectionTree) -> list[str]:
         """Statements before those that use results."""
         return []
 
-    def put(self, matrix: str, x: Leaf, p: Leaf, by_columns: bool) -> list[str]:
+    def put(self, matrix: str, x: DirectionLeaf, p: DirectionLeaf, by_columns: bool) -> list[str]:
         """Statements that put the result p along directions of x into a matrix, as columns or rows."""
         if not (x.is_array or p.is_array):
             return [f"{matrix} = {p.expression}"]
         whole, row = (":", f"{p.expression}.reshape({p.expression}.size)") if p.is_array else ("0", p.expression)
         return [f"{matrix}[{f'{whole}, k' if by_columns else f'k, {whole}'}] = {row}"]
 
-    def add_diagonal(self, total: str, x: Leaf, p: Leaf) -> list[str]:
+    def add_diagonal(self, total: str, x: DirectionLeaf, p: DirectionLeaf) -> list[str]:
         """Statements that add the result p for x itself."""
         number = f"{p.expression}.reshape({p.expression}.size)[k]" if p.is_array else p.expression
         return [f"{total} += {number}"]
@@ -220,8 +220,8 @@ class UnitVectors(Loop):
 class UnitChunks(UnitVectors):
     """All unit vectors, in chunks from `start` to `stop`."""
 
-    def __init__(self, tree: Tree, single: bool, lanes: int, has_memory: bool) -> None:
-        Loop.__init__(self, tree, single, lanes)
+    def __init__(self, tree: DirectionTree, single: bool, lanes: int, has_memory: bool) -> None:
+        DirectionLoop.__init__(self, tree, single, lanes)
         self.has_memory = has_memory
         for x, first in tree.places.items():
             self.start.append(f"{x.name}_first = {first}")
@@ -239,7 +239,7 @@ class UnitChunks(UnitVectors):
         units = {x: f"unit_lanes({x.name}_first - {at}, {self.lanes})" for x in self.tree.leaves}
         return self.tree.text(units | {x: x.name for x in self.tree.leaves if x.is_array}, self.single)
 
-    def over(self, run: str, take: Callable[[Sequence[Leaf]], list[str]]) -> list[str]:
+    def over(self, run: str, take: Callable[[Sequence[DirectionLeaf]], list[str]]) -> list[str]:
         leaves, size = self.tree.leaves, self.tree.size
         ones, zeros = (
             [f"put_units({x.name}_rows, {x.name}_first, start, stop, {value})" for x in leaves if x.is_array]
@@ -262,10 +262,10 @@ class UnitChunks(UnitVectors):
             *self.in_chunks(size, body),
         ]
 
-    def name_rows(self, came: Tree) -> list[str]:
+    def name_rows(self, came: DirectionTree) -> list[str]:
         return [f"{p.name}_rows = {self.rows(p.expression)}" for p in came.leaves if p.is_array]
 
-    def put(self, matrix: str, x: Leaf, p: Leaf, by_columns: bool) -> list[str]:
+    def put(self, matrix: str, x: DirectionLeaf, p: DirectionLeaf, by_columns: bool) -> list[str]:
         chunk = f"{x.name}_first, start, stop"
         if p.is_array:
             return [f"put_{'columns' if by_columns else 'rows'}({matrix}, {p.name}_rows, {chunk})"]
@@ -273,12 +273,12 @@ class UnitChunks(UnitVectors):
             return [f"put_numbers({matrix}{'[0]' if by_columns else '[:, 0]'}, {p.expression}, {chunk})"]
         return self._take_lane(f"{matrix} =", x, p)
 
-    def add_diagonal(self, total: str, x: Leaf, p: Leaf) -> list[str]:
+    def add_diagonal(self, total: str, x: DirectionLeaf, p: DirectionLeaf) -> list[str]:
         if x.is_array:
             return [f"{total} += sum_diagonal({p.name}_rows, {x.name}_first, start, stop)"]
         return self._take_lane(f"{total} +=", x, p)
 
-    def _take_lane(self, statement: str, x: Leaf, p: Leaf) -> list[str]:
+    def _take_lane(self, statement: str, x: DirectionLeaf, p: DirectionLeaf) -> list[str]:
         """Statements that take the lane of one number from the result for another."""
         first = f"{x.name}_first"
         if not self.has_memory:
@@ -286,7 +286,7 @@ class UnitChunks(UnitVectors):
         return [f"if start <= {first} and {first} < stop:", f"    {statement} lane({p.expression}, {first} - start)"]
 
 
-def unit_vectors(tree: Tree, single: bool, most: int) -> UnitVectors:
+def unit_vectors(tree: DirectionTree, single: bool, most: int) -> UnitVectors:
     """The unit vectors of a tree, in chunks of at most so many; `most` at once if their number is unknown."""
     known = [math.prod(x.known) for x in tree.leaves if x.known is not None]
     count = sum(known) if len(known) == len(tree.leaves) else None
@@ -296,11 +296,13 @@ def unit_vectors(tree: Tree, single: bool, most: int) -> UnitVectors:
     return UnitChunks(tree, single, lanes, count is None or count > lanes)
 
 
-class Rows(Loop):
+class GivenRows(DirectionLoop):
     """Directions that the caller gives as rows of matrices: `sources` has the matrix and the first column of each
     leaf."""
 
-    def __init__(self, tree: Tree, single: bool, lanes: int, count: str, sources: dict[Leaf, tuple[str, str]]) -> None:
+    def __init__(
+        self, tree: DirectionTree, single: bool, lanes: int, count: str, sources: dict[DirectionLeaf, tuple[str, str]]
+    ) -> None:
         super().__init__(tree, single, lanes)
         self.count, self.sources = count, sources
         for x in tree.leaves:
@@ -308,28 +310,28 @@ class Rows(Loop):
             self.start += [f"{x.name} = {made}", f"{x.name}_rows = {self.rows(x.name)}"]
         self.idle = tree.text({x: f"{x.name}{'' if x.is_array else '[0]'}" for x in tree.leaves}, single)
 
-    def over(self, run: str, take: Callable[[Sequence[Leaf]], list[str]]) -> list[str]:
+    def over(self, run: str, take: Callable[[Sequence[DirectionLeaf]], list[str]]) -> list[str]:
         body = [
             f"take_lanes({x.name}_rows, {matrix}, {first}, start, stop)" for x, (matrix, first) in self.sources.items()
         ]
         return self.in_chunks(self.count, [*body, run.format(self.idle), *take(self.tree.leaves)])
 
 
-def matrix_rows(call: Call, tree: Tree, single: bool, lanes: int) -> Rows:
+def matrix_rows(call: DerivativeCall, tree: DirectionTree, single: bool, lanes: int) -> GivenRows:
     """The rows of one matrix, each with all numbers of the tree in order."""
     rows = _matrix(call, "directions must be the rows of a matrix")
-    made = Rows(tree, single, lanes, "rows.shape[0]", {x: ("rows", first) for x, first in tree.places.items()})
+    made = GivenRows(tree, single, lanes, "rows.shape[0]", {x: ("rows", first) for x, first in tree.places.items()})
     made.checks = [f"rows = {rows}", *refuse("rows.shape[0] == 0", f"{call.what}: no directions are given")]
     message = f"{call.what}: directions must have a column for each number"
     made.start += refuse(f"rows.shape[1] != {tree.size}", message)
     return made
 
 
-def stacked_tangents(call: Call, tree: Tree, lanes: int) -> Rows:
+def stacked_tangents(call: DerivativeCall, tree: DirectionTree, lanes: int) -> GivenRows:
     """Tangents with a leading axis, which counts the directions."""
     tangents, what = tangents_of(call), call.what
     checks = [f"given_{k} = {t.expression}" for k, t in enumerate(tangents)]
-    given = Tree([(f"given_{k}", t.type) for k, t in enumerate(tangents)], "g")
+    given = DirectionTree([(f"given_{k}", t.type) for k, t in enumerate(tangents)], "g")
     axes = [(x.type.ndim if x.is_array else 0) + 1 for x in tree.leaves]
     if axes != [g.type.ndim if g.is_array else 0 for g in given.leaves]:
         raise UnsupportedError(f"{what}: with several=True every tangent must be an array with a leading axis")
@@ -339,15 +341,15 @@ def stacked_tangents(call: Call, tree: Tree, lanes: int) -> Rows:
     for x, g in zip(tree.leaves, given.leaves, strict=True):
         checks += refuse(f"{g.expression}.shape != (count, ) + {x.shape}", message)
         checks.append(f"{x.name}_given = np.ascontiguousarray({g.expression}).reshape((count, {x.size}))")
-    made = Rows(tree, False, lanes, "count", {x: (f"{x.name}_given", "0") for x in tree.leaves})
+    made = GivenRows(tree, False, lanes, "count", {x: (f"{x.name}_given", "0") for x in tree.leaves})
     made.checks = checks
     return made
 
 
-class Combs(Loop):
+class Combs(DirectionLoop):
     """Sums of every size-th unit vector of one vector, of length n."""
 
-    def __init__(self, call: Call, tree: Tree, most: int) -> None:
+    def __init__(self, call: DerivativeCall, tree: DirectionTree, most: int) -> None:
         self.size = call.form.size
         super().__init__(tree, False, min(most, 1 << (self.size - 1).bit_length()))
         self.checks = _vector(call)
@@ -356,7 +358,7 @@ class Combs(Loop):
         self.start = [f"comb = {self.zeros('(n,)')}"]
         self.idle = "(comb,)"
 
-    def over(self, run: str, take: Callable[[Sequence[Leaf]], list[str]]) -> list[str]:
+    def over(self, run: str, take: Callable[[Sequence[DirectionLeaf]], list[str]]) -> list[str]:
         called = [run.format(self.idle), *take([])]
         if self.lanes > 1:
             return self.in_chunks(str(self.size), [f"put_combs(as_rows(comb), {self.size}, start, stop)", *called])
@@ -364,10 +366,10 @@ class Combs(Loop):
         return [f"for k in range({self.size}):", *indent([f"{ones} 1.0", *called, f"{ones} 0.0"])]
 
 
-class UnitsAndRows(Loop):
+class UnitsAndRows(DirectionLoop):
     """Pairs of a unit vector and the same row of a square matrix m; both have the length n of one vector."""
 
-    def __init__(self, call: Call, tree: Tree, lanes: int) -> None:
+    def __init__(self, call: DerivativeCall, tree: DirectionTree, lanes: int) -> None:
         super().__init__(tree, False, lanes)
         m = _matrix(call, "m must be a matrix")
         self.types = (types.Tuple([self._type_of(x) for x in (*tree.leaves, *tree.leaves)]),)
@@ -376,7 +378,7 @@ class UnitsAndRows(Loop):
         self.start = [f"unit, row = {self.zeros('(n,)')}, {self.zeros('(n,)')}"]
         self.idle = "(unit, row)"
 
-    def over(self, run: str, take: Callable[[Sequence[Leaf]], list[str]]) -> list[str]:
+    def over(self, run: str, take: Callable[[Sequence[DirectionLeaf]], list[str]]) -> list[str]:
         called = [run.format(self.idle), *take([])]
         if self.lanes > 1:
             unit = "put_units(as_rows(unit), 0, start, stop,"
@@ -387,7 +389,7 @@ class UnitsAndRows(Loop):
         return ["for k in range(n):", "    row[:] = m[k]", "    if np.any(row):", *indent(indent(body))]
 
 
-def _matrix(call: Call, rule: str) -> str:
+def _matrix(call: DerivativeCall, rule: str) -> str:
     """The expression of the matrix that the caller gives."""
     assert call.own is not None
     m = differentiate(call.own)
@@ -396,7 +398,7 @@ def _matrix(call: Call, rule: str) -> str:
     return m.expression
 
 
-def _vector(call: Call) -> list[str]:
+def _vector(call: DerivativeCall) -> list[str]:
     """The first statement, after which n is the length of the vector that is differentiated."""
     (x,) = call.wanted
     if not isinstance(x.type, types.Array):
