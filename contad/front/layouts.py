@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from numba import types
 
 from contad.front.seeds import Combs, DirectionLeaf, DirectionTree, GivenRows, UnitsAndRows, UnitVectors, indent
-from contad.front.taken_arguments import OUT, Argument, DerivativeCall, overlap_checks, refuse
+from contad.front.taken_arguments import OUT, Argument, TypedCall, overlap_checks, refuse
 from contad.numba_functions.array_arguments import describe_needed, describe_tuple
 
 
-def written_gradients(call: DerivativeCall) -> tuple[list[Argument], list[str], list[str]]:
+def written_gradients(call: TypedCall) -> tuple[list[Argument], list[str], list[str]]:
     """The arrays into which gradients are written, and statements before and after `run`, which writes into arrays.
 
     Raises TypeError unless there is an array for each gradient, of its number of axes.

@@ -20,7 +20,7 @@ from contad.errors import OutputError, OverlapError, UnsupportedError
 from contad.front import layouts, seeds
 from contad.front.form import KINDS, Derived, Form, KindRow
 from contad.front.seeds import FEW, MOST, DirectionLeaf, DirectionTree, indent
-from contad.front.taken_arguments import DerivativeCall, read_call, tuple_of
+from contad.front.taken_arguments import TypedCall, read_call, tuple_of
 from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.numba_functions.request import ASKS, Request
 from contad.rules.compilable import functions_of_text
@@ -127,7 +127,7 @@ def write_out(derivative: Derived, given: tuple[NumbaType, ...]) -> Any:
     return numba.njit(error_model="numpy")(functions_of_text("\n".join(lines) + "\n", known)["derivative"])
 
 
-def _plan_once(call: DerivativeCall) -> Plan:
+def _plan_once(call: TypedCall) -> Plan:
     """The plan of a derivative that calls `run` once."""
     form, request = call.form, call.request
     outs, checks, filled = layouts.written_gradients(call) if form.out else ([], [], [])
@@ -162,7 +162,7 @@ class _Part(NamedTuple):
 class _Loops:
     """The plan of a derivative that calls `run` along several directions."""
 
-    def __init__(self, call: DerivativeCall, lanes: bool) -> None:
+    def __init__(self, call: TypedCall, lanes: bool) -> None:
         """Read the structures of arguments, and of the result where the mode asks for it."""
         form = call.form
         self.call, self.named = call.convert_once()
@@ -266,7 +266,7 @@ class _Loops:
         return rows, layouts.FoundRows(rows, came, stacked, row.mode == "jvp")
 
 
-def _type_of_result(call: DerivativeCall) -> NumbaType:
+def _type_of_result(call: TypedCall) -> NumbaType:
     """The type of the result of f; compiles f only if an engine that reads the source cannot tell."""
     f, request = call.f, call.request
     if compiles_on_demand(f) and request.types not in f.overloads:

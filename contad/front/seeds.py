@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from numba import types
 
 from contad.errors import UnsupportedError
-from contad.front.taken_arguments import Argument, DerivativeCall, differentiate, refuse, shape_checks, tuple_of
+from contad.front.taken_arguments import Argument, TypedCall, differentiate, refuse, shape_checks, tuple_of
 from contad.kernels.lanes import NUMBERS, LanesType
 from contad.variables.open_types import NumbaType
 
@@ -102,7 +102,7 @@ class Given(NamedTuple):
     checks: list[str]
 
 
-def given_seeds(call: DerivativeCall) -> Given:
+def given_seeds(call: TypedCall) -> Given:
     """The cotangent of the result, or the tangents of arguments."""
     own, form = call.own, call.form
     assert own is not None
@@ -117,7 +117,7 @@ def given_seeds(call: DerivativeCall) -> Given:
     return Given(f"({tuple_of(tangents)})", kind, shape_checks(primals, tangents, call.what, *rule))
 
 
-def tangents_of(call: DerivativeCall) -> list[Argument]:
+def tangents_of(call: TypedCall) -> list[Argument]:
     """The tangents in the tuple that the caller gives."""
     own, form, what = call.own, call.form, call.what
     assert own is not None
@@ -129,7 +129,7 @@ def tangents_of(call: DerivativeCall) -> list[Argument]:
     return [differentiate(Argument(t, f"{own.expression}[{k}]")) for k, t in enumerate(own.type)]
 
 
-def ones(call: DerivativeCall) -> Given:
+def ones(call: TypedCall) -> Given:
     """A one for each differentiation along a number."""
     along = call.form.along
     if not all(call.taken[n].type == types.float64 for n in along):
@@ -317,7 +317,7 @@ class GivenRows(DirectionLoop):
         return self.in_chunks(self.count, [*body, run.format(self.idle), *take(self.tree.leaves)])
 
 
-def matrix_rows(call: DerivativeCall, tree: DirectionTree, single: bool, lanes: int) -> GivenRows:
+def matrix_rows(call: TypedCall, tree: DirectionTree, single: bool, lanes: int) -> GivenRows:
     """The rows of one matrix, each with all numbers of the tree in order."""
     rows = _matrix(call, "directions must be the rows of a matrix")
     made = GivenRows(tree, single, lanes, "rows.shape[0]", {x: ("rows", first) for x, first in tree.places.items()})
@@ -327,7 +327,7 @@ def matrix_rows(call: DerivativeCall, tree: DirectionTree, single: bool, lanes: 
     return made
 
 
-def stacked_tangents(call: DerivativeCall, tree: DirectionTree, lanes: int) -> GivenRows:
+def stacked_tangents(call: TypedCall, tree: DirectionTree, lanes: int) -> GivenRows:
     """Tangents with a leading axis, which counts the directions."""
     tangents, what = tangents_of(call), call.what
     checks = [f"given_{k} = {t.expression}" for k, t in enumerate(tangents)]
@@ -349,7 +349,7 @@ def stacked_tangents(call: DerivativeCall, tree: DirectionTree, lanes: int) -> G
 class Combs(DirectionLoop):
     """Sums of every size-th unit vector of one vector, of length n."""
 
-    def __init__(self, call: DerivativeCall, tree: DirectionTree, most: int) -> None:
+    def __init__(self, call: TypedCall, tree: DirectionTree, most: int) -> None:
         self.size = call.form.size
         super().__init__(tree, False, min(most, 1 << (self.size - 1).bit_length()))
         self.checks = _vector(call)
@@ -369,7 +369,7 @@ class Combs(DirectionLoop):
 class UnitsAndRows(DirectionLoop):
     """Pairs of a unit vector and the same row of a square matrix m; both have the length n of one vector."""
 
-    def __init__(self, call: DerivativeCall, tree: DirectionTree, lanes: int) -> None:
+    def __init__(self, call: TypedCall, tree: DirectionTree, lanes: int) -> None:
         super().__init__(tree, False, lanes)
         m = _matrix(call, "m must be a matrix")
         self.types = (types.Tuple([self._type_of(x) for x in (*tree.leaves, *tree.leaves)]),)
@@ -389,7 +389,7 @@ class UnitsAndRows(DirectionLoop):
         return ["for k in range(n):", "    row[:] = m[k]", "    if np.any(row):", *indent(indent(body))]
 
 
-def _matrix(call: DerivativeCall, rule: str) -> str:
+def _matrix(call: TypedCall, rule: str) -> str:
     """The expression of the matrix that the caller gives."""
     assert call.own is not None
     m = differentiate(call.own)
@@ -398,7 +398,7 @@ def _matrix(call: DerivativeCall, rule: str) -> str:
     return m.expression
 
 
-def _vector(call: DerivativeCall) -> list[str]:
+def _vector(call: TypedCall) -> list[str]:
     """The first statement, after which n is the length of the vector that is differentiated."""
     (x,) = call.wanted
     if not isinstance(x.type, types.Array):

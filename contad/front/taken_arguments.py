@@ -145,7 +145,7 @@ def _axes(t: NumbaType) -> Nested:
     return tuple(map(_axes, t)) if isinstance(t, types.BaseTuple) else getattr(t, "ndim", -1)
 
 
-class DerivativeCall(NamedTuple):
+class TypedCall(NamedTuple):
     """A call of a derivative of f."""
 
     f: NumbaFunction
@@ -183,7 +183,7 @@ class DerivativeCall(NamedTuple):
         own = (x.expression + ".copy()" * (copied and isinstance(x.type, types.Array)) for x in self.taken)
         return ", ".join(own)
 
-    def convert_once(self) -> tuple["DerivativeCall", list[str]]:
+    def convert_once(self) -> tuple["TypedCall", list[str]]:
         """A call whose arguments are names, for loops, and the statements that give these names."""
         named, lines = [], []
         for k, x in enumerate(self.taken):
@@ -193,7 +193,7 @@ class DerivativeCall(NamedTuple):
         return self._replace(taken=named), lines
 
 
-def read_call(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> DerivativeCall:
+def read_call(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> TypedCall:
     """The call of a derivative of f with arguments of these types.
 
     Raises TypeError if argnums do not fit, UnsupportedError if no compiled engine takes such arguments.
@@ -220,7 +220,7 @@ def read_call(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: st
         if max(wanted) >= len(arguments):
             raise TypeError(f"{what}: argnums {argnums} out of range for {len(arguments)} positional argument(s)")
     taken = [differentiate(x) if n in wanted else constant(x) for n, x in enumerate(arguments)]
-    return DerivativeCall(f, form, what, arguments, [*taken, *defaults], argnums, own, tuple(parameters))
+    return TypedCall(f, form, what, arguments, [*taken, *defaults], argnums, own, tuple(parameters))
 
 
 def _of_parameters(f: NumbaFunction, given: Sequence[NumbaType], what: str) -> list[Argument]:
