@@ -1,10 +1,11 @@
 """How the results of an engine's `run` become the result of a derivative, as text."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from numba import types
 
-from contad.front.seeds import Combs, DirectionLeaf, DirectionTree, GivenRows, UnitsAndRows, UnitVectors, indent
+from contad.front.seeds import Combs, DirectionLeaf, DirectionTree, GivenRows, UnitDirections, UnitsAndRows, indent
 from contad.front.taken_arguments import OUT, Argument, TypedCall, overlap_checks, refuse
 from contad.numba_functions.array_arguments import describe_needed, describe_tuple
 
@@ -39,24 +40,25 @@ def written_gradients(call: TypedCall) -> tuple[list[Argument], list[str], list[
 
 
 # ---- results of loops ------------------------------------------------------------------------------------------------
-class LoopResult:
+class LoopResult(ABC):
     """The result of a loop over directions."""
 
     def __init__(self, result: str, start: Sequence[str]) -> None:
         self.result = result  # its expression
         self.start = list(start)  # statements before the loop
 
+    @abstractmethod
     def take(self, along: Sequence[DirectionLeaf]) -> list[str]:
         """The statements that use the results of `run` for directions of some leaves."""
-        return []
 
 
 class Matrices(LoopResult):
     """A matrix for each leaf of a tree with rows and each leaf of a tree with columns; for two numbers a number."""
 
     def __init__(
-        self, seeds: UnitVectors, came: DirectionTree, held: DirectionTree, by_columns: bool, single: tuple[bool, bool]
-    ) -> None:
+        self, seeds: UnitDirections, came: DirectionTree, held: DirectionTree, by_columns: bool,
+        single: tuple[bool, bool],
+    ) -> None:  # fmt: skip
         """The results `came` have the structure of `held`; each is a column, or a row.
 
         `single` says of the tree with rows and of that with columns whether the first part is all.
@@ -99,7 +101,7 @@ def _reshape(x: DirectionLeaf, y: DirectionLeaf) -> str:
 class DiagonalSum(LoopResult):
     """The sum of the diagonal of a matrix."""
 
-    def __init__(self, seeds: UnitVectors, came: DirectionTree) -> None:
+    def __init__(self, seeds: UnitDirections, came: DirectionTree) -> None:
         super().__init__("total", ["total = 0.0"])
         self.seeds, self.came = seeds, came
         self.of = dict(zip(seeds.tree.leaves, came.leaves, strict=True))

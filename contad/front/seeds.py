@@ -6,6 +6,7 @@ numbers of all arguments, or of the result, in order.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -138,7 +139,7 @@ def ones(call: TypedCall) -> Given:
 
 
 # ---- loops over directions -------------------------------------------------------------------------------------------
-class DirectionLoop:
+class DirectionLoop(ABC):
     """Directions of the numbers in a tree, `lanes` of them at once."""
 
     has_memory = False  # whether later chunks reuse values of the first one
@@ -151,12 +152,12 @@ class DirectionLoop:
         self.checks: list[str] = []  # statements that name and check what the caller gives
         self.start: list[str] = []  # statements before the loop
 
+    @abstractmethod
     def over(self, run: str, take: Callable[[Sequence[DirectionLeaf]], list[str]]) -> list[str]:
         """The statement `run`, with {} for the direction, along all directions.
 
         `take` gives the statements that use the results for directions of some leaves.
         """
-        return [run.format(self.idle), *take(self.tree.leaves)]
 
     def _type_of(self, x: DirectionLeaf) -> NumbaType:
         kind = LanesType(self.lanes)
@@ -178,7 +179,23 @@ class DirectionLoop:
         return [start, f"    stop = min(start + {self.lanes}, {count})", *indent(body)]
 
 
-class UnitVectors(DirectionLoop):
+class UnitDirections(DirectionLoop):
+    """All unit vectors."""
+
+    def name_rows(self, came: DirectionTree) -> list[str]:
+        """Statements before those that use results."""
+        return []
+
+    @abstractmethod
+    def put(self, matrix: str, x: DirectionLeaf, p: DirectionLeaf, by_columns: bool) -> list[str]:
+        """Statements that put the result p along directions of x into a matrix, as columns or rows."""
+
+    @abstractmethod
+    def add_diagonal(self, total: str, x: DirectionLeaf, p: DirectionLeaf) -> list[str]:
+        """Statements that add the result p for x itself."""
+
+
+class UnitVectors(UnitDirections):
     """All unit vectors, one after another; `k` counts those of a leaf."""
 
     def __init__(self, tree: DirectionTree, single: bool) -> None:
@@ -200,28 +217,22 @@ class UnitVectors(DirectionLoop):
                 lines += ["k = 0", *body]
         return lines
 
-    def name_rows(self, came: DirectionTree) -> list[str]:
-        """Statements before those that use results."""
-        return []
-
     def put(self, matrix: str, x: DirectionLeaf, p: DirectionLeaf, by_columns: bool) -> list[str]:
-        """Statements that put the result p along directions of x into a matrix, as columns or rows."""
         if not (x.is_array or p.is_array):
             return [f"{matrix} = {p.expression}"]
         whole, row = (":", f"{p.expression}.reshape({p.expression}.size)") if p.is_array else ("0", p.expression)
         return [f"{matrix}[{f'{whole}, k' if by_columns else f'k, {whole}'}] = {row}"]
 
     def add_diagonal(self, total: str, x: DirectionLeaf, p: DirectionLeaf) -> list[str]:
-        """Statements that add the result p for x itself."""
         number = f"{p.expression}.reshape({p.expression}.size)[k]" if p.is_array else p.expression
         return [f"{total} += {number}"]
 
 
-class UnitChunks(UnitVectors):
+class UnitChunks(UnitDirections):
     """All unit vectors, in chunks from `start` to `stop`."""
 
     def __init__(self, tree: DirectionTree, single: bool, lanes: int, has_memory: bool) -> None:
-        DirectionLoop.__init__(self, tree, single, lanes)
+        super().__init__(tree, single, lanes)
         self.has_memory = has_memory
         for x, first in tree.places.items():
             self.start.append(f"{x.name}_first = {first}")
@@ -286,7 +297,7 @@ class UnitChunks(UnitVectors):
         return [f"if start <= {first} and {first} < stop:", f"    {statement} lane({p.expression}, {first} - start)"]
 
 
-def unit_vectors(tree: DirectionTree, single: bool, most: int) -> UnitVectors:
+def unit_vectors(tree: DirectionTree, single: bool, most: int) -> UnitDirections:
     """The unit vectors of a tree, in chunks of at most so many; `most` at once if their number is unknown."""
     known = [math.prod(x.known) for x in tree.leaves if x.known is not None]
     count = sum(known) if len(known) == len(tree.leaves) else None
