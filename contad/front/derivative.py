@@ -36,10 +36,9 @@ from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import DECIDED, FILLED, Form
 from contad.front.plan import Plan, plan, write_out
 from contad.front.taken_arguments import OUT, VECTOR
-from contad.functions.memo import memo_of
-from contad.functions.pickling import reference, remade
 from contad.functions.python_copy import NOT_COPIED
-from contad.functions.user_call import level_of_user
+from contad.functions.transformed import reference, remade
+from contad.functions.user_call import level_of_user, memo_of
 from contad.memory.arena import TOO_LARGE
 from contad.numba_functions.array_arguments import name_returned, require_read, take_returned
 from contad.numba_functions.fingerprint import Fingerprint, text_of_type
@@ -117,7 +116,7 @@ class Derivative(Dispatcher, WrittenOut):
 
     def _repr_html_(self) -> str:
         from contad.display.markup import paragraph, table
-        from contad.functions.function_display import list_arguments, write_function
+        from contad.functions.transformed import list_arguments, write_function
 
         form = self.form
         facts = []

@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from contad.compile.dispatchers import begin_numbers, tell_of_compilations
-from contad.functions.pickling import Decorated
+from contad.functions.transformed import Decorated
 from contad.rules.compilable import Compilable, MakesRules, WithParts
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.open_types import NumbaType
