@@ -197,7 +197,7 @@ def _type_of(f: NumbaFunction, n: int, x: Nested) -> NumbaType:
     try:
         return typeof(x)
     except NumbaError:
-        from contad.numba_functions.unread_arrays import require_read
+        from contad.numba_functions.array_arguments import require_read
 
         require_read(f.__name__, [(f"argument {n}", x)])
         raise

@@ -7,10 +7,9 @@ import numpy as np
 
 from contad.errors import GuardError, NestingError, UnsupportedError
 from contad.forks import make_lock
-from contad.front.lost_digits import fill
 from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
-from contad.ops.close_values import LOST, was_lost
+from contad.ops.close_values import LOST, fill_lost, was_lost
 from contad.programs import plain_runs
 from contad.programs.codes import numbering
 from contad.programs.frozen_draws import DrawWatch
@@ -305,7 +304,7 @@ class Program:
         value = self._outcome(args, inputs, NONE, gradient).value
         give_back_inputs(inputs)
         if LOST and was_lost():
-            gradient = fill(gradient, lambda: self._by_tangents(args))
+            gradient = fill_lost(gradient, lambda: self._by_tangents(args))
         found = self.inputs.unflat(gradient)
         return value, found[0] if self.single else tuple(found)
 

@@ -193,7 +193,7 @@ def test_blocks_after_the_first_one_compute_no_function_again(room):
     memory, marks, directions = np.empty(room), np.zeros(3), np.eye(9)
     for start in range(0, 8, 4):
         for block in range(2):
-            memory = recalled_values.begin_block(memory, marks, start + block == 0)
+            memory = recalled_values.begin_chunk(memory, marks, start + block == 0)
             along = lanes.as_lanes(directions[:, start : start + 4])
             found.append(made["run"]((X,), (along,), memory, marks)[1][0])
     assert len(calls) == len(X) * 3 * (1 if room > 30 else 2)
@@ -201,7 +201,7 @@ def test_blocks_after_the_first_one_compute_no_function_again(room):
         np.testing.assert_array_equal(lanes.as_floats(found[k]), lanes.as_floats(found[k + 1]))
     marks[0] -= 1.0
     with pytest.raises(RuntimeError, match="has asked for other values than the first one"):
-        recalled_values.begin_block(memory, marks, False)
+        recalled_values.begin_chunk(memory, marks, False)
 
 
 def test_a_direction_of_zeros_keeps_out_of_infinite_partials():

@@ -76,7 +76,7 @@ RUNTIME: dict[str, tuple[str, ...]] = {
     "compiled_rules.rules": ("value_function",),
     "kernels.single_lanes": ("add_to_lane", "at_lane", "put_in_lane"),
     "memory.threads": ("sharer",),
-    "numba_functions.written_arrays": ("fill_with_zeros",),
+    "numba_functions.array_arguments": ("fill_with_zeros",),
     "rules.scalar_rule": ("rule",),
 }  # fmt: skip
 BUILTIN = ("abs", "bool", "float", "int", "len", "max", "min", "range")

@@ -19,7 +19,6 @@ from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Iteration, Object, constant, is_number, join_kinds
 from contad.engines.source.ir.ssa import INT, Check, Kind, Value, limit
 from contad.engines.source.reading.reader import Reader
-from contad.numba_functions.key_slots import find_slot, places_for
 
 _FULL = limit("a list grows by more than the loops around append tell where it is made; make it behind their limits")
 _FULL_DICT = limit(
@@ -244,3 +243,33 @@ class KeyedBuffer:
 def _zip(parts: list[Any]) -> Any:
     """One part, or all of them in a zip."""
     return parts[0] if len(parts) == 1 else Iteration("zip", parts, constant(0))
+
+
+# ---- the keys of a dict, in functions that the generator inlines -----------------------------------------------------
+# A hash table has the slot of each key plus one, or 0 if an entry is empty. No key is deleted, so slots do not change.
+def places_for(room):  # type: ignore[no-untyped-def]
+    """The size of the table for this number of keys: a power of two, at least twice the number."""
+    size = 2
+    while size < 2 * room:
+        size *= 2
+    return size
+
+
+def find_slot(places, columns, key):  # type: ignore[no-untyped-def]
+    """The slot of a key, -1 if there is none, and its place in the table, present or future."""
+    last = len(places) - 1
+    mixed = 0
+    for part in key:
+        mixed = mixed * 31 + part
+    mixed = mixed ^ (mixed >> 15)
+    at = mixed & last
+    slot = places[at] - 1
+    while slot >= 0:
+        same = True
+        for column, part in zip(columns, key):  # noqa: B905
+            same = same and column[slot] == part
+        if same:
+            break
+        at = (at + ((mixed >> 7) | 1)) & last  # an odd number, so that every place is reached
+        slot = places[at] - 1
+    return slot, at

@@ -1,7 +1,6 @@
 """What hands on to one branch alone, which is reversed in that branch, and choices of which one is used."""
 
 from contad.engines.source.ir.ssa import If
-
 from contad.engines.source.ir.syntax import expression
 from contad.engines.source.planning import sinking
 from contad.engines.source.writing import reverse_sweep

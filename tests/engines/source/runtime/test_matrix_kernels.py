@@ -5,9 +5,9 @@ They run as Python does, without compiling; what LAPACK does for the kernels is 
 
 import numpy as np
 import pytest
-from contad.engines.source.ir.runtime_functions import FUNCTIONS as KNOWN
 
 import contad
+from contad.engines.source.ir.runtime_functions import FUNCTIONS as KNOWN
 from contad.engines.source.runtime import matrix_kernels, row_kernels
 from contad.engines.source.runtime.workspace import workspace
 from tests.kernels.drawn_matrices import Draw

@@ -6,7 +6,7 @@ import pytest
 
 import contad
 from contad.errors import UnsupportedError
-from contad.numba_functions import unread_arrays
+from contad.numba_functions import array_arguments
 from contad.testing import check_grads, expect_ad
 from tests.engines.source.programs.harness import functions_of
 
@@ -162,7 +162,7 @@ def test_other_subclasses_are_read(tmp_path):
 def test_a_fault_in_what_is_asked_is_found(monkeypatch):
     gradient, shape = contad.grad(make()), (1, 1, 1, 3)  # Numba has not met a swapped array of four axes before
     gradient(X, unaligned(DATA).reshape(shape))
-    monkeypatch.setattr(unread_arrays, "require_array_read", lambda *_: None)
+    monkeypatch.setattr(array_arguments, "require_array_read", lambda *_: None)
     assert not np.allclose(gradient(X, SWAPPED.reshape(shape)), 2.0 * X * DATA)
 
 

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 import contad
-from contad.front.explained import Explanation
+from contad.front.explanation import Explanation
 from tests.front import kernels
 from tests.front.kernels import recurrence
 
