@@ -1,10 +1,91 @@
-"""The source with which the interpreter runs fused loops: for each strip of units it calls the kernels of all members.
+"""Fused loops as the interpreter reads them, and the source with which it runs them.
 
-Scratch memory follows the cells, both for values and for adjoints. Kernels get one base address for values, constants
-and adjoints, the lowest address that the run reads, so they read inputs, cells and constants in place. A run has its
-own shapes for the kernels, which advance from strip to strip. `fused` is the place of
-`contad.programs.fused_loops.FusedLoop` in the shapes.
+For each strip of units the interpreter calls the kernels of all members. Scratch memory follows the cells, both for
+values and for adjoints. Kernels get one base address for values, constants and adjoints, the lowest address that the
+run reads, so they read inputs, cells and constants in place. A run has its own shapes for the kernels, which advance
+from strip to strip. In the source, `fused` is the place of a fused loop in the shapes.
 """
+
+from collections.abc import Callable, Iterable, Sequence
+
+from contad.programs.allocation import Allocation
+from contad.programs.fused_loops import IN_CELLS, NOWHERE, PLACES, SHAPE, FusedLoop, OperandPart, StripPlace
+
+# places in the integers of a fused loop, and widths of their entries
+UNITS, STRIP_UNITS, IS_KEPT, BOUND_AT = range(4)
+FIXED_AT, FIXED, MOVING_AT, MOVING, OUTPUTS_AT, OUTPUTS, SUMS_AT, SUMS, MEMBERS_AT, MEMBERS = range(4, 14)
+STEPS_AT, STEPS, FILLS_AT, FILLS = range(14, 18)
+ENTRY = 18  # integers
+FILL = 7
+BASES = 8  # integers before the shapes of a run: where the memory of values and of adjoints begins
+
+
+def write_loop(fused: FusedLoop, allocation: Allocation, shape: Callable[[Iterable[int]], int]) -> int:
+    """Write a fused loop to the shapes; returns its place there."""
+    locate = fused.locate
+
+    def place_of(part: OperandPart) -> int:
+        return allocation.value_place(part.place) if part.source == IN_CELLS else part.place
+
+    def at(place: StripPlace | None) -> int:
+        return -1 if place is None else locate(place, True).at
+
+    fixed, moving, outputs, totals, members, steps = [], [], [], [], [], []
+    for o, part in fused.parts:
+        slot = -1 if o.is_read_in_place else locate(o.value, False).at
+        source = slot, part.source, place_of(part)
+        if not o.layout.is_moving:
+            fixed.append((*source, part.width, part.step, int(o.is_active), at(o.adjoint)))
+            continue
+        first, low, high = allocation.frontier(part) if o.is_active else (-1, 0, 0)
+        adjoints = allocation.adjoint_place(part.place) if part.source == IN_CELLS else part.place
+        moving.append((
+            *source, part.apart, part.width, part.step, int(o.is_needed), int(o.is_active), first, low, high,
+            at(o.adjoint), part.low, part.high, int(o.is_direct), o.adjoint.apart if o.adjoint else 0, adjoints,
+        ))  # fmt: skip
+    ends = {first + count - 1: (number, count) for first, (number, count) in fused.groups_back.items()}
+    for k, m in enumerate(fused.members):
+        integers, places = fused.shapes[k]
+        rest, _ = m.write_shape(fused.units % fused.strip, locate)
+        full = shape([*integers, *(place.memory for place in places), *rest[1:3]])
+        for n, place in zip(PLACES, places, strict=True):
+            if place.apart and place.memory != NOWHERE and not fused.is_kept:
+                steps.append((BASES + SHAPE * k + n, place.apart))
+        cleared = [n for slot, width in m.cleared for n in (at(slot), width * fused.strip)]
+        z = locate(m.value, False)
+        members.append((
+            m.code, full, m.row, int(m.is_needed), m.purpose, int(m.is_guard), z.at, z.apart, m.width,
+            int(m.is_sum), *(*cleared, 0, 0, 0, 0)[:4], *fused.groups.get(k, (0, 0)), *ends.get(k, (0, 0)),
+        ))  # fmt: skip
+        if m.is_sum:
+            totals.append((z.at, allocation.value_place(m.first), m.width))
+        elif m.is_stored and m.is_output:
+            outputs.append((allocation.adjoint_place(m.first), m.width))
+    head = [fused.units, fused.strip, int(fused.is_kept), allocation.bound]
+    for entries in (fixed, _join_targets(moving), outputs, totals, members):
+        place_of_entries = shape(n for entry in entries for n in (*entry, *(0,) * (ENTRY - len(entry))))
+        head += [place_of_entries, len(entries)]
+    fills = [
+        (locate(place, False).at, part.source, place_of(part), part.apart, part.width, part.step, part.high - part.low)
+        for place, part in fused.fills
+    ]
+    for pairs in (steps, fills):
+        head += [shape(n for entry in pairs for n in entry), len(pairs)]
+    return shape(head)
+
+
+def _join_targets(moving: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Parts of operands by the range in which their adjoints begin, at most three to a group, and the group's size."""
+    by_frontier: dict[int, list[tuple[int, ...]]] = {}
+    for number, e in enumerate(moving):
+        is_joined = e[8] >= 0 and e[11] >= 0 and not e[14] and e[13] - e[12] > 1
+        by_frontier.setdefault(e[8] if is_joined else -1 - number, []).append(e)
+    found = []
+    for parts in by_frontier.values():
+        count = min(len(parts), 3)
+        found += [(*parts[0], count), *((*e, 0) for e in parts[1:])]
+    return found
+
 
 SOURCE = '''
 @inline
@@ -132,7 +213,7 @@ def fused_forward(fused, constants, shapes, kernels, values, inputs):
     bind(fused, shapes, bound, low, np.int64(values.ctypes.data), np.int64(inputs.ctypes.data),
          np.int64(constants.ctypes.data), low, low)
     whole = array_at(low, 1 << 59)
-    n, block = shapes[fused + {units}], shapes[fused + {block_units}]
+    n, block = shapes[fused + {units}], shapes[fused + {strip_units}]
     for k in range(shapes[fused + {sums}]):
         e = shapes[shapes[fused + {sums_at}] + {entry} * k:]
         for i in range(e[2]):
@@ -273,7 +354,7 @@ def store_block(fused, shapes, first, units, values, adjoints, gradient):
 @inline
 def fused_backward(fused, constants, shapes, kernels, values, adjoints, inputs, gradient):
     """The adjoints of a fused loop."""
-    n, block, kept = shapes[fused + {units}], shapes[fused + {block_units}], shapes[fused + {is_kept}]
+    n, block, kept = shapes[fused + {units}], shapes[fused + {strip_units}], shapes[fused + {is_kept}]
     low = lowest(lowest(lowest(values.ctypes.data, inputs.ctypes.data), constants.ctypes.data),
                  lowest(adjoints.ctypes.data, gradient.ctypes.data))
     bound = integers_at(values[shapes[fused + {bound_at}]:].ctypes.data, 1 << 20)
@@ -337,7 +418,7 @@ def fused_backward(fused, constants, shapes, kernels, values, adjoints, inputs, 
 @inline
 def fused_tangents(fused, constants, shapes, kernels, values, dots, inputs):
     """The tangents of a fused loop; those of inputs lie in their cells, and so do their values here."""
-    n, block, kept = shapes[fused + {units}], shapes[fused + {block_units}], shapes[fused + {is_kept}]
+    n, block, kept = shapes[fused + {units}], shapes[fused + {strip_units}], shapes[fused + {is_kept}]
     low = lowest(lowest(values.ctypes.data, constants.ctypes.data), dots.ctypes.data)
     at = np.int64(values.ctypes.data)
     bound = integers_at(values[shapes[fused + {bound_at}]:].ctypes.data, 1 << 20)

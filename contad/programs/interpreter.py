@@ -30,7 +30,7 @@ from contad.engines.stream.rule_functions import (
     write_partials,
 )
 from contad.engines.stream.storage import address_of
-from contad.programs import codes, fused_loop_source, fused_loops, fused_members, header, more_axes
+from contad.programs import codes, fused_loop_source, fused_loops, header, more_axes, slots
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
 from contad.progress_bars import ProgressBar
 from contad.python_objects.builtin_functions import make_function
@@ -247,7 +247,7 @@ def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
 
 def interpreter_source() -> str:
     """The source of the interpreter."""
-    numbers = vars(codes) | vars(header) | vars(fused_members) | vars(fused_loops) | vars(more_axes)
+    numbers = vars(codes) | vars(header) | vars(slots) | vars(fused_loops) | vars(fused_loop_source) | vars(more_axes)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
     copies = [f"\n\n@inline\n{text}\n" for text in copies_of_values(find_compiled_rules())]
     values = {code: [f"return {value_of_rule(rule)}"] for code, rule in find_rules(SCALARS).items()}

@@ -13,7 +13,7 @@ from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, P
 from contad.engines.stream.record_head import LINEAR
 from contad.ops import reductions
 from contad.programs.codes import code_of
-from contad.programs.fused_members import reach_of
+from contad.programs.fused_loops import reach_of
 
 CODE_OF, AXES, FIRST_AXIS, AXIS = 11, 12, 13, 4  # places in the shape, and the integers of an axis
 Shape = tuple[int, ...]

@@ -14,7 +14,6 @@ from contad.ops.close_values import LOST, was_lost
 from contad.programs import plain_runs
 from contad.programs.codes import numbering
 from contad.programs.frozen_draws import DrawWatch
-from contad.programs.fused_members import ALIGNED
 from contad.programs.header import (
     CELLS,
     CODE_AT,
@@ -52,6 +51,7 @@ from contad.programs.inputs import Inputs
 from contad.programs.interpreter import Interpreter, interpreter
 from contad.programs.program_kernels import ADDRESSES, ADJOINTS, TANGENTS, VALUES, Kernel, compile_missing, find_missing
 from contad.programs.run_memory import give_back, give_back_inputs, take
+from contad.programs.slots import ALIGNED
 from contad.programs.trace import Trace, trace_of
 from contad.programs.trace_layout import TraceLayout
 from contad.programs.tracer import Tracer

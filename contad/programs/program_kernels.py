@@ -49,7 +49,7 @@ from contad.programs.codes import (
     STEPS,
     STOPPED,
 )
-from contad.programs.fused_members import SHAPE
+from contad.programs.fused_loops import SHAPE
 from contad.programs.interpreter import value_of_rule
 from contad.programs.member_groups import LONGEST, group_text
 from contad.programs.more_axes import CODE_OF

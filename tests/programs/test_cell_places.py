@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import program, trace_layout
-from contad.programs.cell_places import CellPlaces, Ranges, can_move
+from contad.programs import fusion, program
+from contad.programs.cell_ranges import PackedCells, Ranges
 from contad.programs.codes import FUSED, PRODUCT
-from contad.programs.fused_loops import BLOCK
+from contad.programs.strip_places import STRIP
 from tests.programs.comparison import compare
 
 RNG = np.random.default_rng(61)
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(61)
 def memory_of_others(monkeypatch):
     """Runs get memory that is not zero anywhere: what they read they have written or cleared."""
     monkeypatch.setattr(program, "take", lambda n: np.full(n, np.nan))
-    monkeypatch.setattr(trace_layout, "FEWEST", 100)
+    monkeypatch.setattr(fusion, "FEWEST", 100)
 
 
 def plan_of(f, *inputs):
@@ -46,9 +46,9 @@ def test_ranges_that_touch_may_stay_apart():
 
 
 def test_places_follow_one_another():
-    places = CellPlaces([(0, 3), (5, 7), (20, 30)], 40)
+    places = PackedCells([(0, 3), (5, 7), (20, 30), (40, 44)])
     cells = np.array([*range(3), 5, 6, *range(20, 30)])
-    assert places.count == 15 and [places.place(cell) for cell in cells.tolist()] == list(range(15))
+    assert places.count == 19 and [places.place(cell) for cell in cells.tolist()] == list(range(15))
     np.testing.assert_array_equal(places.places(cells), np.arange(15))
     np.testing.assert_array_equal(places.places(np.array([-3, 21])), [-3, 6])
     assert places.place(40) == 15 and places.place(43) == 18  # what steps save lies behind the cells
@@ -66,7 +66,7 @@ def test_only_what_others_read_has_cells():
     # of each step the sines, which take long to compute again; and the result, whose cells have room for ends beside
     plan = plan_of(f, RNG.normal(size=n), 0.1)
     assert plan.cells == 1 + (n + 1) + steps * (n - 2) + 1
-    assert steps * n <= plan.scratch <= (steps + 2) * n + 4 * BLOCK
+    assert steps * n <= plan.scratch <= (steps + 2) * n + 4 * STRIP
 
 
 def numbers(x, y):
@@ -110,10 +110,6 @@ def test_records_find_their_cells(f, n):
     plan = plan_of(f, 1.0 + 0.1 * RNG.normal(size=n), 1.0 + 0.1 * RNG.normal(size=n))
     if f is matrices:
         assert PRODUCT in plan.code[:, 0]
-
-
-def test_unknown_records_stay_where_they_are():
-    assert can_move([FUSED + 1, PRODUCT]) and not can_move([PRODUCT, 1 << 20])
 
 
 @pytest.mark.parametrize("is_summed", [False, True])

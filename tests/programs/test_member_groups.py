@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import fused_loops, member_groups, program_kernels, trace_layout
+from contad.programs import fused_loop_source, fusion, member_groups, program_kernels, strip_places
 from contad.programs.codes import CODES, FUSED, GROUPS
-from contad.programs.fused_loops import ENTRY, MOVING, MOVING_AT
+from contad.programs.fused_loop_source import ENTRY, MOVING, MOVING_AT
 from contad.programs.member_groups import OFTEN
 from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES
 from tests.programs.comparison import compare
@@ -104,7 +104,7 @@ def test_numbers_are_those_of_members(step, n, monkeypatch):
     u = RNG.normal(size=n)
     value, (of_u, of_k) = compiled(simulation(step, STEPS), u, 0.1).value_and_grad(u, 0.1)
     monkeypatch.setattr(member_groups, "OFTEN", 1000)
-    monkeypatch.setattr(fused_loops, "_join_targets", lambda moving: [(*e, 0) for e in moving])
+    monkeypatch.setattr(fused_loop_source, "_join_targets", lambda moving: [(*e, 0) for e in moving])
     value_2, (of_u_2, of_k_2) = compiled(simulation(step, STEPS), u, 0.1).value_and_grad(u, 0.1)
     assert value == value_2
     np.testing.assert_array_equal(of_u, of_u_2)
@@ -138,8 +138,8 @@ def all_groups(monkeypatch):
 
 
 def run_simulation(seed, monkeypatch):
-    monkeypatch.setattr(trace_layout, "FEWEST", 64)
-    monkeypatch.setattr(fused_loops, "BLOCK", [64, 300, 3072][seed % 3])
+    monkeypatch.setattr(fusion, "FEWEST", 64)
+    monkeypatch.setattr(strip_places, "STRIP", [64, 300, 3072][seed % 3])
     made = generate(seed, [130, 257, 400][seed % 4 % 3])
     return plan_of(made.function, *made.inputs)
 
@@ -182,11 +182,11 @@ def test_adjoints_of_others_that_a_group_leaves_out_are_seen(monkeypatch, all_gr
 
 
 def test_parts_that_are_left_out_are_seen(monkeypatch):
-    join = fused_loops._join_targets
+    join = fused_loop_source._join_targets
 
     def join_fewer(moving):
         return [(*e[:-1], e[-1] and 2) for e in join(moving)][:-1]
 
-    monkeypatch.setattr(fused_loops, "_join_targets", join_fewer)
+    monkeypatch.setattr(fused_loop_source, "_join_targets", join_fewer)
     with pytest.raises(AssertionError):
         plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)

@@ -6,7 +6,7 @@ import pytest
 import contad
 from contad.engines.matrix.kernel_shapes import PAIRED_SUM
 from contad.kernels.rows import log_sum_rows
-from contad.programs import trace_layout
+from contad.programs import fusion
 from contad.programs.codes import STEP_CODES
 
 RNG = np.random.default_rng(31)
@@ -108,7 +108,7 @@ def test_special_numbers_are_those_of_two_records(special, monkeypatch):
         f = lambda *args, name=name: np.sum(PAIRS[name](*args))  # noqa: E731
         one = compiled(f, *args)
         with monkeypatch.context() as patch:
-            patch.setattr(trace_layout, "find_pairs", lambda *args: {})
+            patch.setattr(fusion, "find_pairs", lambda *args: {})
             two = compiled(f, *args)
         assert count(one) == (1, 0) and count(two) == (0, 1)
         value, gradients = one.value_and_grad(*at)

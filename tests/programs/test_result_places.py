@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import fused_loops, result_places, trace_layout
-from contad.programs.fused_members import SHAPE, align
-from contad.programs.result_places import MovedResult, ResultPlaces
+from contad.programs import allocation, fusion, strip_places
+from contad.programs.allocation import Result, Results
+from contad.programs.fused_loops import SHAPE
+from contad.programs.slots import align
 from tests.programs.comparison import compare
 from tests.programs.simulations import heat, simulation
 from tests.random_programs.in_place_programs import generate
@@ -105,8 +106,8 @@ def test_lines_of_the_cache():
 
 @pytest.mark.parametrize("seed", range(60))
 def test_random_simulations(seed, monkeypatch):
-    monkeypatch.setattr(trace_layout, "FEWEST", 64)
-    monkeypatch.setattr(fused_loops, "BLOCK", [64, 300, 3072][seed % 3])
+    monkeypatch.setattr(fusion, "FEWEST", 64)
+    monkeypatch.setattr(strip_places, "STRIP", [64, 300, 3072][seed % 3])
     made = generate(seed, [130, 257, 400][seed % 4 % 3])
     plan_of(made.function, *made.inputs)
 
@@ -119,36 +120,31 @@ def test_many_random_simulations(seed, monkeypatch):
 
 # ---- planted bugs ----------------------------------------------------------------------------------------------------
 def test_ends_that_nobody_copies_are_seen(monkeypatch):
-    def settle(places):
-        for operand, result, start in places._joined:
-            operand.joined_at = result.place + start
-
-    monkeypatch.setattr(ResultPlaces, "settle", settle)
+    monkeypatch.setattr(Results, "fill", lambda *_: None)
     with pytest.raises(AssertionError):
         plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
 
 
 def test_ends_in_the_wrong_place_are_seen(monkeypatch):
-    fill = result_places.Fill
-    monkeypatch.setattr(result_places, "Fill", lambda place, part: fill(place + 1, part))
+    fill = allocation.Fill
+    monkeypatch.setattr(allocation, "Fill", lambda place, part: fill(place._replace(at=place.at + 1), part))
     with pytest.raises(AssertionError):
         plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
 
 
 def test_memory_that_is_given_away_too_early_is_seen(monkeypatch):
-    choose = ResultPlaces.choose
+    live = Result.live.fget
 
-    def too_early(places):
-        choose(places)
-        for result in places.found:
-            result.last = max(result.fused, result.last - 1)
+    def too_early(result):
+        found = live(result)
+        return found if found.last is None else found._replace(last=max(found.first, found.last - 1))
 
-    monkeypatch.setattr(ResultPlaces, "choose", too_early)
+    monkeypatch.setattr(Result, "live", property(too_early))
     with pytest.raises(AssertionError):
         plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
 
 
 def test_memory_of_what_derivatives_read_is_seen(monkeypatch):
-    monkeypatch.setattr(MovedResult, "is_needed", lambda result: False)
+    monkeypatch.setattr(Result, "is_needed", lambda result: False)
     with pytest.raises(AssertionError):
         plan_of(simulation(nonlinear, STEPS), RNG.normal(size=N), 0.1)

@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import fused_loops, program, trace_layout
+from contad.programs import fusion, program, strip_places
 from tests.programs.comparison import compare
 from tests.random_programs.generated_programs import run
 from tests.random_programs.outcomes import collect, is_failure, tell
 
-BLOCKS, FEWEST = (1, 8, 24, 100, 300, 3072), (1, 1, 16, 64, 200, 1024)
+STRIPS, FEWEST = (1, 8, 24, 100, 300, 3072), (1, 1, 16, 64, 200, 1024)
 UNARY = (
     "np.sin({})", "np.exp(0.3 * {})", "np.tanh({})", "np.log1p({0} * {0})", "np.sqrt(1.0 + {0} ** 2)", "-{}", "{} ** 2",
     "np.abs({})", "np.cos({}) * 2.0", "np.exp(-np.abs({}))", "1.0 * {}", "np.maximum({}, 0.1)", "{} ** 3 * 0.1",
@@ -180,9 +180,8 @@ def judge(lines, seed):
     f, args = function_of(lines, seed), arguments(seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(program, "take", lambda n: np.full(n, np.nan))
-        patch.setattr(fused_loops, "BLOCK", BLOCKS[seed % len(BLOCKS)])
-        patch.setattr(fused_loops, "FEWEST", FEWEST[(seed + seed // 6) % len(FEWEST)])
-        patch.setattr(trace_layout, "FEWEST", FEWEST[(seed + seed // 6) % len(FEWEST)])
+        patch.setattr(strip_places, "STRIP", STRIPS[seed % len(STRIPS)])
+        patch.setattr(fusion, "FEWEST", FEWEST[(seed + seed // 6) % len(FEWEST)])
         value = f(*args)
         if not np.isfinite(value) or abs(value) > 1e6:
             return "rejected: large", {}
