@@ -49,8 +49,8 @@ def reads_of(trace: "Trace", row: int, copies: CopiedCells) -> list[Range]:
         shape = trace.shapes[x : x + length_of(int(trace.shapes[x + AXES]))].tolist()
         _, active = operation_of(shape[CODE_OF])
         return [reach(shape, place) for place, kind in zip((5, 8), active, strict=False) if kind == "v"]
-    if code >= codes.FIRST_STEP:
-        operands = trace.steps[row].recorded.operands
+    if code >= codes.FIRST_KERNEL:
+        operands = trace.kernel_records[row].recorded.operands
         return [(cell, cell + int(np.prod(shape, dtype=np.int64))) for _, cell, shape in operands]
     return [(cell, cell + 1) for cell, kind in zip((x, y), _active_of(code), strict=False) if kind == "v"]
 
@@ -74,8 +74,8 @@ def _fields(code: int, shapes: np.ndarray, x: int) -> tuple[list[int], int]:
         return [field for field, kind in ((5, 12), (8, 13)) if shapes[x + kind]], 14
     if code == codes.PRODUCT:
         return [0, *(field for field, kind in ((1, 2), (5, 6)) if shapes[x + kind])], 10
-    if code >= codes.FIRST_STEP:
-        f, is_pair = shape_fields, code == codes.STEP_CODES[PAIRED_SUM]
+    if code >= codes.FIRST_KERNEL:
+        f, is_pair = shape_fields, code == codes.KERNEL_CODES[PAIRED_SUM]
         places = ((f.X, f.X_CELLS), (f.Y, f.Y_CELLS)) if is_pair else ((f.A, f.A_CELLS), (f.B, f.B_CELLS))
         operands = [field for field, kind in places if shapes[x + kind] > 0]
         return [f.STATUS, f.SAVED, f.RESULT, f.KEEPER, f.KEPT, *operands], f.PAIRED if is_pair else f.FIELDS

@@ -37,7 +37,7 @@ def fuse(trace: "Trace") -> "Fusion | None":
 
 def _has_large_arrays(trace: "Trace") -> bool:
     heads = trace.code[:, 0]
-    rows = trace.code[(heads == codes.COMPARE) | (heads >= codes.ARRAY) & (heads < codes.FIRST_STEP), :2].tolist()
+    rows = trace.code[(heads == codes.COMPARE) | (heads >= codes.ARRAY) & (heads < codes.FIRST_KERNEL), :2].tolist()
     return any(can_be_member(code) and np.prod(trace.shapes[x + 1 : x + 3]) >= FEWEST // 4 for code, x in rows)
 
 

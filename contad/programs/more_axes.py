@@ -21,7 +21,7 @@ Shape = tuple[int, ...]
 SOURCE = '''
 @inline
 def repeat_kernel(purpose, kernels, shape, values, constants, target):
-    """Call the kernel of a record for every place on the axes that it does not have."""
+    """Call the kernel of a record for each index on the axes that the kernel lacks."""
     own = new_row()  # on the stack; its bits are integers
     for k in range({code_of}):
         own[k] = from_bits(shape[k])

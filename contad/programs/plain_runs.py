@@ -24,7 +24,7 @@ from contad.programs.codes import (
     COMPARE,
     COMPARISONS,
     CONSTANT,
-    FIRST_STEP,
+    FIRST_KERNEL,
     GATHER,
     GUARDS,
     ORDER,
@@ -56,7 +56,7 @@ class ProgramPatience:
     """
 
     LARGER = 2.5
-    KERNEL, STEP = 0.05, 0.5  # fractions of the time that the sweeps take to compile
+    KERNEL, NUMBA_KERNEL = 0.05, 0.5  # fractions of the time that the sweeps take to compile
     RECORD = 3e-6  # seconds that a record takes
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class ProgramPatience:
         """The compile time of a kernel, as a fraction of that of the sweeps."""
         if kernel not in self.kept:
             self.kept[kernel] = is_kernel_kept(*kernel)
-        return 0.0 if self.kept[kernel] else self.STEP if needs_numba(*kernel) else self.KERNEL
+        return 0.0 if self.kept[kernel] else self.NUMBA_KERNEL if needs_numba(*kernel) else self.KERNEL
 
     def run(self, function: Callable[[], Any]) -> tuple[Any, float]:
         """Call a function and count the seconds; returns its result and the seconds."""
@@ -255,7 +255,8 @@ def forward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
     with np.errstate(all="ignore"):
         for k, (op, x, y) in enumerate(code[row:].tolist(), row):
             if op >= ARRAY:
-                if op >= FIRST_STEP or (op == COMPARE and not _compare(shapes[x : x + 14].tolist(), constants, values)):
+                is_guard = op == COMPARE
+                if op >= FIRST_KERNEL or (is_guard and not _compare(shapes[x : x + 14].tolist(), constants, values)):
                     return k, cell
                 if op in (GATHER, STOPPED):
                     sources = shapes[x : x + y]
@@ -293,7 +294,7 @@ def backward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
             if op >= ARRAY:
                 first = cell - y + 1
                 if op not in (COMPARE, STOPPED) and adjoints[first : cell + 1].any():
-                    if op >= FIRST_STEP:
+                    if op >= FIRST_KERNEL:
                         return k, cell
                     if op == GATHER:
                         sources = shapes[x : x + y]
@@ -324,7 +325,7 @@ def tangents(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
     with np.errstate(all="ignore"):
         for k, (op, x, y) in enumerate(code[row:].tolist(), row):
             if op >= ARRAY:
-                if op >= FIRST_STEP:
+                if op >= FIRST_KERNEL:
                     return k, cell
                 if op == GATHER:
                     sources = shapes[x : x + y]

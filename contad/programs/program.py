@@ -111,7 +111,7 @@ class Program:
 
     def _start(self) -> None:
         self.traces: list[Trace] = []
-        self._plans: list[TraceLayout] = []  # of the traces, for compiled code
+        self._layouts: list[TraceLayout] = []  # of the traces, for compiled code
         self._numbers = 0  # numbers of memory that the largest trace needs
         self._lock = make_lock()
         self._tangents = False
@@ -160,38 +160,38 @@ class Program:
 
     def _add(self, trace: Trace) -> None:
         whole = int(self._header[COUNT])  # a fork may have left less of another thread's trace
-        del self.traces[whole:], self._plans[whole:]
+        del self.traces[whole:], self._layouts[whole:]
         self.traces.append(trace)
         if self._interpreter is not None:
             try:
                 self._enter(len(self.traces) - 1)
             except BaseException:  # also at Ctrl-C, while kernels are compiled
-                del self.traces[-1], self._plans[len(self.traces) :]
+                del self.traces[-1], self._layouts[len(self.traces) :]
                 raise
         self._header[COUNT] = len(self.traces)  # last: other threads see whole traces only
 
-    def _plan(self, k: int) -> TraceLayout:
+    def _layout(self, k: int) -> TraceLayout:
         """The layout that compiled code runs in place of the records of a trace, which runs in Python still use."""
         with self._lock:
-            while len(self._plans) <= k:
-                self._plans.append(TraceLayout(self.traces[len(self._plans)]))
-        return self._plans[k]
+            while len(self._layouts) <= k:
+                self._layouts.append(TraceLayout(self.traces[len(self._layouts)]))
+        return self._layouts[k]
 
     def _enter(self, k: int) -> None:
         """Enter a trace in the header, where compiled code finds it."""
-        trace, plan = self.traces[k], self._plan(k)
-        compile_missing(plan.kernels(*self._purposes()))
-        self._numbers = max(self._numbers, 2 * (plan.cells + trace.saved + plan.scratch) + ALIGNED)
+        trace, layout = self.traces[k], self._layout(k)
+        compile_missing(layout.kernels(*self._purposes()))
+        self._numbers = max(self._numbers, 2 * (layout.cells + trace.saved + layout.scratch) + ALIGNED)
         arrays = {
-            CODE_AT: plan.code, CONSTANTS_AT: trace.constants, SHAPES_AT: plan.shapes, COPIED_AT: plan.copied,
-            ZEROED_AT: plan.zeroed, FINISHED_AT: plan.finished,
+            CODE_AT: layout.code, CONSTANTS_AT: trace.constants, SHAPES_AT: layout.shapes, COPIED_AT: layout.copied,
+            ZEROED_AT: layout.zeroed, FINISHED_AT: layout.finished,
         }  # fmt: skip
         fields = {
-            ROWS: len(plan.code), CELLS: plan.cells, RESULT: plan.result, PYTHON: int(bool(trace.calls)),
+            ROWS: len(layout.code), CELLS: layout.cells, RESULT: layout.result, PYTHON: int(bool(trace.calls)),
             INPUTS: trace.inputs, SAVED: trace.saved, CONSTANTS_SIZE: len(trace.constants),
-            SHAPES_SIZE: len(plan.shapes), SCRATCH: plan.scratch, FRONTIER_AT: plan.frontier_at,
-            FRONTIERS: plan.frontiers, COPIED: len(plan.copied), ZEROED: len(plan.zeroed),
-            FINISHED: len(plan.finished),
+            SHAPES_SIZE: len(layout.shapes), SCRATCH: layout.scratch, FRONTIER_AT: layout.frontier_at,
+            FRONTIERS: layout.frontiers, COPIED: len(layout.copied), ZEROED: len(layout.zeroed),
+            FINISHED: len(layout.finished),
         } | {field: a.ctypes.data for field, a in arrays.items()}  # fmt: skip
         at = FIRST_TRACE + TRACE * k
         for field, value in fields.items():
@@ -219,12 +219,12 @@ class Program:
             raise MemoryError(f"{self.what}: no memory for a run")
         if number in (NEEDS_PYTHON, FAILED):
             return self._try_in_python(compiled, run)
-        return Outcome(0.0, 0.0, self._plans[int(out[3])].row_of(int(out[2])), int(out[3]))
+        return Outcome(0.0, 0.0, self._layouts[int(out[3])].row_of(int(out[2])), int(out[3]))
 
     def _try_in_python(self, loops: Any, run: Run) -> Outcome:
         """The outcome where Python runs some records between the `loops`, or where the `loops` are plain Python."""
         for k, trace in enumerate(list(self.traces)):
-            if loops is not plain_runs and (self._plans[k].fused_loops or self._plans[k].has_pairs):
+            if loops is not plain_runs and (self._layouts[k].fused_loops or self._layouts[k].has_pairs):
                 trace.compile(*self._purposes())
             found = Outcome(*trace.run(loops, *run), k)
             if found.row < 0:
@@ -233,8 +233,8 @@ class Program:
 
     def _missing(self) -> Iterator[Kernel]:
         """The kernels that compiled code needs and that are not ready."""
-        plans = [self._plan(k) for k in range(len(self.traces))]
-        yield from find_missing(kernel for plan in plans for kernel in plan.kernels(*self._purposes()))
+        layouts = [self._layout(k) for k in range(len(self.traces))]
+        yield from find_missing(kernel for layout in layouts for kernel in layout.kernels(*self._purposes()))
 
     def _try_plainly(self, run: Run) -> Outcome | None:
         """The outcome of a run in plain Python; None where compiled code is due."""
@@ -329,8 +329,8 @@ class Program:
         """Compile the kernels that `jvp` needs, now and for every trace that is added later."""
         with self._lock:
             if self._interpreter is not None:
-                for plan in self._plans:
-                    compile_missing(plan.kernels(TANGENTS))
+                for layout in self._layouts:
+                    compile_missing(layout.kernels(TANGENTS))
             self._tangents = True  # last: other threads then call the compiled kernels
 
     # ---- inspection, copies ------------------------------------------------------------------------------------------

@@ -43,10 +43,10 @@ from contad.programs.codes import (
     GATHER,
     GROUPS,
     IN_FUSED,
+    KERNEL_RECORDS,
     PRODUCT,
     PURPOSES,
     REPEATED,
-    STEPS,
     STOPPED,
 )
 from contad.programs.fused_loops import SHAPE
@@ -196,7 +196,7 @@ def _address(purpose: int, code: int) -> int:
         return int(KERNELS[code])
     if _is_product(purpose, code):
         return _products(purpose)
-    name = _step_of(purpose, code)
+    name = _kernel_record_of(purpose, code)
     return find_function(*_module_of(purpose, code)) if name is None else find_address(name, purpose)
 
 
@@ -204,7 +204,7 @@ def is_kernel_kept(purpose: int, code: int) -> bool:
     """Whether the kernel is on the disk. For linear algebra and products this asks Numba's cache, and imports Numba."""
     if _is_product(purpose, code):
         return is_cached(f"product_{NAMES[purpose]}", [_product_source(NAMES[purpose])])
-    name = _step_of(purpose, code)
+    name = _kernel_record_of(purpose, code)
     if name is not None:
         return is_on_disk(name, purpose)
     name, _, depends = _module_of(purpose, code)
@@ -213,15 +213,15 @@ def is_kernel_kept(purpose: int, code: int) -> bool:
 
 def needs_numba(purpose: int, code: int) -> bool:
     """Whether Numba loads the kernel."""
-    return _is_product(purpose, code) or _step_of(purpose, code) is not None
+    return _is_product(purpose, code) or _kernel_record_of(purpose, code) is not None
 
 
 def _is_product(purpose: int, code: int) -> bool:
     return purpose != GROUPS and code == PRODUCT - ARRAY  # groups have numbers of their own
 
 
-def _step_of(purpose: int, code: int) -> str | None:
-    return None if purpose == GROUPS else STEPS.get(code + ARRAY)
+def _kernel_record_of(purpose: int, code: int) -> str | None:
+    return None if purpose == GROUPS else KERNEL_RECORDS.get(code + ARRAY)
 
 
 def _module_of(purpose: int, code: int) -> tuple[str, Callable[[], str], Sequence[str]]:

@@ -82,7 +82,7 @@ class TraceLayout:
             if k in gathered:
                 append(k, head, shape(a.packed.places(gathered[k]).tolist()), n)
             elif k in fusion.pairs:
-                pair = codes.STEP_CODES[PAIRED_SUM], 0, n
+                pair = codes.KERNEL_CODES[PAIRED_SUM], 0, n
                 append(k, *move_record(pair, np.array(fusion.pairs[k].shape), a.packed, shape))
             else:
                 append(k, *move_record((head, x, n), trace.shapes, a.packed, shape))

@@ -13,7 +13,7 @@ from contad.engines.stream.arithmetic_rules import list_operations
 from contad.engines.stream.kernels import WRITTEN, compile_kernel
 from contad.engines.stream.record_head import LINEAR
 from contad.engines.stream.sweep import compile_rules, compile_sweeps
-from contad.programs.codes import ARRAY, PRODUCT, STEP_CODES
+from contad.programs.codes import ARRAY, KERNEL_CODES, PRODUCT
 from contad.programs.interpreter import interpreter
 from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES, compile_missing
 
@@ -35,7 +35,7 @@ def list_kernels() -> list[Kernel]:
     return [
         ("interpreter", ()),
         ("second_order", ()),
-        *(("step", (name, purpose)) for name in STEP_CODES for purpose in purposes),
+        *(("step", (name, purpose)) for name in KERNEL_CODES for purpose in purposes),
         *(("generated", names) for names in generated),
         *(("product", (purpose,)) for purpose in purposes),
         *(("product_adjoint", (name,)) for name in ("put_product_at", "add_masked_at")),

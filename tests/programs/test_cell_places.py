@@ -20,15 +20,15 @@ def memory_of_others(monkeypatch):
     monkeypatch.setattr(fusion, "FEWEST", 100)
 
 
-def plan_of(f, *inputs):
-    """The plan of a program that agrees with f, compiled from its first run on."""
+def layout_of(f, *inputs):
+    """The layout of a program that agrees with f, compiled from its first run on."""
     made = contad.record(f, *inputs)
     made.compile_tangents()
     made._compile()
     assert compare(made, f, inputs)["agreed"] == 4
-    (plan,) = made._plans
-    assert FUSED in plan.code[:, 0] and plan.cells < made.traces[0].cells
-    return plan
+    (layout,) = made._layouts
+    assert FUSED in layout.code[:, 0] and layout.cells < made.traces[0].cells
+    return layout
 
 
 def test_ranges_meet():
@@ -64,9 +64,9 @@ def test_only_what_others_read_has_cells():
         return np.sum(u * u)
 
     # of each step the sines, which take long to compute again; and the result, whose cells have room for ends beside
-    plan = plan_of(f, RNG.normal(size=n), 0.1)
-    assert plan.cells == 1 + (n + 1) + steps * (n - 2) + 1
-    assert steps * n <= plan.scratch <= (steps + 2) * n + 4 * STRIP
+    layout = layout_of(f, RNG.normal(size=n), 0.1)
+    assert layout.cells == 1 + (n + 1) + steps * (n - 2) + 1
+    assert steps * n <= layout.scratch <= (steps + 2) * n + 4 * STRIP
 
 
 def numbers(x, y):
@@ -107,9 +107,9 @@ def compared(x, y):
 @pytest.mark.parametrize("f", [numbers, shuffled, matrices, compared])
 @pytest.mark.parametrize("n", [700, 5001])
 def test_records_find_their_cells(f, n):
-    plan = plan_of(f, 1.0 + 0.1 * RNG.normal(size=n), 1.0 + 0.1 * RNG.normal(size=n))
+    layout = layout_of(f, 1.0 + 0.1 * RNG.normal(size=n), 1.0 + 0.1 * RNG.normal(size=n))
     if f is matrices:
-        assert PRODUCT in plan.code[:, 0]
+        assert PRODUCT in layout.code[:, 0]
 
 
 @pytest.mark.parametrize("is_summed", [False, True])
@@ -126,9 +126,9 @@ def test_what_the_next_loop_begins_with_is_left_to_it(is_summed):
             u[1:-1] += k * (u[:-2] - b + u[2:])
         return np.sum(u * u) + sum(sums)
 
-    plan = plan_of(f, RNG.normal(size=n), 0.1)
+    layout = layout_of(f, RNG.normal(size=n), 0.1)
     # the sum stays where it is, and so does what it reads; then what is multiplied by k is kept in place of the state
-    stored = sum(m.is_stored for fused in plan.fused_loops for m in fused.members)
+    stored = sum(m.is_stored for fused in layout.fused_loops for m in fused.members)
     assert stored == steps + is_summed * 2 * (steps - 1)
 
 
@@ -140,7 +140,7 @@ def test_adjoints_of_earlier_steps_get_the_memory_of_later_ones():
                 u[1:-1] += k * np.sin(u[:-2] - 2.0 * u[1:-1] + u[2:])
             return np.sum(u * u)
 
-        return plan_of(f, RNG.normal(size=2000), 0.1)
+        return layout_of(f, RNG.normal(size=2000), 0.1)
 
     few, many = program_of(3), program_of(9)
     assert many.frontiers == few.frontiers + 6 and many.scratch <= few.scratch + 16

@@ -19,17 +19,17 @@ COPIES = [GATHER, ARRAY + LINEAR]
 pytestmark = pytest.mark.usefixtures("memory_of_others")
 
 
-def plan_of(f, *inputs):
-    """The plan of a program that agrees with f."""
+def layout_of(f, *inputs):
+    """The layout of a program that agrees with f."""
     made = contad.record(f, *inputs)
     made.compile_tangents()
     made._compile()
     assert compare(made, f, inputs)["agreed"] == 4
-    return made._plans[0]
+    return made._layouts[0]
 
 
-def count_copies(plan):
-    return int(np.isin(plan.code[:, 0], COPIES).sum())
+def count_copies(layout):
+    return int(np.isin(layout.code[:, 0], COPIES).sum())
 
 
 # ---- runs of cells ---------------------------------------------------------------------------------------------------
@@ -106,9 +106,9 @@ def heat(u, k, steps=4):
 
 @pytest.mark.parametrize("n", [1026, 2 * STRIP // 5 + 3, 3 * STRIP + 1])
 def test_steps_in_place_copy_nothing(n):
-    plan = plan_of(heat, RNG.normal(size=n), 0.2)
-    assert count_copies(plan) == 0
-    assert (plan.code[:, 0] == FUSED).sum() == 5 == len(plan.fused_loops)  # a fused loop for each step, and the sum
+    layout = layout_of(heat, RNG.normal(size=n), 0.2)
+    assert count_copies(layout) == 0
+    assert (layout.code[:, 0] == FUSED).sum() == 5 == len(layout.fused_loops)  # a fused loop for each step, and the sum
 
 
 def write_everywhere(x, y):
@@ -159,7 +159,7 @@ def test_aliasing_offsets_and_steps(f, block, monkeypatch):
     monkeypatch.setattr(strip_places, "STRIP", block)
     monkeypatch.setattr(fusion, "FEWEST", 100)
     for n in (1219, 1300):
-        plan_of(f, 1.0 + 0.1 * RNG.normal(size=n), 1.0 + 0.1 * RNG.normal(size=n))
+        layout_of(f, 1.0 + 0.1 * RNG.normal(size=n), 1.0 + 0.1 * RNG.normal(size=n))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -194,7 +194,7 @@ def test_random_slices(seed, monkeypatch):
                 total = total + np.sum(u[a] * u[b] - u[c])
         return total + np.sum(u * u)
 
-    plan_of(f, rng.normal(size=n), 0.3)
+    layout_of(f, rng.normal(size=n), 0.3)
 
 
 def test_special_numbers_where_they_lie():

@@ -40,8 +40,8 @@ def compiled(f, *example, **how):
     return program
 
 
-def plan_of(program):
-    return program._plans[0]
+def layout_of(program):
+    return program._layouts[0]
 
 
 def expect_derivatives(f, *points, example=None):
@@ -97,13 +97,13 @@ ROWS_OF_UNITS = {
 def test_units_have_several_rows(units, name):
     x, b, c = rng.normal(size=(units, 4, 5)), rng.normal(size=(4, 5)), rng.normal(size=4)
     program = expect_derivatives(ROWS_OF_UNITS[name], x, b, c)
-    codes = plan_of(program).code[:, 0].tolist()
+    codes = layout_of(program).code[:, 0].tolist()
     if units > 100 and name == "sums of rows":
         assert codes.count(FUSED) == 1
-        (fused,) = plan_of(program).fused_loops
+        (fused,) = layout_of(program).fused_loops
         assert fused.units == units and len(fused.members) > 5  # all that there is
     if units > 100 and name == "a number for each row":
-        assert all(fused.units == units for fused in plan_of(program).fused_loops)
+        assert all(fused.units == units for fused in layout_of(program).fused_loops)
 
 
 @pytest.mark.parametrize("n", LENGTHS)
@@ -147,18 +147,18 @@ def test_long_rows(name):
 def test_temporaries_have_no_cells():
     n = 100_000
     program = compiled(rosenbrock, rng.normal(size=n))
-    plan = plan_of(program)
-    assert [len(fused.members) for fused in plan.fused_loops] == [8] and plan.code[:, 0].tolist()[0] == FUSED
-    assert plan.copied[:, 1].sum() == 0 and plan.zeroed[:, 1].sum() <= 4  # nearly nothing is cleared
-    assert plan.scratch <= 4 * STRIP and len(plan.finished) == 0
+    layout = layout_of(program)
+    assert [len(fused.members) for fused in layout.fused_loops] == [8] and layout.code[:, 0].tolist()[0] == FUSED
+    assert layout.copied[:, 1].sum() == 0 and layout.zeroed[:, 1].sum() <= 4  # nearly nothing is cleared
+    assert layout.scratch <= 4 * STRIP and len(layout.finished) == 0
 
 
 def count_adjoints(f, *inputs):
     """(how many operands kernels leave, add to and write, how many are cleared, slots) in a program's fused loops."""
-    plan = plan_of(expect_derivatives(f, *inputs))
-    members = [m for fused in plan.fused_loops for m in fused.members]
+    layout = layout_of(expect_derivatives(f, *inputs))
+    members = [m for fused in layout.fused_loops for m in fused.members]
     how = [m.how[k] for m in members for k, _ in m.partials()]
-    places = [o for fused in plan.fused_loops for o in fused.operands.values() if o.layout.is_moving]
+    places = [o for fused in layout.fused_loops for o in fused.operands.values() if o.layout.is_moving]
     slots = {what.adjoint for what in [*members, *places]} - {None}
     assert all(n < PURPOSES for n in [m.purpose for m in members])
     return [how.count(k) for k in (LEAVING, ADDING, WRITING)], sum(len(m.cleared) for m in members), len(slots)
@@ -180,7 +180,7 @@ def test_the_last_reader_writes_adjoints():
 
 def operands_of(f, *inputs):
     program = expect_derivatives(f, *inputs)
-    return [o for fused in plan_of(program).fused_loops for o in fused.operands.values()]
+    return [o for fused in layout_of(program).fused_loops for o in fused.operands.values()]
 
 
 def test_operands_are_read_where_they_lie():
@@ -195,7 +195,7 @@ def test_operands_are_read_where_they_lie():
 
 def test_slots_of_values_serve_again():
     x = rng.normal(size=3 * STRIP + 5)
-    (fused,) = plan_of(expect_derivatives(rosenbrock, x)).fused_loops
+    (fused,) = layout_of(expect_derivatives(rosenbrock, x)).fused_loops
     assert len(fused.slots.widths) == 6 and len(fused.members) == 8  # three are read by derivatives
 
     def f(x):
@@ -203,27 +203,27 @@ def test_slots_of_values_serve_again():
             x = x * 0.5 + 1.0
         return np.sum(x)
 
-    (fused,) = plan_of(expect_derivatives(f, x)).fused_loops
+    (fused,) = layout_of(expect_derivatives(f, x)).fused_loops
     assert len(fused.members) == 41 and len(fused.slots.widths) == 3
     assert len(fused.adjoint_slots.widths) <= 2
 
 
 def test_what_takes_long_is_computed_once():
     x = rng.normal(size=3 * STRIP + 5)
-    fused = plan_of(expect_derivatives(log_sum_exp, x)).fused_loops[-1]
+    fused = layout_of(expect_derivatives(log_sum_exp, x)).fused_loops[-1]
     assert [m.rule.name for m in fused.members if m.is_stored] == ["exp"]
     assert not any(m.is_needed for m in fused.members)  # nor what it was computed from
-    (fused,) = plan_of(expect_derivatives(lambda x: np.sum(np.exp(x * 2.0) * x * 3.0), x)).fused_loops
+    (fused,) = layout_of(expect_derivatives(lambda x: np.sum(np.exp(x * 2.0) * x * 3.0), x)).fused_loops
     assert not any(m.is_needed for m in fused.members if m.rule is exp)
-    (fused,) = plan_of(expect_derivatives(lambda x: np.sum((np.log(x * x + 1.0) + 1.0) ** 2), x)).fused_loops
+    (fused,) = layout_of(expect_derivatives(lambda x: np.sum((np.log(x * x + 1.0) + 1.0) ** 2), x)).fused_loops
     assert [m.rule.name for m in fused.members if m.is_stored] == ["log"]  # which the square needs again
-    (fused,) = plan_of(expect_derivatives(lambda x: np.sum(np.log(x * x + 1.0)), x)).fused_loops
+    (fused,) = layout_of(expect_derivatives(lambda x: np.sum(np.log(x * x + 1.0)), x)).fused_loops
     assert not any(m.is_stored for m in fused.members)  # whose derivative reads what it is the logarithm of
 
 
 def test_products_with_oneself_are_squares():
     x = rng.normal(size=3 * STRIP)
-    (fused,) = plan_of(expect_derivatives(lambda x: np.sum((x - 1.0) * (x - 1.0) + x * x), x)).fused_loops
+    (fused,) = layout_of(expect_derivatives(lambda x: np.sum((x - 1.0) * (x - 1.0) + x * x), x)).fused_loops
     assert [m.rule.name for m in fused.members if m.rule].count("square") == 1  # the differences are two records
     a = rng.normal(size=(2000, 3))
     expect_derivatives(lambda a: np.sum(np.sum(a * a, axis=0) * np.sum(a * a, axis=1)[:3]), a)
@@ -295,7 +295,7 @@ def test_members_that_nobody_needs_have_no_adjoints():
         return np.sum(y * y) if np.all(z > -1.0) else 0.0
 
     program = expect_derivatives(f, *rng.normal(size=(2, 3 * STRIP + 5)))
-    fused = plan_of(program).fused_loops[0]
+    fused = layout_of(program).fused_loops[0]
     assert [m.purpose for m in fused.members if m.rule is exp] == [0]
 
 
@@ -322,9 +322,9 @@ def test_kernels_of_values_go_to_vector_registers():
 
 def test_scratch_memory_begins_at_a_line_of_the_cache():
     for n in range(5000, 5009):
-        plan = plan_of(compiled(normal, 0.1, 2.0, rng.normal(size=n)))
-        slots = [at for fused in plan.fused_loops for s in (fused.slots, fused.adjoint_slots) for at in s.places]
-        assert slots and all(at % ALIGNED == 0 for at in slots) and plan.frontier_at % ALIGNED == 0
+        layout = layout_of(compiled(normal, 0.1, 2.0, rng.normal(size=n)))
+        slots = [at for fused in layout.fused_loops for s in (fused.slots, fused.adjoint_slots) for at in s.places]
+        assert slots and all(at % ALIGNED == 0 for at in slots) and layout.frontier_at % ALIGNED == 0
 
 
 def test_numbers_between_are_moved_before_a_fused_loop():
@@ -334,12 +334,12 @@ def test_numbers_between_are_moved_before_a_fused_loop():
         return np.sum(np.exp(y) * t) + t
 
     program = expect_derivatives(f, rng.normal(size=5000), 1.5)
-    assert [len(fused.members) for fused in plan_of(program).fused_loops] == [4]
+    assert [len(fused.members) for fused in layout_of(program).fused_loops] == [4]
 
 
 def test_what_two_chains_need_has_cells():
     program = expect_derivatives(standardised, rng.normal(size=10_000))
-    first, *others = plan_of(program).fused_loops
+    first, *others = layout_of(program).fused_loops
     assert others and all(fused.units >= 9_997 for fused in [first, *others])
 
 
@@ -378,7 +378,7 @@ def test_random_programs_in_small_blocks(monkeypatch, block):
         f = generated.function() if generated.result == "s" else of_one_number(generated.function())
         program = contad.record(f, *inputs)
         found += compare(program, f, inputs, seed, tries=3)
-        grouped += sum(len(plan.fused_loops) for plan in program._plans)
+        grouped += sum(len(layout.fused_loops) for layout in program._layouts)
     assert found["agreed"] > 2 * RANDOM and grouped > RANDOM
 
 

@@ -16,19 +16,19 @@ RNG = np.random.default_rng(62)
 pytestmark = pytest.mark.usefixtures("memory_of_others")
 
 
-def plan_of(f, *inputs):
-    """The plan of a program that agrees with f, compiled from its first run on."""
+def layout_of(f, *inputs):
+    """The layout of a program that agrees with f, compiled from its first run on."""
     made = contad.record(f, *inputs)
     made.compile_tangents()
     made._compile()
     found = compare(made, f, inputs)
     assert found["agreed"] + found["guarded"] == 4
-    return made._plans[0]
+    return made._layouts[0]
 
 
-def count_copied(plan):
+def count_copied(layout):
     """Operands that are copied to scratch memory."""
-    operands = [o for fused in plan.fused_loops for o in fused.operands.values()]
+    operands = [o for fused in layout.fused_loops for o in fused.operands.values()]
     return sum(o.layout.is_moving and not o.is_read_in_place for o in operands)
 
 
@@ -49,36 +49,36 @@ N, STEPS = 1500, 6
 
 @pytest.mark.parametrize("step", [heat, known_rate, wide, nonlinear])
 def test_ends_lie_beside_results(step):
-    plan = plan_of(simulation(step, STEPS), RNG.normal(size=N), 0.1)
+    layout = layout_of(simulation(step, STEPS), RNG.normal(size=N), 0.1)
     # the sum at the end reads the state, and of the first step's operands all are the inputs
-    assert count_copied(plan) == 0
-    ends = sum(part.part.high - part.part.low for fused in plan.fused_loops[1:-1] for part in fused.fills)
+    assert count_copied(layout) == 0
+    ends = sum(part.part.high - part.part.low for fused in layout.fused_loops[1:-1] for part in fused.fills)
     assert ends == (STEPS - 1) * (6 if step is wide else 2)  # of slices of both sides; two share ends
 
 
-def repeated(plan):
+def repeated(layout):
     """Members that are computed anew for derivatives."""
-    return [sum(m.is_needed for m in fused.members) for fused in plan.fused_loops if not fused.is_kept]
+    return [sum(m.is_needed for m in fused.members) for fused in layout.fused_loops if not fused.is_kept]
 
 
 def test_what_derivatives_read_is_kept_in_place_of_what_it_is_computed_from():
     n = 3000  # no fused loop is one block
-    plan = plan_of(simulation(heat, STEPS), RNG.normal(size=n), 0.1)
+    layout = layout_of(simulation(heat, STEPS), RNG.normal(size=n), 0.1)
     # the bend of the state of each step but the first, whose state is the input; the last state, which is squared
-    kept = [[m.rule.name for m in fused.members if m.is_stored] for fused in plan.fused_loops]
+    kept = [[m.rule.name for m in fused.members if m.is_stored] for fused in layout.fused_loops]
     assert kept == [["add"], *[["add", "add"]] * (STEPS - 1), []]
-    assert plan.cells == 1 + (n + 1) + (STEPS - 1) * (n - 2) + 1
+    assert layout.cells == 1 + (n + 1) + (STEPS - 1) * (n - 2) + 1
     # the bend of the first step is computed anew: there nobody has made the state
-    assert sum(map(bool, repeated(plan))) == 1
+    assert sum(map(bool, repeated(layout))) == 1
 
 
 def test_results_that_derivatives_do_not_read_share_memory():
-    def plans(step, n):
-        return [plan_of(simulation(step, steps), RNG.normal(size=n), 0.1) for steps in (6, 12)]
+    def layouts(step, n):
+        return [layout_of(simulation(step, steps), RNG.normal(size=n), 0.1) for steps in (6, 12)]
 
-    few, many = plans(known_rate, 3000)
+    few, many = layouts(known_rate, 3000)
     assert many.cells == few.cells and abs(many.scratch - few.scratch) <= 16 + SHAPE
-    few, many = plans(nonlinear, 3000)
+    few, many = layouts(nonlinear, 3000)
     assert many.cells + many.scratch - few.cells - few.scratch >= 6 * 2998
 
 
@@ -95,12 +95,12 @@ def test_rooms_hold_one_number_in_each_place():
             u[1:-1] += 0.1 * (a * b)[1:-1]
         return np.sum(u * u)
 
-    plan_of(f, RNG.normal(size=N), 0.1)
+    layout_of(f, RNG.normal(size=N), 0.1)
 
 
 def test_lines_of_the_cache():
-    plan = plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
-    whole = plan.cells + plan.scratch
+    layout = layout_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
+    whole = layout.cells + layout.scratch
     assert whole == align(whole)  # adjoints begin with a line
 
 
@@ -109,7 +109,7 @@ def test_random_simulations(seed, monkeypatch):
     monkeypatch.setattr(fusion, "FEWEST", 64)
     monkeypatch.setattr(strip_places, "STRIP", [64, 300, 3072][seed % 3])
     made = generate(seed, [130, 257, 400][seed % 4 % 3])
-    plan_of(made.function, *made.inputs)
+    layout_of(made.function, *made.inputs)
 
 
 @pytest.mark.long
@@ -122,14 +122,14 @@ def test_many_random_simulations(seed, monkeypatch):
 def test_ends_that_nobody_copies_are_seen(monkeypatch):
     monkeypatch.setattr(Results, "fill", lambda *_: None)
     with pytest.raises(AssertionError):
-        plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
+        layout_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
 
 
 def test_ends_in_the_wrong_place_are_seen(monkeypatch):
     fill = allocation.Fill
     monkeypatch.setattr(allocation, "Fill", lambda place, part: fill(place._replace(at=place.at + 1), part))
     with pytest.raises(AssertionError):
-        plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
+        layout_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
 
 
 def test_memory_that_is_given_away_too_early_is_seen(monkeypatch):
@@ -141,10 +141,10 @@ def test_memory_that_is_given_away_too_early_is_seen(monkeypatch):
 
     monkeypatch.setattr(Result, "live", property(too_early))
     with pytest.raises(AssertionError):
-        plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
+        layout_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
 
 
 def test_memory_of_what_derivatives_read_is_seen(monkeypatch):
     monkeypatch.setattr(Result, "is_needed", lambda result: False)
     with pytest.raises(AssertionError):
-        plan_of(simulation(nonlinear, STEPS), RNG.normal(size=N), 0.1)
+        layout_of(simulation(nonlinear, STEPS), RNG.normal(size=N), 0.1)

@@ -188,8 +188,9 @@ def judge(lines, seed):
         made = contad.record(f, *args)
         made.compile_tangents()
         made._compile()
-        (plan,) = made._plans
-        has = {"chains": len(plan.fused_loops), "pairs": int(plan.has_pairs), "compiled": int(not made.traces[0].calls)}
+        (layout,) = made._layouts
+        has = {"chains": len(layout.fused_loops), "pairs": int(layout.has_pairs)}
+        has["compiled"] = int(not made.traces[0].calls)
         try:
             found = compare(made, f, args, seed)
         except AssertionError as error:

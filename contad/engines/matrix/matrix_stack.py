@@ -14,7 +14,7 @@ from contad.engines.matrix import array_operators
 from contad.engines.matrix.array_records import elementwise, move_view, push_continuation, push_pullback
 from contad.engines.matrix.array_sweep import array_footprint, array_row, sweep_row
 from contad.engines.matrix.array_var import ArrayVar, affine, is_own, scatter
-from contad.engines.matrix.direct_rules import install_rule, install_steps
+from contad.engines.matrix.direct_rules import install_kernel_records, install_rule
 from contad.engines.matrix.elements import adopt_parts, move_elements, parts, take
 from contad.engines.matrix.joined_arrays import install_joined
 from contad.engines.matrix.matrix_products import Continuations
@@ -479,4 +479,4 @@ MatrixStack.native = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar, ArrayVa
 install_arrays(ArrayVar, array_operators.implement)
 array_operators.install_products()
 install_joined()
-install_steps()
+install_kernel_records()

@@ -328,7 +328,7 @@ def _require_finite(p: Value) -> Value:
     return p
 
 
-def step_of(c: Any) -> SecondOrderRecord:
+def record_of(c: Any) -> SecondOrderRecord:
     """The second-order record of a pullback."""
     if getattr(c, "turned", ()):
         raise Unsuited  # its cells are in another order

@@ -20,7 +20,7 @@ from contad.ops import multiply
 from contad.rules.scalar_rule import ScalarRule
 
 WRITTEN: dict[int, str] = {}  # by code: kernels that are not generated from a scalar rule
-WRITTEN_STEPS: dict[int, Callable[..., Callable[[], None]]] = {}  # the maker of functions that do the same in NumPy
+WRITTEN_PULLS: dict[int, Callable[..., Callable[[], None]]] = {}  # makers of functions that do the same in NumPy
 FAST = {"math.exp": "exponential"}  # replacements for functions of `math` in kernels
 KERNEL = '@c_function("void(int64, int64, int64, int64)")'  # of addresses
 ELEMENTARY = "elementary_"  # prefix of the names of vectorised elementary functions

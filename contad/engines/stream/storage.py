@@ -83,7 +83,7 @@ class Buffers:
 
     __slots__ = (
         "addresses", "adjoints", "at", "brief", "capacity", "constants", "constants_top", "copies", "factors", "held",
-        "length", "number", "plans", "ready", "records", "shape_words", "shapes", "shapes_top", "staging", "steps",
+        "length", "number", "pulls", "ready", "records", "sequences", "shape_words", "shapes", "shapes_top", "staging",
         "stream", "template", "usual", "values", "views", "views_kept", "words",
     )  # fmt: skip
 
@@ -101,8 +101,8 @@ class Buffers:
         # The arrays of values that recordings have made, by length or shape and by first cell: the next recording makes
         # mostly the same ones, and creating one takes as long as four look-ups.
         self.views: defaultdict[int | tuple[int, ...], dict[int, np.ndarray]] = defaultdict(dict)
-        self.steps: dict[tuple[float, ...], Any] = {}  # by a record's numbers: the function that sweeps it in Python
-        self.plans: dict[tuple[int, bytes], Any] = {}  # the same for many records, by their last cell and bytes
+        self.pulls: dict[tuple[float, ...], Any] = {}  # by a record's numbers: the function that sweeps it in Python
+        self.sequences: dict[tuple[int, bytes], Any] = {}  # the same of many records, by their last cell and bytes
         self._start_constants()
         self.addresses = np.zeros(PLACES["addresses"], np.int64)  # with its own address, for compiled code
         self.addresses[PLACES["kernels"] : STOPPED_AT] = address_of(KERNELS), *_FIXED
@@ -126,8 +126,8 @@ class Buffers:
         self.addresses[: len(buffers)] = [address_of(x) for x in buffers]
         self.template: Any = None  # a stack that is ready to record here; later stacks are copies of it
         self.views.clear()  # they may belong to other memory
-        self.steps.clear()
-        self.plans.clear()
+        self.pulls.clear()
+        self.sequences.clear()
         self.views_kept = 0
 
     def _start_constants(self) -> None:
