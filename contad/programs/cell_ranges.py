@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.storage import LINEAR
 from contad.programs.codes import ARRAY, GATHER
 
 LONG = 16  # elements in the average run; with shorter runs a copy is faster

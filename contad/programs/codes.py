@@ -12,7 +12,7 @@ import numpy as np
 
 from contad.engines.matrix.kernel_shapes import LINES, NAMES, PAIRED_SUM
 from contad.engines.stream.arithmetic_rules import list_operations
-from contad.engines.stream.record_head import CODES
+from contad.engines.stream.storage import CODES
 from contad.rules.body import COMPARISONS as SYMBOLS_OF_COMPARISONS
 from contad.rules.scalar_rule import ScalarRule
 

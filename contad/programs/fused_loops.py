@@ -17,7 +17,7 @@ from typing import NamedTuple
 from contad.compiled_rules.rule_source import names_read
 from contad.engines.stream.arithmetic_rules import operation_of
 from contad.engines.stream.kernels import LEAVING, partial_in_kernel
-from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.storage import LINEAR
 from contad.ops import multiply, square
 from contad.programs.cell_ranges import LONG, CellRun, CopiedCells, Range
 from contad.programs.codes import ARRAY, COMPARE, IN_FUSED, SCALARS

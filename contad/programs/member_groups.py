@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from contad.compiled_rules.rule_source import names_read
 from contad.engines.stream.kernels import LEAVING, WRITING, accumulation_text, add_freely_to, partial_in_kernel
-from contad.engines.stream.record_head import CODES
 from contad.engines.stream.rule_functions import indent
+from contad.engines.stream.storage import CODES
 from contad.forks import make_lock
 from contad.programs.fused_loops import IN_CELLS, PLACES, SHAPE, FusedLoop, Member, Shapes
 from contad.programs.interpreter import value_of_rule

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from contad.engines.stream.kernels import join_axes, pair_axes
 from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Pullback
-from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.storage import LINEAR
 from contad.ops import reductions
 from contad.programs.codes import code_of
 from contad.programs.fused_loops import reach_of

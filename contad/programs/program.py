@@ -11,46 +11,12 @@ from contad.front.lost_digits import fill
 from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
 from contad.ops.close_values import LOST, was_lost
-from contad.programs import plain_runs
+from contad.programs import header, plain_runs
 from contad.programs.codes import numbering
 from contad.programs.frozen_draws import DrawWatch
-from contad.programs.header import (
-    CELLS,
-    CODE_AT,
-    CONSTANTS_AT,
-    CONSTANTS_SIZE,
-    COPIED,
-    COPIED_AT,
-    COUNT,
-    FAILED,
-    FINISHED,
-    FINISHED_AT,
-    FIRST_TRACE,
-    FRONTIER_AT,
-    FRONTIERS,
-    INPUTS,
-    KERNELS_AT,
-    LENGTHS_AT,
-    NEEDS_PYTHON,
-    NO_MEMORY,
-    PREFERRED,
-    PYTHON,
-    RESULT,
-    ROWS,
-    RUN_AT,
-    SAVED,
-    SCRATCH,
-    SHAPES_AT,
-    SHAPES_SIZE,
-    SIZE,
-    TRACE,
-    ZEROED,
-    ZEROED_AT,
-)
-from contad.programs.inputs import Inputs
+from contad.programs.inputs import Inputs, give_back, give_back_inputs, take
 from contad.programs.interpreter import Interpreter, interpreter
 from contad.programs.program_kernels import ADDRESSES, ADJOINTS, TANGENTS, VALUES, Kernel, compile_missing, find_missing
-from contad.programs.run_memory import give_back, give_back_inputs, take
 from contad.programs.slots import ALIGNED
 from contad.programs.trace import Trace, trace_of
 from contad.programs.trace_layout import TraceLayout
@@ -117,13 +83,10 @@ class Program:
         self._tangents = False
         self._interpreter: Interpreter | None = None  # None until runs in plain Python have taken long enough
         self._spent = 0.0  # seconds that they have taken
-        self._header = np.zeros(FIRST_TRACE + TRACE * MAX_TRACES, np.int64)
+        self._header = np.zeros(header.FIRST_TRACE + header.TRACE * MAX_TRACES, np.int64)
         self._lengths = np.array(self.inputs.lengths, np.int64)
-        at_start = {
-            KERNELS_AT: ADDRESSES.ctypes.data, SIZE: self.inputs.size, LENGTHS_AT: self._lengths.ctypes.data,
-        }  # fmt: skip
-        for field, value in at_start.items():
-            self._header[field] = value
+        self._header[header.KERNELS_AT] = ADDRESSES.ctypes.data
+        self._header[header.SIZE], self._header[header.LENGTHS_AT] = self.inputs.size, self._lengths.ctypes.data
         self._at = self._header.ctypes.data
 
     def _compile(self) -> None:
@@ -133,7 +96,7 @@ class Program:
                 made = interpreter()
                 for k in range(len(self.traces)):
                     self._enter(k)
-                self._header[RUN_AT] = made.address
+                self._header[header.RUN_AT] = made.address
                 self._interpreter = made  # last: other threads use it then
 
     def _purposes(self) -> tuple[int, ...]:
@@ -159,7 +122,7 @@ class Program:
             return trace_of(tracer, first_row, inputs, y._index if isinstance(y, Var) else float(y))
 
     def _add(self, trace: Trace) -> None:
-        whole = int(self._header[COUNT])  # a fork may have left less of another thread's trace
+        whole = int(self._header[header.COUNT])  # a fork may have left less of another thread's trace
         del self.traces[whole:], self._layouts[whole:]
         self.traces.append(trace)
         if self._interpreter is not None:
@@ -168,7 +131,7 @@ class Program:
             except BaseException:  # also at Ctrl-C, while kernels are compiled
                 del self.traces[-1], self._layouts[len(self.traces) :]
                 raise
-        self._header[COUNT] = len(self.traces)  # last: other threads see whole traces only
+        self._header[header.COUNT] = len(self.traces)  # last: other threads see whole traces only
 
     def _layout(self, k: int) -> TraceLayout:
         """The layout that compiled code runs in place of the records of a trace, which runs in Python still use."""
@@ -182,19 +145,8 @@ class Program:
         trace, layout = self.traces[k], self._layout(k)
         compile_missing(layout.kernels(*self._purposes()))
         self._numbers = max(self._numbers, 2 * (layout.cells + trace.saved + layout.scratch) + ALIGNED)
-        arrays = {
-            CODE_AT: layout.code, CONSTANTS_AT: trace.constants, SHAPES_AT: layout.shapes, COPIED_AT: layout.copied,
-            ZEROED_AT: layout.zeroed, FINISHED_AT: layout.finished,
-        }  # fmt: skip
-        fields = {
-            ROWS: len(layout.code), CELLS: layout.cells, RESULT: layout.result, PYTHON: int(bool(trace.calls)),
-            INPUTS: trace.inputs, SAVED: trace.saved, CONSTANTS_SIZE: len(trace.constants),
-            SHAPES_SIZE: len(layout.shapes), SCRATCH: layout.scratch, FRONTIER_AT: layout.frontier_at,
-            FRONTIERS: layout.frontiers, COPIED: len(layout.copied), ZEROED: len(layout.zeroed),
-            FINISHED: len(layout.finished),
-        } | {field: a.ctypes.data for field, a in arrays.items()}  # fmt: skip
-        at = FIRST_TRACE + TRACE * k
-        for field, value in fields.items():
+        at = header.FIRST_TRACE + header.TRACE * k
+        for field, value in layout.header_fields(trace).items():
             self._header[at + field] = value
 
     # ---- running -----------------------------------------------------------------------------------------------------
@@ -206,7 +158,7 @@ class Program:
                 return plain
             self._compile()
         compiled: Any = self._interpreter
-        if self.traces[int(self._header[PREFERRED])].calls:  # compiled code would give it back
+        if self.traces[int(self._header[header.PREFERRED])].calls:  # compiled code would give it back
             return self._try_in_python(compiled, run)
         out = np.zeros(4)  # if the program needs Python, nothing is written to it
         memory = take(self._numbers)
@@ -215,9 +167,9 @@ class Program:
         if number >= 0:
             value, slope, _, _ = out.tolist()
             return Outcome(value, slope, -1, number)
-        if number == NO_MEMORY:
+        if number == header.NO_MEMORY:
             raise MemoryError(f"{self.what}: no memory for a run")
-        if number in (NEEDS_PYTHON, FAILED):
+        if number in (header.NEEDS_PYTHON, header.FAILED):
             return self._try_in_python(compiled, run)
         return Outcome(0.0, 0.0, self._layouts[int(out[3])].row_of(int(out[2])), int(out[3]))
 

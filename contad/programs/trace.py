@@ -10,7 +10,7 @@ import numpy as np
 from contad.engines.matrix.kernel_shapes import KernelShape, describe_pullback
 from contad.engines.stream.plain_arrays import strides_of
 from contad.engines.stream.pullbacks import Continuation, Pullback
-from contad.engines.stream.record_head import (
+from contad.engines.stream.storage import (
     GATHER as GATHERED,
     INPUT,
     LINEAR,
@@ -18,18 +18,18 @@ from contad.engines.stream.record_head import (
     STRIDED,
     X_NUMBER,
     Y_NUMBER,
+    address_of,
     decode,
     own_cells,
 )
-from contad.engines.stream.storage import address_of
 from contad.engines.stream.sweep import operation_code
 from contad.errors import UnsupportedError
 from contad.ops import power, reductions, square
 from contad.programs import codes
+from contad.programs.inputs import give_back, take
 from contad.programs.more_axes import AXES, CODE_OF, AxisLoops, broadcast_of
 from contad.programs.program_kernels import ADDRESSES, compile_missing, kernels_of
 from contad.programs.python_calls import ArrayCall, ScalarCall
-from contad.programs.run_memory import give_back, take
 from contad.programs.tracer import Tracer
 from contad.variables.level import HeldData
 from contad.variables.open_types import Function, Real, Value

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contad.engines.matrix.kernel_shapes import PAIRED_SUM
-from contad.programs import codes
+from contad.programs import codes, header
 from contad.programs.allocation import Allocation, runs_of
 from contad.programs.cell_fields import GATHERS, move_record
 from contad.programs.cell_ranges import Range
 from contad.programs.fused_loop_source import BASES, write_loop
 from contad.programs.fused_loops import SHAPE, FusedLoop
 from contad.programs.fusion import Fusion, fuse
-from contad.programs.header import ADD, WRITE, ZERO
 from contad.programs.member_groups import choose_groups
 from contad.programs.program_kernels import ADJOINTS, VALUES, Kernel, kernels_of
 from contad.programs.slots import align
@@ -43,7 +42,7 @@ class TraceLayout:
         n = trace.inputs
         self.copied = _spans([(0, n)])  # spans of inputs that a run copies to cells
         self.zeroed = _spans([(0, trace.cells)])  # spans of adjoints
-        self.finished = np.array([[0, n, WRITE]])  # of the gradient: start, number, how
+        self.finished = np.array([[0, n, header.WRITE]])  # of the gradient: start, number, how
         fusion = fuse(trace)
         if fusion is not None:
             self._fill(trace, fusion)
@@ -95,10 +94,25 @@ class TraceLayout:
         most = max((len(fused.members) for fused in fusion.loops), default=0)
         self.scratch = align(a.bound + BASES + SHAPE * most) - a.owned - trace.saved
         self.copied, self.zeroed = _spans(runs_of(a.read_inputs)), _spans(a.cleared)
-        added, read = a.direct_inputs & a.read_inputs, a.read_inputs & ~a.direct_inputs
-        how = (WRITE, read), (ADD, added), (ZERO, ~a.direct_inputs & ~a.read_inputs)
+        read, direct = a.read_inputs, a.direct_inputs
+        how = (header.WRITE, read & ~direct), (header.ADD, read & direct), (header.ZERO, ~read & ~direct)
         finished = [(low, high - low, mode) for mode, mask in how for low, high in runs_of(mask)]
         self.finished = np.array(finished, np.int64).reshape(-1, 3)
+
+    def header_fields(self, trace: "Trace") -> dict[int, int]:
+        """What the header of a program tells compiled code about the trace."""
+        h = header
+        arrays = {
+            h.CODE_AT: self.code, h.CONSTANTS_AT: trace.constants, h.SHAPES_AT: self.shapes, h.COPIED_AT: self.copied,
+            h.ZEROED_AT: self.zeroed, h.FINISHED_AT: self.finished,
+        }  # fmt: skip
+        return {
+            h.ROWS: len(self.code), h.CELLS: self.cells, h.RESULT: self.result, h.PYTHON: int(bool(trace.calls)),
+            h.INPUTS: trace.inputs, h.SAVED: trace.saved, h.CONSTANTS_SIZE: len(trace.constants),
+            h.SHAPES_SIZE: len(self.shapes), h.SCRATCH: self.scratch, h.FRONTIER_AT: self.frontier_at,
+            h.FRONTIERS: self.frontiers, h.COPIED: len(self.copied), h.ZEROED: len(self.zeroed),
+            h.FINISHED: len(self.finished),
+        } | {field: a.ctypes.data for field, a in arrays.items()}  # fmt: skip
 
     def kernels(self, *purposes: int) -> Iterator[Kernel]:
         """The kernels that its records and fused loops call for these purposes."""

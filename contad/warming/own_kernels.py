@@ -11,7 +11,7 @@ from contad.engines.matrix.matrix_products import ProductPullback  # noqa: F401 
 from contad.engines.second_order.number_runs import compile_runs
 from contad.engines.stream.arithmetic_rules import list_operations
 from contad.engines.stream.kernels import WRITTEN, compile_kernel
-from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.storage import LINEAR
 from contad.engines.stream.sweep import compile_rules, compile_sweeps
 from contad.programs.codes import ARRAY, KERNEL_CODES, PRODUCT
 from contad.programs.interpreter import interpreter

@@ -13,7 +13,7 @@ from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.second_order.second_order_records import Gather
 from contad.engines.stream import patience, plain_records, plain_sweep, record_stream
 from contad.engines.stream.patience import Patience
-from contad.engines.stream.record_head import DOT, GATHER, STRIDED, SUM, X_NUMBER, Y_NUMBER, decode
+from contad.engines.stream.storage import DOT, GATHER, STRIDED, SUM, X_NUMBER, Y_NUMBER, decode
 from contad.engines.stream.sweep import OPERATIONS
 from contad.ops.powers import COMMON, literal_power
 from contad.variables.stack import opened

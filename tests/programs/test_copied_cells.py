@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.storage import LINEAR
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.programs import cell_ranges, fusion, strip_places

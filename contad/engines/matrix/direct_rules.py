@@ -15,7 +15,7 @@ from contad.engines.matrix.kernel_records import COMPILED, WORDS, RecordKernels,
 from contad.engines.matrix.kernel_shapes import LINES, NAMES
 from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.stream.pullbacks import Part, Pullback
-from contad.engines.stream.record_head import PULLBACK
+from contad.engines.stream.storage import PULLBACK
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
 from contad.variables.dtypes import FLOAT

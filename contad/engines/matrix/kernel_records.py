@@ -28,8 +28,7 @@ from contad.engines.matrix.kernel_shapes import (
 from contad.engines.matrix.matrix_products import ProductFactor, factor_of
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.pullbacks import Continuation, Part, Pullback
-from contad.engines.stream.record_head import CELLS, PULLBACK
-from contad.engines.stream.storage import CELLS_WITH_VIEWS
+from contad.engines.stream.storage import CELLS, CELLS_WITH_VIEWS, PULLBACK
 from contad.engines.stream.sweep import called_directly
 from contad.forks import make_lock
 from contad.kernels.rows.matrix_rows import ROWS, find_part

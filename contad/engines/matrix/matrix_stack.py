@@ -22,10 +22,8 @@ from contad.engines.matrix.outer_cells import NumberCells
 from contad.engines.matrix.summed_formulas import sum_formula
 from contad.engines.stream.native_parts import NativeParts
 from contad.engines.stream.pullbacks import ElementwisePullback
-from contad.engines.stream.record_head import CALLBACK, CELLS, DOT, GATHER, INPUT, JOIN, LINEAR
-from contad.engines.stream.record_methods import implementation
-from contad.engines.stream.record_stream import CHUNK, LONG, Recording
-from contad.engines.stream.storage import CELLS_WITH_VIEWS
+from contad.engines.stream.record_stream import CHUNK, LONG, Recording, implementation
+from contad.engines.stream.storage import CALLBACK, CELLS, CELLS_WITH_VIEWS, DOT, GATHER, INPUT, JOIN, LINEAR
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.protocols.array_protocols import install_arrays

@@ -14,7 +14,7 @@ import numpy as np
 
 from contad.compiled_rules.compiled_sums import has_sum_function
 from contad.engines.matrix.array_var import ArraySlab, ArrayVar
-from contad.engines.stream.record_head import JOIN, LINEAR, STRIDED
+from contad.engines.stream.storage import JOIN, LINEAR, STRIDED
 from contad.rules.float_loops import LoopKey, float_loop
 from contad.rules.numpy_sums import numpy_sum
 from contad.rules.scalar_rule import ScalarRule

@@ -17,6 +17,7 @@ from contad.engines.forward import forward_level
 from contad.engines.second_order.dependencies import Dependencies
 from contad.engines.second_order.number_runs import Numbers, belongs_to_run
 from contad.engines.second_order.second_order_records import (
+    Cells,
     Gather,
     Linear,
     OperationRecord,
@@ -26,9 +27,8 @@ from contad.engines.second_order.second_order_records import (
     VariableRecord,
     record_of,
 )
-from contad.engines.stream.operand_cells import Cells
 from contad.engines.stream.plain_arrays import strides_of
-from contad.engines.stream.record_head import (
+from contad.engines.stream.storage import (
     CALLBACK,
     GATHER,
     INPUT,

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from contad.compile.images import find_function, is_kept
 from contad.compiled_rules.rule_source import names_read
 from contad.engines.stream.arithmetic_rules import copies_of_values, find_copied, operation_of, value
-from contad.engines.stream.record_head import LINEAR, VARIANTS
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
-from contad.engines.stream.storage import KERNELS
+from contad.engines.stream.storage import KERNELS, LINEAR, VARIANTS
 from contad.engines.stream.sweep import numbering
 from contad.forks import make_lock
 from contad.ops import multiply

@@ -16,7 +16,8 @@ from contad.compiled_rules.rule_source import names_read
 from contad.engines.stream import kernels
 from contad.engines.stream.plain_arrays import run_kernel, strides_of
 from contad.engines.stream.plain_formulas import ON_ROWS, write_on_rows
-from contad.engines.stream.record_head import (
+from contad.engines.stream.rule_functions import indent
+from contad.engines.stream.storage import (
     CALLBACK,
     DOT,
     GATHER,
@@ -25,10 +26,9 @@ from contad.engines.stream.record_head import (
     STRIDED,
     X_NUMBER,
     Y_NUMBER,
+    Buffers,
     decode,
 )
-from contad.engines.stream.rule_functions import indent
-from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import OPERATIONS
 from contad.variables.dtypes import FLOAT
 

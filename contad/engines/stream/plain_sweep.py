@@ -18,9 +18,8 @@ import numpy as np
 from contad.compiled_rules.rule_source import names_read, partial_source
 from contad.engines.stream.plain_formulas import Powers, make_function
 from contad.engines.stream.plain_records import MOST, find_pull
-from contad.engines.stream.record_head import CALLBACK, CELLS, INPUT, JOIN, LINEAR, own_cells
 from contad.engines.stream.rule_functions import partial_of, routes
-from contad.engines.stream.storage import Buffers
+from contad.engines.stream.storage import CALLBACK, CELLS, INPUT, JOIN, LINEAR, Buffers, own_cells
 from contad.engines.stream.sweep import OPERATIONS
 from contad.ops.powers import COMMON, literal_power
 from contad.rules.body import ARITHMETIC_ERRORS
