@@ -15,7 +15,7 @@ reused after them:
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,9 +33,6 @@ from contad.programs.fused_loops import (
 )
 from contad.programs.slots import ALIGNED, Live, Slots, align
 from contad.programs.strip_places import place_strip
-
-if TYPE_CHECKING:
-    from contad.programs.trace import Trace
 
 
 # ---- lent results ----------------------------------------------------------------------------------------------------
@@ -94,7 +91,7 @@ class Results:
         for k, fused in enumerate(fused_loops):
             for operand, read in fused.parts:
                 if read.source == IN_CELLS:
-                    for n in self.cells.touched(*read.reach):
+                    for n in self.cells.find_all(*read.reach):
                         self.found[n].readings.append(Reading(k, operand, read))
         self._keep([result for result in self.found if result.can_be_lent()])
         self._exchange(fused_loops)
@@ -166,16 +163,14 @@ class Allocation:
     """The places of values and adjoints: indices in the memory of a run, which has two parts of one layout."""
 
     def __init__(
-        self, trace: "Trace", fused_loops: Sequence[FusedLoop], firsts: Sequence[int],
-        reads: Mapping[int, Sequence[Range]],
+        self, fused_loops: Sequence[FusedLoop], firsts: Sequence[int], reads: Mapping[int, Sequence[Range]], *,
+        inputs: int, cells: int, saved: int, result: int,
     ) -> None:  # fmt: skip
         """Take the first cells of all records of a trace, and the reads of the records outside fused loops by row."""
-        self.trace = trace
-        self.fused_loops = fused_loops
-        self.firsts = firsts
-        ends = [*firsts[1:], trace.cells]
+        self.fused_loops, self.firsts, self.inputs, self.cells = fused_loops, firsts, inputs, cells
+        ends = [*firsts[1:], cells]
         self._records = [(firsts[row], ends[row]) for row in reads if firsts[row] < ends[row]]
-        outside = [*itertools.chain(*reads.values()), (trace.result, trace.result + 1)]
+        outside = [*itertools.chain(*reads.values()), (result, result + 1)]
         known = Ranges([*outside, *(part.reach for _, part in self._parts(IN_CELLS))])
         for fused in fused_loops:
             fused.find_active()
@@ -184,10 +179,10 @@ class Allocation:
         self.results = Results(fused_loops, Ranges(outside))
         has_slot = {result.member.row for result in self.results.found}
         stored = [m for m in self._members() if (m.is_sum or m.is_stored) and m.row not in has_slot]
-        used = [(0, trace.inputs + 1), *self._records, *((m.first, m.end) for m in stored)]
-        self.packed = PackedCells([*used, (trace.cells, trace.cells + trace.saved)])
-        self.owned = self.packed.place(trace.cells)  # how many cells a run keeps
-        self.result = self.packed.place(trace.result) if trace.result > 0 else trace.result
+        used = [(0, inputs + 1), *self._records, *((m.first, m.end) for m in stored)]
+        self.packed = PackedCells([*used, (cells, cells + saved)])
+        self.owned = self.packed.place(cells)  # how many cells a run keeps
+        self.result = self.packed.place(result) if result > 0 else result
         self._find_spans(outside, used)
         self._choose_direct()
         self._place()
@@ -200,7 +195,7 @@ class Allocation:
 
     def _find_spans(self, outside: Sequence[Range], used: Sequence[Range]) -> None:
         """Find the spans of adjoints, and the adjoints that a run has to clear."""
-        inputs, cells = self.trace.inputs, self.trace.cells
+        inputs, cells = self.inputs, self.cells
         read, moved, active, cuts, owned = np.zeros((5, cells + 1), bool)
         for low, high in used:
             owned[low:high] = True

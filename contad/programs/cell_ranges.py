@@ -45,13 +45,13 @@ class Ranges:
         k = bisect_right(self.firsts, cell) - 1
         return k if k >= 0 and cell < self.ends[k] else -1
 
-    def touched(self, low: int, high: int) -> range:
+    def find_all(self, low: int, high: int) -> range:
         """The numbers of the ranges that hold any integer k with low <= k < high."""
         return range(bisect_right(self.ends, low), bisect_left(self.firsts, high))
 
     def meet(self, low: int, high: int) -> bool:
         """Whether a range holds any integer k with low <= k < high."""
-        return bool(self.touched(low, high))
+        return bool(self.find_all(low, high))
 
 
 class PackedCells(Ranges):
@@ -124,12 +124,12 @@ class CopiedCells(Ranges):
 
     def rows_of(self, low: int, high: int) -> list[int]:
         """The records that copy to any of these cells."""
-        met = self.touched(low, high)
+        met = self.find_all(low, high)
         return self._rows[met.start : max(met.start, met.stop)]
 
     def trace_back(self, cells: np.ndarray) -> np.ndarray:
         """The source of each cell that is a copy; other cells unchanged."""
-        met = self.touched(int(cells.min()), int(cells.max()) + 1) if len(cells) else ()
+        met = self.find_all(int(cells.min()), int(cells.max()) + 1) if len(cells) else ()
         if not met:
             return cells
         low, high = met.start, met.stop

@@ -52,7 +52,10 @@ class TraceLayout:
         self.fused_loops, self.has_pairs = fusion.loops, bool(fusion.pairs)
         gathered = {row: _sources_of(fusion, row) for row in fusion.reads if trace.code[row, 0] in GATHERS}
         reads = fusion.reads | {row: _ranges_of(cells) for row, cells in gathered.items()}
-        a = Allocation(trace, fusion.loops, fusion.firsts, reads)
+        a = Allocation(
+            fusion.loops, fusion.firsts, reads,
+            inputs=trace.inputs, cells=trace.cells, saved=trace.saved, result=trace.result,
+        )  # fmt: skip
         choose_groups(fusion.loops)
         shapes, records = trace.shapes.tolist(), trace.code.tolist()
         code: list[tuple[int, int, int]] = []
