@@ -8,7 +8,7 @@ import numpy as np
 from contad.engines.matrix.kernel_shapes import PAIRED_SUM
 from contad.programs import codes, header
 from contad.programs.allocation import Allocation, runs_of
-from contad.programs.cell_fields import GATHERS, move_record
+from contad.programs.cell_fields import GATHERS, Record, move_record
 from contad.programs.cell_ranges import Range
 from contad.programs.fused_loop_source import BASES, write_loop
 from contad.programs.fused_loops import SHAPE, FusedLoop
@@ -58,7 +58,7 @@ class TraceLayout:
         )  # fmt: skip
         choose_groups(fusion.loops)
         shapes, records = trace.shapes.tolist(), trace.code.tolist()
-        code: list[tuple[int, int, int]] = []
+        code: list[Record] = []
         rows: list[int] = []
         cell = trace.inputs + 1
 
@@ -67,27 +67,27 @@ class TraceLayout:
             shapes.extend(integers)
             return place
 
-        def append(row: int, *record: int) -> None:
+        def append(row: int, record: Record) -> None:
             code.append(record)
             rows.append(row)
 
         def jump(to: int) -> None:
             if to != cell:
-                append(-1, codes.JUMP, max(to - cell, 0), max(cell - to, 0))
+                append(-1, (codes.JUMP, max(to - cell, 0), max(cell - to, 0)))
 
         for k in fusion.order:
             if isinstance(k, FusedLoop):
-                append(-1, codes.FUSED, write_loop(k, a, shape), 0)
+                append(-1, (codes.FUSED, write_loop(k, a, shape), 0))
                 continue
             jump(a.packed.place(fusion.firsts[k]))
             head, x, n = records[k]
             if k in gathered:
-                append(k, head, shape(a.packed.places(gathered[k]).tolist()), n)
+                append(k, (head, shape(a.packed.places(gathered[k]).tolist()), n))
             elif k in fusion.pairs:
                 pair = codes.KERNEL_CODES[PAIRED_SUM], 0, n
-                append(k, *move_record(pair, np.array(fusion.pairs[k].shape), a.packed, shape))
+                append(k, move_record(pair, np.array(fusion.pairs[k].shape), a.packed, shape))
             else:
-                append(k, *move_record((head, x, n), trace.shapes, a.packed, shape))
+                append(k, move_record((head, x, n), trace.shapes, a.packed, shape))
             cell = a.packed.place(fusion.firsts[k]) + (n if head >= codes.ARRAY else 1)
         jump(a.owned)
         self.code, self.rows, self.shapes = np.array(code, np.uint32), np.array(rows), np.array(shapes, np.int64)
