@@ -14,9 +14,9 @@ from contad.compile.machine_code import njit
 from contad.compile.words import array_at, pointer
 from contad.kernels.recorded_operands import (
     adjoint,
-    block,
     fields,
     give,
+    matrix_at,
     operand,
     read_saved,
     result,
@@ -53,7 +53,7 @@ _SIDES = {"": "values_at", "bar": "adjoints_at", "dot": "dots_at"}
 @njit(**INTERNAL_OPTIONS)
 def one_each(shape, at):  # type: ignore[no-untyped-def]
     """One number of each line: a result, its adjoint or its tangent."""
-    return block(at, shape[RESULT], 1, shape[M] * shape[K])[0]
+    return matrix_at(at, shape[RESULT], 1, shape[M] * shape[K])[0]
 
 
 # ---- adapters --------------------------------------------------------------------------------------------------------

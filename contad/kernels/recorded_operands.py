@@ -92,7 +92,7 @@ def fields(shape_at):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def block(at, place, rows, columns):  # type: ignore[no-untyped-def]
+def matrix_at(at, place, rows, columns):  # type: ignore[no-untyped-def]
     """The matrix at a position in an array."""
     return array_at(at + _NUMBER * place, (rows, columns))
 
@@ -115,8 +115,8 @@ def operand(shape, field, values_at, constants_at, rows, columns):  # type: igno
     """An operand, A or B, in C order; not to be written to."""
     at = values_at if shape[field + 1] > 0 else constants_at if shape[field + 1] == 0 else 0
     if is_turned(shape, field):
-        return turn(block(at, shape[field], columns, rows))
-    return block(at, shape[field], rows, columns)
+        return turn(matrix_at(at, shape[field], columns, rows))
+    return matrix_at(at, shape[field], rows, columns)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -127,7 +127,7 @@ def adjoint(shape, field, adjoints_at, rows, columns):  # type: ignore[no-untype
         return np.zeros((0, 0))
     if is_turned(shape, field):
         return np.zeros((rows, columns))
-    return block(adjoints_at, shape[field], rows, columns)
+    return matrix_at(adjoints_at, shape[field], rows, columns)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -135,7 +135,7 @@ def give(shape, field, adjoints_at, made):  # type: ignore[no-untyped-def]
     """Add the array that `adjoint` returned to the adjoint, unless it is the adjoint itself."""
     if shape[field + 1] > 0 and is_turned(shape, field):
         rows, columns = made.shape
-        bar = block(adjoints_at, shape[field], columns, rows)
+        bar = matrix_at(adjoints_at, shape[field], columns, rows)
         for j in range(columns):
             for i in range(rows):
                 bar[j, i] += made[i, j]
@@ -147,16 +147,16 @@ def tangent(shape, field, dots_at, rows, columns):  # type: ignore[no-untyped-de
     if shape[field + 1] <= 0:
         return np.zeros((rows, columns))
     if is_turned(shape, field):
-        return turn(block(dots_at, shape[field], columns, rows))
-    return block(dots_at, shape[field], rows, columns)
+        return turn(matrix_at(dots_at, shape[field], columns, rows))
+    return matrix_at(dots_at, shape[field], rows, columns)
 
 
 @njit(**INTERNAL_OPTIONS)
 def result(shape, at, rows, columns):  # type: ignore[no-untyped-def]
     """The result, its adjoint or its tangent, in C order; not to be written to."""
     if shape[TURNED] != 0:
-        return turn(block(at, shape[RESULT], columns, rows))
-    return block(at, shape[RESULT], rows, columns)
+        return turn(matrix_at(at, shape[RESULT], columns, rows))
+    return matrix_at(at, shape[RESULT], rows, columns)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -164,7 +164,7 @@ def room(shape, at, rows, columns):  # type: ignore[no-untyped-def]
     """The memory for the result, or its tangent: its own cells, or memory for `write_back`."""
     if shape[TURNED] != 0:
         return np.empty((rows, columns))
-    return block(at, shape[RESULT], rows, columns)
+    return matrix_at(at, shape[RESULT], rows, columns)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -172,7 +172,7 @@ def write_back(shape, at, z):  # type: ignore[no-untyped-def]
     """Write the memory that `room` returned into the result, unless it is the result itself."""
     if shape[TURNED] != 0:
         rows, columns = z.shape
-        made = block(at, shape[RESULT], columns, rows)
+        made = matrix_at(at, shape[RESULT], columns, rows)
         for i in range(rows):
             for j in range(columns):
                 made[j, i] = z[i, j]
@@ -182,4 +182,4 @@ def write_back(shape, at, z):  # type: ignore[no-untyped-def]
 def read_saved(shape, values_at, rows, columns):  # type: ignore[no-untyped-def]
     """The numbers that a value saves for the adjoint."""
     place = shape[SAVED]
-    return block(values_at, place, rows, columns) if place >= 0 else block(0, -place, rows, columns)
+    return matrix_at(values_at, place, rows, columns) if place >= 0 else matrix_at(0, -place, rows, columns)

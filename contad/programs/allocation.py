@@ -8,8 +8,8 @@ reused after them:
   it. A simulation step that writes into an array in place reads the results of the last step with old boundary values
   beside them. A fused loop copies the boundary to this room, so kernels read both as one piece.
 - A *span* of adjoints that only fused loops access. In the reverse sweep it is live from the last fused loop that reads
-  the numbers to the one that computes them. The first of these writes the adjoints and the others add to them, so
-  nobody clears them.
+  the numbers to the one that computes them. The first loop writes the adjoints and the others add to them, so that
+  nobody has to clear them.
 """
 
 import itertools

@@ -182,7 +182,7 @@ def test_partials_of_powers_are_made_for_the_exponents_that_a_program_has(plainl
     monkeypatch.setattr(plain_sweep, "literal_power", lambda c: made.append(c) or literal_power(c))
     monkeypatch.setattr(plain_sweep, "_POWERS", powers)
     monkeypatch.setitem(plain_sweep._NAMES, "powers", powers)
-    plain_sweep._step.cache_clear()
+    plain_sweep._make_pull.cache_clear()
     try:
         for c in (3.0, 2.5, 3.0, 1.7, -2.0, 0.0):
             gradient = contad.grad(lambda x, c=c: x**c * 0.7, engine="records")
@@ -196,7 +196,7 @@ def test_partials_of_powers_are_made_for_the_exponents_that_a_program_has(plainl
                         continue
                     np.testing.assert_array_equal(plainly(lambda x=x: gradient(x)), expected)  # noqa: B023
     finally:
-        plain_sweep._step.cache_clear()
+        plain_sweep._make_pull.cache_clear()
     assert made == [3.0, 2.5]
 
 

@@ -1,4 +1,4 @@
-"""Where cells lie: what nobody reads takes no memory, and every kind of record finds its cells."""
+"""The memory of cells: cells that nobody reads take none, and every kind of record finds its cells."""
 
 import numpy as np
 import pytest

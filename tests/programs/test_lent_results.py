@@ -1,4 +1,4 @@
-"""Results that fused loops alone read: ends are copied beside them, and their memory serves again."""
+"""Results that only fused loops read: boundaries are copied beside them, and their memory is reused."""
 
 import numpy as np
 import pytest
