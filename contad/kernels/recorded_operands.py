@@ -13,23 +13,7 @@ from contad.compile.named_code import attempt_call
 from contad.compile.words import array_at, pointer
 from contad.kernels.matrix_loops import turn
 from contad.kernels.product_kernels import is_finite
-from contad.kernels.shape_fields import (
-    A_CELLS,
-    A_TURNED,
-    B_CELLS,
-    B_TURNED,
-    FIELDS,
-    IS_CHECKED,
-    RESULT,
-    SAVED,
-    STATUS,
-    TURNED,
-    A,
-    B,
-    K,
-    M,
-    N,
-)
+from contad.kernels.shape_fields import FIELDS, IS_CHECKED, RESULT, SAVED, STATUS, TURNED, A, B, K, M, N
 
 SIGNATURE = types.none(types.int64, types.int64, types.int64, types.int64)
 
@@ -58,8 +42,9 @@ def attempt_value(  # type: ignore[no-untyped-def]
     shape = carray(pointer(shape_at), (FIELDS + 1,), np.int64)
     given = carray(pointer(given_at), (GIVEN,), np.int64)
     shape[STATUS], shape[SAVED], shape[RESULT] = 0, -(np.int64(memory.ctypes.data) // _NUMBER), first
-    shape[A], shape[A_CELLS], shape[B], shape[B_CELLS] = a, a_cells, b, b_cells
-    shape[TURNED], shape[A_TURNED], shape[B_TURNED] = flags & 1, flags >> 1 & 1, flags >> 2 & 1
+    shape[A], shape[A + 1], shape[B], shape[B + 1] = a, a_cells, b, b_cells
+    for k in range(3):  # the result and both operands
+        shape[TURNED + k] = flags >> k & 1
     for k in range(GIVEN - 2):
         shape[M + k] = given[k]
     address, n = given[GIVEN - 2], given[GIVEN - 1]
@@ -100,7 +85,7 @@ def matrix_at(at, place, rows, columns):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def is_turned(shape, field):  # type: ignore[no-untyped-def]
     """Whether the cells of an operand, A or B, hold the transpose."""
-    return shape[A_TURNED if field == A else B_TURNED] != 0
+    return shape[TURNED + (1 if field == A else 2)] != 0
 
 
 @njit(**INTERNAL_OPTIONS)

@@ -14,7 +14,7 @@ from contad.compile.words import array_at
 from contad.kernels import recorded_operands, shape_fields
 from contad.kernels.matrix_loops import in_order, turn, write_rows
 from contad.kernels.recorded_operands import matrix_at
-from contad.kernels.rows.matrix_rows import ROWS, MatrixRow, RowPart, find_part, write_size
+from contad.kernels.rows.row_tables import ROWS, MatrixRow, RowPart, find_part, write_size
 from contad.kernels.shape_fields import KEEPER, KEPT, SAVED, STATUS
 from contad.kernels.triangular_kernels import height_of_factors
 

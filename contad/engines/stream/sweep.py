@@ -26,7 +26,7 @@ from contad.engines.stream.rule_functions import (
 from contad.engines.stream.storage import CALLBACK, CELLS, CODES, INPUT, KERNELS, RECORDS, STOPPED_AT, VARIANTS, Buffers
 from contad.kernels.shape_fields import ADJOINT
 from contad.progress_bars import ProgressBar
-from contad.python_objects.builtin_functions import make_function
+from contad.python_objects.python_objects import make_function
 from contad.rules.scalar_rule import ScalarRule, rules
 
 OPERATIONS = number_operations(len(VARIANTS), {rule for rule in rules() if rule.core})
