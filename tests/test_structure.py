@@ -84,8 +84,6 @@ WIDE = {
     "contad.engines.source.writing.forward_sweep",
     "contad.engines.source.writing.operation_text",
     "contad.engines.tape.rule_records",
-    "contad.programs.cell_places",
-    "contad.programs.fused_loops",
     "contad.stan.scalar_functions",
 }
 
