@@ -23,23 +23,13 @@ SHORT = {
         "contad.engines.source.passes.code_motion",
         "contad.engines.source.planning.running_products",
         "contad.engines.source.planning.sinking",
-        "contad.engines.stream.continued",
-        "contad.engines.stream.operand_cells",
-        "contad.engines.stream.record_head",
-        "contad.engines.stream.record_methods",
         "contad.numba_functions.checkpointed",
-        "contad.programs.run_memory",
         "contad.stan.shapes",
         "contad.transforms.on_demand",
     ), _TO_DO),
 }
 # the files that import more names from a module of contad; the `__init__` of a package offers what it imports
 WIDE = {
-    "contad.programs.cell_places",
-    "contad.programs.fused_loops",
-    "contad.programs.plain_runs",
-    "contad.programs.program",
-    "contad.programs.program_kernels",
     "contad.stan.scalar_functions",
 }
 

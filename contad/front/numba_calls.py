@@ -13,7 +13,7 @@ import numpy as np
 
 from contad.compile.dispatchers import signature_for
 from contad.engines import engine as engine_class
-from contad.engines.stream.continued import number_result, several_results
+from contad.engines.stream.pullbacks import number_result, several_results
 from contad.errors import LostDerivativeError, OutputError, UnsupportedError
 from contad.front.checked_twin import checked_twin
 from contad.front.first_call import is_comparable

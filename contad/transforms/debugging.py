@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.stream.record_head import CALLBACK, INPUT, JOIN, LINEAR, PULLBACK, VARIANTS, decode
 from contad.engines.stream.record_stream import Recording
+from contad.engines.stream.storage import CALLBACK, INPUT, JOIN, LINEAR, PULLBACK, VARIANTS, decode
 from contad.engines.stream.sweep import OPERATIONS
 from contad.errors import NUMPY_FILES, OWN_FILES, NonFiniteError
 from contad.forks import make_lock

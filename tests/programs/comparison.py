@@ -89,13 +89,13 @@ def compiled(f: Callable[..., Any], *example: Any, **how: Any) -> Any:
     return program
 
 
-def plan_of(f: Callable[..., Any], *inputs: Any, may_be_guarded: bool = False) -> Any:
-    """The plan of a compiled program that agrees with f."""
+def layout_of(f: Callable[..., Any], *inputs: Any, may_be_guarded: bool = False) -> Any:
+    """The layout of a compiled program that agrees with f."""
     program = compiled(f, *inputs)
     found = compare(program, f, inputs)
     assert found["agreed"] + may_be_guarded * found["guarded"] == 4
-    (plan,) = program._plans
-    return plan
+    (layout,) = program._layouts
+    return layout
 
 
 def require_derivatives(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from contad.programs import fused_loops, trace_layout
-from tests.programs.comparison import plan_of
+from tests.programs.comparison import layout_of
 from tests.random_programs.in_place_programs import generate
 
 
@@ -28,4 +28,4 @@ def run_random(seed, monkeypatch):
     monkeypatch.setattr(trace_layout, "FEWEST", 64)
     monkeypatch.setattr(fused_loops, "BLOCK", [64, 300, 3072][seed % 3])
     made = generate(seed, [130, 257, 400][seed % 4 % 3])
-    plan_of(made.function, *made.inputs, may_be_guarded=True)
+    layout_of(made.function, *made.inputs, may_be_guarded=True)

@@ -83,7 +83,7 @@ def test_each_call_is_one_record(no_python):
     program = contad.record(likelihood, *args)
     (trace,) = program.traces
     assert program.python_rules == () and not trace.calls
-    names = [step.rule.name for step in trace.steps.values()]
+    names = [step.rule.name for step in trace.kernel_records.values()]
     assert names == ["logsumexp"] * 6 + ["prod", "softmax", "cumsum", "var"]
     assert trace.saved == len(names) + 5 * (9 + 3) + 3 + 1  # a word each; of sums their terms, and totals
     others = [x + 0.1 for x in args]

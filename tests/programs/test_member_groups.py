@@ -4,18 +4,33 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import fused_loops, member_groups, program_kernels
+from contad.programs import fused_loop_source, fusion, member_groups, program_kernels, strip_places
 from contad.programs.codes import CODES, FUSED, GROUPS
-from contad.programs.fused_loops import ENTRY, MOVING, MOVING_AT
+from contad.programs.fused_loop_source import ENTRY, MOVING, MOVING_AT
 from contad.programs.member_groups import OFTEN
 from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES
-from tests.programs.comparison import compare, compiled, plan_of
-from tests.programs.simulations import heat, run_random, simulation
+from tests.programs.comparison import compare
+from tests.programs.simulations import heat, simulation
 from tests.random_programs import recorded_programs
+from tests.random_programs.in_place_programs import generate
 
 RNG = np.random.default_rng(63)
 pytestmark = pytest.mark.usefixtures("memory_of_others")
 N, STEPS = 1500, OFTEN + 2  # the first step reads inputs, and has fewer members where the second begins in its loop
+
+
+def compiled(f, *inputs):
+    """A program that agrees with f, compiled from its first run on."""
+    made = contad.record(f, *inputs)
+    made.compile_tangents()
+    made._compile()
+    found = compare(made, f, inputs)
+    assert found["agreed"] + found["guarded"] == 4
+    return made
+
+
+def layout_of(f, *inputs):
+    return compiled(f, *inputs)._layouts[0]
 
 
 def burgers(u, k):
@@ -26,43 +41,43 @@ def with_sines(u, k):
     u[1:-1] += k * np.sin(u[:-2] + u[2:]) * u[1:-1] - 0.1 * u[1:-1]
 
 
-def sizes(plan):
+def sizes(layout):
     """Of each fused loop the members that groups have, forward and backward, of how many."""
-    groups = [(c.groups, c.groups_back, len(c.members)) for c in plan.fused_loops]
+    groups = [(c.groups, c.groups_back, len(c.members)) for c in layout.fused_loops]
     return [([n for _, n in ahead.values()], [n for _, n in back.values()], count) for ahead, back, count in groups]
 
 
-def joined(plan):
-    """How many parts of operands the fused loops of a plan add to one range in one loop, by how many there."""
+def joined(layout):
+    """How many parts of operands the fused loops of a layout add to one range in one loop, by how many there."""
     found = []
-    for _, at, _ in plan.code[plan.code[:, 0] == FUSED].tolist():
-        first, count = plan.shapes[at + MOVING_AT], plan.shapes[at + MOVING]
-        found.append(max([int(plan.shapes[first + ENTRY * k + 17]) for k in range(count)], default=0))
+    for _, at, _ in layout.code[layout.code[:, 0] == FUSED].tolist():
+        first, count = layout.shapes[at + MOVING_AT], layout.shapes[at + MOVING]
+        found.append(max([int(layout.shapes[first + ENTRY * k + 17]) for k in range(count)], default=0))
     return found
 
 
-def text_of(plan, is_backward):
+def text_of(layout, is_backward):
     """The loop of the middle fused loop."""
-    fused = plan.fused_loops[len(plan.fused_loops) // 2]
+    fused = layout.fused_loops[len(layout.fused_loops) // 2]
     ((number, _),) = (fused.groups_back if is_backward else fused.groups).values()
     return member_groups.group_text(number)
 
 
 def test_a_step_is_one_loop_each_way():
-    plan = plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
+    layout = layout_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
     middle = slice(2, -1)
-    assert sizes(plan)[middle] == [([5], [5], 5)] * (STEPS - 2)
+    assert sizes(layout)[middle] == [([5], [5], 5)] * (STEPS - 2)
     # read are the state and both neighbours; written the state, and what derivatives read of it
-    assert reads_and_writes(text_of(plan, False)) == (3, 2)
+    assert reads_and_writes(text_of(layout, False)) == (3, 2)
     # read are adjoints of the state and what derivatives read; written what stays there, and what goes to neighbours
-    assert reads_and_writes(text_of(plan, True)) == (2, 2)
-    assert joined(plan)[middle] == [3] * (STEPS - 2)
+    assert reads_and_writes(text_of(layout, True)) == (2, 2)
+    assert joined(layout)[middle] == [3] * (STEPS - 2)
     for purpose in (VALUES, ADJOINTS):  # no member has a kernel of its own
-        assert sum(kind == GROUPS for kind, _ in plan.kernels(purpose)) >= STEPS - 2
-        alone = [c for k, c in enumerate(plan.fused_loops) if k in (0, 1, len(plan.fused_loops) - 1)]
+        assert sum(kind == GROUPS for kind, _ in layout.kernels(purpose)) >= STEPS - 2
+        alone = [c for k, c in enumerate(layout.fused_loops) if k in (0, 1, len(layout.fused_loops) - 1)]
         members = sum(not m.is_guard and (purpose == VALUES or bool(m.purpose)) for c in alone for m in c.members)
-        assert sum(kind != GROUPS for kind, _ in plan.kernels(purpose)) <= members
-    assert GROUPS not in {kind for kind, _ in plan.kernels(TANGENTS)}
+        assert sum(kind != GROUPS for kind, _ in layout.kernels(purpose)) <= members
+    assert GROUPS not in {kind for kind, _ in layout.kernels(TANGENTS)}
 
 
 def reads_and_writes(text):
@@ -70,15 +85,15 @@ def reads_and_writes(text):
     return sum(line.endswith("_all[i]") for line in lines), sum("_all[i] = " in line for line in lines)
 
 
-def test_rare_groups_have_no_kernel():
-    plan = plan_of(simulation(heat, OFTEN - 1), RNG.normal(size=N), 0.1)
-    assert not any(fused.groups or fused.groups_back for fused in plan.fused_loops)
+def test_what_comes_seldom_has_no_kernel_of_its_own():
+    layout = layout_of(simulation(heat, OFTEN - 1), RNG.normal(size=N), 0.1)
+    assert not any(fused.groups or fused.groups_back for fused in layout.fused_loops)
 
 
 def test_costly_members_stay_out_of_groups():
-    plan = plan_of(simulation(with_sines, STEPS), RNG.normal(size=N), 0.1)
-    assert all(forward and backward and sum(forward) < count for forward, backward, count in sizes(plan)[2:-1])
-    for fused in plan.fused_loops:
+    layout = layout_of(simulation(with_sines, STEPS), RNG.normal(size=N), 0.1)
+    assert all(forward and backward and sum(forward) < count for forward, backward, count in sizes(layout)[2:-1])
+    for fused in layout.fused_loops:
         costly = {k for k, m in enumerate(fused.members) if m.rule and m.rule.name == "sin"}
         assert not costly & (fused.in_groups(False) | fused.in_groups(True))
 
@@ -86,13 +101,11 @@ def test_costly_members_stay_out_of_groups():
 @pytest.mark.parametrize(("step", "n"), [(heat, 5000), (burgers, N)])
 def test_numbers_are_those_of_members(step, n, monkeypatch):
     """To the last bit, but where adjoints are added up to one number."""
-    u, f = RNG.normal(size=n), simulation(step, STEPS)
-    program = compiled(f, u, 0.1)
-    assert compare(program, f, (u, 0.1))["agreed"] == 4
-    value, (of_u, of_k) = program.value_and_grad(u, 0.1)
+    u = RNG.normal(size=n)
+    value, (of_u, of_k) = compiled(simulation(step, STEPS), u, 0.1).value_and_grad(u, 0.1)
     monkeypatch.setattr(member_groups, "OFTEN", 1000)
-    monkeypatch.setattr(fused_loops, "_join_targets", lambda moving: [(*e, 0) for e in moving])
-    value_2, (of_u_2, of_k_2) = compiled(f, u, 0.1).value_and_grad(u, 0.1)
+    monkeypatch.setattr(fused_loop_source, "_join_targets", lambda moving: [(*e, 0) for e in moving])
+    value_2, (of_u_2, of_k_2) = compiled(simulation(step, STEPS), u, 0.1).value_and_grad(u, 0.1)
     assert value == value_2
     np.testing.assert_array_equal(of_u, of_u_2)
     np.testing.assert_allclose(of_k, of_k_2, rtol=1e-12)
@@ -100,8 +113,8 @@ def test_numbers_are_those_of_members(step, n, monkeypatch):
 
 def test_members_are_run_one_by_one_where_there_are_too_many_groups(monkeypatch):
     monkeypatch.setattr(member_groups, "_numbers", {f"another {k}": k for k in range(1, CODES)})
-    plan = plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
-    assert not any(fused.groups or fused.groups_back for fused in plan.fused_loops)
+    layout = layout_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
+    assert not any(fused.groups or fused.groups_back for fused in layout.fused_loops)
 
 
 def test_programs_wait_for_kernels_of_groups_too(monkeypatch):
@@ -124,15 +137,22 @@ def all_groups(monkeypatch):
     program_kernels.ADDRESSES[GROUPS] = before
 
 
+def run_simulation(seed, monkeypatch):
+    monkeypatch.setattr(fusion, "FEWEST", 64)
+    monkeypatch.setattr(strip_places, "STRIP", [64, 300, 3072][seed % 3])
+    made = generate(seed, [130, 257, 400][seed % 4 % 3])
+    return layout_of(made.function, *made.inputs)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_random_simulations(seed, monkeypatch, all_groups):
-    run_random(seed, monkeypatch)
+    run_simulation(seed, monkeypatch)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(4, 400))
 def test_many_random_simulations(seed, monkeypatch, all_groups):
-    run_random(seed, monkeypatch)
+    run_simulation(seed, monkeypatch)
 
 
 @pytest.mark.long
@@ -152,21 +172,21 @@ def test_numbers_that_a_group_forgets_are_seen(monkeypatch, all_groups):
 
     monkeypatch.setattr(member_groups._GroupLoop, "store", forget)
     with pytest.raises(AssertionError):
-        plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
+        layout_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
 
 
 def test_adjoints_of_others_that_a_group_leaves_out_are_seen(monkeypatch, all_groups):
     monkeypatch.setattr(member_groups, "_read_later", lambda fused, first: set())
     with pytest.raises(AssertionError):
-        plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
+        layout_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
 
 
 def test_parts_that_are_left_out_are_seen(monkeypatch):
-    join = fused_loops._join_targets
+    join = fused_loop_source._join_targets
 
     def join_fewer(moving):
         return [(*e[:-1], e[-1] and 2) for e in join(moving)][:-1]
 
-    monkeypatch.setattr(fused_loops, "_join_targets", join_fewer)
+    monkeypatch.setattr(fused_loop_source, "_join_targets", join_fewer)
     with pytest.raises(AssertionError):
-        plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
+        layout_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)

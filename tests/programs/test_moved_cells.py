@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.storage import LINEAR
 from contad.programs.codes import ARRAY, GATHER, STOPPED
 from tests.programs import simulations
 from tests.programs.comparison import require_derivatives

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import fused_loops, program, trace_layout
+from contad.programs import fusion, program, strip_places
 from tests.judges.written import define
 from tests.programs.comparison import compare, compiled
 from tests.random_programs.searching import collect, is_failure, parse_options, shrink, tell
 
-BLOCKS, FEWEST = (1, 8, 24, 100, 300, 3072), (1, 1, 16, 64, 200, 1024)
+STRIPS, FEWEST = (1, 8, 24, 100, 300, 3072), (1, 1, 16, 64, 200, 1024)
 UNARY = (
     "np.sin({})", "np.exp(0.3 * {})", "np.tanh({})", "np.log1p({0} * {0})", "np.sqrt(1.0 + {0} ** 2)", "-{}", "{} ** 2",
     "np.abs({})", "np.cos({}) * 2.0", "np.exp(-np.abs({}))", "1.0 * {}", "np.maximum({}, 0.1)", "{} ** 3 * 0.1",
@@ -175,15 +175,15 @@ def judge(lines, seed):
     f, args = function_of(lines, seed), arguments(seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(program, "take", lambda n: np.full(n, np.nan))
-        patch.setattr(fused_loops, "BLOCK", BLOCKS[seed % len(BLOCKS)])
-        patch.setattr(fused_loops, "FEWEST", FEWEST[(seed + seed // 6) % len(FEWEST)])
-        patch.setattr(trace_layout, "FEWEST", FEWEST[(seed + seed // 6) % len(FEWEST)])
+        patch.setattr(strip_places, "STRIP", STRIPS[seed % len(STRIPS)])
+        patch.setattr(fusion, "FEWEST", FEWEST[(seed + seed // 6) % len(FEWEST)])
         value = f(*args)
         if not np.isfinite(value) or abs(value) > 1e6:
             return "rejected: large", {}
         made = compiled(f, *args)
-        (plan,) = made._plans
-        has = {"chains": len(plan.fused_loops), "pairs": int(plan.has_pairs), "compiled": int(not made.traces[0].calls)}
+        (layout,) = made._layouts
+        has = {"chains": len(layout.fused_loops), "pairs": int(layout.has_pairs)}
+        has["compiled"] = int(not made.traces[0].calls)
         try:
             found = compare(made, f, args, seed)
         except AssertionError as error:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from contad.programs import copied_cells
-from contad.programs.adjoint_places import AdjointPlaces
+from contad.programs.cell_ranges import CopiedCells
+from contad.programs.strip_places import AdjointPlaces
 from tests.judges.samples import sampled
 from tests.random_programs import recorded_programs
 from tests.random_programs.searching import is_failure
@@ -17,7 +17,7 @@ def test_random_recordings_in_small_blocks_agree(start):
 
 
 @pytest.mark.parametrize(("owner", "name", "planted", "seed"), [
-    (copied_cells.CopiedCells, "rows_of", lambda *_: [], 5),
+    (CopiedCells, "rows_of", lambda *_: [], 5),
     (AdjointPlaces, "_find_passed", lambda self, member, own: [k for k, _ in member.partials()], 1),
 ], ids=["copies that are overlooked", "adjoints that share memory"])  # fmt: skip
 def test_a_planted_fault_is_found(owner, name, planted, seed, monkeypatch):

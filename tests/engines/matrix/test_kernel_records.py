@@ -134,15 +134,15 @@ def test_only_kernels_of_few_numbers_keep_pythons_lock(n, monkeypatch):
     record, called = RecordKernels.record, []
 
     def swapped(kernels, *args):
-        """The record of a plan whose kernel is called the other way."""
-        plan = kernels.plans[a.shape]
+        """The record of a record_shape whose kernel is called the other way."""
+        record_shape = kernels.record_shapes[a.shape]
         ways = kernels.attempt_briefly, kernels.attempt
-        called.append(ways.index(plan.attempt))
-        kernels.plans[a.shape] = plan._replace(attempt=ways[1 - called[-1]])
+        called.append(ways.index(record_shape.attempt))
+        kernels.record_shapes[a.shape] = record_shape._replace(attempt=ways[1 - called[-1]])
         try:
             return record(kernels, *args)
         finally:
-            kernels.plans[a.shape] = plan
+            kernels.record_shapes[a.shape] = record_shape
 
     monkeypatch.setattr(RecordKernels, "record", swapped)
     found = gradient(a)

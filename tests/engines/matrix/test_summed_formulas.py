@@ -82,7 +82,7 @@ def test_the_cache_is_asked_once_for_a_function(monkeypatch):
     """To ask takes a list of the files in it."""
     asked = []
     monkeypatch.setattr(summed_formulas, "COMPILING", math.inf)
-    summed_formulas.plan_of.cache_clear()
+    summed_formulas.recipe_of.cache_clear()
     monkeypatch.setattr(summed_formulas, "is_cached", lambda name, depends: asked.append(name))
     for _ in range(5):
         contad.grad(log_density, (1, 2))(np.array([0.3, 1.2, -0.4]), 0.5, 1.3)
@@ -95,7 +95,7 @@ def test_nothing_asks_the_file_system_again(monkeypatch):
     monkeypatch.setattr(summed_formulas, "LOADING", 1e-3)
     monkeypatch.setattr(summed_formulas, "COMPILING", math.inf)
     monkeypatch.setattr(summed_formulas, "is_cached", lambda name, depends: os.scandir(".").close())
-    summed_formulas.plan_of.cache_clear()
+    summed_formulas.recipe_of.cache_clear()
 
     def f(u):
         rows = stan.normal_lpdf(Y, u[0], 1.4) + stan.lognormal_lpdf(np.exp(u), u, 1.3)

@@ -13,7 +13,7 @@ from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.second_order.second_order_records import Gather
 from contad.engines.stream import patience, plain_records, plain_sweep, record_stream
 from contad.engines.stream.patience import Patience
-from contad.engines.stream.record_head import DOT, GATHER, STRIDED, SUM, X_NUMBER, Y_NUMBER, decode
+from contad.engines.stream.storage import DOT, GATHER, STRIDED, SUM, X_NUMBER, Y_NUMBER, decode
 from contad.engines.stream.sweep import OPERATIONS
 from contad.ops.powers import COMMON, literal_power
 from contad.variables.stack import opened
@@ -185,7 +185,7 @@ def test_partials_of_powers_are_made_for_the_exponents_that_a_program_has(plainl
     monkeypatch.setattr(plain_sweep, "literal_power", lambda c: made.append(c) or literal_power(c))
     monkeypatch.setattr(plain_sweep, "_POWERS", powers)
     monkeypatch.setitem(plain_sweep._NAMES, "powers", powers)
-    plain_sweep._step.cache_clear()
+    plain_sweep._make_pull.cache_clear()
     try:
         for c in (3.0, 2.5, 3.0, 1.7, -2.0, 0.0):
             gradient = contad.grad(lambda x, c=c: x**c * 0.7, engine="records")
@@ -199,7 +199,7 @@ def test_partials_of_powers_are_made_for_the_exponents_that_a_program_has(plainl
                         continue
                     np.testing.assert_array_equal(plainly(lambda x=x: gradient(x)), expected)  # noqa: B023
     finally:
-        plain_sweep._step.cache_clear()
+        plain_sweep._make_pull.cache_clear()
     assert made == [3.0, 2.5]
 
 
@@ -233,7 +233,7 @@ def test_callbacks_and_nested_gradients(plainly, engine):
     np.testing.assert_array_equal(gradient(x), plainly(lambda: gradient(x)))
 
 
-# ---- steps that are kept ---------------------------------------------------------------------------------------------
+# ---- functions of records that are kept ------------------------------------------------------------------------------
 def small_program(x, rows, weight):
     """Records of every form: of arrays, with numbers and cells, strided, sums, products, elements, a pullback."""
     y = np.tanh(rows @ x) * weight + x[0]
@@ -244,8 +244,8 @@ def small_program(x, rows, weight):
 
 def test_a_gradient_that_is_called_again_makes_no_steps(plainly, monkeypatch):
     made = []
-    find = plain_records.find_step
-    monkeypatch.setattr(plain_sweep, "find_step", lambda *record: made.append(record) or find(*record))
+    find = plain_records.find_pull
+    monkeypatch.setattr(plain_sweep, "find_pull", lambda *record: made.append(record) or find(*record))
     x, rows = DRAW.standard_normal(4), DRAW.standard_normal((3, 4))
     gradient = contad.grad(small_program)
     expected, of_others = gradient(x, rows, 0.7), gradient(2.0 * x, 0.5 * rows, 0.7)
@@ -277,8 +277,8 @@ def take_turns(plainly):
 
     def call():
         with opened(MatrixStack) as s:
-            s.buffers.steps.clear()
-            s.buffers.plans.clear()
+            s.buffers.pulls.clear()
+            s.buffers.sequences.clear()
         found = [gradient(x) for _ in range(3) for gradient in (by_columns, by_rows)]
         return all(np.array_equal(a, b) for a, b in zip(found, 3 * expected, strict=True))
 
@@ -289,7 +289,7 @@ def test_steps_are_told_apart_by_what_stands_beside_records(plainly, monkeypatch
     assert take_turns(plainly)
 
     def forget_strides(numbers, make):
-        """Planted: a step that looks at its strides once."""
+        """Planted: a function that looks at its strides once."""
         run = functools.cache(lambda: make(numbers.tolist()))
         return lambda top: run()()
 
@@ -306,9 +306,9 @@ def test_steps_are_made_anew_where_memory_has_moved(plainly):
         before = gradient(x)
         with opened(MatrixStack) as s:
             buffers = s.buffers
-        assert buffers.steps
+        assert buffers.pulls
         buffers.grow("constants", 2 * len(buffers.constants))
-        assert not buffers.steps
+        assert not buffers.pulls
         return before, gradient(x)
 
     for found in plainly(call):
@@ -320,8 +320,8 @@ SOURCE, GATHERED = np.array([3, 5, 3]), slice(10, 13)
 
 def step_of_gather(adjoints):
     memory = plain_records.Memory(adjoints, adjoints, adjoints, SOURCE)
-    step = plain_records._make_step(memory, GATHER, 0, 3, 10, 0.0, 0.0)
-    step(12)
+    pull = plain_records._make_pull(memory, GATHER, 0, 3, 10, 0.0, 0.0)
+    pull(12)
 
 
 def step_of_second_order(adjoints):
@@ -353,7 +353,7 @@ def test_steps_are_no_more_than_fit(plainly, monkeypatch):
         for _ in range(3):
             np.testing.assert_array_equal(gradient(x, rows, 0.7), expected)
         with opened(MatrixStack) as s:
-            return len(s.buffers.steps)
+            return len(s.buffers.pulls)
 
     assert plainly(call) == 5
 
@@ -367,12 +367,12 @@ def test_records_that_come_again_are_looked_up_once(plainly, monkeypatch):
 
     def call():
         with opened(MatrixStack) as s:
-            s.buffers.plans.clear()
+            s.buffers.sequences.clear()
         found = [gradient(x * c, rows, 0.7) for c in (1.0, 2.0, 3.0)]
         before = len(planned)
         changed = [gradient(x, rows, c) for c in (0.7, -0.7, 0.7)]  # a number of the program, which stands in a record
         with opened(MatrixStack) as s:
-            return before, len(planned) - before, len(s.buffers.plans), found[0], changed
+            return before, len(planned) - before, len(s.buffers.sequences), found[0], changed
 
     expected = [gradient(x, rows, c) for c in (0.7, -0.7, 0.7)]
     before, after, kept, found, changed = plainly(call)
@@ -382,7 +382,7 @@ def test_records_that_come_again_are_looked_up_once(plainly, monkeypatch):
 
 
 def test_plans_are_no_more_than_fit(plainly, monkeypatch):
-    monkeypatch.setattr(plain_sweep, "MOST_PLANS", 3)
+    monkeypatch.setattr(plain_sweep, "MOST_SEQUENCES", 3)
     gradient = contad.grad(lambda x, c: np.sum(np.exp(x) * c))
     x = DRAW.standard_normal(4)
 
@@ -390,7 +390,7 @@ def test_plans_are_no_more_than_fit(plainly, monkeypatch):
         for c in range(10):
             gradient(x, float(c))
         with opened(MatrixStack) as s:
-            return len(s.buffers.plans)
+            return len(s.buffers.sequences)
 
     assert 1 <= plainly(call) <= 3
 

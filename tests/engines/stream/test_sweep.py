@@ -7,8 +7,7 @@ import pytest
 import contad
 from contad.engines.records import RecordStack
 from contad.engines.stream import sweep
-from contad.engines.stream.record_head import INPUT
-from contad.engines.stream.storage import KERNELS
+from contad.engines.stream.storage import INPUT, KERNELS
 from contad.engines.stream.sweep import OPERATIONS, compile_sweeps, operation_code, sweep_source
 from contad.rules.scalar_rule import rules
 from contad.variables.stack import opened

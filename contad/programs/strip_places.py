@@ -1,10 +1,60 @@
-"""Where the adjoints of a fused loop are, and which kernels write them first."""
+"""The memory of a strip of a fused loop: where kernels find values and adjoints, and which of them write first."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from contad.engines.stream.kernels import ADDING, LEAVING, WRITING
-from contad.programs.fused_members import IN_CELLS, Layout, Member, Operand, Slots, StripPlace
+from contad.programs.fused_loops import (
+    IN_CELLS,
+    IN_SCRATCH,
+    FusedLoop,
+    Layout,
+    Member,
+    Operand,
+    StripPlace,
+    StripValue,
+)
+from contad.programs.slots import ALIGNED, Live, Slots
+
+STRIP = 3072  # numbers of scratch memory for the values of a strip, or for its adjoints
+
+
+def place_strip(fused: FusedLoop) -> None:
+    """Choose the strip of a fused loop, and the slots and cells of its values and adjoints."""
+    _place_values(fused)
+    _place_adjoints(fused)
+    strip = max(1, STRIP // max(fused.slots.width, fused.adjoint_slots.width, 1))
+    fused.strip = fused.units if strip >= fused.units else strip - (strip % ALIGNED if strip > ALIGNED else 0)
+    fused.has_kept = fused.is_kept and any(k.is_needed and k.value.memory == IN_SCRATCH for k in fused.values)
+
+
+def _place_values(fused: FusedLoop) -> None:
+    """Give each value without cells a slot, which is free after its last reader, unless derivatives read the value."""
+    last = {id(what): k for k, member in enumerate(fused.members) for what, _ in member.operands}
+    given: list[tuple[StripValue, Live]] = []
+    for operand in fused.operands.values():
+        operand.value = operand.own_place
+        if not operand.is_read_in_place:
+            given.append((operand, Live(operand.layout.width, -1, None, operand.layout.is_moving)))
+    for k, member in enumerate(fused.members):
+        if member.is_stored:
+            member.value = StripPlace(IN_CELLS, member.first, member.width)
+        elif not member.is_guard:
+            end = None if member.is_read_back else last.get(id(member))
+            given.append((member, Live(member.width, k, end, not member.is_sum)))
+    for (what, _), slot in zip(given, fused.slots.scan([live for _, live in given]), strict=True):
+        what.value = StripPlace(IN_SCRATCH, slot)
+
+
+def _place_adjoints(fused: FusedLoop) -> None:
+    """Give adjoints places: those of direct operands are their cells, unless the kernels cannot write there."""
+    while True:
+        fused.adjoint_slots = AdjointPlaces(fused.members, list(fused.operands.values())).find()
+        failed = [o for o in fused.operands.values() if o.is_direct and o.adjoint != o.preferred]
+        if not failed:
+            return
+        for operand in failed:
+            operand.is_direct = False
 
 
 class AdjointPlaces:
@@ -15,22 +65,20 @@ class AdjointPlaces:
     adds passes its own adjoint on, to both operands if they have no other reader: then kernels only read that adjoint.
     """
 
-    def __init__(
-        self, members: Sequence[Member], operands: Sequence[Operand], is_read: Callable[[int, int], bool]
-    ) -> None:
+    def __init__(self, members: Sequence[Member], operands: Sequence[Operand]) -> None:
         self.members = members
         self.slots = Slots()
         self.count = Counter(id(m.operands[k][0]) for m in members for k, _ in m.partials())
         self.holders: dict[StripPlace, int] = {}  # how many values have their live adjoint there
         self.shared: set[StripPlace] = set()
-        whole: list[Operand | Member] = [*operands, *members]
-        for what in whole:
+        values: list[StripValue] = [*operands, *members]
+        for what in values:
             what.adjoint = what.preferred = None
         for member in members:
             member.how, member.cleared = [LEAVING, LEAVING], []
             if member.is_sum:
                 member.adjoint = StripPlace(IN_CELLS, member.first)
-            elif not member.is_guard and is_read(member.first, member.first + member.n):
+            elif member.is_output:
                 member.adjoint = StripPlace(IN_CELLS, member.first, member.width)
         self.direct: set[StripPlace] = set()
         for operand in operands:
@@ -38,7 +86,10 @@ class AdjointPlaces:
                 self.direct.add(operand.own_place)
                 self._prefer(operand, operand.own_place)
             elif operand.is_active and not operand.layout.is_moving:
-                operand.adjoint = self.slots.take(operand.layout.width, is_block=False)
+                operand.adjoint = self._take(operand.layout.width, is_of_strip=False)
+
+    def _take(self, width: int, is_of_strip: bool = True) -> StripPlace:
+        return StripPlace(IN_SCRATCH, self.slots.take(width, is_of_strip))
 
     def _prefer(self, what: Operand | Member, place: StripPlace) -> None:
         """Begin the adjoint of a value at a place, and that of its last reader too if this reader passes its own on."""
@@ -87,11 +138,11 @@ class AdjointPlaces:
         """Write or add to an adjoint that no other member has reached before."""
         place = what.preferred
         if layout.inner != 1:
-            what.adjoint = self.slots.take(layout.width)
+            what.adjoint = self._take(layout.width)
             member.how[k] = ADDING
             member.cleared.append((what.adjoint, layout.width))
             return
-        what.adjoint = self.slots.take(layout.width) if place is None or place in self.holders else place
+        what.adjoint = self._take(layout.width) if place is None or place in self.holders else place
         self.holders[what.adjoint] = 1
         member.how[k] = WRITING
 
@@ -102,4 +153,5 @@ class AdjointPlaces:
             self.holders[own] = left
         elif not member.is_sum:
             self.shared.discard(own)
-            self.slots.give(own)
+            if own.memory == IN_SCRATCH:
+                self.slots.give(own.at)

@@ -1,19 +1,77 @@
-"""Copied cells, which fused loops read at their source: slices of arrays that the function wrote to.
+"""Ranges of cells: whether they meet others, their places in memory, and which are copies of other cells.
 
 The elements of an array that was written to are in several places, and an operation on a slice of it reads fresh cells,
 to which a record copies the elements. Where every reader is a fused loop, the copy is omitted: the loop reads the runs
 of cells that the slice consists of.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.storage import LINEAR
 from contad.programs.codes import ARRAY, GATHER
 
 LONG = 16  # elements in the average run; with shorter runs a copy is faster
+Range = tuple[int, int]
+
+
+class Ranges:
+    """Ranges of integers in ascending order; ranges that touch become one, or do not."""
+
+    def __init__(self, ranges: Iterable[Range] = (), join_touching: bool = True) -> None:
+        self.firsts: list[int] = []
+        self.ends: list[int] = []
+        for low, high in sorted(ranges):
+            if self.ends and low < self.ends[-1] + join_touching:
+                self.ends[-1] = max(high, self.ends[-1])
+            elif low < high:
+                self.append(low, high)
+
+    def append(self, low: int, high: int) -> None:
+        """Add a range above all others."""
+        self.firsts.append(low)
+        self.ends.append(high)
+
+    @property
+    def joined(self) -> list[Range]:
+        """The ranges."""
+        return list(zip(self.firsts, self.ends, strict=True))
+
+    def find(self, cell: int) -> int:
+        """The number of the range that holds a cell, or -1."""
+        k = bisect_right(self.firsts, cell) - 1
+        return k if k >= 0 and cell < self.ends[k] else -1
+
+    def find_all(self, low: int, high: int) -> range:
+        """The numbers of the ranges that hold any integer k with low <= k < high."""
+        return range(bisect_right(self.ends, low), bisect_left(self.firsts, high))
+
+    def meet(self, low: int, high: int) -> bool:
+        """Whether a range holds any integer k with low <= k < high."""
+        return bool(self.find_all(low, high))
+
+
+class PackedCells(Ranges):
+    """Ranges of cells whose places in memory follow one another."""
+
+    def __init__(self, used: Iterable[Range]) -> None:
+        super().__init__(used)
+        sizes = np.subtract(self.ends, self.firsts)
+        self._places = (np.cumsum(sizes) - sizes).tolist()
+        self.count = int(sizes.sum())
+
+    def place(self, cell: int) -> int:
+        """The place of a cell; one between the ranges has that of the end of a range."""
+        k = bisect_right(self.firsts, cell) - 1
+        return int(self._places[k]) + min(cell, self.ends[k]) - self.firsts[k]
+
+    def places(self, cells: np.ndarray) -> np.ndarray:
+        """The places of cells in these ranges; negative numbers stay unchanged."""
+        k = np.maximum(np.searchsorted(self.firsts, cells, "right") - 1, 0)
+        return np.where(cells > 0, np.array(self._places)[k] + cells - np.array(self.firsts)[k], cells)
 
 
 class CellRun(NamedTuple):
@@ -24,25 +82,23 @@ class CellRun(NamedTuple):
     number: int
 
 
-class CopiedCells:
-    """The records that copy cells, in order, and the runs of cells that they copy."""
+class CopiedCells(Ranges):
+    """The ranges of cells to which records copy, in order, and the runs of cells that they copy."""
 
     def __init__(self) -> None:
-        self._firsts: list[int] = []
-        self._ends: list[int] = []
+        super().__init__()
         self._sources: list[CellRun] = []
         self._rows: list[int] = []
 
     def add(self, row: int, first: int, sources: list[CellRun]) -> None:
         """Take a record that copies these cells to those from `first` on."""
         for source in sources:
-            self._firsts.append(first)
+            self.append(first, first + source.number)
             first += source.number
-            self._ends.append(first)
             self._sources.append(source)
             self._rows.append(row)
 
-    def find(self, first: int, step: int, count: int) -> list[CellRun]:
+    def runs(self, first: int, step: int, count: int) -> list[CellRun]:
         """The sources of cells, as runs; a cell that is no copy is its own source."""
         found: list[CellRun] = []
         at = 0
@@ -55,31 +111,30 @@ class CopiedCells:
 
     def _run(self, cell: int, step: int, count: int) -> CellRun:
         """The first run that these cells begin with."""
-        k = bisect_right(self._firsts, cell) - 1
-        if k >= 0 and cell < self._ends[k]:
-            low, high, source = self._firsts[k], self._ends[k], self._sources[k]
+        k = bisect_right(self.firsts, cell) - 1
+        if k >= 0 and cell < self.ends[k]:
+            low, high, source = self.firsts[k], self.ends[k], self._sources[k]
             place, by = source.first + source.step * (cell - low), source.step * step
         else:
-            low = self._ends[k] if k >= 0 else 0
-            high = self._firsts[k + 1] if k + 1 < len(self._firsts) else cell + abs(step) * count + 1
+            low = self.ends[k] if k >= 0 else 0
+            high = self.firsts[k + 1] if k + 1 < len(self.firsts) else cell + abs(step) * count + 1
             place, by = cell, step
         left = (high - 1 - cell) // step + 1 if step > 0 else (cell - low) // -step + 1 if step < 0 else count
         return CellRun(place, by, min(left, count))
 
     def rows_of(self, low: int, high: int) -> list[int]:
         """The records that copy to any of these cells."""
-        k = bisect_right(self._ends, low)
-        return self._rows[k : max(k, bisect_right(self._firsts, high - 1))]
+        met = self.find_all(low, high)
+        return self._rows[met.start : max(met.start, met.stop)]
 
     def trace_back(self, cells: np.ndarray) -> np.ndarray:
         """The source of each cell that is a copy; other cells unchanged."""
-        if not len(cells):
+        met = self.find_all(int(cells.min()), int(cells.max()) + 1) if len(cells) else ()
+        if not met:
             return cells
-        low, high = bisect_right(self._ends, int(cells.min())), bisect_right(self._firsts, int(cells.max()))
-        if low >= high:
-            return cells
-        k = np.maximum(np.searchsorted(self._firsts[low:high], cells, "right") - 1, 0)
-        first, end, source = (np.array(a[low:high])[k] for a in (self._firsts, self._ends, self._sources))
+        low, high = met.start, met.stop
+        k = np.maximum(np.searchsorted(self.firsts[low:high], cells, "right") - 1, 0)
+        first, end, source = (np.array(a[low:high])[k] for a in (self.firsts, self.ends, self._sources))
         copied = (first <= cells) & (cells < end)
         return np.where(copied, source[:, 0] + source[:, 1] * (cells - first), cells)
 
