@@ -11,22 +11,19 @@ from tests.judges.sources import SOURCES, nodes_of, offences
 MAX_DEPTH = 3  # a class and two ancestors
 MIN_LINES = 60
 MOST_NAMES = 12
-_TO_DO = "to be joined with its subject"
 # the files with fewer lines, and why
 SHORT = {
     "contad.kernels.shape_fields": "numbers that modules import by this name, with Numba and without it",
     "contad.variables.dtypes": "a small subject of its own, which sixty files import",
     "contad.variables.open_types": "names of types, which every room imports",
     "contad.variables.weak_cache": "a decorator of five rooms",
-    **dict.fromkeys((
-        "contad.engines.records",
-        "contad.engines.source.passes.code_motion",
-        "contad.engines.source.planning.running_products",
-        "contad.engines.source.planning.sinking",
-        "contad.numba_functions.checkpointed",
-        "contad.stan.shapes",
-        "contad.transforms.on_demand",
-    ), _TO_DO),
+    "contad.engines.records": "one of the five levels of refinement, which readers compare",
+    "contad.engines.source.passes.code_motion": "a pass, in a file of its own like the others",
+    "contad.engines.source.planning.running_products": "a transformation with a standard name",
+    "contad.engines.source.planning.sinking": "a transformation with a standard name",
+    "contad.numba_functions.checkpointed": "the engine and the public name need it, and nothing else of its subject",
+    "contad.stan.shapes": "five rooms of checks import it",
+    "contad.transforms.on_demand": "the table of public names that are imported on first use",
 }
 # the files that import more names from a module of contad; the `__init__` of a package offers what it imports
 WIDE = {

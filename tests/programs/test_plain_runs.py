@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import plain_runs, program_kernels
+from contad.programs import codes, plain_runs, program_kernels
 from contad.programs.codes import ARRAY
 from contad.programs.program_kernels import ADDRESSES, ADJOINTS, VALUES
 from contad.programs.trace import Trace
@@ -106,7 +106,7 @@ def test_patience_is_what_compiling_takes(monkeypatch):
     assert patience.seconds_left([], 1.0) == 4.0
     patience.spent = 9.0
     assert patience.seconds_left([], 1.0) < 0.0
-    step, other = (0, plain_runs.FIRST_KERNEL - plain_runs.ARRAY), (0, 20)
+    step, other = (0, codes.FIRST_KERNEL - codes.ARRAY), (0, 20)
     assert patience.seconds_left([step], 0.1) == pytest.approx(0.1)  # nobody has looked at the disk
     assert patience.seconds_left([step], 0.25) == 0.75 and patience.seconds_left([other], 0.0) == pytest.approx(0.1)
     plain_runs.interpreter()

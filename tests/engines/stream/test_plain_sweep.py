@@ -361,18 +361,18 @@ def test_steps_are_no_more_than_fit(plainly, monkeypatch):
 def test_records_that_come_again_are_looked_up_once(plainly, monkeypatch):
     x, rows = DRAW.standard_normal(4), DRAW.standard_normal((3, 4))
     gradient = contad.grad(small_program)
-    planned = []
-    real = plain_sweep._plan
-    monkeypatch.setattr(plain_sweep, "_plan", lambda *args: planned.append(args) or real(*args))
+    bound = []
+    real = plain_sweep._bind_records
+    monkeypatch.setattr(plain_sweep, "_bind_records", lambda *args: bound.append(args) or real(*args))
 
     def call():
         with opened(MatrixStack) as s:
             s.buffers.sequences.clear()
         found = [gradient(x * c, rows, 0.7) for c in (1.0, 2.0, 3.0)]
-        before = len(planned)
+        before = len(bound)
         changed = [gradient(x, rows, c) for c in (0.7, -0.7, 0.7)]  # a number of the program, which stands in a record
         with opened(MatrixStack) as s:
-            return before, len(planned) - before, len(s.buffers.sequences), found[0], changed
+            return before, len(bound) - before, len(s.buffers.sequences), found[0], changed
 
     expected = [gradient(x, rows, c) for c in (0.7, -0.7, 0.7)]
     before, after, kept, found, changed = plainly(call)
