@@ -144,7 +144,7 @@ def ragged(x, ends):
     return total
 
 
-@pytest.mark.parametrize("ends", [[2, 3, 7], [1, 1, ON_STACK, 2 * ON_STACK + 1, 2 * ON_STACK + 9], [150, 300]])
+@pytest.mark.parametrize("ends", [[2, 3, 7], [1, 2, ON_STACK, 2 * ON_STACK + 1, 2 * ON_STACK + 9], [150, 300]])
 def test_arrays_of_iterations(ends):
     x = np.sin(np.arange(300.0))
     agree(ragged, x, np.array(ends), compiled=True)
