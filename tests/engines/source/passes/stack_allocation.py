@@ -79,7 +79,8 @@ LEFT = programs("""
 """)
 VECTOR = Kind("float", 1)
 KNOWN = (
-    (VECTOR, ("a", "c")), (VECTOR, ("b",), frozenset(("a", "b", "c"))), (VECTOR, ("row",), frozenset(("a", "b", "row"))),
+    (VECTOR, ("a", "c")), (VECTOR, ("b",), frozenset(("a", "b", "c"))),
+    (VECTOR, ("row",), frozenset(("a", "b", "row"))),
 )  # fmt: skip
 
 
