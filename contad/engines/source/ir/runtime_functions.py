@@ -57,7 +57,7 @@ RUNTIME: dict[str, tuple[str, ...]] = {
     "engines.source.runtime.kept_values": tuple(
         f"{way}_{x}" for way in ("keep", "take") for x in ("number", "integer", "array", "integers")
     ),
-    "engines.source.runtime.lent_arrays": ("lent_empty", "lent_zeros", "small_zeros"),
+    "engines.source.runtime.lent_arrays": ("brief_empty", "brief_zeros", "lent_empty", "lent_zeros", "small_zeros"),
     "engines.source.runtime.loop_strips": ("add_parts", "count_strips", "make_parts", "part_of"),
     **{f"engines.source.runtime.{module}": tuple(names) for module, names in KERNELS.items()},
     "engines.source.runtime.workspace": ("grow", "integer", "kept_matrix", "put_integer", "workspace"),

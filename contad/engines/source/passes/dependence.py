@@ -423,7 +423,10 @@ class LoopStatements:
 # np.zeros((n,))       creates an array, which must not move because other statements may write it
 # grow(work, n)        only accesses the workspace
 # forward_of_g(x)      may do anything
-MAKERS = frozenset(("np.zeros", "np.empty", "np.ones", "np.full", "small_zeros", "lent_empty", "lent_zeros"))
+MAKERS = frozenset((
+    "np.zeros", "np.empty", "np.ones", "np.full", "small_zeros", "brief_empty", "brief_zeros", "lent_empty",
+    "lent_zeros",
+))  # fmt: skip
 ON_WORK = frozenset(("grow", "integer", "put_integer"))
 RAISED = "ZeroDivisionError"  # cannot corrupt memory, so earlier parts may run for later iterations
 _PURE = frozenset(

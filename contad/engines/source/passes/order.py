@@ -12,6 +12,7 @@ from contad.engines.source.passes.parallelise import SharedLoop, share_loops
 from contad.engines.source.passes.partial_dead_code import ask_for_value
 from contad.engines.source.passes.peel import peel
 from contad.engines.source.passes.scalar_replacement import replace_by_scalars
+from contad.engines.source.passes.stack_allocation import allocate_on_stack
 from contad.engines.source.passes.strip_mining import strip_mine
 
 
@@ -46,6 +47,11 @@ class Draft:
         for function in self.functions:
             hoist_invariants(function, self.names.lines)
 
+    def allocate(self) -> None:
+        """Put arrays that die with their iteration on the stack."""
+        for function in self.functions:
+            allocate_on_stack(function, self.names)
+
     def mine(self) -> None:
         """Strip-mine loops."""
         for function in self.functions:
@@ -77,6 +83,7 @@ PASSES = (
         "loop-invariant code motion, of arrays", lambda draft: hoist_allocations(draft.run, draft.names),
         lambda draft: not draft.hands_on,
     ),
+    ListedPass("stack allocation", Draft.allocate, _is_scalar),
     ListedPass("loop-invariant code motion", Draft.move),
     ListedPass("strip mining, loop fission", Draft.mine, lambda draft: draft.numerics != "libm"),
     ListedPass("partial dead code elimination", Draft.ask, lambda draft: draft.optional_value and not draft.strips),

@@ -391,6 +391,26 @@ for _name, _function in _REDUCE.items():
     reads("a axis", getattr(np, _name), method=_name, reduce=_function)(_reduce)
 
 
+@reads("a axis", np.all, method="all", sought=False)
+@reads("a axis", np.any, method="any", sought=True)
+def _test(site: CallSite, given: Any, axis: Any, sought: bool) -> Any:
+    """Whether no element is zero, or any is another: a count in one loop, so that no array of tests is made."""
+    if axis is not None:
+        site.refuse()
+    if is_number(given):
+        return site.builder.convert(given, BOOL)
+    array = points.vector(given)
+    if not is_array(array) or array.kind.small:
+        site.refuse()
+    symbol = "NotEq" if sought else "Eq"
+
+    def count(n: Value, x: Value) -> Value:
+        is_found = site.apply(COMPARISONS[symbol], site.builder.convert(x, BOOL), constant(False))
+        return site.apply(ADD, n, site.builder.convert(is_found, INT))
+
+    return site.apply(COMPARISONS[symbol], site.arrays.fold(array, constant(0), count), constant(0))
+
+
 @reads("iterable start", sum)
 def _sum(site: CallSite, taken: Any, start: Any) -> Any:
     """The builtin sum, of a tuple, a list display or a vector."""

@@ -2,8 +2,8 @@
 
 Small ones are on the stack, because allocating them would take longer than computing them.
 
-Each such array of the source has a number. Loops and callees use NumPy's arrays, because there several arrays would
-have the same number.
+Each such array of the source has a number. In loops and callees several arrays would have the same number; arrays that
+die with their iteration are on the stack, or NumPy's.
 """
 
 import math
@@ -20,6 +20,7 @@ from contad.compile.words import WORD, array_at, emit_array_at, set_word
 from contad.memory.arena import MOST_NUMBERS, lend
 
 ON_STACK = 64  # the most numbers in an array on the stack
+UNLENT = -1  # the number of arrays that NumPy creates where they are not on the stack
 _LARGE = 1 << 14  # from this many numbers on, the allocator asks the system for memory, and returns it
 
 
@@ -33,12 +34,22 @@ def lent_zeros(k: int, shape: tuple[int, ...]) -> Any:
     return np.zeros(shape)
 
 
+def brief_empty(shape: tuple[int, ...]) -> Any:
+    """np.empty(shape), for an array that dies with its iteration."""
+    return np.empty(shape)
+
+
+def brief_zeros(shape: tuple[int, ...]) -> Any:
+    """np.zeros(shape), for an array that dies with its iteration."""
+    return np.zeros(shape)
+
+
 def lend_array(k, shape, clears):  # type: ignore[no-untyped-def]
     """Array k of this shape: in memory that the thread lends if it is large and memory is left, else NumPy's."""
     size = 1.0  # a float does not overflow
     for length in shape:
         size *= max(length, 0)
-    if _LARGE <= size <= MOST_NUMBERS:
+    if _LARGE <= size <= MOST_NUMBERS and k != UNLENT:
         address = lend(k, np.int64(size))
         if address != 0:
             if clears:
@@ -73,6 +84,28 @@ def _lower_empty(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 @lower_builtin(lent_zeros, types.Integer, types.Any)
 def _lower_zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return _emit(context, builder, signature, args, True)
+
+
+@type_callable(brief_empty)
+@type_callable(brief_zeros)
+def _type_of_brief_array(context):  # type: ignore[no-untyped-def]
+    return type_of_new
+
+
+@lower_builtin(brief_empty, types.Any)
+def _lower_brief_empty(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return _emit_brief(context, builder, signature, args, False)
+
+
+@lower_builtin(brief_zeros, types.Any)
+def _lower_brief_zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return _emit_brief(context, builder, signature, args, True)
+
+
+def _emit_brief(context: Any, builder: Any, signature: Any, args: Any, clears: bool) -> Any:
+    """Emit an array on the stack, or one that NumPy creates."""
+    unlent = signature.return_type(types.int64, *signature.args)
+    return _emit(context, builder, unlent, [context.get_constant(types.int64, UNLENT), *args], clears)
 
 
 def _emit(context: Any, builder: Any, signature: Any, args: Any, clears: bool) -> Any:

@@ -130,3 +130,33 @@ def test_arrays_that_iterations_make_ask_for_no_memory(allocations):
         (expected,) = agree(of_steps, a)
         np.testing.assert_allclose(got, expected, rtol=1e-12)
     assert found[1] == found[2]
+
+
+# ---- arrays that die with their iteration ----------------------------------------------------------------------------
+@njit
+def ragged(x, ends):
+    """A sum over parts of x, whose lengths are data."""
+    total, begin = 0.0, 0
+    for end in ends:
+        made = np.cumsum(np.concatenate((np.zeros(1), np.exp(x[begin:end]))))
+        total += np.log(np.sum(made)) * made[-1]
+        begin = end
+    return total
+
+
+@pytest.mark.parametrize("ends", [[2, 3, 7], [1, 2, ON_STACK, 2 * ON_STACK + 1, 2 * ON_STACK + 9], [150, 300]])
+def test_arrays_of_iterations(ends):
+    x = np.sin(np.arange(300.0))
+    agree(ragged, x, np.array(ends), compiled=True)
+
+
+def test_iterations_ask_for_no_memory(allocations):
+    gradient, x = contad.grad(ragged), np.sin(np.arange(300.0))
+    counts = []
+    for parts in (3, 90):
+        ends = np.arange(1, parts + 1) * 3
+        gradient(x, ends)
+        allocations()
+        gradient(x, ends)
+        counts.append(allocations())
+    assert counts[0] == counts[1]
