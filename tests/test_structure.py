@@ -1,13 +1,72 @@
-"""The structure of the code: how deep classes stand, what functions are called, and that each has a body of its own."""
+"""The structure of the code: how short files are and how much they import, how deep classes stand, what functions are
+called, and that each has a body of its own."""
 
 import ast
 import importlib
 
 import pytest
 
-from tests.judges.sources import SOURCES, nodes_of
+from tests.judges.sources import SOURCES, nodes_of, offences
 
 MAX_DEPTH = 3  # a class and two ancestors
+MIN_LINES = 60
+MOST_NAMES = 12
+# the files with fewer lines, and why
+SHORT = {
+    "contad.kernels.shape_fields": "numbers that modules import by this name, with Numba and without it",
+    "contad.variables.dtypes": "a small subject of its own, which sixty files import",
+    "contad.variables.open_types": "names of types, which every room imports",
+    "contad.variables.weak_cache": "a decorator of five rooms",
+    "contad.engines.records": "one of the five levels of refinement, which readers compare",
+    "contad.engines.source.passes.code_motion": "a pass, in a file of its own like the others",
+    "contad.engines.source.passes.stack_allocation": "a pass, in a file of its own like the others",
+    "contad.engines.source.planning.running_products": "a transformation with a standard name",
+    "contad.engines.source.planning.sinking": "a transformation with a standard name",
+    "contad.numba_functions.checkpointed": "the engine and the public name need it, and nothing else of its subject",
+    "contad.stan.shapes": "five rooms of checks import it",
+    "contad.transforms.on_demand": "the table of public names that are imported on first use",
+}
+# the files that import more names from a module of contad; the `__init__` of a package offers what it imports
+WIDE = {
+    "contad.stan.scalar_functions",
+}
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+def short_files(sources):
+    """The files with fewer lines than a subject has. A package and a command begin as short as they like."""
+    found = {module for module, source in sources.items() if source.count("\n") < MIN_LINES}
+    return {module for module in found if module.rpartition(".")[2] not in ("__init__", "__main__")}
+
+
+def wide_imports(sources):
+    """The files that import so many names from one module that importing the module would read better."""
+    found = set()
+    for module, source in sources.items():
+        imports = [node for node in nodes_of(source) if isinstance(node, ast.ImportFrom)]
+        if any(len(n.names) > MOST_NAMES and n.module.startswith("contad.") for n in imports if n.module):
+            found.add(module)
+    return {module for module in found if not module.endswith("__init__")}
+
+
+def test_files_are_no_splinters():
+    assert short_files(SOURCES) == set(SHORT)
+
+
+def test_imports_are_narrow():
+    assert wide_imports(SOURCES) == WIDE
+
+
+def test_a_splinter_and_a_wide_import_are_found():
+    names = [f"name_{k}" for k in range(MOST_NAMES + 1)]
+    planted = {
+        "contad.room.short": "x = 1\n" * (MIN_LINES - 1), "contad.room.long": "x = 1\n" * MIN_LINES,
+        "contad.room.__init__": f"from contad.room.short import {', '.join(names)}\n",
+        "contad.wide": f"from contad.room.short import {', '.join(names)}\n" + "\n" * MIN_LINES,
+        "contad.narrow": f"from contad.room.short import {', '.join(names[1:])}\n" + "\n" * MIN_LINES,
+    }  # fmt: skip
+    assert short_files(planted) == {"contad.room.short"}
+    assert wide_imports(planted) == {"contad.wide"}
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
@@ -58,8 +117,7 @@ def stubs(source):
 
 
 def test_no_body_is_a_stub():
-    found = {module: stubs(source) for module, source in SOURCES.items()}
-    assert {module: lines for module, lines in found.items() if lines} == {}
+    assert offences(stubs) == {}
 
 
 def free_selves(source):
@@ -75,8 +133,7 @@ def free_selves(source):
 
 
 def test_only_methods_have_a_self():
-    found = {module: free_selves(source) for module, source in SOURCES.items()}
-    assert {module: lines for module, lines in found.items() if lines} == {}
+    assert offences(free_selves) == {}
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------
@@ -101,22 +158,18 @@ def participles(source):
 
 
 def test_functions_are_verbs():
-    found = {module: participles(source) for module, source in SOURCES.items()}
-    assert {module: lines for module, lines in found.items() if lines} == {}
+    assert offences(participles) == {}
 
 
-@pytest.mark.parametrize(
-    ("search", "source", "lines"),
-    [
-        (stubs, "class A:\n    def f(self): raise NotImplementedError", ["line 2"]),
-        (stubs, "def f():\n    raise NotImplementedError('later')", ["line 2"]),
-        (stubs, "def f(x): raise TypeError('NotImplementedError')\ndef g(): return NotImplemented", []),
-        (participles, "def moved(x): pass\ndef _made(): pass\ndef move(x): pass", ["line 1", "line 2"]),
-        (participles, "class A:\n    @property\n    def taken(self): pass\n    def read_only(self): pass", []),
-        (free_selves, "def f(self): pass\nclass A:\n    g = lambda self: 1", ["line 1", "line 3"]),
-        (free_selves, "def make():\n    def method(self, /, x): return x\n    return method", ["line 2"]),
-        (free_selves, "def make():\n    class A:\n        def f(self): pass\n    return A", []),
-    ],
-)
+@pytest.mark.parametrize(("search", "source", "lines"), [
+    (stubs, "class A:\n    def f(self): raise NotImplementedError", ["line 2"]),
+    (stubs, "def f():\n    raise NotImplementedError('later')", ["line 2"]),
+    (stubs, "def f(x): raise TypeError('NotImplementedError')\ndef g(): return NotImplemented", []),
+    (participles, "def moved(x): pass\ndef _made(): pass\ndef move(x): pass", ["line 1", "line 2"]),
+    (participles, "class A:\n    @property\n    def taken(self): pass\n    def read_only(self): pass", []),
+    (free_selves, "def f(self): pass\nclass A:\n    g = lambda self: 1", ["line 1", "line 3"]),
+    (free_selves, "def make():\n    def method(self, /, x): return x\n    return method", ["line 2"]),
+    (free_selves, "def make():\n    class A:\n        def f(self): pass\n    return A", []),
+])  # fmt: skip
 def test_a_planted_fault_is_found(search, source, lines):
     assert sorted(search(source)) == lines

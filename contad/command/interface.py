@@ -14,16 +14,17 @@ import numpy as np
 from contad.command.bundled_example import examine_example
 from contad.command.coordinate_profiles import profile
 from contad.command.data_files import read_data
-from contad.command.derivative_view import view_source
 from contad.command.examination import examine, silence
 from contad.command.pictures import picture_request, place_picture
 from contad.command.point import Problem, assignment, bind
 from contad.command.report import CommandReport, as_json
 from contad.command.sparsity_patterns import Sparsity, find_sparsity
-from contad.command.terminal import has_colours
-from contad.command.translation import translate_stan
-from contad.command.user_file import CommandError, load_module
-from contad.command.warm import warm
+from contad.command.subcommands import SUBCOMMANDS
+from contad.command.terminal import has_colours, highlight_python
+from contad.command.user_file import CommandError, blame, load_module
+from contad.errors import UnsupportedError
+from contad.functions.user_call import numba_function
+from contad.transforms.compiled_code import source
 
 DESCRIPTION = """\
 Differentiate a function of a Python file, at the point and with the data that the file defines, and check the gradient
@@ -62,9 +63,6 @@ A Numba function also has a generated derivative: python -m contad model.py:dens
 To have contad's own functions compiled beforehand, on all cores: python -m contad warm
 
 exit status: 0 done; 1 --check found a disagreement; 2 an error, named in one line on stderr."""
-
-
-_COMMANDS = {"stan": translate_stan, "warm": warm}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -112,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     try:
         try:
-            command = _COMMANDS.get(arguments[0]) if arguments else None
+            command = SUBCOMMANDS.get(arguments[0]) if arguments else None
             options = _parse(arguments) if command is None else None
             if command is not None:
                 text, status = command(arguments[1:]), 0
@@ -220,3 +218,26 @@ def _line(message: object, longest: int = 400) -> str:
     """The message on one line, shortened."""
     line = " ".join(str(message).split())
     return line if len(line) <= longest else line[: longest - 4] + " ..."
+
+
+# ---- other answers ---------------------------------------------------------------------------------------------------
+
+
+def view_source(problem: Problem, colours: bool) -> str:
+    """`--source`: the source of the value and gradient; CommandError with a remedy if none is generated."""
+    name = getattr(problem.function, "__name__", "the function")
+    if numba_function(problem.function) is None:
+        raise CommandError(
+            f"{problem.label}: --source: {name} is a plain function: it runs on variables, nothing is generated. Put "
+            f"@numba.njit above it; or see what it does by contad.explain({name}, ...) and contad.show_stack()"
+        )
+    args, kwargs = problem.arguments()
+    argnums = problem.positional()[3]
+    with blame(problem.label, problem.path):
+        try:
+            text = source(problem.function, *args, argnums=argnums if len(argnums) > 1 else argnums[0], **kwargs)
+        except UnsupportedError as error:
+            raise CommandError(
+                f"{problem.label}: --source: nothing is generated for {name}, whose gradient runs on the tape: {error}"
+            ) from error
+    return highlight_python(text) if colours else text

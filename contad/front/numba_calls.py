@@ -13,15 +13,14 @@ import numpy as np
 
 from contad.compile.dispatchers import signature_for
 from contad.engines import engine as engine_class
-from contad.engines.stream.continued import number_result, several_results
+from contad.engines.stream.pullbacks import number_result, several_results
 from contad.errors import LostDerivativeError, OutputError, UnsupportedError
 from contad.front.checked_twin import checked_twin
 from contad.front.first_call import is_comparable
 from contad.front.numba_transforms import pair_of
 from contad.front.quick_calls import QuickCalls, keep, shares_memory
 from contad.front.recorded import Recorded
-from contad.functions.memo import memo_of
-from contad.functions.user_call import OnNumbers, name_of
+from contad.functions.user_call import OnNumbers, memo_of, name_of
 from contad.variables.array import Array, lower_constants
 from contad.variables.dtypes import is_float64
 from contad.variables.number import Carrier
@@ -198,7 +197,7 @@ def _type_of(f: NumbaFunction, n: int, x: Nested) -> NumbaType:
     try:
         return typeof(x)
     except NumbaError:
-        from contad.numba_functions.unread_arrays import require_read
+        from contad.numba_functions.array_arguments import require_read
 
         require_read(f.__name__, [(f"argument {n}", x)])
         raise

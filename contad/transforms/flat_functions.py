@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from contad.front.user_function import UserFunction
-from contad.functions.pickling import reference, remade
+from contad.functions.transformed import reference, remade
 from contad.functions.user_call import positions
 from contad.transforms.compiled_code import cfunc
 from contad.transforms.gradients import grad, value_and_grad
@@ -201,8 +201,8 @@ def _names_of(tree: Tree) -> list[str]:
     names = []
     for accessor in tree.spec.accessors():
         name = ""
-        for step in accessor:
-            entry = getattr(step, "field", step.entry)  # a field of a named tuple, whose entry is a number
+        for key in accessor:
+            entry = getattr(key, "field", key.entry)  # a field of a named tuple, whose entry is a number
             name += f"[{entry}]" if isinstance(entry, int) else f".{entry}" if name else str(entry)
         names.append(f"x{name}" if name[:1] == "[" else name)
     return names

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import contad
-import contad.distributions.choices  # which declares rules
 from contad.distributions.faces import function_of_text
 from contad.distributions.formula import Formula
 from contad.rules import scalar_rule
@@ -211,10 +210,7 @@ def value_at(function, point):
 
 def derivatives_at(rule, point, active):
     """First and second ones, by the arguments that take more than one value."""
-
-    def f(p):
-        return rule(*(p[active.index(k)] if k in active else x for k, x in enumerate(point)))
-
+    f = lambda p: rule(*(p[active.index(k)] if k in active else x for k, x in enumerate(point)))
     at = np.array([point[k] for k in active])
     with np.errstate(all="ignore"):
         return [*contad.grad(f)(at), *np.ravel(contad.hessian(f)(at))]

@@ -12,19 +12,19 @@ from contad.engines.matrix.kernel_shapes import ACCUMULATIONS, LINES, RUNNING, a
 from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.stream.kernels import two_axes
 from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Part, Pullback
-from contad.engines.stream.record_head import LINEAR, PULLBACK, STRIDED, head_of
 from contad.engines.stream.record_stream import LONG
+from contad.engines.stream.storage import LINEAR, PULLBACK, STRIDED, head_of
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.arguments import constant, require_real
 from contad.variables.array import Array, copy_parts, is_plain
-from contad.variables.containers import like_tuple
 from contad.variables.dtypes import FLOAT, is_float64
 from contad.variables.layout import inverse, layout_of, read_only
 from contad.variables.number import Number, peek
 from contad.variables.open_types import ArrayValue, Function, Option, Options, Rule, Value
+from contad.variables.trees import like_tuple
 
 Operand = tuple[int, int, tuple[int, ...]]  # position among the arguments, first cell, shape
 

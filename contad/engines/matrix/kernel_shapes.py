@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.engines.stream.pullbacks import Pullback
-from contad.kernels.rows.line_rows import LINE_ROWS
-from contad.kernels.rows.matrix_rows import ROWS, measures_of
+from contad.kernels.rows.row_tables import LINE_ROWS, ROWS, measures_of
 from contad.variables.dtypes import is_float64
 from contad.variables.open_types import Options
 
@@ -110,7 +109,7 @@ def describe_operation(name: str, shapes: Sequence[Shape], options: Options) -> 
     return _of_vector(a, options) if name == "euclidean_norm" else _of_row(name, shapes, options)
 
 
-def describe_step(c: Pullback) -> KernelShape | None:
+def describe_pullback(c: Pullback) -> KernelShape | None:
     """The shape of a program's record in place of a continuation; None where Python has to run it."""
     name = c.rule.name
     if c.is_tuple or not c.rule.__module__.startswith("contad.ops.") or not all(map(is_float64, c.values)):
