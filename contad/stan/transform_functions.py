@@ -64,8 +64,10 @@ def zero_sum_basis(k: int) -> np.ndarray:
 
 
 def _sum_to_zero(u: ArrayValue) -> tuple[ArrayValue, Real]:
-    y = matmul(zero_sum_basis(np.shape(u)[0] + 1), u)
-    return (y if np.ndim(u) == 1 else matmul(y, zero_sum_basis(np.shape(u)[1] + 1).T)), 0.0
+    if np.ndim(u) == 1:
+        return matmul(zero_sum_basis(np.shape(u)[0] + 1), u), 0.0
+    rows, columns = (np.roll(zero_sum_basis(n + 1), -1, axis=0) for n in np.shape(u))
+    return matmul(matmul(rows, u), columns.T), 0.0
 
 
 def _simplex(u: ArrayValue) -> tuple[ArrayValue, Real]:
