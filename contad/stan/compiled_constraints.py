@@ -132,7 +132,8 @@ class ConstraintFunction(Compilable):
                 tests = {f"len(u) != {c.size}": f"have {c.size} elements"}
             else:
                 tests = {f"y.shape[{k}] != {n}": f"have the shape {c.shape}" for k, n in enumerate(c.shape)}
-            checks = [f"if {test}: raise ValueError({f'{c.name}: {self.argument} must {x}'!r})" for test, x in tests.items()]
+            words = f"{c.name}: {self.argument} must "
+            checks = [f"if {test}: raise ValueError({words + what!r})" for test, what in tests.items()]
             text = "\n    ".join([f"def {self.__name__}({self.argument}):", *checks, *c.write(self.__name__)])
             self._body = function_of_text(text, self.__name__, KNOWN)
         return self._body

@@ -120,7 +120,7 @@ def free_between_numbers(y, lower, upper):
     return free_between(y, lower, upper)
 
 
-def scaled(u, offset, multiplier):
+def scale(u, offset, multiplier):
     """offset + multiplier u, and the log-Jacobian; each element of a multiplier may be that of several."""
     return offset + multiplier * u, total(log(multiplier)) * (count(u) / count(multiplier))
 

@@ -13,8 +13,8 @@ from contad.errors import UnsupportedError
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import reference, remade
 from contad.numba_functions.writes import may_write_arrays
+from contad.stan.declarations import python_name, read_parameters
 from contad.stan.model_text import ModelText
-from contad.stan.parameters_block import python_name, read_parameters
 from contad.stan.transforms import Constraint
 from contad.transforms.compiled_code import cfunc
 from contad.transforms.gradients import value_and_grad
@@ -85,7 +85,7 @@ class Model:
         self._in_python = ModelText(self.parameters, self.data, is_compiled=False)
         self._constrain = self._write_constrain()
         self.function, self.given = self._write_density(density)
-        self._usual = self._flagged(jacobian=True, propto=True)
+        self._usual = self._arguments(jacobian=True, propto=True)
         self._gradient = value_and_grad(self.function)
         self._hessian = hessian(self.function)
         self._product = hvp(self.function, vector=1)
@@ -152,8 +152,8 @@ class Model:
         if points.ndim != 1:
             if not points.ndim or points.shape[-1] != self.dimension:
                 fail("Model.constrain", "u", f"have a last axis of length {self.dimension}", f"shape {points.shape}")
-            found = [self._constrain(point, *self._in_python.given.values()) for point in points.reshape((-1, self.dimension))]
-            leading = points.shape[:-1]
+            given, leading = self._in_python.given.values(), points.shape[:-1]
+            found = [self._constrain(point, *given) for point in points.reshape((-1, self.dimension))]
             return {
                 name: np.reshape([values[k] for values in found], leading + self.shapes[name])
                 for k, name in enumerate(self.names)
@@ -206,14 +206,17 @@ class Model:
         if points.ndim > 1:
             rng = np.random.default_rng(seed)
             found = [self.generated_quantities(point, rng) for point in points.reshape((-1, self.dimension))]
-            return {name: np.reshape([x[name] for x in found], points.shape[:-1] + np.shape(found[0][name])) for name in found[0]}
+            return {
+                name: np.reshape([x[name] for x in found], points.shape[:-1] + np.shape(first))
+                for name, first in found[0].items()
+            }
         known = {python_name(name): x for name, x in {**self.data, **self.constrain(points)}.items()}
         known["rng"] = np.random.default_rng(seed)
         names = self._arguments_of(self._generate, "rng")
         return dict(self._generate(**{name: known[name] for name in names}))
 
     # ---- the log density and its derivatives -------------------------------------------------------------------------
-    def _flagged(self, jacobian: bool, propto: bool) -> tuple[Any, ...]:
+    def _arguments(self, jacobian: bool, propto: bool) -> tuple[Any, ...]:
         flags = (bool(jacobian), bool(propto)) if len(self._flags) == 2 else (bool(jacobian),)
         return flags + self.given
 
@@ -222,7 +225,7 @@ class Model:
 
         propto   passed on to a log density with such an argument, for densities that then leave out their constants
         """
-        return self.function(_as_point(u), *self._flagged(jacobian, propto))
+        return self.function(_as_point(u), *self._arguments(jacobian, propto))
 
     def log_density_gradient(
         self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True
@@ -230,18 +233,18 @@ class Model:
         """The log density and its gradient."""
         if u.__class__ is ARRAY and u.dtype is FLOAT and jacobian is True and propto is True:  # most often
             return self._gradient(u, *self._usual)
-        return self._gradient(_as_point(u), *self._flagged(jacobian, propto))
+        return self._gradient(_as_point(u), *self._arguments(jacobian, propto))
 
     def log_density_hessian(
         self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True
     ) -> tuple[float, ArrayValue, ArrayValue]:
         """The log density, its gradient and its Hessian."""
-        point, more = _as_point(u), self._flagged(jacobian, propto)
+        point, more = _as_point(u), self._arguments(jacobian, propto)
         return *self._gradient(point, *more), self._hessian(point, *more)
 
     def hvp(self, u: ArrayValue, v: ArrayValue, *, propto: bool = True, jacobian: bool = True) -> ArrayValue:
         """The Hessian times v."""
-        return self._product(_as_point(u), _as_point(v), *self._flagged(jacobian, propto))
+        return self._product(_as_point(u), _as_point(v), *self._arguments(jacobian, propto))
 
     def cfunc(self, signature: str = "contad", *, propto: bool = True, jacobian: bool = True) -> Any:
         """The log density and its gradient with C's calling convention: see `contad.cfunc`."""
@@ -302,7 +305,8 @@ def _as_data(name: str, x: Nested) -> Any:
     """Data as compiled code takes them: a number, or an array of float64 or int64."""
     found = np.asarray(x)
     if found.dtype.kind not in "biuf":
-        fail("Model", name, "be a number, or an array of numbers", f"{type(x).__name__} of dtype {found.dtype}", TypeError)
+        got = f"{type(x).__name__} of dtype {found.dtype}"
+        fail("Model", name, "be a number, or an array of numbers", got, TypeError)
     if found.ndim == 0:
         return int(found) if found.dtype.kind in "biu" else float(found)
     return np.ascontiguousarray(found, dtype=np.float64 if found.dtype.kind == "f" else np.int64)

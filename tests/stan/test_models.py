@@ -1,4 +1,4 @@
-"""Models: values and gradients beside SciPy and differences, in Numba and in Python, and what else a sampler asks for."""
+"""Models: values and gradients beside SciPy and differences, in Numba and in Python, and what samplers ask for."""
 
 import ctypes
 import pickle
@@ -242,8 +242,8 @@ def test_a_model_shows_its_parameters():
         (lambda: MODEL.log_density(U[:3]), ValueError, "Model: u must have 16 elements"),
         (lambda: MODEL.log_density_gradient(U[:3]), ValueError, "Model: u must have 16 elements"),
         (lambda: MODEL.constrain(U[:3]), ValueError, "Model: u must have 16 elements"),
-        (lambda: MODEL.constrain(np.zeros((2, 3))), ValueError, r"u must have a last axis of length 16, got shape \(2,"),
-        (lambda: MODEL.unconstrain({"mu": 1.0}), ValueError, r"values must have all parameters \(mu, tau, .*got no tau"),
+        (lambda: MODEL.constrain(np.zeros((2, 3))), ValueError, r"u must have a last axis of length 16, got shape"),
+        (lambda: MODEL.unconstrain({"mu": 1.0}), ValueError, r"values must have all parameters .*got no tau"),
         (lambda: MODEL.unconstrain(MODEL.constrain(U) | {"tau": -1.0}), ValueError, "tau: .* y must be at least lower"),
         (lambda: MODEL.unconstrain({"mu": [1.0]}), ValueError, r"mu must have shape \(\), got shape \(1,\)"),
         (lambda: Model("real x;", lambda z: z, y=1.0), TypeError, r"parameters or data \(x, y\), got z"),

@@ -5,7 +5,7 @@ import types
 import numpy as np
 import pytest
 
-from contad.stan.parameters_block import Expression, read_parameters
+from contad.stan.declarations import Expression, read_parameters
 
 DATA = {"N": 4, "K": 3, "L": np.array([-1.0, -2.0, -3.0, -4.0]), "m": 3.0, "y": np.array([1.5, 2.5, 0.5])}
 
@@ -19,13 +19,16 @@ def read(text, **more):
     [
         ("real x;", "real", ()), ("vector[N] x;", "real", (4,)), ("row_vector[N] x;", "real", (4,)),
         ("matrix[N, K] x;", "real", (4, 3)), ("real<lower=0> x;", "lower_bound", ()),
-        ("vector<upper=1>[K * (K - 1) / 2] x;", "upper_bound", (3,)), ("real<lower=0, upper=1> x;", "lower_upper_bound", ()),
+        ("vector<upper=1>[K * (K - 1) / 2] x;", "upper_bound", (3,)),
+        ("real<lower=0, upper=1> x;", "lower_upper_bound", ()),
         ("vector<offset=m, multiplier=2>[N] x;", "offset_multiplier", (4,)), ("ordered[K] x;", "ordered", (3,)),
         ("positive_ordered[K] x;", "positive_ordered", (3,)), ("array[N, 2] simplex[K] x;", "simplex", (4, 2, 3)),
         ("unit_vector[3] x;", "unit_vector", (3,)), ("sum_to_zero_vector[3] x;", "sum_to_zero", (3,)),
-        ("sum_to_zero_matrix[3, 2] x;", "sum_to_zero", (3, 2)), ("cholesky_factor_corr[2] x;", "cholesky_factor_corr", (2, 2)),
+        ("sum_to_zero_matrix[3, 2] x;", "sum_to_zero", (3, 2)),
+        ("cholesky_factor_corr[2] x;", "cholesky_factor_corr", (2, 2)),
         ("cholesky_factor_cov[3, 2] x;", "cholesky_factor_cov", (3, 2)), ("corr_matrix[2] x;", "corr_matrix", (2, 2)),
-        ("array[5] cov_matrix[2] x;", "cov_matrix", (5, 2, 2)), ("row_stochastic_matrix[2, 3] x;", "stochastic_row", (2, 3)),
+        ("array[5] cov_matrix[2] x;", "cov_matrix", (5, 2, 2)),
+        ("row_stochastic_matrix[2, 3] x;", "stochastic_row", (2, 3)),
         ("column_stochastic_matrix[2, 3] x;", "stochastic_column", (2, 3)), ("real x[N];", "real", (4,)),
         ("array[num_elements(L)] real x;", "real", (4,)), ("vector[min(N, K) ^ 2] x;", "real", (9,)),
     ],

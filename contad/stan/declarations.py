@@ -1,4 +1,4 @@
-"""Stan's block of parameters, read as text: names, constraints, and bounds that depend on earlier parameters."""
+"""Stan's declarations of parameters, read as text: names, constraints, and bounds that depend on earlier parameters."""
 
 import ast
 import keyword
@@ -10,9 +10,23 @@ import numpy as np
 
 from contad.stan import matrix_algebra, scalar_functions, spelled_functions
 from contad.stan.transforms import (
-    Constraint, cholesky_factor_corr, cholesky_factor_cov, corr_matrix, cov_matrix, lower_bound, lower_upper_bound,
-    offset_multiplier, ordered, positive_ordered, real, simplex, stochastic_column, stochastic_row, sum_to_zero,
-    unit_vector, upper_bound,
+    Constraint,
+    cholesky_factor_corr,
+    cholesky_factor_cov,
+    corr_matrix,
+    cov_matrix,
+    lower_bound,
+    lower_upper_bound,
+    offset_multiplier,
+    ordered,
+    positive_ordered,
+    real,
+    simplex,
+    stochastic_column,
+    stochastic_row,
+    sum_to_zero,
+    unit_vector,
+    upper_bound,
 )  # fmt: skip
 
 # by type: the numbers of sizes, and the constraint; None where bounds may say more
@@ -26,7 +40,8 @@ TYPES: dict[str, tuple[tuple[int, ...], Callable[..., Constraint] | None]] = {
     "cov_matrix": ((1,), cov_matrix), "row_stochastic_matrix": ((2,), stochastic_row),
     "column_stochastic_matrix": ((2,), stochastic_column),
 }  # fmt: skip
-BOUNDS = ({"lower": lower_bound, "upper": upper_bound}, {"offset": 0.0, "multiplier": 1.0})
+BOUNDS: dict[str, Callable[..., Constraint]] = {"lower": lower_bound, "upper": upper_bound}
+UNITS = {"offset": 0.0, "multiplier": 1.0}
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z]\w*")
 # what Python spells in another way; a quote after an operand transposes
@@ -42,7 +57,7 @@ def python_name(name: str) -> str:
 
 
 class Expression:
-    """A bound that depends on earlier parameters: Python text, and the values of the names in it that begin with `_`."""
+    """A bound that depends on earlier parameters: Python text, and the values of names in it that begin with `_`."""
 
     def __init__(self, text: str, known: Mapping[str, Any]) -> None:
         self.text, self.known = text, dict(known)
@@ -61,10 +76,10 @@ def read_parameters(text: str, data: Mapping[str, Any]) -> dict[str, Constraint]
     >>> read_parameters("real mu; array[2] simplex[K] theta;  // shares", {"K": 3})
     {'mu': <real of shape ()>, 'theta': <simplex of shape (2, 3)>}
     """
-    return _Reader(text, data).read()
+    return _DeclarationReader(text, data).read()
 
 
-class _Reader:
+class _DeclarationReader:
     """A position in the text of a block."""
 
     def __init__(self, text: str, data: Mapping[str, Any]) -> None:
@@ -125,7 +140,8 @@ class _Reader:
         while True:
             name = self.take(_NAME, "a name")
             if name in self.found or name in self.data:
-                self.fail(f"a new name, and {name} is one of the {'data' if name in self.data else 'parameters'}", start)
+                home = "data" if name in self.data else "parameters"
+                self.fail(f"a new name, and {name} is one of the {home}", start)
             arrays = self.take_sizes() if self.sees(r"\[") else dimensions  # Stan's arrays before 2.26
             self.found[name] = made.array(*arrays) if arrays else made
             if not self.take(","):
@@ -133,14 +149,15 @@ class _Reader:
         self.take(";", ";")
 
     def make_bounded(self, bounds: dict[str, Any], shape: tuple[int, ...]) -> Constraint:
-        limits, units = (bounds.keys() & kinds.keys() for kinds in BOUNDS)
-        if limits and units:
+        limits, units = bounds.keys() & BOUNDS.keys(), UNITS | bounds
+        if limits and len(limits) < len(bounds):
             raise ValueError("bounds or units, not both")
-        if units:
-            return offset_multiplier(*({**BOUNDS[1], **bounds}.values()), shape)
         if len(limits) == 2:
             return lower_upper_bound(bounds["lower"], bounds["upper"], shape)
-        return BOUNDS[0][limits.pop()](*bounds.values(), shape) if limits else real(shape)
+        if limits:
+            (name, bound), *_ = bounds.items()
+            return BOUNDS[name](bound, shape)
+        return offset_multiplier(units["offset"], units["multiplier"], shape) if bounds else real(shape)
 
     # ---- expressions -------------------------------------------------------------------------------------------------
     def take_expression(self, closing: str) -> Any:
@@ -166,7 +183,8 @@ class _Reader:
         except (LookupError, TypeError, ValueError, NotImplementedError) as error:
             self.fail(str(error.args[0]) if isinstance(error, LookupError) else f"another expression ({error})", start)
         if isinstance(found, ast.Constant):
-            return np.asarray(found.value) if found.kind and np.ndim(found.value) == 0 else found.value
+            value: Any = found.value
+            return np.asarray(value) if found.kind and np.ndim(value) == 0 else value
         known = dict(folding.known)
         return Expression(ast.unparse(ast.fix_missing_locations(_Naming(known).visit(found))), known)
 
