@@ -271,12 +271,13 @@ class _Naming(ast.NodeTransformer):
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         """A name for a value of data; a slice and a literal number stay."""
-        if isinstance(node.value, slice):
-            return ast.Slice(*(None if x is None else ast.Constant(x) for x in (node.value.start, node.value.stop)))
-        if node.kind is None and not isinstance(node.value, (np.ndarray, tuple)):
+        value: Any = node.value
+        if isinstance(value, slice):
+            return ast.Slice(*(None if x is None else ast.Constant(x) for x in (value.start, value.stop)))
+        if node.kind is None and not isinstance(value, (np.ndarray, tuple)):
             return node
         name = f"_{len(self.known)}"
-        self.known[name] = node.value
+        self.known[name] = value
         return ast.Name(name, ast.Load())
 
 
