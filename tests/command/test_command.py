@@ -31,8 +31,7 @@ def test_report_names_everything(run):
     assert float(lines["value"]) == pytest.approx(3 * math.log(0.5) - 3.5)
     assert lines["argument"].split() == ["point", "gradient"]
     assert [float(x) for x in lines["rate"].split()] == [0.5, pytest.approx(3 / 0.5 - 7.0)]
-    assert lines["constant"] == "times (list of 3)"
-    assert lines["engine"] == contad.engine_name(len)
+    assert lines["constant"] == "times (list of 3)" and lines["engine"] == contad.engine_name(len)
     assert "largest relative disagreement" in lines["differences"]
     for word in ("function", "gradient", "ratio", "first gradient"):
         assert word in lines["time"]
@@ -72,17 +71,14 @@ def test_at_moves_one_number_by_the_name_of_the_report(run):
     assert found["point"] == {"x": [7.0, 4.0]}  # whatever the order, one number is of the whole that is given
 
 
-@pytest.mark.parametrize(
-    ("target", "at", "message"),
-    [
-        ("of_array", "drift[2]=1", "model.py:of_array: --at: no number drift[2]; there are drift[0], drift[1]"),
-        ("of_tree", "p[0]=1", "model.py:of_tree: --at: no number p[0]; there are p['a'], ..., p['b'][1][0, 1]"),
-        ("of_array", "speed[0]=1", "model.py:of_array: --at: no parameter 'speed'; there are drift, n"),
-        ("of_array", "drift[0]=[1]", "--at drift[0]=[1]: expected one number for drift[0], got '[1]'"),
-        ("of_array", "drift[0=1", "--at drift[0=1: expected NAME=VALUE, or for one number of it 'NAME[0]=VALUE'"),
-        ("of_array", "drift[0]=1" + 20 * "0", "model.py:of_array: --at: expected a number of 64 bits for drift[0]"),
-    ],
-)
+@pytest.mark.parametrize(("target", "at", "message"), [
+    ("of_array", "drift[2]=1", "model.py:of_array: --at: no number drift[2]; there are drift[0], drift[1]"),
+    ("of_tree", "p[0]=1", "model.py:of_tree: --at: no number p[0]; there are p['a'], ..., p['b'][1][0, 1]"),
+    ("of_array", "speed[0]=1", "model.py:of_array: --at: no parameter 'speed'; there are drift, n"),
+    ("of_array", "drift[0]=[1]", "--at drift[0]=[1]: expected one number for drift[0], got '[1]'"),
+    ("of_array", "drift[0=1", "--at drift[0=1: expected NAME=VALUE, or for one number of it 'NAME[0]=VALUE'"),
+    ("of_array", "drift[0]=1" + 20 * "0", "model.py:of_array: --at: expected a number of 64 bits for drift[0]"),
+])  # fmt: skip
 def test_a_number_to_move_that_is_not_there_is_one_line(run, target, at, message):
     status, out, err = run(target, "--at", at, source=MOVED)
     assert (status, out) == (2, "") and err.startswith(f"contad: {message}") and err.count("\n") == 1
@@ -91,8 +87,7 @@ def test_a_number_to_move_that_is_not_there_is_one_line(run, target, at, message
 @pytest.mark.parametrize("engine", ["closures", "records", "matrix"])
 def test_engine(run, engine):
     found = as_json(run("log_likelihood", "--engine", engine, "--json", "--check"))
-    assert found["engine"] == engine
-    assert found["gradient"] == {"rate": pytest.approx(-1.0)}
+    assert found["engine"] == engine and found["gradient"] == {"rate": pytest.approx(-1.0)}
 
 
 def test_containers_are_differentiated_number_by_number(run):
@@ -150,8 +145,7 @@ def test_agreement_of_a_small_component_beside_a_large_value(run):
     source = "import contad\ndef f(x=1.5, y=0.5): return 1e6 * x + (x + {} * contad.stop_gradient(y)) * y\n"
     assert run("f", "--check", source=source.format(0.0))[0] == 0
     status, out, _ = run("f", "--check", source=source.format(1e-4))
-    assert status == 1
-    assert "at y" in out
+    assert status == 1 and "at y" in out
 
 
 def test_many_components_are_cut_in_text_only(run):
@@ -162,9 +156,7 @@ def test_many_components_are_cut_in_text_only(run):
 
 def test_json_is_alone_on_standard_output(run):
     status, out, err = run("talkative", "--json")
-    assert status == 0
-    assert json.loads(out)["gradient"] == {"x": 2.0}
-    assert err == "hello\n"
+    assert status == 0 and json.loads(out)["gradient"] == {"x": 2.0} and err == "hello\n"
 
 
 def test_json_is_of_plain_numbers_whatever_numpy_gives(run):
@@ -189,8 +181,7 @@ def test_files_beside_it_can_be_imported(run, tmp_path):
     source = "def f(t=2.0):\n    from constants_beside import gravity\n    return gravity * t\n"
     path = list(sys.path)
     assert as_json(run("f", "--json", source=source))["gradient"] == {"t": 9.81}
-    assert sys.path == path
-    assert "model" not in sys.modules
+    assert sys.path == path and "model" not in sys.modules
 
 
 def test_times_are_of_the_function_and_its_gradient(run, monkeypatch):
@@ -202,8 +193,7 @@ def slow(x=1.0):
     return x * x
 """
     found = as_json(run("slow", "--json", source=source))
-    assert 0.01 <= found["seconds"]["function"] < 0.015
-    assert 0.05 <= found["seconds"]["gradient"] < 0.075
+    assert 0.01 <= found["seconds"]["function"] < 0.015 and 0.05 <= found["seconds"]["gradient"] < 0.075
     assert found["ratio"] == pytest.approx(found["seconds"]["gradient"] / found["seconds"]["function"])
 
 
@@ -232,8 +222,7 @@ def f(y=0.5, x=1.5):
 @pytest.mark.parametrize(("partial", "status"), [("4.0 * x * x * x", 0), ("4.0001 * x * x * x", 1), ("-z", 1)])
 def test_check_finds_a_wrong_rule(run, partial, status):
     found, out, err = run("f", "--check", source=WRONG_RULE.format(partial=partial))
-    assert (found, err) == (status, "")
-    assert ("DISAGREE" in out) == bool(status)
+    assert (found, err) == (status, "") and ("DISAGREE" in out) == bool(status)
     assert not status or "at x; the tolerance is 1e-06" in out
 
 
@@ -254,15 +243,13 @@ def test_check_finds_a_lost_derivative_and_another_value(run):
     assert run("f", "--check", source=source)[0] == 1
     source = "def f(x=1.5): return x * x + (0.0 if not hasattr(x, 'value') else 0.125)\n"
     status, out, _ = run("f", "--check", source=source)
-    assert status == 1
-    assert "at value" in out
+    assert status == 1 and "at value" in out
 
 
 def test_where_no_difference_exists_check_fails(run):
     source = "import contad\ndef f(x=0.0, y=1.0): return y + 2.0 * x if x == 0.0 else 1 / 0\n"
     status, out, _ = run("f", "--check", source=source)
-    assert status == 1
-    assert "no reliable difference can be taken at x" in out
+    assert status == 1 and "no reliable difference can be taken at x" in out
     assert as_json(run("f", "--json", source=source))["differences"]["disagreement"] is None
 
 
@@ -321,119 +308,102 @@ def line(text):
     return f"line {found}"
 
 
-@pytest.mark.parametrize(
-    ("target", "arguments", "message"),
-    [
-        ("fin", "", "model.py: no function 'fin'; it defines fine, ..."),
-        ("number", "", "model.py: 'number' is no function but of type float"),
-        ("fine", "--wrt z", "model.py:fine: --wrt: no parameter 'z'; there are x"),
-        ("fine", "--wrt x,", "model.py:fine: --wrt: no parameter ''"),
-        ("fine", "--wrt x --wrt z", "model.py:fine: --wrt: no parameter 'z'; there are x"),
-        ("fine", "--at z=1", "model.py:fine: --at: no parameter 'z'; there are x"),
-        ("fine", "--at x", "--at x: expected NAME=VALUE, or for one number of it 'NAME[0]=VALUE'"),
-        ("Model.log_likelihood", "", "model.py: 'Model.log_likelihood': methods are not taken; write a function in"),
-        ("fine", "--at x=", "--at x=: expected a number"),
-        ("fine", "--at x=one", "--at x=one: expected a number, or a list, tuple or dict of numbers, got 'one'"),
-        ("fine", "--at x='one'", "--at x='one': expected a number"),
-        ("fine", "--at x=None", "--at x=None: expected a number"),
-        ("fine", "--at x=1j", "--at x=1j: expected a number"),
-        ("fine", "--at x=(", "--at x=(: expected a number"),
-        ("fine", "--at x=nan", "model.py:fine: x is nan"),
-        ("fine", "--at x=-inf", "model.py:fine: x must be finite, got -inf"),
-        ("fine", "--at x=[1,1e999]", "model.py:fine: x[1] must be finite, got inf"),
-        ("fine", f"--at x={10**400}", "model.py:fine: x must be finite, got 1000"),
-        ("fine", "--at x=True", "model.py:fine: 'x' cannot be differentiated"),
-        ("fine", "--at x=[]", "model.py:fine: 'x' cannot be differentiated: there are no numbers in it"),
-        ("fine", "--engine steam", "--engine: expected one of closures, records, matrix, generated, tape; got 'steam'"),
-        ("fine", "--tolerance nan", "--tolerance: expected a positive number, got nan"),
-        ("fine", "--tolerance tiny", "argument --tolerance: invalid float value: 'tiny'"),
-        ("fine", "--frobnicate", "unrecognized arguments: --frobnicate"),
-        ("fine", "--data nowhere.csv", "nowhere.csv: No such file or directory"),
-        ("fine", "--data x.txt", "--data: expected a file whose name ends in .json, .csv or .npz, got 'x.txt'"),
-        ("fine", "--plot x.txt", "--plot: expected profile or sparsity, then text, window or a file name that ends in"),
-        ("fine", "--plot a.png b.png", "--plot: expected one kind of picture and one place for it, got a.png b.png"),
-        ("fine", "--plot text --json", "--json prints one object and nothing else: --plot text has no place beside it"),
-        ("fine", "--source --check", "--source prints the generated derivative and nothing else: leave out --check"),
-        ("fine", "--source", "model.py:fine: --source: fine is a plain function: it runs on variables, nothing is gen"),
-        ("returns_text", "--plot sparsity", "model.py:returns_text: the function returns a str; expected real numbers"),
-        ("returns_none", "--plot sparsity", "model.py:returns_none: the function returns no numbers; expected real"),
-        ("no_parameters", "", "model.py:no_parameters: the function has no parameters"),
-        ("no_value", "", "model.py:no_value: parameter 'missing' has no value; give it a default"),
-        ("nan_in_data", "", "model.py:nan_in_data: data[1] is nan"),
-        ("nan_in_array", "", "model.py:nan_in_array: table[1, 0] is nan"),
-        ("nan_default", "", "model.py:nan_default: x is nan"),
-        ("nan_in_global", "", "model.py:nan_in_global: data[1] is nan"),
-        ("uses_word", "--wrt word", "model.py:uses_word: 'word' cannot be differentiated: expected real numbers"),
-        ("nothing_numeric", "", "model.py:nothing_numeric: no parameter has a numeric default"),
-        ("uses_empty", "--wrt empty", "model.py:uses_empty: 'empty' cannot be differentiated: there are no numbers"),
-        ("returns_array", "", "model.py:returns_array: the function returns an array of shape (3,); expected one real"),
-        ("returns_none", "", "model.py:returns_none: the function returns None; return the value to differentiate"),
-        ("returns_tuple", "", "model.py:returns_tuple: the function returns a tuple; expected one real number"),
-        ("returns_bool", "", "model.py:returns_bool: the function returns a bool"),
-        ("returns_text", "", "model.py:returns_text: the function returns a str"),
-        ("returns_complex", "", "model.py:returns_complex: the function returns a complex"),
-        ("divides", "", f"model.py:divides: {line('return 1.0 / x')}: ZeroDivisionError: "),
-        ("infinite", "", "model.py:infinite: the value at the point (x=0) is -inf"),
-        ("infinite_slope", "", "model.py:infinite_slope: the derivative with respect to x is inf"),
-        ("loses", "", f"model.py:loses: {line('float(y)')}: LostDerivativeError: "),
-        ("stores", "", f"model.py:stores: {line('a[0] = x')}: "),
-        ("counts", "", "(integers in the file, floats here: n; --wrt chooses other parameters)"),
-        ("exits", "", f"model.py:exits: {line('sys.exit(')}: SystemExit: enough"),
-        ("many_lines", "", f"model.py:many_lines: {line('ValueError')}: ValueError: one two long long"),
-        ("varies", "", "model.py:varies: two calls at one point give different values"),
-        ("recurses", "", f"model.py:recurses: {line('return recurses')}: RecursionError: "),
-    ],
-)
+@pytest.mark.parametrize(("target", "arguments", "message"), [
+    ("fin", "", "model.py: no function 'fin'; it defines fine, ..."),
+    ("number", "", "model.py: 'number' is no function but of type float"),
+    ("fine", "--wrt z", "model.py:fine: --wrt: no parameter 'z'; there are x"),
+    ("fine", "--wrt x,", "model.py:fine: --wrt: no parameter ''"),
+    ("fine", "--wrt x --wrt z", "model.py:fine: --wrt: no parameter 'z'; there are x"),
+    ("fine", "--at z=1", "model.py:fine: --at: no parameter 'z'; there are x"),
+    ("fine", "--at x", "--at x: expected NAME=VALUE, or for one number of it 'NAME[0]=VALUE'"),
+    ("Model.log_likelihood", "", "model.py: 'Model.log_likelihood': methods are not taken; write a function in"),
+    ("fine", "--at x=", "--at x=: expected a number"),
+    ("fine", "--at x=one", "--at x=one: expected a number, or a list, tuple or dict of numbers, got 'one'"),
+    ("fine", "--at x='one'", "--at x='one': expected a number"),
+    ("fine", "--at x=None", "--at x=None: expected a number"),
+    ("fine", "--at x=1j", "--at x=1j: expected a number"),
+    ("fine", "--at x=(", "--at x=(: expected a number"),
+    ("fine", "--at x=nan", "model.py:fine: x is nan"),
+    ("fine", "--at x=-inf", "model.py:fine: x must be finite, got -inf"),
+    ("fine", "--at x=[1,1e999]", "model.py:fine: x[1] must be finite, got inf"),
+    ("fine", f"--at x={10**400}", "model.py:fine: x must be finite, got 1000"),
+    ("fine", "--at x=True", "model.py:fine: 'x' cannot be differentiated"),
+    ("fine", "--at x=[]", "model.py:fine: 'x' cannot be differentiated: there are no numbers in it"),
+    ("fine", "--engine steam", "--engine: expected one of closures, records, matrix, generated, tape; got 'steam'"),
+    ("fine", "--tolerance nan", "--tolerance: expected a positive number, got nan"),
+    ("fine", "--tolerance tiny", "argument --tolerance: invalid float value: 'tiny'"),
+    ("fine", "--frobnicate", "unrecognized arguments: --frobnicate"),
+    ("fine", "--data nowhere.csv", "nowhere.csv: No such file or directory"),
+    ("fine", "--data x.txt", "--data: expected a file whose name ends in .json, .csv or .npz, got 'x.txt'"),
+    ("fine", "--plot x.txt", "--plot: expected profile or sparsity, then text, window or a file name that ends in"),
+    ("fine", "--plot a.png b.png", "--plot: expected one kind of picture and one place for it, got a.png b.png"),
+    ("fine", "--plot text --json", "--json prints one object and nothing else: --plot text has no place beside it"),
+    ("fine", "--source --check", "--source prints the generated derivative and nothing else: leave out --check"),
+    ("fine", "--source", "model.py:fine: --source: fine is a plain function: it runs on variables, nothing is gen"),
+    ("returns_text", "--plot sparsity", "model.py:returns_text: the function returns a str; expected real numbers"),
+    ("returns_none", "--plot sparsity", "model.py:returns_none: the function returns no numbers; expected real"),
+    ("no_parameters", "", "model.py:no_parameters: the function has no parameters"),
+    ("no_value", "", "model.py:no_value: parameter 'missing' has no value; give it a default"),
+    ("nan_in_data", "", "model.py:nan_in_data: data[1] is nan"),
+    ("nan_in_array", "", "model.py:nan_in_array: table[1, 0] is nan"),
+    ("nan_default", "", "model.py:nan_default: x is nan"),
+    ("nan_in_global", "", "model.py:nan_in_global: data[1] is nan"),
+    ("uses_word", "--wrt word", "model.py:uses_word: 'word' cannot be differentiated: expected real numbers"),
+    ("nothing_numeric", "", "model.py:nothing_numeric: no parameter has a numeric default"),
+    ("uses_empty", "--wrt empty", "model.py:uses_empty: 'empty' cannot be differentiated: there are no numbers"),
+    ("returns_array", "", "model.py:returns_array: the function returns an array of shape (3,); expected one real"),
+    ("returns_none", "", "model.py:returns_none: the function returns None; return the value to differentiate"),
+    ("returns_tuple", "", "model.py:returns_tuple: the function returns a tuple; expected one real number"),
+    ("returns_bool", "", "model.py:returns_bool: the function returns a bool"),
+    ("returns_text", "", "model.py:returns_text: the function returns a str"),
+    ("returns_complex", "", "model.py:returns_complex: the function returns a complex"),
+    ("divides", "", f"model.py:divides: {line('return 1.0 / x')}: ZeroDivisionError: "),
+    ("infinite", "", "model.py:infinite: the value at the point (x=0) is -inf"),
+    ("infinite_slope", "", "model.py:infinite_slope: the derivative with respect to x is inf"),
+    ("loses", "", f"model.py:loses: {line('float(y)')}: LostDerivativeError: "),
+    ("stores", "", f"model.py:stores: {line('a[0] = x')}: "),
+    ("counts", "", "(integers in the file, floats here: n; --wrt chooses other parameters)"),
+    ("exits", "", f"model.py:exits: {line('sys.exit(')}: SystemExit: enough"),
+    ("many_lines", "", f"model.py:many_lines: {line('ValueError')}: ValueError: one two long long"),
+    ("varies", "", "model.py:varies: two calls at one point give different values"),
+    ("recurses", "", f"model.py:recurses: {line('return recurses')}: RecursionError: "),
+])  # fmt: skip
 def test_an_error_is_one_line(run, target, arguments, message):
     status, out, err = run(target, *arguments.split(), source=ERRORS)
-    assert (status, out) == (2, "")
-    assert err.startswith("contad: ")
-    assert err.count("\n") == 1
-    assert err.endswith("\n")
-    assert len(err) < 500
-    assert message in err
+    assert (status, out) == (2, "") and err.startswith("contad: ") and err.count("\n") == 1
+    assert err.endswith("\n") and len(err) < 500 and message in err
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("def f(x=1.0)\n    return x\n", "model.py: line 1: SyntaxError: expected ':'"),
-        ("def f(x=1.0):\nreturn x\n", "model.py: line 2: IndentationError: "),
-        ("\0", "model.py: "),
-        ("import no_such_module_anywhere\n", "model.py: line 1: ModuleNotFoundError: No module named"),
-        ("x = 1\ny = x / 0\n", "model.py: line 2: ZeroDivisionError: division by zero"),
-        ("raise SystemExit(3)\n", "model.py: line 1: SystemExit: 3"),
-        ("", "model.py: no function 'f'"),
-    ],
-)
+@pytest.mark.parametrize(("source", "message"), [
+    ("def f(x=1.0)\n    return x\n", "model.py: line 1: SyntaxError: expected ':'"),
+    ("def f(x=1.0):\nreturn x\n", "model.py: line 2: IndentationError: "),
+    ("\0", "model.py: "),
+    ("import no_such_module_anywhere\n", "model.py: line 1: ModuleNotFoundError: No module named"),
+    ("x = 1\ny = x / 0\n", "model.py: line 2: ZeroDivisionError: division by zero"),
+    ("raise SystemExit(3)\n", "model.py: line 1: SystemExit: 3"),
+    ("", "model.py: no function 'f'"),
+])  # fmt: skip
 def test_an_error_in_the_file_is_one_line(run, source, message):
     status, out, err = run("f", source=source)
-    assert (status, out) == (2, "")
-    assert err.startswith(f"contad: {message}")
-    assert err.count("\n") == 1
+    assert (status, out) == (2, "") and err.startswith(f"contad: {message}") and err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nowhere.py:f"], "nowhere.py: no such file"),
-        ([f"{ROOT}:f"], f"{ROOT}: is a directory"),
-        (["nowhere.py"], "expected FILE.py:FUNCTION, got 'nowhere.py'"),
-        (["nowhere.py:"], "expected FILE.py:FUNCTION, got 'nowhere.py:'"),
-        (["--at", "x=1"], "--at and --wrt need a FILE.py:FUNCTION"),
-        (["--wrt", "x"], "--at and --wrt need a FILE.py:FUNCTION"),
-        (["--source"], "--source needs a FILE.py:FUNCTION"),
-        (["--data", "nowhere.csv"], "nowhere.csv: No such file or directory"),
-        (["--engine", "steam"], "--engine: expected one of closures, records, matrix, generated, tape; got 'steam'"),
-        (["--tolerance", "-1"], "--tolerance: expected a positive number, got -1.0"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["nowhere.py:f"], "nowhere.py: no such file"),
+    ([f"{ROOT}:f"], f"{ROOT}: is a directory"),
+    (["nowhere.py"], "expected FILE.py:FUNCTION, got 'nowhere.py'"),
+    (["nowhere.py:"], "expected FILE.py:FUNCTION, got 'nowhere.py:'"),
+    (["--at", "x=1"], "--at and --wrt need a FILE.py:FUNCTION"),
+    (["--wrt", "x"], "--at and --wrt need a FILE.py:FUNCTION"),
+    (["--source"], "--source needs a FILE.py:FUNCTION"),
+    (["--data", "nowhere.csv"], "nowhere.csv: No such file or directory"),
+    (["--engine", "steam"], "--engine: expected one of closures, records, matrix, generated, tape; got 'steam'"),
+    (["--tolerance", "-1"], "--tolerance: expected a positive number, got -1.0"),
+])  # fmt: skip
 def test_an_error_in_the_arguments_is_one_line(capsys, arguments, message):
     assert main(arguments) == 2
     out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"contad: {message}")
-    assert err.count("\n") == 1
+    assert out == "" and err.startswith(f"contad: {message}") and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(("count", "end"), [(7, "f6"), (8, "f7"), (9, "f7, ..."), (20, "f7, ...")])
@@ -446,15 +416,12 @@ def test_a_cut_list_of_functions_says_so(run, count, end):
 def test_bytes_that_are_no_text_are_one_line(capsys, tmp_path):
     path = tmp_path / "model.py"
     path.write_bytes(b"x = '\xff'\n")
-    assert main([f"{path}:f"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    assert main([f"{path}:f"]) == 2 and capsys.readouterr().err.count("\n") == 1
 
 
 def test_debug_shows_the_traceback(run):
     status, _, err = run("divides", "--debug", source=ERRORS)
-    assert status == 2
-    assert "Traceback" in err
-    assert "return 1.0 / x" in err
+    assert status == 2 and "Traceback" in err and "return 1.0 / x" in err
     assert err.splitlines()[-1].startswith(f"contad: model.py:divides: {line('return 1.0 / x')}: ZeroDivisionError")
 
 
@@ -483,9 +450,7 @@ def table():
 
 
 def test_the_data_are_those_of_the_source(table):
-    assert len(table.malignant) == 569
-    assert sum(table.malignant) == 212
-    assert len(table.names) == 8
+    assert len(table.malignant) == 569 and sum(table.malignant) == 212 and len(table.names) == 8
     features = np.array(table.features)
     np.testing.assert_allclose(features.mean(0), 0.0, atol=1e-12)
     np.testing.assert_allclose(features.std(0), 1.0, rtol=1e-12)
@@ -496,9 +461,7 @@ def test_example(capsys, table):
     found = json.loads(capsys.readouterr().out)
     # the gradient, at a point where no component is small, against differences
     gradient = found["gradient"]["coefficients"]
-    assert len(gradient) == 9
-    assert min(map(abs, gradient)) > 1.0
-    assert found["differences"]["checked"] == 9
+    assert len(gradient) == 9 and min(map(abs, gradient)) > 1.0 and found["differences"]["checked"] == 9
     assert found["differences"]["disagreement"] <= 1e-6
     # and against the formula
     a = np.column_stack([np.ones(569), table.features])
@@ -539,50 +502,39 @@ def test_one_changed_cell_changes_every_coefficient(capsys, tmp_path):
     before = coefficients(capsys.readouterr().out)
     assert main(["--data", str(changed(tmp_path, 7, "texture", "21.83"))]) == 0  # 20.83 in the source
     after = coefficients(capsys.readouterr().out)
-    assert len(before) == 9
-    assert before.keys() == after.keys()
-    assert all(before[name] != after[name] for name in before)
+    assert len(before) == 9 and before.keys() == after.keys() and all(before[name] != after[name] for name in before)
     assert all(math.isfinite(float(mean)) for mean in after.values())
 
 
-@pytest.mark.parametrize(
-    ("row", "column", "cell", "message"),
-    [
-        (3, "texture", "nan", "row 3, column 'texture': expected a finite number, got 'nan'"),
-        (3, "radius", "inf", "row 3, column 'radius': expected a finite number, got 'inf'"),
-        (569, "symmetry", "", "row 569, column 'symmetry': expected a finite number, got ''"),
-        (1, "concave_points", "n/a", "row 1, column 'concave_points': expected a finite number, got 'n/a'"),
-        (2, "diagnosis", "?", "row 2, column 'diagnosis': expected M (malignant) or B (benign), got '?'"),
-        (5, "fractal_dimension", "0.1,2", "row 5 has 10 cells, expected 9"),
-        (0, "diagnosis", "outcome", "expected a header with one column 'diagnosis' and at least one other"),
-        (0, "texture", "radius", "a column's name occurs twice in the header"),
-    ],
-)
+@pytest.mark.parametrize(("row", "column", "cell", "message"), [
+    (3, "texture", "nan", "row 3, column 'texture': expected a finite number, got 'nan'"),
+    (3, "radius", "inf", "row 3, column 'radius': expected a finite number, got 'inf'"),
+    (569, "symmetry", "", "row 569, column 'symmetry': expected a finite number, got ''"),
+    (1, "concave_points", "n/a", "row 1, column 'concave_points': expected a finite number, got 'n/a'"),
+    (2, "diagnosis", "?", "row 2, column 'diagnosis': expected M (malignant) or B (benign), got '?'"),
+    (5, "fractal_dimension", "0.1,2", "row 5 has 10 cells, expected 9"),
+    (0, "diagnosis", "outcome", "expected a header with one column 'diagnosis' and at least one other"),
+    (0, "texture", "radius", "a column's name occurs twice in the header"),
+])  # fmt: skip
 def test_a_bad_cell_is_named(capsys, tmp_path, row, column, cell, message):
     path = changed(tmp_path, row, column, cell)
     assert main(["--data", str(path)]) == 2
     out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"contad: {path}: {message}")
-    assert err.count("\n") == 1
+    assert out == "" and err.startswith(f"contad: {path}: {message}") and err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "expected a header"),
-        ("diagnosis,x\n", "expected at least two rows below the header, got 0"),
-        ("diagnosis,x\nM,1\nB\n", "row 2 has 1 cells, expected 2: no 'x'"),
-        ("diagnosis,x\nM,1\nB,1\n", "column 'x' has the value 1 in every row"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("", "expected a header"),
+    ("diagnosis,x\n", "expected at least two rows below the header, got 0"),
+    ("diagnosis,x\nM,1\nB\n", "row 2 has 1 cells, expected 2: no 'x'"),
+    ("diagnosis,x\nM,1\nB,1\n", "column 'x' has the value 1 in every row"),
+])  # fmt: skip
 def test_a_bad_table_is_named(capsys, tmp_path, text, message):
     path = tmp_path / "small.csv"
     path.write_text(text)
     assert main(["--data", str(path)]) == 2
     err = capsys.readouterr().err
-    assert err.startswith(f"contad: {path}: {message}")
-    assert err.count("\n") == 1
+    assert err.startswith(f"contad: {path}: {message}") and err.count("\n") == 1
 
 
 # ---- in a process of its own -----------------------------------------------------------------------------------------
@@ -596,14 +548,12 @@ def test_process_on_the_example_file():
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert list(found["gradient"]) == ["rate", "capacity", "start", "noise"]
-    assert found["constants"] == ["amounts"]
-    assert min(map(abs, found["gradient"].values())) > 0.01
+    assert found["constants"] == ["amounts"] and min(map(abs, found["gradient"].values())) > 0.01
 
 
 def test_process_without_arguments():
     done = python_m_contad()
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "569 patients, 212 malignant" in done.stdout
+    assert (done.returncode, done.stderr) == (0, "") and "569 patients, 212 malignant" in done.stdout
     assert "accuracy      0.9402 (535 of 569)" in done.stdout
     assert coefficients(done.stdout)["radius"].startswith("3.1717")
 

@@ -83,9 +83,7 @@ def test_values_are_numbers_arrays_and_trees(tmp_path):
     assert (found["e"].shape, found["e"].dtype, found["t"]["a"].tolist()) == ((0,), float, [1.5])
     np.savez(tmp_path / "a.npz", n=np.int32(3), x=np.array([1.0, 2.0], np.float32), on=np.array([True, False]))
     found = read_data(str(tmp_path / "a.npz")).everything()
-    assert found["n"] == 3
-    assert found["x"].dtype == np.float32
-    assert found["on"].tolist() == [True, False]
+    assert found["n"] == 3 and found["x"].dtype == np.float32 and found["on"].tolist() == [True, False]
 
 
 def test_integers_stay_integers_where_they_are_constants(run_on):
@@ -125,8 +123,7 @@ def test_the_report_says_what_was_used(run_on):
     status, out, _ = run_on("d.csv", "id,x,y,name\n1,1,3,anne\n2,2,5.5,\n", "line")
     assert status == 0
     (line,) = [line for line in out.splitlines() if line.startswith("data ")]
-    assert line.endswith("d.csv: x, y; not used: id, name")
-    assert "\nconstant      x (array 2), y (array 2)\n" in out
+    assert line.endswith("d.csv: x, y; not used: id, name") and "\nconstant      x (array 2), y (array 2)\n" in out
     found = json.loads(run_on("d.csv", AS_CSV, "line", "--json")[1])["data"]
     assert found["names"] == ["x", "y"]
 
@@ -141,60 +138,55 @@ def npz(**arrays):
     return stream.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("d.csv", "", "d.csv: expected a header with the names of the columns, got nothing"),
-        ("d.csv", "1,2\n3,4\n", "d.csv: expected a header with the names of the columns, got 1, 2"),
-        ("d.csv", "x,y\n", "d.csv: expected rows of numbers below the header, got none"),
-        ("d.csv", "x;y\n1;2\n", "d.csv: expected commas between the columns, got ';' in the header"),
-        ("d.csv", "x,y,x\n1,2,3\n", "d.csv: the column 'x' occurs twice in the header"),
-        ("d.csv", "x,y\n1,2\n3\n", "d.csv: row 2 has 1 cell, expected 2 as the header"),
-        ("d.csv", "x,y\n1,2\n3,4,5\n", "d.csv: row 2 has 3 cells, expected 2 as the header"),
-        ("d.csv", "x,y\n1,2\n3,nan\n", "d.csv: row 2, column 'y': expected a finite number, got 'nan'"),
-        ("d.csv", "x,y\n1,2\n-inf,3\n", "d.csv: row 2, column 'x': expected a finite number, got '-inf'"),
-        ("d.csv", "x,y\n1,2\n,3\n", "d.csv: row 2, column 'x': expected a finite number, got ''"),
-        ("d.csv", "x,y\n1,2\n3,4.5 kg\n", "d.csv: row 2, column 'y': expected a finite number, got '4.5 kg'"),
-        ("d.csv", "x,y\n1,1_000\n", "d.csv: row 1, column 'y': expected a finite number, got '1_000'"),
-        ("d.csv", "x,Y\n1,2\n", "model.py:line: parameter 'y' has no value; d.csv has no column 'y'; there are x, Y"),
-        ("d.csv", "u,v\n1,2\n", "no column has the name of a parameter (x, y, slope, shift); there are u, v"),
-        ("d.csv", b"x,y\n1,\xff\n", "d.csv: expected text in UTF-8, got the byte 0xff"),
-        ("d.json", "", "d.json: line 1, column 1: Expecting value"),
-        ("d.json", '{"x": [1,2],\n "y": [1 2]}', "d.json: line 2, column 10: Expecting ',' delimiter"),
-        ("d.json", "[1, 2]", 'd.json: expected an object with a key for each argument, {"x": 1.5}, got a list'),
-        ("d.json", '{"x": [1], "y": [1], "x": [2]}', "d.json: the key 'x' occurs twice in one object"),
-        ("d.json", '{"x": [1, "2"], "y": 1}', "d.json: key 'x[1]': expected a finite number, got '2'"),
-        ("d.json", '{"x": "1", "y": 1}', "d.json: key 'x': expected a finite number, got '1'"),
-        ("d.json", '{"x": null, "y": 1}', "d.json: key 'x': expected a finite number, got None"),
-        ("d.json", '{"x": [1, NaN], "y": 1}', "d.json: key 'x[1]': expected a finite number, got nan"),
-        ("d.json", '{"x": [1, 1e999], "y": 1}', "d.json: key 'x[1]': expected a finite number, got inf"),
-        ("d.json", '{"x": [1, true], "y": 1}', "d.json: key 'x[1]': expected a finite number, got True"),
-        ("d.json", f'{{"x": [{10**30}], "y": 1}}', "d.json: key 'x[0]': expected an integer of at most 64 bits, got 1"),
-        ("d.json", '{"x": [[1, 2], 3], "y": 1}', "d.json: key 'x[1]': expected a list, got 3"),
-        ("d.json", '{"x": [{"a": 1}, 3], "y": 1}', "d.json: key 'x[1]': expected an object, got 3"),
-        (
-            "d.json",
-            '{"x": [[1, 2], [3]], "y": 1}',
-            "d.json: key 'x': expected rows of one length, got 2 at x[0] and 1 at x[1]",
-        ),
-        ("d.json", '{"x": {"a": [0, "b"]}, "y": 1}', "d.json: key \"x['a'][1]\": expected a finite number, got 'b'"),
-        ("d.json", '{"x": ' + "[" * 100_000 + "}", "d.json: its lists are nested too deeply"),
-        ("d.json", '{"x": [1], "yy": [1]}', "parameter 'y' has no value; d.json has no key 'y', but 'yy'"),
-        ("d.npz", b"PK nothing", "d.npz: expected an archive made by np.savez, got another file"),
-        ("d.npz", b"", "d.npz: expected an archive made by np.savez, got another file"),
-        ("d.npz", npz(x=[1, 2], y=[1.0, np.nan]), "d.npz: array 'y[1]': expected a finite number, got nan"),
-        ("d.npz", npz(x=np.array([1j]), y=1), "d.npz: array 'x': expected real numbers, got an array of complex128"),
-        ("d.npz", npz(x=np.array(["a"]), y=1), "d.npz: array 'x': expected real numbers, got an array of <U1"),
-        ("d.npz", npz(x=np.array([{}]), y=1), "d.npz: array 'x': expected numbers, got what cannot be read"),
-        ("d.npz", pickle.dumps({"x": 1}), "d.npz: expected an archive made by np.savez, got another file"),
-        ("d.npz", npz(x=1.0), "model.py:line: parameter 'y' has no value; d.npz has no array 'y'; there are x"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("d.csv", "", "d.csv: expected a header with the names of the columns, got nothing"),
+    ("d.csv", "1,2\n3,4\n", "d.csv: expected a header with the names of the columns, got 1, 2"),
+    ("d.csv", "x,y\n", "d.csv: expected rows of numbers below the header, got none"),
+    ("d.csv", "x;y\n1;2\n", "d.csv: expected commas between the columns, got ';' in the header"),
+    ("d.csv", "x,y,x\n1,2,3\n", "d.csv: the column 'x' occurs twice in the header"),
+    ("d.csv", "x,y\n1,2\n3\n", "d.csv: row 2 has 1 cell, expected 2 as the header"),
+    ("d.csv", "x,y\n1,2\n3,4,5\n", "d.csv: row 2 has 3 cells, expected 2 as the header"),
+    ("d.csv", "x,y\n1,2\n3,nan\n", "d.csv: row 2, column 'y': expected a finite number, got 'nan'"),
+    ("d.csv", "x,y\n1,2\n-inf,3\n", "d.csv: row 2, column 'x': expected a finite number, got '-inf'"),
+    ("d.csv", "x,y\n1,2\n,3\n", "d.csv: row 2, column 'x': expected a finite number, got ''"),
+    ("d.csv", "x,y\n1,2\n3,4.5 kg\n", "d.csv: row 2, column 'y': expected a finite number, got '4.5 kg'"),
+    ("d.csv", "x,y\n1,1_000\n", "d.csv: row 1, column 'y': expected a finite number, got '1_000'"),
+    ("d.csv", "x,Y\n1,2\n", "model.py:line: parameter 'y' has no value; d.csv has no column 'y'; there are x, Y"),
+    ("d.csv", "u,v\n1,2\n", "no column has the name of a parameter (x, y, slope, shift); there are u, v"),
+    ("d.csv", b"x,y\n1,\xff\n", "d.csv: expected text in UTF-8, got the byte 0xff"),
+    ("d.json", "", "d.json: line 1, column 1: Expecting value"),
+    ("d.json", '{"x": [1,2],\n "y": [1 2]}', "d.json: line 2, column 10: Expecting ',' delimiter"),
+    ("d.json", "[1, 2]", 'd.json: expected an object with a key for each argument, {"x": 1.5}, got a list'),
+    ("d.json", '{"x": [1], "y": [1], "x": [2]}', "d.json: the key 'x' occurs twice in one object"),
+    ("d.json", '{"x": [1, "2"], "y": 1}', "d.json: key 'x[1]': expected a finite number, got '2'"),
+    ("d.json", '{"x": "1", "y": 1}', "d.json: key 'x': expected a finite number, got '1'"),
+    ("d.json", '{"x": null, "y": 1}', "d.json: key 'x': expected a finite number, got None"),
+    ("d.json", '{"x": [1, NaN], "y": 1}', "d.json: key 'x[1]': expected a finite number, got nan"),
+    ("d.json", '{"x": [1, 1e999], "y": 1}', "d.json: key 'x[1]': expected a finite number, got inf"),
+    ("d.json", '{"x": [1, true], "y": 1}', "d.json: key 'x[1]': expected a finite number, got True"),
+    ("d.json", f'{{"x": [{10**30}], "y": 1}}', "d.json: key 'x[0]': expected an integer of at most 64 bits, got 1"),
+    ("d.json", '{"x": [[1, 2], 3], "y": 1}', "d.json: key 'x[1]': expected a list, got 3"),
+    ("d.json", '{"x": [{"a": 1}, 3], "y": 1}', "d.json: key 'x[1]': expected an object, got 3"),
+    (
+        "d.json",
+        '{"x": [[1, 2], [3]], "y": 1}',
+        "d.json: key 'x': expected rows of one length, got 2 at x[0] and 1 at x[1]",
+    ),
+    ("d.json", '{"x": {"a": [0, "b"]}, "y": 1}', "d.json: key \"x['a'][1]\": expected a finite number, got 'b'"),
+    ("d.json", '{"x": ' + "[" * 100_000 + "}", "d.json: its lists are nested too deeply"),
+    ("d.json", '{"x": [1], "yy": [1]}', "parameter 'y' has no value; d.json has no key 'y', but 'yy'"),
+    ("d.npz", b"PK nothing", "d.npz: expected an archive made by np.savez, got another file"),
+    ("d.npz", b"", "d.npz: expected an archive made by np.savez, got another file"),
+    ("d.npz", npz(x=[1, 2], y=[1.0, np.nan]), "d.npz: array 'y[1]': expected a finite number, got nan"),
+    ("d.npz", npz(x=np.array([1j]), y=1), "d.npz: array 'x': expected real numbers, got an array of complex128"),
+    ("d.npz", npz(x=np.array(["a"]), y=1), "d.npz: array 'x': expected real numbers, got an array of <U1"),
+    ("d.npz", npz(x=np.array([{}]), y=1), "d.npz: array 'x': expected numbers, got what cannot be read"),
+    ("d.npz", pickle.dumps({"x": 1}), "d.npz: expected an archive made by np.savez, got another file"),
+    ("d.npz", npz(x=1.0), "model.py:line: parameter 'y' has no value; d.npz has no array 'y'; there are x"),
+])  # fmt: skip
 def test_an_error_names_the_place(run_on, name, content, message):
     status, out, err = run_on(name, content, "line")
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1
-    assert err.startswith("contad: ")
+    assert (status, out) == (2, "") and err.count("\n") == 1 and err.startswith("contad: ")
     assert message in err
 
 
@@ -209,7 +201,7 @@ def test_a_table_with_a_mixed_column_is_no_data(run_on):
     assert err.endswith("d.csv: row 2, column 'x': expected a finite number, got 'n/a'\n")
 
 
-def test_what_is_not_used_may_be_anything(tmp_path):
+def test_unused_columns_may_hold_anything(tmp_path):
     (tmp_path / "d.csv").write_text("x,name\n1,anne\n2,\n")
     file = read_data(str(tmp_path / "d.csv"))
     assert file.value("x").tolist() == [1, 2]

@@ -78,8 +78,7 @@ def test_a_tangent_touches_the_curve_at_the_point(drawn):
     x, y = out.partition("O point\n\n")[2].split("\n\n")
     assert x.startswith("  x, slope 6\n")
     grid = [line.partition("|")[2].ljust(61) for line in x.splitlines() if "|" in line]
-    assert sum(row.count("O") for row in grid) == 1
-    assert [row[30] for row in grid].count("O") == 1
+    assert sum(row.count("O") for row in grid) == 1 and [row[30] for row in grid].count("O") == 1
     lowest = {mark: max(k for k, row in enumerate(grid) if mark in row) for mark in "*."}
     assert lowest["."] >= lowest["*"]  # a parabola lies above its tangent
     assert re.search(r"^ *1\.5 +3 +4\.5$", x, re.MULTILINE)
@@ -93,8 +92,7 @@ def test_a_wrong_derivative_is_seen():
     right = write_curve(Curve("x", numbers, numbers**2, 1.0, 1.0, 2.0))
     wrong = write_curve(Curve("x", numbers, numbers**2, 1.0, 1.0, -2.0))
     touching = [text.splitlines()[6].count(".") for text in (right, wrong)]
-    assert right != wrong
-    assert touching[0] != touching[1]
+    assert right != wrong and touching[0] != touching[1]
 
 
 def test_outside_its_domain_a_curve_has_a_gap(drawn):
@@ -116,8 +114,7 @@ def test_the_largest_derivatives_are_drawn(drawn):
 def test_a_constant_function_and_a_point_at_zero_can_be_drawn(run):
     source = "def f(x=0.0): return 5.0 + 0.0 * x\n"
     status, out, err = run("f", "--plot", "text", source=source)
-    assert (status, err) == (0, "")
-    assert re.search(r"^ *-1 +0 +1$", out, re.MULTILINE)
+    assert (status, err) == (0, "") and re.search(r"^ *-1 +0 +1$", out, re.MULTILINE)
 
 
 # ---- sparsity --------------------------------------------------------------------------------------------------------
@@ -153,11 +150,9 @@ def test_a_very_large_pattern_is_never_made_whole(drawn, monkeypatch):
     assert "one character is a block of 469 x 469" in out
 
 
-def test_what_has_no_pattern_is_refused_by_line(run):
+def test_functions_without_a_pattern_are_refused_by_line(run):
     status, out, err = run("on_its_own", "--plot", "sparsity", source=SOURCE)
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "model.py:on_its_own: " in err
-    assert "custom_vjp" in err
+    assert (status, out, err.count("\n")) == (2, "", 1) and "model.py:on_its_own: " in err and "custom_vjp" in err
 
 
 # ---- where it goes ---------------------------------------------------------------------------------------------------
@@ -178,15 +173,10 @@ def test_a_function_after_plot_is_no_picture(run, tmp_path, monkeypatch, capsys)
     assert "* function, . tangent, O point" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("words", "kind", "where"),
-    [
-        ([], "profile", None),
-        (["sparsity"], "sparsity", None),
-        (["a/b.PDF"], "profile", "a/b.PDF"),
-        (["window", "sparsity"], "sparsity", "window"),
-    ],
-)
+@pytest.mark.parametrize(("words", "kind", "where"), [
+    ([], "profile", None), (["sparsity"], "sparsity", None), (["a/b.PDF"], "profile", "a/b.PDF"),
+    (["window", "sparsity"], "sparsity", "window"),
+])  # fmt: skip
 def test_requests(words, kind, where):
     assert picture_request(words) == (kind, where)
 
@@ -198,8 +188,7 @@ def test_files_are_written(run, tmp_path, monkeypatch, target, kind):
     status, out, err = run(target, "--plot", kind, "--json", source=SOURCE)
     assert (status, err) == (0, "")
     name = json.loads(out)["plot"]
-    assert name == f"model-{target}-{kind}.png"
-    assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    assert name == f"model-{target}-{kind}.png" and (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     for suffix, start in (("svg", b"<?xml"), ("pdf", b"%PDF")):
         assert run(target, "--plot", kind, f"a.{suffix}", source=SOURCE)[0] == 0
         assert (tmp_path / f"a.{suffix}").read_bytes().startswith(start)
@@ -218,8 +207,7 @@ def test_a_figure_shows_curve_tangent_and_point():
     curve, tangent, point = (line.get_xydata() for line in axes.lines)
     np.testing.assert_array_equal(curve, np.column_stack([numbers, numbers**2]))
     np.testing.assert_allclose(tangent, np.column_stack([numbers, 2.0 * numbers - 1.0]))
-    assert point.tolist() == [[1.0, 1.0]]
-    assert axes.get_xlabel() == "rate   (slope 2)"
+    assert point.tolist() == [[1.0, 1.0]] and axes.get_xlabel() == "rate   (slope 2)"
     assert figure.get_suptitle() == "model.py:f along 1 coordinate"
 
 

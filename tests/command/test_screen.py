@@ -49,11 +49,9 @@ def group(name, point, gradient):
 def test_numbers_are_aligned_at_their_points():
     lines = table([group("x", [1.0, -20.5, 3e-9], [0.25, 1e20, -0.0])])
     assert lines == [
-        "  argument   point   gradient",
-        "  x[0]        1         0.25",
-        "  x[1]      -20.5       1e+20",
+        "  argument   point   gradient", "  x[0]        1         0.25", "  x[1]      -20.5       1e+20",
         "  x[2]        3e-09     0",
-    ]
+    ]  # fmt: skip
 
 
 def test_a_long_array_shows_its_ends_and_its_largest_derivative():
@@ -94,8 +92,7 @@ def test_colours_are_for_terminals(monkeypatch):
 def test_a_disagreement_is_red_on_a_terminal(run, monkeypatch):
     monkeypatch.setattr("contad.command.interface.has_colours", lambda: True)
     wrong = "import contad\ndef f(x=1.5): return x * contad.value_of(x)\n"
-    assert "\x1b[1;31mDISAGREE: " in run("f", source=wrong)[1]
-    assert "\x1b[1;31m" not in run("plain", source=SOURCE)[1]
+    assert "\x1b[1;31mDISAGREE: " in run("f", source=wrong)[1] and "\x1b[1;31m" not in run("plain", source=SOURCE)[1]
     assert "\x1b" not in run("plain", "--json", source=SOURCE)[1]
 
 
@@ -106,28 +103,24 @@ def test_the_source_is_a_program_that_runs(run, tmp_path):
     found = {}
     exec(out, found)
     value, (mu, sd) = found["run"](np.array([1.0, 2.0]), 0.5, 2.0)
-    assert value == pytest.approx((0.25 + 2.25) / 4.0)
-    assert mu == pytest.approx(-2.0 * (0.5 + 1.5) / 4.0)
-    assert sd == pytest.approx(-2.0 * 2.5 / 8.0)
-    assert out.startswith('"""The value and gradient of density;')
+    assert value == pytest.approx((0.25 + 2.25) / 4.0) and mu == pytest.approx(-2.0 * (0.5 + 1.5) / 4.0)
+    assert sd == pytest.approx(-2.0 * 2.5 / 8.0) and out.startswith('"""The value and gradient of density;')
 
 
 def test_wrt_and_at_choose_what_the_source_is_of(run):
     out = run("density", "--source", "--wrt", "sd", source=SOURCE)[1]
-    assert "return s, (sd_bar,)" in out
-    assert "mu_bar" not in out
+    assert "return s, (sd_bar,)" in out and "mu_bar" not in out
 
 
-def test_what_the_tape_runs_has_no_source(run):
+def test_a_derivative_on_the_tape_has_no_source(run):
     status, out, err = run("appends", "--source", source=SOURCE)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert "model.py:appends: --source: nothing is generated for appends, whose gradient runs on the tape: " in err
 
 
-def test_what_a_file_prints_is_not_in_the_source(run):
+def test_prints_of_a_file_are_not_in_the_source(run):
     status, out, err = run("density", "--source", source="print('hello')\n" + SOURCE)
-    assert (status, err) == (0, "hello\n")
-    assert out.startswith('"""')
+    assert (status, err) == (0, "hello\n") and out.startswith('"""')
 
 
 def test_without_pygments_the_source_is_plain(run, monkeypatch):
@@ -142,13 +135,11 @@ def test_on_a_terminal_the_source_has_colours(run, monkeypatch):
     plain = run("density", "--source", source=SOURCE)[1]
     monkeypatch.setattr("contad.command.interface.has_colours", lambda: True)
     coloured = run("density", "--source", source=SOURCE)[1]
-    assert coloured.count("\x1b[") > 20
-    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
+    assert coloured.count("\x1b[") > 20 and re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
 
 
 def test_a_pipe_gets_no_colours(tmp_path):
     (tmp_path / "model.py").write_text("def f(x=1.5): return x * x\n")
     command = [sys.executable, "-m", "contad", str(tmp_path / "model.py:f")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "\x1b" not in done.stdout
+    assert (done.returncode, done.stderr) == (0, "") and "\x1b" not in done.stdout

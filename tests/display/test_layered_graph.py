@@ -49,5 +49,4 @@ def test_a_layout_without_ordering_is_noticed(monkeypatch):
 
 
 def test_nothing_and_one_node():
-    assert arrange([], []) == ([], [], [], 0.0)
-    assert arrange([8.0], []) == ([0], [4.0], [], 8.0)
+    assert arrange([], []) == ([], [], [], 0.0) and arrange([8.0], []) == ([0], [4.0], [], 8.0)

@@ -30,8 +30,7 @@ def test_everything_is_escaped_once():
     assert {node.tag for node in tree.iter()} <= allowed
     shown = "".join(tree.itertext())
     readable = HOSTILE.replace("\x00", "").replace("\x1b", "")
-    assert shown.count(readable) == 8
-    assert "&amp;lt;" not in page(HOSTILE, *parts)
+    assert shown.count(readable) == 8 and "&amp;lt;" not in page(HOSTILE, *parts)
 
 
 def test_attributes_are_escaped():

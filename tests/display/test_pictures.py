@@ -19,8 +19,7 @@ def test_a_box_for_each_node_and_an_arrow_for_each_edge(n):
     boxes = [Box((f"{k} <b>", "1.5"), f"more & {k}") for k in range(n)]
     arrows = [Arrow(k, k + 1, str(k), f"from {k}") for k in range(n - 1)] + [Arrow(0, n - 1, "", "far")]
     picture = draw_graph(boxes, arrows, "a < b")
-    assert len(parts(picture, "rect")) == n
-    assert len(parts(picture, "path")) == 2 * len(arrows)
+    assert len(parts(picture, "rect")) == n and len(parts(picture, "path")) == 2 * len(arrows)
     titles = [node.text for node in parts(picture, "title")]
     assert titles[0] == "a < b" and {"more & 1", "from 0", "far"} <= set(titles)
     assert [node.text for node in parts(picture, "text")].count("1 <b>") == 1
@@ -51,5 +50,4 @@ def test_bars_are_as_long_as_what_they_stand_for():
 
 
 def test_nothing_to_draw():
-    assert parts(draw_bars([], "t"), "rect") == []
-    assert parts(draw_graph([], [], "t"), "rect") == []
+    assert parts(draw_bars([], "t"), "rect") == [] and parts(draw_graph([], [], "t"), "rect") == []

@@ -211,10 +211,7 @@ def value_at(function, point):
 
 def derivatives_at(rule, point, active):
     """First and second ones, by the arguments that take more than one value."""
-
-    def f(p):
-        return rule(*(p[active.index(k)] if k in active else x for k, x in enumerate(point)))
-
+    f = lambda p: rule(*(p[active.index(k)] if k in active else x for k, x in enumerate(point)))
     at = np.array([point[k] for k in active])
     with np.errstate(all="ignore"):
         return [*contad.grad(f)(at), *np.ravel(contad.hessian(f)(at))]

@@ -3,10 +3,6 @@
 from mpmath import mp
 
 
-def _normal(y, mu, sigma):
-    return mp.log(mp.npdf(y, mu, sigma))
-
-
 def _student_t(y, nu, mu, sigma):
     core = mp.gamma((nu + 1) / 2) / mp.gamma(nu / 2) / mp.sqrt(nu * mp.pi) / sigma
     return mp.log(core * (1 + ((y - mu) / sigma) ** 2 / nu) ** (-(nu + 1) / 2))
@@ -34,20 +30,9 @@ def _skew_double_exponential(y, mu, sigma, tau):
     return mp.log(2 * tau * (1 - tau) / sigma * mp.exp(-2 / sigma * weight * abs(y - mu)))
 
 
-def _gamma(y, alpha, beta):
-    return mp.log(beta**alpha / mp.gamma(alpha) * y ** (alpha - 1)) - beta * y
-
-
-def _inv_gamma(y, alpha, beta):
-    return mp.log(beta**alpha / mp.gamma(alpha) * y ** (-alpha - 1)) - beta / y
-
-
-def _lognormal(y, mu, sigma):
-    return mp.log(mp.npdf(mp.log(y), mu, sigma) / y)
-
-
-def _beta(y, alpha, beta):
-    return mp.log(y ** (alpha - 1) * (1 - y) ** (beta - 1) / mp.beta(alpha, beta))
+_gamma = lambda y, alpha, beta: mp.log(beta**alpha / mp.gamma(alpha) * y ** (alpha - 1)) - beta * y
+_inv_gamma = lambda y, alpha, beta: mp.log(beta**alpha / mp.gamma(alpha) * y ** (-alpha - 1)) - beta / y
+_beta = lambda y, alpha, beta: mp.log(y ** (alpha - 1) * (1 - y) ** (beta - 1) / mp.beta(alpha, beta))
 
 
 def _neg_binomial_2(n, mu, phi):
@@ -63,45 +48,33 @@ def _beta_neg_binomial(n, r, alpha, beta):
     return mp.log(mp.gamma(n + r) / mp.factorial(n) / mp.gamma(r) * mp.beta(alpha + r, n + beta) / mp.beta(alpha, beta))
 
 
-def _expit(x):
-    return 1 / (1 + mp.exp(-x))
-
-
-def _binomial(n, N, theta):
-    return mp.log(mp.binomial(N, n) * theta**n * (1 - theta) ** (N - n))
-
-
+_expit = lambda x: 1 / (1 + mp.exp(-x))
 LOG_DENSITIES = {
-    "normal_lpdf": _normal,
+    "normal_lpdf": lambda y, mu, sigma: mp.log(mp.npdf(y, mu, sigma)),
     "std_normal_lpdf": lambda y: mp.log(mp.npdf(y)),
     "cauchy_lpdf": lambda y, mu, sigma: -mp.log(mp.pi * sigma * (1 + ((y - mu) / sigma) ** 2)),
-    "student_t_lpdf": _student_t,
-    "logistic_lpdf": _logistic,
+    "student_t_lpdf": _student_t, "logistic_lpdf": _logistic,
     "double_exponential_lpdf": lambda y, mu, sigma: mp.log(mp.exp(-abs(y - mu) / sigma) / (2 * sigma)),
     "gumbel_lpdf": lambda y, mu, beta: -mp.log(beta) - (y - mu) / beta - mp.exp(-(y - mu) / beta),
-    "exp_mod_normal_lpdf": _exp_mod_normal,
-    "skew_normal_lpdf": _skew_normal,
+    "exp_mod_normal_lpdf": _exp_mod_normal, "skew_normal_lpdf": _skew_normal,
     "skew_double_exponential_lpdf": _skew_double_exponential,
-    "exponential_lpdf": lambda y, beta: mp.log(beta * mp.exp(-beta * y)),
-    "gamma_lpdf": _gamma,
-    "inv_gamma_lpdf": _inv_gamma,
-    "chi_square_lpdf": lambda y, nu: _gamma(y, nu / 2, mp.mpf(1) / 2),
+    "exponential_lpdf": lambda y, beta: mp.log(beta * mp.exp(-beta * y)), "gamma_lpdf": _gamma,
+    "inv_gamma_lpdf": _inv_gamma, "chi_square_lpdf": lambda y, nu: _gamma(y, nu / 2, mp.mpf(1) / 2),
     "inv_chi_square_lpdf": lambda y, nu: _inv_gamma(y, nu / 2, mp.mpf(1) / 2),
     "scaled_inv_chi_square_lpdf": lambda y, nu, s: _inv_gamma(y, nu / 2, nu * s**2 / 2),
-    "lognormal_lpdf": _lognormal,
+    "lognormal_lpdf": lambda y, mu, sigma: mp.log(mp.npdf(mp.log(y), mu, sigma) / y),
     "weibull_lpdf": lambda y, a, s: mp.log(a / s * (y / s) ** (a - 1)) - (y / s) ** a,
     "frechet_lpdf": lambda y, a, s: mp.log(a / s * (y / s) ** (-a - 1)) - (y / s) ** -a,
     "rayleigh_lpdf": lambda y, s: mp.log(y / s**2) - y**2 / (2 * s**2),
     "pareto_lpdf": lambda y, y_min, a: mp.log(a * y_min**a / y ** (a + 1)),
     "pareto_type_2_lpdf": lambda y, mu, rate, a: mp.log(a / rate * (1 + (y - mu) / rate) ** (-a - 1)),
     "loglogistic_lpdf": lambda y, a, b: mp.log(b / a * (y / a) ** (b - 1) / (1 + (y / a) ** b) ** 2),
-    "uniform_lpdf": lambda y, a, b: -mp.log(b - a),
-    "beta_lpdf": _beta,
+    "uniform_lpdf": lambda y, a, b: -mp.log(b - a), "beta_lpdf": _beta,
     "beta_proportion_lpdf": lambda y, mu, kappa: _beta(y, mu * kappa, (1 - mu) * kappa),
     "von_mises_lpdf": lambda y, mu, k: mp.log(mp.exp(k * mp.cos(y - mu)) / (2 * mp.pi * mp.besseli(0, k))),
     "bernoulli_lpmf": lambda n, p: mp.log(p if n == 1 else 1 - p),
     "bernoulli_logit_lpmf": lambda n, a: mp.log(_expit(a if n == 1 else -a)),
-    "binomial_lpmf": _binomial,
+    "binomial_lpmf": lambda n, N, theta: mp.log(mp.binomial(N, n) * theta**n * (1 - theta) ** (N - n)),
     "binomial_logit_lpmf": lambda n, N, a: mp.log(mp.binomial(N, n) * _expit(a) ** n * _expit(-a) ** (N - n)),
     "beta_binomial_lpmf": _beta_binomial,
     "poisson_lpmf": lambda n, rate: mp.log(rate**n / mp.factorial(n)) - rate,
@@ -113,7 +86,7 @@ LOG_DENSITIES = {
     "discrete_range_lpmf": lambda n, low, high: -mp.log(high - low + 1) if low <= n <= high else -mp.inf,
     "yule_simon_lpmf": lambda n, a: mp.log(a * mp.beta(n, a + 1)),
     "hypergeometric_lpmf": lambda n, N, a, b: mp.log(mp.binomial(a, n) * mp.binomial(b, N - n) / mp.binomial(a + b, N)),
-}
+}  # fmt: skip
 
 _LINE = [(0.7, -0.3, 1.4), (-3.1, 0.4, 0.6), (0.3, 0.299, 2.7), (45.0, 1.3, 0.9), (-1e3, 3.0, 40.0), (1e-8, 0.0, 1e-6)]
 _SHAPES = [(0.7, 2.3, 1.4), (9.3, 0.6, 0.4), (1e-5, 1.7, 3.1), (0.2, 40.0, 120.0), (60.0, 5.5, 0.31), (3e-3, 0.02, 0.8)]

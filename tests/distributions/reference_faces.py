@@ -74,10 +74,7 @@ INTEGRALS = {
         lambda x, nu, delta: log_part_of_noncentral_t(x, nu, delta, True),
     ),
     "skewnorm": (log_skew_normal, lambda u, a: log_skew_normal(-u, -a)),
-    "rice": (
-        lambda r, b: log_part_of_rice(r, b, False),
-        lambda r, b: log_part_of_rice(r, b, True),
-    ),
+    "rice": (lambda r, b: log_part_of_rice(r, b, False), lambda r, b: log_part_of_rice(r, b, True)),
     "vonmises": (
         lambda r, kappa: log_part_of_turns(r, kappa, False),
         lambda r, kappa: log_part_of_turns(r, kappa, True),
@@ -170,12 +167,10 @@ def stans_tail(name, upper):
 _LINE = [(0.7, -0.3, 1.4), (-31.0, 0.4, 0.6), (45.0, 1.3, 0.9)]
 _HALF = [(0.7, 2.3, 1.4), (1e-5, 1.7, 3.1), (60.0, 5.5, 0.31)]
 STAN_POINTS = {
-    "normal": [*_LINE, (1e-8, 0.0, 1e-6)],
-    "std_normal": [(0.7,), (-31.0,), (9.5,), (1e-200,)],
+    "normal": [*_LINE, (1e-8, 0.0, 1e-6)], "std_normal": [(0.7,), (-31.0,), (9.5,), (1e-200,)],
     "cauchy": [*_LINE, (-1e15, 0.3, 1.7)],
     "student_t": [(0.7, 3.2, -0.3, 1.4), (-31.0, 0.7, 0.4, 0.6), (1e9, 2.0, 0.4, 1.3), (2.3, 1e3, 0.4, 1.1)],
-    "logistic": [*_LINE, (900.0, 0.5, 0.8)],
-    "double_exponential": _LINE,
+    "logistic": [*_LINE, (900.0, 0.5, 0.8)], "double_exponential": _LINE,
     "gumbel": [_LINE[0], (-4.0, 0.4, 0.9), (300.0, 0.4, 0.9)],
     "exp_mod_normal": [(0.7, -0.3, 1.4, 0.8), (-9.1, 0.4, 0.6, 2.3), (25.0, 0.4, 0.6, 2.3), (1.7, 0.4, 3.0, 0.02)],
     "skew_normal": [(0.7, -0.3, 1.4, 2.1), (-2.1, 0.4, 0.6, 1.3), (0.41, 0.4, 0.6, 0.01)],
@@ -194,8 +189,7 @@ STAN_POINTS = {
     "pareto_type_2": [(1.7, 0.4, 1.4, 2.2), (1e10, 2.0, 20.0, 0.2)],
     "uniform": [(0.7, 0.3, 1.4), (-0.2, -2.4, 0.6)],
     "beta": [(0.7, 2.3, 1.4), (1e-9, 0.3, 40.0), (0.51, 300.0, 280.0), (0.9999, 2.0, 0.2), (0.5, 0.5, 0.5)],
-    "beta_proportion": [(0.7, 0.3, 1.4), (0.03, 0.02, 150.0)],
-    "von_mises": [(0.7, -0.3, 1.4), (-1.1, 0.4, 6.0)],
+    "beta_proportion": [(0.7, 0.3, 1.4), (0.03, 0.02, 150.0)], "von_mises": [(0.7, -0.3, 1.4), (-1.1, 0.4, 6.0)],
     "bernoulli": [(0.0, 0.4), (0.0, 1e-20)],
     "binomial": [(3.0, 7.0, 0.3), (0.0, 4.0, 0.4), (30.0, 90.0, 0.05), (2.0, 9.0, 1e-7)],
     "beta_binomial": [(3.0, 7.0, 2.3, 1.7), (0.0, 4.0, 0.4, 0.9), (40.0, 100.0, 12.0, 19.0)],
@@ -203,8 +197,7 @@ STAN_POINTS = {
     "neg_binomial": [(3.0, 2.4, 0.7), (0.0, 1.3, 2.1), (70.0, 14.0, 0.5)],
     "neg_binomial_2": [(3.0, 2.4, 0.7), (0.0, 1.3, 2.1), (20.0, 180.0, 12.0), (5.0, 4.0, 0.01)],
     "beta_neg_binomial": [(3.0, 2.4, 0.7, 1.3), (0.0, 1.3, 2.1, 0.4), (40.0, 12.0, 3.1, 9.4)],
-    "discrete_range": [(-2.0, -4.0, 4.0)],
-    "yule_simon": [(3.0, 2.4), (1.0, 1.3), (40.0, 0.6)],
+    "discrete_range": [(-2.0, -4.0, 4.0)], "yule_simon": [(3.0, 2.4), (1.0, 1.3), (40.0, 0.6)],
 }  # fmt: skip
 
 # ---- SciPy's ---------------------------------------------------------------------------------------------------------

@@ -18,12 +18,8 @@ def exp(x):
     return mp.exp(x) if abs(x) < mp.mpf(10) ** 1000 else mp.mpf(0) if x < 0 else mp.inf
 
 
-def softplus(x):
-    return x + mp.log1p(exp(-x)) if x > 0 else mp.log1p(exp(x))
-
-
-def log_sum(x, y):
-    return max(x, y) + mp.log1p(exp(-abs(x - y)))
+softplus = lambda x: x + mp.log1p(exp(-x)) if x > 0 else mp.log1p(exp(x))
+log_sum = lambda x, y: max(x, y) + mp.log1p(exp(-abs(x - y)))
 
 
 def log_phi(x):
@@ -38,12 +34,8 @@ def log_phi(x):
     return -x * x / 2 - mp.log(-x) - LOG_TWO_PI / 2 + mp.log(total)
 
 
-def log_erf(x):
-    return mp.log(mp.erf(x)) if x < 3 else mp.log1p(-exp(log_erfc(x)))
-
-
-def log_erfc(x):
-    return mp.log1p(-mp.erf(x)) if x < 1 else LOG_2 + log_phi(-x * mp.sqrt(2))
+log_erf = lambda x: mp.log(mp.erf(x)) if x < 3 else mp.log1p(-exp(log_erfc(x)))
+log_erfc = lambda x: mp.log1p(-mp.erf(x)) if x < 1 else LOG_2 + log_phi(-x * mp.sqrt(2))
 
 
 def log_lower_gamma(a, x):
@@ -66,8 +58,7 @@ def log_upper_gamma(a, x):
     return a * mp.log(x) - x - mp.loggamma(a) - mp.log(value)
 
 
-def log_beta(a, b):
-    return mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b)
+log_beta = lambda a, b: mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b)
 
 
 def log_lower_beta(a, b, odds):
@@ -82,12 +73,8 @@ def log_lower_beta(a, b, odds):
     return a * mp.log(x) + b * mp.log(y) - log_beta(a, b) - mp.log(a) - mp.log(value)
 
 
-def log_upper_cauchy(x):
-    return mp.log(mp.atan(1 / x) / mp.pi) if x > 0 else mp.log1p(mp.atan(1 / x) / mp.pi)
-
-
-def log_student(x, nu):
-    return -(nu + 1) / 2 * mp.log1p(x * x / nu) - log_beta(mp.mpf(1) / 2, nu / 2) - mp.log(nu) / 2
+log_upper_cauchy = lambda x: mp.log(mp.atan(1 / x) / mp.pi) if x > 0 else mp.log1p(mp.atan(1 / x) / mp.pi)
+log_student = lambda x, nu: -(nu + 1) / 2 * mp.log1p(x * x / nu) - log_beta(mp.mpf(1) / 2, nu / 2) - mp.log(nu) / 2
 
 
 def log_upper_student(x, nu):
@@ -110,12 +97,8 @@ def log_noncentral_t(x, nu, delta):
         return scale - delta**2 / 2 + mp.log(odd + even)
 
 
-def log_upper_laplace(x):
-    return -x - LOG_2 if x > 0 else log_rest(x - LOG_2)
-
-
-def log_decayed(u, v):
-    return v * v / 2 - u * v + log_phi(u - v)
+log_upper_laplace = lambda x: -x - LOG_2 if x > 0 else log_rest(x - LOG_2)
+log_decayed = lambda u, v: v * v / 2 - u * v + log_phi(u - v)
 
 
 def log_exp_mod(u, v):
@@ -123,8 +106,7 @@ def log_exp_mod(u, v):
     return whole + log_rest(log_decayed(u, v) - whole)
 
 
-def log_upper_exp_mod(u, v):
-    return log_sum(log_phi(-u), log_decayed(u, v))
+log_upper_exp_mod = lambda u, v: log_sum(log_phi(-u), log_decayed(u, v))
 
 
 def log_bessel(z):
@@ -145,16 +127,9 @@ def log_between(low, high):
     return whole + log_rest(log_phi(low) - whole)
 
 
-def log_extreme(x, c):
-    return mp.log1p(c * x) / c if c else x
-
-
-def of_survival(density, survival):
-    return density, lambda x, *s: log_rest(survival(x, *s)), survival
-
-
-def of_function(density, function):
-    return density, function, lambda x, *s: log_rest(function(x, *s))
+log_extreme = lambda x, c: mp.log1p(c * x) / c if c else x
+of_survival = lambda density, survival: (density, lambda x, *s: log_rest(survival(x, *s)), survival)
+of_function = lambda density, function: (density, function, lambda x, *s: log_rest(function(x, *s)))
 
 
 def of_gamma(density, a, t):
@@ -170,33 +145,12 @@ def of_beta(density, a, b, odds):
     )
 
 
-def gamma_density(x, a):
-    return (a - 1) * mp.log(x) - x - mp.loggamma(a)
-
-
-def beta_prime_density(x, a, b):
-    return (a - 1) * mp.log(x) - (a + b) * mp.log1p(x) - log_beta(a, b)
-
-
-def chi_density(x, nu):
-    return gamma_density(x * x / 2, nu / 2) + mp.log(x)
-
-
-def half_square(x):
-    return x * x / 2
-
-
-def frechet_density(x, c):
-    return mp.log(c) - (c + 1) * mp.log(x) - x**-c
-
-
-def weibull_density(x, c):
-    return mp.log(c) + (c - 1) * mp.log(x) - x**c
-
-
-def inverse_gaussian_terms(x, mu):
-    return (1 - x / mu) / mp.sqrt(x), 2 / mp.sqrt(x)
-
+gamma_density = lambda x, a: (a - 1) * mp.log(x) - x - mp.loggamma(a)
+beta_prime_density = lambda x, a, b: (a - 1) * mp.log(x) - (a + b) * mp.log1p(x) - log_beta(a, b)
+chi_density = lambda x, nu: gamma_density(x * x / 2, nu / 2) + mp.log(x)
+half_square = lambda x: x * x / 2
+weibull_density = lambda x, c: mp.log(c) + (c - 1) * mp.log(x) - x**c
+inverse_gaussian_terms = lambda x, mu: ((1 - x / mu) / mp.sqrt(x), 2 / mp.sqrt(x))
 
 # by the name: the logarithms of the density, of the probability of at most x, and of that of more; None is an integral
 TAILS = {
@@ -231,7 +185,7 @@ TAILS = {
     ),
     "weibull_min": of_survival(weibull_density, lambda x, c: -(x**c)),
     "weibull_max": of_function(lambda x, c: weibull_density(-x, c), lambda x, c: -((-x) ** c)),
-    "invweibull": of_function(frechet_density, lambda x, c: -(x**-c)),
+    "invweibull": of_function(lambda x, c: mp.log(c) - (c + 1) * mp.log(x) - x**-c, lambda x, c: -(x**-c)),
     "rayleigh": of_survival(lambda x: mp.log(x) - half_square(x), lambda x: -half_square(x)),
     "halfnorm": (
         lambda x: LOG_2 - half_square(x) - LOG_TWO_PI / 2,
@@ -291,9 +245,7 @@ TAILS = {
         lambda x, a, b: log_rest(log_between(x, b) - log_between(a, b)),
         lambda x, a, b: log_rest(log_between(a, x) - log_between(a, b)),
     ),
-    "genpareto": of_survival(
-        lambda x, c: -log_extreme(x, c) - mp.log1p(c * x), lambda x, c: -log_extreme(x, c)
-    ),
+    "genpareto": of_survival(lambda x, c: -log_extreme(x, c) - mp.log1p(c * x), lambda x, c: -log_extreme(x, c)),
     "genextreme": of_function(
         lambda x, c: -log_extreme(x, -c) - exp(-log_extreme(x, -c)) - mp.log1p(-c * x),
         lambda x, c: -exp(-log_extreme(x, -c)),

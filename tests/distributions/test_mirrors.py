@@ -40,14 +40,11 @@ def test_masses_are_scipys(name):
 def test_derivatives_in_every_argument(name):
     own, shapes = BY_NAME[name], shapes_of(name)
     x = 0.47 if name not in ("pareto", "weibull_max") else {"pareto": 2.7, "weibull_max": -0.9}[name]
-    f = lambda *args: own.logpdf(*args) + own.pdf(*args)  # noqa: E731
+    f = lambda *args: own.logpdf(*args) + own.pdf(*args)
     point = (x, *shapes, 0.1, 1.3)
     found = contad.grad(f, tuple(range(len(point))))(*point)
     for k in range(len(point)):
-
-        def along(t, k=k):
-            return f(*(t if j == k else v for j, v in enumerate(point)))
-
+        along = lambda t, k=k: f(*(t if j == k else v for j, v in enumerate(point)))
         h = 1e-5
         difference = 8 * (along(point[k] + h) - along(point[k] - h)) - (
             along(point[k] + 2 * h) - along(point[k] - 2 * h)

@@ -58,6 +58,6 @@ def test_every_change_of_a_formula_is_noticed(name):
     assert {*unnoticed(FORMULAS[name], reached()[name])} <= {*SAME.get(name, [])}
 
 
-def test_what_is_the_same_function_is_a_mutant():
+def test_the_same_function_written_otherwise_is_a_mutant():
     for name, lines in SAME.items():
         assert {*lines} <= {line for line, _ in mutants(FORMULAS[name])}

@@ -16,7 +16,7 @@ def mean(f, nu):
     ends = [0, *(middle + w for w in (-12, -5, -2, 0, 2, 5, 12) if middle + w > 0)]
     scale = (nu / 2 - 1) * mp.log(2) + mp.loggamma(nu / 2)
     size = f(mp.mpf(1))  # without which the quadrature of what is tiny ends too early
-    weight = lambda s: mp.exp((nu - 1) * mp.log(s) - s * s / 2 - scale)  # noqa: E731
+    weight = lambda s: mp.exp((nu - 1) * mp.log(s) - s * s / 2 - scale)
     return size * mp.quad(lambda s: weight(s) * (f(s / middle) / size) if s else 0, ends)
 
 

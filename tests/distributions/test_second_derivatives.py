@@ -22,10 +22,7 @@ def differences(reference, point, active):
     at = [mp.mpf(x) for x in point]
     steps = [magnitude(point, k) * mp.mpf(10) ** -STEP for k in range(len(at))]
     value, first, second = reference(*at), {}, {}
-
-    def moved(*places):
-        return reference(*(x + steps[k] * sum(w for j, w in places if j == k) for k, x in enumerate(at)))
-
+    moved = lambda *places: reference(*(x + steps[k] * sum(w for j, w in places if j == k) for k, x in enumerate(at)))
     for k in active:
         above, below = moved((k, 1)), moved((k, -1))
         first[k] = (above - below) / (2 * steps[k])
@@ -39,10 +36,7 @@ def differences(reference, point, active):
 def hessian_of(case, point):
     """By the default engine, of the arguments that have derivatives."""
     active = case.active
-
-    def f(p):
-        return case.face(*(p[active.index(k)] if k in active else x for k, x in enumerate(point)))
-
+    f = lambda p: case.face(*(p[active.index(k)] if k in active else x for k, x in enumerate(point)))
     return contad.hessian(f)(np.array([point[k] for k in active]))
 
 
@@ -74,8 +68,7 @@ def test_every_function_has_a_case():
     """A new function of a distribution is in `reference_faces.TABLE`, or follows from one that is."""
     assert CASES.keys() == FACES.keys()
     own = [len(case.points) for case in CASES.values() if case.kind not in ("ppf", "isf")]  # which are those of others
-    assert min(own) > 0
-    assert sum(own) > 1700
+    assert min(own) > 0 and sum(own) > 1700
 
 
 # whose definitions are integrals, or sums of many terms
@@ -107,9 +100,7 @@ def test_second_derivatives_at_special_points(name, point):
 ])  # fmt: skip
 def test_whole_arguments_have_no_derivative_of_any_order(name, args):
     hessian = contad.hessian(lambda p: getattr(stats, name).logpmf(*p))(np.array([2.0, *args]))
-    assert np.all(hessian[0] == 0.0)
-    assert np.all(hessian[:, 0] == 0.0)
-    assert hessian[-1, -1] != 0.0
+    assert np.all(hessian[0] == 0.0) and np.all(hessian[:, 0] == 0.0) and hessian[-1, -1] != 0.0
 
 
 @njit
@@ -117,7 +108,7 @@ def counted(p):
     return stats.poisson.logpmf(p[0], p[1])
 
 
-def test_nor_have_those_of_numba_functions():
+def test_whole_arguments_of_numba_functions_have_no_derivative_of_any_order():
     np.testing.assert_allclose(contad.hessian(counted)(np.array([2.0, 0.5])), [[0.0, 0.0], [0.0, -8.0]])
 
 
@@ -125,7 +116,7 @@ def test_a_wrong_second_derivative_is_found(monkeypatch):
     """By an argument that the first derivatives do not notice at the point."""
     case = CASES["stan.gamma_lpdf"]
     point, right = case.points[0], case.reference
-    wrong = lambda y, a, b: right(y, a, b) + 1e-9 * (y - point[0]) * (b - point[2])  # noqa: E731
+    wrong = lambda y, a, b: right(y, a, b) + 1e-9 * (y - point[0]) * (b - point[2])
     assert disagreements(case, [point]) == []
     monkeypatch.setattr(case, "reference", wrong)
     assert {names for _, names, *_ in disagreements(case, [point])} == {"y, beta"}

@@ -56,11 +56,11 @@ def test_every_change_of_an_expression_is_noticed(name):
     assert left == []
 
 
-def test_what_is_the_same_function_is_a_mutant():
+def test_the_same_function_written_otherwise_is_a_mutant():
     for name, lines in SAME.items():
         assert {*lines} <= {line for line, _ in TARGETS[name].mutants()}
 
 
 @pytest.mark.long
-def test_what_is_not_reached_is_not():
+def test_unreached_functions_have_no_cases():
     assert [name for name in UNREACHED if cases_of(TARGETS[name])] == []

@@ -177,7 +177,7 @@ def test_a_wrong_second_derivative_is_found(monkeypatch):
     name = "stan.lkj_corr_lpdf"
     case = CASES[name]
     r0, eta0 = case.points[0][0][1, 0], case.points[0][1]
-    error = lambda r, eta: 1e-8 * (r[1, 0] - r0) * (eta - eta0)  # noqa: E731
+    error = lambda r, eta: 1e-8 * (r[1, 0] - r0) * (eta - eta0)
     wrong = case._replace(reference=lambda r, eta: case.reference(r, eta) + error(r, eta))
     monkeypatch.setitem(CASES, name, wrong)
     assert {row[:2] for row in wrong_second_derivatives(name, 0)} == {((0, (1, 0)), (1, ()))}

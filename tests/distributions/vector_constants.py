@@ -4,25 +4,11 @@ from math import comb, lgamma, log, pi
 
 import numpy as np
 
-
-def _of_normal(y, mu, *args):
-    return -0.5 * np.size(y - mu) * log(2.0 * pi)
-
-
-def _of_student(y, nu, mu, scale):
-    return -0.5 * np.size(y - mu) * log(pi)
-
-
-def _choices(n, *args):
-    return lgamma(sum(n) + 1.0) - sum(lgamma(k + 1.0) for k in n)
-
-
-def _of_processes(y, covariance, w):
-    return -0.5 * y.size * log(2.0 * pi)
-
-
-def _of_factor(factor, *args):
-    return len(factor) * log(2.0)
+_of_normal = lambda y, mu, *args: -0.5 * np.size(y - mu) * log(2.0 * pi)
+_of_student = lambda y, nu, mu, scale: -0.5 * np.size(y - mu) * log(pi)
+_choices = lambda n, *args: lgamma(sum(n) + 1.0) - sum(lgamma(k + 1.0) for k in n)
+_of_processes = lambda y, covariance, w: -0.5 * y.size * log(2.0 * pi)
+_of_factor = lambda factor, *args: len(factor) * log(2.0)
 
 
 def _of_binomials(n, N, x, *args):
@@ -30,10 +16,7 @@ def _of_binomials(n, N, x, *args):
     return sum(log(comb(int(total), int(k))) for k, total, _ in zip(*rows, strict=True))
 
 
-def _of_counts(y, x, *args):
-    return -sum(lgamma(k + 1.0) for k in np.broadcast_to(y, len(np.atleast_2d(x))))
-
-
+_of_counts = lambda y, x, *args: -sum(lgamma(k + 1.0) for k in np.broadcast_to(y, len(np.atleast_2d(x))))
 DROPPED = {
     "multi_normal_lpdf": _of_normal,
     "multi_normal_cholesky_lpdf": _of_normal,

@@ -19,12 +19,8 @@ def inverse(a):
     return np.array((mp.matrix(a.tolist()) ** -1).tolist(), dtype=object)
 
 
-def log_det(a):
-    return mp.log(mp.det(mp.matrix(a.tolist())))
-
-
-def half(x):
-    return x * mp.mpf("0.5")
+log_det = lambda a: mp.log(mp.det(mp.matrix(a.tolist())))
+half = lambda x: x * mp.mpf("0.5")
 
 
 def as_matrix(a, size):
@@ -41,8 +37,7 @@ def squares(d, sigma):
     return np.array([x @ precision @ x for x in np.reshape(d, (-1, len(sigma)))], dtype=object)
 
 
-def normal_rows(d, sigma):
-    return -half(squares(d, sigma) + log_det(sigma) + len(sigma) * mp.log(2 * mp.pi))
+normal_rows = lambda d, sigma: -half(squares(d, sigma) + log_det(sigma) + len(sigma) * mp.log(2 * mp.pi))
 
 
 def student_rows(d, nu, sigma):
@@ -51,25 +46,14 @@ def student_rows(d, nu, sigma):
     return mp.log(scale) - half(nu + k) * log(1 + squares(d, sigma) / nu)
 
 
-def multi_normal(y, mu, sigma):
-    return np.sum(normal_rows(y - mu, sigma))
-
-
-def multi_student_t(y, nu, mu, sigma):
-    return np.sum(student_rows(y - mu, nu, sigma))
-
-
-def multi_gp(y, sigma, w):
-    return sum(normal_rows(row, sigma / weight)[0] for row, weight in zip(y, w, strict=True))
+multi_normal = lambda y, mu, sigma: np.sum(normal_rows(y - mu, sigma))
+multi_student_t = lambda y, nu, mu, sigma: np.sum(student_rows(y - mu, nu, sigma))
+multi_gp = lambda y, sigma, w: sum(normal_rows(row, sigma / weight)[0] for row, weight in zip(y, w, strict=True))
 
 
 def of_factor(density, place):
     """The density of L L^T as one of L, the argument at a place, without a Jacobian: as a parameter."""
-
-    def of_product(*args):
-        return density(*(a @ a.T if k == place else a for k, a in enumerate(args)))
-
-    return of_product
+    return lambda *args: density(*(a @ a.T if k == place else a for k, a in enumerate(args)))
 
 
 # ---- simplices and counts --------------------------------------------------------------------------------------------
@@ -78,20 +62,15 @@ def dirichlet(theta, alpha):
     return mp.loggamma(np.sum(alpha)) + mp.fsum(parts)
 
 
-def log_choices(n):
-    return mp.log(mp.factorial(np.sum(n))) - sum(mp.log(mp.factorial(k)) for k in n)
+log_choices = lambda n: mp.log(mp.factorial(np.sum(n))) - sum(mp.log(mp.factorial(k)) for k in n)
 
 
 def multinomial(n, theta):
     return log_choices(n) + sum(mp.log(t) * k if k else mp.mpf(0) for k, t in zip(n, theta, strict=True))
 
 
-def softmax(odds):
-    return exp(odds) / np.sum(exp(odds))
-
-
-def multinomial_logit(n, gamma):
-    return multinomial(n, softmax(gamma))
+softmax = lambda odds: exp(odds) / np.sum(exp(odds))
+multinomial_logit = lambda n, gamma: multinomial(n, softmax(gamma))
 
 
 def dirichlet_multinomial(n, alpha):
@@ -126,10 +105,7 @@ def log_jacobian(factor):
 
 
 def of_factors(density):
-    def of_products(factor, nu, scale):
-        return density(factor @ factor.T, nu, scale @ scale.T) + log_jacobian(factor)
-
-    return of_products
+    return lambda factor, nu, scale: density(factor @ factor.T, nu, scale @ scale.T) + log_jacobian(factor)
 
 
 def log_volume(eta, k):
@@ -139,8 +115,7 @@ def log_volume(eta, k):
     return powers * mp.log(2) + mp.log(mp.fprod(betas))
 
 
-def lkj_corr(omega, eta):
-    return (eta - 1) * log_det(omega) - log_volume(eta, len(omega))
+lkj_corr = lambda omega, eta: (eta - 1) * log_det(omega) - log_volume(eta, len(omega))
 
 
 def lkj_corr_cholesky(factor, eta):
@@ -163,16 +138,8 @@ def matrix_normal(x, rows, columns):
 
 
 # ---- categories ------------------------------------------------------------------------------------------------------
-def categorical(y, theta):
-    return sum(mp.log(theta[int(k) - 1]) for k in np.reshape(y, -1))
-
-
-def categorical_logit(y, beta):
-    return categorical(y, softmax(beta))
-
-
-def expit(x):
-    return 1 / (1 + mp.exp(-x))
+categorical = lambda y, theta: sum(mp.log(theta[int(k) - 1]) for k in np.reshape(y, -1))
+categorical_logit = lambda y, beta: categorical(y, softmax(beta))
 
 
 def ordered(cdf):
@@ -187,12 +154,11 @@ def ordered(cdf):
     return mass
 
 
-ordered_logistic, ordered_probit = ordered(expit), ordered(mp.ncdf)
+ordered_logistic, ordered_probit = ordered(lambda x: 1 / (1 + mp.exp(-x))), ordered(mp.ncdf)
 
 
 # ---- linear models ---------------------------------------------------------------------------------------------------
-def predictors(x, alpha, beta):
-    return np.reshape(x, (-1, len(beta))) @ beta + alpha
+predictors = lambda x, alpha, beta: np.reshape(x, (-1, len(beta))) @ beta + alpha
 
 
 def glm(name, data=1):
@@ -211,8 +177,7 @@ def categorical_logit_glm(y, x, alpha, beta):
     return sum(categorical_logit(k, row) for k, row in zip(np.broadcast_to(y, len(rows)), rows, strict=True))
 
 
-def ordered_logistic_glm(y, x, beta, cuts):
-    return ordered_logistic(y, predictors(x, 0, beta), cuts)
+ordered_logistic_glm = lambda y, x, beta, cuts: ordered_logistic(y, predictors(x, 0, beta), cuts)
 
 
 # ---- chains ----------------------------------------------------------------------------------------------------------
@@ -255,8 +220,7 @@ def scipy_normal(x, mean, cov):
     return normal_rows(x if mean is None else x - mean, as_matrix(cov, k))
 
 
-def scipy_t(x, loc, shape, df):
-    return student_rows(x if loc is None else x - loc, df, as_matrix(shape, len(shape)))
+scipy_t = lambda x, loc, shape, df: student_rows(x if loc is None else x - loc, df, as_matrix(shape, len(shape)))
 
 
 def scipy_dirichlet(x, alpha):
@@ -270,8 +234,7 @@ def scipy_categorical(k, p):
     return np.array([mp.log(q[int(i)]) for i, q in zip(k, np.broadcast_to(p, (len(k), p.shape[-1])), strict=True)])
 
 
-def scipy_lkj(x, eta):
-    return np.array([lkj_corr(x, eta)])
+scipy_lkj = lambda x, eta: np.array([lkj_corr(x, eta)])
 
 
 def scipy_multinomial(x, n, p):

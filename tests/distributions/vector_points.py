@@ -45,22 +45,10 @@ def corr(n, near=0.0):
     return np.tril(made, -1) + np.tril(made, -1).T + np.eye(n)
 
 
-def corr_factor(n, near=0.0):
-    return np.linalg.cholesky(corr(n, near))
-
-
-def shares(*values):
-    return np.array(values) / np.sum(values)
-
-
-def positive(n):
-    return 0.3 + np.abs(a(n))
-
-
-def counts(*values):
-    return np.array(values, dtype=float)
-
-
+corr_factor = lambda n, near=0.0: np.linalg.cholesky(corr(n, near))
+shares = lambda *values: np.array(values) / np.sum(values)
+positive = lambda n: 0.3 + np.abs(a(n))
+counts = lambda *values: np.array(values, dtype=float)
 X = a(4, 2)
 CUTS, CLOSE = np.array([-1.0, 0.25, 0.9]), np.array([-1.0, 0.25, 0.25 + 1e-9])
 ODDS = np.array([0.7, -2.0, 0.4])
@@ -255,10 +243,7 @@ SCIPY = {
     ),
     "wishart": (exact.scipy_matrix(exact.wishart), "s f s", [*FREEDOM[:3], (1.7, 2.2, 0.9)]),
     "invwishart": (exact.scipy_matrix(exact.inv_wishart), "s f s", [*FREEDOM[:3], (1.7, 2.2, 0.9)]),
-    "lkj": (
-        exact.scipy_lkj, "s f",
-        [(corr(2), 2.5), (corr(3), 0.2), (corr(4), 1.7), (corr(3, 9.0), 1.2)],
-    ),
+    "lkj": (exact.scipy_lkj, "s f", [(corr(2), 2.5), (corr(3), 0.2), (corr(4), 1.7), (corr(3, 9.0), 1.2)]),
     "matrix_normal": (
         exact.scipy_matrix_normal, "f f s s",
         [(a(2, 3), a(2, 3), spd(2), spd(3)), (a(2, 2, 3), None, spd(2), spd(3)), (a(3, 2), a(3, 2), positive(3), 0.7)],

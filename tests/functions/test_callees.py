@@ -55,8 +55,7 @@ def test_a_plain_function_calls_a_numba_function(engine):
     assert gradient == pytest.approx(by_hand(theta), rel=1e-13)
     assert contad.grad(through_helper, engine=engine)(2.0) == 36.0
     assert contad.jacobian(contad.grad(through_helper, engine=engine))(2.0) == 18.0
-    assert contad.derivative(through_helper)(2.0) == 36.0
-    assert contad.vjp(through_helper, 2.0)[1](1.0) == (36.0,)
+    assert contad.derivative(through_helper)(2.0) == 36.0 and contad.vjp(through_helper, 2.0)[1](1.0) == (36.0,)
 
 
 def test_second_derivatives_of_a_numba_function_that_is_called():
@@ -146,14 +145,12 @@ def records_of(f, *args):
 def test_a_numba_function_is_one_record(monkeypatch):
     asked = twins_asked(monkeypatch)
     theta = np.array([0.3, -0.2])
-    assert records_of(contad.primitive(logp), theta, Y) == 1
-    assert records_of(contad.primitive(square), 2.0) == 1
+    assert records_of(contad.primitive(logp), theta, Y) == 1 and records_of(contad.primitive(square), 2.0) == 1
     with contad.nested() as s:
         contad.primitive(square)(contad.var(2.0))
         assert not s.callbacks  # nothing of Python's is left for the sweep
     # two variables for the results, and one continuation
-    assert records_of(contad.primitive(shifted), theta, 0.5) == 3
-    assert asked == []
+    assert records_of(contad.primitive(shifted), theta, 0.5) == 3 and asked == []
 
 
 @numba.njit
@@ -331,8 +328,7 @@ def test_writes_into_arrays_are_seen_or_refused():
         accumulate(2.0, out)
         return out.sum() * x
 
-    assert contad.grad(into_objects)(2.0) == 3.0 * 4.0
-    assert contad.grad(constants)(2.0) == 6.0
+    assert contad.grad(into_objects)(2.0) == 3.0 * 4.0 and contad.grad(constants)(2.0) == 6.0
     with pytest.raises(LostDerivativeError, match="accumulate: writes a variable into argument 1.*dtype=object"):
         contad.grad(into_floats)(2.0)
 
@@ -342,8 +338,7 @@ def test_libraries_are_not_searched():
 
     f = eval("lambda x: minimize and x * x", {"minimize": scipy.optimize.minimize})
     family = Family(f)
-    assert [r.f for r in family.reached.values()] == [f]
-    assert not family.needing
+    assert [r.f for r in family.reached.values()] == [f] and not family.needing
 
 
 def test_functions_without_numba_run_as_they_are():
@@ -365,8 +360,7 @@ def counts(x):
 
 def test_a_function_that_assigns_to_globals():
     before = COUNT
-    assert contad.grad(counts)(2.0) == 4.0
-    assert before + 1 == COUNT
+    assert contad.grad(counts)(2.0) == 4.0 and before + 1 == COUNT
 
 
 @numba.njit
@@ -422,19 +416,13 @@ def squares_in_array(x):
     return made[0] + made[1]
 
 
-@pytest.mark.parametrize(
-    ("f", "slope"),
-    [
-        (lambda x: square.py_func(x) + square(x), 8.0),
-        (lambda x: squares_in_array.py_func(x), 8.0),
-        (lambda x: twice(square, x), 32.0),
-        (lambda x: twice(square, 3.0) * x, 81.0),
-        (lambda x: contad.grad(square)(x=x) * x, 8.0),
-        (lambda x: of_a_default(x), 4.0),
-        (lambda x: with_attribute(x), 12.0),
-        (lambda x: globals().get("Y")[0] * square(x) if "Y" in globals() else x, 1.6),
-    ],
-)
+@pytest.mark.parametrize(("f", "slope"), [
+    (lambda x: square.py_func(x) + square(x), 8.0), (lambda x: squares_in_array.py_func(x), 8.0),
+    (lambda x: twice(square, x), 32.0), (lambda x: twice(square, 3.0) * x, 81.0),
+    (lambda x: contad.grad(square)(x=x) * x, 8.0), (lambda x: of_a_default(x), 4.0),
+    (lambda x: with_attribute(x), 12.0),
+    (lambda x: globals().get("Y")[0] * square(x) if "Y" in globals() else x, 1.6),
+])  # fmt: skip
 def test_numba_functions_are_used_as_values_and_names(f, slope):
     assert contad.grad(f)(2.0) == contad.derivative(f)(2.0) == pytest.approx(slope)
 
@@ -460,8 +448,7 @@ def test_an_inner_function_that_assigns_to_globals():
         note()
         return x * noted
 
-    assert contad.grad(f)(2.0) == 9.0
-    assert globals().pop("noted") == 9.0
+    assert contad.grad(f)(2.0) == 9.0 and globals().pop("noted") == 9.0
 
 
 @numba.njit

@@ -461,7 +461,7 @@ def test_the_same_object_may_have_become_another(held, become_another):
         f.require_unchanged()
 
 
-def test_what_is_the_same_object_is_not_looked_into(monkeypatch):
+def test_the_same_object_is_not_looked_into(monkeypatch):
     looked = []
     a, rate, function, of_c, kind = np.ones(2), 2.0, _function, dpotrf, Other
 
@@ -475,7 +475,7 @@ def test_what_is_the_same_object_is_not_looked_into(monkeypatch):
     assert [id(x) for x in looked] == [id(a), id(ROWS)]  # arrays only, whose numbers are compared
 
 
-def test_what_is_the_same_again_is_no_change():
+def test_the_same_value_again_is_no_change():
     held = {"a": [1.0, np.nan], "b": np.ones(2), "f": lambda: 2.0}
 
     def f(x):
@@ -554,7 +554,7 @@ def test_globals_that_have_changed(monkeypatch):
         contad.grad(f)(0.0 * POINT)
 
 
-def test_what_the_comparison_of_names_cannot_see_the_values_tell():
+def test_values_show_changes_that_names_do_not():
     rates = iter([1.0, 2.0])
 
     def f(x):
@@ -567,7 +567,7 @@ def test_what_the_comparison_of_names_cannot_see_the_values_tell():
         contad.grad(contad.checkpoint(lambda x: np.sum(x * rng.random(2))))(POINT)
 
 
-def test_what_a_function_writes_itself_is_its_own():
+def test_a_function_may_write_to_its_own_captured_values():
     count, work, calls = [0], np.zeros(2), 0
 
     def step(x, c):
@@ -601,7 +601,7 @@ def test_an_array_that_is_kept_many_times_is_copied_once():
     assert [len(copies) for copies in kept] == [1, 0]
 
 
-def test_what_is_saved_of_the_arguments_is_not_copied():
+def test_saved_arguments_are_not_copied():
     square = contad.custom_vjp(lambda x: x**2)
     square.defvjp(lambda x: (x**2, x), lambda x, z_bar: (2.0 * x * z_bar,))
     kept = []

@@ -45,22 +45,14 @@ def ways(x):
     nested, model, tree = [{"a": (x, 1.0)}], Model(x), {"function": inner}
     objects = np.array([x, 2.0], dtype=object)
     return {
-        "a captured name": inner,
-        "a default": default,
-        "a keyword": keyword,
-        "functools.partial": functools.partial(lambda rate, t: rate * t, x),
-        "a method": model.slope,
-        "an object that is called": model,
-        "an attribute": lambda t: model.rate * t,
-        "a slot": lambda t: slots.rate * t,
-        "a container": lambda t: nested[0]["a"][0] * t,
-        "a function in a function": lambda t: inner(t),
-        "a function in a container": lambda t: tree["function"](t),
-        "a method of an object": lambda t: model.slope(t),
-        "an object array": lambda t: objects[0] * t,
-        "itself": recursive,
+        "a captured name": inner, "a default": default, "a keyword": keyword,
+        "functools.partial": functools.partial(lambda rate, t: rate * t, x), "a method": model.slope,
+        "an object that is called": model, "an attribute": lambda t: model.rate * t, "a slot": lambda t: slots.rate * t,
+        "a container": lambda t: nested[0]["a"][0] * t, "a function in a function": lambda t: inner(t),
+        "a function in a container": lambda t: tree["function"](t), "a method of an object": lambda t: model.slope(t),
+        "an object array": lambda t: objects[0] * t, "itself": recursive,
         "a function that is made inside": lambda t: max([t], key=lambda s: x * s) * x,
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ways(1.0))
@@ -69,8 +61,7 @@ def test_variables_are_found_and_replaced(name):
         x = contad.var(3.0)
         f = ways(x)[name]
         closure = Closure(f)
-        assert [v is x for v in closure.variables] == [True]
-        assert closure.bind([5.0])(2.0) == 10.0
+        assert [v is x for v in closure.variables] == [True] and closure.bind([5.0])(2.0) == 10.0
         assert f(2.0).value == 6.0  # the user's is as it was
 
 
@@ -79,19 +70,17 @@ def test_globals_are_found():
     exec("def f(t): return g(t)\ndef g(t): return x * t", scope)
     with contad.nested():
         scope["x"] = contad.var(3.0)
-        assert Closure(scope["f"]).bind([5.0])(2.0) == 10.0
-        assert scope["f"](2.0).value == 6.0
+        assert Closure(scope["f"]).bind([5.0])(2.0) == 10.0 and scope["f"](2.0).value == 6.0
 
 
 def test_without_variables_the_function_is_itself():
     def f(t):
         return 2.0 * t
 
-    assert Closure(f).bind([]) is f
-    assert Closure(np.sin).variables == []
+    assert Closure(f).bind([]) is f and Closure(np.sin).variables == []
 
 
-def test_what_the_function_writes_stays_the_users():
+def test_values_that_the_function_writes_stay_the_users():
     counts = [0]
     number = 0
     with contad.nested():

@@ -23,18 +23,15 @@ def text_of(made):
     return "".join(ET.fromstring(made._repr_html_()).itertext())
 
 
-@pytest.mark.parametrize(
-    ("make", "expected"),
-    [
-        (contad.grad, ["contad.grad: loss", "loss(w, x)", "returns", "gradient", "engine", "matrix"]),
-        (lambda f: contad.value_and_grad(f, (1, 0), has_aux=True), ["x, w", "((value, aux), gradient)"]),
-        (lambda f: contad.grad(f, engine="closures"), ["closures, on variables"]),
-        (contad.hessian, ["made by", "contad.hessian(f", "loss(w, x)"]),
-        (contad.derivative, ["contad.derivative(f, 0)"]),
-        (lambda f: contad.grad(functools.partial(f, x=2.0)), ["partial", __file__]),
-    ],
-)
-def test_what_it_is_and_where_it_stands(make, expected):
+@pytest.mark.parametrize(("make", "expected"), [
+    (contad.grad, ["contad.grad: loss", "loss(w, x)", "returns", "gradient", "engine", "matrix"]),
+    (lambda f: contad.value_and_grad(f, (1, 0), has_aux=True), ["x, w", "((value, aux), gradient)"]),
+    (lambda f: contad.grad(f, engine="closures"), ["closures, on variables"]),
+    (contad.hessian, ["made by", "contad.hessian(f", "loss(w, x)"]),
+    (contad.derivative, ["contad.derivative(f, 0)"]),
+    (lambda f: contad.grad(functools.partial(f, x=2.0)), ["partial", __file__]),
+])  # fmt: skip
+def test_display_names_kind_and_place(make, expected):
     made = make(loss)
     text = text_of(made)
     assert all(x in text for x in expected)

@@ -50,7 +50,7 @@ def test_dot(name):
     assert f(X) == pytest.approx(contad.value_and_grad(f)(X)[0], rel=1e-14)
 
 
-def test_it_is_one_operation():
+def test_a_method_is_one_operation():
     big = np.ones((300, 300))
 
     def f(x):

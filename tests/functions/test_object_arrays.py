@@ -75,13 +75,9 @@ LOGICAL = {
     "as an argument": lambda v, f=np.logical_or: v[0] * f.reduce(v),
     "inside": lambda v: sum(v[k] * np.logical_or.reduce(v) for k in range(2)),
     "a reduction of Python's": lambda v: v[0] * functools.reduce(np.logical_or, [v[0], v[1]]),
-    "called": lambda v: v[0] * called(v),
-    "imported": importing,
-    "captured": capturing(),
-    "in a try": handling,
-    "a method": Model().value,
-    "of masks": lambda v: v[0] * np.sum(np.logical_or(v > 0.5, v < 0.0)),
-}
+    "called": lambda v: v[0] * called(v), "imported": importing, "captured": capturing(), "in a try": handling,
+    "a method": Model().value, "of masks": lambda v: v[0] * np.sum(np.logical_or(v > 0.5, v < 0.0)),
+}  # fmt: skip
 FINITE = {
     "nan_to_num": lambda v: np.nan_to_num(v * HOLES, posinf=2.0, neginf=-2.0, nan=0.5),
     "of a list": lambda v: np.nan_to_num([v[0] * np.nan, v[1], 3.0]),
@@ -97,7 +93,7 @@ def test_logical_functions_give_bools(name, way):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", FINITE)
-def test_what_is_not_finite_is_replaced(name, way):
+def test_values_that_are_not_finite_are_replaced(name, way):
     agree(lambda v, f=FINITE[name]: np.sum(f(v) * v), way)
 
 
@@ -116,8 +112,7 @@ def test_sinc_and_its_derivatives_near_0(name, way):
     f, x = SINC[name], np.array([1e-9, 0.0, 0.3])
     slopes = [CURVATURE * 1e-9, 0.0, -0.9020281301388893]
     value, gradient = differentiate(f, x, way)
-    assert value == pytest.approx(f(x), rel=1e-15)
-    assert gradient == pytest.approx(slopes, rel=1e-14, abs=1e-30)
+    assert value == pytest.approx(f(x), rel=1e-15) and gradient == pytest.approx(slopes, rel=1e-14, abs=1e-30)
     if way == "matrix":
         assert np.diag(contad.hessian(f)(x)) == pytest.approx([CURVATURE, CURVATURE, -2.458485286266169], rel=1e-14)
 
@@ -130,8 +125,7 @@ def test_nan_to_num_in_place(way):
         return z[0] + np.sum(z)
 
     value, gradient = differentiate(f, POINT, way)
-    assert value == pytest.approx(0.6 - np.finfo(float).max)
-    assert gradient.tolist() == [2.0, 0.0, 0.0]
+    assert value == pytest.approx(0.6 - np.finfo(float).max) and gradient.tolist() == [2.0, 0.0, 0.0]
 
 
 def test_objects_of_others_are_numpys():
@@ -139,8 +133,7 @@ def test_objects_of_others_are_numpys():
 
     def f(v):
         assert np.logical_or(words, "b").tolist() == ["a", "b"]
-        assert np.logical_or([1, 0], [0, 0]).tolist() == [True, False]
-        assert np.logical_or.identity is False
+        assert np.logical_or([1, 0], [0, 0]).tolist() == [True, False] and np.logical_or.identity is False
         assert np.nan_to_num([np.nan]).tolist() == [0.0]
         assert np.__name__ == "numpy" and "exp" in dir(np) and np.linalg.norm([3.0, 4.0]) == 5.0
         assert pickle.loads(pickle.dumps((np.logical_or,)))[0](1, 0)
@@ -159,8 +152,7 @@ def test_a_function_that_assigns_to_globals():
         return v[0] * np.logical_or.reduce(v > 0.0)
 
     before = COUNT
-    assert contad.grad(f)(POINT)[0] == 1.0
-    assert before + 1 == COUNT
+    assert contad.grad(f)(POINT)[0] == 1.0 and before + 1 == COUNT
 
 
 # ---- copies ----------------------------------------------------------------------------------------------------------
@@ -177,11 +169,9 @@ def test_a_copy_is_made_once_and_anew_where_names_change(monkeypatch):
 
     assert direct(runnable(plain))[0] is plain
     copy = runnable(asking)
-    assert copy is not asking
-    assert runnable(asking) is runnable(copy) is copy
+    assert copy is not asking and runnable(asking) is runnable(copy) is copy
     monkeypatch.setitem(globals(), "FACTOR", 3.0)
-    assert runnable(asking) is copy
-    assert copy(1.0) == 3.0
+    assert runnable(asking) is copy and copy(1.0) == 3.0
     monkeypatch.setitem(globals(), "ASKED", lambda v: isinstance(v, float))
     assert direct(runnable(plain))[0] is not plain
     monkeypatch.undo()
@@ -211,27 +201,22 @@ def test_no_other_thread_sees_the_names_of_a_copy():
     finally:
         sys.setswitchinterval(interval)
         thread.join()
-    assert made == {id(plain)}
-    assert names == {"__builtins__": plain}
+    assert made == {id(plain)} and names == {"__builtins__": plain}
     del names["__builtins__"]
     assert answer(f, (), plain | ANSWERS).__builtins__ is not plain
     assert names == {}
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    ("f", "gradient"),
-    [
-        (lambda x: np.fmax([x[0], x[1]], [0.5, np.nan])[1], [0, 1, 0]),
-        (lambda x: np.fmax(np.array([x[0], x[1]]), np.array([0.1, np.nan])).sum(), [1, 1, 0]),
-        (lambda x: np.sum(np.fmin(x, [0.0, np.nan, 9.0]) * x), [0, 2 * POINT[1], 2 * POINT[2]]),
-        (lambda x: np.fmax.reduce([x[0], np.nan, x[0] * 0.5]), [1, 0, 0]),
-    ],
-)
+@pytest.mark.parametrize(("f", "gradient"), [
+    (lambda x: np.fmax([x[0], x[1]], [0.5, np.nan])[1], [0, 1, 0]),
+    (lambda x: np.fmax(np.array([x[0], x[1]]), np.array([0.1, np.nan])).sum(), [1, 1, 0]),
+    (lambda x: np.sum(np.fmin(x, [0.0, np.nan, 9.0]) * x), [0, 2 * POINT[1], 2 * POINT[2]]),
+    (lambda x: np.fmax.reduce([x[0], np.nan, x[0] * 0.5]), [1, 0, 0]),
+])  # fmt: skip
 def test_nan_is_the_smaller_and_the_larger_one(f, gradient, way):
     value, found = differentiate(f, POINT, way)
-    assert value == pytest.approx(f(POINT), rel=1e-15)
-    assert found == pytest.approx(np.array(gradient), rel=1e-14)
+    assert value == pytest.approx(f(POINT), rel=1e-15) and found == pytest.approx(np.array(gradient), rel=1e-14)
 
 
 ROUNDED = {
@@ -249,8 +234,7 @@ ROUNDED = {
 def test_signs_and_whole_numbers_of_objects_are_floats_with_nan(name, way):
     (f, slope), x = ROUNDED[name], np.array([1.3, np.nan, 2.7])
     value, gradient = differentiate(f, x, way)
-    assert value == pytest.approx(f(x), rel=1e-15)
-    assert value == pytest.approx(slope * x[0], rel=1e-15)
+    assert value == pytest.approx(f(x), rel=1e-15) and value == pytest.approx(slope * x[0], rel=1e-15)
     assert gradient == pytest.approx(np.array([slope, 0.0, 0.0]), rel=1e-15)
 
 
@@ -271,8 +255,7 @@ NORMS = {  # of elements that are 3, 0, 0: the norms, with their derivatives
 def test_norms_of_zeros_have_the_derivative_zero(name, way):
     (f, slopes), x = NORMS[name], np.array([3.0, 0.0, 0.0])
     value, gradient = differentiate(f, x, way)
-    assert value == pytest.approx(f(x), rel=1e-15)
-    assert gradient == pytest.approx(np.array(slopes), rel=1e-15)
+    assert value == pytest.approx(f(x), rel=1e-15) and gradient == pytest.approx(np.array(slopes), rel=1e-15)
 
 
 @pytest.mark.parametrize("engine", ["matrix", "records", "closures"])

@@ -164,8 +164,7 @@ def test_arrays_are_plain_until_a_variable_is_assigned():
         seen.append(type(a))
         return np.sum(a * x)
 
-    assert contad.grad(constants)(X).tolist() == [0.0, 2.0, 0.0]
-    assert seen == [np.ndarray]
+    assert contad.grad(constants)(X).tolist() == [0.0, 2.0, 0.0] and seen == [np.ndarray]
 
 
 def test_a_function_runs_again_once_and_from_then_on_with_room():
@@ -213,7 +212,7 @@ def test_the_plain_array_of_constants_is_not_written_to():
     assert contad.grad(f)(X).tolist() == contad.jvp(f, (X,), (np.eye(3),), several=True)[1].tolist() == [1.0, 0.0, 0.0]
 
 
-def test_what_depends_on_variables_does_not_become_floats():
+def test_values_that_depend_on_variables_do_not_become_floats():
     def f(x):
         a = np.zeros(3)
         a[0] = x[0]

@@ -92,8 +92,7 @@ def test_an_unmodified_njit_function_differentiates(engine):
 def test_recursion_closures_and_second_order():
     assert contad.grad(factorial)(2.0, 3) == 6 * 3 * 4.0
     assert contad.grad(make(3.0))(2.0) == 12.0 and contad.grad(make(5.0))(2.0) == 20.0
-    assert contad.grad(contad.grad(make(3.0)))(2.0) == 6.0
-    assert contad.grad(make(3.0)) is not contad.grad(make(3.0))
+    assert contad.grad(contad.grad(make(3.0)))(2.0) == 6.0 and contad.grad(make(3.0)) is not contad.grad(make(3.0))
     assert contad.grad(model) is contad.grad(model)
 
 
@@ -145,7 +144,7 @@ def test_the_users_function_is_not_touched():
     assert model.py_func.__globals__ is globals() and model.py_func.__globals__["math"] is before["math"] is math
 
 
-def test_what_cannot_be_read_is_refused_by_file_and_line():
+def test_unreadable_source_is_refused_by_file_and_line():
     nameless = numba.njit(eval("lambda x: x * x"))
     with pytest.raises(UnsupportedError, match=r"<string>:1: the source of the njit function <lambda> cannot be read"):
         contad.grad(nameless, engine="matrix")(1.0)
@@ -236,7 +235,7 @@ def hashed(x, seed):
     return x * (state % 1000)
 
 
-def test_what_the_python_copy_does_not_reproduce_is_refused():
+def test_a_value_that_the_python_copy_does_not_reproduce_is_refused():
     with pytest.raises(UnsupportedError, match=r"hashed: its Python copy gives .* compiled"):
         contad.grad(hashed, engine="matrix")(1.0, 12345)
 
@@ -260,7 +259,7 @@ def test_small_values_are_compared_as_large_ones_are():
     assert contad.grad(over_factorial, engine="matrix")(1.5, 20) == 1.0 / math.factorial(20)
 
 
-def test_what_cancellation_leaves_is_no_other_value():
+def test_a_rest_of_cancellation_is_no_other_value():
     x = np.random.default_rng(0).normal(size=1001) * 1e3
     assert 0.0 < abs(centred(x)) < 1e-9 and centred(x) != pytest.approx(centred.py_func(x), rel=0.1)
     np.testing.assert_allclose(contad.grad(centred, engine="matrix")(x), np.zeros(1001), atol=1e-12)
@@ -277,8 +276,7 @@ def writes(x, work):
 def test_work_arrays_are_not_changed_in_the_callers_hands():
     work = np.ones(2)
     for _ in range(2):
-        assert contad.grad(writes)(2.0, work) == 2 * 2.0 + 1.0 + 1.0
-        assert contad.derivative(writes)(2.0, work) == 6.0
+        assert contad.grad(writes)(2.0, work) == 2 * 2.0 + 1.0 + 1.0 and contad.derivative(writes)(2.0, work) == 6.0
     assert work.tolist() == [1.0, 1.0]
 
 

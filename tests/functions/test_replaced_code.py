@@ -37,15 +37,11 @@ def expected(x):
 
 
 TRANSFORMS = {
-    "grad": contad.grad,
-    "value_and_grad": lambda f: lambda x: contad.value_and_grad(f)(x)[1],
+    "grad": contad.grad, "value_and_grad": lambda f: lambda x: contad.value_and_grad(f)(x)[1],
     "closures": functools.partial(contad.grad, engine="closures"),
-    "records": functools.partial(contad.grad, engine="records"),
-    "jacobian": contad.jacobian,
-    "hessian": contad.hessian,
+    "records": functools.partial(contad.grad, engine="records"), "jacobian": contad.jacobian, "hessian": contad.hessian,
     "sparse_hessian": lambda f: lambda x: contad.sparse_hessian(f)(x).toarray(),
-    "laplacian": contad.laplacian,
-    "checkpoint": lambda f: contad.grad(contad.checkpoint(f)),
+    "laplacian": contad.laplacian, "checkpoint": lambda f: contad.grad(contad.checkpoint(f)),
     "of a partial": lambda f: contad.grad(functools.partial(lambda f, x: f(x), f)),
     "of an argument": lambda f: lambda x: contad.grad(lambda f, x: f(x), 1)(f, x),
     "grad of grad": lambda f: contad.grad(lambda x: contad.grad(f)(x) @ DIRECTION),
@@ -73,8 +69,7 @@ def test_every_transform_takes_the_code_that_a_function_has_now(name, old):
         return 1.0 * inner(x)
 
     kept = [transform(f), transform(outer)]
-    assert not np.allclose(kept[0](POINT), right)
-    assert not np.allclose(kept[1](POINT), right)
+    assert not np.allclose(kept[0](POINT), right) and not np.allclose(kept[1](POINT), right)
     f.__code__ = inner.__code__ = after.__code__
     for of_now in (*kept, transform(f), transform(outer)):
         np.testing.assert_allclose(of_now(POINT), right, rtol=1e-12)
@@ -244,15 +239,11 @@ def test_a_numba_function_whose_code_is_replaced_is_refused():
 
 
 COMPILED = {
-    "grad": contad.grad,
-    "value_and_grad": lambda f: lambda x: contad.value_and_grad(f)(x)[1],
-    "tape": lambda f: contad.grad(f, engine="tape"),
-    "eager": lambda f: contad.grad(f, engine="matrix"),
-    "called": lambda f: contad.grad(lambda x: f(x)),
-    "hessian": contad.hessian,
-    "grad of grad": lambda f: contad.grad(contad.grad(f)),
-    "bound": lambda f: contad.bind(contad.grad(f), 0.3),
-}
+    "grad": contad.grad, "value_and_grad": lambda f: lambda x: contad.value_and_grad(f)(x)[1],
+    "tape": lambda f: contad.grad(f, engine="tape"), "eager": lambda f: contad.grad(f, engine="matrix"),
+    "called": lambda f: contad.grad(lambda x: f(x)), "hessian": contad.hessian,
+    "grad of grad": lambda f: contad.grad(contad.grad(f)), "bound": lambda f: contad.bind(contad.grad(f), 0.3),
+}  # fmt: skip
 
 
 def without_names(x):

@@ -9,12 +9,14 @@ import numpy as np
 import contad.front.user_function
 import contad.transforms.gradients
 import contad.transforms.jacobians
+from contad import ops
 from contad.engines import engine, records
 from contad.engines.stream import plain_sweep, record_stream
 from contad.engines.stream.record_head import INPUT
 from contad.engines.stream.storage import KERNELS
 from contad.engines.stream.sweep import Sweeps, rules_source
 from contad.rules import array_rule, numpy_functions, scalar_rule
+from contad.rules.compilable import functions_of_text
 from contad.variables.stack import ChainStack
 
 
@@ -32,6 +34,13 @@ def registered():
         for table, old in zip(tables, before, strict=True):
             table.clear()
             table.update(old)
+
+
+def body_of(text, **known):
+    """The body of a rule from a line such as "z, x: ops.cos(x)": its parameters, and what it returns."""
+    parameters, _, returned = text.partition(": ")
+    source = f"def planted_body({parameters}):\n    return {returned}\n"
+    return functions_of_text(source, {"ops": ops, "np": np} | known)["planted_body"]
 
 
 @contextlib.contextmanager

@@ -1,4 +1,9 @@
-"""Which calls of NumPy functions the installed NumPy accepts on plain arrays: only these run on variables."""
+"""Tables of calls of NumPy functions, and which of them the installed NumPy accepts: only these run on variables."""
+
+
+def split_calls(text):
+    """The calls of a table, which has several on a line."""
+    return text.strip().replace("\n", "; ").split("; ")
 
 
 def accepted(calls, evaluate):

@@ -111,8 +111,7 @@ class PositionLevel(ForwardLevel):
     def check(self, result, expected):
         """Values as expected, and every element's position that of an input with this value."""
         if isinstance(expected, (list, tuple)):
-            assert type(result) is type(expected)
-            assert len(result) == len(expected)
+            assert type(result) is type(expected) and len(result) == len(expected)
             for r, e in zip(result, expected, strict=True):
                 self.check(r, e)
             return

@@ -201,58 +201,25 @@ def _wrightomega(x):
 
 
 REFERENCE = {
-    "j0": lambda x: mp.besselj(0, x),
-    "j1": lambda x: mp.besselj(1, x),
-    "y0": _positive(lambda x: mp.bessely(0, x)),
-    "y1": _positive(lambda x: mp.bessely(1, x)),
-    "i0": lambda x: mp.besseli(0, x),
-    "i1": lambda x: mp.besseli(1, x),
-    "i0e": lambda x: mp.exp(-abs(x)) * mp.besseli(0, x),
-    "i1e": lambda x: mp.exp(-abs(x)) * mp.besseli(1, x),
-    "k0": _positive(lambda x: _besselk(mp.zero, x)),
-    "k1": _positive(lambda x: _besselk(mp.one, x)),
+    "j0": lambda x: mp.besselj(0, x), "j1": lambda x: mp.besselj(1, x), "y0": _positive(lambda x: mp.bessely(0, x)),
+    "y1": _positive(lambda x: mp.bessely(1, x)), "i0": lambda x: mp.besseli(0, x), "i1": lambda x: mp.besseli(1, x),
+    "i0e": lambda x: mp.exp(-abs(x)) * mp.besseli(0, x), "i1e": lambda x: mp.exp(-abs(x)) * mp.besseli(1, x),
+    "k0": _positive(lambda x: _besselk(mp.zero, x)), "k1": _positive(lambda x: _besselk(mp.one, x)),
     "k0e": _positive(lambda x: mp.exp(x) * _besselk(mp.zero, x)),
-    "k1e": _positive(lambda x: mp.exp(x) * _besselk(mp.one, x)),
-    "jv": _positive(mp.besselj),
-    "yv": _positive(mp.bessely),
-    "iv": _positive(mp.besseli),
-    "ive": _positive(lambda v, x: mp.exp(-x) * mp.besseli(v, x)),
-    "kv": _positive(_besselk),
-    "kve": _positive(lambda v, x: mp.exp(x) * _besselk(v, x)),
-    "ive_derivative": _ive_derivative,
-    "kve_derivative": _kve_derivative,
-    "jv_derivative": _jv_derivative,
-    "yv_derivative": _yv_derivative,
-    "airy_ai": mp.airyai,
-    "airy_aip": lambda x: mp.airyai(x, derivative=1),
-    "airy_bi": mp.airybi,
-    "airy_bip": lambda x: mp.airybi(x, derivative=1),
-    "ellipk": mp.ellipk,
-    "ellipkm1": lambda p: mp.ellipk(1 - p),
-    "ellipe": mp.ellipe,
-    "elliptic_moment": _elliptic_moment,
-    "ellipkinc": _ellipkinc,
-    "ellipeinc": _ellipeinc,
-    "elliptic_part": _elliptic_part,
-    "exp1": _positive(mp.e1),
-    "expi": mp.ei,
-    "expn": _expn,
-    "si": mp.si,
-    "ci": _positive(mp.ci),
-    "shi": mp.shi,
-    "chi": _positive(mp.chi),
-    "erfi": mp.erfi,
-    "dawsn": _dawsn,
-    "dawsn_derivative": _dawsn_derivative,
-    "fresnel_s": mp.fresnels,
-    "fresnel_c": mp.fresnelc,
-    "owens_t": _owens_t,
-    "ndtri_exp": _ndtri_exp,
-    "spence": _spence,
-    "lambert_w0": _lambert(0),
-    "lambert_wm1": _lambert(-1),
+    "k1e": _positive(lambda x: mp.exp(x) * _besselk(mp.one, x)), "jv": _positive(mp.besselj),
+    "yv": _positive(mp.bessely), "iv": _positive(mp.besseli),
+    "ive": _positive(lambda v, x: mp.exp(-x) * mp.besseli(v, x)), "kv": _positive(_besselk),
+    "kve": _positive(lambda v, x: mp.exp(x) * _besselk(v, x)), "ive_derivative": _ive_derivative,
+    "kve_derivative": _kve_derivative, "jv_derivative": _jv_derivative, "yv_derivative": _yv_derivative,
+    "airy_ai": mp.airyai, "airy_aip": lambda x: mp.airyai(x, derivative=1), "airy_bi": mp.airybi,
+    "airy_bip": lambda x: mp.airybi(x, derivative=1), "ellipk": mp.ellipk, "ellipkm1": lambda p: mp.ellipk(1 - p),
+    "ellipe": mp.ellipe, "elliptic_moment": _elliptic_moment, "ellipkinc": _ellipkinc, "ellipeinc": _ellipeinc,
+    "elliptic_part": _elliptic_part, "exp1": _positive(mp.e1), "expi": mp.ei, "expn": _expn, "si": mp.si,
+    "ci": _positive(mp.ci), "shi": mp.shi, "chi": _positive(mp.chi), "erfi": mp.erfi, "dawsn": _dawsn,
+    "dawsn_derivative": _dawsn_derivative, "fresnel_s": mp.fresnels, "fresnel_c": mp.fresnelc, "owens_t": _owens_t,
+    "ndtri_exp": _ndtri_exp, "spence": _spence, "lambert_w0": _lambert(0), "lambert_wm1": _lambert(-1),
     "wrightomega": _wrightomega,
-}
+}  # fmt: skip
 
 
 def _orders(names, ranges, count, below=3, seed=61):
@@ -261,14 +228,8 @@ def _orders(names, ranges, count, below=3, seed=61):
         yield (*(float((k // below**j) % below) for j in range(names)), *point)
 
 
-def _within(low, high):
-    return lambda *args: all(low < abs(x) < high for x in args)
-
-
-def _of_sizes(v, x):
-    return 1e-3 < abs(v) < 60.0 and 1e-3 < x < 300.0
-
-
+_within = lambda low, high: lambda *args: all(low < abs(x) < high for x in args)
+_of_sizes = lambda v, x: 1e-3 < abs(v) < 60.0 and 1e-3 < x < 300.0
 ORDER_AND_ARGUMENT = [("-1", "1.3"), ("-1.5", "2")]
 DOMAIN = {
     **dict.fromkeys(("j0", "j1", "i0", "i1", "i0e", "i1e"), _within(1e-20, 600.0)),

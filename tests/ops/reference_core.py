@@ -5,9 +5,7 @@ import random
 
 from mpmath import mp
 
-
-def _rounded_quotient(x, y):
-    return mp.floor(x / y)
+_rounded_quotient = lambda x, y: mp.floor(x / y)
 
 
 def _exp(x):
@@ -16,52 +14,20 @@ def _exp(x):
 
 
 REFERENCE = {
-    "add": lambda x, y: x + y,
-    "subtract": lambda x, y: x - y,
-    "multiply": lambda x, y: x * y,
-    "divide": lambda x, y: x / y,
-    "floor_divide": _rounded_quotient,
-    "remainder": lambda x, y: x - y * _rounded_quotient(x, y),
-    "power": mp.power,
-    "negative": lambda x: -x,
-    "absolute": abs,
-    "sign": mp.sign,
-    "floor": mp.floor,
-    "ceil": mp.ceil,
-    "trunc": lambda x: mp.sign(x) * mp.floor(abs(x)),
-    "rint": mp.nint,
-    "copysign": lambda x, y: abs(x) * (mp.sign(y) or 1),
-    "square": lambda x: x * x,
-    "reciprocal": lambda x: 1 / x,
-    "sqrt": mp.sqrt,
-    "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
-    "hypot": lambda x, y: mp.sqrt(x * x + y * y),
-    "maximum": max,
-    "minimum": min,
-    "exp": _exp,
-    "expm1": lambda x: mp.expm1(x) if x > -100_000 else -mp.one,
-    "exp2": lambda x: mp.exp(x * mp.ln2),
-    "log": mp.log,
-    "log1p": mp.log1p,
-    "log2": lambda x: mp.log(x) / mp.ln2,
-    "log10": lambda x: mp.log(x) / mp.ln10,
-    "logaddexp": lambda x, y: max(x, y) + mp.log1p(_exp(-abs(x - y))),
-    "sin": mp.sin,
-    "cos": mp.cos,
-    "tan": mp.tan,
-    "arcsin": mp.asin,
-    "arccos": mp.acos,
-    "arctan": mp.atan,
-    "arctan2": mp.atan2,
-    "deg2rad": lambda x: x * mp.pi / 180,
-    "rad2deg": lambda x: x * 180 / mp.pi,
-    "sinh": mp.sinh,
-    "cosh": mp.cosh,
-    "tanh": mp.tanh,
-    "arcsinh": mp.asinh,
-    "arccosh": mp.acosh,
-    "arctanh": mp.atanh,
-}
+    "add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multiply": lambda x, y: x * y,
+    "divide": lambda x, y: x / y, "floor_divide": _rounded_quotient,
+    "remainder": lambda x, y: x - y * _rounded_quotient(x, y), "power": mp.power, "negative": lambda x: -x,
+    "absolute": abs, "sign": mp.sign, "floor": mp.floor, "ceil": mp.ceil,
+    "trunc": lambda x: mp.sign(x) * mp.floor(abs(x)), "rint": mp.nint,
+    "copysign": lambda x, y: abs(x) * (mp.sign(y) or 1), "square": lambda x: x * x, "reciprocal": lambda x: 1 / x,
+    "sqrt": mp.sqrt, "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)), "hypot": lambda x, y: mp.sqrt(x * x + y * y),
+    "maximum": max, "minimum": min, "exp": _exp, "expm1": lambda x: mp.expm1(x) if x > -100_000 else -mp.one,
+    "exp2": lambda x: mp.exp(x * mp.ln2), "log": mp.log, "log1p": mp.log1p, "log2": lambda x: mp.log(x) / mp.ln2,
+    "log10": lambda x: mp.log(x) / mp.ln10, "logaddexp": lambda x, y: max(x, y) + mp.log1p(_exp(-abs(x - y))),
+    "sin": mp.sin, "cos": mp.cos, "tan": mp.tan, "arcsin": mp.asin, "arccos": mp.acos, "arctan": mp.atan,
+    "arctan2": mp.atan2, "deg2rad": lambda x: x * mp.pi / 180, "rad2deg": lambda x: x * 180 / mp.pi, "sinh": mp.sinh,
+    "cosh": mp.cosh, "tanh": mp.tanh, "arcsinh": mp.asinh, "arccosh": mp.acosh, "arctanh": mp.atanh,
+}  # fmt: skip
 
 # Far beyond overflow and underflow mpmath takes long; a quotient of many digits has no floor that a difference could
 # follow; a signed zero has no mpmath form.
@@ -103,9 +69,6 @@ def _logarithms_that_cancel():
 
 
 EXTRA = {
-    "power": _power_points,
-    "hypot": _subnormal_pairs,
-    "arctan2": _subnormal_pairs,
-    "divide": _subnormal_pairs,
+    "power": _power_points, "hypot": _subnormal_pairs, "arctan2": _subnormal_pairs, "divide": _subnormal_pairs,
     "logaddexp": _logarithms_that_cancel,
-}
+}  # fmt: skip

@@ -20,8 +20,7 @@ def _gammaincc(a, x):
     return +z
 
 
-def _gamma_log_density(a, x):
-    return (a - 1) * mp.log(x) - x - mp.loggamma(a)
+_gamma_log_density = lambda a, x: (a - 1) * mp.log(x) - x - mp.loggamma(a)
 
 
 @_cached
@@ -75,8 +74,7 @@ def _betaincc(a, b, x):
     return +z
 
 
-def _beta_density_of(a, b, x):
-    return x ** (a - 1) * (1 - x) ** (b - 1) / mp.beta(a, b)
+_beta_density_of = lambda a, b, x: x ** (a - 1) * (1 - x) ** (b - 1) / mp.beta(a, b)
 
 
 @_cached
@@ -107,19 +105,11 @@ def _betainccinv(a, b, q):
 
 
 REFERENCE = {
-    "betainc": _betainc,
-    "betaincc": _betaincc,
-    "betaincinv": _betaincinv,
-    "betainccinv": _betainccinv,
-    "beta_density": _beta_density,
-    "betainc_derivative": _betainc_derivative,
-    "gammainc": _gammainc,
-    "gammaincc": _gammaincc,
-    "gammaincinv": _gammaincinv,
-    "gammainccinv": _gammainccinv,
-    "gamma_density": _gamma_density,
-    "gammainc_derivative": _gammainc_derivative,
-}
+    "betainc": _betainc, "betaincc": _betaincc, "betaincinv": _betaincinv, "betainccinv": _betainccinv,
+    "beta_density": _beta_density, "betainc_derivative": _betainc_derivative, "gammainc": _gammainc,
+    "gammaincc": _gammaincc, "gammaincinv": _gammaincinv, "gammainccinv": _gammainccinv,
+    "gamma_density": _gamma_density, "gammainc_derivative": _gammainc_derivative,
+}  # fmt: skip
 
 
 def _around(seed):
@@ -130,12 +120,8 @@ def _around(seed):
         yield a, x
 
 
-def _first(count, points):
-    return [point for _, point in zip(range(count), points, strict=False)]
-
-
-def _shapes(a, b, x):
-    return 1e-2 < a < 1e3 and 1e-2 < b < 1e3 and 1e-6 < x < 0.999
+_first = lambda count, points: [point for _, point in zip(range(count), points, strict=False)]
+_shapes = lambda a, b, x: 1e-2 < a < 1e3 and 1e-2 < b < 1e3 and 1e-6 < x < 0.999
 
 
 def _shares(count, seed, small="-1.5"):

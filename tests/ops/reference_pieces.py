@@ -26,10 +26,6 @@ def _require(condition):
         raise ValueError("outside the domain")
 
 
-def _xlogy(x, y):
-    return x * mp.log(y) if x else mp.zero
-
-
 def _entr(x):
     _require(x >= 0)
     return -x * mp.log(x) if x else mp.zero
@@ -181,55 +177,26 @@ def _spherical_jn(n, x):
         return mp.sqrt(mp.pi / (2 * abs(x))) * mp.besselj(n + mp.mpf(1) / 2, abs(x)) * (-1 if x < 0 and n % 2 else 1)
 
 
-def _sinc(x):
-    return mp.sincpi(x)
-
-
 def _gammasgn(x):
     _require(x > 0 or x != mp.floor(x))
     return mp.one if x > 0 else mp.mpf(-1) ** int(mp.ceil(-x))
 
 
-def _ldexp(x, n):
-    return x * mp.mpf(2) ** int(mp.nint(n))
-
-
 REFERENCE = {
-    "xlogy": _xlogy,
-    "xlog1py": lambda x, y: x * mp.log1p(y) if x else mp.zero,
-    "entr": _entr,
-    "rel_entr": _rel_entr,
-    "kl_div": _kl_div,
-    "log1pmx": _log1pmx,
-    "cosm1": lambda x: -2 * mp.sin(x / 2) ** 2,
-    "exprel": lambda x: mp.expm1(x) / x if x else mp.one,
-    "exprel_derivative": _exprel_derivative,
-    "log1prel_derivative": _log1prel_derivative,
-    "boxcox": _boxcox,
-    "boxcox1p": _boxcox1p,
-    "inv_boxcox": _inv_boxcox,
-    "inv_boxcox1p": _inv_boxcox1p,
-    "fmod": _truncated,
-    "sqrt_at_rest": mp.sqrt,
-    "fdim": lambda x, y: max(x - y, mp.zero),
-    "ldexp": _ldexp,
-    "fma": _exactly(lambda x, y, a: x * y + a),
-    "erfinv": _erfinv,
-    "erfcinv": _erfcinv,
-    "Phi_approx": lambda x: 1 / (1 + mp.exp(-x * (mp.mpf(0.07056) * x * x + mp.mpf(1.5976)))),
-    "log_mix": _log_mix,
-    "logaddexp2": lambda x, y: max(x, y) + mp.log1p(mp.mpf(2) ** (-abs(x - y))) / mp.log(2),
-    "rgamma": mp.rgamma,
-    "gammasgn": _gammasgn,
-    "poch": _poch,
-    "binom": _binom,
-    "multigammaln": _multigammaln,
-    "multipolygamma": _multipolygamma,
-    "zeta": lambda s, q: _zeta_derivative(mp.zero, s, q),
-    "zeta_derivative": _zeta_derivative,
-    "spherical_jn": _spherical_jn,
-    "sinc": _sinc,
-}
+    "xlogy": lambda x, y: x * mp.log(y) if x else mp.zero, "xlog1py": lambda x, y: x * mp.log1p(y) if x else mp.zero,
+    "entr": _entr, "rel_entr": _rel_entr, "kl_div": _kl_div, "log1pmx": _log1pmx,
+    "cosm1": lambda x: -2 * mp.sin(x / 2) ** 2, "exprel": lambda x: mp.expm1(x) / x if x else mp.one,
+    "exprel_derivative": _exprel_derivative, "log1prel_derivative": _log1prel_derivative, "boxcox": _boxcox,
+    "boxcox1p": _boxcox1p, "inv_boxcox": _inv_boxcox, "inv_boxcox1p": _inv_boxcox1p, "fmod": _truncated,
+    "sqrt_at_rest": mp.sqrt, "fdim": lambda x, y: max(x - y, mp.zero),
+    "ldexp": lambda x, n: x * mp.mpf(2) ** int(mp.nint(n)), "fma": _exactly(lambda x, y, a: x * y + a),
+    "erfinv": _erfinv, "erfcinv": _erfcinv,
+    "Phi_approx": lambda x: 1 / (1 + mp.exp(-x * (mp.mpf(0.07056) * x * x + mp.mpf(1.5976)))), "log_mix": _log_mix,
+    "logaddexp2": lambda x, y: max(x, y) + mp.log1p(mp.mpf(2) ** (-abs(x - y))) / mp.log(2), "rgamma": mp.rgamma,
+    "gammasgn": _gammasgn, "poch": _poch, "binom": _binom, "multigammaln": _multigammaln,
+    "multipolygamma": _multipolygamma, "zeta": lambda s, q: _zeta_derivative(mp.zero, s, q),
+    "zeta_derivative": _zeta_derivative, "spherical_jn": _spherical_jn, "sinc": lambda x: mp.sincpi(x),
+}  # fmt: skip
 
 
 def _moderate(draws, count=80, seed=46):
@@ -243,10 +210,6 @@ def _moderate(draws, count=80, seed=46):
 
     for _ in range(count):
         yield tuple(draw(*ends) for ends in draws)
-
-
-def _near(x, y):
-    return x == 0.0 or y == 0.0 or 1e-290 < abs(x * y) < 1e290
 
 
 DOMAIN = {

@@ -47,8 +47,7 @@ def _cached_psi(n, x, precision):
     return (-1) ** n * mp.psi(n, 1 - x) - mp.pi * (-mp.pi) ** n * sum(c * cot**k for k, c in enumerate(coefficients))
 
 
-def _polygamma(n, x):
-    return _psi(_order(n), x)
+_polygamma = lambda n, x: _psi(_order(n), x)
 
 
 @_exactly
@@ -91,8 +90,7 @@ def _erfcx_integral(n, x):
     return z
 
 
-def _ndtr(x):
-    return mp.erfc(-x / mp.sqrt(2)) / 2
+_ndtr = lambda x: mp.erfc(-x / mp.sqrt(2)) / 2
 
 
 def _log_ndtr(x):
@@ -133,32 +131,15 @@ def _log_diff_exp(x, y):
 
 
 REFERENCE = {
-    "fmax": max,
-    "fmin": min,
-    "expit": lambda x: 1 / (1 + mp.exp(-x)),
-    "expit_slope": lambda x: mp.exp(-abs(x)) / (1 + mp.exp(-abs(x))) ** 2,
-    "logit": lambda p: mp.log(p) - mp.log1p(-p),
-    "log_expit": lambda x: -mp.log1p(mp.exp(-x)),
-    "log1p_exp": lambda x: mp.log1p(mp.exp(x)),
-    "log1m": lambda x: mp.log1p(-x),
-    "log1m_exp": _log1m_exp,
-    "log_diff_exp": _log_diff_exp,
-    "erf": mp.erf,
-    "erfc": mp.erfc,
-    "erfcx": _erfcx,
-    "erfcx_integral": _erfcx_integral,
-    "ndtr": _ndtr,
-    "ndtri": _ndtri,
-    "log_ndtr": _log_ndtr,
-    "gamma": mp.gamma,
-    "gammaln": lambda x: mp.log(abs(mp.gamma(x))),
-    "digamma": lambda x: _polygamma(mp.zero, x),
-    "trigamma": lambda x: _polygamma(mp.one, x),
-    "polygamma": _polygamma,
-    "polygamma_difference": _polygamma_difference,
-    "beta": _beta,
-    "betaln": lambda a, b: mp.log(abs(_beta(a, b))),
-}
+    "fmax": max, "fmin": min, "expit": lambda x: 1 / (1 + mp.exp(-x)),
+    "expit_slope": lambda x: mp.exp(-abs(x)) / (1 + mp.exp(-abs(x))) ** 2, "logit": lambda p: mp.log(p) - mp.log1p(-p),
+    "log_expit": lambda x: -mp.log1p(mp.exp(-x)), "log1p_exp": lambda x: mp.log1p(mp.exp(x)),
+    "log1m": lambda x: mp.log1p(-x), "log1m_exp": _log1m_exp, "log_diff_exp": _log_diff_exp, "erf": mp.erf,
+    "erfc": mp.erfc, "erfcx": _erfcx, "erfcx_integral": _erfcx_integral, "ndtr": _ndtr, "ndtri": _ndtri,
+    "log_ndtr": _log_ndtr, "gamma": mp.gamma, "gammaln": lambda x: mp.log(abs(mp.gamma(x))),
+    "digamma": lambda x: _polygamma(mp.zero, x), "trigamma": lambda x: _polygamma(mp.one, x), "polygamma": _polygamma,
+    "polygamma_difference": _polygamma_difference, "beta": _beta, "betaln": lambda a, b: mp.log(abs(_beta(a, b))),
+}  # fmt: skip
 
 
 def _orders_and(arity, count):

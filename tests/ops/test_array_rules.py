@@ -54,8 +54,7 @@ def test_derivatives_agree_with_differences(rule, point):
 
 @pytest.mark.parametrize("rule", OWN, ids=lambda rule: rule.name)
 def test_every_rule_has_points_and_every_derivative(rule):
-    assert rule.points
-    assert set(rule.vjps) == set(rule.argument_names)
+    assert rule.points and set(rule.vjps) == set(rule.argument_names)
     assert rule.linear or rule.jvp_body
 
 
@@ -95,11 +94,9 @@ def test_docstring(rule):
 
 # ---- axes ------------------------------------------------------------------------------------------------------------
 AXES = {
-    (4,): (None, 0, -1, (0,)),
-    (2, 3): (None, 0, 1, -2, (0, 1), (-1, 0), ()),
-    (2, 3, 2): (1, (0, 2), (2, 0), (-1, 1)),
+    (4,): (None, 0, -1, (0,)), (2, 3): (None, 0, 1, -2, (0, 1), (-1, 0), ()), (2, 3, 2): (1, (0, 2), (2, 0), (-1, 1)),
     (1, 3): (0, 1, None),
-}
+}  # fmt: skip
 REDUCED = [(shape, axis, keep) for shape, axes in AXES.items() for axis in axes for keep in (False, True)]
 
 
@@ -138,9 +135,7 @@ def test_empty_arrays(name, shape):
         z = rule(name)(a, axis=axis)
         assert pull(name, argument, np.ones(np.shape(z)), a, axis=axis).shape == shape
         assert np.shape(push(name, [a], a, axis=axis)) == np.shape(z)
-    assert rule("sum")(a) == 0.0
-    assert rule("prod")(a) == 1.0
-    assert rule("logsumexp")(a) == -INF
+    assert rule("sum")(a) == 0.0 and rule("prod")(a) == 1.0 and rule("logsumexp")(a) == -INF
 
 
 # ---- products and their zeros ----------------------------------------------------------------------------------------
@@ -222,25 +217,22 @@ def test_an_infinite_factor_that_takes_part_is_not_masked():
     np.testing.assert_array_equal(pull("matmul", "b", np.array([[-1.0], [0.0]]), a, b), [[-1.0], [-INF]])
 
 
-@pytest.mark.parametrize(
-    ("name", "argument", "z_bar", "args", "options", "expected"),
-    [
-        ("prod", "a", [0.0, 1.0], ([[INF, 2.0], [3.0, 4.0]],), {"axis": 1}, [[0.0, 0.0], [4.0, 3.0]]),
-        ("prod", "a", 0.0, ([INF, INF, 0.0],), {}, [0.0, 0.0, 0.0]),
-        ("cumprod", "a", [1.0, 0.0, 0.0], ([2.0, INF, 3.0],), {"axis": 0}, [1.0, 0.0, 0.0]),
-        ("logsumexp", "a", [0.0, 1.0], ([[np.nan, 2.0], [3.0, 3.0]],), {"axis": 1}, [[0.0, 0.0], [0.5, 0.5]]),
-        ("softmax", "x", [[0.0, 0.0], [1.0, 0.0]], ([[np.nan, 2.0], [3.0, 3.0]],), {"axis": 1},
-         [[0.0, 0.0], [0.25, -0.25]]),
-        ("var", "a", [0.0, 1.0], ([[INF, 2.0], [3.0, 5.0]],), {"axis": 1}, [[0.0, 0.0], [-1.0, 1.0]]),
-        ("std", "a", [0.0, 1.0], ([[INF, 2.0], [3.0, 5.0]],), {"axis": 1}, [[0.0, 0.0], [-0.5, 0.5]]),
-        ("cross", "a", [0.0, 0.0, 1.0], ([1.0, 2.0, 3.0], [4.0, 5.0, INF]), {}, [5.0, -4.0, 0.0]),
-        ("interp", "x", [0.0, 1.0], ([0.5, 1.5], [INF, 1.0, 3.0]), {"xp": [0.0, 1.0, 2.0]}, [0.0, 2.0]),
-        ("convolve", "a", [1.0, 0.0, 0.0, 0.0], ([1.0, 2.0], [3.0, INF, 5.0]), {}, [3.0, 0.0]),
-        ("convolve", "v", [0.0, 0.0, 0.0, 1.0], ([INF, 2.0], [3.0, 4.0, 5.0]), {}, [0.0, 0.0, 2.0]),
-        ("einsum_pair", "a", [1.0, 0.0], ([1.0, 2.0, 4.0], [[1.0, 2.0, 3.0], [INF, 2.0, 3.0]]),
-         {"subscripts": "j,ij->i"}, [1.0, 2.0, 3.0]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "argument", "z_bar", "args", "options", "expected"), [
+    ("prod", "a", [0.0, 1.0], ([[INF, 2.0], [3.0, 4.0]],), {"axis": 1}, [[0.0, 0.0], [4.0, 3.0]]),
+    ("prod", "a", 0.0, ([INF, INF, 0.0],), {}, [0.0, 0.0, 0.0]),
+    ("cumprod", "a", [1.0, 0.0, 0.0], ([2.0, INF, 3.0],), {"axis": 0}, [1.0, 0.0, 0.0]),
+    ("logsumexp", "a", [0.0, 1.0], ([[np.nan, 2.0], [3.0, 3.0]],), {"axis": 1}, [[0.0, 0.0], [0.5, 0.5]]),
+    ("softmax", "x", [[0.0, 0.0], [1.0, 0.0]], ([[np.nan, 2.0], [3.0, 3.0]],), {"axis": 1},
+     [[0.0, 0.0], [0.25, -0.25]]),
+    ("var", "a", [0.0, 1.0], ([[INF, 2.0], [3.0, 5.0]],), {"axis": 1}, [[0.0, 0.0], [-1.0, 1.0]]),
+    ("std", "a", [0.0, 1.0], ([[INF, 2.0], [3.0, 5.0]],), {"axis": 1}, [[0.0, 0.0], [-0.5, 0.5]]),
+    ("cross", "a", [0.0, 0.0, 1.0], ([1.0, 2.0, 3.0], [4.0, 5.0, INF]), {}, [5.0, -4.0, 0.0]),
+    ("interp", "x", [0.0, 1.0], ([0.5, 1.5], [INF, 1.0, 3.0]), {"xp": [0.0, 1.0, 2.0]}, [0.0, 2.0]),
+    ("convolve", "a", [1.0, 0.0, 0.0, 0.0], ([1.0, 2.0], [3.0, INF, 5.0]), {}, [3.0, 0.0]),
+    ("convolve", "v", [0.0, 0.0, 0.0, 1.0], ([INF, 2.0], [3.0, 4.0, 5.0]), {}, [0.0, 0.0, 2.0]),
+    ("einsum_pair", "a", [1.0, 0.0], ([1.0, 2.0, 4.0], [[1.0, 2.0, 3.0], [INF, 2.0, 3.0]]),
+     {"subscripts": "j,ij->i"}, [1.0, 2.0, 3.0]),
+])  # fmt: skip
 def test_dead_code_never_makes_a_nan(name, argument, z_bar, args, options, expected):
     z_bar = np.asarray(z_bar)[()]
     with np.errstate(all="ignore"):
@@ -356,14 +348,11 @@ def test_convolution_with_a_number():
     assert report(rule("convolve"), [numbers(3), np.array(1.7)], {}) == []
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "options"),
-    [
-        ((2, 3), (2, 3), {}), ((4, 2, 3), (3,), {}), ((3,), (4, 2, 3), {}), ((4, 1, 3), (2, 3), {}),
-        ((3, 2), (3, 2), {"axis": 0}), ((3, 2), (2, 3), {"axisa": 0}), ((2, 3), (3, 2), {"axisb": 0, "axisc": 0}),
-        ((3, 4, 2), (3,), {"axisa": 0, "axisc": 1}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("left", "right", "options"), [
+    ((2, 3), (2, 3), {}), ((4, 2, 3), (3,), {}), ((3,), (4, 2, 3), {}), ((4, 1, 3), (2, 3), {}),
+    ((3, 2), (3, 2), {"axis": 0}), ((3, 2), (2, 3), {"axisa": 0}), ((2, 3), (3, 2), {"axisb": 0, "axisc": 0}),
+    ((3, 4, 2), (3,), {"axisa": 0, "axisc": 1}),
+])  # fmt: skip
 def test_cross_products_along_every_axis(left, right, options):
     a, b = numbers(*left), numbers(*right, seed=1)
     assert report(rule("cross"), [a, b], options) == []

@@ -127,10 +127,8 @@ def test_results_in_an_array_that_is_given(rule):
     args = [np.array([x, x]) for x in rule.points[0]]
     out = np.full(2, NAN)
     expected = rule.array_value(*args)
-    assert rule.array_value(*args, out=out) is out
-    assert out.tolist() == expected.tolist()
-    assert rule.array_value(*args, out=args[0]) is args[0]
-    assert args[0].tolist() == expected.tolist()
+    assert rule.array_value(*args, out=out) is out and out.tolist() == expected.tolist()
+    assert rule.array_value(*args, out=args[0]) is args[0] and args[0].tolist() == expected.tolist()
 
 
 @QUIET

@@ -113,10 +113,7 @@ def exact_derivatives(f, a, s, t, c):
     with mp.workdps(90):
         h = mp.mpf(10) ** -25
         a, s, t = (mp.matrix(x.tolist()) for x in (a, s, t))
-
-        def at(x, y):
-            return exact_value(f, a + x * h * s + y * h * t, mp.mpf(c))
-
+        at = lambda x, y: exact_value(f, a + x * h * s + y * h * t, mp.mpf(c))
         second = (at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)) / (4 * h * h)
         return float((at(1, 0) - at(-1, 0)) / (2 * h)), float(second)
 
@@ -151,7 +148,7 @@ GRID = [
     pytest.param(gap, scale, marks=[] if (gap, scale) in FEW else pytest.mark.long) for gap in GAPS for scale in SCALES
 ]
 # of one of two values that count as equal the derivative is that in the basis there is
-is_tied = lambda f, gap: f is lowest_value and gap <= 1e-13  # noqa: E731
+is_tied = lambda f, gap: f is lowest_value and gap <= 1e-13
 
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
@@ -282,13 +279,10 @@ def largest_singular_beside_one(x):
     return np.linalg.svd(np.eye(2) + np.outer(x, x))[1][0]
 
 
-@pytest.mark.parametrize(
-    ("f", "right"),
-    [
-        (lowest_of_line, [-1.0]), (second_of_line, [0.0]),
-        (largest_beside_one, [2.0, 2.0]), (largest_singular_beside_one, [2.0, 2.0]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "right"), [
+    (lowest_of_line, [-1.0]), (second_of_line, [0.0]),
+    (largest_beside_one, [2.0, 2.0]), (largest_singular_beside_one, [2.0, 2.0]),
+])  # fmt: skip
 @pytest.mark.filterwarnings("ignore:(hvp|hessian). .* digits are lost")
 def test_values_that_part_by_curvature_have_right_second_derivatives_or_nan(f, right):
     for g in (f, njit(f)):
@@ -297,13 +291,10 @@ def test_values_that_part_by_curvature_have_right_second_derivatives_or_nan(f, r
                 assert np.all(np.isnan(found) | (np.abs(found - right * v) <= 1e-6))
 
 
-@pytest.mark.parametrize(
-    ("place", "name", "fault", "f", "right"),
-    [
-        (close_values, "are_chosen", lambda *_: False, lowest_of_line, [-1.0]),
-        (spectra, "lose_uneven", lambda a_bar, *_: a_bar, largest_beside_one, [2.0, 2.0]),
-    ],
-)
+@pytest.mark.parametrize(("place", "name", "fault", "f", "right"), [
+    (close_values, "are_chosen", lambda *_: False, lowest_of_line, [-1.0]),
+    (spectra, "lose_uneven", lambda a_bar, *_: a_bar, largest_beside_one, [2.0, 2.0]),
+])  # fmt: skip
 def test_a_choice_of_vectors_that_is_not_lost_is_noticed(monkeypatch, place, name, fault, f, right):
     monkeypatch.setattr(place, name, fault)
     found = contad.hvp(f)(np.zeros(len(right)), np.ones(len(right)))
@@ -330,12 +321,12 @@ def test_equal_values_part_in_their_order(f, v):
     v = (v + v.T) / 2.0
     zero, start, t = np.zeros((3, 3)), f(np.zeros((3, 3))), 1e-7
     assert contad.jvp(f, (zero,), (v,))[1] == pytest.approx((f(t * v) - start) / t, abs=1e-5)
-    g = lambda u: (f(u) - start) ** 2  # noqa: E731
+    g = lambda u: (f(u) - start) ** 2
     np.testing.assert_allclose(contad.hvp(g)(zero, v), contad.grad(g)(t * v) / t, atol=2e-5)
 
 
 @pytest.mark.parametrize("name", ["norm", "cond"])
-def test_so_do_those_of_numba_functions(name):
+def test_equal_values_of_numba_functions_part_in_their_order(name):
     f, zero, v = OF_IDENTITY[name], np.zeros((3, 3)), np.diag([0.65, -0.08, 0.26])
     assert contad.jvp(njit(f), (zero,), (v,))[1] == pytest.approx(contad.jvp(f, (zero,), (v,))[1])
 
@@ -398,6 +389,7 @@ def test_derivatives_of_a_matrix_of_nearly_low_rank(f):
 
 def test_gradients_that_ask_for_what_rounding_hides_are_nan():
     """One cotangent, two programs: the variances of single points reach into the close vectors, a length does not."""
+
     def f(t, more):
         r, q = np.linalg.eigh(np.exp(-((X[:, None] - X) ** 2) * t) + np.diag(more + 1e-5))
         w = q.T @ Y
@@ -405,8 +397,7 @@ def test_gradients_that_ask_for_what_rounding_hides_are_nan():
 
     more, right = np.zeros(12), contad.grad(solved_process, (0, 1))(1.3, np.zeros(12))
     found = contad.grad(f, (0, 1))(1.3, more)
-    assert found[0] == pytest.approx(right[0], rel=1e-9)
-    assert np.isnan(found[1]).any()
+    assert found[0] == pytest.approx(right[0], rel=1e-9) and np.isnan(found[1]).any()
     np.testing.assert_allclose(found[1][~np.isnan(found[1])], right[1][~np.isnan(found[1])], rtol=1e-6)
 
 
@@ -471,7 +462,7 @@ def test_recorded_programs_find_what_a_sweep_loses():
     assert program.gradient([1.3, 2.0]) == pytest.approx([2.0 * right, solved_process(1.3)], rel=1e-9)
 
 
-def test_what_one_gradient_lost_is_not_asked_of_the_next(monkeypatch):
+def test_a_lost_derivative_of_one_gradient_is_not_asked_of_the_next(monkeypatch):
     asked = []
     monkeypatch.setattr(gradients, "find_lost", lambda found, *_: asked.append(found) or found)
     assert np.isnan(contad.grad(gaussian_process)(1.3))  # what the sweep itself gives
@@ -503,8 +494,7 @@ def test_forward_mode_is_not_asked_of_another_function_or_point():
         calls.append(t)
         return len(calls) * gaussian_process(t)
 
-    assert np.isnan(contad.grad(draws)(1.3))
-    assert np.isnan(contad.jacrev(draws)(1.3))
+    assert np.isnan(contad.grad(draws)(1.3)) and np.isnan(contad.jacrev(draws)(1.3))
 
 
 @njit
@@ -574,8 +564,7 @@ def of_values_beside_a_solution(a):
 def test_matrices_of_less_rank_up_to_rounding_have_no_derivative(f, a):
     calls = [f, njit(f)] + [lambda x: np.linalg.norm(x, "nuc")] * (f is of_values)
     for g in calls:
-        assert np.isnan(contad.grad(g)(a)).any()
-        assert np.isnan(contad.jvp(g, (a,), (np.cos(a),))[1])
+        assert np.isnan(contad.grad(g)(a)).any() and np.isnan(contad.jvp(g, (a,), (np.cos(a),))[1])
 
 
 def of_squares(a):
@@ -588,14 +577,10 @@ def of_differences(a):
 
 
 ZEROS = {
-    "ones": np.ones((3, 2)),
-    "square": np.ones((3, 3)),
-    "wide": np.outer([1.0, 0.0], [1.0, 1.0, 1.0]),
-    "all": np.zeros((2, 2)),
-    "diagonal": np.diag([1.0, 0.0, 0.0]),
-    "columns": np.array([[0.3, 0.0, 0.0], [-0.7, 0.0, 0.0], [0.4, 0.0, 0.0], [1.1, 0.0, 0.0]]),
-    "full": S[:2],
-}
+    "ones": np.ones((3, 2)), "square": np.ones((3, 3)), "wide": np.outer([1.0, 0.0], [1.0, 1.0, 1.0]),
+    "all": np.zeros((2, 2)), "diagonal": np.diag([1.0, 0.0, 0.0]),
+    "columns": np.array([[0.3, 0.0, 0.0], [-0.7, 0.0, 0.0], [0.4, 0.0, 0.0], [1.1, 0.0, 0.0]]), "full": S[:2],
+}  # fmt: skip
 
 
 def second_derivatives(f, a, t):
@@ -733,7 +718,7 @@ def test_second_derivatives_of_small_matrices_are_right_or_nan(f, scale):
 
 @pytest.mark.parametrize("f", DENSE, ids=lambda f: f.__name__)
 @pytest.mark.filterwarnings("ignore")
-def test_so_are_first_derivatives_and_those_of_numba_functions(f):
+def test_first_derivatives_and_those_of_numba_functions_are_right_too(f):
     """Of second ones that compiled code cannot decide a Python copy decides: those of powers are numbers."""
     t, compiled = np.tril(T), njit(f)
     for scale in (1e-3, 1e-5, 1e-6, 1e-8, 1e-12, 1e-100):

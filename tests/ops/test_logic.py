@@ -14,24 +14,17 @@ from contad.variables.number import Number
 Pair = namedtuple("Pair", "first second")
 
 
-@pytest.mark.parametrize(
-    ("condition", "x", "y", "chosen"),
-    [
-        (True, 1.0, 2.0, 1.0),
-        (False, 1.0, 2.0, 2.0),
-        (np.bool_(False), 1, 2, 2),
-        (True, [1.0, 2.0], [3.0, 4.0], [1.0, 2.0]),
-        (False, (1.0, 2.0), 0.0, (0.0, 0.0)),
-        ([True, False], [1.0, 2.0], [3.0, 4.0], [1.0, 4.0]),
-        ({"a": True, "b": False}, {"a": 1.0, "b": 2.0}, {"b": 4.0, "a": 3.0}, {"a": 1.0, "b": 4.0}),
-        (True, {"a": [1.0, (2.0,)]}, {"a": [3.0, (4.0,)]}, {"a": [1.0, (2.0,)]}),
-        (False, Pair(1.0, 2.0), Pair(3.0, 4.0), Pair(3.0, 4.0)),
-    ],
-)
+@pytest.mark.parametrize(("condition", "x", "y", "chosen"), [
+    (True, 1.0, 2.0, 1.0), (False, 1.0, 2.0, 2.0), (np.bool_(False), 1, 2, 2),
+    (True, [1.0, 2.0], [3.0, 4.0], [1.0, 2.0]), (False, (1.0, 2.0), 0.0, (0.0, 0.0)),
+    ([True, False], [1.0, 2.0], [3.0, 4.0], [1.0, 4.0]),
+    ({"a": True, "b": False}, {"a": 1.0, "b": 2.0}, {"b": 4.0, "a": 3.0}, {"a": 1.0, "b": 4.0}),
+    (True, {"a": [1.0, (2.0,)]}, {"a": [3.0, (4.0,)]}, {"a": [1.0, (2.0,)]}),
+    (False, Pair(1.0, 2.0), Pair(3.0, 4.0), Pair(3.0, 4.0)),
+])  # fmt: skip
 def test_select(condition, x, y, chosen):
     found = select(condition, x, y)
-    assert found == chosen
-    assert type(found) is type(chosen)
+    assert found == chosen and type(found) is type(chosen)
 
 
 def test_select_in_arrays():
@@ -47,12 +40,8 @@ def test_select_refuses_different_structures():
 
 @pytest.mark.parametrize("transform", [derivative, grad])
 def test_select_passes_the_derivative_of_the_chosen_branch(transform):
-    def f(x):
-        return select(x > 1.0, x * x, 1.0 / x) + select(x > 1.0, 3.0 * x, 0.0)
-
-    assert transform(f)(1.5) == 6.0
-    assert transform(f)(0.5) == -4.0
-    assert transform(transform(f))(0.5) == 16.0
+    f = lambda x: select(x > 1.0, x * x, 1.0 / x) + select(x > 1.0, 3.0 * x, 0.0)
+    assert transform(f)(1.5) == 6.0 and transform(f)(0.5) == -4.0 and transform(transform(f))(0.5) == 16.0
     # the branch that is not taken divides by zero
     assert transform(lambda x: select(x == 0.0, 2.0 * x, 1.0 / x))(0.0) == 2.0
 
@@ -83,11 +72,8 @@ def test_stop_gradient_keeps_the_structure():
 
     grad(f)(1.5)
     (tree,) = kept
-    assert tree["a"] == [1.5, (3.0, 1)]
-    assert tree["b"] == Pair(3.0, None)
-    assert tree["c"].dtype == float
-    assert tree["c"].tolist() == [1.5, 3.0]
-    assert not any(isinstance(x, Number) for x in tree["c"])
+    assert tree["a"] == [1.5, (3.0, 1)] and tree["b"] == Pair(3.0, None) and tree["c"].dtype == float
+    assert tree["c"].tolist() == [1.5, 3.0] and not any(isinstance(x, Number) for x in tree["c"])
 
 
 def test_stop_gradient_of_plain_numbers():

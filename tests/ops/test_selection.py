@@ -10,92 +10,38 @@ from contad.errors import LostDerivativeError, UnsupportedError
 from contad.rules.numpy_functions import entries
 from contad.variables.array import Array
 from contad.variables.number import primal
+from tests.ops.plain_calls import split_calls
 from tests.ops.position_arrays import PositionLevel, PositionNumber
 from tests.ops.selection_calls import EVERY_PICK, NEWER, PICKS, M, V, evaluate
 
-CONSTANTS = """
-np.argmax(m)
-np.argmax(m, 1)
-np.argmax(m, axis=1, keepdims=True)
-np.argmin(t, axis=2)
-np.nanargmax(m)
-np.nanargmin(m, 0)
-np.argsort(m, axis=0, kind="stable")
-np.argpartition(v, 1)[1]
-np.argwhere(v > 2)
-np.argwhere(m)
-np.nonzero(m)
-np.flatnonzero(m)
-np.searchsorted(c[::-1], v)
-np.searchsorted(np.sort(v), 2.5, side="right")
-np.digitize(m, [6.5, 9.0])
-np.digitize(c, np.sort(v))
-np.lexsort((v, c))
-np.diag_indices_from(m[:, :3])
-np.tril_indices_from(m, k=1)
-np.triu_indices_from(m)
-np.count_nonzero(m, axis=0)
-np.shape(m)
-np.ndim(t)
-np.size(m)
-np.size(m, 1)
-np.result_type(m, np.float32)
-np.common_type(m)
-np.any(m)
-np.any(m, axis=0, keepdims=True)
-np.all(m, 1)
-np.isclose(m, 8.0, atol=1.5)
-np.allclose(v, v)
-np.allclose(v, c, rtol=0.1)
-np.array_equal(m, m)
-np.array_equal(m, t)
-np.array_equiv(v, v)
-np.isin(m, [7.0, 9.0])
-np.isin([1.0, 99.0], v)
-np.isneginf(m)
-np.isposinf(m)
-np.iscomplex(m)
-np.isreal(m)
-np.iscomplexobj(m)
-np.isrealobj(m)
-np.shares_memory(m, m[0])
-np.may_share_memory(v, m)
-np.array_str(m)
-np.array_repr(v)
-np.array2string(m, precision=2, separator=",")
-np.where(v > 2.0)
-np.bincount(v.astype(int))
-np.bincount(v.astype(int), minlength=9)
-np.histogram(m, bins=[6.0, 8.5, 17.5])
-np.histogram(m, bins=3, range=(6.0, 18.0))
-np.histogram(m, 3, (6.0, 18.0), density=True)
-""".strip().splitlines()
+CONSTANTS = split_calls("""
+np.argmax(m); np.argmax(m, 1); np.argmax(m, axis=1, keepdims=True); np.argmin(t, axis=2); np.nanargmax(m)
+np.nanargmin(m, 0); np.argsort(m, axis=0, kind="stable"); np.argpartition(v, 1)[1]; np.argwhere(v > 2); np.argwhere(m)
+np.nonzero(m); np.flatnonzero(m); np.searchsorted(c[::-1], v); np.searchsorted(np.sort(v), 2.5, side="right")
+np.digitize(m, [6.5, 9.0]); np.digitize(c, np.sort(v)); np.lexsort((v, c)); np.diag_indices_from(m[:, :3])
+np.tril_indices_from(m, k=1); np.triu_indices_from(m); np.count_nonzero(m, axis=0); np.shape(m); np.ndim(t)
+np.size(m); np.size(m, 1); np.result_type(m, np.float32); np.common_type(m); np.any(m)
+np.any(m, axis=0, keepdims=True); np.all(m, 1); np.isclose(m, 8.0, atol=1.5); np.allclose(v, v)
+np.allclose(v, c, rtol=0.1); np.array_equal(m, m); np.array_equal(m, t); np.array_equiv(v, v); np.isin(m, [7.0, 9.0])
+np.isin([1.0, 99.0], v); np.isneginf(m); np.isposinf(m); np.iscomplex(m); np.isreal(m); np.iscomplexobj(m)
+np.isrealobj(m); np.shares_memory(m, m[0]); np.may_share_memory(v, m); np.array_str(m); np.array_repr(v)
+np.array2string(m, precision=2, separator=","); np.where(v > 2.0); np.bincount(v.astype(int))
+np.bincount(v.astype(int), minlength=9); np.histogram(m, bins=[6.0, 8.5, 17.5])
+np.histogram(m, bins=3, range=(6.0, 18.0)); np.histogram(m, 3, (6.0, 18.0), density=True)
+""")
 
 # destination d (5,) or e (3, 4); what is assigned is variable or constant
-ASSIGNMENTS = """
-np.copyto(d, v)
-np.copyto(d, v, where=v > 2.0)
-np.copyto(e, v[:4], where=[True, False, True, True])
-np.copyto(e, v[0])
-np.copyto(d, -1.5)
-np.put(d, [0, 2], [v[3], -1.0])
-np.put(d, [0, 2, 7], v, mode="wrap")
-np.put(e, [11, 3, 4], v[:2])
-np.put(e.T, 5, v[1])
-np.place(d, v > 2.0, v[:2])
-np.place(e, m > 8.0, [v[0], -1.0, v[2]])
-np.putmask(d, v > 2.0, v)
-np.putmask(e, m > 8.0, v[:3])
-np.fill_diagonal(e, v[0])
-np.fill_diagonal(e, v[:2])
-np.fill_diagonal(e.T, v[:3])
-np.fill_diagonal(f, v[:3], wrap=True)
-np.fill_diagonal(g, v[:2])
+ASSIGNMENTS = split_calls("""
+np.copyto(d, v); np.copyto(d, v, where=v > 2.0); np.copyto(e, v[:4], where=[True, False, True, True])
+np.copyto(e, v[0]); np.copyto(d, -1.5); np.put(d, [0, 2], [v[3], -1.0]); np.put(d, [0, 2, 7], v, mode="wrap")
+np.put(e, [11, 3, 4], v[:2]); np.put(e.T, 5, v[1]); np.place(d, v > 2.0, v[:2])
+np.place(e, m > 8.0, [v[0], -1.0, v[2]]); np.putmask(d, v > 2.0, v); np.putmask(e, m > 8.0, v[:3])
+np.fill_diagonal(e, v[0]); np.fill_diagonal(e, v[:2]); np.fill_diagonal(e.T, v[:3])
+np.fill_diagonal(f, v[:3], wrap=True); np.fill_diagonal(g, v[:2])
 np.put_along_axis(e, np.array([[3], [0], [2]]), v[:3, None], 1)
 np.put_along_axis(e, np.array([[2, 0, 1, 1], [0, 1, 1, 2]]), v[:4], axis=0)
-np.put_along_axis(e, np.array([7, 3]), v[3:], None)
-np.put_along_axis(e, np.array([[0, 1, 1, 2]]), v[0], -2)
-""".strip().splitlines()
+np.put_along_axis(e, np.array([7, 3]), v[3:], None); np.put_along_axis(e, np.array([[0, 1, 1, 2]]), v[0], -2)
+""")
 
 
 def function_of(call):
@@ -106,26 +52,10 @@ def test_every_selection_and_constant_has_a_call():
     modules = {"contad.ops.selection", "contad.ops.quantiles", "contad.ops.constants", "contad.ops.assignment"}
     declared = {e.function for e in entries() if e.implementation.__module__ in modules or e.kind == "constant"}
     elsewhere = {
-        np.ptp,
-        np.partition,
-        np.round,
-        np.around,
-        np.fix,
-        np.ones_like,
-        np.empty_like,
-        np.can_cast,
-        np.linalg.matrix_rank,
-        np.nansum,
-        np.nanprod,
-        np.nancumsum,
-        np.nancumprod,
-        np.nanmean,
-        np.nanmedian,
-        np.nanpercentile,
-        np.nanquantile,
-        np.nanstd,
-        np.nanvar,
-    }
+        np.ptp, np.partition, np.round, np.around, np.fix, np.ones_like, np.empty_like, np.can_cast,
+        np.linalg.matrix_rank, np.nansum, np.nanprod, np.nancumsum, np.nancumprod, np.nanmean, np.nanmedian,
+        np.nanpercentile, np.nanquantile, np.nanstd, np.nanvar,
+    }  # fmt: skip
     elsewhere |= {np.min_scalar_type}
     assert declared == {*map(function_of, EVERY_PICK + CONSTANTS + ASSIGNMENTS), *elsewhere} - {np.where, np.bincount}
 
@@ -163,8 +93,7 @@ def test_a_number_is_read_without_an_array():
     level = PositionLevel()
     x = level.input(V)
     for z, k in ((np.max(x), np.argmax(V)), (np.min(x, 0), np.argmin(V)), (np.median(x), np.argsort(V)[2])):
-        assert type(z) is PositionNumber
-        assert z._position == k + 1
+        assert type(z) is PositionNumber and z._position == k + 1
 
 
 # ---- infinite elements -----------------------------------------------------------------------------------------------
@@ -240,46 +169,40 @@ def test_arrays_like_a_variable_can_be_assigned_to():
     x = level.input(V)
     for make, fill in ((np.zeros_like, 0.0), (np.ones_like, 1.0), (np.empty_like, 0.0)):
         z = make(x)
-        assert z._positions.tolist() == [0] * 5
-        assert primal(z).tolist() == [fill] * 5
+        assert z._positions.tolist() == [0] * 5 and primal(z).tolist() == [fill] * 5
         z[1] = x[3]
         assert z._positions.tolist() == [0, 4, 0, 0, 0]
-    assert type(np.ones_like(x, dtype=bool)) is np.ndarray
-    assert type(np.full_like(x, 2, dtype=int)) is np.ndarray
-    assert np.can_cast(x.dtype, float)
-    assert np.min_scalar_type(x) == np.float64
+    assert type(np.ones_like(x, dtype=bool)) is np.ndarray and type(np.full_like(x, 2, dtype=int)) is np.ndarray
+    assert np.can_cast(x.dtype, float) and np.min_scalar_type(x) == np.float64
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        ("np.max(v, initial=0.0)", UnsupportedError, "np.max: initial= is not supported on variables, got 0.0"),
-        ("np.max(v, where=v > 1)", UnsupportedError, "np.max: where= is not supported"),
-        ("np.max(v, out=c)", UnsupportedError, "np.max: out= is not supported"),
-        ("np.max(v[:0])", ValueError, r"np.max: a must have elements along the axis, got shape \(0,\)"),
-        ("np.max(v, axis=3)", ValueError, "axis 3 is out of bounds"),
-        ("np.sort(v, order='a')", UnsupportedError, "np.sort: order= is not supported"),
-        ("np.quantile(v, 50)", ValueError, r"np.quantile: q must be in \[0, 1\], got 50"),
-        ("np.percentile(v, 101)", ValueError, r"np.percentile: q must be in \[0, 100\]"),
-        ("np.median(v[:0])", ValueError, "np.median: a must have elements along the axis"),
-        ("np.quantile(v, 0.5, weights=v)", UnsupportedError, "np.quantile: weights must be constants"),
-        ("np.unique(v)", UnsupportedError, "np.unique: not supported on variables"),
-        ("np.histogram(v)", UnsupportedError, "np.histogram: bins must be constant edges"),
-        ("np.histogram(c, weights=v)", UnsupportedError, "np.histogram: weights= is not supported"),
-        ("np.bincount(v)", TypeError, "bincount: missing argument weights"),
-        ("np.bincount(v, v)", UnsupportedError, "bincount: x must be a constant"),
-        ("np.nan_to_num(v, copy=False)", UnsupportedError, "np.nan_to_num: copy must be True"),
-        ("np.copyto(np.zeros(5), v)", LostDerivativeError, "np.copyto: an array of floats cannot hold a variable"),
-        ("np.put(np.zeros(5), [1], v)", LostDerivativeError, "np.put: an array of floats"),
-        ("np.place(np.zeros(5), np.ones(5), v)", LostDerivativeError, "np.place: an array of floats"),
-        ("np.putmask(np.zeros(5), np.ones(5), v)", LostDerivativeError, "np.putmask: an array of floats"),
-        ("np.put(v, [9], 0.0)", IndexError, "out of bounds"),
-        ("np.fill_diagonal(v, 0.0)", ValueError, "np.fill_diagonal: a must have two or more axes"),
-        ("np.fill_diagonal(t, 0.0)", ValueError, "np.fill_diagonal: the axes of a must have one length"),
-        ("np.piecewise(v, [v > 1], [1, 2, 3])", ValueError, "np.piecewise: expected 1 or 2 functions, got 3"),
-    ],
-)
-def test_what_is_not_supported_is_refused_by_name(call, error, message):
+@pytest.mark.parametrize(("call", "error", "message"), [
+    ("np.max(v, initial=0.0)", UnsupportedError, "np.max: initial= is not supported on variables, got 0.0"),
+    ("np.max(v, where=v > 1)", UnsupportedError, "np.max: where= is not supported"),
+    ("np.max(v, out=c)", UnsupportedError, "np.max: out= is not supported"),
+    ("np.max(v[:0])", ValueError, r"np.max: a must have elements along the axis, got shape \(0,\)"),
+    ("np.max(v, axis=3)", ValueError, "axis 3 is out of bounds"),
+    ("np.sort(v, order='a')", UnsupportedError, "np.sort: order= is not supported"),
+    ("np.quantile(v, 50)", ValueError, r"np.quantile: q must be in \[0, 1\], got 50"),
+    ("np.percentile(v, 101)", ValueError, r"np.percentile: q must be in \[0, 100\]"),
+    ("np.median(v[:0])", ValueError, "np.median: a must have elements along the axis"),
+    ("np.quantile(v, 0.5, weights=v)", UnsupportedError, "np.quantile: weights must be constants"),
+    ("np.unique(v)", UnsupportedError, "np.unique: not supported on variables"),
+    ("np.histogram(v)", UnsupportedError, "np.histogram: bins must be constant edges"),
+    ("np.histogram(c, weights=v)", UnsupportedError, "np.histogram: weights= is not supported"),
+    ("np.bincount(v)", TypeError, "bincount: missing argument weights"),
+    ("np.bincount(v, v)", UnsupportedError, "bincount: x must be a constant"),
+    ("np.nan_to_num(v, copy=False)", UnsupportedError, "np.nan_to_num: copy must be True"),
+    ("np.copyto(np.zeros(5), v)", LostDerivativeError, "np.copyto: an array of floats cannot hold a variable"),
+    ("np.put(np.zeros(5), [1], v)", LostDerivativeError, "np.put: an array of floats"),
+    ("np.place(np.zeros(5), np.ones(5), v)", LostDerivativeError, "np.place: an array of floats"),
+    ("np.putmask(np.zeros(5), np.ones(5), v)", LostDerivativeError, "np.putmask: an array of floats"),
+    ("np.put(v, [9], 0.0)", IndexError, "out of bounds"),
+    ("np.fill_diagonal(v, 0.0)", ValueError, "np.fill_diagonal: a must have two or more axes"),
+    ("np.fill_diagonal(t, 0.0)", ValueError, "np.fill_diagonal: the axes of a must have one length"),
+    ("np.piecewise(v, [v > 1], [1, 2, 3])", ValueError, "np.piecewise: expected 1 or 2 functions, got 3"),
+])  # fmt: skip
+def test_unsupported_calls_are_refused_by_name(call, error, message):
     with pytest.raises(error, match=message):
         evaluate(call, PositionLevel())

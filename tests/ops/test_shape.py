@@ -142,34 +142,28 @@ def test_random_broadcasts(shapes):
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda x: np.concatenate([x, x], out=np.zeros(8)), "np.concatenate: out= is not supported"),
-        (lambda x: np.concatenate([x, x], dtype=np.float32), "np.concatenate: dtype must be .* got float32"),
-        (lambda x: np.stack([x, x], dtype=int), "np.stack: dtype must be float64"),
-        (lambda x: np.reshape(x, (2, 2), order="A"), "np.reshape: order must be 'C' or 'F' on variables, got 'A'"),
-        (lambda x: np.ravel(x, "K"), "np.ravel: order must be 'C' or 'F' on variables, got 'K'"),
-        (lambda x: np.take(x, [0], out=np.zeros(1)), "np.take: out= is not supported"),
-        (lambda x: np.pad(x, 1, "linear_ramp"), "np.pad: mode must be one of constant, .* got 'linear_ramp'"),
-        (lambda x: np.pad(x, 1, "reflect", reflect_type="odd"), "np.pad: reflect_type must be 'even'"),
-    ],
-)  # fmt: skip
-def test_what_is_not_supported_is_refused_by_name(call, message):
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda x: np.concatenate([x, x], out=np.zeros(8)), "np.concatenate: out= is not supported"),
+    (lambda x: np.concatenate([x, x], dtype=np.float32), "np.concatenate: dtype must be .* got float32"),
+    (lambda x: np.stack([x, x], dtype=int), "np.stack: dtype must be float64"),
+    (lambda x: np.reshape(x, (2, 2), order="A"), "np.reshape: order must be 'C' or 'F' on variables, got 'A'"),
+    (lambda x: np.ravel(x, "K"), "np.ravel: order must be 'C' or 'F' on variables, got 'K'"),
+    (lambda x: np.take(x, [0], out=np.zeros(1)), "np.take: out= is not supported"),
+    (lambda x: np.pad(x, 1, "linear_ramp"), "np.pad: mode must be one of constant, .* got 'linear_ramp'"),
+    (lambda x: np.pad(x, 1, "reflect", reflect_type="odd"), "np.pad: reflect_type must be 'even'"),
+])  # fmt: skip
+def test_unsupported_calls_are_refused_by_name(call, message):
     with pytest.raises(UnsupportedError, match=message):
         call(PositionLevel().input([1.0, 2.0, 3.0, 4.0]))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda x: np.split(x, 3), "np.split: array split does not result in an equal division"),
-        (lambda x: np.array_split(x, 0), "np.array_split: the number of sections must be positive, got 0"),
-        (lambda x: np.vsplit(x, 2), r"np.vsplit: the array must have 2 or more axes, got shape \(4,\)"),
-        (lambda x: np.meshgrid(x, indexing="yx"), "np.meshgrid: indexing must be 'xy' or 'ij', got 'yx'"),
-        (lambda x: np.reshape(x, 3), "cannot reshape"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda x: np.split(x, 3), "np.split: array split does not result in an equal division"),
+    (lambda x: np.array_split(x, 0), "np.array_split: the number of sections must be positive, got 0"),
+    (lambda x: np.vsplit(x, 2), r"np.vsplit: the array must have 2 or more axes, got shape \(4,\)"),
+    (lambda x: np.meshgrid(x, indexing="yx"), "np.meshgrid: indexing must be 'xy' or 'ij', got 'yx'"),
+    (lambda x: np.reshape(x, 3), "cannot reshape"),
+])  # fmt: skip
 def test_wrong_arguments_raise_where_numpy_raises(call, message):
     with pytest.raises(ValueError):
         call(np.array([1.0, 2.0, 3.0, 4.0]))

@@ -50,7 +50,7 @@ def test_wholes_are_timed_and_stored_numbers_are_of_their_lines():
     assert all(line.file == __file__ for line in found.lines)
 
 
-def test_what_is_not_measured_is_not_told():
+def test_unmeasured_memory_is_not_shown():
     found = contad.profile(walk, (0, 1))(*ARGUMENTS)
     assert not any("second" in name or "forward" in name for name in found.lines[0]._fields)
     text = str(found)

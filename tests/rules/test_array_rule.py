@@ -10,6 +10,7 @@ from contad.errors import RuleError, UnsupportedError
 from contad.rules.array_rule import array_rule, array_rule_of, array_rules
 from contad.rules.numpy_functions import entry_of
 from tests.judges.array_derivatives import report, split
+from tests.judges.planted import body_of
 
 A, B = np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]), np.array([0.6, 1.7, -0.2])
 
@@ -39,57 +40,29 @@ def weighted():
 
 # ---- the check finds wrong derivatives -------------------------------------------------------------------------------
 def test_a_right_rule_passes(weighted):
-    assert report(weighted, [A, B], {}) == []
-    assert report(weighted, [A, B], {"power": 3}) == []
+    assert report(weighted, [A, B], {}) == [] and report(weighted, [A, B], {"power": 3}) == []
 
 
-def forgets_the_factor(z, z_bar, a, b, *, power=2):
-    return z_bar[:, None] * a ** (power - 1) * b
+WRONG = {  # the argument, its vjp, options
+    "forgets the factor": ("a", "z_bar[:, None] * a ** (power - 1) * b", {}),
+    "ignores the option": ("a", "2.0 * z_bar[:, None] * a * b", {"power": 3}),
+    "forgets to fold": ("b", "z_bar[:, None] * a**power", {}),
+    "sums the wrong axis": ("b", "np.sum(z_bar[:, None] * a**power, axis=1)", {}),
+    "takes the wrong row": ("b", "np.sum(z_bar[::-1, None] * a**power, axis=0)", {}),
+    "swaps sign": ("b", "-np.sum(z_bar[:, None] * a**power, axis=0)", {}),
+}
 
 
-def forgets_to_fold(z, z_bar, a, b, *, power=2):
-    return z_bar[:, None] * a**power
-
-
-def sums_the_wrong_axis(z, z_bar, a, b, *, power=2):
-    return np.sum(z_bar[:, None] * a**power, axis=1)
-
-
-def takes_the_wrong_row(z, z_bar, a, b, *, power=2):
-    return np.sum(z_bar[::-1, None] * a**power, axis=0)
-
-
-def swaps_sign(z, z_bar, a, b, *, power=2):
-    return -np.sum(z_bar[:, None] * a**power, axis=0)
-
-
-def ignores_the_option(z, z_bar, a, b, *, power=2):
-    return 2.0 * z_bar[:, None] * a * b
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong", "options"),
-    [
-        ("a", forgets_the_factor, {}),
-        ("a", ignores_the_option, {"power": 3}),
-        ("b", forgets_to_fold, {}),
-        ("b", sums_the_wrong_axis, {}),
-        ("b", takes_the_wrong_row, {}),
-        ("b", swaps_sign, {}),
-    ],
-)
+@pytest.mark.parametrize(("name", "wrong", "options"), WRONG.values(), ids=WRONG)
 def test_a_wrong_vjp_is_found(weighted, name, wrong, options):
-    weighted.vjp(name)(wrong)
+    weighted.vjp(name)(body_of(f"z, z_bar, a, b, *, power=2: {wrong}"))
     found = report(weighted, [A, B], options)
     assert found
     assert all(message.startswith(f"vjp {name}: ") for message in found)
 
 
-def test_a_wrong_jvp_is_found(weighted):
-    @weighted.jvp
-    def forgets_b(z, a_dot, b_dot, a, b, *, power=2):
-        return np.sum(power * a ** (power - 1) * a_dot * b, axis=-1)
-
+def test_a_wrong_jvp_is_found(weighted):  # which forgets b
+    weighted.jvp(body_of("z, a_dot, b_dot, a, b, *, power=2: np.sum(power * a ** (power - 1) * a_dot * b, axis=-1)"))
     assert any(message.startswith("jvp b: ") for message in report(weighted, [A, B], {}))
 
 
@@ -126,10 +99,8 @@ def test_a_wrong_body_of_contad_is_found(name, monkeypatch):
 # ---- declaration -----------------------------------------------------------------------------------------------------
 def test_rules_are_registered_and_pickled_by_name():
     rule = array_rule_of("matmul")
-    assert rule in array_rules()
-    assert pickle.loads(pickle.dumps(rule)) is rule
-    assert repr(rule) == "<contad array rule matmul(a, b)>"
-    assert entry_of(np.matmul).kind == "rule"
+    assert rule in array_rules() and pickle.loads(pickle.dumps(rule)) is rule
+    assert repr(rule) == "<contad array rule matmul(a, b)>" and entry_of(np.matmul).kind == "rule"
 
 
 def test_a_taken_name_is_refused():
@@ -145,7 +116,7 @@ def test_linear_in_what_is_no_argument_is_refused():
         array_rule(linear=("c",))(lambda a: a)
 
 
-def test_what_is_no_function_is_refused():
+def test_a_rule_of_no_function_is_refused():
     with pytest.raises(RuleError, match="expected a Python function, got ufunc"):
         array_rule(np.exp)
 
@@ -208,16 +179,13 @@ def test_integers_become_floats(weighted):
     np.testing.assert_array_equal(z, [23.0])
 
 
-@pytest.mark.parametrize(
-    ("args", "options", "error", "message"),
-    [
-        ((A,), {}, TypeError, "weighted_rows: missing argument b"),
-        ((A, B, B), {}, TypeError, r"weighted_rows: expected 2 array\(s\), got 3"),
-        ((A, B.tolist()), {"axis": 1}, TypeError, "weighted_rows: unexpected argument axis"),
-        ((A.tolist(), B * 1j), {}, UnsupportedError, "b must be an array of real numbers, got dtype complex128"),
-        ((A, "text"), {}, UnsupportedError, "b must be an array of real numbers, got dtype <U4"),
-    ],
-)
+@pytest.mark.parametrize(("args", "options", "error", "message"), [
+    ((A,), {}, TypeError, "weighted_rows: missing argument b"),
+    ((A, B, B), {}, TypeError, r"weighted_rows: expected 2 array\(s\), got 3"),
+    ((A, B.tolist()), {"axis": 1}, TypeError, "weighted_rows: unexpected argument axis"),
+    ((A.tolist(), B * 1j), {}, UnsupportedError, "b must be an array of real numbers, got dtype complex128"),
+    ((A, "text"), {}, UnsupportedError, "b must be an array of real numbers, got dtype <U4"),
+])  # fmt: skip
 def test_wrong_calls_are_refused(weighted, args, options, error, message):
     with pytest.raises(error, match=message):
         weighted(*args, **options)
@@ -247,12 +215,11 @@ def test_the_forward_passes_what_it_saved():
     assert report(sorted_sum, [B], {"keep": 2}) == []
 
 
-def test_what_a_vjp_reads(weighted):
-    assert weighted.needs("a") >= {"z_bar", "a", "b"}
-    assert "z" not in weighted.needs("a")
+def test_reads_of_a_vjp_are_known(weighted):
+    assert weighted.needs("a") >= {"z_bar", "a", "b"} and "z" not in weighted.needs("a")
 
 
-def test_what_cotangents_have_in_common_is_computed_once_for_all(weighted):
+def test_common_parts_of_cotangents_are_computed_once(weighted):
     made = []
 
     @weighted.common
@@ -268,8 +235,7 @@ def test_what_cotangents_have_in_common_is_computed_once_for_all(weighted):
         return np.sum(common * a, axis=0)
 
     weighted._checked.add(common)  # the lint would refuse to count
-    assert weighted.needs("b") >= {"a", "z_bar", "power"}
-    assert report(weighted, [A, B], {"power": 3}) == []
+    assert weighted.needs("b") >= {"a", "z_bar", "power"} and report(weighted, [A, B], {"power": 3}) == []
     for f, arguments in ((weighted, (A, B)), (lambda a, b: weighted(a, b)[1], (A, B))):
         for engine in ("matrix", "closures", "records"):
             made.clear()

@@ -139,7 +139,7 @@ def test_a_program_holds_its_rules_data_against_what_they_were(make, change):
         assert program(X) == np.sum(rule(X) * X)
 
 
-def test_what_a_rule_changes_itself_is_its_own():
+def test_a_rule_may_change_its_own_captured_values():
     with registered():
 
         @contad.scalar_rule
@@ -320,7 +320,7 @@ def test_arrays_that_may_be_written_to_are_looked_at_in_every_gradient(walks, ch
     assert len(walks) == 2
 
 
-def test_what_a_rule_changes_is_its_own_on_that_level_only(walks):
+def test_a_rule_changes_captured_values_on_its_own_level_only(walks):
     """GLOBAL is the rule's own where it has changed it, and nobody else's affair."""
     with registered():
 

@@ -113,7 +113,7 @@ def test_complex_derivatives_of_a_rule(engine):
 
 
 @pytest.mark.parametrize("engine", engine_names())
-def test_what_a_rule_saves_may_be_complex(engine):
+def test_a_rule_may_save_complex_numbers(engine):
     by_vjp = custom_vjp(lambda a: np.abs(np.fft.fft(a)) ** 2)
     by_vjp.defvjp(
         lambda a: (np.abs(np.fft.fft(a)) ** 2, np.fft.fft(a)),
@@ -180,36 +180,23 @@ MEETINGS = {
     "tangent of custom_jvp": lambda x: _pushed(lambda p, t: (p[0] * 2.0, t[0] * 1j))(x),
     "value of function_gradients": lambda x: function_gradients((x,), lambda x: x * 1j, (lambda z, d, x: d,)).imag,
     "gradient": lambda x: function_gradients((x,), lambda x: x * 1.0, (lambda z, d, x: d * 1j,)),
-    "checkpoint": lambda x: contad.checkpoint(lambda x: x * 1j)(x).imag,
-    "number by array": lambda x: (1j * x).imag,
-    "array by array": lambda x: (x * TURNED).real,
-    "array by number": lambda x: (TURNED * x[0]).real,
-    "np.complex64": lambda x: (x * np.complex64(1j)).real,
-    "numbers": lambda x: (x[0] * 1j).imag,
-    "sum": lambda x: sum([x[0], 1j]).real,
-    "ufunc": lambda x: np.multiply(x, 1j).imag,
-    "matmul": lambda x: (np.outer(TURNED, TURNED) @ x).real,
-    "einsum": lambda x: np.einsum("i,i->", TURNED, x).real,
-    "where": lambda x: np.where(x > 2.0, x, 1j).real,
-    "concatenate": lambda x: np.concatenate([x, TURNED]).real,
+    "checkpoint": lambda x: contad.checkpoint(lambda x: x * 1j)(x).imag, "number by array": lambda x: (1j * x).imag,
+    "array by array": lambda x: (x * TURNED).real, "array by number": lambda x: (TURNED * x[0]).real,
+    "np.complex64": lambda x: (x * np.complex64(1j)).real, "numbers": lambda x: (x[0] * 1j).imag,
+    "sum": lambda x: sum([x[0], 1j]).real, "ufunc": lambda x: np.multiply(x, 1j).imag,
+    "matmul": lambda x: (np.outer(TURNED, TURNED) @ x).real, "einsum": lambda x: np.einsum("i,i->", TURNED, x).real,
+    "where": lambda x: np.where(x > 2.0, x, 1j).real, "concatenate": lambda x: np.concatenate([x, TURNED]).real,
     "pad": lambda x: np.pad(x, 1, constant_values=1j),
-    "pad by two": lambda x: np.pad(x, 1, constant_values=[(0.0, 1j)]),
-    "insert": lambda x: np.insert(x, 0, 1j),
-    "append": lambda x: np.append(x, 1j).real,
-    "weights": lambda x: np.average(x, weights=TURNED).real,
-    "convolve": lambda x: np.convolve(x, TURNED).real,
-    "solve": lambda x: np.linalg.solve(np.eye(4) * 1j, x).imag,
+    "pad by two": lambda x: np.pad(x, 1, constant_values=[(0.0, 1j)]), "insert": lambda x: np.insert(x, 0, 1j),
+    "append": lambda x: np.append(x, 1j).real, "weights": lambda x: np.average(x, weights=TURNED).real,
+    "convolve": lambda x: np.convolve(x, TURNED).real, "solve": lambda x: np.linalg.solve(np.eye(4) * 1j, x).imag,
     "an array of zeros": lambda x: _assigned(np.zeros_like(x, dtype=complex), x),
-    "copyto": _written(lambda y: np.copyto(y, TURNED)),
-    "clip": lambda x: np.clip(x, 1j, 3.0),
-    "in place": _written(lambda y: y.__iadd__(1j)),
-    "write of a number": _written(lambda y: y.__setitem__(0, 1j)),
+    "copyto": _written(lambda y: np.copyto(y, TURNED)), "clip": lambda x: np.clip(x, 1j, 3.0),
+    "in place": _written(lambda y: y.__iadd__(1j)), "write of a number": _written(lambda y: y.__setitem__(0, 1j)),
     "write of an array": _written(lambda y: y.__setitem__(slice(None), TURNED)),
     "write of a list": _written(lambda y: y.__setitem__(slice(None), [1j, 2.0, 3.0, 4.0])),
-    "fill": _written(lambda y: y.fill(1j)),
-    "put": _written(lambda y: np.put(y, [0], [1j])),
-    "add.at": _written(lambda y: np.add.at(y, [0], 1j)),
-    "astype": lambda x: x.astype(complex).real,
+    "fill": _written(lambda y: y.fill(1j)), "put": _written(lambda y: np.put(y, [0], [1j])),
+    "add.at": _written(lambda y: np.add.at(y, [0], 1j)), "astype": lambda x: x.astype(complex).real,
     "contad.array": lambda x: contad.array([x[0], 1j]),
 }  # fmt: skip
 
@@ -218,9 +205,7 @@ MEETINGS = {
 @pytest.mark.parametrize("way", [*engine_names(), "forward"])
 @pytest.mark.parametrize("what", MEETINGS)
 def test_no_complex_number_meets_a_variable(what, way):
-    def f(x):
-        return np.sum(MEETINGS[what](x))
-
+    f = lambda x: np.sum(MEETINGS[what](x))
     with pytest.raises((ContadError, TypeError), match="real|complex|no forward mode|holds? variables|cannot hold"):
         jvp(f, (X,), (X,)) if way == "forward" else grad(f, engine=way)(X)
 
@@ -254,9 +239,6 @@ def test_the_advice_for_a_real_result_is_a_rule_of_the_function():
 
 def test_the_advice_works():
     magnitudes = custom_vjp(lambda x: np.abs(np.fft.fft(x)))
-
-    def backward(saved, d):
-        return (np.fft.fft(d * np.conj(saved) / np.abs(saved)).real,)
-
+    backward = lambda saved, d: (np.fft.fft(d * np.conj(saved) / np.abs(saved)).real,)
     magnitudes.defvjp(lambda x: (np.abs(np.fft.fft(x)), np.fft.fft(x)), backward)
     contad.testing.check_grads(lambda x: magnitudes(x) * x, (X,), order=1)

@@ -94,8 +94,7 @@ def test_nested_functions_closures_and_asserts_are_recognised():
 
     for function in (f, g):
         definition, line = definition_of(function)
-        assert definition.name == function.__name__
-        assert line == function.__code__.co_firstlineno
+        assert definition.name == function.__name__ and line == function.__code__.co_firstlineno
 
 
 def test_an_edited_njit_function_is_refused(tmp_path):
@@ -165,8 +164,7 @@ def test_code_that_a_profiler_has_padded_is_that_of_its_file(padding):
     x = np.array([0.4, 1.3])
     try:  # as line_profiler does
         waves.__code__ = before.replace(co_code=before.co_code + bytes((dis.opmap["NOP"], 0)) * padding)
-        assert definition_of(waves)[0].name == "waves"
-        assert "sin" in contad.source(waves, x)
+        assert definition_of(waves)[0].name == "waves" and "sin" in contad.source(waves, x)
         gradient = contad.grad(numba.njit(waves), engine="matrix")(x)
     finally:
         waves.__code__ = before

@@ -89,7 +89,7 @@ def test_bodies_keep_float32(rule, point):
     assert report(rule, point) == []
 
 
-def test_what_takes_float64_alone_says_why():
+def test_functions_of_float64_alone_say_why():
     alone = {rule.name: rule.dtypes.reason for rule in OWN.values() if rule.dtypes.letters == "d"}
     assert all(alone.values())
     assert {rule.dtypes.letters for rule in OWN.values()} == {"d", FLOATS.letters, COMPLEX.letters}

@@ -59,16 +59,13 @@ def test_a_sum_has_the_sums_of_the_slopes(name):
         assert slope == pytest.approx(expected, rel=1e-11, abs=1e-300)
 
 
-def test_what_is_unusual_is_left_to_others():
+def test_unusual_bodies_are_left_to_others():
     numbers, none = (False,) * 3, ()
     loop = float_loop(LoopKey(normal_log_density, numbers, numbers, ("p_2 > 0.0", "p_0 == p_0"), True))
-    assert loop(1.0, 0.5, -2.0) is None
-    assert loop(math.nan, 0.5, 2.0) is None
+    assert loop(1.0, 0.5, -2.0) is None and loop(math.nan, 0.5, 2.0) is None
     assert float_loop(LoopKey(normal_log_density, numbers, numbers, none, True))(1.0, 0.5, 0.0) is None  # 1 / 0
-    assert math.isnan(normal_log_density(1.0, 0.5, 0.0))
-    assert as_list(np.ones((2, 2))) is None
-    assert as_list(np.ones(FEW + 1)) is None
-    assert as_list(np.array(["a"])) is None
+    assert math.isnan(normal_log_density(1.0, 0.5, 0.0)) and as_list(np.ones((2, 2))) is None
+    assert as_list(np.ones(FEW + 1)) is None and as_list(np.array(["a"])) is None
     assert as_list(np.array([1, 2])) == [1.0, 2.0]
 
 
@@ -94,8 +91,7 @@ def test_rules_that_formulas_call_give_floats():
 def test_results_stand_for_what_numpy_gives():
     assert stan.normal_lpdf(1.0, 0, 2.0).__class__ is float
     assert stan.normal_lpdf(np.float64(1.0), 0.0, 2.0).__class__ is np.float64
-    assert stan.normal_lpdf(Y, 0.0, 2.0).__class__ is np.float64
-    assert stats.norm.logpdf(Y, 0.0, 2.0).shape == Y.shape
+    assert stan.normal_lpdf(Y, 0.0, 2.0).__class__ is np.float64 and stats.norm.logpdf(Y, 0.0, 2.0).shape == Y.shape
 
 
 def test_propto_by_place_and_by_name():
@@ -119,18 +115,12 @@ def count_calls(f):
     return len(found)
 
 
-@pytest.mark.parametrize(
-    ("f", "most"),
-    [
-        (lambda: stan.normal_lpdf(0.3, 0.1, 1.2), 14),
-        (lambda: stan.normal_lpdf(Y, 0.1, 1.2), 25),
-        (lambda: stan.normal_lpdf(Y, Y, np.abs(Y)), 50),
-        (lambda: stan.cauchy_lpdf(0.3, 0.0, 5.0), 22),
-        (lambda: stan.poisson_log_lpmf(np.arange(8), Y), 60),
-        (lambda: stan.bernoulli_logit_lpmf(np.arange(8) % 2, Y), 60),
-        (lambda: stats.norm.logpdf(Y, 0.1, 1.2), 40),
-    ],
-)
+@pytest.mark.parametrize(("f", "most"), [
+    (lambda: stan.normal_lpdf(0.3, 0.1, 1.2), 14), (lambda: stan.normal_lpdf(Y, 0.1, 1.2), 25),
+    (lambda: stan.normal_lpdf(Y, Y, np.abs(Y)), 50), (lambda: stan.cauchy_lpdf(0.3, 0.0, 5.0), 22),
+    (lambda: stan.poisson_log_lpmf(np.arange(8), Y), 60),
+    (lambda: stan.bernoulli_logit_lpmf(np.arange(8) % 2, Y), 60), (lambda: stats.norm.logpdf(Y, 0.1, 1.2), 40),
+])  # fmt: skip
 def test_a_density_of_eight_numbers_is_few_calls(f, most):
     assert count_calls(f) <= most
 

@@ -43,6 +43,5 @@ def test_a_copy_has_other_names_and_the_same_parameters():
     f = outer(1.5)
     copy = copy_under(f, {"SCALE": 10.0})
     bind_captured(copy, captured_values(f), lambda x: 2.0 * x)
-    assert f(7.0) == 3.0 * 1.5 + 7.0 * 2.0 + 5.0 + 0.75
-    assert copy(7.0) == 10.0 * 3.0 + 7.0 * 2.0 + 5.0 + 1.5
+    assert f(7.0) == 3.0 * 1.5 + 7.0 * 2.0 + 5.0 + 0.75 and copy(7.0) == 10.0 * 3.0 + 7.0 * 2.0 + 5.0 + 1.5
     assert (copy.__name__, copy.__qualname__, copy.__module__) == (f.__name__, f.__qualname__, f.__module__)

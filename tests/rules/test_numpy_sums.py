@@ -21,8 +21,7 @@ def require_same(key, args):
     """The sum and its slopes are those of the loop of floats."""
     total, slopes = numpy_sum(key)(*args)
     expected, others = float_loop(key)(*(x.tolist() if isinstance(x, np.ndarray) else x for x in args))
-    assert total.__class__ is float
-    assert total == pytest.approx(expected, rel=1e-11)
+    assert total.__class__ is float and total == pytest.approx(expected, rel=1e-11)
     for slope, other in zip(slopes, others, strict=True):
         assert slope.__class__ is (np.ndarray if isinstance(other, list) else float)
         np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-300)
@@ -47,7 +46,7 @@ def test_some_arguments_have_no_partial():
     require_same(key, [np.linspace(-1.0, 2.0, 90), np.linspace(3.0, 2.0, 90), 1.3])
 
 
-def test_what_is_unusual_is_left_to_others():
+def test_unusual_bodies_are_left_to_others():
     key = LoopKey(normal_log_density, (True, False, False), (True, True, True), ("p_2 > 0.0", "p_0 == p_0"), True)
     y = np.linspace(-1.0, 2.0, 90)
     assert numpy_sum(key)(y, 0.5, -2.0) is None

@@ -81,16 +81,10 @@ def least_upper_bound(kinds):
     return " of ".join(sorted(levels)) or "float"
 
 
-@pytest.mark.parametrize(
-    ("kinds", "bound"),
-    [
-        (["float", "int"], "float"),
-        (["Var", "float"], "Var"),
-        (["np.float64", "Dual"], "Dual"),
-        (["Var", "Dual"], "Dual of Var"),
-        (["float", "Dual of Var", "Var"], "Dual of Var"),
-    ],
-)
+@pytest.mark.parametrize(("kinds", "bound"), [
+    (["float", "int"], "float"), (["Var", "float"], "Var"), (["np.float64", "Dual"], "Dual"),
+    (["Var", "Dual"], "Dual of Var"), (["float", "Dual of Var", "Var"], "Dual of Var"),
+])  # fmt: skip
 def test_least_upper_bound(kinds, bound):
     assert least_upper_bound(kinds) == bound
 
@@ -129,11 +123,9 @@ def test_type_table(rule, name):
     point = rule.points[0]
     with opened(engine(name)) as s, forward_level() as level:
         make = {
-            "float": float,
-            "Var": s.variable,
-            "Dual": lambda x: level.dual(x, 1.0),
+            "float": float, "Var": s.variable, "Dual": lambda x: level.dual(x, 1.0),
             "Dual of Var": lambda x: level.dual(s.variable(x), 1.0),
-        }
+        }  # fmt: skip
         for kinds in mixtures(rule):
             args = [make[kind](x) for kind, x in zip(kinds, point, strict=True)]
             for call in as_called(rule) if any(isinstance(x, Number) for x in args) else [rule]:
@@ -169,9 +161,7 @@ def test_operations_map_over_containers(rule):
         x = nested[place]
         nested[place] = [x, (x, {"key": x, "array": np.array([x, x])}), []]
         mapped = rule(*nested)
-        assert type(mapped[1]) is tuple
-        assert mapped[:1] == [z]
-        assert mapped[1][0] == mapped[1][1]["key"] == z
+        assert type(mapped[1]) is tuple and mapped[:1] == [z] and mapped[1][0] == mapped[1][1]["key"] == z
         # NumPy's loops round otherwise than Python's math
         np.testing.assert_allclose(mapped[1][1]["array"], [z, z], rtol=1e-15)
         assert mapped[2] == []

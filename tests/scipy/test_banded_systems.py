@@ -36,19 +36,14 @@ def factorised(monkeypatch):
     return made
 
 
-@pytest.mark.parametrize(
-    ("factor", "solve", "band", "in_second_order"),
-    [
-        ("PositiveBandFactor", lambda ab, b: linalg.solveh_banded(ab, b, lower=True), TWO, 1),
-        ("PositiveBandFactor", lambda ab, b: linalg.solveh_banded(ab, b), THREE, 1),
-        ("BandedFactor", lambda ab, b: linalg.solve_banded((1, 1), ab, b), BAND, 2),  # the transposed matrix, too
-    ],
-)
+@pytest.mark.parametrize(("factor", "solve", "band", "in_second_order"), [
+    ("PositiveBandFactor", lambda ab, b: linalg.solveh_banded(ab, b, lower=True), TWO, 1),
+    ("PositiveBandFactor", lambda ab, b: linalg.solveh_banded(ab, b), THREE, 1),
+    ("BandedFactor", lambda ab, b: linalg.solve_banded((1, 1), ab, b), BAND, 2),  # the transposed matrix, too
+])  # fmt: skip
 @pytest.mark.parametrize("right", [RIGHT, np.stack([RIGHT, RIGHT**2], axis=1)])
 def test_a_band_is_factorised_once(factorised, factor, solve, band, in_second_order, right):
-    def f(ab, b):
-        return np.sum(solve(ab, b) ** 2)
-
+    f = lambda ab, b: np.sum(solve(ab, b) ** 2)
     contad.grad(f, (0, 1))(band, right)
     assert factorised == [factor]
     contad.hessian(f)(band, right)

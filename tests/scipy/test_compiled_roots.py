@@ -83,10 +83,7 @@ def test_engines_and_orders(f, exact, p):
     np.testing.assert_allclose(contad.jvp(f, (p,), (direction,))[1], expected @ direction, rtol=1e-12)
     np.testing.assert_allclose(contad.hessian(f)(p), contad.hessian(exact)(p), rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(contad.hvp(f)(p, direction), contad.hessian(exact)(p) @ direction, rtol=1e-11)
-
-    def third(f):
-        return contad.derivative(contad.derivative(contad.derivative(lambda s: f(p + s * direction))))(0.0)
-
+    third = lambda f: contad.derivative(contad.derivative(contad.derivative(lambda s: f(p + s * direction))))(0.0)
     assert third(f) == pytest.approx(third(exact), rel=1e-9)
 
 
@@ -116,45 +113,42 @@ def test_systems_of_mixed_units():
     np.testing.assert_allclose(found, [2e9, 3e-9], rtol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: PLAIN.brentq(lambda x: x * x + 1.0, 0.0, 2.0), ValueError, "brentq: f.a. and f.b. must have diff"),
-        (lambda: PLAIN.brentq(lambda x: x, 0.0, math.inf), ValueError, "brentq: a and b must be finite"),
-        (lambda: PLAIN.brentq(lambda x: math.nan, 0.0, 1.0), ValueError, r"brentq: f .*got nan at x =', 0\.0"),
-        (
-            lambda: PLAIN.brentq(lambda x: x - 0.4 if abs(x) > 0.9 else math.nan, -1.0, 1.0), ValueError,
-            r"brentq: f must give numbers, got nan at x =', 0\.",
-        ),
-        (lambda: PLAIN.brentq(lambda x: math.exp(x) - 2.0, -9.0, 9.0, (), 3), RuntimeError, "brentq: no root in max_"),
-        (lambda: PLAIN.brentq(lambda x: x**3, -1.0, 2.0), SingularPointError, "brentq: the slope of f at the root"),
-        (lambda: PLAIN.brentq(np.cbrt, -1.0, 2.0), SingularPointError, "brentq"),
-        (lambda: PLAIN.brentq(lambda x: max(x, 3.0 * x), -1.0, 2.0), SingularPointError, "brentq: .* or jumps"),
-        (lambda: PLAIN.brentq(lambda x: math.copysign(1.0, x - 0.3), -1.0, 2.0), SingularPointError, "brentq"),
-        (lambda: PLAIN.newton(lambda x: x * x + 1.0, 0.7), (RuntimeError, SingularPointError), "newton: "),
-        (lambda: PLAIN.newton(lambda x: 1.0, 0.7), SingularPointError, "newton: the slope of f is zero or not"),
-        (lambda: PLAIN.newton(lambda x: (x - 1.0) ** 2, 0.3), SingularPointError, "newton: the slope of f at the root"),
-        (lambda: PLAIN.newton(lambda x: math.nan, 0.3), ValueError, r"newton: x0 and f\(x0\) must be finite"),
-        (lambda: PLAIN.newton(lambda x: np.exp(x) - 2.0, -9.0, (), 3), RuntimeError, "newton: no root in max_steps"),
-        (lambda: PLAIN.newton_system(lambda x: x[:1], np.ones(2)), ValueError, "as many numbers as x0 has, got', 1"),
-        (lambda: PLAIN.newton_system(lambda x: x / 0.0, np.ones(2)), ValueError, "newton_system: x0 and f.x0. must"),
-        (
-            lambda: PLAIN.newton_system(lambda x: np.array([x[0] + x[1], x[0] + x[1]]) - 1.0, np.ones(2)),
-            SingularPointError, "newton_system: the Jacobian",
-        ),
-        (
-            lambda: PLAIN.newton_system(lambda x: np.array([(x[0] - 1.0) ** 2, x[1] - x[0]]), np.array([0.3, 0.1])),
-            SingularPointError, "newton_system: the Jacobian",
-        ),
-        (
-            lambda: PLAIN.newton_system(lambda x: np.array([max(x[0], 2.0 * x[0]), x[1] - 1.0]), np.array([0.3, 0.1])),
-            SingularPointError, "newton_system: the Jacobian of f at the root .* or jumps",
-        ),
-        (lambda: PLAIN.newton_system(lambda x: x * x + 1.0, np.ones(1)), (RuntimeError, SingularPointError), "system"),
-        (lambda: PLAIN.newton_system(lambda x: np.exp(x) - 2.0, np.full(1, -9.0), (), 3), RuntimeError, "no root in"),
-    ],
-)  # fmt: skip
-def test_what_has_no_root_or_no_derivative(call, error, message):
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: PLAIN.brentq(lambda x: x * x + 1.0, 0.0, 2.0), ValueError, "brentq: f.a. and f.b. must have diff"),
+    (lambda: PLAIN.brentq(lambda x: x, 0.0, math.inf), ValueError, "brentq: a and b must be finite"),
+    (lambda: PLAIN.brentq(lambda x: math.nan, 0.0, 1.0), ValueError, r"brentq: f .*got nan at x =', 0\.0"),
+    (
+        lambda: PLAIN.brentq(lambda x: x - 0.4 if abs(x) > 0.9 else math.nan, -1.0, 1.0), ValueError,
+        r"brentq: f must give numbers, got nan at x =', 0\.",
+    ),
+    (lambda: PLAIN.brentq(lambda x: math.exp(x) - 2.0, -9.0, 9.0, (), 3), RuntimeError, "brentq: no root in max_"),
+    (lambda: PLAIN.brentq(lambda x: x**3, -1.0, 2.0), SingularPointError, "brentq: the slope of f at the root"),
+    (lambda: PLAIN.brentq(np.cbrt, -1.0, 2.0), SingularPointError, "brentq"),
+    (lambda: PLAIN.brentq(lambda x: max(x, 3.0 * x), -1.0, 2.0), SingularPointError, "brentq: .* or jumps"),
+    (lambda: PLAIN.brentq(lambda x: math.copysign(1.0, x - 0.3), -1.0, 2.0), SingularPointError, "brentq"),
+    (lambda: PLAIN.newton(lambda x: x * x + 1.0, 0.7), (RuntimeError, SingularPointError), "newton: "),
+    (lambda: PLAIN.newton(lambda x: 1.0, 0.7), SingularPointError, "newton: the slope of f is zero or not"),
+    (lambda: PLAIN.newton(lambda x: (x - 1.0) ** 2, 0.3), SingularPointError, "newton: the slope of f at the root"),
+    (lambda: PLAIN.newton(lambda x: math.nan, 0.3), ValueError, r"newton: x0 and f\(x0\) must be finite"),
+    (lambda: PLAIN.newton(lambda x: np.exp(x) - 2.0, -9.0, (), 3), RuntimeError, "newton: no root in max_steps"),
+    (lambda: PLAIN.newton_system(lambda x: x[:1], np.ones(2)), ValueError, "as many numbers as x0 has, got', 1"),
+    (lambda: PLAIN.newton_system(lambda x: x / 0.0, np.ones(2)), ValueError, "newton_system: x0 and f.x0. must"),
+    (
+        lambda: PLAIN.newton_system(lambda x: np.array([x[0] + x[1], x[0] + x[1]]) - 1.0, np.ones(2)),
+        SingularPointError, "newton_system: the Jacobian",
+    ),
+    (
+        lambda: PLAIN.newton_system(lambda x: np.array([(x[0] - 1.0) ** 2, x[1] - x[0]]), np.array([0.3, 0.1])),
+        SingularPointError, "newton_system: the Jacobian",
+    ),
+    (
+        lambda: PLAIN.newton_system(lambda x: np.array([max(x[0], 2.0 * x[0]), x[1] - 1.0]), np.array([0.3, 0.1])),
+        SingularPointError, "newton_system: the Jacobian of f at the root .* or jumps",
+    ),
+    (lambda: PLAIN.newton_system(lambda x: x * x + 1.0, np.ones(1)), (RuntimeError, SingularPointError), "system"),
+    (lambda: PLAIN.newton_system(lambda x: np.exp(x) - 2.0, np.full(1, -9.0), (), 3), RuntimeError, "no root in"),
+])  # fmt: skip
+def test_equations_without_root_or_derivative_are_errors(call, error, message):
     """As Python runs it; what compiled derivatives raise is in the next test."""
     with np.errstate(all="ignore"), pytest.raises(error, match=message):
         call()
@@ -181,16 +175,13 @@ def test_derivatives_raise_what_the_function_raises():
     assert contad.stack().top <= 1
 
 
-@pytest.mark.parametrize(
-    ("solve", "argument", "mirror"),
-    [
-        (lambda f: brentq(f, 0.0, 2.0), "brentq: f", "optimize.root_scalar"),
-        (lambda f: newton(f=f, x0=1.0), "newton: f", "optimize.root_scalar"),
-        (lambda f: newton_system(f, np.ones(1)), "newton_system: f", "optimize.root"),
-        (lambda f: dopri5(f, np.array([0.0, 1.0]), np.ones(1)), "dopri5: fun", "integrate.solve_ivp"),
-        (lambda f: sdirk4(f, np.array([0.0, 1.0]), np.ones(1)), "sdirk4: fun", "integrate.solve_ivp"),
-    ],
-)
+@pytest.mark.parametrize(("solve", "argument", "mirror"), [
+    (lambda f: brentq(f, 0.0, 2.0), "brentq: f", "optimize.root_scalar"),
+    (lambda f: newton(f=f, x0=1.0), "newton: f", "optimize.root_scalar"),
+    (lambda f: newton_system(f, np.ones(1)), "newton_system: f", "optimize.root"),
+    (lambda f: dopri5(f, np.array([0.0, 1.0]), np.ones(1)), "dopri5: fun", "integrate.solve_ivp"),
+    (lambda f: sdirk4(f, np.array([0.0, 1.0]), np.ones(1)), "sdirk4: fun", "integrate.solve_ivp"),
+])  # fmt: skip
 def test_functions_of_python_are_refused_by_name(solve, argument, mirror):
     for f in (lambda x, *rest: x * x - 2.0, functools.partial(cubic.py_func, p=1.0)):
         told = rf"{argument} must be an @njit function \(contad.scipy.{mirror} takes functions of Python\), got a"

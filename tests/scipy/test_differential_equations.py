@@ -121,10 +121,7 @@ def test_hessians():
 def test_hessians_with_the_adjoint():
     v, direction = np.array([1.3, 0.8, -0.5]), np.array([0.4, -1.0, 0.6])
     expected = contad.hessian(closed_oscillator)(v) @ direction
-
-    def f(v):
-        return oscillator(v, "adjoint")
-
+    f = lambda v: oscillator(v, "adjoint")
     np.testing.assert_allclose(contad.hvp(f)(v, direction), expected, atol=1e-4)
     by_adjoint = contad.grad(lambda v: contad.jvp(f, (v,), (direction,))[1])
     np.testing.assert_allclose(by_adjoint(v), expected, atol=1e-4)
@@ -173,8 +170,7 @@ def test_numba_functions_with_several_arguments_and_trees():
     def driven(t, y, rate, shift, force):
         return np.array([y[1], -rate * y[0] - shift[0] * y[1] + force[0] * np.cos(shift[1] * t)])
 
-    def by_hand(t, y, rate, shift, force):
-        return [y[1], -rate * y[0] - shift[0] * y[1] + force[0] * np.cos(shift[1] * t)]
+    by_hand = lambda t, y, rate, shift, force: [y[1], -rate * y[0] - shift[0] * y[1] + force[0] * np.cos(shift[1] * t)]
 
     def f(v, fun, method, sensitivity):
         args = (v[0], v[1:3], (v[3],))
@@ -239,7 +235,7 @@ def test_values_by_mpmath():
         exact = mp.odefun(lambda t, y: [y[1], (1 - y[0] ** 2) * y[1] - y[0]], 0, [2, 0])(1.5)
 
     def f(mu):
-        fun = lambda t, y: [y[1], mu * (1.0 - y[0] ** 2) * y[1] - y[0]]  # noqa: E731
+        fun = lambda t, y: [y[1], mu * (1.0 - y[0] ** 2) * y[1] - y[0]]
         return solve_ivp(fun, (0.0, 1.5), np.array([2.0, 0.0]), "DOP853", rtol=1e-10, atol=1e-10).y[:, -1]
 
     np.testing.assert_allclose(f(1.0), np.array([float(x) for x in exact]), atol=1e-9)
@@ -277,9 +273,7 @@ def test_the_cost_of_sensitivities_grows_with_the_parameters():
 @pytest.mark.parametrize("method", ["RK45", "BDF"])
 def test_checkpoints(method):
     """The same derivatives from at most so many states, and the steps between two of them."""
-
-    def fun(t, y, p):
-        return [p[0] * y[1], -p[0] * p[1] * y[0]]
+    fun = lambda t, y, p: [p[0] * y[1], -p[0] * p[1] * y[0]]
 
     def f(p, sensitivity):
         found = solve_ivp(fun, (0.0, 30.0), np.array([1.0, 0.3]), method, np.array([12.0, 30.0]), args=(p,),
@@ -326,8 +320,7 @@ def test_memory_with_checkpoints():
         found.append(Counted.most)
         assert gradient == pytest.approx(-8.0 * np.exp(-2.4), rel=1e-2)
     assert found[0] >= 160  # steps
-    assert found[1] <= 36
-    assert found[2] <= 12
+    assert found[1] <= 36 and found[2] <= 12
 
 
 # ---- compiled methods ------------------------------------------------------------------------------------------------
@@ -376,7 +369,7 @@ def test_on_floats_it_is_scipys():
 
 
 def test_the_structure_of_a_jacobian_is_scipys():
-    chain = lambda t, y, k: -k * y + np.concatenate([[0.0], y[:-1]])  # noqa: E731
+    chain = lambda t, y, k: -k * y + np.concatenate([[0.0], y[:-1]])
     start = np.linspace(1.0, 2.0, 4)
     for method, options in (("LSODA", {"lband": 1, "uband": 0}), ("BDF", {"jac_sparsity": np.tri(4)})):
         found = solve_ivp(chain, (0.0, 1.0), start, method, args=(2.0,), **options)
@@ -391,15 +384,10 @@ def test_the_structure_of_a_jacobian_is_scipys():
 
 def test_times_of_the_solver():
     """Without t_eval the times are the solver's, whose ends are those of t_span."""
-
-    def f(p, end):
-        return solve_ivp(lambda t, y: -p * y, (0.0, end), np.array([2.0]), **TIGHT)
-
+    f = lambda p, end: solve_ivp(lambda t, y: -p * y, (0.0, end), np.array([2.0]), **TIGHT)
     plain = f(0.7, 1.3)
     gradient = contad.grad(lambda p, end: f(p, end).y[0, -1] + 0.5 * f(p, end).t[-1], (0, 1))(0.7, 1.3)
-    np.testing.assert_allclose(
-        gradient, [-2.6 * np.exp(-0.91), -1.4 * np.exp(-0.91) + 0.5], rtol=1e-6
-    )  # fmt: skip
+    np.testing.assert_allclose(gradient, [-2.6 * np.exp(-0.91), -1.4 * np.exp(-0.91) + 0.5], rtol=1e-6)  # fmt: skip
     middle = len(plain.t) // 2
     found = contad.derivative(lambda p: f(p, 1.3).y[0, middle])(0.7)
     assert found == pytest.approx(-2.0 * plain.t[middle] * np.exp(-0.7 * plain.t[middle]), rel=1e-6)
@@ -422,23 +410,20 @@ def solve(p, fun=lambda t, y: -y, t_span=(0.0, 2.0), **options):
 
 
 @pytest.mark.parametrize("call", [lambda f: f(1.0), lambda f: contad.grad(f)(1.0), lambda f: contad.derivative(f)(1.0)])
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"fun": lambda t, y: y[:1]}, ValueError, "solve_ivp: fun must give 2 numbers, one for each of y0, got 1"),
-        ({"fun": lambda t, y: y @ y}, ValueError, r"solve_ivp: fun must give 2 numbers, .* got shape \(\)"),
-        ({"fun": lambda t, y: y * np.nan}, ValueError, "solve_ivp: fun must give finite numbers, got nan at t = 0"),
-        (
-            {"fun": lambda t, y: -y if t < 1.0 else y * np.nan},
-            ValueError, r"solve_ivp: fun must give finite numbers, got nan at t = 1\b",
-        ),
-        ({"method": "Euler"}, ValueError, "solve_ivp: method must be one of RK23, RK45, .*, got 'Euler'"),
-        ({"sensitivity": "both"}, ValueError, "solve_ivp: sensitivity must be"),
-        ({"sensitivity": Adjoint(checkpoints=0)}, ValueError, "solve_ivp: checkpoints of Adjoint must be a positive"),
-        ({"t_span": (0.0,)}, ValueError, r"solve_ivp: t_span must be a pair \(t0, t1\), got 1 numbers"),
-        ({"fun": lambda t, y: [1 / 0, y]}, ZeroDivisionError, "division"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"fun": lambda t, y: y[:1]}, ValueError, "solve_ivp: fun must give 2 numbers, one for each of y0, got 1"),
+    ({"fun": lambda t, y: y @ y}, ValueError, r"solve_ivp: fun must give 2 numbers, .* got shape \(\)"),
+    ({"fun": lambda t, y: y * np.nan}, ValueError, "solve_ivp: fun must give finite numbers, got nan at t = 0"),
+    (
+        {"fun": lambda t, y: -y if t < 1.0 else y * np.nan},
+        ValueError, r"solve_ivp: fun must give finite numbers, got nan at t = 1\b",
+    ),
+    ({"method": "Euler"}, ValueError, "solve_ivp: method must be one of RK23, RK45, .*, got 'Euler'"),
+    ({"sensitivity": "both"}, ValueError, "solve_ivp: sensitivity must be"),
+    ({"sensitivity": Adjoint(checkpoints=0)}, ValueError, "solve_ivp: checkpoints of Adjoint must be a positive"),
+    ({"t_span": (0.0,)}, ValueError, r"solve_ivp: t_span must be a pair \(t0, t1\), got 1 numbers"),
+    ({"fun": lambda t, y: [1 / 0, y]}, ZeroDivisionError, "division"),
+])  # fmt: skip
 def test_bad_input(call, options, error, message):
     with np.errstate(all="ignore"), pytest.raises(error, match=message):
         call(lambda p: solve(p, **options))
@@ -447,23 +432,20 @@ def test_bad_input(call, options, error, message):
 
 @pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
 def test_nan_on_the_way_of_a_stiff_method(method):
-    fun = lambda t, y: -y if t < 1.0 else y * np.nan  # noqa: E731
+    fun = lambda t, y: -y if t < 1.0 else y * np.nan
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"fun must give finite numbers, got nan at t = 1"):
         contad.grad(lambda p: solve(p, fun, method=method))(1.0)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"atol": 0.0}, ValueError, "solve_ivp: atol must be positive, got 0.0"),
-        ({"rtol": 0.0}, ValueError, "solve_ivp: rtol must be positive, got 0.0"),
-        ({"t_eval": [1.0, 0.5]}, ValueError, "solve_ivp: t_eval must go in order from 0.0 to 2.0"),
-        ({"t_eval": [1.0, 3.0]}, ValueError, "solve_ivp: t_eval must go in order from 0.0 to 2.0"),
-        ({"fun": lambda t, y: y * y}, RuntimeError, "solve_ivp: the solver failed"),
-        ({"fun": lambda t, y: y * y, "t_eval": [1.5]}, RuntimeError, "solve_ivp: the solver failed at t = "),
-    ],
-)
-def test_what_is_refused_on_variables(options, error, message):
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"atol": 0.0}, ValueError, "solve_ivp: atol must be positive, got 0.0"),
+    ({"rtol": 0.0}, ValueError, "solve_ivp: rtol must be positive, got 0.0"),
+    ({"t_eval": [1.0, 0.5]}, ValueError, "solve_ivp: t_eval must go in order from 0.0 to 2.0"),
+    ({"t_eval": [1.0, 3.0]}, ValueError, "solve_ivp: t_eval must go in order from 0.0 to 2.0"),
+    ({"fun": lambda t, y: y * y}, RuntimeError, "solve_ivp: the solver failed"),
+    ({"fun": lambda t, y: y * y, "t_eval": [1.5]}, RuntimeError, "solve_ivp: the solver failed at t = "),
+])  # fmt: skip
+def test_calls_that_are_refused_on_variables(options, error, message):
     for sensitivity in ("forward", "adjoint"):
         with np.errstate(all="ignore"), pytest.raises(error, match=message):
             contad.grad(solve)(1.0, **options, sensitivity=sensitivity)

@@ -57,10 +57,7 @@ def by_replay(v, method, steps):
 
 
 def steps_of(v, method):
-    def plain(t, y):
-        return forced(t, y, v[0])
-
-    solver = getattr(scipy.integrate, method)(plain, v[3], v[1:3], 2.0, **LOOSE)
+    solver = getattr(scipy.integrate, method)(lambda t, y: forced(t, y, v[0]), v[3], v[1:3], 2.0, **LOOSE)
     found = []
     while solver.status == "running":
         solver.step()
@@ -93,9 +90,7 @@ def test_three_ways_agree():
 def test_second_derivatives():
     """Differences of first ones, along the same steps."""
     steps, direction = steps_of(V, "RK45"), np.array([0.3, -0.2, 0.5, 0.1, 0.4, -0.3])
-
-    def f(v):
-        return np.sum(outputs(v))
+    f = lambda v: np.sum(outputs(v))
 
     def slope(v):
         rows = []
@@ -119,11 +114,7 @@ def test_numba_functions_trees_and_captured_variables():
     def f(v, way):
         given = {"args": (v[0], v[1:2])} if way == "njit" else {}
         tree = {"w": v[0], "shift": (v[1],)}
-
-        def slope(t, y):
-            return [y[1], -tree["w"] ** 2 * y[0] + tree["shift"][0] * t]
-
-        fun = compiled if way == "njit" else slope
+        fun = compiled if way == "njit" else (lambda t, y: [y[1], -tree["w"] ** 2 * y[0] + tree["shift"][0] * t])
         return np.sum(solve_ivp(fun, (0.0, 1.0), v[2:], sensitivity="discrete", **LOOSE, **given).y ** 2)
 
     v = np.array([1.1, 0.4, 0.7, -0.2])
@@ -138,9 +129,7 @@ def test_the_cost_does_not_grow_with_parameters():
             calls[0] += 1
             return -np.sum(p) / n * y
 
-        def f(p):
-            return np.sum(solve_ivp(fun, (0.0, 1.0), np.ones(2), args=(p,), sensitivity="discrete").y[:, -1])
-
+        f = lambda p: np.sum(solve_ivp(fun, (0.0, 1.0), np.ones(2), args=(p,), sensitivity="discrete").y[:, -1])
         contad.grad(f)(np.ones(n))
         return calls[0]
 

@@ -55,12 +55,8 @@ def test_a_fall():
 
 
 def test_second_derivatives():
-    def f(v):
-        return by_events(v)[0] * by_events(v)[1]
-
-    def expected(v):
-        return closed(v)[0] * closed(v)[1]
-
+    f = lambda v: by_events(v)[0] * by_events(v)[1]
+    expected = lambda v: closed(v)[0] * closed(v)[1]
     np.testing.assert_allclose(contad.hessian(f)(V), contad.hessian(expected)(V), atol=1e-5)
 
 
@@ -68,12 +64,9 @@ def test_captured_thresholds_and_several_times():
     """Zeros of sin(w t) - level, whose level only the event captures; with output times of one's own."""
 
     def f(v):
-        def crosses(t, y):
-            return y[0] - v[1]
-
         found = solve_ivp(
             lambda t, y: [y[1], -v[0] ** 2 * y[0]], (0.0, 6.2), contad.array([0.0, v[0]]), "DOP853",
-            np.array([0.5, 5.5]), events=crosses, **TIGHT,
+            np.array([0.5, 5.5]), events=lambda t, y: y[0] - v[1], **TIGHT,
         )  # fmt: skip
         return np.concatenate([found.t_events[0], found.y[0]])
 

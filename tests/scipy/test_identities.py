@@ -42,9 +42,7 @@ IDENTITIES = {
     "sqrtm": (lambda x: linalg.sqrtm(spd(x)), lambda x, z: z @ z - spd(x)),
     "logm": (lambda x: linalg.logm(spd(0.3 * x)), lambda x, z: linalg.expm(z) - spd(0.3 * x)),
     "expm": (linalg.expm, lambda x, z: z @ linalg.expm(-x) - np.eye(4)),
-    "solve_sylvester": (
-        lambda x: linalg.solve_sylvester(x, turned(x), x), lambda x, z: x @ z + z @ turned(x) - x,
-    ),
+    "solve_sylvester": (lambda x: linalg.solve_sylvester(x, turned(x), x), lambda x, z: x @ z + z @ turned(x) - x),
     "solve_discrete_lyapunov": (
         lambda x: linalg.solve_discrete_lyapunov(0.1 * x, x), lambda x, z: 0.01 * x @ z @ turned(x) - z + x,
     ),

@@ -103,7 +103,7 @@ def test_a_tensor_of_splines_is_exact_at_the_grid():
     np.testing.assert_allclose(value, V, atol=1e-14)
 
 
-def test_what_is_made_of_numbers_is_scipys():
+def test_interpolants_of_numbers_are_scipys():
     spline = mirror.CubicSpline(X, Y)
     np.testing.assert_array_equal(spline.roots(), scipy.interpolate.CubicSpline(X, Y).roots())
     assert mirror.make_interp_spline(X, Y).tck[2] == 3
@@ -115,22 +115,19 @@ def test_many_points_take_linear_memory():
     assert abs(np.sum(gradient) - 99_999) < 1e-6  # the weights of each value add up to 1
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda y: mirror.CubicSpline(X[::-1], y)(0.3), ValueError, "x must be strictly increasing"),
-        (lambda y: mirror.CubicSpline(X[:4], y)(0.3), ValueError, "y must have 4 values in axis 0"),
-        (lambda y: mirror.CubicSpline(X, y / 0.0)(0.3), ValueError, "y must contain only finite values"),
-        (lambda y: mirror.CubicSpline(X, y, bc_type="free")(0.3), ValueError, "bc_type must be"),
-        (lambda y: mirror.CubicSpline(X, y, bc_type="periodic")(0.3), ValueError, "must be identical"),
-        (lambda y: mirror.CubicSpline(X, y).roots()[0], AttributeError, "no attribute 'roots' that is differentiated"),
-        (lambda y: mirror.make_interp_spline(X, y, bc_type="periodic")(0.3), UnsupportedError, "CubicSpline can be"),
-        (lambda y: mirror.BSpline(X, y, 3)(0.3), ValueError, "n > k expected"),
-        (lambda y: mirror.RegularGridInterpolator((X,), y)(9.0)[0], ValueError, "out of bounds in dimension 0"),
-        (lambda y: mirror.RegularGridInterpolator((X,), y, method="pchip")(1.0)[0], UnsupportedError, "'pchip'"),
-        (lambda y: mirror.UnivariateSpline(X, y)(0.3), AttributeError, "has no UnivariateSpline"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda y: mirror.CubicSpline(X[::-1], y)(0.3), ValueError, "x must be strictly increasing"),
+    (lambda y: mirror.CubicSpline(X[:4], y)(0.3), ValueError, "y must have 4 values in axis 0"),
+    (lambda y: mirror.CubicSpline(X, y / 0.0)(0.3), ValueError, "y must contain only finite values"),
+    (lambda y: mirror.CubicSpline(X, y, bc_type="free")(0.3), ValueError, "bc_type must be"),
+    (lambda y: mirror.CubicSpline(X, y, bc_type="periodic")(0.3), ValueError, "must be identical"),
+    (lambda y: mirror.CubicSpline(X, y).roots()[0], AttributeError, "no attribute 'roots' that is differentiated"),
+    (lambda y: mirror.make_interp_spline(X, y, bc_type="periodic")(0.3), UnsupportedError, "CubicSpline can be"),
+    (lambda y: mirror.BSpline(X, y, 3)(0.3), ValueError, "n > k expected"),
+    (lambda y: mirror.RegularGridInterpolator((X,), y)(9.0)[0], ValueError, "out of bounds in dimension 0"),
+    (lambda y: mirror.RegularGridInterpolator((X,), y, method="pchip")(1.0)[0], UnsupportedError, "'pchip'"),
+    (lambda y: mirror.UnivariateSpline(X, y)(0.3), AttributeError, "has no UnivariateSpline"),
+])  # fmt: skip
 @pytest.mark.filterwarnings("ignore:divide by zero")
 def test_refusals(call, error, message):
     with pytest.raises(error, match=message):

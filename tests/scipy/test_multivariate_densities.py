@@ -86,8 +86,8 @@ def test_correlation_matrices():
     eta = 2.0
     two = scipy.integrate.quad(lambda r: (1.0 - r * r) ** (eta - 1.0), -1.0, 1.0)[0]
     assert stats.lkj.pdf(x[:2, :2], eta) == pytest.approx((1.0 - 0.09) / two, rel=1e-12)
-    det = lambda c, b, a: max(1.0 + 2.0 * a * b * c - a * a - b * b - c * c, 0.0) ** (eta - 1.0)  # noqa: E731
-    of_two = lambda s: lambda a, b: a * b + s * np.sqrt((1.0 - a * a) * (1.0 - b * b))  # noqa: E731
+    det = lambda c, b, a: max(1.0 + 2.0 * a * b * c - a * a - b * b - c * c, 0.0) ** (eta - 1.0)
+    of_two = lambda s: lambda a, b: a * b + s * np.sqrt((1.0 - a * a) * (1.0 - b * b))
     three = scipy.integrate.tplquad(det, -1.0, 1.0, -1.0, 1.0, of_two(-1.0), of_two(1.0), epsabs=1e-8)[0]
     assert stats.lkj.pdf(x, eta) == pytest.approx(np.linalg.det(x) / three, rel=1e-6)
     stack = np.stack([x, np.eye(3)])
@@ -106,7 +106,7 @@ def test_correlation_matrices():
             stats.lkj.logpdf(bad, at)
 
 
-def test_what_has_no_probability():
+def test_impossible_values_have_no_probability():
     value, gradient = contad.value_and_grad(lambda p: stats.multinomial.logpmf([1, 2, 2], 4, p))(P)
     assert value == -np.inf and not np.any(gradient)
     mass = stats.dirichlet_multinomial.logpmf
@@ -114,24 +114,21 @@ def test_what_has_no_probability():
     assert value == -np.inf and not np.any(gradient)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda x: stats.multivariate_normal.logpdf(x, cov=-np.eye(3), mean=x), ValueError, "cov must be positive def"),
-        (lambda x: stats.multivariate_normal.logpdf(x, np.zeros(2)), ValueError, "x must have 2 elements"),
-        (lambda x: stats.multivariate_normal.logpdf(x, x, np.eye(3), True), UnsupportedError, "allow_singular"),
-        (lambda x: stats.multivariate_t.logpdf(x, x, np.eye(3), -1.0), ValueError, "df must be positive, got -1.0"),
-        (lambda x: stats.dirichlet.logpdf(x + 1.0, ALPHA), ValueError, "points of a simplex"),
-        (lambda x: stats.dirichlet.logpdf(P, -x - 2.0), ValueError, "alpha must be a vector of positive"),
-        (lambda x: stats.multinomial.logpmf(x, 4, P), UnsupportedError, "x and n must be constants"),
-        (lambda x: stats.wishart.logpdf(S, 1.0 + 0.1 * x[0], S), ValueError, "df must be greater than 2"),
-        (lambda x: stats.matrix_normal.logpdf(x), ValueError, "X must be a matrix"),
-        (lambda x: stats.gaussian_kde(x, "wide").logpdf(0.0)[0], ValueError, "bw_method"),
-        (lambda x: stats.gaussian_kde(np.stack([x, 0.0 * x])).logpdf(P[:2])[0], np.linalg.LinAlgError, "subspace"),
-        (lambda x: stats.gaussian_kde(x).logpdf(np.zeros((2, 3)))[0], ValueError, "dataset has dimension 1"),
-        (lambda x: stats.uniform_direction.logpdf(x), AttributeError, "no attribute 'uniform_direction'"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda x: stats.multivariate_normal.logpdf(x, cov=-np.eye(3), mean=x), ValueError, "cov must be positive def"),
+    (lambda x: stats.multivariate_normal.logpdf(x, np.zeros(2)), ValueError, "x must have 2 elements"),
+    (lambda x: stats.multivariate_normal.logpdf(x, x, np.eye(3), True), UnsupportedError, "allow_singular"),
+    (lambda x: stats.multivariate_t.logpdf(x, x, np.eye(3), -1.0), ValueError, "df must be positive, got -1.0"),
+    (lambda x: stats.dirichlet.logpdf(x + 1.0, ALPHA), ValueError, "points of a simplex"),
+    (lambda x: stats.dirichlet.logpdf(P, -x - 2.0), ValueError, "alpha must be a vector of positive"),
+    (lambda x: stats.multinomial.logpmf(x, 4, P), UnsupportedError, "x and n must be constants"),
+    (lambda x: stats.wishart.logpdf(S, 1.0 + 0.1 * x[0], S), ValueError, "df must be greater than 2"),
+    (lambda x: stats.matrix_normal.logpdf(x), ValueError, "X must be a matrix"),
+    (lambda x: stats.gaussian_kde(x, "wide").logpdf(0.0)[0], ValueError, "bw_method"),
+    (lambda x: stats.gaussian_kde(np.stack([x, 0.0 * x])).logpdf(P[:2])[0], np.linalg.LinAlgError, "subspace"),
+    (lambda x: stats.gaussian_kde(x).logpdf(np.zeros((2, 3)))[0], ValueError, "dataset has dimension 1"),
+    (lambda x: stats.uniform_direction.logpdf(x), AttributeError, "no attribute 'uniform_direction'"),
+])  # fmt: skip
 def test_refusals(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(call)(np.array([0.3, -0.7, 1.1]))

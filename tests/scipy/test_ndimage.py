@@ -22,9 +22,7 @@ MODES = ("constant", "nearest", "mirror", "reflect", "wrap", "grid-wrap", "grid-
 
 
 def mapped(order, mode, where):
-    def call(m, x, at):
-        return m.map_coordinates(x, at, order=order, mode=mode, cval=0.3) * (1.0 + 0.01 * np.sum(at))
-
+    call = lambda m, x, at: m.map_coordinates(x, at, order=order, mode=mode, cval=0.3) * (1.0 + 0.01 * np.sum(at))
     return call, IMAGE, where
 
 
@@ -77,19 +75,16 @@ def test_a_spline_goes_through_the_image():
         np.testing.assert_allclose(value, image, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda x: mirror.map_coordinates(x, AT, order=2), UnsupportedError, "order must be 0, 1 or 3, got 2"),
-        (lambda x: mirror.map_coordinates(x, AT, mode="grid-wrap"), UnsupportedError, "not 'grid-wrap'"),
-        (lambda x: mirror.map_coordinates(x, AT[:1]), RuntimeError, "invalid shape for coordinate array"),
-        (lambda x: mirror.map_coordinates(x, AT, np.zeros(3)), UnsupportedError, "output= is not supported"),
-        (lambda x: mirror.correlate1d(x, [1.0], origin=1), ValueError, "invalid origin"),
-        (lambda x: mirror.correlate(x, [1.0]), RuntimeError, "incorrect shape"),
-        (lambda x: mirror.gaussian_filter(x, x[0, 0]), UnsupportedError, "sigma must be a constant"),
-        (lambda x: mirror.median_filter(x, 3), AttributeError, "contad.scipy.ndimage has no median_filter"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda x: mirror.map_coordinates(x, AT, order=2), UnsupportedError, "order must be 0, 1 or 3, got 2"),
+    (lambda x: mirror.map_coordinates(x, AT, mode="grid-wrap"), UnsupportedError, "not 'grid-wrap'"),
+    (lambda x: mirror.map_coordinates(x, AT[:1]), RuntimeError, "invalid shape for coordinate array"),
+    (lambda x: mirror.map_coordinates(x, AT, np.zeros(3)), UnsupportedError, "output= is not supported"),
+    (lambda x: mirror.correlate1d(x, [1.0], origin=1), ValueError, "invalid origin"),
+    (lambda x: mirror.correlate(x, [1.0]), RuntimeError, "incorrect shape"),
+    (lambda x: mirror.gaussian_filter(x, x[0, 0]), UnsupportedError, "sigma must be a constant"),
+    (lambda x: mirror.median_filter(x, 3), AttributeError, "contad.scipy.ndimage has no median_filter"),
+])  # fmt: skip
 def test_refusals(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda x: np.sum(call(x)))(IMAGE)

@@ -101,19 +101,14 @@ def test_lorenz(sensitivity):
 
 
 @pytest.mark.parametrize("sensitivity", ["forward", "adjoint", "discrete"])
-@pytest.mark.parametrize(
-    ("fun", "error", "message"),
-    [
-        (lambda t, y, p: y[:1] * p, ValueError, "solve_ivp: fun must give 2 numbers"),
-        (lambda t, y, p: 0.0 * y / 0.0 * p, ValueError, "solve_ivp: fun must give finite numbers, got nan at t = 0"),
-        (lambda t, y, p: p * y * y, (RuntimeError, ValueError), "solve_ivp: "),
-        (lambda t, y, p: p * (y if t < 0.5 else y * np.nan), ValueError, r"finite numbers, got nan at t = 0\.5"),
-    ],
-)
+@pytest.mark.parametrize(("fun", "error", "message"), [
+    (lambda t, y, p: y[:1] * p, ValueError, "solve_ivp: fun must give 2 numbers"),
+    (lambda t, y, p: 0.0 * y / 0.0 * p, ValueError, "solve_ivp: fun must give finite numbers, got nan at t = 0"),
+    (lambda t, y, p: p * y * y, (RuntimeError, ValueError), "solve_ivp: "),
+    (lambda t, y, p: p * (y if t < 0.5 else y * np.nan), ValueError, r"finite numbers, got nan at t = 0\.5"),
+])  # fmt: skip
 def test_degenerate_systems_raise(fun, error, message, sensitivity):
-    def f(p):
-        return np.sum(solve_ivp(fun, (0.0, 2.0), np.ones(2), t_eval=[2.0], args=(p,), sensitivity=sensitivity).y)
-
+    f = lambda p: np.sum(solve_ivp(fun, (0.0, 2.0), np.ones(2), t_eval=[2.0], args=(p,), sensitivity=sensitivity).y)
     for call in (contad.grad(f), contad.derivative(f)):
         with np.errstate(all="ignore"), pytest.raises(error, match=message):
             call(1.0)

@@ -1,6 +1,5 @@
 """`tanhsinh`, `cubature` and Stan's `hcubature`: twelve integrals with difficult ends, boxes, limits, second order."""
 
-import inspect
 
 import numba
 import numpy as np
@@ -38,7 +37,7 @@ DIFFICULT = [
 @pytest.mark.parametrize("case", DIFFICULT, ids=range(len(DIFFICULT)))
 def test_difficult_ends(case):
     f, a, b, closed, p = case
-    by_scipy = lambda p: tanhsinh(f, a, b, args=(p,)).integral  # noqa: E731
+    by_scipy = lambda p: tanhsinh(f, a, b, args=(p,)).integral
     for integral in (by_scipy, lambda p: stan.integrate_1d(lambda x, xc, p: f(x, p), a, b, p)):
         assert integral(p) == pytest.approx(float(closed(p)), rel=1e-7)
         assert contad.grad(integral)(p) == pytest.approx(contad.grad(closed)(p), rel=1e-6)
@@ -47,18 +46,17 @@ def test_difficult_ends(case):
 
 def test_the_complement_argument():
     """1 - x near 1 has digits only as the distance: the integral of (1 - x)^(p - 1), infinite at 1, by two rules."""
-    near = lambda x, xc, p: (xc if xc > 0.0 else 1.0 - x) ** (p - 1.0)  # noqa: E731
+    near = lambda x, xc, p: (xc if xc > 0.0 else 1.0 - x) ** (p - 1.0)
     for rule in (stan.integrate_1d, stan.integrate_1d_double_exponential):
-        f = lambda p: rule(near, 0.0, 1.0, p)  # noqa: B023, E731
-        assert f(0.05) == pytest.approx(20.0, rel=1e-9)
-        assert contad.grad(f)(0.05) == pytest.approx(-400.0, rel=1e-8)
-    smooth = lambda x, xc, p: np.exp(-p * x) if np.isnan(xc) else np.nan  # noqa: E731
+        f = lambda p: rule(near, 0.0, 1.0, p)  # noqa: B023
+        assert f(0.05) == pytest.approx(20.0, rel=1e-9) and contad.grad(f)(0.05) == pytest.approx(-400.0, rel=1e-8)
+    smooth = lambda x, xc, p: np.exp(-p * x) if np.isnan(xc) else np.nan
     assert stan.integrate_1d_gauss_kronrod(smooth, 0.0, 1.0, 2.0) == pytest.approx(0.5 * (1.0 - np.exp(-2.0)), rel=1e-9)
 
 
 def test_limits_of_tanhsinh():
-    f = lambda v: tanhsinh(lambda x: np.exp(-v[0] * x), v[1], v[2]).integral  # noqa: E731
-    closed = lambda v: (np.exp(-v[0] * v[1]) - np.exp(-v[0] * v[2])) / v[0]  # noqa: E731
+    f = lambda v: tanhsinh(lambda x: np.exp(-v[0] * x), v[1], v[2]).integral
+    closed = lambda v: (np.exp(-v[0] * v[1]) - np.exp(-v[0] * v[2])) / v[0]
     for v in (np.array([1.3, 0.2, 2.0]), np.array([1.3, 2.0, 0.2])):
         for engine in engine_names():
             np.testing.assert_allclose(contad.grad(f, engine=engine)(v), contad.grad(closed)(v), rtol=1e-9)
@@ -69,7 +67,7 @@ def test_limits_of_tanhsinh():
 
 
 def test_arrays_of_integrands():
-    f = lambda p: tanhsinh(lambda x: x**p, 0.0, 1.0).integral  # noqa: E731
+    f = lambda p: tanhsinh(lambda x: x**p, 0.0, 1.0).integral
     p = np.array([-0.5, 0.7, 2.0])
     np.testing.assert_allclose(contad.jacobian(f)(p), np.diag(-1.0 / (p + 1.0) ** 2), rtol=1e-8, atol=1e-12)
     found, expected = tanhsinh(np.exp, [0.0, 1.0], 2.0), scipy.integrate.tanhsinh(np.exp, [0.0, 1.0], 2.0)
@@ -79,12 +77,12 @@ def test_arrays_of_integrands():
 # ---- boxes -----------------------------------------------------------------------------------------------------------
 def of_box(v):
     """exp(-v0 x) sin(v1 y) over a box with the limits v2 to v5."""
-    integrand = lambda x: np.exp(-v[0] * x[:, 0]) * np.sin(v[1] * x[:, 1])  # noqa: E731
+    integrand = lambda x: np.exp(-v[0] * x[:, 0]) * np.sin(v[1] * x[:, 1])
     return cubature(integrand, v[2:4], v[4:6], rule="gk15", rtol=1e-6).estimate
 
 
 def of_hcubature(v):
-    integrand = lambda x, p, q: np.exp(-p * x[0]) * np.sin(q * x[1])  # noqa: E731
+    integrand = lambda x, p, q: np.exp(-p * x[0]) * np.sin(q * x[1])
     return stan.hcubature(integrand, (v[0], v[1]), 2, v[2:4], v[4:6], 0, 0.0, 1e-7)
 
 
@@ -109,8 +107,8 @@ def test_second_order_of_a_box():
 
 
 def test_second_order_in_one_dimension():
-    f = lambda v: cubature(lambda x: np.exp(-v[0] * x[:, 0]), [0.0], v[1:], rule="gk15").estimate  # noqa: E731
-    closed = lambda v: (1.0 - np.exp(-v[0] * v[1])) / v[0]  # noqa: E731
+    f = lambda v: cubature(lambda x: np.exp(-v[0] * x[:, 0]), [0.0], v[1:], rule="gk15").estimate
+    closed = lambda v: (1.0 - np.exp(-v[0] * v[1])) / v[0]
     v = np.array([1.2, 0.9])
     np.testing.assert_allclose(contad.hessian(f)(v), contad.hessian(closed)(v), rtol=1e-7)
 
@@ -123,33 +121,33 @@ def test_infinite_boxes_args_and_numba_functions():
             y[k] = np.exp(-p * (x[k, 0] ** 2 + x[k, 1]))
         return y
 
-    plain = lambda x, p: np.exp(-p * (x[:, 0] ** 2 + x[:, 1]))  # noqa: E731
-    closed = lambda p, b: np.sqrt(np.pi / p) * np.exp(-p * b) / p  # noqa: E731
+    plain = lambda x, p: np.exp(-p * (x[:, 0] ** 2 + x[:, 1]))
+    closed = lambda p, b: np.sqrt(np.pi / p) * np.exp(-p * b) / p
     for f in (plain, compiled):
         settings = {"rtol": 1e-3, "rule": "gk15"}
         ends = [np.inf, np.inf]
-        of = lambda p, b: cubature(f, [-np.inf, b], ends, args=(p,), **settings).estimate  # noqa: B023, E731
+        of = lambda p, b: cubature(f, [-np.inf, b], ends, args=(p,), **settings).estimate  # noqa: B023
         assert of(1.5, 0.2) == pytest.approx(closed(1.5, 0.2), rel=1e-2)
         np.testing.assert_allclose(contad.grad(of, (0, 1))(1.5, 0.2), contad.grad(closed, (0, 1))(1.5, 0.2), rtol=1e-2)
 
 
 def test_half_infinite_ends_of_each_side():
-    f = lambda v: cubature(lambda x: np.exp(-x[:, 0] ** 2), v[:1], [np.inf]).estimate  # noqa: E731
-    g = lambda v: cubature(lambda x: np.exp(-x[:, 0] ** 2), [-np.inf], v[:1]).estimate  # noqa: E731
+    f = lambda v: cubature(lambda x: np.exp(-x[:, 0] ** 2), v[:1], [np.inf]).estimate
+    g = lambda v: cubature(lambda x: np.exp(-x[:, 0] ** 2), [-np.inf], v[:1]).estimate
     np.testing.assert_allclose(contad.grad(f)(np.array([0.4])), [-np.exp(-0.16)], rtol=1e-7)
     np.testing.assert_allclose(contad.grad(g)(np.array([0.4])), [np.exp(-0.16)], rtol=1e-7)
 
 
 def test_vectors_in_one_dimension():
-    f = lambda p: cubature(lambda x: x ** np.reshape(p, (1, -1)), [0.0], [1.0]).estimate  # noqa: E731
+    f = lambda p: cubature(lambda x: x ** np.reshape(p, (1, -1)), [0.0], [1.0]).estimate
     p = np.array([0.5, 2.0])
     np.testing.assert_allclose(contad.jacobian(f)(p), np.diag(-1.0 / (p + 1.0) ** 2), rtol=1e-6, atol=1e-9)
-    one = lambda p: stan.hcubature(lambda x, p: np.exp(-p * x[0]), (p,), 1, [0.0], [1.0])  # noqa: E731
+    one = lambda p: stan.hcubature(lambda x, p: np.exp(-p * x[0]), (p,), 1, [0.0], [1.0])
     assert contad.grad(one)(0.8) == pytest.approx(differences(lambda v: one(v[0]), np.array([0.8]), 1e-4)[0], rel=1e-7)
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
-def test_what_is_refused(monkeypatch):
+def test_bad_integrals_are_refused(monkeypatch):
     with pytest.raises(UnsupportedError, match="tanhsinh: log= is not supported on variables"):
         contad.grad(lambda p: tanhsinh(lambda x: p * x, 0.0, 1.0, log=True).integral)(1.0)
     with pytest.raises(UnsupportedError, match="cubature: points= is not supported on variables"):
@@ -172,8 +170,3 @@ def test_what_is_refused(monkeypatch):
         with pytest.raises(UnsupportedError, match=f"{name}: it needs SciPy 1.15 or later, and "):
             call()
     assert contad.stack().top <= 1
-
-
-@pytest.mark.parametrize("f", [tanhsinh, cubature, stan.hcubature])
-def test_docstrings(f):
-    assert all(part in inspect.getdoc(f) for part in ("Shapes: ", "Cost: ", ">>> "))

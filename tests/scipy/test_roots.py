@@ -42,23 +42,13 @@ def test_derivatives_of_a_system_to_third_order(f):
     np.testing.assert_allclose(np.moveaxis(contad.jacfwd(contad.hessian(f))(V), -1, 0), third, rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        (None, {"bracket": (0.0, 5.0)}),
-        ("bisect", {"bracket": (0.0, 5.0), "xtol": 1e-13}),
-        ("secant", {"x0": 1.0, "x1": 2.0}),
-        ("newton", {"x0": 1.0}),
-        ("halley", {"x0": 1.0}),
-    ],
-)
+@pytest.mark.parametrize(("method", "options"), [
+    (None, {"bracket": (0.0, 5.0)}), ("bisect", {"bracket": (0.0, 5.0), "xtol": 1e-13}),
+    ("secant", {"x0": 1.0, "x1": 2.0}), ("newton", {"x0": 1.0}), ("halley", {"x0": 1.0}),
+])  # fmt: skip
 def test_derivatives_of_a_number(method, options):
-    def cubic(x, p):
-        return x**3 + x * p - 2.0 * p
-
-    def f(p):
-        return root_scalar(cubic, (p,), method, **options).root
-
+    cubic = lambda x, p: x**3 + x * p - 2.0 * p
+    f = lambda p: root_scalar(cubic, (p,), method, **options).root
     x = f(1.5)
     assert x == pytest.approx(scipy.optimize.brentq(cubic, 0.0, 5.0, (1.5,), xtol=1e-14), rel=1e-12)
     slope = -(x - 2.0) / (3.0 * x * x + 1.5)  # by the implicit function theorem
@@ -69,9 +59,7 @@ def test_derivatives_of_a_number(method, options):
 
 
 def test_fixed_points():
-    def f(p):
-        return fixed_point(lambda x: np.cos(p * x), 0.5, xtol=1e-12)
-
+    f = lambda p: fixed_point(lambda x: np.cos(p * x), 0.5, xtol=1e-12)
     x = f(1.1)
     assert contad.grad(f)(1.1) == pytest.approx(-x * np.sin(1.1 * x) / (1.0 + 1.1 * np.sin(1.1 * x)), rel=1e-9)
     jacobian = contad.jacobian(lambda p: fixed_point(lambda x, p: 0.5 * np.cos(p * x), np.full(2, 0.5), (p,)))
@@ -99,36 +87,26 @@ def test_an_equation_without_a_smooth_root_is_refused_where_a_derivative_is_want
     assert contad.stack().top <= 1
 
 
-@pytest.mark.parametrize(
-    "of",
-    [
-        lambda p: root_scalar(lambda x, p: (x - p) ** 2, x0=1.3, args=(p,), method="newton").root,
-        lambda p: root_scalar(lambda x, p: x**2 - p + 1.0, x0=1.3, args=(p,), method="newton").root,
-        lambda p: root(lambda x, p: (x - p) ** 2, np.array([1.3]), args=(p,)).x[0],
-        lambda p: fixed_point(lambda x, p: x - (x - p) ** 2, 1.2, args=(p,)),
-        lambda p: minimize(lambda x, p: (x[0] - p) ** 4, np.array([1.2]), args=(p,)).x[0],
-    ],
-)
+@pytest.mark.parametrize("of", [
+    lambda p: root_scalar(lambda x, p: (x - p) ** 2, x0=1.3, args=(p,), method="newton").root,
+    lambda p: root_scalar(lambda x, p: x**2 - p + 1.0, x0=1.3, args=(p,), method="newton").root,
+    lambda p: root(lambda x, p: (x - p) ** 2, np.array([1.3]), args=(p,)).x[0],
+    lambda p: fixed_point(lambda x, p: x - (x - p) ** 2, 1.2, args=(p,)),
+    lambda p: minimize(lambda x, p: (x[0] - p) ** 4, np.array([1.2]), args=(p,)).x[0],
+])  # fmt: skip
 def test_solutions_that_meet_are_no_smooth_function(of):
     with pytest.raises(SingularPointError, match="several solutions meet"):
         contad.grad(of)(1.0)
 
 
 def test_solutions_that_meet_in_a_system_are_found_beside_the_root():
-    def fun(x, p):
-        return np.array([(x[0] - p) ** 2, x[1] - p])
-
-    def of(p):
-        return differentiate_root("root", fun, np.array([1.0 + 1e-7, 1.0]), (p,), True, "")[1]
-
+    fun = lambda x, p: np.array([(x[0] - p) ** 2, x[1] - p])
     with pytest.raises(SingularPointError, match="several solutions meet at the one that was found"):
-        contad.grad(of)(1.0)
+        contad.grad(lambda p: differentiate_root("root", fun, np.array([1.0 + 1e-7, 1.0]), (p,), True, "")[1])(1.0)
 
 
 def test_a_function_that_gives_another_number_of_values_is_named():
-    def of(p):
-        return root(lambda x: np.concatenate([x * x - p, x]), [1.0]).x[0]
-
+    of = lambda p: root(lambda x: np.concatenate([x * x - p, x]), [1.0]).x[0]
     for find in (of, contad.grad(of)):
         with pytest.raises(ValueError, match="root: fun must return 1 numbers, as many as x0 has, got 2"):
             find(1.0)
@@ -137,9 +115,7 @@ def test_a_function_that_gives_another_number_of_values_is_named():
 
 
 def test_a_jump_is_no_root():
-    def of(p):
-        return root_scalar(lambda x: np.where(x > p, 1.0, -1.0) + x * p * 0.1, bracket=(0.0, 2.3)).root
-
+    of = lambda p: root_scalar(lambda x: np.where(x > p, 1.0, -1.0) + x * p * 0.1, bracket=(0.0, 2.3)).root
     with pytest.raises(SingularPointError, match="root_scalar: at 1 the function is .* and jumps"):
         contad.grad(of)(1.0)
 
@@ -158,10 +134,7 @@ def test_a_simple_root_of_any_size_is_none_of_several():
     for p in (1e-12, 2.0, 1e12):
         found = contad.grad(lambda p: root_scalar(lambda x, p: x**2 - p, x0=2.0 * p**0.5, args=(p,)).root)(p)
         assert found == pytest.approx(0.5 / p**0.5, rel=1e-8)
-
-    def nearly_dependent(x, p):
-        return np.array([1e4 * x[0] + x[1] - p, 1e4 * x[0] + 1.0001 * x[1] - p**2])
-
+    nearly_dependent = lambda x, p: np.array([1e4 * x[0] + x[1] - p, 1e4 * x[0] + 1.0001 * x[1] - p**2])
     found = contad.grad(lambda p: root(nearly_dependent, np.ones(2), args=(p,)).x[1])(1.5)
     assert found == pytest.approx(2e4, rel=1e-6)
 

@@ -60,10 +60,7 @@ def test_values_and_derivatives(name):
 
 def test_with_rotations_of_scipys():
     turn = scipy.spatial.transform.Rotation.from_rotvec([0.1, 0.2, 0.3])
-
-    def f(q):
-        return (turn * mirror.Rotation(q) * turn).as_matrix()[0, 1]
-
+    f = lambda q: (turn * mirror.Rotation(q) * turn).as_matrix()[0, 1]
     expected = (turn * scipy.spatial.transform.Rotation(ONE) * turn).as_matrix()[0, 1]
     assert contad.value_and_grad(f)(ONE)[0] == pytest.approx(expected, rel=1e-14)
 
@@ -80,19 +77,16 @@ def test_angles_that_are_not_determined(order, end):
     np.testing.assert_allclose(given, expected, atol=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda v: mirror.Rotation(v).as_quat(), ValueError, r"expected shape \(4\) or \(n, 4\), got \(3,\)"),
-        (lambda v: mirror.Rotation(np.zeros(4) * v[0]).as_quat(), ValueError, "zero norm"),
-        (lambda v: mirror.Rotation.from_matrix(-np.eye(3) * v[0] ** 2).as_quat(), ValueError, "determinant"),
-        (lambda v: mirror.Rotation.from_euler("xyX", v).as_quat(), ValueError, "seq must be axes"),
-        (lambda v: mirror.Rotation.from_euler("xxy", v).as_quat(), ValueError, "twice in a row"),
-        (lambda v: mirror.Rotation.from_euler("xy", v).as_quat(), ValueError, r"expected 2 angle"),
-        (lambda v: mirror.Rotation.from_rotvec(v)[0].as_quat(), TypeError, "not subscriptable"),
-        (lambda v: mirror.RotationSpline(v), AttributeError, "has no RotationSpline"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda v: mirror.Rotation(v).as_quat(), ValueError, r"expected shape \(4\) or \(n, 4\), got \(3,\)"),
+    (lambda v: mirror.Rotation(np.zeros(4) * v[0]).as_quat(), ValueError, "zero norm"),
+    (lambda v: mirror.Rotation.from_matrix(-np.eye(3) * v[0] ** 2).as_quat(), ValueError, "determinant"),
+    (lambda v: mirror.Rotation.from_euler("xyX", v).as_quat(), ValueError, "seq must be axes"),
+    (lambda v: mirror.Rotation.from_euler("xxy", v).as_quat(), ValueError, "twice in a row"),
+    (lambda v: mirror.Rotation.from_euler("xy", v).as_quat(), ValueError, r"expected 2 angle"),
+    (lambda v: mirror.Rotation.from_rotvec(v)[0].as_quat(), TypeError, "not subscriptable"),
+    (lambda v: mirror.RotationSpline(v), AttributeError, "has no RotationSpline"),
+])  # fmt: skip
 def test_refusals(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda v: np.sum(call(v)))(V[0])

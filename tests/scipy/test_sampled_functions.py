@@ -39,14 +39,11 @@ def test_values_and_derivatives(name):
     check_mirror(call, args, scipy.integrate, mirror)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda y: mirror.simpson(y, x=[1.0, 2.0]), "simpson: x must be of shape"),
-        (lambda y: mirror.cumulative_trapezoid(y, initial=1.0)[0], "`initial` must be"),
-        (lambda y: mirror.simpson(y[:0]), "at least one point is required"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda y: mirror.simpson(y, x=[1.0, 2.0]), "simpson: x must be of shape"),
+    (lambda y: mirror.cumulative_trapezoid(y, initial=1.0)[0], "`initial` must be"),
+    (lambda y: mirror.simpson(y[:0]), "at least one point is required"),
+])  # fmt: skip
 def test_refusals(call, message):
     with pytest.raises(ValueError, match=message):
         contad.grad(call)(points(4))

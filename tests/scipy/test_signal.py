@@ -95,22 +95,19 @@ def test_the_reverse_of_a_filter_costs_few_filters():
     assert calls == [x.shape] * 3
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda x: mirror.lfilter([1.0], [0.0, 1.0], x), ValueError, "a"),
-        (lambda x: mirror.lfilter([[1.0]], [1.0], x), ValueError, "lfilter: coefficients must be vectors"),
-        (lambda x: mirror.lfilter([1.0], [1.0, 0.5], x, zi=[0.0, 1.0]), ValueError, r"zi must have shape \(1,\)"),
-        (lambda x: mirror.sosfilt(np.ones((2, 5)), x), ValueError, "sos must have shape"),
-        (lambda x: mirror.filtfilt(B2, A2, x, method="gust"), UnsupportedError, "method must be 'pad'"),
-        (lambda x: mirror.filtfilt(B2, A2, x[:3]), ValueError, "greater than padlen"),
-        (lambda x: mirror.fftconvolve(x, x, axes=0), UnsupportedError, "axes= is not supported"),
-        (lambda x: mirror.convolve(x, x[:, None]), ValueError, "same dimensionality"),
-        (lambda x: mirror.savgol_filter(x, 5, 2, mode="odd"), ValueError, "mode must be"),
-        (lambda x: mirror.hilbert(x), AttributeError, "contad.scipy.signal has no hilbert"),
-        (lambda x: mirror.nonsense(x), AttributeError, "has no attribute 'nonsense'"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda x: mirror.lfilter([1.0], [0.0, 1.0], x), ValueError, "a"),
+    (lambda x: mirror.lfilter([[1.0]], [1.0], x), ValueError, "lfilter: coefficients must be vectors"),
+    (lambda x: mirror.lfilter([1.0], [1.0, 0.5], x, zi=[0.0, 1.0]), ValueError, r"zi must have shape \(1,\)"),
+    (lambda x: mirror.sosfilt(np.ones((2, 5)), x), ValueError, "sos must have shape"),
+    (lambda x: mirror.filtfilt(B2, A2, x, method="gust"), UnsupportedError, "method must be 'pad'"),
+    (lambda x: mirror.filtfilt(B2, A2, x[:3]), ValueError, "greater than padlen"),
+    (lambda x: mirror.fftconvolve(x, x, axes=0), UnsupportedError, "axes= is not supported"),
+    (lambda x: mirror.convolve(x, x[:, None]), ValueError, "same dimensionality"),
+    (lambda x: mirror.savgol_filter(x, 5, 2, mode="odd"), ValueError, "mode must be"),
+    (lambda x: mirror.hilbert(x), AttributeError, "contad.scipy.signal has no hilbert"),
+    (lambda x: mirror.nonsense(x), AttributeError, "has no attribute 'nonsense'"),
+])  # fmt: skip
 def test_refusals(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda x: np.sum(call(x)))(X)

@@ -36,9 +36,8 @@ def read_table():
     for line in TABLE.read_text().splitlines():
         if line.startswith("#"):
             continue
-        given, equals, outcome = line.partition(" = ")
-        if equals:
-            rows.append((given, outcome))
+        if " = " in line:
+            rows += [tuple(row.split(" = ")) for row in line.split("; ")]
         else:
             rows = found[tuple(line.split())] = []
     return found

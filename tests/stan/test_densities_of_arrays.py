@@ -21,11 +21,8 @@ def spd(size):
 
 S, W, MU, Y = spd(3), spd(3), RNG.normal(size=3), RNG.normal(size=(4, 3))
 L, COUNTS, SHARES, ALPHA = (
-    np.linalg.cholesky(S),
-    np.array([0, 3, 4]),
-    np.array([0.2, 0.3, 0.5]),
-    np.array([0.7, 2.0, 3.0]),
-)
+    np.linalg.cholesky(S), np.array([0, 3, 4]), np.array([0.2, 0.3, 0.5]), np.array([0.7, 2.0, 3.0]),
+)  # fmt: skip
 WEIGHTS = np.array([0.5, 1.2, 2.0, 0.7])
 R = np.array([[1.0, 0.3, -0.2], [0.3, 1.0, 0.4], [-0.2, 0.4, 1.0]])
 NORMAL = scipy.stats.multivariate_normal.logpdf(Y, MU, S).sum()
@@ -117,7 +114,7 @@ def test_correlations_and_their_factors():
     """The densities differ by the Jacobian of L L^T."""
     transform = stan.cholesky_factor_corr(3)
     u = np.array([0.3, -0.4, 0.8])
-    free = lambda y: np.array([y[1, 0], y[2, 0], y[2, 1]])  # noqa: E731
+    free = lambda y: np.array([y[1, 0], y[2, 0], y[2, 1]])
     to_factor = contad.jacobian(lambda u: contad.array(list(free(transform.constrain(u)))))(u)
     to_matrix = contad.jacobian(lambda u: contad.array(list(free(stan.tcrossprod(transform.constrain(u))))))(u)
     factor = transform.constrain(u)
@@ -153,31 +150,20 @@ def test_far_categories():
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "args", "message"),
-    [
-        ("multi_normal_lpdf", (Y, MU, -S), "multi_normal_lpdf: Sigma must be a positive definite matrix"),
-        ("multi_normal_lpdf", (Y[:, :2], MU, S), "multi_normal_lpdf: y and mu must have the length of Sigma"),
-        ("multi_normal_cholesky_lpdf", (Y, MU, -L), "multi_normal_cholesky_lpdf: L must be lower triangular"),
-        ("multi_student_t_lpdf", (Y, -1.0, MU, S), "multi_student_t_lpdf: nu must be positive and finite, got -1.0"),
-        ("dirichlet_lpdf", ([0.5, 0.6], [1.0, 1.0]), "dirichlet_lpdf: theta must be a simplex"),
-        ("multinomial_lpmf", ([0.5, 1.0], [0.5, 0.5]), "multinomial_lpmf: n must be a nonnegative whole number"),
-        ("wishart_lpdf", (W, 1.5, S), "wishart_lpdf: nu must be greater than the size of the matrix"),
-        ("lkj_corr_lpdf", (R, 0.0), "lkj_corr_lpdf: eta must be positive"),
-        (
-            "categorical_lpmf",
-            ([0], SHARES),
-            "categorical_lpmf: y must be a category, a whole number from 1 to 3, got 0",
-        ),
-        ("ordered_logistic_lpmf", ([1], 0.3, [1.0, 0.5]), "ordered_logistic_lpmf: cuts must be a vector of increasing"),
-        (
-            "poisson_log_glm_lpmf",
-            (SIX, X, A, np.ones(3)),
-            "poisson_log_glm_lpmf: x must have a column for each element",
-        ),
-        ("poisson_log_glm_lpmf", (-SIX, X, A, B), "poisson_log_glm_lpmf: y must be a nonnegative whole number"),
-    ],
-)
+@pytest.mark.parametrize(("name", "args", "message"), [
+    ("multi_normal_lpdf", (Y, MU, -S), "multi_normal_lpdf: Sigma must be a positive definite matrix"),
+    ("multi_normal_lpdf", (Y[:, :2], MU, S), "multi_normal_lpdf: y and mu must have the length of Sigma"),
+    ("multi_normal_cholesky_lpdf", (Y, MU, -L), "multi_normal_cholesky_lpdf: L must be lower triangular"),
+    ("multi_student_t_lpdf", (Y, -1.0, MU, S), "multi_student_t_lpdf: nu must be positive and finite, got -1.0"),
+    ("dirichlet_lpdf", ([0.5, 0.6], [1.0, 1.0]), "dirichlet_lpdf: theta must be a simplex"),
+    ("multinomial_lpmf", ([0.5, 1.0], [0.5, 0.5]), "multinomial_lpmf: n must be a nonnegative whole number"),
+    ("wishart_lpdf", (W, 1.5, S), "wishart_lpdf: nu must be greater than the size of the matrix"),
+    ("lkj_corr_lpdf", (R, 0.0), "lkj_corr_lpdf: eta must be positive"),
+    ("categorical_lpmf", ([0], SHARES), "categorical_lpmf: y must be a category, a whole number from 1 to 3, got 0"),
+    ("ordered_logistic_lpmf", ([1], 0.3, [1.0, 0.5]), "ordered_logistic_lpmf: cuts must be a vector of increasing"),
+    ("poisson_log_glm_lpmf", (SIX, X, A, np.ones(3)), "poisson_log_glm_lpmf: x must have a column for each element"),
+    ("poisson_log_glm_lpmf", (-SIX, X, A, B), "poisson_log_glm_lpmf: y must be a nonnegative whole number"),
+])  # fmt: skip
 def test_refusals(name, args, message):
     with pytest.raises(ValueError, match=message):
         getattr(stan, name)(*args)

@@ -18,16 +18,13 @@ TIGHT = 1e-9, 1e-10, 10**6
 
 def linear(v):
     """y0' = -v0 y0, y0 + y1 = v1, y0(0) = v2."""
-
-    def residual(t, y, yp, k, total):
-        return np.stack([yp[0] + k * y[0], y[0] + y[1] - total])
-
+    residual = lambda t, y, yp, k, total: np.stack([yp[0] + k * y[0], y[0] + y[1] - total])
     start, slope = np.stack([v[2], v[1] - v[2]]), np.stack([-v[0] * v[2], v[0] * v[2]])
     return stan.dae_tol(residual, start, slope, 0.0, TS, *TIGHT, v[0], v[1])
 
 
 def captured(v):
-    residual = lambda t, y, yp: [yp[0] + v[0] * y[0], y[0] + y[1] - v[1]]  # noqa: E731
+    residual = lambda t, y, yp: [yp[0] + v[0] * y[0], y[0] + y[1] - v[1]]
     start, slope = np.stack([v[2], v[1] - v[2]]), np.stack([-v[0] * v[2], v[0] * v[2]])
     return stan.dae_tol(residual, start, slope, 0.0, TS, *TIGHT)
 
@@ -98,29 +95,23 @@ def test_an_index_of_three_is_refused():
 GOOD = {"yy0": np.array([1.0, 0.0]), "yp0": np.array([-0.8, 0.8]), "t0": 0.0, "ts": TS, "rtol": 1e-6, "atol": 1e-8}
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"yy0": np.zeros(0)}, ValueError, "yy0 must be a vector with at least one number"),
-        ({"yp0": np.zeros(3)}, ValueError, r"yp0 must have 2 numbers, as yy0 has, got shape \(3,\)"),
-        ({"yy0": np.array([np.nan, 0.0])}, ValueError, "yy0 must be finite"),
-        ({"yp0": np.zeros(2)}, ValueError, "yy0 must make the residual zero with yp0 at t0"),
-        ({"ts": np.array([0.5, 0.2])}, ValueError, "ts must increase from t0"),
-        ({"ts": np.array([-0.5])}, ValueError, "ts must increase from t0"),
-        ({"rtol": 0.0}, ValueError, "rel_tol must be positive, got 0.0"),
-        ({"steps": 0}, ValueError, "max_num_steps must be positive, got 0"),
-        ({"f": lambda t, y, yp, k: y[:1] * k}, ValueError, r"residual must give 2 numbers, .* got shape \(1,\)"),
-        ({"f": lambda t, y, yp, k: fail_at(t, y, yp, k)}, ZeroDivisionError, "stop"),
-        ({"f": lambda t, y, yp, k: nan_at(t, y, yp, k)}, RuntimeError, "IDA failed: .*; residual gave nan at time 0.3"),
-    ],
-)
+@pytest.mark.parametrize(("change", "error", "message"), [
+    ({"yy0": np.zeros(0)}, ValueError, "yy0 must be a vector with at least one number"),
+    ({"yp0": np.zeros(3)}, ValueError, r"yp0 must have 2 numbers, as yy0 has, got shape \(3,\)"),
+    ({"yy0": np.array([np.nan, 0.0])}, ValueError, "yy0 must be finite"),
+    ({"yp0": np.zeros(2)}, ValueError, "yy0 must make the residual zero with yp0 at t0"),
+    ({"ts": np.array([0.5, 0.2])}, ValueError, "ts must increase from t0"),
+    ({"ts": np.array([-0.5])}, ValueError, "ts must increase from t0"),
+    ({"rtol": 0.0}, ValueError, "rel_tol must be positive, got 0.0"),
+    ({"steps": 0}, ValueError, "max_num_steps must be positive, got 0"),
+    ({"f": lambda t, y, yp, k: y[:1] * k}, ValueError, r"residual must give 2 numbers, .* got shape \(1,\)"),
+    ({"f": lambda t, y, yp, k: fail_at(t, y, yp, k)}, ZeroDivisionError, "stop"),
+    ({"f": lambda t, y, yp, k: nan_at(t, y, yp, k)}, RuntimeError, "IDA failed: .*; residual gave nan at time 0.3"),
+])  # fmt: skip
 def test_bad_input(change, error, message):
     given = GOOD | {"steps": 1000, "f": decay} | change
     f = given.pop("f")
-
-    def run(k):
-        return np.sum(stan.dae_tol(f, *given.values(), k))
-
+    run = lambda k: np.sum(stan.dae_tol(f, *given.values(), k))
     for call in (run, contad.grad(run)):
         with pytest.raises(error, match=message):
             call(0.8)

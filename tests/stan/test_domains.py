@@ -63,7 +63,7 @@ def test_a_planted_row_is_found(monkeypatch, planted):
 
 
 @pytest.mark.parametrize(("row", "kind", "reason"), KEPT)
-def test_what_is_kept_differs_still(row, kind, reason):
+def test_every_listed_difference_exists(row, kind, reason):
     for (name, kinds), rows in read_table().items():
         for given, expected in rows:
             if re.match(row, f"{name} {kinds} {given}"):
@@ -93,7 +93,7 @@ def test_every_row_inside_njit(name, kinds):
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
-def test_what_njit_refuses_is_told_by_name(name):
+def test_njit_refuses_functions_by_name(name):
     kinds, rows = next((kinds, rows) for (known, kinds), rows in read_table().items() if known == name)
     args = [read(x, kind) for x, kind in zip(rows[0][0].split(), kinds, strict=True)]
     function = getattr(stan, name)
@@ -146,7 +146,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize("kind", GOOD)
-def test_what_is_surely_so_is_so(kind):
+def test_first_looks_never_pass_a_bad_argument(kind):
     """The looks that come first never pass what the checks behind them refuse, but for matrices that are not finite."""
     rng = np.random.default_rng(17)
     known = domains.KINDS[kind]
@@ -191,14 +191,11 @@ def test_covariances_take_points_and_scales_of_stan(name):
     assert slope == pytest.approx((higher - lower) / 2e-6, rel=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("name", "args"),
-    [
-        ("inc_beta", (1.0, 1.0, 1.2)), ("inc_beta", (-1.0, 1.0, 0.2)), ("gamma_p", (-1.0, 0.3)),
-        ("gamma_q", (1.0, -0.3)), ("acosh", (0.5,)), ("atanh", (1.5,)), ("log1p", (-2.0,)), ("log1m", (2.0,)),
-        ("sqrt", (-1.0,)), ("log", (-1.0,)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "args"), [
+    ("inc_beta", (1.0, 1.0, 1.2)), ("inc_beta", (-1.0, 1.0, 0.2)), ("gamma_p", (-1.0, 0.3)),
+    ("gamma_q", (1.0, -0.3)), ("acosh", (0.5,)), ("atanh", (1.5,)), ("log1p", (-2.0,)), ("log1m", (2.0,)),
+    ("sqrt", (-1.0,)), ("log", (-1.0,)),
+])  # fmt: skip
 def test_functions_of_numbers_are_nan_outside_of_their_domain(name, args):
     """As NumPy's, not as Stan's, which raise: notes/guide/coming-from.md says so."""
     with np.errstate(all="ignore"):
@@ -224,25 +221,22 @@ def test_series_at_one_and_beyond():
             assert slope == pytest.approx((higher - lower) / 2e-5, rel=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("name", "args", "message"),
-    [
-        ("dirichlet_lpdf", ([0.3, 0.7], [1.0, -math.inf]), "alpha must be positive, got -inf at index 1"),
-        ("normal_lpdf", ([0.1], [0.1, 0.2, 0.3], 1.0), r"mu must have the shape of y, \(1,\), got shape \(3,\)"),
-        ("normal_id_glm_lpdf", ([0.1], [[0.1]], 0.0, [0.3], -1.0), "sigma must be positive and finite, got -1.0"),
-        ("binomial_logit_glm_lpmf", ([3], [2], [[0.1]], 0.0, [0.3]), "n must be at most N, got 3"),
-        ("multi_normal_lpdf", ([0.1], [0.1, 0.2], np.eye(2)), r"y and mu must have .*, got y of shape \(1,\), mu"),
-        ("categorical_lpmf", (1, 1.0), "theta must be a vector, got theta = 1.0"),
-        ("categorical_logit_lpmf", (2, 3.0), "beta must be a vector, got beta = 3.0"),
-        ("categorical_logit_lpmf", (2, np.eye(2)), r"beta must be a vector, got beta of shape \(2, 2\)"),
-        ("dirichlet_multinomial_lpmf", (0, 2.0), "n and alpha must have the same length, got n = 0, alpha = 2.0"),
-        ("dirichlet_lpdf", (1.0, 2.0), "theta and alpha must have the same length, got theta = 1.0, alpha = 2.0"),
-        ("multinomial_lpmf", (1, 1.0), "n and theta must have the same length, got n = 1, theta = 1.0"),
-        ("categorical_logit_glm_lpmf", ([], [], [], []), r"y must be .* for each row of x, got y of shape \(0,\), x"),
-        ("categorical_logit_glm_lpmf", ([], [], 1.0, np.zeros((0, 2))), "y must be .* for each row of x, got y of"),
-        ("categorical_logit_glm_lpmf", (1, [], 1.0, []), "alpha must have .* of beta, got alpha = 1.0, beta of shape"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "args", "message"), [
+    ("dirichlet_lpdf", ([0.3, 0.7], [1.0, -math.inf]), "alpha must be positive, got -inf at index 1"),
+    ("normal_lpdf", ([0.1], [0.1, 0.2, 0.3], 1.0), r"mu must have the shape of y, \(1,\), got shape \(3,\)"),
+    ("normal_id_glm_lpdf", ([0.1], [[0.1]], 0.0, [0.3], -1.0), "sigma must be positive and finite, got -1.0"),
+    ("binomial_logit_glm_lpmf", ([3], [2], [[0.1]], 0.0, [0.3]), "n must be at most N, got 3"),
+    ("multi_normal_lpdf", ([0.1], [0.1, 0.2], np.eye(2)), r"y and mu must have .*, got y of shape \(1,\), mu"),
+    ("categorical_lpmf", (1, 1.0), "theta must be a vector, got theta = 1.0"),
+    ("categorical_logit_lpmf", (2, 3.0), "beta must be a vector, got beta = 3.0"),
+    ("categorical_logit_lpmf", (2, np.eye(2)), r"beta must be a vector, got beta of shape \(2, 2\)"),
+    ("dirichlet_multinomial_lpmf", (0, 2.0), "n and alpha must have the same length, got n = 0, alpha = 2.0"),
+    ("dirichlet_lpdf", (1.0, 2.0), "theta and alpha must have the same length, got theta = 1.0, alpha = 2.0"),
+    ("multinomial_lpmf", (1, 1.0), "n and theta must have the same length, got n = 1, theta = 1.0"),
+    ("categorical_logit_glm_lpmf", ([], [], [], []), r"y must be .* for each row of x, got y of shape \(0,\), x"),
+    ("categorical_logit_glm_lpmf", ([], [], 1.0, np.zeros((0, 2))), "y must be .* for each row of x, got y of"),
+    ("categorical_logit_glm_lpmf", (1, [], 1.0, []), "alpha must have .* of beta, got alpha = 1.0, beta of shape"),
+])  # fmt: skip
 def test_messages_name_function_and_argument(name, args, message):
     with pytest.raises(ValueError, match=f"{name}: {message}"):
         getattr(stan, name)(*args)
@@ -263,14 +257,11 @@ def bounded(u):
     return BOUNDS.constrain(u)
 
 
-@pytest.mark.parametrize(
-    ("function", "x", "message"),
-    [
-        (values, np.eye(2), "contad.stan.csr_extract_w cannot be called inside njit; call it outside"),
-        (bounded, np.zeros(2), r"lower must be finite numbers .*; write lower \+ np.exp\(u\)"),
-    ],
-)
-def test_what_has_no_place_in_njit_says_what_to_do(function, x, message):
+@pytest.mark.parametrize(("function", "x", "message"), [
+    (values, np.eye(2), "contad.stan.csr_extract_w cannot be called inside njit; call it outside"),
+    (bounded, np.zeros(2), r"lower must be finite numbers .*; write lower \+ np.exp\(u\)"),
+])  # fmt: skip
+def test_refusals_inside_njit_name_the_remedy(function, x, message):
     with pytest.raises((contad.UnsupportedError, numba.TypingError), match=message):
         numba.njit(function)(x)
 

@@ -13,7 +13,7 @@ def density(t, a, w, v, spread=0):
     u, w, v = t / a**2, 1 - w, -v  # as seen from that end
     images = (w + 2 * k for k in range(-20, 21))
     series = sum(x * mp.exp(-(x**2) / (2 * u)) for x in images) / mp.sqrt(2 * mp.pi * u**3)
-    drift = lambda v: mp.exp(-v * a * w - v * v * t / 2)  # noqa: E731
+    drift = lambda v: mp.exp(-v * a * w - v * v * t / 2)
     if spread:
         ends = mp.linspace(v - 10 * spread, v + 10 * spread, 9)
         return series / a**2 * mp.quad(lambda x: mp.npdf(x, v, spread) * drift(x), ends)
@@ -38,7 +38,7 @@ def slopes(f, point):
 
 @pytest.mark.parametrize("point", POINTS)
 def test_densities(point):
-    exact = lambda y, a, tau, w, v: mp.log(density(y - tau, a, w, v))  # noqa: E731
+    exact = lambda y, a, tau, w, v: mp.log(density(y - tau, a, w, v))
     with mp.workdps(40):
         assert stan.wiener_lpdf(*point) == pytest.approx(float(exact(*map(mp.mpf, point))), rel=1e-14)
         found = contad.grad(stan.wiener_lpdf, tuple(range(5)))(*point)
@@ -46,7 +46,7 @@ def test_densities(point):
 
 
 def test_second_derivatives():
-    exact = lambda *x: mp.log(density(x[0] - x[2], x[1], x[3], x[4]))  # noqa: E731
+    exact = lambda *x: mp.log(density(x[0] - x[2], x[1], x[3], x[4]))
     point = POINTS[0]
     found = contad.hessian(lambda x: stan.wiener_lpdf(*x))(np.array(point))
     with mp.workdps(40):
@@ -78,7 +78,7 @@ def judge_probabilities(point):
     assert found[1:] == pytest.approx((float(by_a), float(by_v)), rel=1e-8)
 
 
-def test_what_varies():
+def test_arguments_that_vary():
     y, a, tau, w, v = POINTS[0]
     spread = stan.wiener_lpdf(y, a, tau, w, v, 0.4)
     assert spread == pytest.approx(float(mp.log(density(y - tau, a, w, v, 0.4))), rel=1e-12)

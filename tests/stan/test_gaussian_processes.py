@@ -19,20 +19,12 @@ def periodic(r, width, period):
     return mp.exp(-2 * mp.sin(mp.pi * r / period) ** 2 / width**2)
 
 
-def matern32(r):
-    return (1 + mp.sqrt(3) * r) * mp.exp(-mp.sqrt(3) * r)
-
-
-def matern52(r):
-    return (1 + mp.sqrt(5) * r + 5 * r**2 / 3) * mp.exp(-mp.sqrt(5) * r)
-
-
 # name -> the covariance at the distance r over the length scale, but for the periodic one, with its parameters
 EXACT = {
     "gp_exp_quad_cov": lambda r: mp.exp(-(r**2) / 2),
     "gp_exponential_cov": lambda r: mp.exp(-r),
-    "gp_matern32_cov": matern32,
-    "gp_matern52_cov": matern52,
+    "gp_matern32_cov": lambda r: (1 + mp.sqrt(3) * r) * mp.exp(-mp.sqrt(3) * r),
+    "gp_matern52_cov": lambda r: (1 + mp.sqrt(5) * r + 5 * r**2 / 3) * mp.exp(-mp.sqrt(5) * r),
 }
 by_name = pytest.mark.parametrize("name", EXACT)
 FUNCTIONS = {name: getattr(stan, name) for name in [*EXACT, "gp_periodic_cov", "gp_dot_prod_cov"]}
@@ -60,10 +52,7 @@ def test_elements_and_their_derivatives_against_many_digits(name):
         lambda x, y, p: function(x[None], y[None], *p)[0, 0], (0, 1, 2)
     )(x, y, parameters)  # fmt: skip
     numbers = [*x, *y, *parameters]
-
-    def exact(*numbers):
-        return exact_element(name, numbers[:2], numbers[2:4], numbers[4:])
-
+    exact = lambda *numbers: exact_element(name, numbers[:2], numbers[2:4], numbers[4:])
     with mp.workdps(40):
         at = list(map(mp.mpf, numbers))
         orders = np.eye(len(at), dtype=int)
@@ -112,10 +101,7 @@ def test_equal_points(name):
     function, parameters = FUNCTIONS[name], PARAMETERS[name]
     x = np.array([0.7, 0.7, -0.4])
     weights = a(3, 3)
-
-    def loss(x):
-        return np.sum(weights * function(x, *parameters))
-
+    loss = lambda x: np.sum(weights * function(x, *parameters))
     found = contad.grad(loss)(x)
     assert np.all(np.isfinite(found))
     hessian = contad.hessian(loss)(x)
@@ -132,10 +118,7 @@ def test_points_far_from_zero_lose_no_digits():
     far = 2.0**20
     near = np.rint(X * 64.0) / 64.0
     assert np.all((near + far) - far == near)
-
-    def loss(x):
-        return np.sum(a(4, 4) * stan.gp_matern52_cov(x, 1.3, 0.9))
-
+    loss = lambda x: np.sum(a(4, 4) * stan.gp_matern52_cov(x, 1.3, 0.9))
     np.testing.assert_allclose(contad.grad(loss)(near + far), contad.grad(loss)(near), rtol=1e-13)
     for x in (near, near + far):
         tangent = contad.jvp(loss, (x,), (Y[[0, 1, 2, 0]],))[1]
@@ -149,30 +132,23 @@ def test_distances_and_exponentials_are_computed_once(monkeypatch):
         covariances.spatial_distance(), "cdist", lambda *args: counted.append("distances") or distances(*args)
     )
     monkeypatch.setattr(covariances, "covariance_at", lambda *args: counted.append("values") or values(*args))
-
-    def loss(x, s, t):
-        return np.sum(np.sin(stan.gp_matern52_cov(x, s, t)))
-
-    contad.grad(loss, (0, 1, 2))(X, 1.3, 0.9)
+    contad.grad(lambda x, s, t: np.sum(np.sin(stan.gp_matern52_cov(x, s, t))), (0, 1, 2))(X, 1.3, 0.9)
     assert counted == ["distances", "values"]
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda x: stan.gp_exp_quad_cov(x, -1.0, 1.0), ValueError, "gp_exp_quad_cov: sigma must be positive, got -1.0"),
-        (lambda x: stan.gp_exp_quad_cov(x, 1.0, [1.0, 0.0]), ValueError,
-         "length_scale must be positive and finite, got 0.0 at"),
-        (lambda x: stan.gp_matern32_cov(x, 1.0, np.ones(3)), ValueError, "length_scale must be a number or one for"),
-        (lambda x: stan.gp_matern52_cov(x, x[0], 1.0), ValueError, r"sigma must be .*positive|sigma must be a number"),
-        (lambda x: stan.gp_periodic_cov(x, 1.0, 1.0, 0.0), ValueError, "gp_periodic_cov: period must be positive"),
-        (lambda x: stan.gp_dot_prod_cov(x, -1.0), ValueError, "sigma must be nonnegative and finite, got -1.0"),
-        (lambda x: stan.gp_dot_prod_cov(x), TypeError, "expected one or two sets of points and 1 parameters, got 1"),
-        (lambda x: stan.gp_exponential_cov(x, x[:, :1], 1.0, 1.0), ValueError, "must have as many coordinates, got"),
-        (lambda x: stan.gp_exponential_cov(x[None], 1.0, 1.0), ValueError, "x1 must be a vector or a matrix of points"),
-    ],
-)
-def test_what_is_refused(call, error, message):
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda x: stan.gp_exp_quad_cov(x, -1.0, 1.0), ValueError, "gp_exp_quad_cov: sigma must be positive, got -1.0"),
+    (lambda x: stan.gp_exp_quad_cov(x, 1.0, [1.0, 0.0]), ValueError,
+     "length_scale must be positive and finite, got 0.0 at"),
+    (lambda x: stan.gp_matern32_cov(x, 1.0, np.ones(3)), ValueError, "length_scale must be a number or one for"),
+    (lambda x: stan.gp_matern52_cov(x, x[0], 1.0), ValueError, r"sigma must be .*positive|sigma must be a number"),
+    (lambda x: stan.gp_periodic_cov(x, 1.0, 1.0, 0.0), ValueError, "gp_periodic_cov: period must be positive"),
+    (lambda x: stan.gp_dot_prod_cov(x, -1.0), ValueError, "sigma must be nonnegative and finite, got -1.0"),
+    (lambda x: stan.gp_dot_prod_cov(x), TypeError, "expected one or two sets of points and 1 parameters, got 1"),
+    (lambda x: stan.gp_exponential_cov(x, x[:, :1], 1.0, 1.0), ValueError, "must have as many coordinates, got"),
+    (lambda x: stan.gp_exponential_cov(x[None], 1.0, 1.0), ValueError, "x1 must be a vector or a matrix of points"),
+])  # fmt: skip
+def test_bad_points_and_scales_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda x: np.sum(call(x)))(np.abs(X))
     with pytest.raises(error, match=message):

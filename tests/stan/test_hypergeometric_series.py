@@ -10,16 +10,10 @@ from contad.testing import expect_ad
 
 # (numbers above, numbers below, z)
 POINTS = [
-    ([1.3, 0.7, 2.1], [1.9, 2.4], 0.6),
-    ([1.3, 0.7, -2.1], [1.9, 0.4], -0.9),
-    ([3.0, 2.0, 1.0], [4.0, 5.0], 0.95),
-    ([-2.0, 1.2, 1.4], [2.3, 1.7], 0.3),
-    ([1.3, 0.7], [2.1, 1.9], -6.0),
-    ([1.3, 0.7], [2.1, 1.9], 300.0),
-    ([1.3], [2.1, 1.9], -3.0),
-    ([], [0.7], 2.3),
-    ([0.4], [], 0.7),
-]
+    ([1.3, 0.7, 2.1], [1.9, 2.4], 0.6), ([1.3, 0.7, -2.1], [1.9, 0.4], -0.9), ([3.0, 2.0, 1.0], [4.0, 5.0], 0.95),
+    ([-2.0, 1.2, 1.4], [2.3, 1.7], 0.3), ([1.3, 0.7], [2.1, 1.9], -6.0), ([1.3, 0.7], [2.1, 1.9], 300.0),
+    ([1.3], [2.1, 1.9], -3.0), ([], [0.7], 2.3), ([0.4], [], 0.7),
+]  # fmt: skip
 
 
 def call(x, p, q):
@@ -32,9 +26,9 @@ def call(x, p, q):
 def test_values_and_derivatives(above, below, z):
     p, q, x = len(above), len(below), np.array([*above, *below, z])
     n = p + q + 1
-    g = lambda *v: mp.hyper(v[:p], v[p : p + q], v[-1])  # noqa: E731
-    f = lambda x: call(x, p, q)  # noqa: E731
-    exact = lambda *places: float(mp.diff(g, tuple(map(mp.mpf, x)), tuple(places.count(k) for k in range(n))))  # noqa: E731
+    g = lambda *v: mp.hyper(v[:p], v[p : p + q], v[-1])
+    f = lambda x: call(x, p, q)
+    exact = lambda *places: float(mp.diff(g, tuple(map(mp.mpf, x)), tuple(places.count(k) for k in range(n))))
     with mp.workdps(40):
         assert f(x) == pytest.approx(float(g(*map(mp.mpf, x))), rel=1e-13)
         np.testing.assert_allclose(contad.grad(f)(x), [exact(k) for k in range(n)], rtol=1e-13)
@@ -60,15 +54,12 @@ def test_every_eager_engine():
     expect_ad(lambda a, b, z: stan.hypergeometric_3F2(a, b, z), np.array([1.3, 0.7, 2.1]), np.array([1.9, 2.4]), 0.6)
 
 
-@pytest.mark.parametrize(
-    ("above", "below", "z", "message"),
-    [
-        ([1.0, 1.0, 1.0], [2.0, 0.5], 1.0, "hypergeometric_3F2: 3F2 must converge, got z = 1.0"),
-        ([1.0, 2.0, 3.0], [-2.0, 1.0], 0.5, "hypergeometric_3F2: 3F2 must not be at a pole"),
-        ([30.0, 20.0, 1.0], [0.1, 0.2], -0.99, "hypergeometric_3F2: the series must converge without loss"),
-        ([1.0], [2.0, 3.0], 0.5, "hypergeometric_3F2: a and b must have 3 and 2 elements"),
-    ],
-)
+@pytest.mark.parametrize(("above", "below", "z", "message"), [
+    ([1.0, 1.0, 1.0], [2.0, 0.5], 1.0, "hypergeometric_3F2: 3F2 must converge, got z = 1.0"),
+    ([1.0, 2.0, 3.0], [-2.0, 1.0], 0.5, "hypergeometric_3F2: 3F2 must not be at a pole"),
+    ([30.0, 20.0, 1.0], [0.1, 0.2], -0.99, "hypergeometric_3F2: the series must converge without loss"),
+    ([1.0], [2.0, 3.0], 0.5, "hypergeometric_3F2: a and b must have 3 and 2 elements"),
+])  # fmt: skip
 def test_refusals(above, below, z, message):
     with pytest.raises(ValueError) as refused:
         stan.hypergeometric_3F2(above, below, z)

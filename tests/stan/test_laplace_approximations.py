@@ -1,7 +1,6 @@
 """Laplace approximations: exact for normal likelihoods, near integrals in one and two dimensions, derivatives of both
 orders against differences, four sets of data, all solvers, draws, and what is refused."""
 
-import inspect
 
 import numba
 import numpy as np
@@ -30,15 +29,10 @@ def normal_likelihood(theta, y, sigma):
 
 
 # ---- what it is worth ------------------------------------------------------------------------------------------------
-def test_it_is_exact_for_a_normal_likelihood():
+def test_the_approximation_is_exact_for_a_normal_likelihood():
     y = np.array([0.5, -1.0, 0.2, 1.9])
-
-    def approximate(v):
-        return stan.laplace_marginal(normal_likelihood, (y, v[0]), 1, covariance, (v[1], v[2]))
-
-    def exact(v):
-        return stan.multi_normal_lpdf(y, np.zeros(4), stan.add_diag(covariance(v[1], v[2]), v[0] ** 2))
-
+    approximate = lambda v: stan.laplace_marginal(normal_likelihood, (y, v[0]), 1, covariance, (v[1], v[2]))
+    exact = lambda v: stan.multi_normal_lpdf(y, np.zeros(4), stan.add_diag(covariance(v[1], v[2]), v[0] ** 2))
     v = np.array([0.5, 1.3, 0.9])
     assert approximate(v) == pytest.approx(exact(v), rel=1e-12)
     for engine in engine_names():
@@ -50,10 +44,8 @@ def test_it_is_exact_for_a_normal_likelihood():
     assert whole == pytest.approx(exact(v), rel=1e-12)
 
 
-def test_it_is_near_integrals_in_one_and_two_dimensions():
-    def mass(theta, y, rate):
-        return np.exp(y * (theta + rate) - np.exp(theta + rate))
-
+def test_the_approximation_is_near_integrals_in_one_and_two_dimensions():
+    mass = lambda theta, y, rate: np.exp(y * (theta + rate) - np.exp(theta + rate))
     y, s = 40.0, 0.7
     integral = scipy.integrate.quad(
         lambda t: mass(t, y, 3.0) * np.exp(-0.5 * (t / s) ** 2) / np.sqrt(2.0 * np.pi) / s, -4.0, 4.0, epsabs=0.0
@@ -78,7 +70,7 @@ def by_definition(likelihood, k):
     """The approximation by an optimiser that knows nothing of the problem, and determinants of plain matrices."""
     precision = np.linalg.inv(k)
     start = np.zeros(len(k))
-    objective = lambda t: -likelihood(t) + 0.5 * t @ precision @ t  # noqa: E731
+    objective = lambda t: -likelihood(t) + 0.5 * t @ precision @ t
     mode = scipy.optimize.minimize(
         objective, start, jac=contad.grad(objective), hess=contad.hessian(objective), method="trust-exact", tol=1e-12
     ).x
@@ -103,9 +95,7 @@ def motorcycle(v, solver=1):
         pairs = np.reshape(theta, (-1, 2))
         return stan.normal_lpdf(y, pairs[:, 0], np.exp(pairs[:, 1] + shift))
 
-    def both(scale, length):
-        return np.kron(covariance(scale, length), np.array([[1.0, 0.0], [0.0, 0.1]]))
-
+    both = lambda scale, length: np.kron(covariance(scale, length), np.array([[1.0, 0.0], [0.0, 0.1]]))
     return stan.laplace_marginal_tol(log_likelihood, (v[2],), 2, both, (v[0], v[1]), solver=solver)
 
 
@@ -151,7 +141,7 @@ def test_values_by_definition():
     assert disease_map(V) == pytest.approx(expected, rel=1e-9)
     y = np.array([-1.3, 0.4, 2.2, 1.0])
     k = np.kron(covariance(V[0], V[1]), np.array([[1.0, 0.0], [0.0, 0.1]]))
-    spread = lambda t: np.exp(t[1::2] + V[2])  # noqa: E731
+    spread = lambda t: np.exp(t[1::2] + V[2])
     assert motorcycle(V) == pytest.approx(by_definition(lambda t: stan.normal_lpdf(y, t[::2], spread(t)), k), rel=1e-9)
 
 
@@ -164,23 +154,14 @@ def test_captured_variables_trees_and_numba_functions():
         return total
 
     y = np.array([2.0, 0.0, 4.0, 1.0])
-
-    def plain(theta, data, rate):
-        return np.sum(data["y"] * (theta + rate) - np.exp(theta + rate))
-
-    def of_tree(v):
-        return stan.laplace_marginal(plain, ({"y": y}, v[2]), 1, covariance, (v[0], v[1]))
+    plain = lambda theta, data, rate: np.sum(data["y"] * (theta + rate) - np.exp(theta + rate))
+    of_tree = lambda v: stan.laplace_marginal(plain, ({"y": y}, v[2]), 1, covariance, (v[0], v[1]))
 
     def of_captured(v):
-        def log_likelihood(theta):
-            return plain(theta, {"y": y}, v[2])
-
+        log_likelihood = lambda theta: plain(theta, {"y": y}, v[2])
         return stan.laplace_marginal(log_likelihood, (), 1, lambda: covariance(v[0], v[1]), ())
 
-    def of_compiled(v):
-        return stan.laplace_marginal(compiled, (y, v[2]), 1, covariance, (v[0], v[1]))
-
-    for f in (of_captured, of_compiled):
+    for f in (of_captured, lambda v: stan.laplace_marginal(compiled, (y, v[2]), 1, covariance, (v[0], v[1]))):
         assert f(V) == pytest.approx(of_tree(V), rel=1e-12)
         np.testing.assert_allclose(contad.grad(f)(V), contad.grad(of_tree)(V), rtol=1e-10)
 
@@ -195,7 +176,7 @@ def test_the_cost_of_a_gradient_does_not_grow_with_the_search():
 
     def count(start):
         steps = []
-        model = lambda k: stan.laplace_marginal_tol(log_likelihood, (0.3,), 1, lambda: k, (), start)  # noqa: E731
+        model = lambda k: stan.laplace_marginal_tol(log_likelihood, (0.3,), 1, lambda: k, (), start)
         for run in (model, contad.grad(model)):
             calls.clear()
             run(covariance(0.8, 1.2))
@@ -203,8 +184,7 @@ def test_the_cost_of_a_gradient_does_not_grow_with_the_search():
         return steps
 
     (near, near_with), (far, far_with) = count(np.zeros(4)), count(np.array([-6.0, -6.0, -6.0, -6.0]))
-    assert far > near
-    assert far_with - far == near_with - near <= 4
+    assert far > near and far_with - far == near_with - near <= 4
 
 
 # ---- draws -----------------------------------------------------------------------------------------------------------
@@ -235,52 +215,41 @@ def test_draws_of_likelihoods_with_a_name_replay(kind):
 def test_blocks_that_leave_elements_out_are_refused(block):
     k = np.exp(-0.5 * np.subtract.outer(np.arange(4.0), np.arange(4.0)) ** 2) + 0.1 * np.eye(4)
     y = np.array([1.0, 0.0, 2.0, 1.0])
-
-    def coupled(theta):
-        return np.sum(y * theta - np.exp(theta)) - 0.7 * (theta[0] * theta[1] - theta[2] * theta[3]) ** 2
-
-    def f(block, s):
-        return stan.laplace_marginal(coupled, (), block, lambda s: s * k, (s,))
-
+    coupled = lambda theta: np.sum(y * theta - np.exp(theta)) - 0.7 * (theta[0] * theta[1] - theta[2] * theta[3]) ** 2
+    f = lambda block, s: stan.laplace_marginal(coupled, (), block, lambda s: s * k, (s,))
     with pytest.raises(ValueError, match=f"hessian_block_size must be that of the blocks .* got {block}, and elements"):
         contad.grad(lambda s: f(block, s))(1.3)
     found = contad.grad(lambda s: f(4, s))(1.3)
     assert found == pytest.approx((f(4, 1.3 + 1e-4) - f(4, 1.3 - 1e-4)) / 2e-4, rel=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"k": np.ones((2, 3))}, ValueError, r"covariance must give a square matrix, got shape \(2, 3\)"),
-        ({"k": np.array([[1.0, np.nan], [0.0, 1.0]])}, ValueError, "covariance must be finite, got nan"),
-        ({"k": np.array([[1.0, 0.5], [0.4, 1.0]])}, ValueError, "covariance must be symmetric, got a difference"),
-        ({"block": 3}, ValueError, "hessian_block_size must divide the size of theta, 2, got 3"),
-        ({"block": 0}, ValueError, "hessian_block_size must be positive, got 0"),
-        ({"solver": 4}, ValueError, "solver must be 1, 2 or 3, got 4"),
-        ({"tol": 0.0}, ValueError, "tol must be positive, got 0.0"),
-        ({"max_steps": 0}, ValueError, "max_steps must be positive, got 0"),
-        ({"max_steps": 1}, RuntimeError, "the mode was not found: not in 1 steps"),
-        ({"max_steps_linesearch": -1}, ValueError, "max_steps_linesearch must not be negative, got -1"),
-        ({"theta_init": [1.0]}, ValueError, r"theta_init must have 2 numbers, got shape \(1,\)"),
-        ({"f": lambda theta, p: theta * p}, ValueError, r"log_likelihood must give a number, got shape \(2,\)"),
-        ({"f": lambda theta, p: np.sum(theta) * p * np.nan}, ValueError, "log_likelihood must be finite at theta_init"),
-        (
-            {"f": lambda theta, p: p * np.sum(theta**2), "k": np.eye(2), "solver": 1, "allow_fallback": False},
-            RuntimeError, "the mode was not found: the negative Hessian of log_likelihood has no decomposition",
-        ),
-        (
-            {"f": lambda theta, p: np.sum(theta[0] ** 2 * p), "k": np.eye(2)},
-            RuntimeError, "the mode was not found: I [+] K W has no decomposition",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "error", "message"), [
+    ({"k": np.ones((2, 3))}, ValueError, r"covariance must give a square matrix, got shape \(2, 3\)"),
+    ({"k": np.array([[1.0, np.nan], [0.0, 1.0]])}, ValueError, "covariance must be finite, got nan"),
+    ({"k": np.array([[1.0, 0.5], [0.4, 1.0]])}, ValueError, "covariance must be symmetric, got a difference"),
+    ({"block": 3}, ValueError, "hessian_block_size must divide the size of theta, 2, got 3"),
+    ({"block": 0}, ValueError, "hessian_block_size must be positive, got 0"),
+    ({"solver": 4}, ValueError, "solver must be 1, 2 or 3, got 4"),
+    ({"tol": 0.0}, ValueError, "tol must be positive, got 0.0"),
+    ({"max_steps": 0}, ValueError, "max_steps must be positive, got 0"),
+    ({"max_steps": 1}, RuntimeError, "the mode was not found: not in 1 steps"),
+    ({"max_steps_linesearch": -1}, ValueError, "max_steps_linesearch must not be negative, got -1"),
+    ({"theta_init": [1.0]}, ValueError, r"theta_init must have 2 numbers, got shape \(1,\)"),
+    ({"f": lambda theta, p: theta * p}, ValueError, r"log_likelihood must give a number, got shape \(2,\)"),
+    ({"f": lambda theta, p: np.sum(theta) * p * np.nan}, ValueError, "log_likelihood must be finite at theta_init"),
+    (
+        {"f": lambda theta, p: p * np.sum(theta**2), "k": np.eye(2), "solver": 1, "allow_fallback": False},
+        RuntimeError, "the mode was not found: the negative Hessian of log_likelihood has no decomposition",
+    ),
+    (
+        {"f": lambda theta, p: np.sum(theta[0] ** 2 * p), "k": np.eye(2)},
+        RuntimeError, "the mode was not found: I [+] K W has no decomposition",
+    ),
+])  # fmt: skip
 def test_bad_input(change, error, message):
     settings = {"f": lambda theta, p: -np.sum((theta - p) ** 4 + theta**2), "k": np.eye(2), "block": 1} | change
     f, k, block = (settings.pop(name) for name in ("f", "k", "block"))
-
-    def run(p):
-        return stan.laplace_marginal_tol(f, (p,), block, lambda: k, (), **settings)
-
+    run = lambda p: stan.laplace_marginal_tol(f, (p,), block, lambda: k, (), **settings)
     for call in (run, contad.grad(run)):
         with pytest.raises(error, match=f"laplace_marginal_tol: {message}"):
             call(0.9)
@@ -288,7 +257,7 @@ def test_bad_input(change, error, message):
 
 
 def test_bad_observations():
-    k = lambda: np.eye(2)  # noqa: E731
+    k = lambda: np.eye(2)
     with pytest.raises(ValueError, match="y_index must be from 0 to 1, as covariance gives 2 rows, got 2"):
         stan.laplace_marginal_poisson_log_lpmf([1, 0], [0, 2], 0.0, k, ())
     with pytest.raises(ValueError, match="y_index must have 2 elements, as y has, got 1"):
@@ -301,9 +270,3 @@ def test_bad_observations():
         stan.laplace_marginal(normal_likelihood, (), 1, np.eye(2), ())
     with pytest.raises(TypeError, match="laplace_marginal: likelihood_args must be a tuple of arguments, got float"):
         stan.laplace_marginal(normal_likelihood, 1.0, 1, k, ())
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_docstrings(name):
-    assert len(NAMES) == 16
-    assert all(part in inspect.getdoc(getattr(stan, name)) for part in ("Shapes: ", "Cost: ", ">>> "))

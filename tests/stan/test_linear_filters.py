@@ -1,6 +1,5 @@
 """The Kalman filter against the joint normal density of all observations, missing ones left out of both."""
 
-import inspect
 
 import numpy as np
 import pytest
@@ -66,10 +65,7 @@ def test_derivatives_in_the_data_and_of_second_order():
     np.testing.assert_allclose(
         contad.grad(stan.gaussian_dlm_obs_lpdf)(Y, *MODEL), contad.grad(by_joint_density)(Y, *MODEL), rtol=1e-9
     )
-
-    def of(f, y):
-        return lambda v: f(y, F * v[0], G * v[1], V * v[2], W * v[3], M0 * v[4], C0 * v[5])
-
+    of = lambda f, y: lambda v: f(y, F * v[0], G * v[1], V * v[2], W * v[3], M0 * v[4], C0 * v[5])
     v = np.array([1.1, 0.9, 1.2, 0.8, 1.3, 0.7])
     found, expected = (contad.hessian(of(f, MISSING))(v) for f in (stan.gaussian_dlm_obs_lpdf, by_joint_density))
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
@@ -87,19 +83,16 @@ def test_a_vector_of_variances_and_propto():
     assert stan.gaussian_dlm_obs_lpdf(np.full((R, T), np.nan), *MODEL) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "message"),
-    [
-        (0, Y[0], r"y must be a matrix with a column for each time, got shape \(5,\)"),
-        (1, F[:, :1], r"F must have 2 columns, as y has rows, got shape \(3, 1\)"),
-        (2, G[:2], r"G must have shape \(3, 3\), as F has 3 rows, got shape \(2, 3\)"),
-        (3, np.ones(3), r"V must have shape \(2, 2\) or \(2,\), as y has 2 rows, got shape \(3,\)"),
-        (3, -10.0 * np.eye(2), "V must be symmetric and positive semidefinite, got the eigenvalue -10"),
-        (4, W + np.tri(3), "W must be symmetric and positive semidefinite, got elements that differ"),
-        (5, np.full(3, np.nan), "m0 must be finite, got nan"),
-        (0, np.full((R, T), np.inf), "y must be finite, got inf"),
-    ],
-)
+@pytest.mark.parametrize(("place", "value", "message"), [
+    (0, Y[0], r"y must be a matrix with a column for each time, got shape \(5,\)"),
+    (1, F[:, :1], r"F must have 2 columns, as y has rows, got shape \(3, 1\)"),
+    (2, G[:2], r"G must have shape \(3, 3\), as F has 3 rows, got shape \(2, 3\)"),
+    (3, np.ones(3), r"V must have shape \(2, 2\) or \(2,\), as y has 2 rows, got shape \(3,\)"),
+    (3, -10.0 * np.eye(2), "V must be symmetric and positive semidefinite, got the eigenvalue -10"),
+    (4, W + np.tri(3), "W must be symmetric and positive semidefinite, got elements that differ"),
+    (5, np.full(3, np.nan), "m0 must be finite, got nan"),
+    (0, np.full((R, T), np.inf), "y must be finite, got inf"),
+])  # fmt: skip
 def test_bad_input(place, value, message):
     args = [Y, *MODEL]
     args[place] = value
@@ -107,7 +100,3 @@ def test_bad_input(place, value, message):
         with pytest.raises(ValueError, match=f"gaussian_dlm_obs_lpdf: {message}"):
             call(*args)
     assert contad.stack().top <= 1
-
-
-def test_docstring():
-    assert all(x in inspect.getdoc(stan.gaussian_dlm_obs_lpdf) for x in ("Shapes: ", "Cost: ", ">>> "))

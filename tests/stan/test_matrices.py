@@ -56,9 +56,7 @@ CASES = {
     "diag_pre_multiply of stacks": (
         lambda x, y: stan.diag_pre_multiply(x, y), lambda x, y: x[:, :, None] * y, a(2, 3), a(2, 3, 2),
     ),
-    "quad_form_diag": (
-        lambda x, y: stan.quad_form_diag(x, y), lambda x, y: np.diag(y) @ x @ np.diag(y), A, V,
-    ),
+    "quad_form_diag": (lambda x, y: stan.quad_form_diag(x, y), lambda x, y: np.diag(y) @ x @ np.diag(y), A, V),
     "add_diag": (lambda x, y: stan.add_diag(x, y), lambda x, y: x + np.diag(y), A, V),
     "add_diag of a number": (lambda x, y: stan.add_diag(x, y), lambda x, y: x + y * np.eye(3), STACK, np.array(0.7)),
     "add_diag, wide": (
@@ -234,26 +232,22 @@ def test_memory_layouts(name, layout):
             np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("call", "shapes", "expected"),
-    [
-        (lambda x, y: stan.mdivide_left_spd(x, y), [(0, 0), (0, 2)], (0, 2)),
-        (lambda x, y: stan.mdivide_left_spd(x, y), [(3, 3), (3, 0)], (3, 0)),
-        (lambda x, y: stan.mdivide_right_tri_low(y, x), [(0, 0), (0,)], (0,)),
-        (lambda x: stan.log_determinant_spd(whole(x)), [(0, 0)], ()),
-        (lambda x: stan.inverse_spd(whole(x)), [(0, 0)], (0, 0)),
-        (lambda x: stan.tcrossprod(x), [(2, 0)], (2, 2)),
-        (lambda x, y: stan.quad_form_sym(x, y), [(0, 0), (0, 2)], (2, 2)),
-        (lambda x: stan.gp_exp_quad_cov(x, 1.0, 2.0), [(0,)], (0, 0)),
-        (lambda x: stan.gp_dot_prod_cov(x, 1.0), [(0, 3)], (0, 0)),
-        (lambda w: stan.csr_matrix_times_vector(0, 3, w, np.array([], int), [0], np.ones(3)), [(0,)], (0,)),
-    ],
-)
+@pytest.mark.parametrize(("call", "shapes", "expected"), [
+    (lambda x, y: stan.mdivide_left_spd(x, y), [(0, 0), (0, 2)], (0, 2)),
+    (lambda x, y: stan.mdivide_left_spd(x, y), [(3, 3), (3, 0)], (3, 0)),
+    (lambda x, y: stan.mdivide_right_tri_low(y, x), [(0, 0), (0,)], (0,)),
+    (lambda x: stan.log_determinant_spd(whole(x)), [(0, 0)], ()),
+    (lambda x: stan.inverse_spd(whole(x)), [(0, 0)], (0, 0)),
+    (lambda x: stan.tcrossprod(x), [(2, 0)], (2, 2)),
+    (lambda x, y: stan.quad_form_sym(x, y), [(0, 0), (0, 2)], (2, 2)),
+    (lambda x: stan.gp_exp_quad_cov(x, 1.0, 2.0), [(0,)], (0, 0)),
+    (lambda x: stan.gp_dot_prod_cov(x, 1.0), [(0, 3)], (0, 0)),
+    (lambda w: stan.csr_matrix_times_vector(0, 3, w, np.array([], int), [0], np.ones(3)), [(0,)], (0,)),
+])  # fmt: skip
 def test_empty_matrices(call, shapes, expected):
     args = [np.eye(3) if shape == (3, 3) else np.empty(shape) for shape in shapes]
     value, gradients = contad.value_and_grad(lambda *xs: np.sum(call(*xs)), tuple(range(len(args))))(*args)
-    assert value == 0.0
-    assert np.shape(call(*args)) == expected
+    assert value == 0.0 and np.shape(call(*args)) == expected
     for gradient, x in zip(gradients, args, strict=True):
         assert gradient.shape == x.shape and not gradient.any()
 
@@ -272,10 +266,7 @@ SYMMETRIC = {
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_the_lower_triangle_has_the_derivative(name):
     call = SYMMETRIC[name]
-
-    def loss(x):
-        return np.sum(np.sin(call(x)))
-
+    loss = lambda x: np.sum(np.sin(call(x)))
     found = contad.grad(loss)(S)
     assert np.all(found[np.triu_indices(3, 1)] == 0.0) and np.all(found[np.tril_indices(3)] != 0.0)
     with pytest.raises(ValueError, match=f"{name}: (the diagonal of )?a must be a symmetric matrix"):
@@ -299,14 +290,11 @@ def counted(monkeypatch):
 
 
 def test_one_cholesky_factor_serves_a_log_density_and_its_sweep(counted):
-    def log_density(k, y):
-        return -0.5 * (y @ stan.mdivide_left_spd(k, y)) - 0.5 * stan.log_determinant_spd(k)
-
+    log_density = lambda k, y: -0.5 * (y @ stan.mdivide_left_spd(k, y)) - 0.5 * stan.log_determinant_spd(k)
     contad.grad(log_density, (0, 1))(S, V)
     assert counted == [(3, 3)]
     contad.hessian(log_density)(S, V)
-    assert counted == [(3, 3)] * 2
-    assert factors.known_factor(S, symmetric=True) is None
+    assert counted == [(3, 3)] * 2 and factors.known_factor(S, symmetric=True) is None
 
 
 def test_right_division_shares_the_factors_of_left_division(monkeypatch):
@@ -366,7 +354,7 @@ def test_recorded_programs_run_at_other_inputs(name):
     np.testing.assert_allclose(contad.grad(program)(1.1 * S), contad.grad(f)(1.1 * S), rtol=1e-11, atol=1e-13)
 
 
-def test_what_a_program_would_freeze_is_refused():
+def test_values_that_a_program_would_freeze_are_refused():
     program = contad.record(lambda x: np.sum(stan.qr_thin_R(x)), A)
     with pytest.raises(GuardError):
         program(-A)
@@ -400,58 +388,55 @@ def test_docstring(name):
     assert all(part in text for part in ("Shapes: ", "Cost: ", ">>> "))
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda x: stan.elt_multiply(x, x[:1]), ValueError, r"elt_multiply: y must have the shape of x, \(3, 3\), got"),
-        (lambda x: stan.rows_dot_product(x, x[:, :1]), ValueError, "rows_dot_product: y must have the shape of x"),
-        (lambda x: stan.columns_dot_self(x[0]), ValueError, "columns_dot_self: x must be a matrix or a stack"),
-        (lambda x: stan.diag_pre_multiply(x[0, :1], x), ValueError, "diag_pre_multiply: v must have length 3 in axis"),
-        (lambda x: stan.diag_post_multiply(x, x[0, :1]), ValueError, "diag_post_multiply: v must have length 3"),
-        (lambda x: stan.quad_form_diag(x, x[0, :1]), ValueError, "quad_form_diag: v must have length 3"),
-        (lambda x: stan.add_diag(x, x[0, :2]), ValueError, "add_diag: d must have length 3 in axis -1, as the diag"),
-        (lambda x: stan.tcrossprod(x[0]), ValueError, "tcrossprod: a must be a matrix"),
-        (lambda x: stan.quad_form(x[:2], x), np.linalg.LinAlgError, "quad_form: .* must be square"),
-        (lambda x: stan.quad_form_sym(x, x[:2]), ValueError, "quad_form_sym: b must have length 3 in axis -2"),
-        (lambda x: stan.trace_gen_quad_form(x[:2, :2], x, x), ValueError, "trace_gen_quad_form: d must have length 3"),
-        (lambda x: stan.matrix_power(x, -1), ValueError, "matrix_power: n must not be negative, got -1"),
-        (lambda x: stan.scale_matrix_exp_multiply(x[0], x, x), ValueError, "t must be a number, got shape"),
-        (lambda x: stan.mdivide_left(x, x[:2]), ValueError, "mdivide_left: b must have length 3"),
-        (lambda x: stan.mdivide_right(x[:, :2], x), ValueError, "mdivide_right: b must have length 3 in axis -1"),
-        (lambda x: stan.mdivide_left(x * 0.0, x), np.linalg.LinAlgError, "ingular"),
-        (lambda x: stan.mdivide_left_spd(-x @ x.T, x), np.linalg.LinAlgError, "definite"),
-        (lambda x: stan.mdivide_left_tri_low(x * 0.0, x), np.linalg.LinAlgError, "ingular"),
-        (lambda x: stan.inverse(x * 0.0), np.linalg.LinAlgError, "ingular"),
-        (lambda x: stan.inverse_spd(-x @ x.T), np.linalg.LinAlgError, "definite"),
-        (lambda x: stan.log_determinant_spd(x * 0.0), np.linalg.LinAlgError, "definite"),
-        (lambda x: stan.chol2inv(x * 0.0), np.linalg.LinAlgError, "ingular"),
-        (lambda x: stan.cholesky_decompose(-x @ x.T), np.linalg.LinAlgError, "definite"),
-        (lambda x: stan.inverse(x[:2]), np.linalg.LinAlgError, "inverse: .* must be square"),
-        (lambda x: stan.qr_Q(x[:, :2]), UnsupportedError, "mode='complete' has no derivative"),
-        (lambda x: stan.eigenvalues(x - x.T), UnsupportedError, "eigenvalues are complex"),
-        (
-            lambda x: stan.csr_matrix_times_vector(2, 3, x[0], [0, 1, 3], [0, 1, 3], x[1]),
-            ValueError,
-            "csr_matrix_times_vector: v must have columns from 0 to 2, got 0 to 3",
-        ),
-        (
-            lambda x: stan.csr_matrix_times_vector(2, 3, x[0], [0, 1, 2], [0, 1, 2], x[1]),
-            ValueError,
-            r"u must rise from 0 to 3, the number of values, got \[0, 1, 2\]",
-        ),
-        (
-            lambda x: stan.csr_matrix_times_vector(2, 3, x[0], [0.0, 1.0, 2.0], [0, 1, 3], x[1]),
-            ValueError,
-            "v must be 3 integers, got shape .* of float64",
-        ),
-        (
-            lambda x: stan.csr_to_dense_matrix(2, 3, x[0], [0, 1, 1], [0, 1, 3]),
-            ValueError,
-            "csr_to_dense_matrix: a column of v comes twice in a row",
-        ),
-    ],
-)
-def test_what_is_refused(call, error, message):
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda x: stan.elt_multiply(x, x[:1]), ValueError, r"elt_multiply: y must have the shape of x, \(3, 3\), got"),
+    (lambda x: stan.rows_dot_product(x, x[:, :1]), ValueError, "rows_dot_product: y must have the shape of x"),
+    (lambda x: stan.columns_dot_self(x[0]), ValueError, "columns_dot_self: x must be a matrix or a stack"),
+    (lambda x: stan.diag_pre_multiply(x[0, :1], x), ValueError, "diag_pre_multiply: v must have length 3 in axis"),
+    (lambda x: stan.diag_post_multiply(x, x[0, :1]), ValueError, "diag_post_multiply: v must have length 3"),
+    (lambda x: stan.quad_form_diag(x, x[0, :1]), ValueError, "quad_form_diag: v must have length 3"),
+    (lambda x: stan.add_diag(x, x[0, :2]), ValueError, "add_diag: d must have length 3 in axis -1, as the diag"),
+    (lambda x: stan.tcrossprod(x[0]), ValueError, "tcrossprod: a must be a matrix"),
+    (lambda x: stan.quad_form(x[:2], x), np.linalg.LinAlgError, "quad_form: .* must be square"),
+    (lambda x: stan.quad_form_sym(x, x[:2]), ValueError, "quad_form_sym: b must have length 3 in axis -2"),
+    (lambda x: stan.trace_gen_quad_form(x[:2, :2], x, x), ValueError, "trace_gen_quad_form: d must have length 3"),
+    (lambda x: stan.matrix_power(x, -1), ValueError, "matrix_power: n must not be negative, got -1"),
+    (lambda x: stan.scale_matrix_exp_multiply(x[0], x, x), ValueError, "t must be a number, got shape"),
+    (lambda x: stan.mdivide_left(x, x[:2]), ValueError, "mdivide_left: b must have length 3"),
+    (lambda x: stan.mdivide_right(x[:, :2], x), ValueError, "mdivide_right: b must have length 3 in axis -1"),
+    (lambda x: stan.mdivide_left(x * 0.0, x), np.linalg.LinAlgError, "ingular"),
+    (lambda x: stan.mdivide_left_spd(-x @ x.T, x), np.linalg.LinAlgError, "definite"),
+    (lambda x: stan.mdivide_left_tri_low(x * 0.0, x), np.linalg.LinAlgError, "ingular"),
+    (lambda x: stan.inverse(x * 0.0), np.linalg.LinAlgError, "ingular"),
+    (lambda x: stan.inverse_spd(-x @ x.T), np.linalg.LinAlgError, "definite"),
+    (lambda x: stan.log_determinant_spd(x * 0.0), np.linalg.LinAlgError, "definite"),
+    (lambda x: stan.chol2inv(x * 0.0), np.linalg.LinAlgError, "ingular"),
+    (lambda x: stan.cholesky_decompose(-x @ x.T), np.linalg.LinAlgError, "definite"),
+    (lambda x: stan.inverse(x[:2]), np.linalg.LinAlgError, "inverse: .* must be square"),
+    (lambda x: stan.qr_Q(x[:, :2]), UnsupportedError, "mode='complete' has no derivative"),
+    (lambda x: stan.eigenvalues(x - x.T), UnsupportedError, "eigenvalues are complex"),
+    (
+        lambda x: stan.csr_matrix_times_vector(2, 3, x[0], [0, 1, 3], [0, 1, 3], x[1]),
+        ValueError,
+        "csr_matrix_times_vector: v must have columns from 0 to 2, got 0 to 3",
+    ),
+    (
+        lambda x: stan.csr_matrix_times_vector(2, 3, x[0], [0, 1, 2], [0, 1, 2], x[1]),
+        ValueError,
+        r"u must rise from 0 to 3, the number of values, got \[0, 1, 2\]",
+    ),
+    (
+        lambda x: stan.csr_matrix_times_vector(2, 3, x[0], [0.0, 1.0, 2.0], [0, 1, 3], x[1]),
+        ValueError,
+        "v must be 3 integers, got shape .* of float64",
+    ),
+    (
+        lambda x: stan.csr_to_dense_matrix(2, 3, x[0], [0, 1, 1], [0, 1, 3]),
+        ValueError,
+        "csr_to_dense_matrix: a column of v comes twice in a row",
+    ),
+])  # fmt: skip
+def test_bad_calls_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda x: np.sum(call(x)))(A)
     if error is not UnsupportedError:

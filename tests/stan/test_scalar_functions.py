@@ -28,28 +28,17 @@ def _expit(x):
 # by name: arguments, how many of the first are whole numbers without a derivative, the function of mpmath
 CASES = {
     "Phi_approx": ((0.7,), 0, lambda x: _expit(mp.mpf(0.07056) * x**3 + mp.mpf(1.5976) * x)),
-    "abs": ((-0.7,), 0, abs),
-    "acos": ((0.3,), 0, mp.acos),
-    "acosh": ((1.7,), 0, mp.acosh),
-    "asin": ((0.3,), 0, mp.asin),
-    "asinh": ((0.3,), 0, mp.asinh),
-    "atan": ((0.3,), 0, mp.atan),
-    "atan2": ((0.3, -1.2), 0, mp.atan2),
-    "atanh": ((0.3,), 0, mp.atanh),
-    "bessel_first_kind": ((2, 1.7), 1, mp.besselj),
-    "bessel_second_kind": ((2, 1.7), 1, mp.bessely),
-    "binary_log_loss": ((1, 0.3), 1, lambda k, p: -mp.log(p)),
-    "choose": ((5.3, 2.1), 0, mp.binomial),
-    "falling_factorial": ((5.3, 2.1), 0, mp.ff),
-    "fdim": ((1.7, 0.4), 0, lambda x, y: x - y),
-    "fma": ((1.7, 0.4, -0.3), 0, lambda x, y, z: x * y + z),
+    "abs": ((-0.7,), 0, abs), "acos": ((0.3,), 0, mp.acos), "acosh": ((1.7,), 0, mp.acosh),
+    "asin": ((0.3,), 0, mp.asin), "asinh": ((0.3,), 0, mp.asinh), "atan": ((0.3,), 0, mp.atan),
+    "atan2": ((0.3, -1.2), 0, mp.atan2), "atanh": ((0.3,), 0, mp.atanh), "bessel_first_kind": ((2, 1.7), 1, mp.besselj),
+    "bessel_second_kind": ((2, 1.7), 1, mp.bessely), "binary_log_loss": ((1, 0.3), 1, lambda k, p: -mp.log(p)),
+    "choose": ((5.3, 2.1), 0, mp.binomial), "falling_factorial": ((5.3, 2.1), 0, mp.ff),
+    "fdim": ((1.7, 0.4), 0, lambda x, y: x - y), "fma": ((1.7, 0.4, -0.3), 0, lambda x, y, z: x * y + z),
     "fmod": ((5.3, 2.1), 0, mp.fmod),
     "gamma_p": ((1.7, 2.1), 0, lambda a, x: mp.gammainc(a, 0, x, regularized=True)),
     "gamma_q": ((1.7, 2.1), 0, lambda a, x: mp.gammainc(a, x, regularized=True)),
-    "hypergeometric_1F0": ((1.7, 0.3), 0, lambda a, z: (1 - z) ** -a),
-    "inc_beta": ((1.7, 2.1, 0.3), 0, _inc_beta),
-    "inv": ((1.7,), 0, lambda x: 1 / x),
-    "inv_cloglog": ((0.7,), 0, lambda x: 1 - mp.exp(-mp.exp(x))),
+    "hypergeometric_1F0": ((1.7, 0.3), 0, lambda a, z: (1 - z) ** -a), "inc_beta": ((1.7, 2.1, 0.3), 0, _inc_beta),
+    "inv": ((1.7,), 0, lambda x: 1 / x), "inv_cloglog": ((0.7,), 0, lambda x: 1 - mp.exp(-mp.exp(x))),
     "inv_erfc": ((0.3,), 0, lambda x: mp.erfinv(1 - x)),
     "inv_inc_beta": ((1.7, 2.1, 0.3), 0, lambda a, b, p: _root(lambda x: _inc_beta(a, b, x) - p, 0.3)),
     "inv_sqrt": ((1.7,), 0, lambda x: 1 / mp.sqrt(x)),
@@ -70,9 +59,7 @@ CASES = {
     "modified_bessel_second_kind": ((2, 1.7), 1, mp.besselk),
     "owens_t": ((0.7, 0.4), 0, lambda h, a: mp.quad(
         lambda t: mp.exp(-h * h * (1 + t * t) / 2) / (1 + t * t) / (2 * mp.pi), [0, a])),
-    "pow": ((1.7, 2.1), 0, mp.power),
-    "rising_factorial": ((5.3, 2.1), 0, mp.rf),
-    "sqrt": ((1.7,), 0, mp.sqrt),
+    "pow": ((1.7, 2.1), 0, mp.power), "rising_factorial": ((5.3, 2.1), 0, mp.rf), "sqrt": ((1.7,), 0, mp.sqrt),
     "student_t_qf": ((0.8, 3.7, 0.4, 1.3), 0, lambda p, nu, m, s: m + s * _root(lambda t: _t_cdf(t, nu) - p, 0.9)),
 }  # fmt: skip
 OF_VECTORS = {"softmax", "log_softmax", "log_sum_exp"}
@@ -90,13 +77,8 @@ def test_derivatives_to_second_order(name):
     args, whole, exact = CASES[name]
     function = getattr(stan, name)
     free = [float(x) for x in args[whole:]]
-
-    def f(*xs):
-        return function(*args[:whole], *xs)
-
-    def reference(*xs):
-        return exact(*args[:whole], *xs)
-
+    f = lambda *xs: function(*args[:whole], *xs)
+    reference = lambda *xs: exact(*args[:whole], *xs)
     with mp.workdps(40):
         point = tuple(map(mp.mpf, free))
         orders = np.eye(len(free), dtype=int)

@@ -40,8 +40,7 @@ each = pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda t: f"{t.name}
 def test_round_trips(transform):
     u = np.random.default_rng(1).normal(size=transform.size)
     y = transform.constrain(u)
-    assert np.shape(y) == transform.shape
-    assert transform.accepts(np.asarray(y))
+    assert np.shape(y) == transform.shape and transform.accepts(np.asarray(y))
     back = transform.unconstrain(y)
     if transform.name == "unit_vector":
         np.testing.assert_allclose(back, u / np.linalg.norm(u), rtol=1e-14)
@@ -83,40 +82,33 @@ def test_far_from_zero():
     assert stan.lower_upper_bound(0.0, 1.0).log_jacobian(-800.0) == -800.0
 
 
-@pytest.mark.parametrize(
-    ("transform", "value", "message"),
-    [
-        (stan.lower_bound(1.0), 0.5, "lower_bound: y must be at least 1.0"),
-        (stan.upper_bound(1.0), 1.5, "upper_bound: y must be at most 1.0"),
-        (stan.lower_upper_bound(0.0, 1.0), 1.5, "lower_upper_bound: y must be between 0.0 and 1.0"),
-        (stan.ordered(2), [1.0, 0.5], "ordered: y must increase"),
-        (stan.positive_ordered(2), [-1.0, 0.5], "positive_ordered: y must be positive, and increase"),
-        (stan.simplex(2), [0.5, 0.6], "simplex: y must be nonnegative, and sum to 1"),
-        (stan.simplex(2), [0.5, 0.2, 0.3], r"simplex: y must have the shape \(2,\), got \(3,\)"),
-        (stan.stochastic_row(1, 2), [[0.5, 0.6]], "stochastic_row: y must have rows that are simplices"),
-        (stan.sum_to_zero(2), [0.5, 0.6], "sum_to_zero: y must sum to 0"),
-        (stan.unit_vector(2), [0.5, 0.6], "unit_vector: y must have length 1"),
-        (stan.corr_matrix(2), [[1.0, 1.5], [1.5, 1.0]], "corr_matrix: y must be symmetric and positive definite, with"),
-        (stan.cov_matrix(2), [[1.0, 0.5], [0.4, 1.0]], "cov_matrix: y must be symmetric and positive definite"),
-        (stan.cholesky_factor_cov(2), [[1.0, 0.5], [0.4, 1.0]], "cholesky_factor_cov: y must be lower triangular with"),
-        (stan.cholesky_factor_corr(2), [[1.0, 0.0], [0.4, 1.0]], "cholesky_factor_corr: y must be lower triangular"),
-    ],
-    ids=lambda x: getattr(x, "name", ""),
-)  # fmt: skip
+@pytest.mark.parametrize(("transform", "value", "message"), [
+    (stan.lower_bound(1.0), 0.5, "lower_bound: y must be at least 1.0"),
+    (stan.upper_bound(1.0), 1.5, "upper_bound: y must be at most 1.0"),
+    (stan.lower_upper_bound(0.0, 1.0), 1.5, "lower_upper_bound: y must be between 0.0 and 1.0"),
+    (stan.ordered(2), [1.0, 0.5], "ordered: y must increase"),
+    (stan.positive_ordered(2), [-1.0, 0.5], "positive_ordered: y must be positive, and increase"),
+    (stan.simplex(2), [0.5, 0.6], "simplex: y must be nonnegative, and sum to 1"),
+    (stan.simplex(2), [0.5, 0.2, 0.3], r"simplex: y must have the shape \(2,\), got \(3,\)"),
+    (stan.stochastic_row(1, 2), [[0.5, 0.6]], "stochastic_row: y must have rows that are simplices"),
+    (stan.sum_to_zero(2), [0.5, 0.6], "sum_to_zero: y must sum to 0"),
+    (stan.unit_vector(2), [0.5, 0.6], "unit_vector: y must have length 1"),
+    (stan.corr_matrix(2), [[1.0, 1.5], [1.5, 1.0]], "corr_matrix: y must be symmetric and positive definite, with"),
+    (stan.cov_matrix(2), [[1.0, 0.5], [0.4, 1.0]], "cov_matrix: y must be symmetric and positive definite"),
+    (stan.cholesky_factor_cov(2), [[1.0, 0.5], [0.4, 1.0]], "cholesky_factor_cov: y must be lower triangular with"),
+    (stan.cholesky_factor_corr(2), [[1.0, 0.0], [0.4, 1.0]], "cholesky_factor_corr: y must be lower triangular"),
+], ids=lambda x: getattr(x, "name", ""))  # fmt: skip
 def test_values_that_are_refused(transform, value, message):
     with pytest.raises(ValueError, match=message):
         transform.unconstrain(np.asarray(value))
 
 
-@pytest.mark.parametrize(
-    ("make", "y"),
-    [
-        (lambda p: stan.lower_bound(p, (2,)), [3.1, 4.2]), (lambda p: stan.upper_bound(p, (2,)), [0.1, -0.4]),
-        (lambda p: stan.lower_upper_bound(0.0, p, (2,)), [0.5, 1.2]),
-        (lambda p: stan.lower_upper_bound(p, 9.0, (2,)), [4.1, 5.2]),
-        (lambda p: stan.offset_multiplier(p, p, (2,)), [4.1, 5.2]),
-    ],
-)
+@pytest.mark.parametrize(("make", "y"), [
+    (lambda p: stan.lower_bound(p, (2,)), [3.1, 4.2]), (lambda p: stan.upper_bound(p, (2,)), [0.1, -0.4]),
+    (lambda p: stan.lower_upper_bound(0.0, p, (2,)), [0.5, 1.2]),
+    (lambda p: stan.lower_upper_bound(p, 9.0, (2,)), [4.1, 5.2]),
+    (lambda p: stan.offset_multiplier(p, p, (2,)), [4.1, 5.2]),
+])  # fmt: skip
 @pytest.mark.parametrize("p", [2.0, np.array([2.0, 3.0])], ids=["one", "each"])
 def test_bounds_may_be_variables(make, y, p):
     u = np.array([0.3, -0.4])

@@ -11,72 +11,26 @@ from contad.errors import UnsupportedError
 from contad.variables.array import Array
 from contad.variables.number import primal
 from tests.judges import ways
+from tests.ops.plain_calls import split_calls
 from tests.ops.position_arrays import PositionLevel
 
 M = np.array([[1.3, -0.4, 2.6, 0.7], [0.9, 3.1, -1.2, 2.2], [-2.3, 0.3, 1.9, -0.8]])
 COLUMN = np.array([[0.7], [-1.3], [2.1]])
 
 # methods that move or reduce, on x of shape (3, 4)
-CALLS = """
-x.sum()
-x.sum(0)
-x.sum(axis=(0, 1), keepdims=True)
-x.mean(1)
-x.prod(axis=1)
-x.std(ddof=1)
-x.var(axis=0)
-x.min(1)
-x.max(axis=0, keepdims=True)
-x.cumsum()
-x.cumsum(axis=1)
-x.cumprod(1)
-x.dot(x.T)
-x.trace(offset=1)
-x.clip(-1.0, 2.0)
-x.clip(max=1.0)
-x.clip(0.5)
-x.round()
-x.round(1)
-x.take([2, 0], axis=1)
-x.take([5, 5, 1])
-x.repeat(2, axis=0)
-x.diagonal()
-x.diagonal(1)
-x[:, None].squeeze(1)
-x.swapaxes(0, 1)
-x.compress([True, False, True], axis=0)
-x.conj()
-x.conjugate()
-x.mT
-x.T
-x.ravel()
-x.flatten()
-x.reshape(2, 6)
-x.reshape((4, -1))
-x.transpose(1, 0)
-x.copy()
-x.item(1, 2)
-x.real
-""".strip().splitlines()
+CALLS = split_calls("""
+x.sum(); x.sum(0); x.sum(axis=(0, 1), keepdims=True); x.mean(1); x.prod(axis=1); x.std(ddof=1); x.var(axis=0)
+x.min(1); x.max(axis=0, keepdims=True); x.cumsum(); x.cumsum(axis=1); x.cumprod(1); x.dot(x.T); x.trace(offset=1)
+x.clip(-1.0, 2.0); x.clip(max=1.0); x.clip(0.5); x.round(); x.round(1); x.take([2, 0], axis=1); x.take([5, 5, 1])
+x.repeat(2, axis=0); x.diagonal(); x.diagonal(1); x[:, None].squeeze(1); x.swapaxes(0, 1)
+x.compress([True, False, True], axis=0); x.conj(); x.conjugate(); x.mT; x.T; x.ravel(); x.flatten(); x.reshape(2, 6)
+x.reshape((4, -1)); x.transpose(1, 0); x.copy(); x.item(1, 2); x.real
+""")
 
-CONSTANTS = """
-x.argmax()
-x.argmax(axis=1)
-x.argmin(0)
-x.argsort()
-x.argsort(axis=0)
-x.argpartition(1)[:, 1]
-x.nonzero()
-x.any()
-x.all(axis=1)
-x[0].searchsorted([0.5, 2.5])
-x.astype(int)
-x.imag
-x.nbytes
-x.itemsize
-x.size
-x.ndim
-""".strip().splitlines()
+CONSTANTS = split_calls("""
+x.argmax(); x.argmax(axis=1); x.argmin(0); x.argsort(); x.argsort(axis=0); x.argpartition(1)[:, 1]; x.nonzero()
+x.any(); x.all(axis=1); x[0].searchsorted([0.5, 2.5]); x.astype(int); x.imag; x.nbytes; x.itemsize; x.size; x.ndim
+""")
 
 
 def values(call, x):
@@ -144,8 +98,7 @@ def test_arrays_print_their_kind_and_values():
 
 def test_large_arrays_are_abbreviated():
     text = repr(PositionLevel().input(np.arange(1e6)))
-    assert "..." in text
-    assert len(text) < 200
+    assert "..." in text and len(text) < 200
 
 
 def test_lines_of_a_matrix_are_aligned():
@@ -178,8 +131,7 @@ def test_every_method_of_an_ndarray_is_there_or_known_to_be_absent():
 def test_generated_methods_have_names_and_docstrings():
     for name in (*contad.variables.array_methods.DELEGATED, *contad.variables.array_methods.REFUSED):
         method = getattr(Array, name)
-        assert method.__name__ == name
-        assert method.__doc__
+        assert method.__name__ == name and method.__doc__
 
 
 def test_put_into_an_array_without_axes():

@@ -182,16 +182,11 @@ BODIES = {
 
 @pytest.mark.parametrize("engines", NESTED[:9], ids=" over ".join)
 @pytest.mark.parametrize("body", BODIES)
-def test_what_a_body_does_is_as_on_array_variables(body, engines):
+def test_arrays_in_a_body_act_like_array_variables(body, engines):
     rule = custom_vjp(lambda x: BODIES[body][0](x)[0])
     rule.defvjp(lambda x: BODIES[body][0](x), lambda s, d: BODIES[body][1](s, d))
-
-    def f(x):
-        return sum(np.sum(z * np.cos(x[0])) for z in leaves_of(rule(x)))
-
-    def second(inner, outer):
-        return grad(lambda x: np.sum(grad(f, engine=inner)(x) * Y), engine=outer)(X)
-
+    f = lambda x: sum(np.sum(z * np.cos(x[0])) for z in leaves_of(rule(x)))
+    second = lambda inner, outer: grad(lambda x: np.sum(grad(f, engine=inner)(x) * Y), engine=outer)(X)
     np.testing.assert_allclose(second(*engines), second("matrix", "matrix"), rtol=1e-11)
 
 
@@ -199,10 +194,7 @@ def test_what_a_body_does_is_as_on_array_variables(body, engines):
 @pytest.mark.parametrize("kind", ["custom_jvp", "function_gradients"])
 def test_forward_mode_over_and_under_every_engine(kind, engine):
     f = RULES[kind]
-
-    def tangent(x):
-        return np.sum(jvp(lambda x: f(x, Y), (x,), (Y,))[1])
-
+    tangent = lambda x: np.sum(jvp(lambda x: f(x, Y), (x,), (Y,))[1])
     expected = np.exp(X) * Y * Y
     np.testing.assert_allclose(grad(tangent, engine=engine)(X), expected, rtol=1e-12)
     of_gradient = grad(lambda x: np.sum(f(x, Y)), engine=engine)
@@ -271,16 +263,13 @@ def test_check_grads_of_such_a_rule_names_order_1():
         check_grads(square, (X,))
 
 
-@pytest.mark.parametrize(
-    ("read", "error"),
-    [
-        (lambda x: x.ctypes, AttributeError), (lambda x: x.data, AttributeError), (memoryview, LostDerivativeError),
-        (np.frombuffer, LostDerivativeError),
-        (np.ctypeslib.ndpointer(np.float64).from_param, LostDerivativeError),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("read", "error"), [
+    (lambda x: x.ctypes, AttributeError), (lambda x: x.data, AttributeError), (memoryview, LostDerivativeError),
+    (np.frombuffer, LostDerivativeError),
+    (np.ctypeslib.ndpointer(np.float64).from_param, LostDerivativeError),
+])  # fmt: skip
 @pytest.mark.parametrize("transform", [grad, lambda f: lambda x: jvp(f, (x,), (x,))])
-def test_what_reads_the_memory_of_a_variable_is_told_of_rules(read, error, transform):
+def test_reads_of_a_variables_memory_are_answered_with_advice_on_rules(read, error, transform):
     with pytest.raises(error, match=r"contad\.custom_vjp") as caught:
         transform(lambda x: np.sum(read(x)))(X)
     assert "value_of" not in str(caught.value)

@@ -44,19 +44,12 @@ EMPTY = np.empty(0)
 PASSES = {
     "positive": [(1e-300,), (INF,), (NESTED,), (v(1.0, 2.0),), (EMPTY,), (np.array(3, np.uint8),), ([True, 2],)],
     "integer": [
-        (1,),
-        (True,),
-        (np.uint8(3),),
-        ([1, 2],),
-        (np.array([[1, 2]]),),
-        (np.array([True]),),
-        ([],),
-        ([2**70],),
+        (1,), (True,), (np.uint8(3),), ([1, 2],), (np.array([[1, 2]]),), (np.array([True]),), ([],), ([2**70],),
         (np.array([1, 2], object),),
     ],
     "callable_": [(math.exp,), (Variable,)],
     "positive_size": [(1,), (np.int64(3),), ([1, 2],)],
-}
+}  # fmt: skip
 
 # check, arguments after (function, name), exception, message after "f: x must "
 FAILS = [
@@ -108,16 +101,14 @@ def test_fails(name, args, error, message):
 
 
 def test_every_check_is_in_both_tables():
-    assert set(PASSES) == PUBLIC
-    assert {name for name, *_ in FAILS} == PUBLIC
+    assert set(PASSES) == PUBLIC and {name for name, *_ in FAILS} == PUBLIC
 
 
 def test_every_check_has_function_and_name_first_and_one_line_of_doc():
     for name in PUBLIC:
         function = getattr(check, name)
         assert list(inspect.signature(function).parameters)[:2] == ["function", "name"]
-        assert function.__doc__.endswith(".")
-        assert "\n" not in function.__doc__
+        assert function.__doc__.endswith(".") and "\n" not in function.__doc__
 
 
 def test_the_value_is_left_alone():

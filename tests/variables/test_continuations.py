@@ -32,9 +32,7 @@ def arrays():
 def recovered():
     """Leaves no variables of a test on the base stack, and checks that the test left no level open."""
     yield
-    assert len(THREAD.open) <= 1
-    assert not THREAD.forward
-    assert not stack().sweeping
+    assert len(THREAD.open) <= 1 and not THREAD.forward and not stack().sweeping
     contad.recover_memory()
 
 
@@ -77,13 +75,10 @@ def test_the_results_may_be_what_continuations_are_for():
 
 
 OWN_VARIABLES = {
-    "array": lambda x, bar: bar * x,
-    "view": lambda x, bar: x[::-1],
-    "element": lambda x, bar: x[1],
-    "object array": lambda x, bar: contad.to_matvar(x),
-    "list of numbers": lambda x, bar: [x[0], 1.0, 2.0, 3.0],
+    "array": lambda x, bar: bar * x, "view": lambda x, bar: x[::-1], "element": lambda x, bar: x[1],
+    "object array": lambda x, bar: contad.to_matvar(x), "list of numbers": lambda x, bar: [x[0], 1.0, 2.0, 3.0],
     "array with constants": lambda x, bar: contad.zeros(4),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OWN_VARIABLES)
@@ -102,16 +97,13 @@ def test_values_are_added_instead(level):
 
 
 NO_NUMBERS = {
-    "complex array": np.array([1j, 2.0, 3.0, 4.0]),
-    "text": "a",
-    "array of text": np.array(["a", "b", "c", "d"]),
-    "dates": np.array(["2020"] * 4, "M8[D]"),
-    "list with None": [1.0, None, 2.0, 3.0],
-}
+    "complex array": np.array([1j, 2.0, 3.0, 4.0]), "text": "a", "array of text": np.array(["a", "b", "c", "d"]),
+    "dates": np.array(["2020"] * 4, "M8[D]"), "list with None": [1.0, None, 2.0, 3.0],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NO_NUMBERS)
-def test_what_is_added_to_an_array_is_real(name, arrays):
+def test_values_added_to_an_array_are_real(name, arrays):
     x, z = contad.var(POINT), contad.var(1.0)
     contad.reverse_pass_callback(lambda adj: adj.add(x, NO_NUMBERS[name]))
     with refused((TypeError, UnsupportedError), match=r"adj\.add: .*v"):
@@ -119,24 +111,17 @@ def test_what_is_added_to_an_array_is_real(name, arrays):
 
 
 @pytest.mark.parametrize("v", [1j, "a", None, np.array([1.0, 2.0])])
-def test_what_is_added_to_a_number_is_real(v, level):
+def test_values_added_to_a_number_are_real(v, level):
     x, z = level.variable(3.0), level.variable(9.0)
     contad.reverse_pass_callback(lambda adj: adj.add(x, v))
     with refused(UnsupportedError, match=r"adj\.add: v must be a real number"):
         contad.gradient(z * 2.0, [x])
 
 
-@pytest.mark.parametrize(
-    "v",
-    [
-        np.arange(4),
-        np.arange(4.0, dtype=np.float32),
-        [0, 1, 2, 3],
-        np.arange(4) > 0,
-        np.array([0.0, 1, np.float32(2.0), 3.0], dtype=object),
-    ],
-    ids=["int", "float32", "list", "bool", "object"],
-)
+@pytest.mark.parametrize("v", [
+    np.arange(4), np.arange(4.0, dtype=np.float32), [0, 1, 2, 3], np.arange(4) > 0,
+    np.array([0.0, 1, np.float32(2.0), 3.0], dtype=object),
+], ids=["int", "float32", "list", "bool", "object"])  # fmt: skip
 def test_other_real_arrays_are_added(v, arrays):
     x, z = contad.var(POINT), contad.var(1.0)
     contad.reverse_pass_callback(lambda adj: adj.add(x, v))
@@ -164,8 +149,7 @@ def test_the_adjoint_of_what_is_newer_than_the_sweep_reads_zero(level):
     newer.append(level.variable(5.0))
     assert contad.gradient(y, [x]) == [6.0]
     newer[0] = contad.ops.exp(level.variable(1.0)) * x
-    assert contad.gradient(y, [x]) == [6.0]
-    assert seen == [0.0, 0.0]
+    assert contad.gradient(y, [x]) == [6.0] and seen == [0.0, 0.0]
 
 
 def test_the_adjoint_of_an_array_newer_than_the_sweep_reads_zeros(arrays):
@@ -343,8 +327,7 @@ def test_a_continuation_of_an_empty_array_runs():
         with opened(MatrixStack):
             x, ran = contad.var(3.0), []
             z = contad.make_callback_var(np.zeros(shape), lambda z, adj, ran=ran: ran.append(adj[z].shape))
-            assert z.shape == np.zeros(shape).shape
-            assert contad.gradient(x * 2.0 + np.sum(z), [x]) == [2.0]
+            assert z.shape == np.zeros(shape).shape and contad.gradient(x * 2.0 + np.sum(z), [x]) == [2.0]
             assert ran == [z.shape]
 
 

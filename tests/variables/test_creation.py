@@ -52,9 +52,7 @@ def empty_base():
 def test_plain_arrays_where_no_level_is_open(name):
     make, wanted = MAKERS[name]
     a = make()
-    assert type(a) is np.ndarray
-    assert a.dtype == np.float64
-    assert a.flags.writeable
+    assert type(a) is np.ndarray and a.dtype == np.float64 and a.flags.writeable
     assert np.array_equal(a, wanted)
 
 
@@ -64,9 +62,7 @@ def test_arrays_of_the_innermost_level(name):
 
     def checked(kind, owner):
         a = make()
-        assert type(a) is kind
-        assert a._owner is owner
-        assert np.array_equal(contad.value_of_rec(a), wanted)
+        assert type(a) is kind and a._owner is owner and np.array_equal(contad.value_of_rec(a), wanted)
         assert a.shape == wanted.shape
         return a
 
@@ -79,8 +75,7 @@ def test_arrays_of_the_innermost_level(name):
             checked(ArrayDual, forward)
         with opened(RecordStack):
             objects = make()
-            assert isinstance(objects, np.ndarray)
-            assert objects.dtype == object
+            assert isinstance(objects, np.ndarray) and objects.dtype == object
             assert np.array_equal(objects.astype(float), wanted)
         checked(ArrayVar, outer)
     assert type(make()) is np.ndarray
@@ -91,8 +86,7 @@ def test_the_base_stack_owns_arrays_once_it_holds_a_variable():
     x = contad.var(POINT)
     assert isinstance(x, ArrayVar)
     w = contad.zeros(4)
-    assert isinstance(w, ArrayVar)
-    assert w._owner is stack()
+    assert isinstance(w, ArrayVar) and w._owner is stack()
     w[1:] = x[:-1] * 2.0
     y = np.sum(w * w)
     np.testing.assert_allclose(contad.gradient(y, [x])[0], np.append(8 * POINT[:-1], 0.0))
@@ -256,16 +250,12 @@ def test_matvar_and_varmat(level):
     x = contad.var(POINT.reshape(2, 2))
     before = level.top
     m = contad.to_matvar(x)
-    assert type(m) is np.ndarray
-    assert m.dtype == object
+    assert type(m) is np.ndarray and m.dtype == object
     assert [v.index for v in m.flat] == list(range(x.index, x.index + 4))
     v = contad.to_varmat(m.T)
-    assert isinstance(v, ArrayVar)
-    assert np.array_equal(v.value, POINT.reshape(2, 2).T)
-    assert level.top == before
+    assert isinstance(v, ArrayVar) and np.array_equal(v.value, POINT.reshape(2, 2).T) and level.top == before
     m[0, 0] = 3.0  # of the object array alone
-    assert x.value[0, 0] == POINT[0]
-    assert v.value[0, 0] == POINT[0]
+    assert x.value[0, 0] == POINT[0] and v.value[0, 0] == POINT[0]
     mixed = x * m
     assert isinstance(mixed, ArrayVar)
     weights = np.array([[1.0, 2.0], [3.0, 4.0]])
@@ -281,12 +271,8 @@ def test_other_things_come_back_as_they_are(level):
     c = np.arange(3.0)
     objects = np.array([1.0, 2.0], dtype=object)
     x = contad.var(POINT)
-    assert contad.to_varmat(c) is c
-    assert contad.to_varmat(objects) is objects
-    assert contad.to_varmat(x) is x
-    assert contad.to_matvar(c) is c
-    assert contad.to_matvar(objects) is objects
-    assert contad.to_matvar(2.0) == 2.0
+    assert contad.to_varmat(c) is c and contad.to_varmat(objects) is objects and contad.to_varmat(x) is x
+    assert contad.to_matvar(c) is c and contad.to_matvar(objects) is objects and contad.to_matvar(2.0) == 2.0
 
 
 def test_duals_have_both_kinds_too():
@@ -304,8 +290,7 @@ def test_duals_have_both_kinds_too():
 
 def test_object_arrays_as_arguments_stay_object_arrays():
     def f(x):
-        assert type(x) is np.ndarray
-        assert x.dtype == object
+        assert type(x) is np.ndarray and x.dtype == object
         y = np.multiply(x, 2.0)
         return np.sum(y * y) + x[0] * x[1]
 
@@ -319,8 +304,7 @@ def test_object_arrays_as_arguments_stay_object_arrays():
 def test_var_of_an_array(dtype, level):
     given = np.array([[1, 2], [3, 5]], dtype)
     x = contad.var(given)
-    assert isinstance(x, ArrayVar)
-    assert x.dtype == np.float64
+    assert isinstance(x, ArrayVar) and x.dtype == np.float64
     x[0, 0] = 7.0
     assert given[0, 0] == 1
     given[1, 1] = 9
@@ -338,24 +322,21 @@ def test_var_refuses_arrays_that_are_not_real(bad, level):
 def test_var_of_an_array_of_scalar_engines_is_an_object_array():
     with opened(RecordStack):
         x = contad.var(POINT)
-        assert type(x) is np.ndarray
-        assert [v.value for v in x] == POINT.tolist()
+        assert type(x) is np.ndarray and [v.value for v in x] == POINT.tolist()
 
 
 # ---- constants -------------------------------------------------------------------------------------------------------
 def test_constant_is_an_owned_copy_that_nobody_can_write_to():
     given = np.arange(6.0).reshape(2, 3).T
     c = contad.constant(given)
-    assert c.shape == (3, 2)
-    assert np.array_equal(c, given)
+    assert c.shape == (3, 2) and np.array_equal(c, given)
     given[0, 0] = 99.0
     assert c[0, 0] == 0.0
     with pytest.raises(ValueError, match="read-only"):
         c[0, 0] = 1.0
     with pytest.raises(ValueError, match="WRITEABLE"):
         c.flags.writeable = True
-    assert contad.constant(2.0).shape == ()
-    assert contad.constant([[]]).shape == (1, 0)
+    assert contad.constant(2.0).shape == () and contad.constant([[]]).shape == (1, 0)
     assert contad.constant(np.array([1, 2], np.int8)).dtype == np.float64
     with pytest.raises((ValueError, TypeError), match="constant: x must"):
         contad.constant(["a"])
@@ -363,10 +344,7 @@ def test_constant_is_an_owned_copy_that_nobody_can_write_to():
 
 def test_constants_differentiate_like_arrays():
     c = contad.constant(np.arange(1.0, 17.0).reshape(4, 4))
-
-    def f(x, c):
-        return np.sum((c @ x) * (x @ c) * c[1] + np.outer(x, x) * c)
-
+    f = lambda x, c: np.sum((c @ x) * (x @ c) * c[1] + np.outer(x, x) * c)
     plain = np.arange(1.0, 17.0).reshape(4, 4)
     slope = grad(lambda x: f(x, c), engine="matrix")(POINT)
     np.testing.assert_allclose(slope, grad(lambda x: f(x, plain), engine="records")(POINT), rtol=1e-12)
@@ -377,13 +355,11 @@ def test_arrays_like_a_variable_belong_to_its_level(level):
     x = contad.var(POINT.reshape(2, 2))
     for make, wanted in ((np.zeros_like, 0.0), (np.ones_like, 1.0), (np.empty_like, 0.0)):
         a = make(x)
-        assert isinstance(a, ArrayVar)
-        assert np.array_equal(a.value, np.full((2, 2), wanted))
+        assert isinstance(a, ArrayVar) and np.array_equal(a.value, np.full((2, 2), wanted))
         a[0, 0] = x[1, 1]
         (slope,) = contad.gradient(np.sum(a * a), [x])
         np.testing.assert_allclose(slope, [[0.0, 0.0], [0.0, 2 * POINT[3]]])
-    assert np.zeros_like(x, dtype=int).dtype == int
-    assert type(np.zeros_like(x, dtype=bool)) is np.ndarray
+    assert np.zeros_like(x, dtype=int).dtype == int and type(np.zeros_like(x, dtype=bool)) is np.ndarray
     assert np.zeros_like(x, shape=(5,)).shape == (5,)
     full = np.full_like(x, x[0, 1])
     np.testing.assert_allclose(contad.gradient(np.sum(full), [x])[0], [[0.0, 4.0], [0.0, 0.0]])

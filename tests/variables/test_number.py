@@ -29,16 +29,10 @@ def number(request):
 IN_GENERAL = r"use np\.exp for math\.exp"
 
 
-@pytest.mark.parametrize(
-    ("lose", "fix"),
-    [
-        (float, IN_GENERAL),
-        (math.exp, r"use np\.exp, or give it"),
-        (math.sqrt, r"use np\.sqrt, or give it"),
-        (lambda v: np.zeros(2).__setitem__(0, v), IN_GENERAL),
-        (lambda v: np.array([v], dtype=float), IN_GENERAL),
-    ],
-)
+@pytest.mark.parametrize(("lose", "fix"), [
+    (float, IN_GENERAL), (math.exp, r"use np\.exp, or give it"), (math.sqrt, r"use np\.sqrt, or give it"),
+    (lambda v: np.zeros(2).__setitem__(0, v), IN_GENERAL), (lambda v: np.array([v], dtype=float), IN_GENERAL),
+])  # fmt: skip
 def test_losing_a_derivative_is_an_error_that_names_the_fix(number, lose, fix):
     with refused(LostDerivativeError, match=fix):
         lose(number)
@@ -75,10 +69,8 @@ def test_integer_conversions_are_constants(number):
 def test_comparisons_are_of_primals(number):
     assert number > 1 and number >= 1.7 and number < np.float64(2) and number < 2 and number == 1.7 and number != 1
     assert not number < 1.7 and np.float32(1) < number and np.int64(2) > number
-    assert type(number > 1) is bool and type(np.float64(2) > number) is np.bool_
-    assert (number == "a") is False
-    assert bool(number) and not bool(number * 0.0)
-    assert sorted([number * 2.0, number])[0] is number
+    assert type(number > 1) is bool and type(np.float64(2) > number) is np.bool_ and (number == "a") is False
+    assert bool(number) and not bool(number * 0.0) and sorted([number * 2.0, number])[0] is number
     assert not contad.var(math.nan) == math.nan
 
 
@@ -97,8 +89,7 @@ def test_unhashable_unpicklable_and_copied_as_itself(number):
 
 
 def test_formatting(number):
-    assert f"{number:.2f}" == "1.70"
-    assert "1.7" in repr(number) and f"{number}" == repr(number)
+    assert f"{number:.2f}" == "1.70" and "1.7" in repr(number) and f"{number}" == repr(number)
 
 
 def test_attributes(number):
@@ -115,28 +106,20 @@ def test_compiled_functions_are_refused_with_the_way_out(number):
 
 
 def test_ufuncs_dispatch_to_rules():
-    def f(x):
-        return np.exp(x) + np.float64(2) * x + np.hypot(x, 1) - np.arctan2(1.0, x) + np.power(x, 2) + np.absolute(-x)
-
+    f = lambda x: np.exp(x) + np.float64(2) * x + np.hypot(x, 1) - np.arctan2(1.0, x) + np.power(x, 2) + np.absolute(-x)
     x = 1.3
     expected = math.exp(x) + 2 + x / math.hypot(x, 1) + 1 / (1 + x * x) + 2 * x + 1
     assert contad.grad(f)(x) == pytest.approx(expected, rel=1e-14)
     assert contad.derivative(f)(x) == pytest.approx(expected, rel=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda v: np.nextafter(v, 0.5),
-            r"np.nextafter: contad has no derivative rule.*scalar_rule\(ufunc=np.nextafter\)",
-        ),
-        (lambda v: np.add(v, 1.0, out=FLOATS[:1]), "write a = a [+] v"),
-        (lambda v: FLOATS.__iadd__(v), "write a = a [+] v"),
-        (lambda v: np.add(v, 1.0, where=True), "option where= is not supported"),
-        (lambda v: contad.ops.exp(np.array(["a"])), "exp: expected arrays of real numbers"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda v: np.nextafter(v, 0.5), r"np.nextafter: contad has no derivative rule.*scalar_rule\(ufunc=np.nextafter\)"),
+    (lambda v: np.add(v, 1.0, out=FLOATS[:1]), "write a = a [+] v"),
+    (lambda v: FLOATS.__iadd__(v), "write a = a [+] v"),
+    (lambda v: np.add(v, 1.0, where=True), "option where= is not supported"),
+    (lambda v: contad.ops.exp(np.array(["a"])), "exp: expected arrays of real numbers"),
+])  # fmt: skip
 def test_unsupported_numpy_calls_are_refused_by_name(call, message):
     with pytest.raises((UnsupportedError, LostDerivativeError), match=message):
         call(contad.var(1.5))
@@ -158,11 +141,8 @@ def test_object_arrays_of_variables_follow_numpy():
 
 
 def test_scalar_and_object_array_mix():
-    def f(x, s):
-        return (s * x + x / s - (1.0 - s)).sum() + contad.ops.tanh(x * s).sum()
-
     x, s = np.array([0.4, 0.9]), 1.3
-    gx, gs = contad.grad(f, (0, 1))(x, s)
+    gx, gs = contad.grad(lambda x, s: (s * x + x / s - (1.0 - s)).sum() + contad.ops.tanh(x * s).sum(), (0, 1))(x, s)
     t = np.tanh(x * s)
     assert gx == pytest.approx(s + 1 / s + (1 - t * t) * s)
     assert gs == pytest.approx((x - x / s**2 + 1 + (1 - t * t) * x).sum())
@@ -192,8 +172,7 @@ def test_value_of_lowers_one_level_and_primal_all():
         y = contad.var(x * 3.0)
         assert contad.value_of(y).value == 6.0 and contad.value_of_rec(y) == 6.0 and contad.primal(y) == 6.0
         assert contad.value_of_rec({"a": [y, (x,)]}) == {"a": [6.0, (2.0,)]}
-        assert contad.value_of_rec(np.array([y, x])).dtype == float
-        assert contad.stop_gradient([y]) == [6.0]
+        assert contad.value_of_rec(np.array([y, x])).dtype == float and contad.stop_gradient([y]) == [6.0]
     assert map_numbers(contad.primal, "text") == "text"
 
 

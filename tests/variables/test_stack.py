@@ -41,20 +41,14 @@ def leaked():
 
 
 USES = {
-    "constant": lambda v: v * 2.0,
-    "reflected": lambda v: 2.0 - v,
-    "itself": lambda v: v * v,
-    "unary operator": lambda v: -v,
-    "function": lambda v: contad.ops.exp(v),
-    "ufunc": lambda v: np.hypot(v, 1.0),
-    "special function": lambda v: contad.gammaln(v),
-    "other variable": lambda v: contad.var(1.0) * v,
+    "constant": lambda v: v * 2.0, "reflected": lambda v: 2.0 - v, "itself": lambda v: v * v,
+    "unary operator": lambda v: -v, "function": lambda v: contad.ops.exp(v), "ufunc": lambda v: np.hypot(v, 1.0),
+    "special function": lambda v: contad.gammaln(v), "other variable": lambda v: contad.var(1.0) * v,
     "inside grad": lambda v: contad.grad(lambda t: t * v)(1.0),
     "as an argument of grad": lambda v: contad.grad(lambda t: t * t)(v),
-    "inside jvp": lambda v: contad.derivative(lambda t: t * v)(1.0),
-    "adjoint": lambda v: v.adj,
+    "inside jvp": lambda v: contad.derivative(lambda t: t * v)(1.0), "adjoint": lambda v: v.adj,
     "gradient": lambda v: contad.gradient(v, [v]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("use", USES)
@@ -165,8 +159,7 @@ def test_a_sweep_covers_what_the_result_depends_on(level):
     y = x * x
     after = level.variable(5.0)
     contad.ops.exp(y) * after
-    assert contad.gradient(y, [x, after]) == [6.0, 0.0]
-    assert contad.gradient(7.0, [x]) == [0.0]
+    assert contad.gradient(y, [x, after]) == [6.0, 0.0] and contad.gradient(7.0, [x]) == [0.0]
     assert contad.gradient(x, [x]) == [1.0]
 
 
@@ -193,8 +186,7 @@ def test_callbacks_newer_than_the_result_do_not_run(level):
 def test_make_callback_var(level):
     x = level.variable(3.0)
     z = contad.make_callback_var(27.0, lambda z, adj: adj.add(x, adj[z] * 27.0))
-    assert contad.gradient(z, [x]) == [27.0]
-    assert contad.gradient(z * z, [x]) == [2 * 27.0 * 27.0]
+    assert contad.gradient(z, [x]) == [27.0] and contad.gradient(z * z, [x]) == [2 * 27.0 * 27.0]
 
 
 def test_callbacks_work_on_outer_numbers(level):
@@ -251,8 +243,7 @@ def test_an_exception_in_the_function_leaves_the_stack_as_it_was(level):
             contad.derivative(fails)(1.0)
         with pytest.raises(KeyError):
             contad.vjp(fails, 1.0)
-    assert stack() is level and level.top == top
-    assert contad.gradient(x * x, [x]) == [6.0]
+    assert stack() is level and level.top == top and contad.gradient(x * x, [x]) == [6.0]
 
 
 def test_an_exception_in_mid_sweep_leaves_the_stack_usable(level):

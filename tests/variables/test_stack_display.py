@@ -63,12 +63,11 @@ def test_adjoints_of_arrays_are_the_gradient():
 
 def test_bytes_add_up_to_those_of_the_stack():
     table, total = table_of_arrays()
-    assert table.bytes == total and table.shared_bytes > 0
-    assert table.footprints[0] == Footprint(9, 24 + 16 * 9)
+    assert table.bytes == total and table.shared_bytes > 0 and table.footprints[0] == Footprint(9, 24 + 16 * 9)
     assert [f.sources for f, row in zip(table.footprints, table.rows, strict=True) if row.operation == "gather"]
 
 
-def test_what_rules_save_is_counted():
+def test_values_that_rules_save_are_counted():
     n = 30
     with opened(engine()) as s:
         a = s.array_variable(np.eye(n) + 0.01)

@@ -37,12 +37,7 @@ def test_numbers_of_outer_levels_are_marked():
         y = contad.var(3.0)
         y * x
         assert show_stack().splitlines()[-1].split() == [
-            "2",
-            "multiply",
-            "1",
-            "[2:variable]",
-            "2:variable",
-            "6:variable",
-        ]
+            "2", "multiply", "1", "[2:variable]", "2:variable", "6:variable",
+        ]  # fmt: skip
     with contad.recover_memory():
         pass

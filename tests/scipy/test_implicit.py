@@ -23,7 +23,7 @@ def ridge_by_minimize(penalty, method=None):
 
 
 def ridge_by_least_squares(penalty):
-    residuals = lambda x, p: np.concatenate([A @ x - B, np.sqrt(p) * x])  # noqa: E731
+    residuals = lambda x, p: np.concatenate([A @ x - B, np.sqrt(p) * x])
     return least_squares(residuals, np.zeros(3), (penalty,)).x
 
 
@@ -50,9 +50,7 @@ def test_trees_args_and_the_envelope():
         z = (data["y"] - p["mean"]) / np.exp(p["log_width"])
         return 0.5 * np.sum(z * z) + len(data["y"]) * p["log_width"] + 0.1 * p["mean"] ** 4
 
-    def fit(y):
-        return minimize(loss, {"mean": 0.0, "log_width": 0.0}, ({"y": y},), method="Newton-CG")
-
+    fit = lambda y: minimize(loss, {"mean": 0.0, "log_width": 0.0}, ({"y": y},), method="Newton-CG")
     y = np.array([0.3, 1.2, -0.4, 0.9])
     for name in ("mean", "log_width"):
         found = contad.grad(lambda y: fit(y).x[name])(y)  # noqa: B023
@@ -68,7 +66,7 @@ def test_bounds_hold_what_is_at_them():
         return minimize(lambda x: np.sum((x - p) ** 2) + x[0] * x[1], np.ones(2), bounds=[(0.0, None), (None, 0.5)]).x
 
     def g(p):
-        residuals = lambda x: np.concatenate([x - p, np.sqrt(2.0) * x[:1] * 0.0])  # noqa: E731
+        residuals = lambda x: np.concatenate([x - p, np.sqrt(2.0) * x[:1] * 0.0])
         return least_squares(residuals, np.array([0.1, 0.2]), bounds=([0.0, -1.0], [5.0, 0.5])).x
 
     np.testing.assert_allclose(contad.jacobian(f)(np.array([1.0, 3.0])), [[1.0, 0.0], [0.0, 0.0]], atol=1e-8)
@@ -82,7 +80,7 @@ def test_losses(loss):
     y = 1.5 * np.exp(-0.8 * t) + 0.3 * RNG.normal(size=9)
 
     def f(y):
-        model = lambda x, y: x[0] * np.exp(-x[1] * t) - y  # noqa: E731
+        model = lambda x, y: x[0] * np.exp(-x[1] * t) - y
         options = {"xtol": 1e-14, "ftol": 1e-14, "gtol": 1e-12}
         return least_squares(model, np.array([1.4, 0.7]), (y,), loss=loss, f_scale=0.3, **options)
 
@@ -107,9 +105,7 @@ def test_a_large_minimum_takes_products_and_no_hessian(monkeypatch):
         calls += 1
         return np.sum(weights * (x - p[0] * np.sin(weights)) ** 2) + np.sum((x[1:] - x[:-1]) ** 2) + p[1] * np.sum(x**4)
 
-    def f(p):
-        return np.sum(minimize(objective, np.zeros(n), (p,), method="L-BFGS-B", tol=1e-10).x ** 2)
-
+    f = lambda p: np.sum(minimize(objective, np.zeros(n), (p,), method="L-BFGS-B", tol=1e-10).x ** 2)
     p = np.array([0.8, 0.3])
     gradient = contad.grad(f)(p)
     assert calls < 150  # the products for a Hessian would be 400
@@ -131,9 +127,7 @@ def test_a_large_root_takes_products_and_no_jacobian(method):
         ahead, behind = np.concatenate([x[1:], np.zeros(1)]), np.concatenate([np.zeros(1), x[:-1]])
         return 2.5 * x - ahead - 0.7 * behind + p * x**3 - 1.0
 
-    def f(p):
-        return np.sum(root(equations, np.ones(n), (p,), method, tol=1e-11).x ** 2)
-
+    f = lambda p: np.sum(root(equations, np.ones(n), (p,), method, tol=1e-11).x ** 2)
     calls = contad.value_and_grad(f)(0.4)
     assert calls[1] == pytest.approx((f(0.4 + 1e-4) - f(0.4 - 1e-4)) / 2e-4, rel=1e-6)
     second = contad.grad(contad.grad(f))(0.4)
@@ -142,7 +136,7 @@ def test_a_large_root_takes_products_and_no_jacobian(method):
 
 
 def test_newton_of_few_unknowns():
-    f = lambda p: root(lambda x: x**3 + x - p, np.array([1.0, 1.0]), method="newton").x  # noqa: E731
+    f = lambda p: root(lambda x: x**3 + x - p, np.array([1.0, 1.0]), method="newton").x
     np.testing.assert_allclose(f(np.array([2.0, 10.0])), [1.0, 2.0], rtol=1e-9)
     np.testing.assert_allclose(contad.jacobian(f)(np.array([2.0, 10.0])), np.diag([0.25, 1.0 / 13.0]), rtol=1e-9)
     lost = root(lambda x: x**2 + 1.0, np.array([0.3]), method="newton")
@@ -153,7 +147,7 @@ def test_newton_of_few_unknowns():
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
 def test_singular_points_and_failures_are_errors():
-    flat_valley = lambda x, p: (x[0] - p) ** 2 + 0.0 * x[1]  # noqa: E731
+    flat_valley = lambda x, p: (x[0] - p) ** 2 + 0.0 * x[1]
     with pytest.raises(SingularPointError, match="minimize: the Hessian at the minimum is singular"):
         contad.grad(lambda p: np.sum(minimize(flat_valley, np.zeros(2), (p,)).x))(1.0)
     with pytest.raises(SingularPointError, match="least_squares: the Hessian at the minimum is singular"):

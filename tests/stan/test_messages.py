@@ -89,7 +89,7 @@ def test_constants_are_sent_once_to_each_worker():
     assert calls == 10 and largest < MOST and later < 3 * XS.nbytes + 150 * largest
 
 
-def test_what_may_change_is_sent_with_every_job_and_as_it_is_now():
+def test_values_that_may_change_are_sent_with_every_job_as_they_are_now():
     xs, post = np.array(XS), Post()
     gradient(xs, post)
     xs[:] = xs[::-1] * 1.1
@@ -113,10 +113,7 @@ def test_a_shared_constant_goes_to_a_worker_and_not_with_each_job():
 
 def test_data_that_a_function_captures_are_sent_once():
     data = np.linspace(0.0, 1.0, 3000)  # as long as the content is the same
-
-    def f(xs, start, end, p):
-        return p[0] * np.sum(xs) * np.sum(data) + p[1]
-
+    f = lambda xs, start, end, p: p[0] * np.sum(xs) * np.sum(data) + p[1]
     post = Post(1)
     first = post.count(lambda: gradient(XS[:800], post, f))[1]
     assert first > data.nbytes > post.count(lambda: gradient(XS[:800], post, f))[1]
@@ -142,7 +139,7 @@ def test_arrays_of_a_worker_cannot_be_written_to_and_keep_their_layout():
     assert sent is workers.Sent.of(a[3:8]) and len({sent.digest(x) for x in (a, a.T, a[3:8], a[4:9])}) == 4
 
 
-def test_what_is_known_of_data_ends_with_them():
+def test_knowledge_of_data_ends_with_them():
     before = len(workers.Sent._known)
     xs = contad.constant(np.linspace(0.0, 1.0, ROWS))
     gradient(xs, Post())
@@ -199,17 +196,13 @@ def test_captured_variables_and_trees_on_workers():
 
 def test_map_rect_at_second_order_on_workers():
     times, post = np.linspace(0.1, 1.0, 6).reshape(3, 2), Post()
-
-    def job(shared, own, times, k):
-        return shared[0] * np.exp(-own["rate"] * times) * shared[1]
+    job = lambda shared, own, times, k: shared[0] * np.exp(-own["rate"] * times) * shared[1]
 
     def total(v, executor):
         own = [{"rate": v[2 + k]} for k in range(3)]
         return np.sum(map_rect(job, v[:2], own, times, [0, 1, 2], executor) ** 2)
 
-    def serial(v):
-        return np.sum((v[0] * np.exp(-v[2:5][:, None] * times) * v[1]) ** 2)
-
+    serial = lambda v: np.sum((v[0] * np.exp(-v[2:5][:, None] * times) * v[1]) ** 2)
     for second in ("hessian", "rows of rows", "hvp"):
         found = SECOND[second](lambda v: total(v, post))(V[:5])
         np.testing.assert_allclose(found, SECOND[second](serial)(V[:5]), rtol=1e-9, atol=1e-12)
@@ -316,5 +309,5 @@ def test_nothing_is_left_on_the_stack_of_a_worker():
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         with pytest.raises(RuntimeError):
             gradient(XS, pool, raises_odd)
-        f = lambda p: reduce_sum(is_clean, XS[:1200], p, grainsize=400, executor=pool)  # noqa: E731
+        f = lambda p: reduce_sum(is_clean, XS[:1200], p, grainsize=400, executor=pool)
         assert f(P) == 2 * P[0]

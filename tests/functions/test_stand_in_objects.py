@@ -325,7 +325,7 @@ def test_objects_in_objects(name):
     agree(f, *args)
 
 
-def test_what_is_set_in_a_namespace_is_set_on_the_users():
+def test_an_attribute_set_in_a_namespace_is_set_on_the_users():
     names = SimpleNamespace(f=math.exp, count=0)
 
     def f(x):
@@ -358,7 +358,7 @@ def test_one_object_is_one():
     agree(lambda x, layer: table[layer] * layer.forward(x).sum(), net.layers[0])
 
 
-def test_what_f_sets_is_set_on_the_users():
+def test_an_attribute_that_f_sets_is_set_on_the_users():
     class State:
         def __init__(self, v):
             self.v = v
@@ -393,7 +393,7 @@ def test_what_f_sets_is_set_on_the_users():
     assert not hasattr(machine, "last")
 
 
-def test_what_changes_between_calls_is_seen():
+def test_changes_between_calls_are_seen():
     net = deep()
     holder = Holder(net)
     gradients = {"argument": lambda: contad.grad(lambda x, h: h.value(x))(X, holder)}
@@ -516,8 +516,8 @@ def test_planted_faults_are_found(fault, monkeypatch):
     monkeypatch.setattr(*fault)
     with pytest.raises((AssertionError, KeyError, contad.LostDerivativeError)):  # noqa: PT012  (any of them)
         test_one_object_is_one()
-        test_what_f_sets_is_set_on_the_users()
-        test_what_changes_between_calls_is_seen()
+        test_an_attribute_that_f_sets_is_set_on_the_users()
+        test_changes_between_calls_are_seen()
         test_functions_where_data_were()
         test_a_container_that_others_change_as_f_runs()
 

@@ -34,14 +34,11 @@ def csr(m, v):
 
 # ---- constants -------------------------------------------------------------------------------------------------------
 PRODUCTS = {
-    "S @ x": (lambda s, x: s @ x, a(4)),
-    "S @ matrix": (lambda s, x: s @ x, a(4, 2)),
-    "x @ S": (lambda s, x: x @ s, a(3)),
-    "matrix @ S": (lambda s, x: x @ s, a(2, 3)),
-    "S.T @ x": (lambda s, x: s.T @ x, a(3)),
-    "S.dot": (lambda s, x: s.dot(x) if sp.issparse(s) else s @ x, a(4)),
+    "S @ x": (lambda s, x: s @ x, a(4)), "S @ matrix": (lambda s, x: s @ x, a(4, 2)),
+    "x @ S": (lambda s, x: x @ s, a(3)), "matrix @ S": (lambda s, x: x @ s, a(2, 3)),
+    "S.T @ x": (lambda s, x: s.T @ x, a(3)), "S.dot": (lambda s, x: s.dot(x) if sp.issparse(s) else s @ x, a(4)),
     "a view": (lambda s, x: s @ x[::2], a(8)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("made", [sp.csr_array, sp.csr_matrix], ids=["array", "matrix"])
@@ -50,13 +47,8 @@ def test_products_with_constants_are_those_with_dense_ones(format, made):
     s = made(DENSE).asformat(format)
     for product, x in PRODUCTS.values():
         weights = np.cos(1.0 + np.arange(np.size(product(DENSE, x)))).reshape(np.shape(product(DENSE, x)))
-
-        def loss(x, matrix=s, product=product, weights=weights):
-            return np.sum(weights * np.sin(product(matrix, x)))
-
-        def dense(x, loss=loss):
-            return loss(x, DENSE)
-
+        loss = lambda x, matrix=s, product=product, weights=weights: np.sum(weights * np.sin(product(matrix, x)))
+        dense = lambda x, loss=loss: loss(x, DENSE)
         value, pull = contad.vjp(lambda x, product=product: product(s, x), x)
         np.testing.assert_array_equal(value, product(s, x))
         np.testing.assert_allclose(pull(weights), contad.vjp(lambda x: product(DENSE, x), x)[1](weights), rtol=1e-13)  # noqa: B023
@@ -118,9 +110,7 @@ def test_a_loop_keeps_one_copy_of_the_matrix():
 
 
 def test_in_recorded_programs():
-    def f(v, x):
-        return np.sum(np.sin(csr(mirror, v) @ x)) + np.sum(np.cos(CSR @ linalg.spsolve(csr(mirror, v), x @ CSR)))
-
+    f = lambda v, x: np.sum(np.sin(csr(mirror, v) @ x)) + np.sum(np.cos(CSR @ linalg.spsolve(csr(mirror, v), x @ CSR)))
     program = contad.record(f, VALUES, X, argnums=(0, 1))
     assert program(1.3 * VALUES, 2.0 * X) == pytest.approx(f(1.3 * VALUES, 2.0 * X), rel=1e-13)
     found, expected = program.gradient(1.3 * VALUES, 2.0 * X), contad.grad(f, (0, 1))(1.3 * VALUES, 2.0 * X)
@@ -242,10 +232,7 @@ def test_the_values_are_those_of_scipy(name):
 @pytest.mark.parametrize("engine", ["closures", "records"])
 def test_engines_without_arrays(name, engine):
     call, args = case(name)
-
-    def loss(*xs):
-        return np.sum(np.sin(call(mirror, *xs)))
-
+    loss = lambda *xs: np.sum(np.sin(call(mirror, *xs)))
     k = tuple(range(len(args)))
     for found, expected in zip(contad.grad(loss, k, engine=engine)(*args), contad.grad(loss, k)(*args), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
@@ -287,7 +274,7 @@ def test_derivatives_by_hand():
     np.testing.assert_allclose(g, [-z0 / v[0], -z1 / v[0], v[1] * b[1] / v[0] / v[2] ** 2], rtol=1e-14)
 
 
-def test_what_a_matrix_tells_of_itself():
+def test_a_matrix_has_the_attributes_of_scipys():
     def f(v):
         s = csr(mirror, v)
         assert (s.shape, s.nnz, s.format, s.ndim, s.dtype) == ((4, 4), 9, "csr", 2, float)
@@ -342,14 +329,11 @@ def test_one_factor_serves_solutions_and_derivatives(monkeypatch):
     contad.grad(lambda v: np.sum(linalg.spsolve(csr(mirror, v), X)))(VALUES)
     lu = linalg.splu(CSC)
     contad.grad(lambda b: np.sum(lu.solve(b) * lu.solve(b * b)))(X)
-    assert counted == [(4, 4)] * 2
-    assert lu.shape == (4, 4) and lu.L.shape == (4, 4)
+    assert counted == [(4, 4)] * 2 and lu.shape == (4, 4) and lu.L.shape == (4, 4)
 
 
 def test_a_singular_matrix_warns_and_gives_nan_as_of_scipy():
-    def f(v):
-        return np.sum(linalg.spsolve(csr(mirror, 0.0 * v), X))
-
+    f = lambda v: np.sum(linalg.spsolve(csr(mirror, 0.0 * v), X))
     for call in (f, contad.grad(f)):
         with pytest.warns(scipy.sparse.linalg.MatrixRankWarning, match="exactly singular"):
             assert np.all(np.isnan(call(VALUES)))
@@ -397,10 +381,7 @@ def test_an_absolute_tolerance_belongs_to_the_size_of_b():
 def test_a_solution_that_did_not_converge_has_no_derivative():
     wide = sp.diags_array(np.geomspace(1.0, 1e8, 40))
     b = a(40)
-
-    def f(b, **start):
-        return np.sum(linalg.gmres(wide, b, maxiter=1, restart=2, **start)[0])
-
+    f = lambda b, **start: np.sum(linalg.gmres(wide, b, maxiter=1, restart=2, **start)[0])
     assert linalg.gmres(wide, b, maxiter=1, restart=2)[1] != 0
     assert np.all(np.isnan(contad.grad(f)(b))) and np.isnan(contad.jvp(f, (b,), (b,))[1])
     assert not np.any(contad.grad(lambda b: 0.0 * f(b))(b))
@@ -444,17 +425,13 @@ def test_the_transposed_system_has_the_transposed_preconditioner():
     )
     found = contad.grad(lambda b: np.sum(linalg.gmres(SQUARE, b, rtol=1e-12, M=m)[0]))(X)
     np.testing.assert_allclose(found, np.linalg.solve(SQUARE.T, np.ones(4)), rtol=1e-9)
-    assert sorted(set(calls)) == ["M", "M^T"]
-    assert calls == sorted(calls)
+    assert sorted(set(calls)) == ["M", "M^T"] and calls == sorted(calls)
 
 
 def test_an_operator_needs_its_transposed_in_reverse_only():
     forth = LinearOperator((4, 4), matvec=lambda x: SQUARE @ x, dtype=float)
     both = LinearOperator((4, 4), matvec=lambda x: SQUARE @ x, rmatvec=lambda x: SQUARE.T @ x, dtype=float)
-
-    def f(b, operator):
-        return np.sum(np.sin(linalg.gmres(operator, b, rtol=1e-13)[0]))
-
+    f = lambda b, operator: np.sum(np.sin(linalg.gmres(operator, b, rtol=1e-13)[0]))
     expected = contad.grad(lambda b: np.sum(np.sin(np.linalg.solve(SQUARE, b))))(X)
     np.testing.assert_allclose(contad.grad(lambda b: f(b, both))(X), expected, rtol=1e-9)
     assert contad.jvp(lambda b: f(b, forth), (X,), (XS[:, 0],))[1] == pytest.approx(expected @ XS[:, 0], rel=1e-9)
@@ -472,44 +449,41 @@ def test_an_operator_needs_its_transposed_in_reverse_only():
 SPARSE_ADVICE = r"S @ x takes array variables .*contad\.scipy\.sparse has matrices of variables"
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda x: CSR * x, LostDerivativeError, SPARSE_ADVICE),
-        (
-            lambda x: x[0] * CSR,
-            UnsupportedError,
-            r"multiply: an operation of a sparse matrix .*; write S @ x for a product, c \* \(S @ x\)",
-        ),
-        (lambda x: sp.csr_matrix(CSR) * x, UnsupportedError, r"multiply: an operation of a sparse matrix .*S @ x"),
-        (lambda x: CSR + x, UnsupportedError, r"add: an operation of a sparse matrix and a variable"),
-        (lambda x: CSR @ np.array([*x], dtype=object), UnsupportedError, SPARSE_ADVICE),
-        (lambda x: scipy.sparse.linalg.spsolve(CSC, x), LostDerivativeError, r"scipy\.sparse\.linalg\.spsolve; else"),
-        (lambda x: CSR @ x[:3], ValueError, r"a sparse matrix @ x: x must be a vector or a matrix of 4 rows"),
-        (lambda x: x[:3] @ CSR, ValueError, r"x @ a sparse matrix: .* of 4 columns, got shape \(3,\)"),
-        (lambda x: (1j * CSR) @ x, UnsupportedError, "must hold real numbers, got dtype complex128"),
-        (lambda x: csr(mirror, x[:1] * VALUES) @ CSR, UnsupportedError, "A @ B of two sparse matrices: not supported"),
-        (lambda x: CSR @ csr(mirror, x[:1] * VALUES), UnsupportedError, "A @ B of two sparse matrices: not supported"),
-        (lambda x: csr(mirror, x[:1] * VALUES)[0], UnsupportedError, r"A\[...\]: not supported"),
-        (lambda x: csr(mirror, x[:1] * VALUES) ** 2, UnsupportedError, r"A \*\* n: not supported"),
-        (lambda x: np.asarray(csr(mirror, x[:1] * VALUES)), LostDerivativeError, r"use A\.toarray\(\)"),
-        (lambda x: csr(mirror, x[:1] * VALUES) + x[0], UnsupportedError, r"A \+ B: both must be sparse"),
-        (lambda x: mirror.csr_array(np.outer(x, x)), UnsupportedError, "for a dense matrix of variables, the"),
-        (lambda x: mirror.csr_array((x, [0, 1, 2, 9], [0, 4]), shape=(1, 4)), ValueError, "indices|index"),
-        (lambda x: linalg.splu(csr(mirror, 0.0 * x[0] * VALUES)), RuntimeError, "Factor is exactly singular"),
-        (lambda x: linalg.splu(0.0 * CSC), RuntimeError, "Factor is exactly singular"),
-        (lambda x: linalg.spsolve(sp.csr_array(DENSE), x), ValueError, r"matrix must be square \(has shape \(3, 4\)\)"),
-        (lambda x: linalg.spsolve(SQUARE, x), UnsupportedError, "spsolve: A must be sparse on variables, got ndarray"),
-        (lambda x: linalg.spsolve(csr(mirror, x[0] * VALUES), CSC), UnsupportedError, "spsolve: b must be dense"),
-        (lambda x: linalg.splu(csr(mirror, x[0] * VALUES), relax=1), UnsupportedError, "splu: relax= is not supported"),
-        (lambda x: scipy.sparse.linalg.spsolve(csr(mirror, x[0] * VALUES), X), LostDerivativeError, r"A\.toarray\(\)"),
-        (lambda x: sp.vstack([CSR, csr(mirror, x[0] * VALUES)]) @ X, LostDerivativeError, r"use A\.toarray\(\)"),
-        (lambda x: mirror.diags_array([x, x], offsets=[0, 1]), ValueError, r"offset 1: 4\) does not agree"),
-        (lambda x: mirror.diags_array([x, x], offsets=[0]), ValueError, r"diagonals \(2\) and offsets \(1\)"),
-        (lambda x: linalg.cg(SYMMETRIC, x, M=np.outer(x, x))[0], UnsupportedError, "cg: M must be a constant"),
-    ],
-)
-def test_what_is_refused(call, error, message):
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda x: CSR * x, LostDerivativeError, SPARSE_ADVICE),
+    (
+        lambda x: x[0] * CSR,
+        UnsupportedError,
+        r"multiply: an operation of a sparse matrix .*; write S @ x for a product, c \* \(S @ x\)",
+    ),
+    (lambda x: sp.csr_matrix(CSR) * x, UnsupportedError, r"multiply: an operation of a sparse matrix .*S @ x"),
+    (lambda x: CSR + x, UnsupportedError, r"add: an operation of a sparse matrix and a variable"),
+    (lambda x: CSR @ np.array([*x], dtype=object), UnsupportedError, SPARSE_ADVICE),
+    (lambda x: scipy.sparse.linalg.spsolve(CSC, x), LostDerivativeError, r"scipy\.sparse\.linalg\.spsolve; else"),
+    (lambda x: CSR @ x[:3], ValueError, r"a sparse matrix @ x: x must be a vector or a matrix of 4 rows"),
+    (lambda x: x[:3] @ CSR, ValueError, r"x @ a sparse matrix: .* of 4 columns, got shape \(3,\)"),
+    (lambda x: (1j * CSR) @ x, UnsupportedError, "must hold real numbers, got dtype complex128"),
+    (lambda x: csr(mirror, x[:1] * VALUES) @ CSR, UnsupportedError, "A @ B of two sparse matrices: not supported"),
+    (lambda x: CSR @ csr(mirror, x[:1] * VALUES), UnsupportedError, "A @ B of two sparse matrices: not supported"),
+    (lambda x: csr(mirror, x[:1] * VALUES)[0], UnsupportedError, r"A\[...\]: not supported"),
+    (lambda x: csr(mirror, x[:1] * VALUES) ** 2, UnsupportedError, r"A \*\* n: not supported"),
+    (lambda x: np.asarray(csr(mirror, x[:1] * VALUES)), LostDerivativeError, r"use A\.toarray\(\)"),
+    (lambda x: csr(mirror, x[:1] * VALUES) + x[0], UnsupportedError, r"A \+ B: both must be sparse"),
+    (lambda x: mirror.csr_array(np.outer(x, x)), UnsupportedError, "for a dense matrix of variables, the"),
+    (lambda x: mirror.csr_array((x, [0, 1, 2, 9], [0, 4]), shape=(1, 4)), ValueError, "indices|index"),
+    (lambda x: linalg.splu(csr(mirror, 0.0 * x[0] * VALUES)), RuntimeError, "Factor is exactly singular"),
+    (lambda x: linalg.splu(0.0 * CSC), RuntimeError, "Factor is exactly singular"),
+    (lambda x: linalg.spsolve(sp.csr_array(DENSE), x), ValueError, r"matrix must be square \(has shape \(3, 4\)\)"),
+    (lambda x: linalg.spsolve(SQUARE, x), UnsupportedError, "spsolve: A must be sparse on variables, got ndarray"),
+    (lambda x: linalg.spsolve(csr(mirror, x[0] * VALUES), CSC), UnsupportedError, "spsolve: b must be dense"),
+    (lambda x: linalg.splu(csr(mirror, x[0] * VALUES), relax=1), UnsupportedError, "splu: relax= is not supported"),
+    (lambda x: scipy.sparse.linalg.spsolve(csr(mirror, x[0] * VALUES), X), LostDerivativeError, r"A\.toarray\(\)"),
+    (lambda x: sp.vstack([CSR, csr(mirror, x[0] * VALUES)]) @ X, LostDerivativeError, r"use A\.toarray\(\)"),
+    (lambda x: mirror.diags_array([x, x], offsets=[0, 1]), ValueError, r"offset 1: 4\) does not agree"),
+    (lambda x: mirror.diags_array([x, x], offsets=[0]), ValueError, r"diagonals \(2\) and offsets \(1\)"),
+    (lambda x: linalg.cg(SYMMETRIC, x, M=np.outer(x, x))[0], UnsupportedError, "cg: M must be a constant"),
+])  # fmt: skip
+def test_bad_calls_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda x: np.sum(call(x)))(X)
     assert contad.grad(lambda x: x * x)(3.0) == 6.0

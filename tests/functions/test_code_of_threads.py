@@ -83,8 +83,8 @@ def loss_n(x):  # autograd 246
     return exp(np.dot(x, x))  # noqa: F405
 
 
-A = lambda th: [[th[0], th[1]], [th[2], th[3]]]  # noqa: E731  (autograd 304)
-B = lambda f: lambda th: np.array(f(th), np.float64)  # noqa: E731
+A = lambda th: [[th[0], th[1]], [th[2], th[3]]]
+B = lambda f: lambda th: np.array(f(th), np.float64)
 
 
 def exponential(variable=None):  # autograd 416
@@ -236,7 +236,7 @@ WORKING = {
 def test_code_of_threads(name):
     f, x = WORKING[name]
     h = 1e-6
-    copy = lambda x: np.array(x) if isinstance(x, np.ndarray) else x  # noqa: E731  (some write to it)
+    copy = lambda x: np.array(x) if isinstance(x, np.ndarray) else x
     found = contad.jacobian(f)(x)
     steps = np.eye(np.size(x)).reshape(np.size(x), *np.shape(x)) if np.ndim(x) else [1.0]
     columns = [(np.asarray(f(copy(x + h * e))) - np.asarray(f(copy(x - h * e)))) / (2.0 * h) for e in steps]
@@ -286,7 +286,7 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_what_cannot_be_names_the_expression(name):
+def test_an_impossible_call_names_the_expression(name):
     f, x, line, told = IMPOSSIBLE[name]
     place = f"{__file__}:{f.__code__.co_firstlineno + line}: {told}"
     with pytest.raises(LostDerivativeError, match=f"^{re.escape(place)}"):

@@ -50,46 +50,6 @@ WAVE, DEEP = Wave(), Deep()
 
 
 # ---- ways to write a loss --------------------------------------------------------------------------------------------
-def a_lambda():
-    return lambda x: np.sum(x * x)
-
-
-def a_lambda_of_math():
-    return lambda x: math.sin(x[0])
-
-
-def a_lambda_of_an_object():
-    return lambda x: WAVE(x)
-
-
-def a_lambda_of_objects_behind_objects():
-    return lambda x: DEEP(x)
-
-
-def a_partial():
-    return functools.partial(lambda a, x: a[0] * math.sin(x[0]), np.ones(3))
-
-
-def a_partial_of_an_object():
-    return functools.partial(lambda wave, x: wave(x), Wave())
-
-
-def a_method():
-    return Wave().__call__
-
-
-def a_method_that_runs_as_it_is():
-    return Wave().plain
-
-
-def an_object():
-    return Wave()
-
-
-def an_object_with_objects():
-    return Deep()
-
-
 def an_object_with_slots():
     class Slotted:
         __slots__ = ("__weakref__", "rate")
@@ -197,10 +157,6 @@ def a_class_in_a_loop():
     return Local()
 
 
-def a_method_of_a_class_in_a_loop():
-    return a_class_in_a_loop().method
-
-
 def a_class_with_a_base():
     class Local(Base):
         def method(self, x):
@@ -276,7 +232,20 @@ SOURCES = {
         "def f(x):\n    try: return NUMBER * math.sin(x[0])\n    except ValueError: return 0.0"
     ),
 }  # fmt: skip
-WAYS = {name.replace("_", " "): f for name, f in [*vars().items()] if name.startswith(("a_", "an_"))} | {
+SHORT = {
+    "a lambda": lambda: lambda x: np.sum(x * x),
+    "a lambda of math": lambda: lambda x: math.sin(x[0]),
+    "a lambda of an object": lambda: lambda x: WAVE(x),
+    "a lambda of objects behind objects": lambda: lambda x: DEEP(x),
+    "a partial": lambda: functools.partial(lambda a, x: a[0] * math.sin(x[0]), np.ones(3)),
+    "a partial of an object": lambda: functools.partial(lambda wave, x: wave(x), Wave()),
+    "a method": lambda: Wave().__call__,
+    "a method that runs as it is": lambda: Wave().plain,
+    "an object": lambda: Wave(),
+    "an object with objects": lambda: Deep(),
+    "a method of a class in a loop": lambda: a_class_in_a_loop().method,
+}
+WAYS = SHORT | {name.replace("_", " "): f for name, f in [*vars().items()] if name.startswith(("a_", "an_"))} | {
     name: of_source(text) for name, text in SOURCES.items()
 }
 TRANSFORMS = {
@@ -347,8 +316,7 @@ def test_a_method_keeps_no_object_and_asks_about_no_other_one():
     gradient = contad.grad(kept)
     for _ in range(50):
         contad.grad(Wave())(POINT)
-    assert len(gradient.run.current[0].watched) < 30
-    assert not gradient.run.current[0].permanent
+    assert len(gradient.run.current[0].watched) < 30 and not gradient.run.current[0].permanent
 
 
 FAULTS = {

@@ -90,7 +90,7 @@ def stale(change, before, after):
 
 @pytest.mark.parametrize("names", SOURCES)
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_an_object_is_now(change, names):
+def test_a_derivative_is_of_the_object_as_it_is_now(change, names):
     assert stale(change, *SOURCES[names]) == []
 
 

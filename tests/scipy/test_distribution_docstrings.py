@@ -59,7 +59,7 @@ def test_variants_say_in_whole_what_they_share():
     assert "the mode is not found; ValueError for settings outside" in draw
 
 
-def test_what_a_docstring_lacks_is_found():
+def test_a_gap_in_a_docstring_is_found():
     assert lacking("The square.\n\n    z = x^2\n\n>>> square(2.0)\n4.0") == ["domain", "source"]
 
 

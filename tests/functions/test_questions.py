@@ -114,15 +114,14 @@ def test_a_float_is_no_number_of_numpys(way):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", METHODS)
-def test_what_is_called_in_place_of_a_function(name, way):
+def test_a_stand_in_is_called_in_place_of_a_function(name, way):
     f = METHODS[name]
     agree((lambda x: np.sum(f(x))) if name == "dispatch" else f, way)
 
 
 def test_a_global_that_is_assigned_is_the_functions_own():
     calls = CALLS + 1
-    assert contad.grad(counted)(POINT)[0] == 1.0
-    assert calls == CALLS
+    assert contad.grad(counted)(POINT)[0] == 1.0 and calls == CALLS
     assert counted.__globals__["__builtins__"] is __builtins__
 
 
@@ -138,7 +137,7 @@ def comparing(x):
 
 
 @pytest.mark.parametrize(("f", "what"), [(matching, "match"), (comparing, r"x\.__class__")])
-def test_what_cannot_be_answered_is_warned_of_once(f, what):
+def test_a_question_without_answer_is_warned_of_once(f, what):
     with pytest.warns(RuntimeWarning, match=f"{what} sees the class of a variable.*ask by isinstance") as found:
         contad.grad(f)(POINT)
     assert found[0].filename == __file__
@@ -175,15 +174,10 @@ ASKERS = Askers()
 ASKING, LISTED, NAMED = functools.partial(asking, 3.0), [asking], types.ModuleType("named")
 NAMED.naming, NAMED.asking = naming, asking
 REACHED = {
-    "a new object": lambda x: Askers().run(x),
-    "a method": lambda x: ASKERS.run(x),
-    "another method": ASKERS.outer,
-    "a property": lambda x: ASKERS.chosen(x),
-    "a partial": lambda x: ASKING(x),
-    "a list": lambda x: LISTED[0](3.0, x),
-    "a module": lambda x: NAMED.asking(3.0, x),
-    "a module's that names it": lambda x: NAMED.naming(x),
-}
+    "a new object": lambda x: Askers().run(x), "a method": lambda x: ASKERS.run(x), "another method": ASKERS.outer,
+    "a property": lambda x: ASKERS.chosen(x), "a partial": lambda x: ASKING(x), "a list": lambda x: LISTED[0](3.0, x),
+    "a module": lambda x: NAMED.asking(3.0, x), "a module's that names it": lambda x: NAMED.naming(x),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REACHED)

@@ -91,7 +91,7 @@ def bowl(p):
 
 
 @pytest.mark.parametrize("method", ["L-BFGS-B", "SLSQP", "TNC", "trust-constr", "Nelder-Mead"])
-def test_what_a_bound_holds_has_no_error_and_the_others_that_of_their_own_hessian(method):
+def test_numbers_at_a_bound_have_no_error_and_others_that_of_their_own_hessian(method):
     bounds = {"a": (-50.0, None), "b": (0.5, 9.0), "c": (None, 3.0 + 1e-1)}
     options = {"xatol": 1e-9, "fatol": 1e-12} if method == "Nelder-Mead" else None
     start = {"a": 0.0, "b": 1.0, "c": 0.0}
@@ -122,9 +122,7 @@ def test_bounds_that_hold_nothing_change_no_error():
 
 @pytest.mark.parametrize("curvature", [1.0, -1.0, 0.0])
 def test_bounds_of_a_vector_as_scipy_takes_them(curvature):
-    def f(v):
-        return (v[0] - 2.0) ** 2 - v[1] + 0.5 * curvature * v[1] ** 2
-
+    f = lambda v: (v[0] - 2.0) ** 2 - v[1] + 0.5 * curvature * v[1] ** 2
     for bounds in ([(None, 5.0), (0.0, 0.5)], scipy.optimize.Bounds([-np.inf, 0.0], 0.5 + np.array([5.0, 0.0]))):
         with pytest.warns(UserWarning, match=r"at their bound: .*1"):
             fit = optimize.minimize(f, np.array([0.0, 0.2]), bounds=bounds, covariance=True)
@@ -180,9 +178,7 @@ def test_bounds_that_do_not_fit(bounds, message):
 @pytest.mark.parametrize("method", ["SLSQP", "trust-constr"])
 @pytest.mark.parametrize("as_dict", [False, True])
 def test_constraints_of_trees(method, as_dict):
-    def area(p):
-        return p["a"] * p["b"][0] ** 2
-
+    area = lambda p: p["a"] * p["b"][0] ** 2
     if as_dict:
         constraint = {"type": "eq", "fun": lambda p: area(p) - 2.0}
     else:
@@ -242,9 +238,7 @@ def test_curves_of_numba_functions_and_without_a_start():
 
 
 def test_sparse_hessians_of_a_tree():
-    def energy(p):
-        return np.sum(100.0 * (p["x"][1:] - p["x"][:-1] ** 2) ** 2 + (1.0 - p["x"][:-1]) ** 2) + p["shift"] ** 2
-
+    energy = lambda p: np.sum(100.0 * (p["x"][1:] - p["x"][:-1] ** 2) ** 2 + (1.0 - p["x"][:-1]) ** 2) + p["shift"] ** 2
     start = {"x": np.full(20, 0.8), "shift": 1.0}
     fit = optimize.minimize(energy, start, method="trust-constr", options={"gtol": 1e-9}, sparse=True)
     np.testing.assert_allclose(fit.x["x"], 1.0, rtol=1e-5)
