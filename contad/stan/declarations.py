@@ -52,8 +52,8 @@ _SPELLINGS = [
 
 
 def python_name(name: str) -> str:
-    """A name of Stan as an argument of a Python function: `lambda` is `lambda_`."""
-    return f"{name}_" if keyword.iskeyword(name) else name
+    """A name of Stan as an argument of a Python function: `lambda` is `lambda_`, and `len`, which models call, `len_`."""
+    return f"{name}_" if keyword.iskeyword(name) or name in {"len", "range"} else name
 
 
 class Expression:

@@ -10,7 +10,7 @@ import numpy as np
 
 from contad.distributions.faces import as_operand
 from contad.errors import UnsupportedError
-from contad.front.user_function import UserFunction
+from contad.front.user_function import UserFunction, primitive_of
 from contad.functions.pickling import reference, remade
 from contad.numba_functions.writes import may_write_arrays
 from contad.stan.declarations import python_name, read_parameters
@@ -45,7 +45,8 @@ class Model:
     gradient. A plain function runs as it is. `function` is that function of (u, jacobian, *given), where `given` are
     the data; `contad.grad` and the other transforms take it.
 
-    Methods take the unconstrained numbers u as a vector. BridgeStan's methods have its names and arguments.
+    Methods take the unconstrained numbers u as a vector of length `dimension`; `names` and `shapes` are those of the
+    parameters. BridgeStan's methods have its names.
 
     >>> import numba
     >>> from contad import stan
@@ -85,6 +86,7 @@ class Model:
         self._in_python = ModelText(self.parameters, self.data, is_compiled=False)
         self._constrain = self._write_constrain()
         self.function, self.given = self._write_density(density)
+        self._on_variables = primitive_of(self.function) if self.is_compiled else self.function
         self._usual = self._arguments(jacobian=True, propto=True)
         self._gradient = value_and_grad(self.function)
         self._hessian = hessian(self.function)
@@ -99,13 +101,13 @@ class Model:
         self._flags = ["_jacobian", *(["_propto"] if "propto" in names else [])]
         text.given |= {name: text.data[name] for name in names if name in text.data}
         statements = [
-            *self._begin(), *text.statements, f"_density = density({', '.join(names.values())})",
-            "return _density + _logs if _jacobian else _density",
+            *self._begin(), *text.statements, f"_value = _log_density({', '.join(names.values())})",
+            "return _value + _logs if _jacobian else _value",
         ]  # fmt: skip
         if "propto" in names:
             statements.insert(0, "propto = _propto")
         run = density.f if self.is_compiled else density.runnable()
-        function: Any = text.make("log_density", ["_u", *self._flags], statements, self._home, density=run)
+        function: Any = text.make("log_density", ["_u", *self._flags], statements, self._home, _log_density=run)
         if self.is_compiled:
             import numba
 
@@ -225,7 +227,9 @@ class Model:
 
         propto   passed on to a log density with such an argument, for densities that then leave out their constants
         """
-        return self.function(_as_point(u), *self._arguments(jacobian, propto))
+        point = _as_point(u)
+        run = self.function if point.__class__ is ARRAY else self._on_variables
+        return run(point, *self._arguments(jacobian, propto))
 
     def log_density_gradient(
         self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True
@@ -259,7 +263,7 @@ class Model:
             given = dict(zip((f"_{k}" for k in range(len(self.given))), self.given, strict=True))
             call = ", ".join(["_u", str(key[1]), *([str(key[2])] if len(self._flags) == 2 else []), *given])
             text = ModelText({}, {}, True)
-            made = text.make("log_density", ["_u"], [f"return run({call})"], self._home, run=self.function, **given)
+            made = text.make("log_density", ["_u"], [f"return _run({call})"], self._home, _run=self.function, **given)
             self._c_functions[key] = cfunc(numba.njit(made), self.dimension, signature)
         return self._c_functions[key]
 
@@ -275,6 +279,17 @@ class Model:
     def param_names(self) -> list[str]:
         """The names of the numbers in values of parameters, as in Stan's output: `theta.2.1`, columns first."""
         return [x for name, shape in self.shapes.items() for x in _number(name, shape)]
+
+    def param_unc_names(self) -> list[str]:
+        """The names of the unconstrained numbers, in their order: arrays by rows, matrices by columns."""
+        names = []
+        for name, c in self.parameters.items():
+            whole = c.array_shape + c.free_shape
+            inner = len(c.free_shape) if c.array_shape or c.order == "F" else len(c.element)
+            outer = len(whole) - min(inner, len(whole))
+            for k in np.ndindex(whole[:outer]):
+                names += _number(".".join([name, *(str(n + 1) for n in k)]), whole[outer:])
+        return names
 
     def param_constrain(self, u: ArrayValue) -> np.ndarray:
         """The values of the parameters as one vector, in the order of `param_names`."""

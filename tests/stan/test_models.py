@@ -112,6 +112,17 @@ def test_a_model_of_two_numbers_is_that_of_scipy():
     assert model.log_density([0.4, -0.7]) == pytest.approx(expected, rel=1e-13)
 
 
+def test_a_derivative_of_a_function_that_calls_a_model():
+    for model in (MODEL, PLAIN):
+        found = contad.grad(lambda u, model=model: model.log_density(2.0 * u))(0.5 * U)
+        np.testing.assert_allclose(found, 2.0 * MODEL.log_density_gradient(U)[1], rtol=1e-12)
+
+
+def test_names_of_what_a_model_calls():
+    model = Model("real len; array[3] simplex[2] zeros;", lambda len_, zeros: len_ + zeros[1, 0])
+    assert model.log_density(np.zeros(4), jacobian=False) == 0.5
+
+
 def test_constants_are_left_out_where_the_density_says_so():
     def density(x, propto):
         return stan.normal_lpdf(x, 0.0, 2.0, propto)
@@ -150,6 +161,9 @@ def test_values_are_in_stans_order():
     np.testing.assert_array_equal(values["w"], U[9:15].reshape((3, 2)).T)
     np.testing.assert_allclose(MODEL.unconstrain(values), U, rtol=1e-9)
     assert MODEL.param_names()[:9] == ["mu", "tau", "theta.1", "theta.2", "theta.3", "p.1.1", "p.2.1", "p.1.2", "p.2.2"]
+    free = MODEL.param_unc_names()
+    assert free[4:10] == ["theta.3", "p.1.1", "p.1.2", "p.2.1", "p.2.2", "w.1.1"]
+    assert free[10:] == ["w.2.1", "w.1.2", "w.2.2", "w.1.3", "w.2.3", "rest"]
     assert (MODEL.param_num(), MODEL.param_unc_num(), MODEL.dimension) == (18, 16, 16)
     row = MODEL.param_constrain(U)
     assert row[6] == values["p"][1, 0]
