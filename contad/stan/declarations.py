@@ -52,7 +52,7 @@ _SPELLINGS = [
 
 
 def python_name(name: str) -> str:
-    """A name of Stan as an argument of a Python function: `lambda` is `lambda_`, and `len`, which models call, `len_`."""
+    """A name of Stan as an argument of a Python function: `lambda` is `lambda_`, and `len` is `len_`."""
     return f"{name}_" if keyword.iskeyword(name) or name in {"len", "range"} else name
 
 
