@@ -8,39 +8,21 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from contad.stan import matrix_algebra, scalar_functions, spelled_functions
-from contad.stan.transforms import (
-    Constraint,
-    cholesky_factor_corr,
-    cholesky_factor_cov,
-    corr_matrix,
-    cov_matrix,
-    lower_bound,
-    lower_upper_bound,
-    offset_multiplier,
-    ordered,
-    positive_ordered,
-    real,
-    simplex,
-    stochastic_column,
-    stochastic_row,
-    sum_to_zero,
-    unit_vector,
-    upper_bound,
-)  # fmt: skip
+from contad.stan import matrix_algebra, scalar_functions, spelled_functions, transforms
+from contad.stan.transforms import Constraint
 
-# by type: the numbers of sizes, and the constraint; None where bounds may say more
 FUNCTIONS = (scalar_functions, spelled_functions, matrix_algebra)  # modules with the functions in expressions
-TYPES: dict[str, tuple[tuple[int, ...], Callable[..., Constraint] | None]] = {
-    "real": ((0,), None), "vector": ((1,), None), "row_vector": ((1,), None), "matrix": ((2,), None),
-    "ordered": ((1,), ordered), "positive_ordered": ((1,), positive_ordered), "simplex": ((1,), simplex),
-    "unit_vector": ((1,), unit_vector), "sum_to_zero_vector": ((1,), sum_to_zero),
-    "sum_to_zero_matrix": ((2,), sum_to_zero), "cholesky_factor_corr": ((1,), cholesky_factor_corr),
-    "cholesky_factor_cov": ((1, 2), cholesky_factor_cov), "corr_matrix": ((1,), corr_matrix),
-    "cov_matrix": ((1,), cov_matrix), "row_stochastic_matrix": ((2,), stochastic_row),
-    "column_stochastic_matrix": ((2,), stochastic_column),
+# by type: the numbers of sizes, and the constraint; none where bounds choose it
+TYPES: dict[str, tuple[tuple[int, ...], str]] = {
+    "real": ((0,), ""), "vector": ((1,), ""), "row_vector": ((1,), ""), "matrix": ((2,), ""),
+    "ordered": ((1,), "ordered"), "positive_ordered": ((1,), "positive_ordered"), "simplex": ((1,), "simplex"),
+    "unit_vector": ((1,), "unit_vector"), "sum_to_zero_vector": ((1,), "sum_to_zero"),
+    "sum_to_zero_matrix": ((2,), "sum_to_zero"), "cholesky_factor_corr": ((1,), "cholesky_factor_corr"),
+    "cholesky_factor_cov": ((1, 2), "cholesky_factor_cov"), "corr_matrix": ((1,), "corr_matrix"),
+    "cov_matrix": ((1,), "cov_matrix"), "row_stochastic_matrix": ((2,), "stochastic_row"),
+    "column_stochastic_matrix": ((2,), "stochastic_column"),
 }  # fmt: skip
-BOUNDS: dict[str, Callable[..., Constraint]] = {"lower": lower_bound, "upper": upper_bound}
+BOUNDS: dict[str, Callable[..., Constraint]] = {"lower": transforms.lower_bound, "upper": transforms.upper_bound}
 UNITS = {"offset": 0.0, "multiplier": 1.0}
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z]\w*")
@@ -128,13 +110,13 @@ class _DeclarationReader:
             self.fail(f"a type of parameters ({', '.join(TYPES)})", start)
         bounds = self.take_bounds() if self.take("<") else {}
         sizes = self.take_sizes() if self.sees(r"\[") else ()
-        counts, make = TYPES[kind]
+        counts, constraint = TYPES[kind]
         if len(sizes) not in counts:
             self.fail(f"{kind} with {' or '.join(map(str, counts))} sizes", start)
-        if make and bounds:
+        if constraint and bounds:
             self.fail(f"no bounds of {kind}", start)
         try:
-            made = make(*sizes) if make else self.make_bounded(bounds, sizes)
+            made = getattr(transforms, constraint)(*sizes) if constraint else self.make_bounded(bounds, sizes)
         except ValueError as error:
             self.fail(f"another declaration ({error})", start)
         while True:
@@ -153,11 +135,13 @@ class _DeclarationReader:
         if limits and len(limits) < len(bounds):
             raise ValueError("bounds or units, not both")
         if len(limits) == 2:
-            return lower_upper_bound(bounds["lower"], bounds["upper"], shape)
+            return transforms.lower_upper_bound(bounds["lower"], bounds["upper"], shape)
         if limits:
             (name, bound), *_ = bounds.items()
             return BOUNDS[name](bound, shape)
-        return offset_multiplier(units["offset"], units["multiplier"], shape) if bounds else real(shape)
+        if bounds:
+            return transforms.offset_multiplier(units["offset"], units["multiplier"], shape)
+        return transforms.real(shape)
 
     # ---- expressions -------------------------------------------------------------------------------------------------
     def take_expression(self, closing: str) -> Any:

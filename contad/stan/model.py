@@ -11,7 +11,7 @@ import numpy as np
 from contad.distributions.faces import as_operand
 from contad.errors import UnsupportedError
 from contad.front.user_function import UserFunction, primitive_of
-from contad.functions.pickling import reference, remade
+from contad.functions.transformed import reference, remade
 from contad.numba_functions.writes import may_write_arrays
 from contad.stan.declarations import python_name, read_parameters
 from contad.stan.model_text import ModelText
@@ -19,8 +19,7 @@ from contad.stan.transforms import Constraint
 from contad.transforms.compiled_code import cfunc
 from contad.transforms.gradients import value_and_grad
 from contad.transforms.hessians import hessian, hvp
-from contad.variables import check
-from contad.variables.arguments import fail
+from contad.variables.arguments import fail, require_callable
 from contad.variables.open_types import ArrayValue, Function, Nested, Options, Value
 
 ARRAY, FLOAT = np.ndarray, np.dtype(np.float64)
@@ -69,7 +68,7 @@ class Model:
         self, parameters: str | Mapping[str, Constraint], log_density: Function, /, *,
         generated_quantities: Function | None = None, stan_version: str = "2.37", **data: Nested,
     ) -> None:  # fmt: skip
-        check.callable_("Model", "log_density", log_density)
+        require_callable("Model", "log_density", log_density)
         self._made_of = parameters, log_density, generated_quantities, stan_version, data
         self.data = {name: _as_data(name, x) for name, x in data.items()}
         read = read_parameters(parameters, self.data) if isinstance(parameters, str) else dict(parameters)
