@@ -52,6 +52,7 @@ class Constraint(ModuleType):
         self, name: str, element: tuple[int, ...], free: tuple[int, ...] | None = None, arguments: Sequence[Any] = (),
         transform: str = "", array: tuple[int, ...] = (), order: str = "C",
     ) -> None:  # fmt: skip
+        arguments = [x.item() if isinstance(x, np.generic) else x for x in arguments]
         self.transform = transform or name
         self._made_of = name, element, free, tuple(arguments), transform, array, order
         self.name, self.element, self.shape, self.arguments = name, element, array + element, tuple(arguments)
