@@ -4,9 +4,10 @@ import argparse
 import contextlib
 import math
 import sys
+import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,12 +20,12 @@ from contad.command.pictures import picture_request, place_picture
 from contad.command.point import Problem, assignment, bind
 from contad.command.report import CommandReport, as_json
 from contad.command.sparsity_patterns import Sparsity, find_sparsity
-from contad.command.subcommands import SUBCOMMANDS
 from contad.command.terminal import has_colours, highlight_python
 from contad.command.user_file import CommandError, blame, load_module
 from contad.errors import UnsupportedError
 from contad.functions.user_call import numba_function
 from contad.transforms.compiled_code import source
+from contad.warming import warm_up
 
 DESCRIPTION = """\
 Differentiate a function of a Python file, at the point and with the data that the file defines, and check the gradient
@@ -104,13 +105,15 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status."""
+def main(
+    argv: Sequence[str] | None = None, others: Mapping[str, Callable[[Sequence[str]], str]] | None = None
+) -> int:
+    """Run the command, or that of its first argument, such as `warm` or one of `others`; the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     try:
         try:
-            command = SUBCOMMANDS.get(arguments[0]) if arguments else None
+            command = ({"warm": warm} | (others or {})).get(arguments[0]) if arguments else None
             options = _parse(arguments) if command is None else None
             if command is not None:
                 text, status = command(arguments[1:]), 0
@@ -221,6 +224,26 @@ def _line(message: object, longest: int = 400) -> str:
 
 
 # ---- other answers ---------------------------------------------------------------------------------------------------
+WARMING = """\
+Compile all of contad's own functions on all cores, for this user, this processor and these versions of contad, Numba
+and NumPy. No later process waits for them. What is there already is left as it is."""
+
+
+def warm(arguments: Sequence[str]) -> str:
+    """`python -m contad warm`: compile the kernels; returns the text to print."""
+    p = argparse.ArgumentParser("python -m contad warm", description=WARMING, allow_abbrev=False)
+    p.add_argument("--processes", type=int, metavar="N", help="how many work at once; one for each core without it")
+    options = p.parse_args(arguments)
+    start = time.perf_counter()
+    print("contad: compiling contad's own functions, once per machine ...", file=sys.stderr, flush=True)
+    try:
+        done = warm_up(options.processes)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise CommandError(str(error)) from error
+    return (
+        f"{done.compiled + done.found} functions are ready in {done.directory}: {done.compiled} compiled now, "
+        f"{done.found} found, in {time.perf_counter() - start:.0f} s\n"
+    )
 
 
 def view_source(problem: Problem, colours: bool) -> str:

@@ -65,14 +65,14 @@ SIGNATURES = {
         "types.intc(types.uintp, pointer, pointer, pointer, types.voidptr)", "length, x, gradient, value, data",
         _BOTH + _STORED, "1", "0",
     ),
-    "bridgestan": _Signature(
-        "types.intc(types.voidptr, types.boolean, types.boolean, pointer, pointer, pointer, types.voidptr)",
-        "model, propto, jacobian, x, value, gradient, message", _BOTH + _STORED, "-1", "0",
-    ),
     "nlopt": _Signature(
         "types.float64(types.uintc, pointer, pointer, types.voidptr)", "length, x, gradient, data", _BOTH, "nan", "z"
     ),
     "scipy": _Signature("types.float64(types.intc, pointer, types.voidptr)", "length, x, data", _VALUE, "nan", "z"),
+    "bridgestan": _Signature(
+        "types.intc(types.voidptr, types.boolean, types.boolean, pointer, pointer, pointer, types.voidptr)",
+        "model, propto, jacobian, x, value, gradient, message", _BOTH + _STORED, "-1", "0",
+    ),
 }  # fmt: skip
 
 

@@ -55,6 +55,8 @@ from contad.stan.transforms import (  # isort: skip
     upper_bound,
 )  # fmt: skip
 
+_MODELS = ("Model",)  # imported on first use, because models need transforms of functions
+
 # functions of functions, which need the transforms, and are imported on first use
 _FUNCTIONALS = (
     "algebra_solver", "algebra_solver_newton", "dae", "dae_tol", "finite_diff_grad_hessian",
@@ -77,7 +79,7 @@ __all__ = [  # noqa: PLE0604  (names are added)
     *first_passage_times.__all__, *gaussian_processes.__all__, *glms.__all__, *hypergeometric_series.__all__,
     *linear_filters.__all__, *matrix_algebra.__all__, *multivariate.__all__, *ordered_outcomes.__all__,
     *scalar_functions.__all__, *solves.__all__, *sparse.__all__, *spelled_functions.__all__,
-    *transform_functions.__all__, *_FUNCTIONALS, "Model",
+    *transform_functions.__all__, *_FUNCTIONALS, *_MODELS,
     "cholesky_factor_corr", "cholesky_factor_cov", "corr_matrix", "cov_matrix", "lower_bound", "lower_upper_bound",
     "offset_multiplier", "ordered", "positive_ordered", "simplex", "stochastic_column", "stochastic_row", "sum_to_zero",
     "unit_vector", "upper_bound",
@@ -91,7 +93,7 @@ def _functionals() -> ModuleType:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Model":
+    if name in _MODELS:
         from contad.stan.model import Model
 
         return Model

@@ -156,15 +156,19 @@ def density_of_vectors(
 class Evaluated(InExpressions):
     """A function that has only its expressions, for each pattern of axes of its arguments; Python evaluates them, too.
 
-    in_python   what names in the expressions mean in Python, where that is something else
+    tests       by pattern, a condition on the arguments, and its description
+    in_python   by pattern, the expression in Python, if it is another one
+    meanings    what names in the expressions mean in Python, where that is something else
     """
 
     def __init__(
-        self, function: Callable[..., Any], ways: Mapping[Pattern, str], known: Mapping[str, Any], names: str,
-        in_python: Mapping[str, Any],
+        self, function: Callable[..., Any], ways: Mapping[Pattern, str], known: Mapping[str, Any] | None = None,
+        tests: Mapping[Pattern, tuple[str, str]] | None = None, in_python: Mapping[Pattern, str] | None = None,
+        meanings: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(function, ways, known, names)
-        self._globals = self.known | in_python
+        super().__init__(function, ways, known or {})
+        self.tests, self.in_python = tests or {}, {**ways, **(in_python or {})}
+        self._globals: dict[str, Any] = {**self.known, **(meanings or {})}
         self._found: dict[tuple[int, ...], Any] = {}
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -173,22 +177,26 @@ class Evaluated(InExpressions):
     def run(self, *args: Any) -> Any:
         """The function for arguments that are numbers and arrays, by position."""
         axes = tuple([getattr(x, "ndim", 0) for x in args])
-        if axes not in self._found:
-            for pattern in self.ways:
-                kinds = axes_in(pattern)
-                if len(axes) == len(kinds) and all(str(n) in known for n, known in zip(axes, kinds, strict=True)):
-                    names = list(self.signature.parameters)[: len(axes)]
-                    lines = write_lengths(self.__name__, names, pattern, axes)
-                    text = [f"def {self.__name__}({', '.join(names)}):", *lines, *self.write_in_python(pattern)]
-                    self._found[axes] = function_of_text("\n".join(text) + "\n", self.__name__, self._globals)
-                    break
-            else:
-                raise TypeError(self.refuse().replace(" inside njit it", ""))
-        return self._found[axes](*args)
+        found = self._found.get(axes)
+        if found is None:
+            found = self._found[axes] = self._write_for_python(axes)
+        return found(*args)
 
-    def write_in_python(self, pattern: Pattern) -> list[str]:
-        """The statements that Python runs for a pattern."""
-        return [f"    return {self.ways[pattern]}"]
+    def _write_for_python(self, axes: tuple[int, ...]) -> Any:
+        for pattern, value in self.in_python.items():
+            kinds = axes_in(pattern)
+            if len(axes) == len(kinds) and all(str(n) in known for n, known in zip(axes, kinds, strict=True)):
+                names = list(self.signature.parameters)[: len(axes)]
+                lines = [f"def {self.__name__}({', '.join(names)}):"]
+                lines += write_lengths(self.__name__, names, pattern, axes)
+                lines += write_demands(self.__name__, [self.tests[pattern]] if pattern in self.tests else [], {})
+                text = "\n".join([*lines, f"    return {value}"]) + "\n"
+                return function_of_text(text, self.__name__, self._globals)
+        raise TypeError(self.refuse().replace(" inside njit it", ""))
+
+    def _write(self, pattern: Pattern, given: tuple[Any, ...]) -> Any:
+        self.inside = [self.tests[pattern]] if pattern in self.tests else []
+        return super()._write(pattern, given)
 
 
 class AsWritten(Compilable):

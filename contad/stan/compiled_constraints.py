@@ -5,8 +5,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from contad.distributions.faces import function_of_text
 from contad.rules.compilable import Compilable
 from contad.stan.constraint_bodies import in_a_row, zeros
@@ -17,7 +15,7 @@ WRITTEN_OUT = {
     "lower_bound": "lower", "upper_bound": "upper", "lower_upper_bound": "lower, upper",
     "offset_multiplier": "offset, multiplier",
 }  # fmt: skip
-KNOWN = {**FUNCTIONS, "np": np, "zeros": zeros, "in_a_row": in_a_row}
+KNOWN = {**FUNCTIONS, "_zeros": zeros, "_in_a_row": in_a_row}
 IN_PYTHON = KNOWN | {name: function.run for name, function in FUNCTIONS.items()}
 
 
@@ -58,7 +56,7 @@ def write_part(u: str, start: str, shape: tuple[int, ...], order: str) -> str:
 
 def write_row(y: str, axes: int, order: str) -> str:
     """The inverse expression: a vector of the elements of an array."""
-    return f"in_a_row({y}{_turn(axes) if order == 'F' and axes > 1 else ''})"
+    return f"_in_a_row({y}{_turn(axes) if order == 'F' and axes > 1 else ''})"
 
 
 def write_value(
@@ -78,7 +76,7 @@ def write_value(
     count, one = math.prod(c.array_shape), c.shape[len(c.array_shape) :]
     part = write_part(u, f"{start} + _k * {math.prod(c.free_shape)}", c.free_shape, c.order)
     return [
-        f"{y} = zeros({u}, {count}, {', '.join(map(str, one))})",
+        f"{y} = _zeros({u}, {count}, {', '.join(map(str, one))})",
         f"for _k in range({count}):",
         f"    {y}[_k], _log = {c.transform}_jacobian({part}{rest})",
         "    _logs = _logs + _log",
@@ -97,7 +95,7 @@ def write_free(u: str, c: Constrained, arguments: Sequence[str], y: str) -> list
     found = f"{function.__name__}({y}.reshape({(count, *one)})[_k]{rest})"
     size = math.prod(c.free_shape)
     return [
-        f"{u} = zeros({y}, {c.size})",
+        f"{u} = _zeros({y}, {c.size})",
         f"for _k in range({count}):",
         f"    {u}[_k * {size} : (_k + 1) * {size}] = {write_row(found, len(c.free_shape), c.order)}",
     ]
@@ -132,7 +130,8 @@ class ConstraintFunction(Compilable):
                 tests = {f"len(u) != {c.size}": f"have {c.size} elements"}
             else:
                 tests = {f"y.shape[{k}] != {n}": f"have the shape {c.shape}" for k, n in enumerate(c.shape)}
-            checks = [f"if {test}: raise ValueError({f'{c.name}: {self.argument} must {x}'!r})" for test, x in tests.items()]
+            words = f"{c.name}: {self.argument} must "
+            checks = [f"if {test}: raise ValueError({words + what!r})" for test, what in tests.items()]
             text = "\n    ".join([f"def {self.__name__}({self.argument}):", *checks, *c.write(self.__name__)])
             self._body = function_of_text(text, self.__name__, KNOWN)
         return self._body

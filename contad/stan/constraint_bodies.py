@@ -120,7 +120,7 @@ def free_between_numbers(y, lower, upper):
     return free_between(y, lower, upper)
 
 
-def scaled(u, offset, multiplier):
+def scale(u, offset, multiplier):
     """offset + multiplier u, and the log-Jacobian; each element of a multiplier may be that of several."""
     return offset + multiplier * u, total(log(multiplier)) * (count(u) / count(multiplier))
 
@@ -257,13 +257,15 @@ def free_of_zero_sum(y):
 
 
 def zero_sums_of(u):
-    """A matrix whose rows and columns sum to 0, of one with a row and a column less."""
+    """A matrix whose rows and columns sum to 0, of one with a row and a column less; element 0 of the basis is last."""
     m, n = u.shape[0] + 1, u.shape[1] + 1
     rows, y = np.zeros((m, n - 1)), np.zeros((m, n))
     for j in range(n - 1):
-        rows[:, j] = zero_sum_of(u[:, j])
+        column = zero_sum_of(u[:, j])
+        rows[:, j] = np.concatenate((column[1:], column[:1]))
     for i in range(m):
-        y[i] = zero_sum_of(rows[i])
+        row = zero_sum_of(rows[i])
+        y[i] = np.concatenate((row[1:], row[:1]))
     return y
 
 
@@ -272,9 +274,9 @@ def free_of_zero_sums(y):
     m, n = y.shape
     rows, u = zeros(y, m, n - 1), zeros(y, m - 1, n - 1)
     for i in range(m):
-        rows[i] = free_of_zero_sum(y[i])
+        rows[i] = free_of_zero_sum(np.concatenate((y[i, -1:], y[i, :-1])))
     for j in range(n - 1):
-        u[:, j] = free_of_zero_sum(rows[:, j])
+        u[:, j] = free_of_zero_sum(np.concatenate((rows[-1:, j], rows[:-1, j])))
     return u
 
 

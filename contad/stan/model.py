@@ -10,16 +10,16 @@ import numpy as np
 
 from contad.distributions.faces import as_operand
 from contad.errors import UnsupportedError
-from contad.front.user_function import UserFunction
-from contad.functions.pickling import reference, remade
+from contad.front.user_function import UserFunction, primitive_of
+from contad.functions.transformed import reference, remade
 from contad.numba_functions.writes import may_write_arrays
+from contad.stan.declarations import python_name, read_parameters
 from contad.stan.model_text import ModelText
-from contad.stan.parameters_block import python_name, read_parameters
 from contad.stan.transforms import Constraint
 from contad.transforms.compiled_code import cfunc
 from contad.transforms.gradients import value_and_grad
 from contad.transforms.hessians import hessian, hvp
-from contad.variables.arguments import fail
+from contad.variables.arguments import fail, require_callable
 from contad.variables.open_types import ArrayValue, Function, Nested, Options, Value
 
 ARRAY, FLOAT = np.ndarray, np.dtype(np.float64)
@@ -44,7 +44,8 @@ class Model:
     gradient. A plain function runs as it is. `function` is that function of (u, jacobian, *given), where `given` are
     the data; `contad.grad` and the other transforms take it.
 
-    Methods take the unconstrained numbers u as a vector. BridgeStan's methods have its names and arguments.
+    Methods take the unconstrained numbers u as a vector of length `dimension`; `names` and `shapes` are those of the
+    parameters. BridgeStan's methods have its names.
 
     >>> import numba
     >>> from contad import stan
@@ -67,6 +68,7 @@ class Model:
         self, parameters: str | Mapping[str, Constraint], log_density: Function, /, *,
         generated_quantities: Function | None = None, stan_version: str = "2.37", **data: Nested,
     ) -> None:  # fmt: skip
+        require_callable("Model", "log_density", log_density)
         self._made_of = parameters, log_density, generated_quantities, stan_version, data
         self.data = {name: _as_data(name, x) for name, x in data.items()}
         read = read_parameters(parameters, self.data) if isinstance(parameters, str) else dict(parameters)
@@ -83,7 +85,8 @@ class Model:
         self._in_python = ModelText(self.parameters, self.data, is_compiled=False)
         self._constrain = self._write_constrain()
         self.function, self.given = self._write_density(density)
-        self._usual = self._flagged(jacobian=True, propto=True)
+        self._on_variables = primitive_of(self.function) if self.is_compiled else self.function
+        self._usual = self._arguments(jacobian=True, propto=True)
         self._gradient = value_and_grad(self.function)
         self._hessian = hessian(self.function)
         self._product = hvp(self.function, vector=1)
@@ -97,13 +100,13 @@ class Model:
         self._flags = ["_jacobian", *(["_propto"] if "propto" in names else [])]
         text.given |= {name: text.data[name] for name in names if name in text.data}
         statements = [
-            *self._begin(), *text.statements, f"_density = density({', '.join(names.values())})",
-            "return _density + _logs if _jacobian else _density",
+            *self._begin(), *text.statements, f"_value = _log_density({', '.join(names.values())})",
+            "return _value + _logs if _jacobian else _value",
         ]  # fmt: skip
         if "propto" in names:
             statements.insert(0, "propto = _propto")
         run = density.f if self.is_compiled else density.runnable()
-        function: Any = text.make("log_density", ["_u", *self._flags], statements, self._home, density=run)
+        function: Any = text.make("log_density", ["_u", *self._flags], statements, self._home, _log_density=run)
         if self.is_compiled:
             import numba
 
@@ -150,8 +153,8 @@ class Model:
         if points.ndim != 1:
             if not points.ndim or points.shape[-1] != self.dimension:
                 fail("Model.constrain", "u", f"have a last axis of length {self.dimension}", f"shape {points.shape}")
-            found = [self._constrain(point, *self._in_python.given.values()) for point in points.reshape((-1, self.dimension))]
-            leading = points.shape[:-1]
+            given, leading = self._in_python.given.values(), points.shape[:-1]
+            found = [self._constrain(point, *given) for point in points.reshape((-1, self.dimension))]
             return {
                 name: np.reshape([values[k] for values in found], leading + self.shapes[name])
                 for k, name in enumerate(self.names)
@@ -204,14 +207,17 @@ class Model:
         if points.ndim > 1:
             rng = np.random.default_rng(seed)
             found = [self.generated_quantities(point, rng) for point in points.reshape((-1, self.dimension))]
-            return {name: np.reshape([x[name] for x in found], points.shape[:-1] + np.shape(found[0][name])) for name in found[0]}
+            return {
+                name: np.reshape([x[name] for x in found], points.shape[:-1] + np.shape(first))
+                for name, first in found[0].items()
+            }
         known = {python_name(name): x for name, x in {**self.data, **self.constrain(points)}.items()}
         known["rng"] = np.random.default_rng(seed)
         names = self._arguments_of(self._generate, "rng")
         return dict(self._generate(**{name: known[name] for name in names}))
 
     # ---- the log density and its derivatives -------------------------------------------------------------------------
-    def _flagged(self, jacobian: bool, propto: bool) -> tuple[Any, ...]:
+    def _arguments(self, jacobian: bool, propto: bool) -> tuple[Any, ...]:
         flags = (bool(jacobian), bool(propto)) if len(self._flags) == 2 else (bool(jacobian),)
         return flags + self.given
 
@@ -220,7 +226,9 @@ class Model:
 
         propto   passed on to a log density with such an argument, for densities that then leave out their constants
         """
-        return self.function(_as_point(u), *self._flagged(jacobian, propto))
+        point = _as_point(u)
+        run = self.function if point.__class__ is ARRAY else self._on_variables
+        return run(point, *self._arguments(jacobian, propto))
 
     def log_density_gradient(
         self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True
@@ -228,18 +236,18 @@ class Model:
         """The log density and its gradient."""
         if u.__class__ is ARRAY and u.dtype is FLOAT and jacobian is True and propto is True:  # most often
             return self._gradient(u, *self._usual)
-        return self._gradient(_as_point(u), *self._flagged(jacobian, propto))
+        return self._gradient(_as_point(u), *self._arguments(jacobian, propto))
 
     def log_density_hessian(
         self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True
     ) -> tuple[float, ArrayValue, ArrayValue]:
         """The log density, its gradient and its Hessian."""
-        point, more = _as_point(u), self._flagged(jacobian, propto)
+        point, more = _as_point(u), self._arguments(jacobian, propto)
         return *self._gradient(point, *more), self._hessian(point, *more)
 
     def hvp(self, u: ArrayValue, v: ArrayValue, *, propto: bool = True, jacobian: bool = True) -> ArrayValue:
         """The Hessian times v."""
-        return self._product(_as_point(u), _as_point(v), *self._flagged(jacobian, propto))
+        return self._product(_as_point(u), _as_point(v), *self._arguments(jacobian, propto))
 
     def cfunc(self, signature: str = "contad", *, propto: bool = True, jacobian: bool = True) -> Any:
         """The log density and its gradient with C's calling convention: see `contad.cfunc`."""
@@ -254,7 +262,7 @@ class Model:
             given = dict(zip((f"_{k}" for k in range(len(self.given))), self.given, strict=True))
             call = ", ".join(["_u", str(key[1]), *([str(key[2])] if len(self._flags) == 2 else []), *given])
             text = ModelText({}, {}, True)
-            made = text.make("log_density", ["_u"], [f"return run({call})"], self._home, run=self.function, **given)
+            made = text.make("log_density", ["_u"], [f"return _run({call})"], self._home, _run=self.function, **given)
             self._c_functions[key] = cfunc(numba.njit(made), self.dimension, signature)
         return self._c_functions[key]
 
@@ -270,6 +278,17 @@ class Model:
     def param_names(self) -> list[str]:
         """The names of the numbers in values of parameters, as in Stan's output: `theta.2.1`, columns first."""
         return [x for name, shape in self.shapes.items() for x in _number(name, shape)]
+
+    def param_unc_names(self) -> list[str]:
+        """The names of the unconstrained numbers, in their order: arrays by rows, matrices by columns."""
+        names = []
+        for name, c in self.parameters.items():
+            whole = c.array_shape + c.free_shape
+            inner = len(c.free_shape) if c.array_shape or c.order == "F" else len(c.element)
+            outer = len(whole) - min(inner, len(whole))
+            for k in np.ndindex(whole[:outer]):
+                names += _number(".".join([name, *(str(n + 1) for n in k)]), whole[outer:])
+        return names
 
     def param_constrain(self, u: ArrayValue) -> np.ndarray:
         """The values of the parameters as one vector, in the order of `param_names`."""
@@ -300,7 +319,8 @@ def _as_data(name: str, x: Nested) -> Any:
     """Data as compiled code takes them: a number, or an array of float64 or int64."""
     found = np.asarray(x)
     if found.dtype.kind not in "biuf":
-        fail("Model", name, "be a number, or an array of numbers", f"{type(x).__name__} of dtype {found.dtype}", TypeError)
+        got = f"{type(x).__name__} of dtype {found.dtype}"
+        fail("Model", name, "be a number, or an array of numbers", got, TypeError)
     if found.ndim == 0:
         return int(found) if found.dtype.kind in "biu" else float(found)
     return np.ascontiguousarray(found, dtype=np.float64 if found.dtype.kind == "f" else np.int64)

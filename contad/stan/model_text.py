@@ -12,7 +12,7 @@ import numpy as np
 
 from contad.functions.user_call import numba_function
 from contad.stan.compiled_constraints import IN_PYTHON, KNOWN, write_free, write_value
-from contad.stan.parameters_block import Expression, python_name
+from contad.stan.declarations import Expression, python_name
 from contad.stan.transforms import Constraint
 
 
@@ -59,7 +59,7 @@ class ModelText:
         return repr(x) if isinstance(x, (int, float)) and math.isfinite(x) else self._name(x)
 
     def _write_call(self, function: Any) -> str:
-        """The call of a function of a namespace, which has the parameters declared before and the data that it names."""
+        """The call of a function of a namespace of the parameters declared before, and of the data that it names."""
         dispatcher = numba_function(function)
         code = (dispatcher.py_func if dispatcher else function).__code__
         used = [name for name in self.data if name in code.co_names]

@@ -7,7 +7,7 @@ on the difference, and those that take places, which count from 1 in Stan, are i
 from collections.abc import Mapping
 
 from contad.distributions.docstrings import describe
-from contad.distributions.faces import as_operand, function_of_text
+from contad.distributions.faces import function_of_text
 from contad.distributions.ways_by_axes import Pattern
 from contad.stan.compiled import Evaluated
 
@@ -77,22 +77,20 @@ _EXAMPLES = {
 }  # fmt: skip
 
 
-class Spelled(Evaluated):
-    """One of these functions."""
-
-    def __init__(self, name: str, arguments: str, ways: Mapping[Pattern, str]) -> None:
-        run = function_of_text(f"def {name}({arguments}):\n    pass\n", name, {})
-        run.__module__ = __name__
-        pattern, way = next(iter(ways.items()))
-        kinds = [str(len(part)) if part.isalpha() else part[:1] for part in pattern.split()]
-        names = [x.partition("=")[0] for x in arguments.split(", ")]
-        values = [_EXAMPLES.get(x, _EXAMPLES[kind]) for x, kind in zip(names, kinds, strict=False)]
-        fields = {"Domain": "that of the expression.", "Ref": "Stan Functions Reference."}
-        example = f">>> import numpy as np\n>>> z = {name}({', '.join(values)})"
-        run.__doc__ = describe("An expression of NumPy, under Stan's name.", f"z = {way}", fields, example)
-        super().__init__(run, ways, {}, "", {})
+def _spell(name: str, arguments: str, ways: Mapping[Pattern, str]) -> Evaluated:
+    """One of these functions, with a docstring."""
+    function = function_of_text(f"def {name}({arguments}):\n    pass\n", name, {})
+    function.__module__ = __name__
+    pattern, way = next(iter(ways.items()))
+    kinds = [str(len(part)) if part.isalpha() else part[0] for part in pattern.split()]
+    names = [x.partition("=")[0] for x in arguments.split(", ")]
+    values = [_EXAMPLES.get(x, _EXAMPLES[kind]) for x, kind in zip(names, kinds, strict=False)]
+    fields = {"Domain": "that of the expression.", "Ref": "Stan Functions Reference."}
+    example = f">>> import numpy as np\n>>> z = {name}({', '.join(values)})"
+    function.__doc__ = describe("An expression of NumPy, under Stan's name.", f"z = {way}", fields, example)
+    return Evaluated(function, ways)
 
 
-SPELLED = {name: Spelled(name, *row) for name, row in _TABLE.items()}
+SPELLED = {name: _spell(name, *row) for name, row in _TABLE.items()}
 __all__ = list(SPELLED)
 globals().update(SPELLED)

@@ -5,7 +5,7 @@ target. A transform has a row in `TRANSFORMS`, and `contad.stan.transforms` make
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from contad.distributions.docstrings import describe
 from contad.distributions.faces import function_of_text
 from contad.distributions.ways_by_axes import Pattern
-from contad.ops.exponential import exp, log
+from contad.ops.exponential import exp
 from contad.ops.hyperbolic import tanh
 from contad.ops.log_sums import logsumexp
 from contad.ops.logistic import log_expit
@@ -24,7 +24,7 @@ from contad.stan.compiled import Evaluated
 from contad.stan.constraint_bodies import log_squared_sech, place_of, weight_of
 from contad.stan.recorded_checks import is_cholesky_factor, is_symmetric
 from contad.variables.creation import zeros
-from contad.variables.open_types import ArrayValue, Nested, Real, Value
+from contad.variables.open_types import ArrayValue, Real, Value
 
 KNOWN = {**vars(bodies), **vars(constraint_bodies), "np": np}
 _IN_PYTHON = KNOWN | {
@@ -32,7 +32,7 @@ _IN_PYTHON = KNOWN | {
 }
 
 
-class Transform(NamedTuple):
+class StanTransform(NamedTuple):
     """A transform, by expressions of unconstrained numbers u, of values y, and of the further arguments.
 
     arguments   the names after u, and after y where they are needed
@@ -64,8 +64,10 @@ def zero_sum_basis(k: int) -> np.ndarray:
 
 
 def _sum_to_zero(u: ArrayValue) -> tuple[ArrayValue, Real]:
-    y = matmul(zero_sum_basis(np.shape(u)[0] + 1), u)
-    return (y if np.ndim(u) == 1 else matmul(y, zero_sum_basis(np.shape(u)[1] + 1).T)), 0.0
+    if np.ndim(u) == 1:
+        return matmul(zero_sum_basis(np.shape(u)[0] + 1), u), 0.0
+    rows, columns = (np.roll(zero_sum_basis(n + 1), -1, axis=0) for n in np.shape(u))
+    return matmul(matmul(rows, u), columns.T), 0.0
 
 
 def _simplex(u: ArrayValue) -> tuple[ArrayValue, Real]:
@@ -122,25 +124,25 @@ def _correlations(u: ArrayValue, k: int) -> tuple[ArrayValue, Real]:
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------
-def _one_bound(bound: str, way: str, back: str) -> Transform:
+def _one_bound(bound: str, way: str, back: str) -> StanTransform:
     test, what = ("y, lower", "at least") if bound == "lower" else ("upper, y", "at most")
     patterns = ("0 0", "1234 01234")
     inverse = back, f"is_at_least({test})"
-    return Transform(
+    return StanTransform(
         bound, dict.fromkeys(patterns, way), dict.fromkeys(patterns, inverse), f"be {what} {bound}",
         example=("0.5", "1.0"),
     )  # fmt: skip
 
 
-def _of_vector(way: str, back: str, test: str, expected: str, **more: Any) -> Transform:
-    return Transform("", {"1": way}, {"1": (back, test)}, expected, **more)
+def _of_vector(way: str, back: str, test: str, expected: str, **more: Any) -> StanTransform:
+    return StanTransform("", {"1": way}, {"1": (back, test)}, expected, **more)
 
 
-def _stochastic(way: str, back: str, axis: int, forward: Any) -> Transform:
+def _stochastic(way: str, back: str, axis: int, forward: Any) -> StanTransform:
     """Stochastic matrices by columns (axis 0), or by rows, from the expressions for columns."""
     sums = f"np.all(y >= 0.0) and np.all(np.abs(np.sum(y, axis={axis}) - 1.0) <= 1e-8)"
     way, back = (f"as_rows({way}(u.T))", f"{back}(y.T).T") if axis else (f"{way}(u)", f"{back}(y)")
-    return Transform(
+    return StanTransform(
         "", {"2": way}, {"2": (back, sums)}, f"have {('columns', 'rows')[axis]} that are simplices", forward=forward,
         example=("np.array([[0.5, -1.0], [0.2, 0.7]])",),
     )  # fmt: skip
@@ -150,10 +152,11 @@ _ADDS_UP = "np.all(y >= 0.0) and abs(np.sum(y) - 1.0) <= 1e-8"
 _INCREASES = "np.all(y[1:] > y[:-1])"
 _BETWEEN = "is_at_least(y, lower) and is_at_least(upper, y)"
 _ZERO_SUMS = "np.all(np.abs(np.sum(y, axis=0)) <= 1e-8) and np.all(np.abs(np.sum(y, axis=1)) <= 1e-8)"
+_OF_PAIRS = "2 * len(u) == k * (k - 1)", "u must have k (k - 1) / 2 elements"
 _FACTOR = "y.size == 0 or is_cholesky_factor(y)"
 
 TRANSFORMS = {
-    "real": Transform(
+    "real": StanTransform(
         "", {"0": "u, 0.0", "1234": "1.0 * u, 0.0"}, dict.fromkeys(("0", "1234"), ("1.0 * y", "True")), "be real",
         example=("0.5",),
     ),
@@ -161,7 +164,7 @@ TRANSFORMS = {
     "upper_bound": _one_bound("upper", "below(u, upper)", "free_below(y, upper)"),
     "finite_lower_bound": _one_bound("lower", "lower + exp(u), total(u)", "log(y - lower)"),
     "finite_upper_bound": _one_bound("upper", "upper - exp(u), total(u)", "log(upper - y)"),
-    "lower_upper_bound": Transform(
+    "lower_upper_bound": StanTransform(
         "lower, upper",
         {
             **dict.fromkeys(("0 0 0", "1234 0 0"), "between_numbers(u, lower, upper)"),
@@ -174,13 +177,13 @@ TRANSFORMS = {
         "be between lower and upper", ("is_less(lower, upper)", "upper must be greater than lower"),
         example=("0.5", "1.0", "3.0"),
     ),
-    "finite_lower_upper_bound": Transform(
+    "finite_lower_upper_bound": StanTransform(
         "lower, upper", dict.fromkeys(("0 0 0", "1234 01234 01234"), "between(u, lower, upper)"),
         dict.fromkeys(("0 0 0", "1234 01234 01234"), ("free_between(y, lower, upper)", _BETWEEN)),
         "be between lower and upper", example=("0.5", "1.0", "3.0"),
     ),
-    "offset_multiplier": Transform(
-        "offset, multiplier", dict.fromkeys(("0 0 0", "1234 01234 01234"), "scaled(u, offset, multiplier)"),
+    "offset_multiplier": StanTransform(
+        "offset, multiplier", dict.fromkeys(("0 0 0", "1234 01234 01234"), "scale(u, offset, multiplier)"),
         dict.fromkeys(("0 0 0", "1234 01234 01234"), ("(y - offset) / multiplier", "True")), "be real",
         ("is_less(0.0, multiplier)", "multiplier must be positive"), example=("0.5", "1.0", "3.0"),
     ),
@@ -203,7 +206,7 @@ TRANSFORMS = {
         "broken_columns_of", "sticks_of_columns", 0, lambda u: _by_rows(_broken_sticks, u)
     ),
     "stochastic_row_of_sticks": _stochastic("broken_columns_of", "sticks_of_columns", 1, _broken_sticks),
-    "sum_to_zero": Transform(
+    "sum_to_zero": StanTransform(
         "", {"1": "zero_sum_of(u), 0.0 * np.sum(u)", "2": "zero_sums_of(u), 0.0 * np.sum(u)"},
         {"1": ("free_of_zero_sum(y)", "abs(np.sum(y)) <= 1e-8"), "2": ("free_of_zero_sums(y)", _ZERO_SUMS)},
         "sum to 0, or have rows and columns that sum to 0", forward=_sum_to_zero,
@@ -213,28 +216,30 @@ TRANSFORMS = {
         "have length 1", domain=("0.0 < np.sum(u * u) < np.inf", "u must be finite and other than 0"),
         example=("np.array([0.6, 0.8])",),
     ),
-    "cholesky_factor_corr": Transform(
+    "cholesky_factor_corr": StanTransform(
         "k", {"1 0": "correlation_factor_of(u, k, False), log_jacobian_of_correlations(u, k, False)"},
         {"nn": ("partial_correlations_of(y, False)", "y.size == 0 or (is_cholesky_factor(y) and has_unit_rows(y))")},
-        "be lower triangular with a positive diagonal and rows of length 1", ("2 * len(u) == k * (k - 1)", "u must have k (k - 1) / 2 elements"), forward=_correlation_factor,
+        "be lower triangular with a positive diagonal and rows of length 1", _OF_PAIRS,
+        forward=_correlation_factor,
         example=("np.array([0.5, -0.3, 0.8])", "3"),
     ),
-    "corr_matrix": Transform(
+    "corr_matrix": StanTransform(
         "k", {"1 0": "correlations_of(u, k), log_jacobian_of_correlations(u, k, True)"},
         {"nn": ("partial_correlations_of(cholesky(y), True)", "has_unit_diagonal(y) and is_symmetric(y)")},
-        "be symmetric and positive definite, with ones on the diagonal",
-        ("2 * len(u) == k * (k - 1)", "u must have k (k - 1) / 2 elements"), forward=_correlations,
+        "be symmetric and positive definite, with ones on the diagonal", _OF_PAIRS, forward=_correlations,
         example=("np.array([0.5, -0.3, 0.8])", "3"),
     ),
-    "cholesky_factor_cov": Transform(
+    "cholesky_factor_cov": StanTransform(
         "m, n", {"1 0 0": "factor_of(u, m, n), log_jacobian_of_factor(u, m, n)"},
         {"2": ("free_of_factor(y)", _FACTOR)}, "be lower triangular with a positive diagonal",
-        ("2 * len(u) == n * (2 * m - n + 1) and m >= n", "u must have n (2 m - n + 1) / 2 elements, and m >= n"), example=("np.array([0.5, 1.0, -0.5])", "2", "2"),
+        ("2 * len(u) == n * (2 * m - n + 1) and m >= n", "u must have n (2 m - n + 1) / 2 elements, and m >= n"),
+        example=("np.array([0.5, 1.0, -0.5])", "2", "2"),
     ),
-    "cov_matrix": Transform(
+    "cov_matrix": StanTransform(
         "k", {"1 0": "covariance_of(u, k), log_jacobian_of_covariance(u, k)"},
         {"nn": ("free_of_factor(cholesky(y))", "is_symmetric(y)")}, "be symmetric and positive definite",
-        ("2 * len(u) == k * (k + 1)", "u must have k (k + 1) / 2 elements"), example=("np.array([0.5, 1.0, -0.5])", "2"),
+        ("2 * len(u) == k * (k + 1)", "u must have k (k + 1) / 2 elements"),
+        example=("np.array([0.5, 1.0, -0.5])", "2"),
     ),
 }  # fmt: skip
 
@@ -247,57 +252,36 @@ _TITLES = {
 }
 
 
-class TransformFunction(Evaluated):
+def _make(name: str, kind: str) -> Evaluated:
     """One of the three functions of a transform: "constrain", "jacobian" or "unconstrain"."""
-
-    def __init__(self, name: str, kind: str) -> None:
-        self.transform, self.kind = (t := TRANSFORMS[name]), kind
-        arguments = list(filter(None, t.arguments.split(", ")))
-        if kind == "unconstrain":
-            arguments = ["y", *arguments[: max(len(pattern.split()) for pattern in t.back) - 1]]
-            ways = {pattern: back for pattern, (back, _) in t.back.items()}
-            self.tests = {pattern: (test, f"y must {t.expected}") for pattern, (_, test) in t.back.items()}
-        else:
-            arguments = ["u", *arguments]
-            ways = {pattern: way if kind == "jacobian" else f"({way})[0]" for pattern, way in t.ways.items()}
-            self.tests = dict.fromkeys(t.ways, t.domain)
-        names = ", ".join(arguments)
-        in_python = _IN_PYTHON | {"forward": t.forward, "LinAlgError": np.linalg.LinAlgError}
-        super().__init__(self._describe(name, arguments), ways, KNOWN, names, in_python)
-
-    def _describe(self, name: str, arguments: Sequence[str]) -> Any:
-        """A function without statements that has the docstring."""
-        t, kind = self.transform, self.kind
-        title, formula = _TITLES[kind]
-        fields = {
-            "Domain": f"{t.domain[1] or 'every u'}; y must {t.expected}.",
-            "Raises": "ValueError outside this domain.",
-            "Ref": "Stan Functions Reference, variable transformation functions.",
-        }
-        run = function_of_text(f"def {name}_{kind}({', '.join(arguments)}):\n    pass\n", f"{name}_{kind}", {})
-        call = f"{name}_{kind}({', '.join(t.example[: len(arguments)])})"
-        if kind == "unconstrain":
-            call = f"{call[:-1].replace(t.example[0], f'{name}_constrain({chr(44).join(t.example)})')})"
-        run.__doc__ = describe(title.format(name), formula, fields, f">>> import numpy as np\n>>> y = {call}")
-        run.__module__ = __name__
-        return run
-
-    def write_in_python(self, pattern: Pattern) -> list[str]:
-        """The statements that Python runs for a pattern."""
-        test, what = self.tests[pattern]
-        value, error = self.ways[pattern], f"raise ValueError({f'{self.__name__}: {what}'!r}) from None"
-        if self.transform.forward and self.kind != "unconstrain":
-            value = f"forward({', '.join(self.signature.parameters)})" + ("[0]" if self.kind == "constrain" else "")
-        return [
-            *([f"    if not ({test}): {error.removesuffix(' from None')}"] if test else []), "    try:",
-            f"        return {value}", "    except LinAlgError:", f"        {error}",
-        ]  # fmt: skip
-
-    def _write(self, pattern: Pattern, given: tuple[Any, ...]) -> Any:
-        self.inside = [self.tests[pattern]] if self.tests[pattern][0] else []
-        return super()._write(pattern, given)
+    t = TRANSFORMS[name]
+    arguments = list(filter(None, t.arguments.split(", ")))
+    in_python: dict[Pattern, str] = {}
+    if kind == "unconstrain":
+        arguments = ["y", *arguments[: max(len(pattern.split()) for pattern in t.back) - 1]]
+        ways = {pattern: back for pattern, (back, _) in t.back.items()}
+        tests = {pattern: (test, f"y must {t.expected}") for pattern, (_, test) in t.back.items()}
+    else:
+        arguments, part = ["u", *arguments], "" if kind == "jacobian" else "[0]"
+        ways = {pattern: f"({way}){part}" for pattern, way in t.ways.items()}
+        tests = dict.fromkeys(t.ways, t.domain) if t.domain[0] else {}
+        if t.forward:
+            in_python = dict.fromkeys(t.ways, f"forward({', '.join(arguments)}){part}")
+    full = f"{name}_{kind}"
+    function = function_of_text(f"def {full}({', '.join(arguments)}):\n    pass\n", full, {})
+    function.__module__ = __name__
+    call = f"{full}({', '.join(t.example[: len(arguments)])})"
+    if kind == "unconstrain":
+        call = call.replace(t.example[0], f"{name}_constrain({', '.join(t.example)})", 1)
+    title, formula = _TITLES[kind]
+    fields = {
+        "Domain": f"{t.domain[1] or 'every u'}; y must {t.expected}.", "Raises": "ValueError outside this domain.",
+        "Ref": "Stan Functions Reference, variable transformation functions.",
+    }  # fmt: skip
+    function.__doc__ = describe(title.format(name), formula, fields, f">>> import numpy as np\n>>> y = {call}")
+    return Evaluated(function, ways, KNOWN, tests, in_python, _IN_PYTHON | {"forward": t.forward})
 
 
-FUNCTIONS = {f"{name}_{kind}": TransformFunction(name, kind) for name in TRANSFORMS for kind in _TITLES}
+FUNCTIONS = {f"{name}_{kind}": _make(name, kind) for name in TRANSFORMS for kind in _TITLES}
 __all__ = [name for name in FUNCTIONS if not (name.startswith(("real", "finite_")) or "_of_sticks_" in name)]
 globals().update(FUNCTIONS)

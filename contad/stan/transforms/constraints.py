@@ -52,6 +52,7 @@ class Constraint(ModuleType):
         self, name: str, element: tuple[int, ...], free: tuple[int, ...] | None = None, arguments: Sequence[Any] = (),
         transform: str = "", array: tuple[int, ...] = (), order: str = "C",
     ) -> None:  # fmt: skip
+        arguments = [x.item() if isinstance(x, np.generic) else x for x in arguments]
         self.transform = transform or name
         self._made_of = name, element, free, tuple(arguments), transform, array, order
         self.name, self.element, self.shape, self.arguments = name, element, array + element, tuple(arguments)
@@ -90,29 +91,31 @@ class Constraint(ModuleType):
         >>> simplex(2).array(5)
         <simplex of shape (5, 2)>
         """
-        return self._changed(array=axes_of("array", shape) + self._made_of[5])
+        return self._change(array=axes_of("array", shape) + self._made_of[5])
 
-    def _changed(self, **changes: Any) -> "Constraint":
+    def _change(self, **changes: Any) -> "Constraint":
         names = ("name", "element", "free", "arguments", "transform", "array", "order")
         return Constraint(**dict(zip(names, self._made_of, strict=True)) | changes)
 
     def rename(self, name: str) -> "Constraint":
         """The same constraint under another name."""
-        return self._changed(name=name, transform=self.transform)
+        return self._change(name=name, transform=self.transform)
 
     def ordered_by(self, order: str) -> "Constraint":
         """The same constraint, with matrices in another order."""
-        return self._changed(order=order)
+        return self._change(order=order)
 
     def of_version(self, stan_version: str) -> "Constraint":
         """The same constraint in a version of Stan: before 2.37 simplices break sticks."""
         numbers = [int(x) for x in re.findall(r"\d+", stan_version)]
         sticks = f"{self.transform}_of_sticks"
-        return self._changed(transform=sticks) if sticks in TRANSFORMS and numbers < [2, 37] else self
+        return self._change(transform=sticks) if sticks in TRANSFORMS and numbers < [2, 37] else self
 
     def write(self, kind: str) -> list[str]:
-        """The statements of one of the functions, "constrain", "log_jacobian", "both" or "unconstrain", with names for bounds
-        that are no plain numbers."""
+        """The statements of a function: "constrain", "log_jacobian", "both" of these, or "unconstrain".
+
+        Bounds that are no plain numbers have names there.
+        """
         if any(map(callable, self.arguments)):
             raise UnsupportedError(f"{self.name}: a bound depends on other parameters, which contad.stan.Model knows")
         given = [repr(x) if self.literal else f"_{k}" for k, x in enumerate(self.arguments)]

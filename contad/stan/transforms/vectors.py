@@ -56,7 +56,9 @@ def simplex(k: int, stan_version: str = "2.37") -> Constraint:
 def sum_to_zero(m: int, n: int | None = None) -> Constraint:
     """m numbers that sum to 0; or m x n matrices whose rows and columns sum to 0, column by column.
 
-        y = B_m u,     y = B_m u B_n^T,     B_k an orthonormal basis of k numbers that sum to 0,     log |J| = 0
+        y = B_m u,     y = C_m u C_n^T,     B_k an orthonormal basis of k numbers that sum to 0,     log |J| = 0
+
+    C_k is B_k with its first row behind the last one.
 
     Domain:  every u.
     Ref:     Stan Reference Manual, zero sum vector and zero sum matrix.
@@ -64,8 +66,8 @@ def sum_to_zero(m: int, n: int | None = None) -> Constraint:
     >>> sum_to_zero(3).constrain([0.5, -1.0]).round(6)
     array([-0.054695, -0.761802,  0.816497])
     >>> sum_to_zero(2, 3).constrain([0.5, -1.0]).round(6)
-    array([[-0.038675, -0.538675,  0.57735 ],
-           [ 0.038675,  0.538675, -0.57735 ]])
+    array([[ 0.538675, -0.57735 ,  0.038675],
+           [-0.538675,  0.57735 , -0.038675]])
     """
     return Constraint("sum_to_zero", (m,), (m - 1,)) if n is None else Constraint("sum_to_zero", (m, n), (m - 1, n - 1))
 

@@ -22,10 +22,10 @@ def rank_of(type_: Any) -> int:
         return _RANKS[type_]
     if isinstance(type_, list) and type_[0] == "UArray":
         return 1 + rank_of(type_[1])
-    raise TranslationError(f"values of type {_shown(type_)} have no counterpart yet")
+    raise TranslationError(f"values of type {_name_of_type(type_)} have no counterpart yet")
 
 
-def _shown(type_: Any) -> str:
+def _name_of_type(type_: Any) -> str:
     return type_ if isinstance(type_, str) else str(type_[0])
 
 
@@ -120,7 +120,7 @@ _RANDOM = {
 }  # fmt: skip
 
 
-class ExpressionWriter:
+class StanExpressions:
     """Writes the expressions of one function."""
 
     def __init__(

@@ -5,17 +5,17 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from contad.stan.translation.stan_expressions import ExpressionWriter, parse, plus, rank_of, type_of
+from contad.stan.translation.stan_expressions import StanExpressions, parse, plus, rank_of, type_of
 from contad.stan.translation.stanc import Statement, TranslationError, fields
 
 WIDTH = 100
 _BREAKS = " +  -  * "  # where a long line breaks, if it has no comma at that depth
 
 
-class StatementWriter:
+class StanStatements:
     """Writes the statements of one function."""
 
-    def __init__(self, expressions: ExpressionWriter) -> None:
+    def __init__(self, expressions: StanExpressions) -> None:
         self.expressions = expressions
         self.lines: list[str] = []
         self._indent = 1
@@ -40,8 +40,8 @@ class StatementWriter:
             self.put("pass")
 
     def put(self, text: str) -> None:
-        """Adds a line, broken where it is long."""
-        self.lines += broken("    " * self._indent + text)
+        """Adds a line, or several where it is long."""
+        self.lines += break_line("    " * self._indent + text)
 
     def comment(self, comments: Sequence[str]) -> None:
         """Adds comments."""
@@ -321,7 +321,7 @@ def _is_affine(name: str, expr: Any) -> bool:
 
 
 # ---- long lines ------------------------------------------------------------------------------------------------------
-def broken(line: str, depth: int = 0) -> list[str]:
+def break_line(line: str, depth: int = 0) -> list[str]:
     """A line of Python, broken inside its brackets, or inside new ones, where it is too long."""
     if len(line) <= WIDTH:
         return [line]
@@ -339,8 +339,8 @@ def broken(line: str, depth: int = 0) -> list[str]:
             if best is None or rank <= best[0]:
                 best = rank, place + 1 if char == "," else place
     if is_sum and equals is not None:
-        return broken(f"{equals.group()}({line[equals.end() :]})")
+        return break_line(f"{equals.group()}({line[equals.end() :]})")
     if best is None:
         return [line]
     indent += 0 if is_continued else 4
-    return [line[: best[1]].rstrip(), *broken(" " * indent + line[best[1] :].lstrip(), best[0][0])]
+    return [line[: best[1]].rstrip(), *break_line(" " * indent + line[best[1] :].lstrip(), best[0][0])]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from contad import stan
-from contad.stan.translation.stan_expressions import ExpressionWriter
-from contad.stan.translation.stan_statements import StatementWriter, broken, names_in
+from contad.stan.translation.stan_expressions import StanExpressions
+from contad.stan.translation.stan_statements import StanStatements, break_line, names_in
 from contad.stan.translation.stanc import StanBlock, Statement, TranslationError, fields, read_blocks, run_stanc
 
 _NONE = StanBlock("", [])
@@ -45,19 +45,19 @@ class _FileWriter:
     def _block(self, name: str) -> StanBlock:
         return self._blocks.get(name, _NONE)
 
-    def _declared(self, name: str) -> list[str]:
+    def _list_declared(self, name: str) -> list[str]:
         return [variable for s in self._block(name).statements if s.kind == "VarDecl" for variable in _variables_of(s)]
 
-    def _expressions(self) -> ExpressionWriter:
-        return ExpressionWriter(frozenset(stan.__all__), self._imports, self._own, self._taken)
+    def _expressions(self) -> StanExpressions:
+        return StanExpressions(frozenset(stan.__all__), self._imports, self._own, self._taken)
 
     def write(self) -> str:
         """The text of the file."""
         if len(self._own) < len(self._functions):
             raise TranslationError("functions with several forms of arguments have no counterpart yet; name them apart")
         functions = [line for function in self._functions for line in self._write_function(function)]
-        made = self._declared("transformed data")
-        data = self._declared("data")
+        made = self._list_declared("transformed data")
+        data = self._list_declared("data")
         body = [
             *functions, *self._write_transformed_data(data, made), *self._write_density(data, made),
             *self._write_quantities(data, made), *self._write_model(data, made),
@@ -70,7 +70,7 @@ class _FileWriter:
         one_line = f"from contad.stan import {', '.join(names)}"
         several = ["from contad.stan import (", *(f"    {name}," for name in names), ")"]
         head += [one_line] if len(one_line) <= 100 else several
-        text = _python_names(self._block("parameters").text, self._expressions(), self._declared("parameters"))
+        text = _python_names(self._block("parameters").text, self._expressions(), self._list_declared("parameters"))
         parameters = ["", 'PARAMETERS = """', *text.strip("\n").rstrip().splitlines(), '"""']
         return "\n".join([*head, *parameters, *body]) + "\n"
 
@@ -79,11 +79,11 @@ class _FileWriter:
         declared = fields(function.parts)
         expressions = self._expressions()
         arguments = [expressions.name(_name_of(argument[2])) for argument in declared["arguments"]]
-        writer = StatementWriter(expressions)
+        writer = StanStatements(expressions)
         body = declared["body"]
         writer.write(body.parts[0])
         signature = f"def {expressions.name(_name_of(declared['funname']))}({', '.join(arguments)}):"
-        return ["", "", *(f"# {line}" for line in function.comments), "@njit", *broken(signature), *writer.lines]
+        return ["", "", *(f"# {line}" for line in function.comments), "@njit", *break_line(signature), *writer.lines]
 
     # ---- blocks ----
     def _write_transformed_data(self, data: list[str], made: list[str]) -> list[str]:
@@ -91,43 +91,44 @@ class _FileWriter:
         if not made:
             return []
         expressions = self._expressions()
-        writer = StatementWriter(expressions)
+        writer = StanStatements(expressions)
         writer.put('"""The constants that are made from the data."""')
         writer.write(block.statements)
         writer.comment(block.comments)
         writer.put("return {" + ", ".join(f'"{expressions.name(n)}": {expressions.name(n)}' for n in made) + "}")
-        return ["", "", *self._signature("transform_data", self._used(data, "transformed data")), *writer.lines]
+        return ["", "", *self._signature("transform_data", self._list_used(data, "transformed data")), *writer.lines]
 
     def _write_density(self, data: list[str], made: list[str]) -> list[str]:
-        writer = StatementWriter(self._expressions())
+        writer = StanStatements(self._expressions())
         writer.put("target = 0.0")
         for name in ("transformed parameters", "model"):
             block = self._block(name)
             writer.write(block.statements)
             writer.comment(block.comments)
         writer.put("return target")
-        taken = [*self._declared("parameters"), *self._used([*data, *made], "transformed parameters", "model")]
+        constants = self._list_used([*data, *made], "transformed parameters", "model")
+        taken = [*self._list_declared("parameters"), *constants]
         return ["", "", "@njit", *self._signature("log_density", taken), *writer.lines]
 
     def _write_quantities(self, data: list[str], made: list[str]) -> list[str]:
         block = self._block("generated quantities")
-        new = [*self._declared("transformed parameters"), *self._declared("generated quantities")]
+        new = [*self._list_declared("transformed parameters"), *self._list_declared("generated quantities")]
         if not new:
             return []
         expressions = self._expressions()
-        writer = StatementWriter(expressions)
+        writer = StanStatements(expressions)
         writer.put('"""The transformed parameters and the generated quantities; `rng` is a NumPy generator."""')
         writer.write(self._block("transformed parameters").statements)
         writer.write(block.statements)
         writer.comment(block.comments)
         writer.put("return {" + ", ".join(f'"{expressions.name(n)}": {expressions.name(n)}' for n in new) + "}")
         parts = "transformed parameters", "generated quantities"
-        taken = [*self._used(self._declared("parameters"), *parts), *self._used([*data, *made], *parts)]
+        taken = [*self._list_used(self._list_declared("parameters"), *parts), *self._list_used([*data, *made], *parts)]
         return ["", "", *self._signature("generated_quantities", ["rng", *taken]), *writer.lines]
 
     def _write_model(self, data: list[str], made: list[str]) -> list[str]:
         expressions = self._expressions()
-        writer = StatementWriter(expressions)
+        writer = StanStatements(expressions)
         writer.put('"""The model for these data."""')
         for statement in self._block("parameters").statements:
             writer.shape_of(fields(statement.parts)["decl_type"])  # which refuses types without a counterpart
@@ -142,9 +143,9 @@ class _FileWriter:
         names = [expressions.name(name) for name in data]
         writer.put("data = {" + ", ".join(f'"{name}": {name}' for name in names) + "}")
         if made:
-            used = [expressions.name(name) for name in self._used(data, "transformed data")]
+            used = [expressions.name(name) for name in self._list_used(data, "transformed data")]
             writer.put(f"data |= transform_data({', '.join(used)})")
-        has_quantities = self._declared("transformed parameters") + self._declared("generated quantities")
+        has_quantities = self._list_declared("transformed parameters") + self._list_declared("generated quantities")
         quantities = ", generated_quantities=generated_quantities" if has_quantities else ""
         writer.put(f"return Model(PARAMETERS, log_density{quantities}, **data)")
         return ["", "", *self._signature("model", data), *writer.lines]
@@ -152,9 +153,9 @@ class _FileWriter:
     def _signature(self, name: str, arguments: Iterable[str]) -> list[str]:
         expressions = self._expressions()
         python = [argument if argument == "rng" else expressions.name(argument) for argument in arguments]
-        return broken(f"def {name}({', '.join(python)}):")
+        return break_line(f"def {name}({', '.join(python)}):")
 
-    def _used(self, names: Sequence[str], *blocks: str) -> list[str]:
+    def _list_used(self, names: Sequence[str], *blocks: str) -> list[str]:
         mentioned = set().union(*(names_in(s.parts) for name in blocks for s in self._block(name).statements))
         return [name for name in names if name in mentioned]
 
@@ -171,7 +172,7 @@ def _has_body(function: Statement) -> bool:
     return fields(function.parts)["body"].kind == "Block"
 
 
-def _python_names(text: str, expressions: ExpressionWriter, names: Sequence[str]) -> str:
+def _python_names(text: str, expressions: StanExpressions, names: Sequence[str]) -> str:
     for name in names:
         if expressions.name(name) != name:
             text = re.sub(rf"\b{name}\b", expressions.name(name), text)

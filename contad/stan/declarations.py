@@ -1,4 +1,4 @@
-"""Stan's block of parameters, read as text: names, constraints, and bounds that depend on earlier parameters."""
+"""Stan's declarations of parameters, read as text: names, constraints, and bounds that depend on earlier parameters."""
 
 import ast
 import keyword
@@ -8,25 +8,22 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from contad.stan import matrix_algebra, scalar_functions, spelled_functions
-from contad.stan.transforms import (
-    Constraint, cholesky_factor_corr, cholesky_factor_cov, corr_matrix, cov_matrix, lower_bound, lower_upper_bound,
-    offset_multiplier, ordered, positive_ordered, real, simplex, stochastic_column, stochastic_row, sum_to_zero,
-    unit_vector, upper_bound,
-)  # fmt: skip
+from contad.stan import matrix_algebra, scalar_functions, spelled_functions, transforms
+from contad.stan.transforms import Constraint
 
-# by type: the numbers of sizes, and the constraint; None where bounds may say more
 FUNCTIONS = (scalar_functions, spelled_functions, matrix_algebra)  # modules with the functions in expressions
-TYPES: dict[str, tuple[tuple[int, ...], Callable[..., Constraint] | None]] = {
-    "real": ((0,), None), "vector": ((1,), None), "row_vector": ((1,), None), "matrix": ((2,), None),
-    "ordered": ((1,), ordered), "positive_ordered": ((1,), positive_ordered), "simplex": ((1,), simplex),
-    "unit_vector": ((1,), unit_vector), "sum_to_zero_vector": ((1,), sum_to_zero),
-    "sum_to_zero_matrix": ((2,), sum_to_zero), "cholesky_factor_corr": ((1,), cholesky_factor_corr),
-    "cholesky_factor_cov": ((1, 2), cholesky_factor_cov), "corr_matrix": ((1,), corr_matrix),
-    "cov_matrix": ((1,), cov_matrix), "row_stochastic_matrix": ((2,), stochastic_row),
-    "column_stochastic_matrix": ((2,), stochastic_column),
+# by type: the numbers of sizes, and the constraint; none where bounds choose it
+TYPES: dict[str, tuple[tuple[int, ...], str]] = {
+    "real": ((0,), ""), "vector": ((1,), ""), "row_vector": ((1,), ""), "matrix": ((2,), ""),
+    "ordered": ((1,), "ordered"), "positive_ordered": ((1,), "positive_ordered"), "simplex": ((1,), "simplex"),
+    "unit_vector": ((1,), "unit_vector"), "sum_to_zero_vector": ((1,), "sum_to_zero"),
+    "sum_to_zero_matrix": ((2,), "sum_to_zero"), "cholesky_factor_corr": ((1,), "cholesky_factor_corr"),
+    "cholesky_factor_cov": ((1, 2), "cholesky_factor_cov"), "corr_matrix": ((1,), "corr_matrix"),
+    "cov_matrix": ((1,), "cov_matrix"), "row_stochastic_matrix": ((2,), "stochastic_row"),
+    "column_stochastic_matrix": ((2,), "stochastic_column"),
 }  # fmt: skip
-BOUNDS = ({"lower": lower_bound, "upper": upper_bound}, {"offset": 0.0, "multiplier": 1.0})
+BOUNDS: dict[str, Callable[..., Constraint]] = {"lower": transforms.lower_bound, "upper": transforms.upper_bound}
+UNITS = {"offset": 0.0, "multiplier": 1.0}
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z]\w*")
 # what Python spells in another way; a quote after an operand transposes
@@ -37,12 +34,12 @@ _SPELLINGS = [
 
 
 def python_name(name: str) -> str:
-    """A name of Stan as an argument of a Python function: `lambda` is `lambda_`."""
-    return f"{name}_" if keyword.iskeyword(name) else name
+    """A name of Stan as an argument of a Python function: `lambda` is `lambda_`, and `len` is `len_`."""
+    return f"{name}_" if keyword.iskeyword(name) or name in {"len", "range"} else name
 
 
 class Expression:
-    """A bound that depends on earlier parameters: Python text, and the values of the names in it that begin with `_`."""
+    """A bound that depends on earlier parameters: Python text, and the values of names in it that begin with `_`."""
 
     def __init__(self, text: str, known: Mapping[str, Any]) -> None:
         self.text, self.known = text, dict(known)
@@ -61,10 +58,10 @@ def read_parameters(text: str, data: Mapping[str, Any]) -> dict[str, Constraint]
     >>> read_parameters("real mu; array[2] simplex[K] theta;  // shares", {"K": 3})
     {'mu': <real of shape ()>, 'theta': <simplex of shape (2, 3)>}
     """
-    return _Reader(text, data).read()
+    return _DeclarationReader(text, data).read()
 
 
-class _Reader:
+class _DeclarationReader:
     """A position in the text of a block."""
 
     def __init__(self, text: str, data: Mapping[str, Any]) -> None:
@@ -113,19 +110,20 @@ class _Reader:
             self.fail(f"a type of parameters ({', '.join(TYPES)})", start)
         bounds = self.take_bounds() if self.take("<") else {}
         sizes = self.take_sizes() if self.sees(r"\[") else ()
-        counts, make = TYPES[kind]
+        counts, constraint = TYPES[kind]
         if len(sizes) not in counts:
             self.fail(f"{kind} with {' or '.join(map(str, counts))} sizes", start)
-        if make and bounds:
+        if constraint and bounds:
             self.fail(f"no bounds of {kind}", start)
         try:
-            made = make(*sizes) if make else self.make_bounded(bounds, sizes)
+            made = getattr(transforms, constraint)(*sizes) if constraint else self.make_bounded(bounds, sizes)
         except ValueError as error:
             self.fail(f"another declaration ({error})", start)
         while True:
             name = self.take(_NAME, "a name")
             if name in self.found or name in self.data:
-                self.fail(f"a new name, and {name} is one of the {'data' if name in self.data else 'parameters'}", start)
+                home = "data" if name in self.data else "parameters"
+                self.fail(f"a new name, and {name} is one of the {home}", start)
             arrays = self.take_sizes() if self.sees(r"\[") else dimensions  # Stan's arrays before 2.26
             self.found[name] = made.array(*arrays) if arrays else made
             if not self.take(","):
@@ -133,14 +131,17 @@ class _Reader:
         self.take(";", ";")
 
     def make_bounded(self, bounds: dict[str, Any], shape: tuple[int, ...]) -> Constraint:
-        limits, units = (bounds.keys() & kinds.keys() for kinds in BOUNDS)
-        if limits and units:
+        limits, units = bounds.keys() & BOUNDS.keys(), UNITS | bounds
+        if limits and len(limits) < len(bounds):
             raise ValueError("bounds or units, not both")
-        if units:
-            return offset_multiplier(*({**BOUNDS[1], **bounds}.values()), shape)
         if len(limits) == 2:
-            return lower_upper_bound(bounds["lower"], bounds["upper"], shape)
-        return BOUNDS[0][limits.pop()](*bounds.values(), shape) if limits else real(shape)
+            return transforms.lower_upper_bound(bounds["lower"], bounds["upper"], shape)
+        if limits:
+            (name, bound), *_ = bounds.items()
+            return BOUNDS[name](bound, shape)
+        if bounds:
+            return transforms.offset_multiplier(units["offset"], units["multiplier"], shape)
+        return transforms.real(shape)
 
     # ---- expressions -------------------------------------------------------------------------------------------------
     def take_expression(self, closing: str) -> Any:
@@ -166,7 +167,8 @@ class _Reader:
         except (LookupError, TypeError, ValueError, NotImplementedError) as error:
             self.fail(str(error.args[0]) if isinstance(error, LookupError) else f"another expression ({error})", start)
         if isinstance(found, ast.Constant):
-            return np.asarray(found.value) if found.kind and np.ndim(found.value) == 0 else found.value
+            value: Any = found.value
+            return np.asarray(value) if found.kind and np.ndim(value) == 0 else value
         known = dict(folding.known)
         return Expression(ast.unparse(ast.fix_missing_locations(_Naming(known).visit(found))), known)
 
@@ -253,12 +255,13 @@ class _Naming(ast.NodeTransformer):
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         """A name for a value of data; a slice and a literal number stay."""
-        if isinstance(node.value, slice):
-            return ast.Slice(*(None if x is None else ast.Constant(x) for x in (node.value.start, node.value.stop)))
-        if node.kind is None and not isinstance(node.value, (np.ndarray, tuple)):
+        value: Any = node.value
+        if isinstance(value, slice):
+            return ast.Slice(*(None if x is None else ast.Constant(x) for x in (value.start, value.stop)))
+        if node.kind is None and not isinstance(value, (np.ndarray, tuple)):
             return node
         name = f"_{len(self.known)}"
-        self.known[name] = node.value
+        self.known[name] = value
         return ast.Name(name, ast.Load())
 
 
