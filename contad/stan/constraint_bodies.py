@@ -92,9 +92,15 @@ def free_below(y, upper):
 
 
 def between(u, lower, upper):
-    """lower + (upper - lower) expit(u), and the log-Jacobian, for finite bounds."""
+    """lower + (upper - lower) expit(u), and the log-Jacobian of each element, for finite bounds."""
     logs, width = log_expit(u), upper - lower
-    return lower + width * exp(logs), total(logs + log_expit(-u) + log(width))
+    return lower + width * exp(logs), logs + log_expit(-u) + log(width)
+
+
+def sum_logs(made):
+    """A value, and the sum of the log-Jacobians of its elements."""
+    y, logs = made
+    return y, np.sum(logs)
 
 
 def between_numbers(u, lower, upper):
@@ -103,7 +109,8 @@ def between_numbers(u, lower, upper):
         return below(u, upper)
     if upper == np.inf:
         return above(u, lower)
-    return between(u, lower, upper)
+    y, logs = between(u, lower, upper)
+    return y, total(logs)
 
 
 def free_between(y, lower, upper):
