@@ -59,7 +59,7 @@ def write_part(u: str, start: str, shape: tuple[int, ...], order: str) -> str:
 
 def write_row(y: str, axes: int, order: str) -> str:
     """The inverse expression: a vector of the elements of an array."""
-    return f"_in_a_row({y}{_turn(axes) if order == 'F' and axes > 1 else ''})"
+    return y if axes == 1 else f"_in_a_row({y}{_turn(axes) if order == 'F' and axes else ''})"
 
 
 def write_value(

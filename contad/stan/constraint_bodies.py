@@ -25,7 +25,7 @@ def zeros(like, m, n=None, k=None):
 @in_expressions({"0": "np.full(1, x)", "1": "x", "234": "x.ravel()"})
 def in_a_row(x):
     """The elements of an array as a vector."""
-    return np.ravel(x) if np.ndim(x) else creation.array([x])
+    return np.reshape(x, (-1,))
 
 
 # ---- numbers and arrays ----------------------------------------------------------------------------------------------
@@ -44,7 +44,8 @@ def count(x):
 @in_expressions({"0 0": "x >= y", "01234 01234": "np.all(x >= y)"})
 def is_at_least(x, y):
     """Whether x >= y, element by element."""
-    return bool(np.all(x >= y))
+    found = x >= y
+    return found if found.__class__ is bool else bool(np.all(found))
 
 
 @in_expressions({"0 0": "x < y", "01234 01234": "np.all(x < y) and np.all(y - x < np.inf)"})

@@ -16,7 +16,7 @@ from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain
 from contad.ops.products import as_array
 from contad.stan.compiled_constraints import IN_PYTHON, ConstraintFunction, write_free, write_value
-from contad.stan.transform_functions import TRANSFORMS
+from contad.stan.transform_functions import FUNCTIONS, TRANSFORMS
 from contad.variables.arguments import fail
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
@@ -127,13 +127,19 @@ class Constraint(ModuleType):
         given = [repr(x) if literal else f"_{k}" for k, x in enumerate(self.arguments)]
         if kind == "unconstrain":
             return [*write_free("u", self, given, "y"), "return u"]
-        results = {"constrain": "y", "log_jacobian": "_logs", "both": "y, _logs"}
-        return ["_logs = 0.0", *write_value("y", self, given, "u", copies=literal), f"return {results[kind]}"]
+        result = {"constrain": "y", "log_jacobian": "_logs", "both": "y, _logs"}[kind]
+        lines = write_value("y", self, given, "u", copies=literal)
+        if self.transform == "real" or self.array_shape:
+            return ["_logs = 0.0", *lines, f"return {result}"]
+        return [lines[0].replace(", _log =", ", _logs =", 1), f"return {result}"]
 
     def run(self, kind: str, x: ArrayValue) -> Any:
         """Run one of these functions in Python, without checks of the shape."""
         if kind not in self._functions:
             known = IN_PYTHON | {f"_{k}": x for k, x in enumerate(self.arguments)}
+            axes = len(self.free_shape), *map(np.ndim, self.arguments)
+            for name in (f"{self.transform}_jacobian", f"{self.transform}_constrain"):
+                known[name] = FUNCTIONS[name].for_axes(axes)
             argument = "y" if kind == "unconstrain" else "u"
             exec(_compile("\n    ".join([f"def {kind}({argument}):", *self.write(kind, literal=False)])), known)
             self._functions[kind] = known[kind]
