@@ -176,13 +176,16 @@ class Evaluated(InExpressions):
 
     def run(self, *args: Any) -> Any:
         """The function for arguments that are numbers and arrays, by position."""
-        axes = tuple([getattr(x, "ndim", 0) for x in args])
+        return self.for_axes(tuple([getattr(x, "ndim", 0) for x in args]))(*args)
+
+    def for_axes(self, axes: tuple[int, ...]) -> Callable[..., Any]:
+        """The function for arguments with so many axes."""
         found = self._found.get(axes)
         if found is None:
             found = self._found[axes] = self._write_for_python(axes)
-        return found(*args)
+        return found
 
-    def _write_for_python(self, axes: tuple[int, ...]) -> Any:
+    def _write_for_python(self, axes: tuple[int, ...]) -> Callable[..., Any]:
         for pattern, value in self.in_python.items():
             kinds = axes_in(pattern)
             if len(axes) == len(kinds) and all(str(n) in known for n, known in zip(axes, kinds, strict=True)):

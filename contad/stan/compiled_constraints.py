@@ -32,7 +32,7 @@ class Constrained(Protocol):
     array_shape: tuple[int, ...]
     order: str
 
-    def write(self, kind: str) -> list[str]:
+    def write(self, kind: str, literal: bool) -> list[str]:
         """The statements of a function."""
 
 
@@ -42,11 +42,14 @@ def _turn(axes: int) -> str:
 
 
 def write_part(u: str, start: str, shape: tuple[int, ...], order: str) -> str:
-    """The expression of the numbers of a vector from a place on, as an array; matrices in it are in this order."""
+    """The expression of the numbers of a vector from a place on, as an array; matrices in it are in this order.
+
+    Without a place they are the whole vector.
+    """
     if not shape:
-        return f"{u}[{start}]"
+        return f"{u}[{start or 0}]"
     end = f"{start} + {math.prod(shape)}" if not start.isdigit() else str(int(start) + math.prod(shape))
-    part = f"{u}[{start}:{end}]"
+    part = f"{u}[{start}:{end}]" if start else u
     if len(shape) == 1:
         return part
     if order == "C":
@@ -56,25 +59,27 @@ def write_part(u: str, start: str, shape: tuple[int, ...], order: str) -> str:
 
 def write_row(y: str, axes: int, order: str) -> str:
     """The inverse expression: a vector of the elements of an array."""
-    return f"_in_a_row({y}{_turn(axes) if order == 'F' and axes > 1 else ''})"
+    return y if axes == 1 else f"_in_a_row({y}{_turn(axes) if order == 'F' and axes else ''})"
 
 
 def write_value(
-    y: str, c: Constrained, arguments: Sequence[str], u: str, start: int = 0, copies: bool = True
+    y: str, c: Constrained, arguments: Sequence[str], u: str, start: int | None = None, copies: bool = True
 ) -> list[str]:
     """Statements that assign the value of a constraint to y, and add its log-Jacobian to _logs.
 
-    Without copies, arrays of numbers without a constraint are views of u.
+    Without a place to start from, they are of the whole vector u. Without copies, arrays of numbers without a
+    constraint are views of u.
     """
+    place = "" if start is None else str(start)
     rest = "".join(f", {x}" for x in arguments)
     if c.transform == "real":
-        part = write_part(u, str(start), c.shape, c.order)
+        part = write_part(u, place, c.shape, c.order)
         return [f"{y} = real_constrain({part})" if copies else f"{y} = {part}"]
     if not c.array_shape:
-        part = write_part(u, str(start), c.free_shape, c.order)
+        part = write_part(u, place, c.free_shape, c.order)
         return [f"{y}, _log = {c.transform}_jacobian({part}{rest})", "_logs = _logs + _log"]
     count, one = math.prod(c.array_shape), c.shape[len(c.array_shape) :]
-    part = write_part(u, f"{start} + _k * {math.prod(c.free_shape)}", c.free_shape, c.order)
+    part = write_part(u, f"{place or 0} + _k * {math.prod(c.free_shape)}", c.free_shape, c.order)
     return [
         f"{y} = _zeros({u}, {count}, {', '.join(map(str, one))})",
         f"for _k in range({count}):",
@@ -132,7 +137,8 @@ class ConstraintFunction(Compilable):
                 tests = {f"y.shape[{k}] != {n}": f"have the shape {c.shape}" for k, n in enumerate(c.shape)}
             words = f"{c.name}: {self.argument} must "
             checks = [f"if {test}: raise ValueError({words + what!r})" for test, what in tests.items()]
-            text = "\n    ".join([f"def {self.__name__}({self.argument}):", *checks, *c.write(self.__name__)])
+            lines = [f"def {self.__name__}({self.argument}):", *checks, *c.write(self.__name__, literal=True)]
+            text = "\n    ".join(lines)
             self._body = function_of_text(text, self.__name__, KNOWN)
         return self._body
 

@@ -25,7 +25,7 @@ def zeros(like, m, n=None, k=None):
 @in_expressions({"0": "np.full(1, x)", "1": "x", "234": "x.ravel()"})
 def in_a_row(x):
     """The elements of an array as a vector."""
-    return np.ravel(x) if np.ndim(x) else creation.array([x])
+    return np.reshape(x, (-1,))
 
 
 # ---- numbers and arrays ----------------------------------------------------------------------------------------------
@@ -44,7 +44,8 @@ def count(x):
 @in_expressions({"0 0": "x >= y", "01234 01234": "np.all(x >= y)"})
 def is_at_least(x, y):
     """Whether x >= y, element by element."""
-    return bool(np.all(x >= y))
+    found = x >= y
+    return found if found.__class__ is bool else bool(np.all(found))
 
 
 @in_expressions({"0 0": "x < y", "01234 01234": "np.all(x < y) and np.all(y - x < np.inf)"})
@@ -92,9 +93,15 @@ def free_below(y, upper):
 
 
 def between(u, lower, upper):
-    """lower + (upper - lower) expit(u), and the log-Jacobian, for finite bounds."""
+    """lower + (upper - lower) expit(u), and the log-Jacobian of each element, for finite bounds."""
     logs, width = log_expit(u), upper - lower
-    return lower + width * exp(logs), total(logs + log_expit(-u) + log(width))
+    return lower + width * exp(logs), logs + log_expit(-u) + log(width)
+
+
+def sum_logs(made):
+    """A value, and the sum of the log-Jacobians of its elements."""
+    y, logs = made
+    return y, np.sum(logs)
 
 
 def between_numbers(u, lower, upper):
@@ -103,7 +110,8 @@ def between_numbers(u, lower, upper):
         return below(u, upper)
     if upper == np.inf:
         return above(u, lower)
-    return between(u, lower, upper)
+    y, logs = between(u, lower, upper)
+    return y, total(logs)
 
 
 def free_between(y, lower, upper):

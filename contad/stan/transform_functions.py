@@ -126,11 +126,10 @@ def _correlations(u: ArrayValue, k: int) -> tuple[ArrayValue, Real]:
 # ---- the table -------------------------------------------------------------------------------------------------------
 def _one_bound(bound: str, way: str, back: str) -> StanTransform:
     test, what = ("y, lower", "at least") if bound == "lower" else ("upper, y", "at most")
-    patterns = ("0 0", "1234 01234")
     inverse = back, f"is_at_least({test})"
     return StanTransform(
-        bound, dict.fromkeys(patterns, way), dict.fromkeys(patterns, inverse), f"be {what} {bound}",
-        example=("0.5", "1.0"),
+        bound, {"0 0": way.replace("np.sum(u)", "u"), "1234 01234": way},
+        dict.fromkeys(("0 0", "1234 01234"), inverse), f"be {what} {bound}", example=("0.5", "1.0"),
     )  # fmt: skip
 
 
@@ -162,13 +161,13 @@ TRANSFORMS = {
     ),
     "lower_bound": _one_bound("lower", "above(u, lower)", "free_above(y, lower)"),
     "upper_bound": _one_bound("upper", "below(u, upper)", "free_below(y, upper)"),
-    "finite_lower_bound": _one_bound("lower", "lower + exp(u), total(u)", "log(y - lower)"),
-    "finite_upper_bound": _one_bound("upper", "upper - exp(u), total(u)", "log(upper - y)"),
+    "finite_lower_bound": _one_bound("lower", "lower + exp(u), np.sum(u)", "log(y - lower)"),
+    "finite_upper_bound": _one_bound("upper", "upper - exp(u), np.sum(u)", "log(upper - y)"),
     "lower_upper_bound": StanTransform(
         "lower, upper",
         {
             **dict.fromkeys(("0 0 0", "1234 0 0"), "between_numbers(u, lower, upper)"),
-            "1234 01234 01234": "between(u, lower, upper)",
+            "1234 01234 01234": "sum_logs(between(u, lower, upper))",
         },
         {
             **dict.fromkeys(("0 0 0", "1234 0 0"), ("free_between_numbers(y, lower, upper)", _BETWEEN)),
@@ -178,7 +177,8 @@ TRANSFORMS = {
         example=("0.5", "1.0", "3.0"),
     ),
     "finite_lower_upper_bound": StanTransform(
-        "lower, upper", dict.fromkeys(("0 0 0", "1234 01234 01234"), "between(u, lower, upper)"),
+        "lower, upper",
+        {"0 0 0": "between(u, lower, upper)", "1234 01234 01234": "sum_logs(between(u, lower, upper))"},
         dict.fromkeys(("0 0 0", "1234 01234 01234"), ("free_between(y, lower, upper)", _BETWEEN)),
         "be between lower and upper", example=("0.5", "1.0", "3.0"),
     ),

@@ -40,7 +40,7 @@ def _of_each(name: str, argument: str, x: Nested, shape: tuple[int, ...]) -> Val
 
 
 def _is_all(x: Value) -> bool:
-    return bool(np.all(x))
+    return x if isinstance(x, bool) else bool(np.all(x))
 
 
 def _one_bound(name: str, argument: str, bound: Bound, free: float, shape: int | tuple[int, ...]) -> Constraint:
@@ -50,7 +50,7 @@ def _one_bound(name: str, argument: str, bound: Bound, free: float, shape: int |
     if not callable(bound):
         bound = _of_each(name, argument, bound, axes)
         unbounded = bound == free
-        transform = "real" if _is_all(unbounded) else name if np.any(unbounded) else f"finite_{name}"
+        transform = "real" if _is_all(unbounded) else name if not _is_all(bound != free) else f"finite_{name}"
     return Constraint(name, axes, None, () if transform == "real" else (bound,), transform)
 
 

@@ -1,11 +1,12 @@
 """Constraining transforms, and trees of them."""
 
 import contextlib
+import functools
 import math
 import operator
 import re
 from collections.abc import Sequence
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,7 +16,7 @@ from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain
 from contad.ops.products import as_array
 from contad.stan.compiled_constraints import IN_PYTHON, ConstraintFunction, write_free, write_value
-from contad.stan.transform_functions import TRANSFORMS
+from contad.stan.transform_functions import FUNCTIONS, TRANSFORMS
 from contad.variables.arguments import fail
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
@@ -28,6 +29,11 @@ def axes_of(name: str, shape: int | tuple[int, ...]) -> tuple[int, ...]:
         error = ValueError if whole else TypeError
         fail(name, "shape", "be the length of an axis or a tuple of them", repr(shape), error)
     return tuple(map(operator.index, axes))
+
+
+@functools.cache
+def _compile(text: str) -> CodeType:
+    return compile(text, "<constraint>", "exec")
 
 
 class Constraint(ModuleType):
@@ -111,25 +117,31 @@ class Constraint(ModuleType):
         sticks = f"{self.transform}_of_sticks"
         return self._change(transform=sticks) if sticks in TRANSFORMS and numbers < [2, 37] else self
 
-    def write(self, kind: str) -> list[str]:
+    def write(self, kind: str, literal: bool) -> list[str]:
         """The statements of a function: "constrain", "log_jacobian", "both" of these, or "unconstrain".
 
-        Bounds that are no plain numbers have names there.
+        Unless they are literal, the arguments have names there.
         """
         if any(map(callable, self.arguments)):
             raise UnsupportedError(f"{self.name}: a bound depends on other parameters, which contad.stan.Model knows")
-        given = [repr(x) if self.literal else f"_{k}" for k, x in enumerate(self.arguments)]
+        given = [repr(x) if literal else f"_{k}" for k, x in enumerate(self.arguments)]
         if kind == "unconstrain":
             return [*write_free("u", self, given, "y"), "return u"]
-        results = {"constrain": "y", "log_jacobian": "_logs", "both": "y, _logs"}
-        return ["_logs = 0.0", *write_value("y", self, given, "u"), f"return {results[kind]}"]
+        result = {"constrain": "y", "log_jacobian": "_logs", "both": "y, _logs"}[kind]
+        lines = write_value("y", self, given, "u", copies=literal)
+        if self.transform == "real" or self.array_shape:
+            return ["_logs = 0.0", *lines, f"return {result}"]
+        return [lines[0].replace(", _log =", ", _logs =", 1), f"return {result}"]
 
     def run(self, kind: str, x: ArrayValue) -> Any:
         """Run one of these functions in Python, without checks of the shape."""
         if kind not in self._functions:
             known = IN_PYTHON | {f"_{k}": x for k, x in enumerate(self.arguments)}
-            text = "\n    ".join([f"def {kind}({'y' if kind == 'unconstrain' else 'u'}):", *self.write(kind)])
-            exec(text, known)
+            axes = len(self.free_shape), *map(np.ndim, self.arguments)
+            for name in (f"{self.transform}_jacobian", f"{self.transform}_constrain"):
+                known[name] = FUNCTIONS[name].for_axes(axes)
+            argument = "y" if kind == "unconstrain" else "u"
+            exec(_compile("\n    ".join([f"def {kind}({argument}):", *self.write(kind, literal=False)])), known)
             self._functions[kind] = known[kind]
         return self._functions[kind](x)
 
