@@ -21,12 +21,12 @@ _VERSION = 1 << 32  # 0.1: the minor version is in the upper half
 _numbers = itertools.count()
 
 
-def as_jax(f: NumbaFunction, n: int) -> Any:
-    """A Numba function of one array of length n with a number as its result, as a function of JAX.
+def as_jax(f: Any, n: int | None = None) -> Any:
+    """A Numba function of one array of length n, or a `contad.stan.Model`, as a function of JAX.
 
-    You can use the result in `jax.jit`, `grad`, `jvp`, `vmap` and `lax.scan`, on the CPU. One call computes the value
-    and the gradient in compiled code, so a sampler written in JAX runs at the speed of contad's gradient. If f raises,
-    the value and the gradient are nan. It has first derivatives only.
+    The result of f is a number. You can use the function in `jax.jit`, `grad`, `jvp`, `vmap` and `lax.scan`, on the
+    CPU. One call computes the value and the gradient in compiled code, so a sampler written in JAX runs at the speed of
+    contad's gradient. If f raises, the value and the gradient are nan. It has first derivatives only.
 
     Raises:  ValueError if JAX computes with 32 bits: call `jax.config.update("jax_enable_x64", True)` first.
 
@@ -39,6 +39,8 @@ def as_jax(f: NumbaFunction, n: int) -> Any:
 
     if not jax.config.jax_enable_x64:
         fail("as_jax", "jax", 'compute with 64 bits: jax.config.update("jax_enable_x64", True)', "32 bits")
+    if n is None:
+        f, n = f.compiled_log_density(), f.dimension
     handler = _make_handler(f, n)
     name = f"contad_{next(_numbers)}"
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(ctypes.cast(handler.address, ctypes.c_void_p)), platform="cpu")

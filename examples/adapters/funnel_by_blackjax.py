@@ -24,7 +24,7 @@ funnel = Model("real y; vector<offset=0, multiplier=exp(y / 2)>[9] x;", log_dens
 
 
 if __name__ == "__main__":
-    density = as_jax(funnel.one_argument(), funnel.dimension)
+    density = as_jax(funnel)
     warmup = blackjax.window_adaptation(blackjax.nuts, density)
     (state, tuned), _ = warmup.run(jax.random.key(1), np.zeros(funnel.dimension), num_steps=500)
     step = blackjax.nuts(density, **tuned).step
