@@ -81,7 +81,7 @@ class Model:
         density = UserFunction("Model", log_density)
         self.is_compiled, self._name = density.dispatcher is not None, density.name
         self._home, self._generate = density.f.__module__, generated_quantities
-        self._c_functions: dict[tuple[str, bool, bool], Any] = {}
+        self._held: dict[tuple[bool, bool], Any] = {}
         self._in_python = ModelText(self.parameters, self.data, is_compiled=False)
         self._constrain = self._write_constrain()
         self.function, self.given = self._write_density(density)
@@ -249,22 +249,26 @@ class Model:
         """The Hessian times v."""
         return self._product(_as_point(u), _as_point(v), *self._arguments(jacobian, propto))
 
-    def cfunc(self, signature: str = "contad", *, propto: bool = True, jacobian: bool = True) -> Any:
-        """The log density and its gradient with C's calling convention: see `contad.cfunc`."""
+    def compiled_log_density(self, *, propto: bool = True, jacobian: bool = True) -> Any:
+        """The log density as a Numba function of the unconstrained numbers alone, which holds the data."""
         if not self.is_compiled:
-            raise UnsupportedError("Model.cfunc: log_density must be a function made by numba.njit")
-        if signature == "bridgestan" and not jacobian:
-            fail("Model.cfunc", "jacobian", "be true for this signature, whose callers ask for it", repr(jacobian))
-        key = signature, bool(jacobian), bool(propto)
-        if key not in self._c_functions:
+            raise UnsupportedError("Model: compiled code can only call a log density made by numba.njit")
+        key = bool(jacobian), bool(propto)
+        if key not in self._held:
             import numba
 
             given = dict(zip((f"_{k}" for k in range(len(self.given))), self.given, strict=True))
-            call = ", ".join(["_u", str(key[1]), *([str(key[2])] if len(self._flags) == 2 else []), *given])
+            call = ", ".join(["_u", str(key[0]), *([str(key[1])] if len(self._flags) == 2 else []), *given])
             text = ModelText({}, {}, True)
             made = text.make("log_density", ["_u"], [f"return _run({call})"], self._home, _run=self.function, **given)
-            self._c_functions[key] = cfunc(numba.njit(made), self.dimension, signature)
-        return self._c_functions[key]
+            self._held[key] = numba.njit(made)
+        return self._held[key]
+
+    def cfunc(self, signature: str = "contad", *, propto: bool = True, jacobian: bool = True) -> Any:
+        """The log density and its gradient with C's calling convention: see `contad.cfunc`."""
+        if signature == "bridgestan" and not jacobian:
+            fail("Model.cfunc", "jacobian", "be true for this signature, whose callers ask for it", repr(jacobian))
+        return cfunc(self.compiled_log_density(propto=propto, jacobian=jacobian), self.dimension, signature)
 
     # ---- BridgeStan's other names ------------------------------------------------------------------------------------
     def param_num(self) -> int:

@@ -227,7 +227,7 @@ def test_c_functions():
     assert bridge.ctypes(None, True, False, x, v, g, None) == -1
     with pytest.raises(ValueError, match="jacobian must be true for this signature"):
         model.cfunc("bridgestan", jacobian=False)
-    with pytest.raises(contad.UnsupportedError, match="log_density must be a function made by numba.njit"):
+    with pytest.raises(contad.UnsupportedError, match="compiled code can only call a log density made by numba.njit"):
         PLAIN.cfunc()
 
 
