@@ -78,7 +78,10 @@ PASSES = {
         Pass("choices", _TEXT, lambda *_: {}, (running_choice,)),
         Pass("find_sunk", (adjoint_sweep,), lambda *_: {}, (sinking,), "planning/test_sinking.py"),
         Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "planning/test_running_products.py"),
-        Pass("find_product", (loop_products, forward_sweep), _nothing, (loop_products,), "writing/test_loop_products.py"),
+        Pass(
+            "find_product", (loop_products, forward_sweep), _nothing, (loop_products,),
+            "writing/test_loop_products.py",
+        ),
         Pass("remove_dead_zeros", _ORDER, _nothing, (dead_stores,), "passes/dead_stores.py"),
         Pass("peel", _ORDER, _nothing, (peel,), "passes/peel.py"),
         Pass("replace_by_scalars", _ORDER, _nothing, (scalar_replacement,), "passes/scalar_replacement.py"),
