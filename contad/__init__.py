@@ -9,6 +9,7 @@
 array([8., 6.])
 """
 
+import pkgutil
 import sys
 import warnings
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ from contad.errors import (
     VariableError,
 )
 from contad.front.inside_njit import set_memory_limit
-from contad.functions.settings import settings
+from contad.functions.reached import settings
 from contad.functions.user_call import level_of_user
 from contad.numba_functions.watch import watch_compilations
 from contad.ops import erf, expit, gammaln, linear_recurrence, logit, logsumexp, select, softmax, stop_gradient, xlogy
@@ -47,6 +48,7 @@ from contad.transforms.gradients import derivative, elementwise_grad, grad, jvp,
 from contad.variables.continuations import gradient, make_callback_var, reverse_pass_callback, var
 from contad.variables.creation import array, constant, empty, full, to_matvar, to_varmat, zeros
 from contad.variables.dual import Dual
+from contad.variables.library_refusals import place_of
 from contad.variables.number import primal
 from contad.variables.stack import nested, recover_memory, set_zero_adjoints, stack
 from contad.variables.stack_table import show_stack
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
     from contad.transforms.on_demand import *  # noqa: F403
     from contad.warming import warm_up
 
-# what `contad.transforms.on_demand` has, imported on first use
+# what `contad.transforms.on_demand` has
 _TRANSFORMS = (
     "IpoptProblem", "bind", "checkpoint", "custom_jvp", "custom_vjp", "debug_nans", "flat", "function_gradients",
     "grad_tr_mat_times_hessian", "gradient_dot_vector", "hessian", "hessian_block_diag", "hvp", "jacfwd", "jacobian",
@@ -101,44 +103,22 @@ _ELSEWHERE = {
 }  # fmt: skip
 
 
+_LATER = {  # what is imported on first use, and where it is
+    **{name: f"contad.transforms.on_demand:{name}" for name in _TRANSFORMS},
+    "checkpointed": "contad.numba_functions.checkpointed:checkpointed",  # which imports Numba
+    "profile": "contad.profiling.profile:profile", "record": "contad.programs.program:record",
+    "warm_up": "contad.warming:warm_up",
+    **{name: f"contad.{name}" for name in ("scipy", "stan", "testing")},
+}  # fmt: skip
+
+
 def __getattr__(name: str) -> object:
     """What is imported on first use, and where to look for names of other libraries."""
     if name in _OLD:
         return _find_old_name(name)
-    if name in _TRANSFORMS:
-        import contad.transforms.on_demand
-
-        found = globals()[name] = getattr(contad.transforms.on_demand, name)
+    if name in _LATER:
+        found = globals()[name] = pkgutil.resolve_name(_LATER[name])
         return found
-    if name == "checkpointed":  # which imports Numba
-        import contad.numba_functions.checkpointed
-
-        found = globals()[name] = contad.numba_functions.checkpointed.checkpointed
-        return found
-    if name == "testing":
-        import contad.testing
-
-        return contad.testing
-    if name == "scipy":
-        import contad.scipy
-
-        return contad.scipy
-    if name == "stan":
-        import contad.stan
-
-        return contad.stan
-    if name == "record":
-        from contad.programs.program import record
-
-        return record
-    if name == "profile":
-        from contad.profiling.profile import profile
-
-        return profile
-    if name == "warm_up":
-        from contad.warming import warm_up
-
-        return warm_up
     if name == "__version__":
         from importlib.metadata import version
 
@@ -157,23 +137,15 @@ def _find_old_name(name: str) -> object:
     caller = sys._getframe(level - 1)
     place = name, caller.f_code.co_filename, caller.f_lineno
     if place not in _told:
-        message = f"contad.{name} will be removed in contad 0.4: use {_place_now(name)}"
+        import numpy
+
+        use = place_of(name)
+        if isinstance(getattr(numpy, name, None), numpy.ufunc):
+            use = f"np.{name}, or {use} in the body of a rule"
+        message = f"contad.{name} will be removed in contad 0.4: use {use}"
         warnings.warn(message, DeprecationWarning, stacklevel=level)
         _told.add(place)
     return getattr(ops, name)
-
-
-def _place_now(name: str) -> str:
-    """Where a function of contad.ops is found by users: in NumPy, contad.scipy.special, contad.stan or contad.ops."""
-    import numpy
-
-    if isinstance(getattr(numpy, name, None), numpy.ufunc):
-        return f"np.{name}, or contad.ops.{name} in the body of a rule"
-    import contad.scipy.special
-    import contad.stan
-
-    places = (contad.scipy.special, contad.stan)
-    return f"{next((module.__name__ for module in places if name in module.__all__), 'contad.ops')}.{name}"
 
 
 def _find_elsewhere(name: str) -> str:

@@ -28,6 +28,15 @@ def set_memory(remember: Callable[["VariableError", Any], bool]) -> None:
     _remember = remember
 
 
+_is_compiling: Callable[[], bool] = lambda: False  # noqa: E731
+
+
+def set_compiling(is_compiling: Callable[[], bool]) -> None:
+    """Set the function that says whether Numba compiles: an error is then a reason to try something else."""
+    global _is_compiling
+    _is_compiling = is_compiling
+
+
 _PLACE = re.compile(r"\S[^\n]*?:\d+: ")  # the beginning of a message that already names a place
 
 
@@ -53,7 +62,8 @@ class VariableError(ContadError):
 
     def __init__(self, *args: object, level: Any = None, place: str | None = None) -> None:
         super().__init__(*args)
-        if _remember(self, level) or level is not None or place is not None:
+        is_noted = not _is_compiling() and _remember(self, level)  # Numba compiles for types, not for variables
+        if is_noted or level is not None or place is not None:
             told = bool(args) and _PLACE.match(str(args[0])) is not None
             self.place = "" if told else _place_in(_frame_of_user()) if place is None else place
 
@@ -228,11 +238,11 @@ def place_of_user() -> str:
     return f"{file}:{frame.f_lineno}, in {frame.f_code.co_name}" + (f" ({text})" if text else "")
 
 
-def _place_in(frame: FrameType | None, step: TracebackType | None = None) -> str:
+def _place_in(frame: FrameType | None, entry: TracebackType | None = None) -> str:
     """The place of a frame, now or in a traceback, `file:line: expression: `, as far as there is source."""
     if frame is None:
         return ""
-    last_instruction, line = (frame.f_lasti, frame.f_lineno) if step is None else (step.tb_lasti, step.tb_lineno)
+    last_instruction, line = (frame.f_lasti, frame.f_lineno) if entry is None else (entry.tb_lasti, entry.tb_lineno)
     file = frame.f_code.co_filename
     positions = next(itertools.islice(frame.f_code.co_positions(), last_instruction // 2, None), (None,) * 4)
     first, last, start, end = positions
@@ -255,14 +265,14 @@ def source_between(file: str, first: int, last: int, start: int, end: int | None
     return b" ".join(lines).decode(errors="replace")
 
 
-def place_in_trace(error: BaseException) -> str:
+def place_in_traceback(error: BaseException) -> str:
     """The place of the user's innermost line in a traceback."""
-    steps = {id(step.tb_frame): step for step in _steps(error.__traceback__)}  # the last place in each frame
-    frame = _innermost_of_user(step.tb_frame for step in reversed(steps.values()))
-    return _place_in(frame, steps[id(frame)]) if frame is not None else ""
+    entries = {id(entry.tb_frame): entry for entry in _entries_of(error.__traceback__)}  # the last place in each frame
+    frame = _innermost_of_user(entry.tb_frame for entry in reversed(entries.values()))
+    return _place_in(frame, entries[id(frame)]) if frame is not None else ""
 
 
-def _steps(step: TracebackType | None) -> Iterator[TracebackType]:
-    while step is not None:
-        yield step
-        step = step.tb_next
+def _entries_of(entry: TracebackType | None) -> Iterator[TracebackType]:
+    while entry is not None:
+        yield entry
+        entry = entry.tb_next

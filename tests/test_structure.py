@@ -1,4 +1,5 @@
-"""The structure of the code: how deep classes stand, what functions are called, and that each has a body of its own."""
+"""The structure of the code: how short files are and how much they import, how deep classes stand, what functions are
+called, and that each has a body of its own."""
 
 import ast
 import importlib
@@ -8,6 +9,130 @@ import pytest
 from tests.judges.sources import SOURCES, nodes_of
 
 MAX_DEPTH = 3  # a class and two ancestors
+MIN_LINES = 60
+MOST_NAMES = 12
+_TO_DO = "to be joined with its subject"
+# the files with fewer lines, and why
+SHORT = {
+    "contad.kernels.shape_fields": "numbers that modules import by this name, with Numba and without it",
+    "contad.variables.dtypes": "a small subject of its own, which sixty files import",
+    "contad.variables.open_types": "names of types, which every room imports",
+    "contad.variables.weak_cache": "a decorator of five rooms",
+    **dict.fromkeys((
+        "contad.engines.records",
+        "contad.engines.source.analysis.shared_elements",
+        "contad.engines.source.ir.dependency_notes",
+        "contad.engines.source.ir.known_matrix_functions",
+        "contad.engines.source.ir.masked_products",
+        "contad.engines.source.ir.memory_orders",
+        "contad.engines.source.ir.name_table",
+        "contad.engines.source.ir.options",
+        "contad.engines.source.ir.printing",
+        "contad.engines.source.ir.refusal",
+        "contad.engines.source.ir.runtime_names",
+        "contad.engines.source.listing",
+        "contad.engines.source.passes.code_motion",
+        "contad.engines.source.passes.effects",
+        "contad.engines.source.passes.sum_reductions",
+        "contad.engines.source.planning.minimum_cut",
+        "contad.engines.source.planning.running_products",
+        "contad.engines.source.planning.sinking",
+        "contad.engines.source.reading.numba_typing",
+        "contad.engines.source.runtime.dependency_graph",
+        "contad.engines.source.writing.module_text",
+        "contad.engines.source.writing.shared_heads",
+        "contad.engines.source.writing.small_products",
+        "contad.engines.stream.continued",
+        "contad.engines.stream.operand_cells",
+        "contad.engines.stream.record_head",
+        "contad.engines.stream.record_methods",
+        "contad.engines.tape.array_kernels",
+        "contad.front.explained",
+        "contad.front.lost_digits",
+        "contad.front.written_out",
+        "contad.numba_functions.checkpointed",
+        "contad.numba_functions.key_slots",
+        "contad.numba_functions.unread_arrays",
+        "contad.numba_functions.watch",
+        "contad.programs.run_memory",
+        "contad.stan.shapes",
+        "contad.transforms.bound_calls",
+        "contad.transforms.on_demand",
+    ), _TO_DO),
+}
+# the files that import more names from a module of contad; the `__init__` of a package offers what it imports
+WIDE = {
+    "contad.engines.source.analysis.activity",
+    "contad.engines.source.analysis.finite_partials",
+    "contad.engines.source.analysis.influence",
+    "contad.engines.source.analysis.lane_values",
+    "contad.engines.source.analysis.scalar_expansion",
+    "contad.engines.source.analysis.shared_callees",
+    "contad.engines.source.analysis.simplify",
+    "contad.engines.source.passes.dependence",
+    "contad.engines.source.passes.parallelise",
+    "contad.engines.source.passes.scalar_replacement",
+    "contad.engines.source.passes.strip_mining",
+    "contad.engines.source.planning.fuse",
+    "contad.engines.source.planning.parts",
+    "contad.engines.source.planning.segments",
+    "contad.engines.source.planning.store_plan",
+    "contad.engines.source.reading.builder",
+    "contad.engines.source.reading.elementwise",
+    "contad.engines.source.reading.fresh_arrays",
+    "contad.engines.source.reading.handlers",
+    "contad.engines.source.tangents.appending",
+    "contad.engines.source.tangents.branch_nodes",
+    "contad.engines.source.tangents.dependency_writer",
+    "contad.engines.source.tangents.tangent_writer",
+    "contad.engines.source.writing.adjoint_sweep",
+    "contad.engines.source.writing.forward_sweep",
+    "contad.engines.source.writing.operation_text",
+    "contad.engines.tape.rule_records",
+    "contad.programs.cell_places",
+    "contad.programs.fused_loops",
+    "contad.programs.plain_runs",
+    "contad.programs.program",
+    "contad.programs.program_kernels",
+    "contad.stan.scalar_functions",
+}
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+def short_files(sources):
+    """The files with fewer lines than a subject has. A package and a command begin as short as they like."""
+    found = {module for module, source in sources.items() if source.count("\n") < MIN_LINES}
+    return {module for module in found if module.rpartition(".")[2] not in ("__init__", "__main__")}
+
+
+def wide_imports(sources):
+    """The files that import so many names from one module that importing the module would read better."""
+    found = set()
+    for module, source in sources.items():
+        imports = [node for node in nodes_of(source) if isinstance(node, ast.ImportFrom)]
+        if any(len(n.names) > MOST_NAMES and n.module.startswith("contad.") for n in imports if n.module):
+            found.add(module)
+    return {module for module in found if not module.endswith("__init__")}
+
+
+def test_files_are_no_splinters():
+    assert short_files(SOURCES) == set(SHORT)
+
+
+def test_imports_are_narrow():
+    assert wide_imports(SOURCES) == WIDE
+
+
+def test_a_splinter_and_a_wide_import_are_found():
+    names = [f"name_{k}" for k in range(MOST_NAMES + 1)]
+    planted = {
+        "contad.room.short": "x = 1\n" * (MIN_LINES - 1), "contad.room.long": "x = 1\n" * MIN_LINES,
+        "contad.room.__init__": f"from contad.room.short import {', '.join(names)}\n",
+        "contad.wide": f"from contad.room.short import {', '.join(names)}\n" + "\n" * MIN_LINES,
+        "contad.narrow": f"from contad.room.short import {', '.join(names[1:])}\n" + "\n" * MIN_LINES,
+    }  # fmt: skip
+    assert short_files(planted) == {"contad.room.short"}
+    assert wide_imports(planted) == {"contad.wide"}
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------

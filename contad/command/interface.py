@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import math
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
@@ -14,15 +15,17 @@ import numpy as np
 from contad.command.bundled_example import examine_example
 from contad.command.coordinate_profiles import profile
 from contad.command.data_files import read_data
-from contad.command.derivative_view import view_source
 from contad.command.examination import examine, silence
 from contad.command.pictures import picture_request, place_picture
 from contad.command.point import Problem, assignment, bind
 from contad.command.report import CommandReport, as_json
 from contad.command.sparsity_patterns import Sparsity, find_sparsity
-from contad.command.terminal import has_colours
-from contad.command.user_file import CommandError, load_module
-from contad.command.warm import warm
+from contad.command.terminal import has_colours, highlight_python
+from contad.command.user_file import CommandError, blame, load_module
+from contad.errors import UnsupportedError
+from contad.functions.user_call import numba_function
+from contad.transforms.compiled_code import source
+from contad.warming import warm_up
 
 DESCRIPTION = """\
 Differentiate a function of a Python file, at the point and with the data that the file defines, and check the gradient
@@ -215,3 +218,46 @@ def _line(message: object, longest: int = 400) -> str:
     """The message on one line, shortened."""
     line = " ".join(str(message).split())
     return line if len(line) <= longest else line[: longest - 4] + " ..."
+
+
+# ---- other answers ---------------------------------------------------------------------------------------------------
+WARMING = """\
+Compile all of contad's own functions on all cores, for this user, this processor and these versions of contad, Numba
+and NumPy. No later process waits for them. What is there already is left as it is."""
+
+
+def warm(arguments: Sequence[str]) -> str:
+    """`python -m contad warm`: compile the kernels; returns the text to print."""
+    p = argparse.ArgumentParser("python -m contad warm", description=WARMING, allow_abbrev=False)
+    p.add_argument("--processes", type=int, metavar="N", help="how many work at once; one for each core without it")
+    options = p.parse_args(arguments)
+    start = time.perf_counter()
+    print("contad: compiling contad's own functions, once per machine ...", file=sys.stderr, flush=True)
+    try:
+        done = warm_up(options.processes)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise CommandError(str(error)) from error
+    return (
+        f"{done.compiled + done.found} functions are ready in {done.directory}: {done.compiled} compiled now, "
+        f"{done.found} found, in {time.perf_counter() - start:.0f} s\n"
+    )
+
+
+def view_source(problem: Problem, colours: bool) -> str:
+    """`--source`: the source of the value and gradient; CommandError with a remedy if none is generated."""
+    name = getattr(problem.function, "__name__", "the function")
+    if numba_function(problem.function) is None:
+        raise CommandError(
+            f"{problem.label}: --source: {name} is a plain function: it runs on variables, nothing is generated. Put "
+            f"@numba.njit above it; or see what it does by contad.explain({name}, ...) and contad.show_stack()"
+        )
+    args, kwargs = problem.arguments()
+    argnums = problem.positional()[3]
+    with blame(problem.label, problem.path):
+        try:
+            text = source(problem.function, *args, argnums=argnums if len(argnums) > 1 else argnums[0], **kwargs)
+        except UnsupportedError as error:
+            raise CommandError(
+                f"{problem.label}: --source: nothing is generated for {name}, whose gradient runs on the tape: {error}"
+            ) from error
+    return highlight_python(text) if colours else text

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from contad.command.number_table import Group, table
 from contad.command.point import Components, Problem, components, leaves
-from contad.command.terminal import BOLD, RED, paint
+from contad.command.terminal import BOLD, RED, Group, paint, table
 from contad.variables.open_types import Nested
 
 

@@ -44,20 +44,20 @@ class Sparsity(NamedTuple):
         of = f"{filled} of {n * m} entries may be other than zero"
         return f"{self.kind.capitalize()} {n} x {m}: {of} ({filled / (n * m):.1%})"
 
-    def by_blocks(self, most: int) -> tuple[np.ndarray, int]:
+    def coarsen(self, most: int) -> tuple[np.ndarray, int]:
         """The matrix of truth values with at most `most` rows and columns, and how many numbers each of them covers."""
         n, m = len(self.rows.names), len(self.columns.names)
-        block = math.ceil(max(n, m) / most)
-        filled = np.zeros((-(-n // block), -(-m // block)), bool)
-        filled[self.at_rows // block, self.at_columns // block] = True
-        return filled, block
+        size = math.ceil(max(n, m) / most)
+        filled = np.zeros((-(-n // size), -(-m // size)), bool)
+        filled[self.at_rows // size, self.at_columns // size] = True
+        return filled, size
 
     def draw(self, figure: Any, title: str) -> None:
         """Draw the pattern in a figure of Matplotlib, with the names of the numbers or of their arrays."""
         n, m = len(self.rows.names), len(self.columns.names)
         figure.set_size_inches(max(6.5 * min(m / n, 2.0), 4.5) + 1.2, max(6.5 * min(n / m, 2.0), 3.0) + 1.2)
         axes = figure.add_subplot()
-        filled, _ = self.by_blocks(PIXELS)
+        filled, _ = self.coarsen(PIXELS)
         extent = (-0.5, m - 0.5, n - 0.5, -0.5)
         axes.imshow(filled, cmap="Blues", vmin=0.0, vmax=1.25, interpolation="none", extent=extent)
         axes.set_title(f"{title}\n{self.describe()}", fontsize="medium")
@@ -73,12 +73,12 @@ class Sparsity(NamedTuple):
 
     def write(self) -> str:
         """The pattern as characters `x` and `.`; in a large one, `x` means that a matrix block has an element."""
-        filled, block = self.by_blocks(TEXT_WIDTH)
+        filled, size = self.coarsen(TEXT_WIDTH)
         names, legend = self.rows.names, "x may be other than zero, . zero"
-        if block > 1:  # the name of a leaf at its first number
-            begins = {start // block: name for name, start in reversed(self.rows.starts.items())}
+        if size > 1:  # the name of a leaf at its first number
+            begins = {start // size: name for name, start in reversed(self.rows.starts.items())}
             names = [begins.get(k, "") for k in range(len(filled))]
-            legend += f"; one character is a block of {block} x {block}"
+            legend += f"; one character is a block of {size} x {size}"
         width = max(map(len, names))
         rows = ["".join("x" if x else "." for x in row) for row in filled]
         return "\n".join([legend, "", *(f"  {n:<{width}}  {row}" for n, row in zip(names, rows, strict=True))])

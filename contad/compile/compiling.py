@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from contad.compile.trust import Folder, code_folder, make_folder, private_folder
 from contad.errors import OWN_FILES
@@ -375,3 +375,37 @@ def _machine_code(directory: Path) -> list[Path]:
         name = caching._CacheLocator.get_suitable_cache_subpath(str(directory / "x.py"))
         folders.append(Path(config.CACHE_DIR, name))
     return folders
+
+
+# ---- object code -----------------------------------------------------------------------------------------------------
+_DIGEST = 32  # bytes of SHA-256
+
+
+class Image(NamedTuple):
+    """The object code of one function that C can call."""
+
+    function: str  # its name there
+    calls: tuple[str, ...]  # names that it does not define
+    code: bytes
+
+    def pack(self) -> bytes:
+        """The contents of the file of the image: a digest, the names, the code."""
+        import hashlib
+        import json
+
+        head = json.dumps([self.function, self.calls]).encode()
+        body = b"%d\n%b%b" % (len(head), head, self.code)
+        return hashlib.sha256(body).digest() + body
+
+
+def unpack(contents: bytes) -> Image | None:
+    """The image in a file; None if the file is damaged."""
+    import hashlib
+    import json
+
+    body = contents[_DIGEST:]
+    if hashlib.sha256(body).digest() != contents[:_DIGEST]:
+        return None
+    length, _, rest = body.partition(b"\n")
+    function, calls = json.loads(rest[: int(length)])
+    return Image(function, tuple(calls), rest[int(length) :])

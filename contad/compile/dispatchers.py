@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+from contad.errors import set_compiling
+
 
 def is_dispatcher(f: object) -> bool:
     """Whether f was made by numba.njit or numba.jit."""
@@ -51,6 +53,14 @@ def watch_first_calls(f: Any, see: Any) -> None:
 
 # ---- when Numba compiles ---------------------------------------------------------------------------------------------
 _EVENTS = "numba.core.event"
+
+
+def _is_compiling() -> bool:
+    locks = sys.modules.get("numba.core.compiler_lock")
+    return locks is not None and locks.global_compiler_lock.is_locked()
+
+
+set_compiling(_is_compiling)
 
 
 def tell_of_compilations(begin: Callable[[], None], end: Callable[[Any, Any], None]) -> None:

@@ -1,19 +1,22 @@
 """LLVM IR written by hand: the parts of LLVM and of Numba's arrays and structures that intrinsics and lowerings
-need."""
+need, and requests for vector code."""
 
 from typing import Any
 
 import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
-from numba.core import cgutils
+from numba import types
+from numba.core import cgutils, config
 from numba.core.callconv import Status, excinfo_ptr_t
 from numba.core.imputils import (
     impl_ret_borrowed,
     impl_ret_new_ref,
     lower_constant,
 )
+from numba.core.typing import signature
 from numba.cpython.unsafe.tuple import tuple_setitem
+from numba.extending import intrinsic, lower_builtin, type_callable
 from numba.np.arrayobj import (
     _empty_nd_impl,
     _parse_shape,
@@ -23,9 +26,10 @@ from numba.np.arrayobj import (
 )
 
 __all__ = [
-    "cgutils", "counter_of_threads", "emit_lengths", "emit_new_array", "emit_reraise", "impl_ret_borrowed",
-    "impl_ret_new_ref", "intrin_alloc", "ir", "link_text", "lower_constant", "make_array", "name_address",
-    "named_address", "pack", "populate_array", "tuple_setitem",
+    "add_freely", "cgutils", "counter_of_threads", "emit_lengths", "emit_new_array", "emit_reraise",
+    "impl_ret_borrowed", "impl_ret_new_ref", "intrin_alloc", "ir", "link_text", "lower_constant", "make_array",
+    "name_address", "named_address", "pack", "populate_array", "prefer_wide_registers", "processor_features",
+    "tuple_setitem",
 ]  # fmt: skip
 
 
@@ -77,3 +81,45 @@ def link_text(text: str, name: str) -> tuple[int, Any]:
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
     engine.finalize_object()
     return int(engine.get_function_address(name)), (engine, machine)
+
+
+# ---- vector code -----------------------------------------------------------------------------------------------------
+_WIDEST = '"prefer-vector-width"="512"'  # on processors with registers of 64 bytes
+
+
+@intrinsic
+def prefer_wide_registers(typing):  # type: ignore[no-untyped-def]
+    """Make the calling function use the widest registers: it computes more than it reads and writes."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        set.add(builder.function.attributes, _WIDEST)  # llvmlite knows no attributes with values
+        return context.get_dummy_value()
+
+    return types.void(), emit
+
+
+def processor_features() -> dict[str, bool]:
+    """The features of the processor that Numba compiles for, by LLVM's names."""
+    if config.CPU_FEATURES is None:
+        return dict(llvm.get_host_cpu_features())
+    return {name.lstrip("+"): name.startswith("+") for name in config.CPU_FEATURES.split(",") if name}
+
+
+# ---- sums in any order -----------------------------------------------------------------------------------------------
+# Sums whose order NumPy leaves open. Nothing else in the loop may be reordered. The number of partial sums depends on
+# the processor and the length, never on the alignment of the numbers.
+
+
+def add_freely(total: float, term: float) -> float:
+    """total + term, in any order of the additions of a loop."""
+    return total + term
+
+
+@type_callable(add_freely)
+def _type_of_sum(context):  # type: ignore[no-untyped-def]
+    return lambda total, term: signature(types.float64, types.float64, types.float64)
+
+
+@lower_builtin(add_freely, types.float64, types.float64)
+def _lower_sum(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return builder.fadd(*args, flags=("reassoc",))

@@ -19,7 +19,7 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 from numba.core.sigutils import normalize_signature
 
-from contad.compile.image_files import Image
+from contad.compile.compiling import Image
 from contad.compile.lean_lowering import LeanLower
 from contad.compile.linked_code import LinkedCode, LinkedLowering, defer_code, link
 from contad.compile.machine_code import FLAGS
@@ -132,7 +132,7 @@ class _ImageCode(LinkedCode):
 
 
 def builtin_function(function: Callable[..., Any]) -> Image:
-    """Make the image of a function of three words that Python can call (`contad.python_objects.builtin_functions`)."""
+    """Make the image of a function of three words that Python can call (`contad.python_objects.python_objects`)."""
     return c_function("int64(int64, int64, int64)")(function)
 
 

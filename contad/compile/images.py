@@ -1,7 +1,7 @@
 """contad's own C functions as object code on disk, which a process loads without Numba.
 
 Importing Numba and its NumPy support takes half a second. LLVM alone loads object code in less than a millisecond. Each
-file holds one function (`contad.compile.image_files`).
+file holds one function (`contad.compile.compiling.Image`).
 """
 
 import contextlib
@@ -10,8 +10,16 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from contad.compile.compiling import LONGEST, cache_directory, has_changed, hold_llvm_while_forking, note_write, stem_of
-from contad.compile.image_files import Image, unpack
+from contad.compile.compiling import (
+    LONGEST,
+    Image,
+    cache_directory,
+    has_changed,
+    hold_llvm_while_forking,
+    note_write,
+    stem_of,
+    unpack,
+)
 from contad.compile.trust import private_folder
 from contad.forks import make_lock
 

@@ -12,7 +12,7 @@ from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, overload_by_text
 from contad.compile.typing_rules import declared_type
 from contad.errors import UnsupportedError
-from contad.functions.pickling import Decorated
+from contad.functions.transformed import Decorated
 from contad.functions.user_call import numba_function
 from contad.kernels.array_loops import with_compiled_callees
 from contad.ops.logic import stop_gradient

@@ -16,7 +16,6 @@ import functools
 from collections.abc import Callable, Sequence
 
 from contad.compile.compiling import NJIT_OPTIONS, load_cached, write_options
-from contad.compiled_rules.compiled_sums import stem_of, texts_of
 from contad.compiled_rules.rule_source import or_call, partial_source
 from contad.compiled_rules.rules import Source
 from contad.distributions.formula import Formula
@@ -52,7 +51,7 @@ def sum_of(row, n):
 @functools.cache
 def sum_function(key: LoopKey) -> Callable[..., float]:
     """The function of the arguments, `found`, and an array for the slopes by each active array."""
-    found: Callable[..., float] = load_cached(stem_of(key), lambda: _Text(key).text(), texts_of(key)).total
+    found: Callable[..., float] = load_cached(key.stem, lambda: _Text(key).text(), key.texts).total
     return found
 
 

@@ -1,6 +1,6 @@
 """`contad.logsumexp` and `contad.softmax` in compiled code, as the parts of operations: see `user_rules`.
 
-They call the kernels of `contad.kernels.rows.line_rows`, for all axes of an array, or for one axis of a matrix.
+They call the kernels of `contad.kernels.rows.row_tables`, for all axes of an array, or for one axis of a matrix.
 """
 
 from typing import Any

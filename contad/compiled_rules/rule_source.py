@@ -18,8 +18,7 @@ from contad.errors import RuleError, UnsupportedError
 from contad.ops._scipy import special
 from contad.ops.powers import COMMON, literal_power
 from contad.rules.body import RuleBody
-from contad.rules.definition import definition_of
-from contad.rules.function_names import captured_values
+from contad.rules.definition import captured_values, definition_of
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.stack import attempt
 

@@ -37,18 +37,18 @@ def arrange(sizes: Sequence[float], edges: Sequence[tuple[int, int]]) -> Placed:
     for node, layer in enumerate(layers):
         rows[layer].append(node)
     room = list(sizes)
-    chains = []
+    paths = []
     for a, b in edges:
-        chain = [a]
+        path = [a]
         for layer in range(layers[a] + 1, layers[b]):
             rows[layer].append(len(room))
-            chain.append(len(room))
+            path.append(len(room))
             room.append(_THIN)
-        chains.append([*chain, b])
+        paths.append([*path, b])
     above: list[list[int]] = [[] for _ in room]
     below: list[list[int]] = [[] for _ in room]
-    for chain in chains:
-        for a, b in itertools.pairwise(chain):
+    for path in paths:
+        for a, b in itertools.pairwise(path):
             below[a].append(b)
             above[b].append(a)
     rows = _order(rows, above, below)
@@ -56,7 +56,7 @@ def arrange(sizes: Sequence[float], edges: Sequence[tuple[int, int]]) -> Placed:
     start = min((across[n] - room[n] / 2 for row in rows for n in row), default=0.0)
     across = [x - start for x in across]
     extent = max((across[n] + room[n] / 2 for row in rows for n in row), default=0.0)
-    return Placed(layers, across[: len(sizes)], [[across[n] for n in chain] for chain in chains], extent)
+    return Placed(layers, across[: len(sizes)], [[across[n] for n in path] for path in paths], extent)
 
 
 def _order(rows: list[list[int]], above: list[list[int]], below: list[list[int]]) -> list[list[int]]:

@@ -56,7 +56,7 @@ def has_fast_registers() -> bool:
 
     Without them a kernel is correct, but slower than the C library.
     """
-    from contad.compile.vector_code import processor_features
+    from contad.compile.emitting import processor_features
 
     found = processor_features()
     return bool(found.get("fma") and found.get("avx2"))

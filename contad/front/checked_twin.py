@@ -13,9 +13,8 @@ from contad.compile.dispatchers import signature_for
 from contad.errors import ContadError, LostDerivativeError, UnsupportedError
 from contad.front.choice import reason
 from contad.front.first_call import is_rounding
-from contad.functions.memo import memo_of
 from contad.functions.python_copy import assignable, python_twin
-from contad.functions.user_call import OnNumbers
+from contad.functions.user_call import OnNumbers, memo_of
 from contad.numba_functions.frozen import Frozen
 from contad.numba_functions.unread_arrays import require_read
 from contad.variables.array import Array

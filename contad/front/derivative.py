@@ -37,10 +37,9 @@ from contad.front.form import DECIDED, FILLED, HIGHER, Form
 from contad.front.lost_digits import contract, fill
 from contad.front.plan import OUT, VECTOR, Plan, plan
 from contad.front.written_out import write_out
-from contad.functions.memo import memo_of
-from contad.functions.pickling import reference, remade
 from contad.functions.python_copy import NOT_COPIED
-from contad.functions.user_call import level_of_user
+from contad.functions.transformed import reference, remade
+from contad.functions.user_call import level_of_user, memo_of
 from contad.memory.arena import TOO_LARGE
 from contad.numba_functions.fingerprint import Fingerprint, text_of_type
 from contad.numba_functions.frozen import Frozen, Otherwise
@@ -119,7 +118,7 @@ class Derivative(Dispatcher, WrittenOut):
 
     def _repr_html_(self) -> str:
         from contad.display.markup import paragraph, table
-        from contad.functions.function_display import list_arguments, write_function
+        from contad.functions.transformed import list_arguments, write_function
 
         form = self.form
         facts = []

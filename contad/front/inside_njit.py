@@ -3,7 +3,7 @@
 Numba is imported on first use.
 """
 
-from contad.functions.pickling import Decorated
+from contad.functions.transformed import Decorated
 from contad.rules.compilable import Compilable, MakesRules, WithParts
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.open_types import NumbaType

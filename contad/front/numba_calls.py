@@ -20,8 +20,7 @@ from contad.front.first_call import is_comparable
 from contad.front.numba_transforms import pair_of
 from contad.front.quick_calls import QuickCalls, keep, shares_memory
 from contad.front.recorded import Recorded
-from contad.functions.memo import memo_of
-from contad.functions.user_call import OnNumbers, name_of
+from contad.functions.user_call import OnNumbers, memo_of, name_of
 from contad.variables.array import Array, lower_constants
 from contad.variables.dtypes import is_float64
 from contad.variables.number import Carrier

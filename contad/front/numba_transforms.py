@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, Ty
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.functions.memo import memo_of
-from contad.functions.pickling import SEND, OfThisProcess
-from contad.functions.user_call import form_of, name_of, positions
+from contad.functions.transformed import SEND, OfThisProcess
+from contad.functions.user_call import form_of, memo_of, name_of, positions
 from contad.numba_functions.request import Numerics
 from contad.ops.close_values import LOST, was_lost
 from contad.rules.compilable import MakesDerivatives

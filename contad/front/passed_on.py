@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.functions.settings import SETTINGS
+from contad.functions.reached import SETTINGS
 from contad.functions.user_call import numba_function
 from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import Function, Nested, NumbaFunction

@@ -14,13 +14,12 @@ from contad.engines.matrix.array_var import ArrayVar, is_direct
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.stream.pullbacks import Continuation, accumulate
 from contad.variables.adjoints import Adjoints
-from contad.variables.containers import like_tuple
 from contad.variables.dtypes import FLOAT
 from contad.variables.layout import is_immutable, layout_of
 from contad.variables.number import as_float
 from contad.variables.open_types import Function, Nested, NumbaFunction
 from contad.variables.stack import THREAD, stack
-from contad.variables.trees import map_leaves
+from contad.variables.trees import like_tuple, map_leaves
 from contad.variables.var import Var
 
 _MOST = 1 << 12  # up to this many numbers of a gradient, a copy among the constants is cheap compared to the call

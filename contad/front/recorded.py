@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from contad.functions.pickling import SEND, OfThisProcess
+from contad.functions.transformed import SEND, OfThisProcess
 from contad.functions.user_call import name_of, split_aux
 from contad.ops.close_values import LOST, was_lost
 from contad.variables.activation import activate, seeds, trees_of

@@ -6,9 +6,8 @@ from typing import Any
 
 from contad.engines import COMPILED, engine as engine_class
 from contad.functions.callees import with_numba_callees
-from contad.functions.memo import memo_of
-from contad.functions.user_call import OnNumbers, name_of, numba_function
-from contad.variables import check
+from contad.functions.user_call import OnNumbers, memo_of, name_of, numba_function
+from contad.variables.arguments import require_callable
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 
 
@@ -21,7 +20,7 @@ class UserFunction:
     __slots__ = ("dispatcher", "f", "name", "transform")
 
     def __init__(self, transform: str, f: Function) -> None:
-        check.callable_(transform, "f", f)
+        require_callable(transform, "f", f)
         self.transform = transform
         self.dispatcher: NumbaFunction = None if isinstance(f, FunctionType) else numba_function(f)
         self.f = f if self.dispatcher is None else self.dispatcher

@@ -14,9 +14,9 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.variables.array import Array, as_array, as_objects
 from contad.variables.array_methods import Flat
-from contad.variables.boxes import box_up
 from contad.variables.creation import array, assignable, full as full_of, makes_arrays_of_variables
 from contad.variables.dtypes import FLOAT, require_float64
+from contad.variables.layout import box_up
 from contad.variables.number import Carrier, Number, map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
 from contad.variables.overlaps import forbid_writing

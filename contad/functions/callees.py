@@ -21,7 +21,6 @@ from contad.functions import reached
 from contad.functions.array_making import stand_for_vectorized
 from contad.functions.bound_names import CAN_BIND, bind_names
 from contad.functions.live_reads import LiveGlobals, LiveModule, Standing, is_of_module, weakly
-from contad.functions.memo import memo_for, memo_of
 from contad.functions.methods_of_arrays import ASSIGNABLE_METHODS, METHODS
 from contad.functions.polynomial_classes import take_up
 from contad.functions.questions import (
@@ -37,7 +36,7 @@ from contad.functions.questions import (
     questions_of,
     warn_if_it_asks,
 )
-from contad.functions.settings import SETTINGS
+from contad.functions.reached import SETTINGS
 from contad.functions.stand_in_classes import give_methods, names_below, stand_for_class
 from contad.functions.stand_in_containers import (
     CONTAINERS,
@@ -49,8 +48,8 @@ from contad.functions.stand_in_containers import (
     stand_for_container,
 )
 from contad.functions.stand_in_objects import CALL, ObjectView, stand_for_namespace, user_of
-from contad.functions.user_call import AtVariables, OnNumbers
-from contad.rules.function_names import looked_up
+from contad.functions.user_call import AtVariables, OnNumbers, memo_for, memo_of
+from contad.rules.definition import looked_up
 from contad.variables.array import Array
 from contad.variables.creation import makes_arrays_of_variables
 from contad.variables.number import Carrier

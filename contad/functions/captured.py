@@ -23,7 +23,7 @@ from contad.compile.dispatchers import is_dispatcher
 from contad.errors import ChangedDataError
 from contad.functions.reached import is_installed
 from contad.rules.capturing import Capturing
-from contad.rules.function_names import codes_of
+from contad.rules.definition import codes_of
 from contad.variables.array import is_plain
 from contad.variables.layout import is_immutable, same_bits
 from contad.variables.number import Carrier, map_numbers, peek

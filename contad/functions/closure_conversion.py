@@ -17,7 +17,7 @@ import numpy as np
 from contad.compile.dispatchers import is_dispatcher
 from contad.errors import OWN_FILES
 from contad.functions.reached import is_installed
-from contad.rules.function_names import codes_of, global_names
+from contad.rules.definition import codes_of, global_names
 from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Value
 from contad.variables.weak_cache import weak_cache

@@ -24,10 +24,9 @@ from contad.compile.dispatchers import declared_names, is_dispatcher
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.declared_types import NameCasts, cast_of_values, with_signature
 from contad.functions.object_arrays import OF_OBJECTS
-from contad.rules.definition import definition_of, factory_of, without_annotations
-from contad.rules.function_names import captured_values, global_names
+from contad.rules.definition import captured_values, definition_of, factory_of, global_names, without_annotations
 from contad.rules.scalar_rule import rule_of_ufunc, rules
-from contad.variables.array import Array, as_objects, numbers_in
+from contad.variables.array import Array, as_objects, numbers_in, root_of
 from contad.variables.creation import to_varmat
 from contad.variables.number import Number, observe, peek
 from contad.variables.open_types import ArrayValue, Function, Key, Nested, NumbaFunction, Option, Real, Rule, Value
@@ -314,15 +313,11 @@ def _overlaps(x: Value, y: Value) -> bool:
         return False
     if isinstance(x, Array) or isinstance(y, Array):
         # compares roots of array variables; a variable and an ndarray share nothing
-        return isinstance(x, Array) and isinstance(y, Array) and _root(x) is _root(y)
+        return isinstance(x, Array) and isinstance(y, Array) and root_of(x) is root_of(y)
     if not np.may_share_memory(x, y):
         return False
     a, b = x.__array_interface__, y.__array_interface__
     return (a["data"], x.strides, x.shape) != (b["data"], y.strides, y.shape)
-
-
-def _root(x: Array) -> Array:
-    return x if x._base is None else x._base
 
 
 def _at(*operations: Callable[[Value, Value], Value]) -> Callable[[ArrayValue, Key, Value], None]:

@@ -26,7 +26,7 @@ from contad.functions.methods_of_arrays import METHODS
 from contad.functions.stand_in_classes import original, super_of_users
 from contad.functions.stand_in_modules import ANSWERED, MADE, OF_NUMBERS, StandIns, answering
 from contad.functions.watched_blocks import look_at, watch
-from contad.rules.function_names import codes_of, global_names
+from contad.rules.definition import codes_of, global_names
 from contad.variables.array import Array
 from contad.variables.number import Carrier, Number
 from contad.variables.weak_cache import weak_cache
@@ -89,21 +89,22 @@ def _receivers(codes: Iterable[CodeType], methods: frozenset[str]) -> frozenset[
 
 
 def _compares_types(code: CodeType) -> bool:
-    steps = [*dis.get_instructions(code)]
-    for k, i in enumerate(steps):
+    instructions = [*dis.get_instructions(code)]
+    for k, i in enumerate(instructions):
         if i.opname in ("LOAD_GLOBAL", "LOAD_NAME") and i.argval == "type":
-            called = next((n for n in range(k + 1, len(steps)) if steps[n].opname.startswith("CALL")), len(steps) - 1)
-            after = steps[called + 1].opname if called + 1 < len(steps) else ""
-            is_made = k > 0 and steps[k - 1].opname == "PUSH_NULL"
+            last = len(instructions) - 1
+            called = next((n for n in range(k + 1, last + 1) if instructions[n].opname.startswith("CALL")), last)
+            after = instructions[called + 1].opname if called < last else ""
+            is_made = k > 0 and instructions[k - 1].opname == "PUSH_NULL"
             if not is_made and after not in ("PUSH_NULL", "LOAD_ATTR", "LOAD_METHOD"):
                 return True
     return False
 
 
 def _gives_classes(code: CodeType) -> bool:
-    steps = [i for i in dis.get_instructions(code) if i.opname not in ("PRECALL", "PUSH_NULL")]
-    for k, i in enumerate(steps):
-        before, after = steps[k - 1 : k], steps[k + 1 : k + 4]
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in ("PRECALL", "PUSH_NULL")]
+    for k, i in enumerate(instructions):
+        before, after = instructions[k - 1 : k], instructions[k + 1 : k + 4]
         if i.opname == "LOAD_GLOBAL" and i.argval == "super":
             called, looked = after[0], after[-1]  # super(), and super().name since 3.12
             is_alone = called.opname == "CALL" and called.arg == 0

@@ -1,8 +1,9 @@
-"""How transforms call the user's function: which function runs, which arguments are differentiated, what it returns."""
+"""The user's function: how transforms call it, what it returns, and what is made from it."""
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ class OnNumbers:
         functions = {name: x.dispatcher for name, x in kwargs.items() if isinstance(x, OnNumbers)}
         return self.dispatcher(*(x.dispatcher if isinstance(x, OnNumbers) else x for x in args), **kwargs | functions)
 
+
 def name_of(f: object) -> str:
     """The name of a function in messages."""
     return getattr(f, "__name__", type(f).__name__)
@@ -57,7 +59,6 @@ def numba_function(f: object) -> NumbaFunction:
     if "numba" not in sys.modules:
         return None
     from contad.compile.dispatchers import is_dispatcher
-    from contad.functions.user_call import OnNumbers
 
     if isinstance(f, OnNumbers):
         f = f.dispatcher
@@ -148,3 +149,34 @@ def level_of_user() -> int:
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("contad", "numba"):
         frame, level = frame.f_back, level + 1
     return level
+
+
+# ---- what is made from a function ------------------------------------------------------------------------------------
+class Memo(dict[Any, Any]):
+    """Everything made from a function. A pickle of the function by value leaves it out."""
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return Memo, ()
+
+
+def memo_of(f: NumbaFunction) -> dict[Hashable, Any]:
+    """The memo of f, kept in an attribute of f so that it dies with f; a new one if f takes no attributes."""
+    memo: dict[Hashable, Any] = Memo()
+    # each access makes a new bound method; its dictionary is the function's, which would keep the instance alive
+    if not isinstance(f, MethodType) and hasattr(f, "__dict__"):
+        # functools.wraps and copy.copy copy the memo of f, so it must name its owner
+        owner, memo = f.__dict__.get("__contad__", (None, memo))
+        if owner is not f and isinstance(f.__dict__, dict):
+            memo = Memo()
+            f.__dict__["__contad__"] = f, memo
+    return memo
+
+
+def memo_for(cls: type) -> dict[Hashable, Any]:
+    """The memo of methods for objects of a user's class, kept in an attribute of the class."""
+    made = vars(cls).get("__contad__")
+    if made is None or made[0] is not cls:  # a copy of a class has the attributes of the original
+        made = cls, Memo()
+        type.__setattr__(cls, "__contad__", made)
+    memo: dict[Hashable, Any] = made[1]
+    return memo

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from contad.kernels import missing_data_loops, sample_loops
-from contad.kernels.loop_bodies import ARRAY_FUNCTIONS, loop_body
-from contad.rules.compilable import BODIES, LOOPS, is_in_bodies
-from contad.rules.function_names import copy_under, named_values
+from contad.rules.compilable import ARRAY_FUNCTIONS, BODIES, LOOPS, is_in_bodies, loop_body
+from contad.rules.definition import copy_under, named_values
 
 zeros = np.zeros  # engines that differentiate elements substitute their own
 

@@ -209,11 +209,11 @@ def part_equal(w, c, order):  # type: ignore[no-untyped-def]
     for end in range(1, n + 1):
         if end == n or abs(w[end] - w[end - 1]) > NEAR * most:
             if end - start > 1:
-                block = np.empty((end - start, end - start))
+                part = np.empty((end - start, end - start))
                 for i in range(end - start):
                     for j in range(end - start):
-                        block[i, j] = order * c[start + i, start + j]
-                vectors = np.linalg.eigh(block)[1]
+                        part[i, j] = order * c[start + i, start + j]
+                vectors = np.linalg.eigh(part)[1]
                 for i in range(end - start):
                     equal[start + i] = w[start]
                     for j in range(end - start):

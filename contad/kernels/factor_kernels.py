@@ -22,7 +22,7 @@ from contad.kernels.matrix_loops import (
     mirror_lower,
     scale_columns,
     subtract,
-    take_block,
+    take_part,
     turn,
     write_into,
 )
@@ -39,7 +39,7 @@ from contad.kernels.spectral_kernels import reduced_svd
 
 _LIMIT = 1e8  # the condition number at which an inverse has lost half of the digits
 _UPPER, _NO, _UNIT = ord("U"), ord("N"), ord("U")
-_BLOCK = 64  # rows of a large Cholesky factor that are reversed together
+_MATRIX_BLOCK = 64  # rows of a large Cholesky factor that are reversed together
 _SMALL = 24  # from this size, LAPACK's blocked routines are faster than loops
 
 
@@ -62,7 +62,7 @@ def _solve_lower_transposed(t, c, unit):  # type: ignore[no-untyped-def]
 
 
 @add_overload(solve_lower_transposed, jit_options=INTERNAL_OPTIONS)
-def _solve_lower_transposed_by_blocks(t: Any, c: Any, unit: Any) -> Any:
+def _solve_lower_transposed_by_matrix_blocks(t: Any, c: Any, unit: Any) -> Any:
     """By LAPACK if it is faster, on copies in Fortran order."""
 
     def implementation(t: Any, c: Any, unit: Any) -> None:
@@ -270,8 +270,8 @@ def add_cholesky(bar, z, a_bar):  # type: ignore[no-untyped-def]
         reverse_triangle(z, bar)
         end = 0
     while end > 0:
-        start = max(0, end - _BLOCK)
-        corner, inner = take_block(z, start, end, start, end), take_block(bar, start, end, start, end)
+        start = max(0, end - _MATRIX_BLOCK)
+        corner, inner = take_part(z, start, end, start, end), take_part(bar, start, end, start, end)
         if end < z.shape[0]:
             columns = bar[end:, start:end]
             solve_from_right(corner, columns)

@@ -53,19 +53,22 @@ def numbers_of(a):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _turn(a, at, step, z, to, z_step):  # type: ignore[no-untyped-def]
+def _turn(a, at, stride, z, to, z_stride):  # type: ignore[no-untyped-def]
     """Write the transpose of a 4 by 4 matrix block."""
     p, q, r, s = turn_four(
-        lanes_at(a, at, 4), lanes_at(a, at + step, 4), lanes_at(a, at + 2 * step, 4), lanes_at(a, at + 3 * step, 4)
+        lanes_at(a, at, 4),
+        lanes_at(a, at + stride, 4),
+        lanes_at(a, at + 2 * stride, 4),
+        lanes_at(a, at + 3 * stride, 4),
     )
     put_lanes(z, to, p, 4)
-    put_lanes(z, to + z_step, q, 4)
-    put_lanes(z, to + 2 * z_step, r, 4)
-    put_lanes(z, to + 3 * z_step, s, 4)
+    put_lanes(z, to + z_stride, q, 4)
+    put_lanes(z, to + 2 * z_stride, r, 4)
+    put_lanes(z, to + 3 * z_stride, s, 4)
 
 
 @njit(**_OPTIONS)
-def _subtract_four(z, z_at, z_step, x, x_at, x_step, w, w_at, along, across, left, right):  # type: ignore[no-untyped-def]
+def _subtract_four(z, z_at, z_stride, x, x_at, x_stride, w, w_at, along, across, left, right):  # type: ignore[no-untyped-def]
     """z[r, k] -= w[s, r] x[s, k], for four rows r and s, and columns k from left to right."""
     a_0, a_1, a_2, a_3 = w[w_at], w[w_at + along], w[w_at + 2 * along], w[w_at + 3 * along]
     w_at += across
@@ -74,8 +77,8 @@ def _subtract_four(z, z_at, z_step, x, x_at, x_step, w, w_at, along, across, lef
     c_0, c_1, c_2, c_3 = w[w_at], w[w_at + along], w[w_at + 2 * along], w[w_at + 3 * along]
     w_at += across
     d_0, d_1, d_2, d_3 = w[w_at], w[w_at + along], w[w_at + 2 * along], w[w_at + 3 * along]
-    z_1, z_2, z_3 = z_at + z_step, z_at + 2 * z_step, z_at + 3 * z_step
-    x_1, x_2, x_3 = x_at + x_step, x_at + 2 * x_step, x_at + 3 * x_step
+    z_1, z_2, z_3 = z_at + z_stride, z_at + 2 * z_stride, z_at + 3 * z_stride
+    x_1, x_2, x_3 = x_at + x_stride, x_at + 2 * x_stride, x_at + 3 * x_stride
     for k in range(left, right, 4):
         p, q, r, s = lanes_at(x, x_at + k, 4), lanes_at(x, x_1 + k, 4), lanes_at(x, x_2 + k, 4), lanes_at(x, x_3 + k, 4)
         put_lanes(z, z_at + k, lanes_at(z, z_at + k, 4) - p * a_0 - q * a_1 - r * a_2 - s * a_3, 4)

@@ -13,8 +13,8 @@ from contad.compile.lapack import syrk
 from contad.compile.overloads import add_overload
 from contad.compile.words import hold
 from contad.kernels.matrix_loops import add, in_order, in_rows, turn
-from contad.kernels.product_adjoints import add_right
 from contad.kernels.products_in_place import has_rows, is_in_place
+from contad.kernels.rows.product_rows import add_right
 
 _NO, _YES, _LOWER = ord("N"), ord("T"), ord("L")
 _NUMBER = 8  # bytes
@@ -31,13 +31,13 @@ def add_gram(z_bar: Any, x: Any, x_bar: Any) -> None:
 
 
 @called_by_name(COUNT, COUNT, COUNT, COUNT, COUNT)
-def _gram_of_place(at, rows, columns, row, step):  # type: ignore[no-untyped-def]
+def _gram_of_place(at, rows, columns, row, stride):  # type: ignore[no-untyped-def]
     """x^T x of a matrix in place."""
     z = np.zeros((columns, columns))
     if rows * columns != 0:
         # BLAS sees rows as columns: its lower triangle is above the diagonal here
-        is_turned = has_rows(rows, columns, row, step)
-        flag, apart = (_NO, row) if is_turned else (_YES, step)
+        is_turned = has_rows(columns, row, stride)
+        flag, apart = (_NO, row) if is_turned else (_YES, stride)
         syrk((_LOWER, flag, columns, rows, 1.0, at, apart // _NUMBER, 0.0, z, columns))
         for i in range(columns):
             for j in range(i):
@@ -53,9 +53,9 @@ def _add_transposed(z):  # type: ignore[no-untyped-def]
 @add_overload(gram)
 def _gram(x: Any) -> Any:
     def implementation(x: Any) -> Any:
-        (rows, columns), (row, step) = x.shape, x.strides
-        if is_in_place(rows, columns, row, step):
-            return _gram_of_place(x.ctypes.data, rows, columns, row, step)
+        (rows, columns), (row, stride) = x.shape, x.strides
+        if is_in_place(rows, columns, row, stride):
+            return _gram_of_place(x.ctypes.data, rows, columns, row, stride)
         copy = in_order(x)
         found = _gram_of_place(copy.ctypes.data, rows, columns, _NUMBER * columns, _NUMBER)
         hold(copy)

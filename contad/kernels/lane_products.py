@@ -11,7 +11,7 @@ import numpy as np
 
 from contad.compile.overloads import add_overload, in_machine_code
 from contad.kernels.lanes import Lanes, LanesType, as_floats, lane_view, lanes_among, lanes_zeros, numbers_of
-from contad.kernels.product_adjoints import add_left, add_right
+from contad.kernels.rows.product_rows import add_left, add_right
 
 
 # ---- in plain Python -------------------------------------------------------------------------------------------------

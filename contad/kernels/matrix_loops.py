@@ -30,8 +30,8 @@ def in_rows(a: Any) -> Any:
 @add_overload(is_in_rows, jit_options=INTERNAL_OPTIONS)
 def _is_in_rows(a: Any) -> Any:
     def implementation(a: Any) -> bool:
-        (rows, columns), (row, step) = a.shape, a.strides
-        return (step == _NUMBER or columns == 1) and (row == _NUMBER * columns or rows == 1)
+        (rows, columns), (row, stride) = a.shape, a.strides
+        return (stride == _NUMBER or columns == 1) and (row == _NUMBER * columns or rows == 1)
 
     return (lambda a: True) if a.layout == "C" else implementation
 
@@ -50,11 +50,11 @@ def _in_rows(a: Any) -> Any:
 @in_machine_code
 def in_order(a):  # type: ignore[no-untyped-def]
     """A copy."""
-    return take_block(a, 0, a.shape[0], 0, a.shape[1])
+    return take_part(a, 0, a.shape[0], 0, a.shape[1])
 
 
 @in_machine_code
-def take_block(a, first, end, left, right):  # type: ignore[no-untyped-def]
+def take_part(a, first, end, left, right):  # type: ignore[no-untyped-def]
     """A copy of a[first:end, left:right]."""
     made = np.empty((end - first, right - left))
     for i in range(first, end):

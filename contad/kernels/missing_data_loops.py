@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from contad.kernels.loop_bodies import loop_body
+from contad.rules.compilable import loop_body
 
 zeros = np.zeros  # engines that differentiate elements substitute their own
 

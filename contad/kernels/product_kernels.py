@@ -86,22 +86,22 @@ def add_along_columns(d, p, c):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def add_few(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k):  # type: ignore[no-untyped-def]
+def add_few(d, d_row, d_stride, p, p_row, p_stride, c, c_row, c_stride, m, n, k):  # type: ignore[no-untyped-def]
     """c += d p, number by number; for matrices (m, n) and (n, k), with strides in numbers."""
     for i in range(m):
         for j in range(n):
-            x = d[i * d_row + j * d_step]
+            x = d[i * d_row + j * d_stride]
             if x != 0.0:
                 at, p_at = i * c_row, j * p_row
                 for h in range(k):
-                    c[at + h * c_step] += x * p[p_at + h * p_step]
+                    c[at + h * c_stride] += x * p[p_at + h * p_stride]
 
 
 @njit(**INTERNAL_OPTIONS)
-def add_by_columns(d, d_row, p, p_step, c, c_step, m, k):  # type: ignore[no-untyped-def]
+def add_by_columns(d, d_row, p, p_stride, c, c_stride, m, k):  # type: ignore[no-untyped-def]
     """c += d p, for one column d and one row p, and a matrix c with contiguous columns."""
     for h in range(k):
-        x, at = p[h * p_step], h * c_step
+        x, at = p[h * p_stride], h * c_stride
         if np.isfinite(x):
             for i in range(m):
                 c[at + i] += d[i * d_row] * x
@@ -112,13 +112,13 @@ def add_by_columns(d, d_row, p, p_step, c, c_step, m, k):  # type: ignore[no-unt
 
 
 @njit(**INTERNAL_OPTIONS)
-def _put_few(z, a, a_row, a_step, b, b_row, b_step, m, p, n):  # type: ignore[no-untyped-def]
+def _put_few(z, a, a_row, a_stride, b, b_row, b_stride, m, p, n):  # type: ignore[no-untyped-def]
     """z = a b, number by number, for numbers z in C order; with strides in bytes."""
     for j in range(n):
         for i in range(m):
             total = 0.0
             for k in range(p):
-                total += array_at(a + i * a_row + k * a_step, 1)[0] * array_at(b + k * b_row + j * b_step, 1)[0]
+                total += array_at(a + i * a_row + k * a_stride, 1)[0] * array_at(b + k * b_row + j * b_stride, 1)[0]
             z[i * n + j] = total
 
 
@@ -134,10 +134,10 @@ def is_finite(a):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def _is_finite_at(at, rows, columns, row, step):  # type: ignore[no-untyped-def]
+def _is_finite_at(at, rows, columns, row, stride):  # type: ignore[no-untyped-def]
     """The same for a matrix that BLAS takes in place."""
-    if not has_rows(rows, columns, row, step):
-        rows, columns, row = columns, rows, step
+    if not has_rows(columns, row, stride):
+        rows, columns, row = columns, rows, stride
     if row == _NUMBER * columns:
         return is_finite(array_at(at, rows * columns))
     for i in range(rows):  # noqa: SIM110  (Numba has no generators)
@@ -147,51 +147,51 @@ def _is_finite_at(at, rows, columns, row, step):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def _is_packed(rows, columns, row, step):  # type: ignore[no-untyped-def]
+def _is_packed(rows, columns, row, stride):  # type: ignore[no-untyped-def]
     """Whether a matrix is in C order."""
-    return (step == _NUMBER or columns == 1) and (row == _NUMBER * columns or rows == 1)
+    return (stride == _NUMBER or columns == 1) and (row == _NUMBER * columns or rows == 1)
 
 
 @njit(**INTERNAL_OPTIONS)
-def _pack(at, rows, columns, row, step):  # type: ignore[no-untyped-def]
+def _pack(at, rows, columns, row, stride):  # type: ignore[no-untyped-def]
     """A matrix in C order: itself, or a copy if needed."""
-    if _is_packed(rows, columns, row, step):
+    if _is_packed(rows, columns, row, stride):
         return array_at(at, (rows, columns))
     made = np.empty((rows, columns))
     for i in range(rows):
         for k in range(columns):
-            made[i, k] = array_at(at + i * row + k * step, 1)[0]
+            made[i, k] = array_at(at + i * row + k * stride, 1)[0]
     return made
 
 
 @njit(**INTERNAL_OPTIONS)
-def _add_times_vector(a, a_row, a_step, m, n, x, x_step, z, z_step):  # type: ignore[no-untyped-def]
+def _add_times_vector(a, a_row, a_stride, m, n, x, x_stride, z, z_stride):  # type: ignore[no-untyped-def]
     """z += a x by BLAS; return whether it is done: not if a zero may have to mask an infinity or nan."""
-    if m * n <= FEW or x_step < _NUMBER or x_step % _NUMBER or not is_in_place(m, n, a_row, a_step):
+    if m * n <= FEW or x_stride < _NUMBER or x_stride % _NUMBER or not is_in_place(m, n, a_row, a_stride):
         return False
     made = np.empty(m)
-    multiply_vector_at(a, a_row, a_step, m, n, x, x_step, made)
+    multiply_vector_at(a, a_row, a_stride, m, n, x, x_stride, made)
     if not is_finite(made):
         return False
     for i in range(m):
-        array_at(z + i * z_step, 1)[0] += made[i]
+        array_at(z + i * z_stride, 1)[0] += made[i]
     return True
 
 
 @njit(**INTERNAL_OPTIONS)
-def _add_packed(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k):  # type: ignore[no-untyped-def]
+def _add_packed(d, d_row, d_stride, p, p_row, p_stride, c, c_row, c_stride, m, n, k):  # type: ignore[no-untyped-def]
     """c += d p; matrices that are not in C order are copied."""
-    x, y, z = _pack(d, m, n, d_row, d_step), _pack(p, n, k, p_row, p_step), _pack(c, m, k, c_row, c_step)
+    x, y, z = _pack(d, m, n, d_row, d_stride), _pack(p, n, k, p_row, p_stride), _pack(c, m, k, c_row, c_stride)
     x_at, y_at, z_at = np.int64(x.ctypes.data), np.int64(y.ctypes.data), np.int64(z.ctypes.data)
     if m * n * k > FEW and is_finite(y):
-        rows, step = _NUMBER * n, _NUMBER * k
-        multiply_at(1.0, x_at, rows, _NUMBER, y_at, step, _NUMBER, 1.0, z_at, step, _NUMBER, m, n, k)
+        rows, stride = _NUMBER * n, _NUMBER * k
+        multiply_at(1.0, x_at, rows, _NUMBER, y_at, stride, _NUMBER, 1.0, z_at, stride, _NUMBER, m, n, k)
     else:
         add_few(numbers_at(x_at), n, 1, numbers_at(y_at), k, 1, numbers_at(z_at), k, 1, m, n, k)
     if z_at != c:
         for i in range(m):
             for h in range(k):
-                array_at(c + i * c_row + h * c_step, 1)[0] = z[i, h]
+                array_at(c + i * c_row + h * c_stride, 1)[0] = z[i, h]
     hold(x)
     hold(y)
     hold(z)
@@ -199,77 +199,78 @@ def _add_packed(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k): 
 
 # ---- functions that engines call -------------------------------------------------------------------------------------
 @called_by_name(*[COUNT] * 12)
-def add_masked_at(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k):  # type: ignore[no-untyped-def]
+def add_masked_at(d, d_row, d_stride, p, p_row, p_stride, c, c_row, c_stride, m, n, k):  # type: ignore[no-untyped-def]
     """c += d p, for matrices (m, n) and (n, k); c overlaps with neither."""
     size = m * n * k
     if size == 0:
         return
     if n == 1:
-        if not has_rows(m, k, c_row, c_step) and has_rows(k, m, c_step, c_row) and not (d_row | p_step) & _BYTES:
-            x_row, y_step = d_row >> _SHIFT, p_step >> _SHIFT
-            add_by_columns(numbers_at(d), x_row, numbers_at(p), y_step, numbers_at(c), c_step >> _SHIFT, m, k)
+        if not has_rows(k, c_row, c_stride) and has_rows(m, c_stride, c_row) and not (d_row | p_stride) & _BYTES:
+            x_row, y_stride = d_row >> _SHIFT, p_stride >> _SHIFT
+            add_by_columns(numbers_at(d), x_row, numbers_at(p), y_stride, numbers_at(c), c_stride >> _SHIFT, m, k)
             return
     elif m == 1:
-        if _add_times_vector(p, p_step, p_row, k, n, d, d_step, c, c_step):
+        if _add_times_vector(p, p_stride, p_row, k, n, d, d_stride, c, c_stride):
             return
-        if _is_packed(n, 1, d_step, 0) and _is_packed(1, k, 0, c_step):
+        if _is_packed(n, 1, d_stride, 0) and _is_packed(1, k, 0, c_stride):
             x, y, z = array_at(d, n), array_at(p, n * k), array_at(c, k)
-            if _is_packed(n, k, p_row, p_step):
+            if _is_packed(n, k, p_row, p_stride):
                 add_rows(x, y, z)
                 return
-            if _is_packed(k, n, p_step, p_row) and are_nonzero(x):
+            if _is_packed(k, n, p_stride, p_row) and are_nonzero(x):
                 add_along_columns(x, y, z)
                 return
     elif k == 1:
-        if _add_times_vector(d, d_row, d_step, m, n, p, p_row, c, c_row):
+        if _add_times_vector(d, d_row, d_stride, m, n, p, p_row, c, c_row):
             return
     elif (
         size > FEW_IN_PLACE
-        and is_in_place(m, n, d_row, d_step)
-        and is_in_place(n, k, p_row, p_step)
-        and is_in_place(m, k, c_row, c_step)
-        and _is_finite_at(p, n, k, p_row, p_step)
+        and is_in_place(m, n, d_row, d_stride)
+        and is_in_place(n, k, p_row, p_stride)
+        and is_in_place(m, k, c_row, c_stride)
+        and _is_finite_at(p, n, k, p_row, p_stride)
     ):
-        multiply_at(1.0, d, d_row, d_step, p, p_row, p_step, 1.0, c, c_row, c_step, m, n, k)
+        multiply_at(1.0, d, d_row, d_stride, p, p_row, p_stride, 1.0, c, c_row, c_stride, m, n, k)
         return
-    if (n > 1 and size > FEW) or (d_row | d_step | p_row | p_step | c_row | c_step) & _BYTES:
-        _add_packed(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k)
+    if (n > 1 and size > FEW) or (d_row | d_stride | p_row | p_stride | c_row | c_stride) & _BYTES:
+        _add_packed(d, d_row, d_stride, p, p_row, p_stride, c, c_row, c_stride, m, n, k)
         return
-    d_row, d_step, p_row, p_step = d_row >> _SHIFT, d_step >> _SHIFT, p_row >> _SHIFT, p_step >> _SHIFT
-    c_row, c_step = c_row >> _SHIFT, c_step >> _SHIFT
-    add_few(numbers_at(d), d_row, d_step, numbers_at(p), p_row, p_step, numbers_at(c), c_row, c_step, m, n, k)
+    d_row, d_stride, p_row, p_stride = d_row >> _SHIFT, d_stride >> _SHIFT, p_row >> _SHIFT, p_stride >> _SHIFT
+    c_row, c_stride = c_row >> _SHIFT, c_stride >> _SHIFT
+    add_few(numbers_at(d), d_row, d_stride, numbers_at(p), p_row, p_stride, numbers_at(c), c_row, c_stride, m, n, k)
 
 
 @called_by_name(*[COUNT] * 12)
-def put_product_at(z, z_row, z_step, a, a_row, a_step, b, b_row, b_step, m, p, n):  # type: ignore[no-untyped-def]
+def put_product_at(z, z_row, z_stride, a, a_row, a_stride, b, b_row, b_stride, m, p, n):  # type: ignore[no-untyped-def]
     """z = a b, for matrices (m, p) and (p, n), and a matrix z in C order."""
     if m == 1:  # z^T = b^T a^T
-        a, a_row, a_step, b, b_row, b_step, m, n = b, b_step, b_row, a, a_step, a_row, n, 1
+        a, a_row, a_stride, b, b_row, b_stride, m, n = b, b_stride, b_row, a, a_stride, a_row, n, 1
     if n == 1:
-        if m * p > _FEW_FOR_VECTORS and _put_times_vector(a, a_row, a_step, m, p, b, b_row, z):
+        if m * p > _FEW_FOR_VECTORS and _put_times_vector(a, a_row, a_stride, m, p, b, b_row, z):
             return
     elif m * p * n > FEW_IN_PLACE:
-        if is_in_place(m, p, a_row, a_step) and is_in_place(p, n, b_row, b_step):
-            multiply_at(1.0, a, a_row, a_step, b, b_row, b_step, 0.0, z, z_row, z_step, m, p, n)
+        if is_in_place(m, p, a_row, a_stride) and is_in_place(p, n, b_row, b_stride):
+            multiply_at(1.0, a, a_row, a_stride, b, b_row, b_stride, 0.0, z, z_row, z_stride, m, p, n)
         else:
-            x, y, row, step = _pack(a, m, p, a_row, a_step), _pack(b, p, n, b_row, b_step), _NUMBER * p, _NUMBER * n
+            x, y = _pack(a, m, p, a_row, a_stride), _pack(b, p, n, b_row, b_stride)
+            row, stride = _NUMBER * p, _NUMBER * n
             x_at, y_at = np.int64(x.ctypes.data), np.int64(y.ctypes.data)
-            multiply_at(1.0, x_at, row, _NUMBER, y_at, step, _NUMBER, 0.0, z, z_row, z_step, m, p, n)
+            multiply_at(1.0, x_at, row, _NUMBER, y_at, stride, _NUMBER, 0.0, z, z_row, z_stride, m, p, n)
             hold(x)
             hold(y)
         return
-    _put_few(array_at(z, m * n), a, a_row, a_step, b, b_row, b_step, m, p, n)
+    _put_few(array_at(z, m * n), a, a_row, a_stride, b, b_row, b_stride, m, p, n)
 
 
 @njit(**INTERNAL_OPTIONS)
-def _put_times_vector(a, a_row, a_step, m, n, x, x_step, z_at):  # type: ignore[no-untyped-def]
+def _put_times_vector(a, a_row, a_stride, m, n, x, x_stride, z_at):  # type: ignore[no-untyped-def]
     """z = a x by BLAS; return whether BLAS takes the matrix."""
-    if not is_in_place(m, n, a_row, a_step):
+    if not is_in_place(m, n, a_row, a_stride):
         return False
-    if x_step >= _NUMBER and x_step % _NUMBER == 0:
-        multiply_vector_at(a, a_row, a_step, m, n, x, x_step, array_at(z_at, m))
+    if x_stride >= _NUMBER and x_stride % _NUMBER == 0:
+        multiply_vector_at(a, a_row, a_stride, m, n, x, x_stride, array_at(z_at, m))
     else:
-        copy = _pack(x, n, 1, x_step, _NUMBER)
-        multiply_vector_at(a, a_row, a_step, m, n, np.int64(copy.ctypes.data), _NUMBER, array_at(z_at, m))
+        copy = _pack(x, n, 1, x_stride, _NUMBER)
+        multiply_vector_at(a, a_row, a_stride, m, n, np.int64(copy.ctypes.data), _NUMBER, array_at(z_at, m))
         hold(copy)
     return True

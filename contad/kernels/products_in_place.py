@@ -19,31 +19,31 @@ _NUMBER = 8  # bytes
 
 
 @njit(**INTERNAL_OPTIONS)
-def has_rows(rows, columns, row, step):  # type: ignore[no-untyped-def]
+def has_rows(columns, row, stride):  # type: ignore[no-untyped-def]
     """Whether a matrix of these strides, in bytes, has contiguous rows."""
-    return (step == _NUMBER or columns == 1) and row % _NUMBER == 0 and row >= _NUMBER * columns
+    return (stride == _NUMBER or columns == 1) and row % _NUMBER == 0 and row >= _NUMBER * columns
 
 
 @njit(**INTERNAL_OPTIONS)
-def is_in_place(rows, columns, row, step):  # type: ignore[no-untyped-def]
+def is_in_place(rows, columns, row, stride):  # type: ignore[no-untyped-def]
     """Whether BLAS takes a matrix of these strides."""
-    return has_rows(rows, columns, row, step) or has_rows(columns, rows, step, row)
+    return has_rows(columns, row, stride) or has_rows(rows, stride, row)
 
 
 @njit(**INTERNAL_OPTIONS)
-def multiply_at(alpha, a, a_row, a_step, b, b_row, b_step, beta, c, c_row, c_step, m, p, n):  # type: ignore[no-untyped-def]
+def multiply_at(alpha, a, a_row, a_stride, b, b_row, b_stride, beta, c, c_row, c_stride, m, p, n):  # type: ignore[no-untyped-def]
     """c = alpha a b + beta c; c is not read if beta is 0.
 
     The matrices come as addresses and strides, and BLAS takes them in place. c must not overlap with a or b.
     """
     if m * p * n == 0:
         return
-    if not has_rows(m, n, c_row, c_step):  # c^T += alpha b^T a^T
-        a, a_row, a_step, b, b_row, b_step = b, b_step, b_row, a, a_step, a_row
-        c_row, c_step, m, n = c_step, c_row, n, m
+    if not has_rows(n, c_row, c_stride):  # c^T += alpha b^T a^T
+        a, a_row, a_stride, b, b_row, b_stride = b, b_stride, b_row, a, a_stride, a_row
+        c_row, c_stride, m, n = c_stride, c_row, n, m
     # to BLAS the rows are columns, and the matrices transposed: again the product of the second and the first
-    a_flag, a_apart = (_NO, a_row) if has_rows(m, p, a_row, a_step) else (_YES, a_step)
-    b_flag, b_apart = (_NO, b_row) if has_rows(p, n, b_row, b_step) else (_YES, b_step)
+    a_flag, a_apart = (_NO, a_row) if has_rows(p, a_row, a_stride) else (_YES, a_stride)
+    b_flag, b_apart = (_NO, b_row) if has_rows(n, b_row, b_stride) else (_YES, b_stride)
     gemm((
         b_flag, a_flag, n, m, p, alpha, np.int64(b), b_apart // _NUMBER, np.int64(a), a_apart // _NUMBER,
         beta, np.int64(c), c_row // _NUMBER,
@@ -51,12 +51,12 @@ def multiply_at(alpha, a, a_row, a_step, b, b_row, b_step, beta, c, c_row, c_ste
 
 
 @njit(**INTERNAL_OPTIONS)
-def multiply_vector_at(a, a_row, a_step, m, n, x, x_step, z):  # type: ignore[no-untyped-def]
+def multiply_vector_at(a, a_row, a_stride, m, n, x, x_stride, z):  # type: ignore[no-untyped-def]
     """z = a x, for a matrix of m rows in place, a vector x, and an array z of m elements."""
-    if has_rows(m, n, a_row, a_step):
-        gemv((_YES, n, m, 1.0, a, a_row // _NUMBER, x, x_step // _NUMBER, 0.0, z, 1))
+    if has_rows(n, a_row, a_stride):
+        gemv((_YES, n, m, 1.0, a, a_row // _NUMBER, x, x_stride // _NUMBER, 0.0, z, 1))
     else:
-        gemv((_NO, m, n, 1.0, a, a_step // _NUMBER, x, x_step // _NUMBER, 0.0, z, 1))
+        gemv((_NO, m, n, 1.0, a, a_stride // _NUMBER, x, x_stride // _NUMBER, 0.0, z, 1))
 
 
 def add_product(alpha: Any, a: Any, b: Any, c: Any) -> None:

@@ -1,4 +1,4 @@
-"""Operations of recorded programs along lines of arrays: adapters for the kernels of `contad.kernels.rows.line_rows`.
+"""Operations of recorded programs along lines of arrays: adapters for the kernels of `contad.kernels.rows.row_tables`.
 
 `contad.kernels.recorded_operands` explains how kernels are called. The sizes in a shape are those of an array of three
 axes, whose lines run along the middle axis. The options are its rows and columns as a matrix, and those of the rule.
@@ -12,11 +12,12 @@ from numba import carray
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
 from contad.compile.words import array_at, pointer
+from contad.kernels import shape_fields
 from contad.kernels.recorded_operands import (
     adjoint,
-    block,
     fields,
     give,
+    matrix_at,
     operand,
     read_saved,
     result,
@@ -24,24 +25,9 @@ from contad.kernels.recorded_operands import (
     tangent,
     write_back,
 )
-from contad.kernels.rows.line_rows import LINE_ROWS, LineRow
 from contad.kernels.rows.log_sum_rows import add_up, pass_on, push_on
-from contad.kernels.shape_fields import (
-    FIRST,
-    PAIRED,
-    RESULT,
-    SECOND,
-    SIGN,
-    THIRD,
-    X_CELLS,
-    Y_CELLS,
-    A,
-    K,
-    M,
-    N,
-    X,
-    Y,
-)
+from contad.kernels.rows.row_tables import LINE_ROWS, LineRow
+from contad.kernels.shape_fields import PAIRED, RESULT, SIGN, X_CELLS, Y_CELLS, K, M, N, X, Y
 
 ENDLESS = 1 << 60
 _SOURCES = {"value": "values_at, constants_at, target_at", "adjoint": "values_at, constants_at, adjoints_at",
@@ -53,7 +39,7 @@ _SIDES = {"": "values_at", "bar": "adjoints_at", "dot": "dots_at"}
 @njit(**INTERNAL_OPTIONS)
 def one_each(shape, at):  # type: ignore[no-untyped-def]
     """One number of each line: a result, its adjoint or its tangent."""
-    return block(at, shape[RESULT], 1, shape[M] * shape[K])[0]
+    return matrix_at(at, shape[RESULT], 1, shape[M] * shape[K])[0]
 
 
 # ---- adapters --------------------------------------------------------------------------------------------------------
@@ -94,7 +80,7 @@ def write_adapter(row: LineRow, purpose: str) -> str:
 
 _KNOWN = {x.__name__: x for x in (
     one_each, operand, tangent, result, room, write_back, adjoint, fields, give, read_saved,
-)} | {"A": A, "M": M, "N": N, "K": K, "FIRST": FIRST, "SECOND": SECOND, "THIRD": THIRD}  # fmt: skip
+)} | vars(shape_fields)  # fmt: skip
 
 
 def _make(row: LineRow, purpose: str) -> Any:
@@ -123,7 +109,7 @@ def side_of(shape, field, values_at, constants_at):  # type: ignore[no-untyped-d
 
 
 @njit(**INTERNAL_OPTIONS)
-def pair_steps(shape, field):  # type: ignore[no-untyped-def]
+def pair_strides(shape, field):  # type: ignore[no-untyped-def]
     """The strides of an operand."""
     return shape[field + 2], shape[field + 3], shape[field + 4]
 
@@ -143,8 +129,8 @@ def pair_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no
     m, n, k = shape[M], shape[N], shape[K]
     terms, totals = saved_terms(shape, values_at)
     x, y = side_of(shape, X, values_at, constants_at), side_of(shape, Y, values_at, constants_at)
-    x_steps, y_steps, z = pair_steps(shape, X), pair_steps(shape, Y), one_each(shape, values_at)
-    add_up(terms, totals, z, m, n, k, x, shape[X], x_steps, y, shape[Y], y_steps, float(shape[SIGN]))
+    x_strides, y_strides, z = pair_strides(shape, X), pair_strides(shape, Y), one_each(shape, values_at)
+    add_up(terms, totals, z, m, n, k, x, shape[X], x_strides, y, shape[Y], y_strides, float(shape[SIGN]))
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -154,8 +140,8 @@ def read_pair(shape_at, values_at, sides_at):  # type: ignore[no-untyped-def]
     terms, totals = saved_terms(shape, values_at)
     whole = terms, totals, one_each(shape, sides_at), shape[M], shape[N], shape[K]
     sides = array_at(sides_at, ENDLESS)
-    x = sides, shape[X], pair_steps(shape, X), float(shape[X_CELLS])
-    return whole, x, (sides, shape[Y], pair_steps(shape, Y), float(shape[SIGN] * shape[Y_CELLS]))
+    x = sides, shape[X], pair_strides(shape, X), float(shape[X_CELLS])
+    return whole, x, (sides, shape[Y], pair_strides(shape, Y), float(shape[SIGN] * shape[Y_CELLS]))
 
 
 def pair_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]

@@ -13,23 +13,7 @@ from contad.compile.named_code import attempt_call
 from contad.compile.words import array_at, pointer
 from contad.kernels.matrix_loops import turn
 from contad.kernels.product_kernels import is_finite
-from contad.kernels.shape_fields import (
-    A_CELLS,
-    A_TURNED,
-    B_CELLS,
-    B_TURNED,
-    FIELDS,
-    IS_CHECKED,
-    RESULT,
-    SAVED,
-    STATUS,
-    TURNED,
-    A,
-    B,
-    K,
-    M,
-    N,
-)
+from contad.kernels.shape_fields import FIELDS, IS_CHECKED, RESULT, SAVED, STATUS, TURNED, A, B, K, M, N
 
 SIGNATURE = types.none(types.int64, types.int64, types.int64, types.int64)
 
@@ -58,8 +42,9 @@ def attempt_value(  # type: ignore[no-untyped-def]
     shape = carray(pointer(shape_at), (FIELDS + 1,), np.int64)
     plan = carray(pointer(plan_at), (PLANNED,), np.int64)
     shape[STATUS], shape[SAVED], shape[RESULT] = 0, -(np.int64(memory.ctypes.data) // _NUMBER), first
-    shape[A], shape[A_CELLS], shape[B], shape[B_CELLS] = a, a_cells, b, b_cells
-    shape[TURNED], shape[A_TURNED], shape[B_TURNED] = flags & 1, flags >> 1 & 1, flags >> 2 & 1
+    shape[A], shape[A + 1], shape[B], shape[B + 1] = a, a_cells, b, b_cells
+    for k in range(3):  # the result and both operands
+        shape[TURNED + k] = flags >> k & 1
     for k in range(PLANNED - 2):
         shape[M + k] = plan[k]
     address, n = plan[PLANNED - 2], plan[PLANNED - 1]
@@ -92,7 +77,7 @@ def fields(shape_at):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def block(at, place, rows, columns):  # type: ignore[no-untyped-def]
+def matrix_at(at, place, rows, columns):  # type: ignore[no-untyped-def]
     """The matrix at a position in an array."""
     return array_at(at + _NUMBER * place, (rows, columns))
 
@@ -100,7 +85,7 @@ def block(at, place, rows, columns):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def is_turned(shape, field):  # type: ignore[no-untyped-def]
     """Whether the cells of an operand, A or B, hold the transpose."""
-    return shape[A_TURNED if field == A else B_TURNED] != 0
+    return shape[TURNED + (1 if field == A else 2)] != 0
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -115,8 +100,8 @@ def operand(shape, field, values_at, constants_at, rows, columns):  # type: igno
     """An operand, A or B, in C order; not to be written to."""
     at = values_at if shape[field + 1] > 0 else constants_at if shape[field + 1] == 0 else 0
     if is_turned(shape, field):
-        return turn(block(at, shape[field], columns, rows))
-    return block(at, shape[field], rows, columns)
+        return turn(matrix_at(at, shape[field], columns, rows))
+    return matrix_at(at, shape[field], rows, columns)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -127,7 +112,7 @@ def adjoint(shape, field, adjoints_at, rows, columns):  # type: ignore[no-untype
         return np.zeros((0, 0))
     if is_turned(shape, field):
         return np.zeros((rows, columns))
-    return block(adjoints_at, shape[field], rows, columns)
+    return matrix_at(adjoints_at, shape[field], rows, columns)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -135,7 +120,7 @@ def give(shape, field, adjoints_at, made):  # type: ignore[no-untyped-def]
     """Add the array that `adjoint` returned to the adjoint, unless it is the adjoint itself."""
     if shape[field + 1] > 0 and is_turned(shape, field):
         rows, columns = made.shape
-        bar = block(adjoints_at, shape[field], columns, rows)
+        bar = matrix_at(adjoints_at, shape[field], columns, rows)
         for j in range(columns):
             for i in range(rows):
                 bar[j, i] += made[i, j]
@@ -147,16 +132,16 @@ def tangent(shape, field, dots_at, rows, columns):  # type: ignore[no-untyped-de
     if shape[field + 1] <= 0:
         return np.zeros((rows, columns))
     if is_turned(shape, field):
-        return turn(block(dots_at, shape[field], columns, rows))
-    return block(dots_at, shape[field], rows, columns)
+        return turn(matrix_at(dots_at, shape[field], columns, rows))
+    return matrix_at(dots_at, shape[field], rows, columns)
 
 
 @njit(**INTERNAL_OPTIONS)
 def result(shape, at, rows, columns):  # type: ignore[no-untyped-def]
     """The result, its adjoint or its tangent, in C order; not to be written to."""
     if shape[TURNED] != 0:
-        return turn(block(at, shape[RESULT], columns, rows))
-    return block(at, shape[RESULT], rows, columns)
+        return turn(matrix_at(at, shape[RESULT], columns, rows))
+    return matrix_at(at, shape[RESULT], rows, columns)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -164,7 +149,7 @@ def room(shape, at, rows, columns):  # type: ignore[no-untyped-def]
     """The memory for the result, or its tangent: its own cells, or memory for `write_back`."""
     if shape[TURNED] != 0:
         return np.empty((rows, columns))
-    return block(at, shape[RESULT], rows, columns)
+    return matrix_at(at, shape[RESULT], rows, columns)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -172,7 +157,7 @@ def write_back(shape, at, z):  # type: ignore[no-untyped-def]
     """Write the memory that `room` returned into the result, unless it is the result itself."""
     if shape[TURNED] != 0:
         rows, columns = z.shape
-        made = block(at, shape[RESULT], columns, rows)
+        made = matrix_at(at, shape[RESULT], columns, rows)
         for i in range(rows):
             for j in range(columns):
                 made[j, i] = z[i, j]
@@ -182,4 +167,4 @@ def write_back(shape, at, z):  # type: ignore[no-untyped-def]
 def read_saved(shape, values_at, rows, columns):  # type: ignore[no-untyped-def]
     """The numbers that a value saves for the adjoint."""
     place = shape[SAVED]
-    return block(values_at, place, rows, columns) if place >= 0 else block(0, -place, rows, columns)
+    return matrix_at(values_at, place, rows, columns) if place >= 0 else matrix_at(0, -place, rows, columns)

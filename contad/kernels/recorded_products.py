@@ -39,7 +39,7 @@ def _is_gram(a, a_turned, b, b_turned, m, p, n):  # type: ignore[no-untyped-def]
 def pull_product(z_bar, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n):  # type: ignore[no-untyped-def]
     """Add the contributions of z = a b, (m, p) by (p, n), to the adjoints of its factors; the address for a constant is
     0."""
-    (a_row, a_step), (b_row, b_step), row = _strides(m, p, a_turned), _strides(p, n, b_turned), _NUMBER * n
+    (a_row, a_stride), (b_row, b_stride), row = _strides(m, p, a_turned), _strides(p, n, b_turned), _NUMBER * n
     if _is_gram(a, a_turned, b, b_turned, m, p, n) and a_bar != 0 and a_bar == b_bar:
         d = array_at(z_bar, (n, n))
         if is_finite(array_at(a, m * p)) and is_finite(d):  # without masking one product serves both factors
@@ -47,13 +47,13 @@ def pull_product(z_bar, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n):  # typ
             for i in range(n):
                 for j in range(n):
                     both[i, j] = d[i, j] + d[j, i]
-            add_masked_at(both.ctypes.data, row, _NUMBER, a, a_row, a_step, a_bar, a_row, a_step, n, n, p)
+            add_masked_at(both.ctypes.data, row, _NUMBER, a, a_row, a_stride, a_bar, a_row, a_stride, n, n, p)
             hold(both)
             return
     if a_bar != 0:
-        add_masked_at(z_bar, row, _NUMBER, b, b_step, b_row, a_bar, a_row, a_step, m, n, p)
+        add_masked_at(z_bar, row, _NUMBER, b, b_stride, b_row, a_bar, a_row, a_stride, m, n, p)
     if b_bar != 0:
-        add_masked_at(z_bar, _NUMBER, row, a, a_row, a_step, b_bar, b_step, b_row, n, m, p)
+        add_masked_at(z_bar, _NUMBER, row, a, a_row, a_stride, b_bar, b_stride, b_row, n, m, p)
 
 
 # ---- products of programs --------------------------------------------------------------------------------------------
@@ -73,8 +73,8 @@ def product_value(shape_at, values_at, constants_at, target_at):  # type: ignore
     if _is_gram(a, a_turned, b, b_turned, m, p, n):
         write_rows(array_at(z, (n, n)), 0, gram(_matrix(b, p, n, b_turned)))
         return
-    (a_row, a_step), (b_row, b_step) = _strides(m, p, a_turned), _strides(p, n, b_turned)
-    put_product_at(z, _NUMBER * n, _NUMBER, a, a_row, a_step, b, b_row, b_step, m, p, n)
+    (a_row, a_stride), (b_row, b_stride) = _strides(m, p, a_turned), _strides(p, n, b_turned)
+    put_product_at(z, _NUMBER * n, _NUMBER, a, a_row, a_stride, b, b_row, b_stride, m, p, n)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -88,15 +88,15 @@ def product_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ig
 def product_tangent(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
     """z_dot += a_dot b + a b_dot"""
     z_dot, a, a_dot, a_turned, b, b_dot, b_turned, m, p, n = _read(shape_at, values_at, constants_at, dots_at)
-    (a_row, a_step), (b_row, b_step), row = _strides(m, p, a_turned), _strides(p, n, b_turned), _NUMBER * n
+    (a_row, a_stride), (b_row, b_stride), row = _strides(m, p, a_turned), _strides(p, n, b_turned), _NUMBER * n
     if a_dot != 0:
-        add_masked_at(a_dot, a_row, a_step, b, b_row, b_step, z_dot, row, _NUMBER, m, p, n)
+        add_masked_at(a_dot, a_row, a_stride, b, b_row, b_stride, z_dot, row, _NUMBER, m, p, n)
     if b_dot != 0:
-        add_masked_at(b_dot, b_step, b_row, a, a_step, a_row, z_dot, _NUMBER, row, n, p, m)
+        add_masked_at(b_dot, b_stride, b_row, a, a_stride, a_row, z_dot, _NUMBER, row, n, p, m)
 
 
 # ---- products of a recording that is swept at once -------------------------------------------------------------------
-def step_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
+def record_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
     """The same, for a kernel record."""
     shape = fields(shape_at)
     pull_product(
@@ -113,4 +113,4 @@ def step_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignor
     )
 
 
-PRODUCT_KERNELS = {"matmul": (None, step_adjoint)}  # values are NumPy's, or those of programs
+PRODUCT_KERNELS = {"matmul": (None, record_adjoint)}  # values are NumPy's, or those of programs

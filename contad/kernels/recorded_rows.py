@@ -13,8 +13,8 @@ from contad.compile.machine_code import njit
 from contad.compile.words import array_at
 from contad.kernels import recorded_operands, shape_fields
 from contad.kernels.matrix_loops import in_order, turn, write_rows
-from contad.kernels.recorded_operands import block
-from contad.kernels.rows.matrix_rows import ROWS, MatrixRow, RowPart, find_part, write_size
+from contad.kernels.recorded_operands import matrix_at
+from contad.kernels.rows.row_tables import ROWS, MatrixRow, RowPart, find_part, write_size
 from contad.kernels.shape_fields import KEEPER, KEPT, SAVED, STATUS
 from contad.kernels.triangular_kernels import height_of_factors
 
@@ -39,7 +39,7 @@ def is_to_factor(shape, values_at):  # type: ignore[no-untyped-def]
     keeper = shape[KEEPER]
     if keeper == shape[STATUS]:
         return True
-    if shape[KEPT] != 0 and block(values_at, keeper, 1, 1)[0, 0] != 0.0:
+    if shape[KEPT] != 0 and matrix_at(values_at, keeper, 1, 1)[0, 0] != 0.0:
         raise np.linalg.LinAlgError("there are no factors")
     return False
 

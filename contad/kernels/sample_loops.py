@@ -6,7 +6,7 @@ matrix with one row, and has no weights.
 
 import numpy as np
 
-from contad.kernels.loop_bodies import loop_body
+from contad.rules.compilable import loop_body
 
 zeros = np.zeros  # engines that differentiate elements substitute their own
 _COV = "m, y=None, rowvar=True, bias=False, ddof=None"

@@ -13,7 +13,7 @@ M, N, K, FIRST, SECOND, THIRD, KEEPER, KEPT, ADJOINT = range(10, 19)
 FIELDS = 18  # that kernels read
 # After these, for a sum of exponentials of x + sign y: the place of x, whether x is in cells, and its strides along
 # times, lines and elements; the same for y; and the sign.
-X, X_CELLS, X_STEPS, Y, Y_CELLS, Y_STEPS, SIGN = 18, 19, 20, 23, 24, 25, 28
+X, X_CELLS, X_STRIDES, Y, Y_CELLS, Y_STRIDES, SIGN = 18, 19, 20, 23, 24, 25, 28
 PAIRED = 29  # fields
 AT_ADDRESS = -1
 IS_CHECKED = 8  # a flag of a kernel record in a recording that is swept at once: its operands must be finite

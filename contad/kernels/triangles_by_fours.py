@@ -20,8 +20,8 @@ _OPTIONS = INTERNAL_OPTIONS | {"fastmath": {"contract"}}  # as BLAS does
 @njit(**_OPTIONS)
 def _solve_rest(a, row, column, z, first, end, ascending, unit):  # type: ignore[no-untyped-def]
     """Solve for rows from first to end, by substitution among them."""
-    for step in range(end - first):
-        i = first + step if ascending else end - 1 - step
+    for done in range(end - first):
+        i = first + done if ascending else end - 1 - done
         left, right = (first, i) if ascending else (i + 1, end)
         x = z[i]
         for j in range(left, right):
@@ -49,11 +49,11 @@ def _solve_four(a, row, column, z, j, ascending, unit):  # type: ignore[no-untyp
 
 
 @njit(**_OPTIONS)
-def _subtract_solved(a, step, z, j, left, right, transposed):  # type: ignore[no-untyped-def]
+def _subtract_solved(a, stride, z, j, left, right, transposed):  # type: ignore[no-untyped-def]
     """Subtract the contribution of rows j to j + 4 to rows left to right, a multiple of four."""
     z_0, z_1, z_2, z_3 = z[j], z[j + 1], z[j + 2], z[j + 3]
     for k in range(left, right, 4):
-        at, next_row = (j * step + k, step) if transposed else (k * step + j, step)
+        at, next_row = (j * stride + k, stride) if transposed else (k * stride + j, stride)
         p, q = lanes_at(a, at, 4), lanes_at(a, at + next_row, 4)
         r, s = lanes_at(a, at + 2 * next_row, 4), lanes_at(a, at + 3 * next_row, 4)
         if not transposed:
@@ -76,8 +76,8 @@ def solve_by_fours(a, z, transposed, lower, unit):  # type: ignore[no-untyped-de
             x = solution[j]
             for i in range(whole):
                 solution[i] -= numbers[i * row + j * column] * x
-    for block in range(0, whole, 4):
-        j = block if ascending else whole - 4 - block
+    for done in range(0, whole, 4):
+        j = done if ascending else whole - 4 - done
         left, right = (j + 4, whole) if ascending else (0, j)
         _solve_four(numbers, row, column, solution, j, ascending, unit)
         _subtract_solved(numbers, n, solution, j, left, right, transposed)

@@ -26,11 +26,11 @@ from contad.kernels.matrix_loops import (
 )
 from contad.kernels.product_kernels import is_finite
 from contad.kernels.products_in_place import add_product
-from contad.kernels.rows.matrix_rows import band_height
+from contad.kernels.rows.row_tables import band_height
 from contad.kernels.triangles_by_fours import solve_by_fours, subtract_by_fours
 from contad.kernels.tridiagonal_kernels import factor_in_order, solve_in_order, solve_transposed_in_order
 
-_BLOCK = 64  # rows of a triangle that BLAS multiplies together
+_MATRIX_BLOCK = 64  # rows of a triangle that BLAS multiplies together
 _FEW = 6  # from this many rows and columns it is faster
 _NO, _YES = ord("N"), ord("T")
 _RIGHT = ord("R")
@@ -82,8 +82,8 @@ def subtract_triangle(c, z, is_turned, lower, unit_diagonal, a_bar):  # type: ig
             left, right = (0, i + 1 - apart) if lower else (i + apart, n)
             subtract_row(x, y, is_turned, a_bar, i, left, right)
         return
-    for first in range(0, n, _BLOCK):
-        end = min(first + _BLOCK, n)
+    for first in range(0, n, _MATRIX_BLOCK):
+        end = min(first + _MATRIX_BLOCK, n)
         corner = np.zeros((end - first, end - first))
         add_product(1.0, x[first:end], y[first:end].T, corner)
         for i in range(first, end):
@@ -108,8 +108,8 @@ def read_triangle(a, lower, unit_diagonal):  # type: ignore[no-untyped-def]
 def _solve_few(a, z, transposed, lower, unit_diagonal):  # type: ignore[no-untyped-def]
     """z = a^-1 z, or a^-T z, for a vector z: along the rows of a, either from the first row or from the last one."""
     n = z.size
-    for step in range(n):
-        i = step if lower != transposed else n - 1 - step
+    for done in range(n):
+        i = done if lower != transposed else n - 1 - done
         left, right = (0, i) if lower else (i + 1, n)
         if transposed:
             if not unit_diagonal:

@@ -22,12 +22,12 @@ from contad.compile.words import WORD, add_atomically, external_words, place, wo
 from contad.forks import call_in_children
 from contad.memory.system import address_of_symbol, thread_functions
 
-MOST_BLOCKS = 64
+MOST_ITEMS = 64
 APART = 16  # numbers between the results of items: two cache lines, which processors fetch together
 WORTH = 200_000  # nanoseconds of remaining work that justify new threads, which take a tenth of this
 SURE = 5_000  # nanoseconds after which the clock is reliable
 # shared words: the next item, the number of items; for each item its status and its exception
-_NEXT, _COUNT, _CODES, _CAUSES, _HEAD = 0, 1, 2, 2 + MOST_BLOCKS, 2 + 2 * MOST_BLOCKS
+_NEXT, _COUNT, _CODES, _CAUSES, _HEAD = 0, 1, 2, 2 + MOST_ITEMS, 2 + 2 * MOST_ITEMS
 
 # words that machine code reads by name: the number of threads at work besides their callers; WORTH and SURE; whether
 # threads are possible; the monotonic clock; the attributes of threads
@@ -92,7 +92,7 @@ def _now(times):  # type: ignore[no-untyped-def]
     return 1_000_000_000 * times[0] + times[1]
 
 
-def run_blocks(run_one, run_all, data):  # type: ignore[no-untyped-def]
+def run_items(run_one, run_all, data):  # type: ignore[no-untyped-def]
     """Run all items; return the first one that has raised, or -1.
 
     `run_one(data)` runs the next item, and returns 0 if there is none; `run_all(data)` runs all remaining items.
@@ -142,23 +142,23 @@ _RUNNER = types.int64(types.int64, types.int64, types.int64)
 
 # ---- functions that generated code calls -----------------------------------------------------------------------------
 def sharer(part: Any) -> Any:
-    """A function share(blocks, given) that calls part(block, *given) for every item, at most MOST_BLOCKS.
+    """A function share(count, given) that calls part(item, *given) for every item, at most MOST_ITEMS.
 
     Compiled code calls it on several threads, in any order, if that is worth it. If items raise, the exception of the
     first one propagates. `part` is a Numba function; it may only write to the places of its item, and must not call
     Python.
     """
 
-    def share(blocks: int, given: tuple[Any, ...]) -> None:
-        for block in range(blocks):
-            part(block, *given)
+    def share(count: int, given: tuple[Any, ...]) -> None:
+        for item in range(count):
+            part(item, *given)
 
     if is_dispatcher(part):
         share_compiled = _share_compiled(part)
 
         @add_overload(share)
-        def _share(blocks: Any, given: Any) -> Any:
-            return lambda blocks, given: share_compiled(blocks, given)  # noqa: PLW0108  (Numba wants a function)
+        def _share(count: Any, given: Any) -> Any:
+            return lambda count, given: share_compiled(count, given)  # noqa: PLW0108  (Numba wants a function)
 
     return share
 
@@ -168,7 +168,7 @@ def _share_compiled(part: Any) -> Any:
     address."""
 
     @intrinsic
-    def share_compiled(typingctx, blocks, given):  # type: ignore[no-untyped-def]
+    def share_compiled(typingctx, count, given):  # type: ignore[no-untyped-def]
         kind = typingctx.resolve_value_type(part)
         found = kind.get_call_type(typingctx, (types.int64, *map(types.unliteral, given.types)), {})
 
@@ -185,15 +185,15 @@ def _share_compiled(part: Any) -> Any:
     return share_compiled
 
 
-def _emit_share(context: Any, builder: Any, compiled: Any, found: Any, blocks: Any, values: list[Any]) -> None:
+def _emit_share(context: Any, builder: Any, compiled: Any, found: Any, count: Any, values: list[Any]) -> None:
     """Emit the shared words, the functions that run items, and the call."""
     context.add_linking_libs([compiled.library])
     layout = ir.LiteralStructType([ir.ArrayType(WORD, _HEAD), *(value.type for value in values)])
     shared = cgutils.alloca_once(builder, layout)
     data = builder.ptrtoint(shared, WORD)
     builder.store(ir.Constant(WORD, 0), place(builder, data, _NEXT))
-    builder.store(blocks, place(builder, data, _COUNT))
-    with cgutils.for_range(builder, blocks, intp=WORD) as loop:
+    builder.store(count, place(builder, data, _COUNT))
+    with cgutils.for_range(builder, count, intp=WORD) as loop:
         code = builder.add(loop.index, ir.Constant(WORD, _CODES))
         builder.store(ir.Constant(WORD, 0), place(builder, data, code))
     for k, value in enumerate(values):
@@ -202,7 +202,7 @@ def _emit_share(context: Any, builder: Any, compiled: Any, found: Any, blocks: A
     every = _emit_all(builder.module, one)
     # linked in, and not looked up by name at the first call: the lookup needs Python, whose lock another thread may
     # hold
-    (runner,) = compile_once(f"{__name__}:run_blocks", _RUNNER).overloads.values()
+    (runner,) = compile_once(f"{__name__}:run_items", _RUNNER).overloads.values()
     context.add_linking_libs([runner.library])
     called = context.declare_function(builder.module, runner.fndesc)
     runners = [builder.ptrtoint(one, WORD), builder.ptrtoint(every, WORD), data]
@@ -225,17 +225,17 @@ def _emit_one(context: Any, module: Any, compiled: Any, found: Any, layout: Any)
     one, builder = _function(module, "contad_run_one")
     (data,) = one.args
     shared = builder.inttoptr(data, layout.as_pointer())
-    block = builder.atomic_rmw("add", place(builder, data, _NEXT), ir.Constant(WORD, 1), "monotonic")
+    item = builder.atomic_rmw("add", place(builder, data, _NEXT), ir.Constant(WORD, 1), "monotonic")
     count = builder.load(place(builder, data, _COUNT))
-    with builder.if_then(builder.icmp_signed(">=", block, count)):
+    with builder.if_then(builder.icmp_signed(">=", item, count)):
         builder.ret(ir.Constant(WORD, 0))
     values = [builder.load(cgutils.gep_inbounds(builder, shared, 0, 1 + k)) for k in range(len(layout.elements) - 1)]
     called = context.declare_function(module, compiled.fndesc)
-    status, _ = context.call_conv.call_function(builder, called, found.return_type, found.args, [block, *values])
+    status, _ = context.call_conv.call_function(builder, called, found.return_type, found.args, [item, *values])
     with cgutils.if_unlikely(builder, status.is_error):
-        code = builder.add(block, ir.Constant(WORD, _CODES))
+        code = builder.add(item, ir.Constant(WORD, _CODES))
         builder.store(builder.sext(status.code, WORD), place(builder, data, code))
-        cause = builder.add(block, ir.Constant(WORD, _CAUSES))
+        cause = builder.add(item, ir.Constant(WORD, _CAUSES))
         builder.store(builder.ptrtoint(status.excinfoptr, WORD), place(builder, data, cause))
         # items begin in order: all earlier ones run to their end, and no later one needs to begin
         builder.atomic_rmw("xchg", place(builder, data, _NEXT), count, "monotonic")

@@ -23,11 +23,11 @@ from contad.compile.numba_code import UNBOUND, names_read, texts_read
 from contad.compile.numba_objects import CFunc, signature_of_callback
 from contad.compile.typing_rules import overload_bodies
 from contad.functions.declared_types import signatures
-from contad.functions.pickling import Decorated
 from contad.functions.reached import is_installed
+from contad.functions.transformed import Decorated
 from contad.numba_functions.unread_arrays import require_read
 from contad.rules.compilable import WithParts
-from contad.rules.function_names import global_names, looked_up, named_values
+from contad.rules.definition import global_names, looked_up, named_values
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.trees import leaves_of
 

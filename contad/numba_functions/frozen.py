@@ -15,7 +15,7 @@ import numpy as np
 
 from contad.compile.dispatchers import is_dispatcher, tell_of_compilations
 from contad.errors import FrozenValueError
-from contad.functions.memo import memo_of
+from contad.functions.user_call import memo_of
 from contad.numba_functions.fingerprint import Fingerprint, Places, find_changed_since, fingerprint_and_places, is_told
 
 _DIGEST = re.compile("[0-9a-f]{64}")  # of code, which is not informative

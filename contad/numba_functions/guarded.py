@@ -28,14 +28,14 @@ from contad.compile.emitting import cgutils, ir
 from contad.compile.machine_code import cfunc
 from contad.compile.words import WORD, external_function, place, word
 from contad.ops.close_values import LOSSES
-from contad.python_objects.builtin_functions import (
+from contad.python_objects.python_functions import python_function
+from contad.python_objects.python_objects import (
     ARGUMENTS_AND_KEYWORDS,
     BYTES_CONTENT,
     NO_ARGUMENTS,
     Definition,
     make_builtin,
 )
-from contad.python_objects.python_functions import python_function
 
 SMALL = 1024
 SAMPLES = 32

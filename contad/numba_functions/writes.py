@@ -10,8 +10,7 @@ import numpy as np
 from contad.compile.dispatchers import is_dispatcher
 from contad.errors import StaleSourceError
 from contad.functions.reached import is_installed
-from contad.rules.definition import definition_of
-from contad.rules.function_names import global_names, named_values
+from contad.rules.definition import definition_of, global_names, named_values
 
 _METHODS = {"fill", "sort", "itemset", "put", "partition"}
 _FUNCTIONS = {"copyto", "fill_diagonal", "put", "place", "putmask", "put_along_axis", "shuffle", "nan_to_num"}

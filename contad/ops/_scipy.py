@@ -4,7 +4,9 @@ import functools
 import importlib.machinery
 import importlib.util
 import os
+import pkgutil
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -18,20 +20,20 @@ def is_from(version: str) -> bool:
     return np.lib.NumpyVersion(scipy.__version__) >= version
 
 
-@functools.cache
-def special() -> ModuleType:
-    """The module scipy.special."""
-    import scipy.special
-
-    return scipy.special
+def _import_later(name: str) -> Callable[[], Any]:
+    """A function that returns a module of SciPy, imported by its first call."""
+    return functools.cache(functools.partial(pkgutil.resolve_name, f"scipy.{name}"))
 
 
-@functools.cache
-def linalg() -> ModuleType:
-    """The module scipy.linalg."""
-    import scipy.linalg
+special, linalg, sparse, signal = map(_import_later, ("special", "linalg", "sparse", "signal"))
+interpolate, ndimage, stats, integrate = map(_import_later, ("interpolate", "ndimage", "stats", "integrate"))
+sparse_linalg, spatial_distance = map(_import_later, ("sparse.linalg", "spatial.distance"))
+spatial_transform = _import_later("spatial.transform")
 
-    return scipy.linalg
+
+def part_of_special(name: str, k: int) -> Callable[..., Any]:
+    """A function of arrays: result k of a function of scipy.special."""
+    return lambda *args: getattr(special(), name)(*args)[k]
 
 
 @functools.cache
@@ -79,67 +81,3 @@ def _import_part(name: str) -> ModuleType:
             return module
     found: ModuleType = getattr(linalg(), name)
     return found
-
-
-@functools.cache
-def sparse() -> ModuleType:
-    """The module scipy.sparse."""
-    import scipy.sparse
-
-    return scipy.sparse
-
-
-@functools.cache
-def spatial_distance() -> ModuleType:
-    """The module scipy.spatial.distance."""
-    import scipy.spatial.distance
-
-    return scipy.spatial.distance
-
-
-@functools.cache
-def signal() -> ModuleType:
-    """The module scipy.signal."""
-    import scipy.signal
-
-    return scipy.signal
-
-
-@functools.cache
-def interpolate() -> ModuleType:
-    """The module scipy.interpolate."""
-    import scipy.interpolate
-
-    return scipy.interpolate
-
-
-@functools.cache
-def ndimage() -> ModuleType:
-    """The module scipy.ndimage."""
-    import scipy.ndimage
-
-    return scipy.ndimage
-
-
-@functools.cache
-def spatial_transform() -> ModuleType:
-    """The module scipy.spatial.transform."""
-    import scipy.spatial.transform
-
-    return scipy.spatial.transform
-
-
-@functools.cache
-def stats() -> ModuleType:
-    """The module scipy.stats."""
-    import scipy.stats
-
-    return scipy.stats
-
-
-@functools.cache
-def integrate() -> ModuleType:
-    """The module scipy.integrate."""
-    import scipy.integrate
-
-    return scipy.integrate

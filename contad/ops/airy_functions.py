@@ -2,34 +2,18 @@
 
 import math
 
-from contad.ops._scipy import special
+from contad.ops._scipy import part_of_special, special
 from contad.ops.bessel_integrals import kve_derivative
 from contad.ops.elementary import sqrt
 from contad.ops.exponential import exp
 from contad.ops.logic import select
+from contad.rules.numpy_functions import stands_for
 from contad.rules.scalar_rule import scalar_rule
-from contad.rules.written_ufuncs import stands_for
 
 SQRT_3 = math.sqrt(3.0)
 
 
-def _airy_ai(x):
-    return special().airy(x)[0]
-
-
-def _airy_aip(x):
-    return special().airy(x)[1]
-
-
-def _airy_bi(x):
-    return special().airy(x)[2]
-
-
-def _airy_bip(x):
-    return special().airy(x)[3]
-
-
-@scalar_rule(array=_airy_ai, points=[(0.7,), (-1.6,)])
+@scalar_rule(array=part_of_special("airy", 0), points=[(0.7,), (-1.6,)])
 def airy_ai(x):
     """Airy function Ai, the first result of scipy.special.airy.
 
@@ -52,7 +36,7 @@ def airy_ai_partials(z, x):
     return select(is_far, far, airy_aip(x))
 
 
-@scalar_rule(array=_airy_aip, points=[(0.7,), (-1.6,)])
+@scalar_rule(array=part_of_special("airy", 1), points=[(0.7,), (-1.6,)])
 def airy_aip(x):
     """The derivative of the Airy function Ai, the second result of scipy.special.airy.
 
@@ -75,7 +59,7 @@ def airy_aip_partials(z, x):
     return select(is_far, far, x * airy_ai(x))
 
 
-@scalar_rule(array=_airy_bi, points=[(0.7,), (-1.6,)])
+@scalar_rule(array=part_of_special("airy", 2), points=[(0.7,), (-1.6,)])
 def airy_bi(x):
     """Airy function Bi, the third result of scipy.special.airy.
 
@@ -94,7 +78,7 @@ def airy_bi_partials(z, x):
     return airy_bip(x)
 
 
-@scalar_rule(array=_airy_bip, points=[(0.7,), (-1.6,)])
+@scalar_rule(array=part_of_special("airy", 3), points=[(0.7,), (-1.6,)])
 def airy_bip(x):
     """The derivative of the Airy function Bi, the fourth result of scipy.special.airy.
 

@@ -7,13 +7,12 @@ from contad.ops.cotangents import all_finite, fold
 from contad.ops.linear_systems import are_matrices, as_columns, check_square, transposed_of, turn
 from contad.ops.products import masked_product, matmul
 from contad.ops.triangular_factors import (
-    BLOCK,
     MASKED,
     cholesky_tangent,
     lower_part,
     of_right_side,
     pull_factor,
-    pull_numbers,
+    pull_small,
     solve_regular,
     solve_triangular,
     strict_triangle,
@@ -67,11 +66,9 @@ def filled_cholesky_factor_vjp_a(z, z_bar, a, *, lower):
 def pull_filled(z, z_bar, lower):
     """The cotangent of the matrix; an upper factor is transposed first."""
     z, z_bar = turn(z, not lower), turn(z_bar, not lower)
-    if are_matrices(z, z_bar) and 0 < len(z) <= BLOCK:
-        found = pull_numbers(z, z_bar)
-        found += z_bar * strict_triangle(len(z), False)
-        if all_finite(found):
-            return turn(found, not lower)
+    found = pull_small(z, z_bar)
+    if found is not None:
+        return turn(found + z_bar * strict_triangle(len(z), False), not lower)
     return turn(pull_factor(lower_part(z), z_bar) + upper_part(z_bar, 1), not lower)
 
 

@@ -119,9 +119,9 @@ def along_matrix(factors, first, second, a_dot):
     s, r = part_equal(s, c, -1.0)
     u, v, c = u @ r, v @ r, r.T @ c @ r
     first, second = ((x @ r, d, y @ r) for x, d, y in (first, second))
-    block, second = part_zero(u, s, v, first, second, a_dot)
+    part, second = part_zero(u, s, v, first, second, a_dot)
     moved, error, usual = second_of_doubles(u, s, v, a_dot, first, second)
-    moved = moved + block
+    moved = moved + part
     right = is_right(error, largest_of(moved) + usual) and not are_chosen(s, c, first[1], second[1])
     return moved if right else np.full(a_dot.shape, np.nan)
 
@@ -132,25 +132,25 @@ def free_zeros(s, has_outside):
     return zero & (has_outside | (np.sum(zero, axis=-1, keepdims=True) > 1))
 
 
-def block_of_zeros(u, zero, v, a_dot):
-    """The block of a_dot between left and right vectors of zero singular values, including those outside u and v."""
+def part_of_zeros(u, zero, v, a_dot):
+    """The part of a_dot between left and right vectors of zero singular values, including those outside u and v."""
     u, v = (np.where(zero[..., None, :], 0.0, x) for x in (u, v))
-    block = a_dot - u @ (np.swapaxes(u, -1, -2) @ a_dot)
-    return block - (block @ v) @ np.swapaxes(v, -1, -2)
+    part = a_dot - u @ (np.swapaxes(u, -1, -2) @ a_dot)
+    return part - (part @ v) @ np.swapaxes(v, -1, -2)
 
 
 def are_moved(u, zero, v, a_dot):
-    """Whether that block is larger than rounding, for each matrix of a stack."""
-    moving, size = (np.max(np.abs(x), axis=(-2, -1), initial=0.0) for x in (block_of_zeros(u, zero, v, a_dot), a_dot))
+    """Whether that part is larger than rounding, for each matrix of a stack."""
+    moving, size = (np.max(np.abs(x), axis=(-2, -1), initial=0.0) for x in (part_of_zeros(u, zero, v, a_dot), a_dot))
     return moving > NEAR * size
 
 
 def rates_of_zeros(u, zero, v, a_dot):
-    """The rates at which zero singular values grow along a_dot: the singular values of that block; 0 up to rounding."""
-    block, count = block_of_zeros(u, zero, v, a_dot), np.sum(zero)
-    if not np.all(np.isfinite(block)):
+    """The rates at which zero singular values grow along a_dot: the singular values of that part; 0 up to rounding."""
+    part, count = part_of_zeros(u, zero, v, a_dot), np.sum(zero)
+    if not np.all(np.isfinite(part)):
         return np.full(count, np.nan)
-    rates = np.linalg.svd(block, compute_uv=False)[:count]
+    rates = np.linalg.svd(part, compute_uv=False)[:count]
     return np.where(rates > NEAR * largest_of(a_dot), rates, 0.0)
 
 
@@ -168,17 +168,17 @@ def part_zero(u, s, v, first, second, a_dot):
     """(the change of the cotangent among vectors of zero singular values, `second` without it).
 
     These vectors are arbitrary: u and v may rotate, and the values grow at the rates of the singular values of the
-    block b of a_dot. If a function has a second derivative, its cotangents there are 0 and grow by a common multiple of
+    part b of a_dot. If a function has a second derivative, its cotangents there are 0 and grow by a common multiple of
     these rates, and the cotangent of a grows by this multiple of b. The result is nan if a rate is too small to
     determine the multiple, or if the multiples differ.
     """
-    zero, block = free_zeros(s, len(u) > len(v)), np.zeros(a_dot.shape)
+    zero, part = free_zeros(s, len(u) > len(v)), np.zeros(a_dot.shape)
     if not np.any(zero):
-        return block, second
+        return part, second
     rates, grown, ratio = rates_of_zeros(u, zero, v, a_dot), second[1][zero], np.nan
     if not (np.any(first[1][zero]) or np.any(rates) or np.any(grown)):
         ratio = 0.0
     elif not np.any(first[1][zero]) and np.min(rates) > 1e-7 * largest_of(a_dot):
         ratios = grown / rates
         ratio = ratios[0] if np.ptp(ratios) <= 1e-7 * largest_of(ratios) else np.nan
-    return ratio * block_of_zeros(u, zero, v, a_dot), (second[0], np.where(zero, 0.0, second[1]), second[2])
+    return ratio * part_of_zeros(u, zero, v, a_dot), (second[0], np.where(zero, 0.0, second[1]), second[2])

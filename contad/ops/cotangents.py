@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from contad.variables.dtypes import FLOAT, dtype_beside
-from contad.variables.number import map_numbers, observe, read_primal, trace
+from contad.variables.number import lower_to_recorded, map_numbers, observe, read_primal
 
 _MANY = 2000  # numbers
 TINY = 2.0**-900  # below it, a product has lost digits, or will lose them in a division
@@ -27,7 +27,7 @@ def all_finite(x):
     (True, False)
     """
     if x.__class__ is not np.ndarray:
-        x = trace(x)
+        x = lower_to_recorded(x)
     if x.__class__ is np.ndarray and x.dtype == FLOAT:
         if x.size > _MANY and x.flags.forc:  # the sum of squares is one BLAS call without an array of booleans
             flat = x.ravel("K")

@@ -13,7 +13,7 @@ from contad.ops.linear_systems import transposed_of
 from contad.ops.products import masked_product
 from contad.ops.trigonometric import sin, sinc
 from contad.rules.array_rule import array_rule
-from contad.variables import check
+from contad.variables.arguments import require_positive
 from contad.variables.array import is_plain
 from contad.variables.dtypes import dtype_beside
 
@@ -92,8 +92,8 @@ def known_distances(x, y, saved):
 # ---- profiles --------------------------------------------------------------------------------------------------------
 def covariance_at(q, sigma, width, profile):
     """The covariance at plain squared distances q."""
-    check.positive("covariance", "sigma", sigma)
-    check.positive("covariance", "width", width)
+    require_positive("covariance", "sigma", sigma)
+    require_positive("covariance", "width", width)
     s = np.sqrt(q) / width
     if profile == "exponentiated quadratic":
         z = np.exp(-0.5 * (q / width**2))

@@ -2,15 +2,15 @@
 
 import math
 
-from contad.ops._scipy import special
+from contad.ops._scipy import part_of_special, special
 from contad.ops.arithmetic import absolute
 from contad.ops.error_functions import erf, erfcx
 from contad.ops.exponential import exp
 from contad.ops.logic import select
 from contad.ops.rounding import rint
 from contad.ops.trigonometric import cos, sin
+from contad.rules.numpy_functions import stands_for
 from contad.rules.scalar_rule import scalar_rule
-from contad.rules.written_ufuncs import stands_for
 
 SQRT_PI = math.sqrt(math.pi)
 SQRT_2 = math.sqrt(2.0)
@@ -104,15 +104,7 @@ def dawsn_derivative_partials(z, n, x):
     return 0.0, dawsn_derivative(rint(n) + 1.0, x)
 
 
-def _fresnel_s(x):
-    return special().fresnel(x)[0]
-
-
-def _fresnel_c(x):
-    return special().fresnel(x)[1]
-
-
-@scalar_rule(array=_fresnel_s, points=[(0.7,), (-1.6,)])
+@scalar_rule(array=part_of_special("fresnel", 0), points=[(0.7,), (-1.6,)])
 def fresnel_s(x):
     """Fresnel's sine integral, the first result of scipy.special.fresnel.
 
@@ -137,7 +129,7 @@ def fresnel_s_partials(z, x):
     return turn * sin(math.pi * (t - j))
 
 
-@scalar_rule(array=_fresnel_c, points=[(0.7,), (-1.6,)])
+@scalar_rule(array=part_of_special("fresnel", 1), points=[(0.7,), (-1.6,)])
 def fresnel_c(x):
     """Fresnel's cosine integral, the second result of scipy.special.fresnel.
 

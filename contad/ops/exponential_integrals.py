@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from contad.ops._scipy import special
+from contad.ops._scipy import part_of_special, special
 from contad.ops.arithmetic import absolute
 from contad.ops.exponential import exp
 from contad.ops.hyperbolic import cosh, sinh
@@ -12,8 +12,8 @@ from contad.ops.logic import select
 from contad.ops.rounding import trunc
 from contad.ops.spherical_bessel import spherical_jn
 from contad.ops.trigonometric import cos
+from contad.rules.numpy_functions import stands_for
 from contad.rules.scalar_rule import scalar_rule
-from contad.rules.written_ufuncs import stands_for
 
 
 @scalar_rule(ufunc="scipy.special.exp1", points=[(0.7,), (4.3,)])
@@ -84,23 +84,7 @@ def expn_partials(z, n, x):
     return 0.0, select(first, -z * (1.0 + 1.0 / x), -lower)
 
 
-def _si(x):
-    return special().sici(x)[0]
-
-
-def _ci(x):
-    return special().sici(x)[1]
-
-
-def _shi(x):
-    return special().shichi(x)[0]
-
-
-def _chi(x):
-    return special().shichi(x)[1]
-
-
-@scalar_rule(array=_si, points=[(0.7,), (-4.3,)])
+@scalar_rule(array=part_of_special("sici", 0), points=[(0.7,), (-4.3,)])
 def si(x):
     """Sine integral, the first result of scipy.special.sici.
 
@@ -119,7 +103,7 @@ def si_partials(z, x):
     return spherical_jn(0.0, x)
 
 
-@scalar_rule(array=_ci, points=[(0.7,), (4.3,)])
+@scalar_rule(array=part_of_special("sici", 1), points=[(0.7,), (4.3,)])
 def ci(x):
     """Cosine integral, the second result of scipy.special.sici.
 
@@ -139,7 +123,7 @@ def ci_partials(z, x):
     return cos(x) / x
 
 
-@scalar_rule(array=_shi, points=[(0.7,), (-1.6,)])
+@scalar_rule(array=part_of_special("shichi", 0), points=[(0.7,), (-1.6,)])
 def shi(x):
     """Hyperbolic sine integral, the first result of scipy.special.shichi.
 
@@ -164,7 +148,7 @@ def shi_partials(z, x):
     return select(small, 1.0 + s / 6.0 * series, sinh(y) / y)
 
 
-@scalar_rule(array=_chi, points=[(0.7,), (4.3,)])
+@scalar_rule(array=part_of_special("shichi", 1), points=[(0.7,), (4.3,)])
 def chi(x):
     """Hyperbolic cosine integral, the second result of scipy.special.shichi.
 

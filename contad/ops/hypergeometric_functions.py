@@ -13,7 +13,7 @@ from contad.rules.scalar_rule import scalar_rule
 from contad.rules.vectorised import mend
 
 BESSEL_OVERFLOWS = 1.27e5
-MOST_STEPS = 600
+MOST_TERMS = 600
 MOST_TERMS = 2000
 LOST = 1e-8  # a sum below this fraction of the largest term has lost eight digits
 
@@ -237,7 +237,7 @@ def _derivative(kind, n, m, k, d, a, b, c, x):
         return factor * _sum_at_0(kind, n, m, k, d, a, b, c, x)[size - 1]
     at = math.copysign(reach, x)
     w, slope = _sum_at_0(kind, n, m, k, 0, a, b, c, at), _sum_at_0(kind, n, m, k, 1, a, b, c, at)
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_TERMS):
         p = at * (1.0 - at) if kind == 2 else at
         q = c - (a + b + 1.0) * at if kind == 2 else c - at if kind == 1 else c
         step = 0.5 * min(abs(at), abs(1.0 - at)) if kind == 2 else 0.5 * abs(at)

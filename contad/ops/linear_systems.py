@@ -251,27 +251,28 @@ def matrix_power(a, n):
 
 @implements(np.linalg.multi_dot, layout="own")
 def multi_dot(arrays, *, out=None):
-    """The product of a chain of matrices in the cheapest order; the first and the last may be vectors."""
+    """The product of matrices in the cheapest order; the first and the last may be vectors."""
     refuse_given(np.linalg.multi_dot, out=out)
-    chain = [as_array(x) for x in arrays]
-    if len(chain) < 2:
-        raise ValueError(f"np.linalg.multi_dot: expected two or more arrays, got {len(chain)}")
-    if len(chain) == 2:
-        return matmul(*chain)
-    first, last = np.ndim(chain[0]), np.ndim(chain[-1])
-    chain[0] = np.reshape(chain[0], (1, -1)) if first == 1 else chain[0]
-    chain[-1] = np.reshape(chain[-1], (-1, 1)) if last == 1 else chain[-1]
-    if any(np.ndim(x) != 2 for x in chain):
-        shapes = [np.shape(x) for x in chain]
+    factors = [as_array(x) for x in arrays]
+    if len(factors) < 2:
+        raise ValueError(f"np.linalg.multi_dot: expected two or more arrays, got {len(factors)}")
+    if len(factors) == 2:
+        return matmul(*factors)
+    first, last = np.ndim(factors[0]), np.ndim(factors[-1])
+    factors[0] = np.reshape(factors[0], (1, -1)) if first == 1 else factors[0]
+    factors[-1] = np.reshape(factors[-1], (-1, 1)) if last == 1 else factors[-1]
+    if any(np.ndim(x) != 2 for x in factors):
+        shapes = [np.shape(x) for x in factors]
         raise np.linalg.LinAlgError(f"np.linalg.multi_dot: expected matrices, vectors at the ends, got {shapes}")
-    z = _product_of(chain, _cheapest_splits([*(np.shape(x)[0] for x in chain), np.shape(chain[-1])[1]]), 0, len(chain))
+    splits = _cheapest_splits([*(np.shape(x)[0] for x in factors), np.shape(factors[-1])[1]])
+    z = _product_of(factors, splits, 0, len(factors))
     if first == 1 and last == 1:
         return z[0, 0]
     return np.reshape(z, (-1,)) if 1 in (first, last) else z
 
 
 def _cheapest_splits(lengths):
-    """The cheapest place to split each part (i, j) of a chain of matrices of lengths[k] x lengths[k + 1]."""
+    """The cheapest place to split each part (i, j) of a product of matrices of lengths[k] x lengths[k + 1]."""
     cost, splits = {}, {}
     n = len(lengths) - 1
     for size in range(1, n + 1):
@@ -282,11 +283,11 @@ def _cheapest_splits(lengths):
     return splits
 
 
-def _product_of(chain, splits, i, j):
+def _product_of(factors, splits, i, j):
     if j - i == 1:
-        return chain[i]
+        return factors[i]
     k = splits[i, j]
-    return matmul(_product_of(chain, splits, i, k), _product_of(chain, splits, k, j))
+    return matmul(_product_of(factors, splits, i, k), _product_of(factors, splits, k, j))
 
 
 constant(np.linalg.matrix_rank)

@@ -9,8 +9,8 @@ from contad.ops._scipy import special
 from contad.ops.exponential import exp, log
 from contad.ops.logic import select
 from contad.ops.power_transforms import log1prel_derivative
+from contad.rules.numpy_functions import stands_for
 from contad.rules.scalar_rule import scalar_rule
-from contad.rules.written_ufuncs import stands_for
 
 # -1/e is the sum of these two numbers
 BRANCH, BRANCH_REST = -0.36787944117144233, 1.2428753672788363e-17

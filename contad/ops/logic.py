@@ -6,10 +6,19 @@ import numpy as np
 
 from contad.rules.compilable import Compilable
 from contad.variables.array import as_objects
-from contad.variables.containers import CONTAINERS, map_containers
 from contad.variables.layout import is_immutable
-from contad.variables.number import Carrier, Number, map_numbers, observe, primal, require_values, standing_for, trace
+from contad.variables.number import (
+    Carrier,
+    Number,
+    lower_to_recorded,
+    map_numbers,
+    observe,
+    primal,
+    require_values,
+    standing_for,
+)
 from contad.variables.open_types import Function, Value
+from contad.variables.trees import CONTAINERS, map_containers
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
@@ -79,5 +88,5 @@ def _stop_part(x: Any) -> Any:
 
 
 def _stop(x: Any) -> Any:
-    found = trace(x)
+    found = lower_to_recorded(x)
     return found._owner.tracer.stop(found) if isinstance(found, Carrier) else standing_for(primal(found), x)

@@ -9,12 +9,12 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops.logic import select
-from contad.rules.written_ufuncs import stands_for
+from contad.rules.numpy_functions import stands_for
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
 
 
-def _degree(name, n):
+def whole_degree(name, n):
     """The degree as an int."""
     if numbers_in(n) or np.ndim(n) or not 0 <= n < 10_000 or n != round(float(n)):
         raise UnsupportedError(f"{name}: on variables n must be one plain whole number from 0 to 9999, got {n!r}")
@@ -58,7 +58,7 @@ def eval_jacobi(n, alpha, beta, x):
         return (linear * z - 2.0 * (k + alpha) * (k + beta) * (c + 2.0) * before) / scale
 
     first = _one(alpha, beta, x)
-    return _climb(_degree("eval_jacobi", n), first, alpha + 1.0 + 0.5 * (alpha + beta + 2.0) * (x - 1.0), step)
+    return _climb(whole_degree("eval_jacobi", n), first, alpha + 1.0 + 0.5 * (alpha + beta + 2.0) * (x - 1.0), step)
 
 
 @stands_for("eval_gegenbauer")
@@ -74,7 +74,7 @@ def eval_gegenbauer(n, alpha, x):
     -0.365
     """
     return _climb(
-        _degree("eval_gegenbauer", n), _one(alpha, x), 2.0 * alpha * x,
+        whole_degree("eval_gegenbauer", n), _one(alpha, x), 2.0 * alpha * x,
         lambda k, z, before: (2.0 * (k + alpha) * x * z - (k + 2.0 * alpha - 1.0) * before) / (k + 1.0),
     )  # fmt: skip
 
@@ -92,7 +92,7 @@ def eval_legendre(n, x):
     -0.365
     """
     return _climb(
-        _degree("eval_legendre", n), _one(x), x,
+        whole_degree("eval_legendre", n), _one(x), x,
         lambda k, z, before: ((2.0 * k + 1.0) * x * z - k * before) / (k + 1.0),
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ def eval_chebyt(n, x):
     >>> round(eval_chebyt(2, 0.3), 12)
     -0.82
     """
-    return _climb(_degree("eval_chebyt", n), _one(x), x, lambda k, z, before: 2.0 * x * z - before)
+    return _climb(whole_degree("eval_chebyt", n), _one(x), x, lambda k, z, before: 2.0 * x * z - before)
 
 
 @stands_for("eval_chebyu")
@@ -124,7 +124,7 @@ def eval_chebyu(n, x):
     >>> round(eval_chebyu(2, 0.3), 12)
     -0.64
     """
-    return _climb(_degree("eval_chebyu", n), _one(x), 2.0 * x, lambda k, z, before: 2.0 * x * z - before)
+    return _climb(whole_degree("eval_chebyu", n), _one(x), 2.0 * x, lambda k, z, before: 2.0 * x * z - before)
 
 
 @stands_for("eval_sh_legendre")
@@ -185,7 +185,7 @@ def eval_hermite(n, x):
     -1.64
     """
     return _climb(
-        _degree("eval_hermite", n), _one(x), 2.0 * x, lambda k, z, before: 2.0 * (x * z - k * before)
+        whole_degree("eval_hermite", n), _one(x), 2.0 * x, lambda k, z, before: 2.0 * (x * z - k * before)
     )
 
 
@@ -201,7 +201,7 @@ def eval_hermitenorm(n, x):
     >>> round(eval_hermitenorm(2, 0.3), 12)
     -0.91
     """
-    return _climb(_degree("eval_hermitenorm", n), _one(x), x, lambda k, z, before: x * z - k * before)
+    return _climb(whole_degree("eval_hermitenorm", n), _one(x), x, lambda k, z, before: x * z - k * before)
 
 
 @stands_for("eval_genlaguerre")
@@ -217,7 +217,7 @@ def eval_genlaguerre(n, alpha, x):
     1.17
     """
     z = _climb(
-        _degree("eval_genlaguerre", n), _one(alpha, x), 1.0 + alpha - x,
+        whole_degree("eval_genlaguerre", n), _one(alpha, x), 1.0 + alpha - x,
         lambda k, z, before: ((2.0 * k + 1.0 + alpha - x) * z - (k + alpha) * before) / (k + 1.0),
     )  # fmt: skip
     return z * select(alpha > -1.0, 1.0, np.nan)

@@ -19,7 +19,7 @@ from contad.ops.incomplete_beta import betainc, betaincc, betainccinv, betaincin
 from contad.ops.incomplete_gamma import gammainc, gammaincc, gammainccinv, gammaincinv
 from contad.ops.logic import holds, select, stop_gradient
 from contad.ops.rounding import floor, trunc
-from contad.rules.written_ufuncs import stands_for
+from contad.rules.numpy_functions import stands_for
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
 

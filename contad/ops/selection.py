@@ -12,8 +12,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.shape import refuse_given
 from contad.ops.tied_elements import may_tie, rank_of_extreme, ranks_of_all, take_picked
-from contad.rules.numpy_functions import NO_VALUE, implements, refuse, refuse_out
-from contad.rules.written_ufuncs import stands_for
+from contad.rules.numpy_functions import NO_VALUE, implements, refuse, refuse_out, stands_for
 from contad.variables.array import Array
 from contad.variables.number import map_numbers, observe, primal
 from contad.variables.open_types import ArrayValue, Function, Option, Value

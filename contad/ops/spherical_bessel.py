@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from contad.errors import UnsupportedError
 from contad.ops.arithmetic import absolute, power
 from contad.ops.bessel_functions import iv
 from contad.ops.elementary import sqrt
@@ -12,11 +11,11 @@ from contad.ops.exponential import exp
 from contad.ops.gamma_ratios import rgamma
 from contad.ops.hypergeometric_functions import hyp0f1
 from contad.ops.logic import select
+from contad.ops.orthogonal_polynomials import whole_degree
 from contad.ops.rounding import rint, trunc
 from contad.ops.trigonometric import cos, sin
 from contad.rules.numpy_functions import implements
 from contad.rules.scalar_rule import scalar_rule
-from contad.variables.array import numbers_in
 
 
 @scalar_rule(points=[(0.0, 0.7), (1.0, -1.6), (2.0, 4.3)])
@@ -112,12 +111,6 @@ def sinc_partials(z, x):
 
 
 # ---- written with others ---------------------------------------------------------------------------------------------
-def _whole(name, n):
-    if numbers_in(n) or np.ndim(n) or not 0 <= n < 10_000 or n != round(float(n)):
-        raise UnsupportedError(f"{name}: on variables n must be one plain whole number from 0 to 9999, got {n!r}")
-    return round(float(n))
-
-
 def spherical_yn(n, x):
     """Spherical Bessel function of the second kind, by its recurrence from -cos(x) / x and -cos(x) / x^2 - sin(x) / x.
 
@@ -126,7 +119,7 @@ def spherical_yn(n, x):
     >>> round(spherical_yn(1, 2.0), 12)
     -0.350612004276
     """
-    n = _whole("spherical_yn", n)
+    n = whole_degree("spherical_yn", n)
     before = -cos(x) / x
     if n == 0:
         return before
@@ -144,7 +137,7 @@ def spherical_kn(n, x):
     >>> round(spherical_kn(1, 2.0), 12)
     0.159438124345
     """
-    n = _whole("spherical_kn", n)
+    n = whole_degree("spherical_kn", n)
     before = 0.5 * math.pi * exp(-x) / x
     if n == 0:
         return before
@@ -162,7 +155,7 @@ def spherical_in(n, x):
     >>> round(spherical_in(1, 2.0), 12)
     0.974382743580
     """
-    n = _whole("spherical_in", n)
+    n = whole_degree("spherical_in", n)
     if n > 100:
         return math.sqrt(0.5 * math.pi) / sqrt(x) * iv(n + 0.5, x)
     first = 0.5 * math.sqrt(math.pi) * rgamma(n + 1.5) * power(0.5 * x, float(n))

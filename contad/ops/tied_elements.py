@@ -12,7 +12,7 @@ import numpy as np
 from contad.ops.kinks import Share, Twin, tangents_of
 from contad.rules.scalar_rule import ScalarRule, is_nested
 from contad.variables.array import Array, is_plain
-from contad.variables.number import Carrier, observe, scale, trace
+from contad.variables.number import Carrier, lower_to_recorded, observe, scale
 from contad.variables.open_types import Value
 
 
@@ -21,7 +21,7 @@ def may_tie(rows: Value, positions: np.ndarray, axis: int = -1) -> bool:
 
     A recorded program has guards instead.
     """
-    if not isinstance(rows, Array) or isinstance(trace(rows), Carrier):
+    if not isinstance(rows, Array) or isinstance(lower_to_recorded(rows), Carrier):
         return False
     if not (is_nested(rows) or getattr(rows._owner, "opens_calls", False)):
         return False

@@ -26,7 +26,7 @@ _L = [[1.3, 0.0, 0.0], [0.4, 1.9, 0.0], [-1.1, 0.7, 2.2]]
 _M = [[0.9, 0.3, -0.2], [0.8, -1.4, 0.6], [0.5, 1.2, 1.7]]  # both triangles are nonzero, although one is not read
 _S, _T = [[4.3, 0.6, -0.8], [0.6, 3.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.1, 0.4], [0.3, 0.4, 1.8]]
 _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
-BLOCK = 64  # rows of a factor in one block of the reverse
+MATRIX_BLOCK = 64  # rows of a factor in one matrix block of the reverse
 MASKED = 128  # rows up to which masks of triangles are cached
 
 
@@ -55,26 +55,26 @@ def strict_triangle(n, lower, dtype=FLOAT):
     return (_kept_triangle if n <= MASKED else _kept_triangle.__wrapped__)(n, lower, dtype)
 
 
-@functools.lru_cache(BLOCK)
+@functools.lru_cache(MATRIX_BLOCK)
 def _kept_triangle(n, lower, dtype):
     ones = np.tri(n, k=-1, dtype=dtype) if lower else np.triu(np.ones((n, n), dtype), 1)
     ones.flags.writeable = False
     return ones
 
 
-@functools.lru_cache(BLOCK)
+@functools.lru_cache(MATRIX_BLOCK)
 def places_above(n):
     """The flat positions of the elements above the diagonal of a matrix with n rows."""
     return np.flatnonzero(np.triu(np.ones((n, n)), 1))
 
 
-@functools.lru_cache(BLOCK)
+@functools.lru_cache(MATRIX_BLOCK)
 def _lower_mask(n, k):
     """The mask of the elements on diagonal k and below it in a matrix with n rows."""
     return np.tri(n, k=k, dtype=bool)
 
 
-@functools.lru_cache(BLOCK)
+@functools.lru_cache(MATRIX_BLOCK)
 def subtracted_triangle(n, lower, unit_diagonal):
     """-1 where solve_triangular reads a matrix with n rows, and zeros elsewhere."""
     return -triangle_of(np.ones((n, n)), lower, unit_diagonal)
@@ -90,14 +90,14 @@ def half_triangle(a):
     return lower_part(a) * _diagonal_halved(np.shape(a)[-1], dtype_beside(a))
 
 
-@functools.lru_cache(BLOCK)
+@functools.lru_cache(MATRIX_BLOCK)
 def _few_halved(n, dtype):
     return 1.0 - 0.5 * np.eye(n, dtype=dtype)
 
 
 def _diagonal_halved(n, dtype):
     """Ones, and halves on the diagonal."""
-    return (_few_halved if n <= BLOCK else _few_halved.__wrapped__)(n, dtype)
+    return (_few_halved if n <= MATRIX_BLOCK else _few_halved.__wrapped__)(n, dtype)
 
 
 def symmetrise(a, upper=False):
@@ -266,40 +266,41 @@ def pull_factor(z, z_bar):
 
     Only the lower triangle of z_bar matters.
     """
-    are_numbers = are_matrices(z, z_bar)
-    if are_numbers and 0 < len(z) <= BLOCK:
-        found = pull_numbers(z, z_bar)
-        if all_finite(found):
-            return found
+    found = pull_small(z, z_bar)
+    if found is not None:
+        return found
     z_bar = lower_part(z_bar)
-    if are_numbers and len(z) > BLOCK and all_finite(z):
-        return pull_blocks(z, np.array(z_bar))
+    if are_matrices(z, z_bar) and len(z) > MATRIX_BLOCK and all_finite(z):
+        return pull_matrix_blocks(z, np.array(z_bar))
     inner = half_triangle(matmul(transposed_of(z), z_bar))
     return onto_triangle(0.5 * between_inverses(z, inner + transposed_of(inner)))
 
 
-def pull_numbers(z, z_bar):
-    """The same in few calls, computing one triangle of the symmetric matrix and mirroring it.
+def pull_small(z, z_bar):
+    """The same in few calls, for a small matrix of numbers; None for others, and if it is not finite.
 
-    Only one triangle of z is read. Elements of z_bar above the diagonal do not affect the lower triangle of the
-    product.
+    This computes one triangle of the symmetric matrix and mirrors it. Only one triangle of z is read. Elements of z_bar
+    above the diagonal do not affect the lower triangle of the product.
     """
+    if not are_matrices(z, z_bar) or not 0 < len(z) <= MATRIX_BLOCK:
+        return None
     half = _lower_halved(len(z))
     low = half * triangular_product(z.T, z_bar)
     first = triangular_solution(z.T, (low + low.T).T, False, False, overwrite=True)
-    return half * triangular_solution(z.T, first, False, True, right=True, overwrite=True).T
+    found = half * triangular_solution(z.T, first, False, True, right=True, overwrite=True).T
+    return found if all_finite(found) else None
 
 
-@functools.lru_cache(BLOCK)
+@functools.lru_cache(MATRIX_BLOCK)
 def _lower_halved(n):
     """Ones in the lower triangle, and halves on the diagonal."""
     return np.tril(np.ones((n, n))) - 0.5 * np.eye(n)
 
 
-def pull_blocks(z, bar):
+def pull_matrix_blocks(z, bar):
     """The same with 2/3 n^3 multiplications, in place in the cotangent: blocks of rows, the last first."""
-    for start in range((len(z) - 1) // BLOCK * BLOCK, -1, -BLOCK):
-        end = start + BLOCK
+    for start in range((len(z) - 1) // MATRIX_BLOCK * MATRIX_BLOCK, -1, -MATRIX_BLOCK):
+        end = start + MATRIX_BLOCK
         corner, before = z[start:end, start:end], z[start:end, :start]
         below = triangular_solution(corner.T, bar[end:, start:end].T, lower=False, transposed=False)
         bar[end:, start:end] = below.T

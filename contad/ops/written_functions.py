@@ -17,7 +17,7 @@ from contad.ops.logic import holds, select
 from contad.ops.rounding import rint, trunc
 from contad.ops.trigonometric import cos, sin
 from contad.ops.zeta_functions import zeta
-from contad.rules.written_ufuncs import stands_for
+from contad.rules.numpy_functions import stands_for
 from contad.variables.number import observe
 
 DEGREE = math.pi / 180.0

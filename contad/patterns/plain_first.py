@@ -20,22 +20,22 @@ class OutOfPatience(Exception):
 
 
 class Spent:
-    """The seconds that all functions have taken in plain Python, by their steps."""
+    """The seconds that all functions have taken in plain Python, by their iterations."""
 
-    STEP = 1e-6  # seconds
+    ITERATION = 1e-6  # seconds
     SMALLER = 0.5  # compile time relative to the sweeps of recordings
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def steps_left(self, is_kept: bool) -> int:
-        """How many more steps plain Python may take; `is_kept` tells whether machine code is on the disk."""
+    def iterations_left(self, is_kept: bool) -> int:
+        """How many more iterations plain Python may take; `is_kept` tells whether machine code is on the disk."""
         limit = PATIENCE.loading if is_kept else self.SMALLER * PATIENCE.compiling
-        return int((limit - self.seconds) / self.STEP)
+        return int((limit - self.seconds) / self.ITERATION)
 
-    def add(self, steps: int) -> None:
-        """Count steps."""
-        self.seconds += self.STEP * steps
+    def add(self, iterations: int) -> None:
+        """Count iterations."""
+        self.seconds += self.ITERATION * iterations
 
 
 SPENT = Spent()
@@ -44,25 +44,25 @@ SPENT = Spent()
 class PlainFirst:
     """A function that runs in plain Python or compiled. If it has helpers, it must not change its arguments.
 
-    steps     function of the arguments: how many loop steps a call takes, in addition to calls of helpers
-    helpers   functions that it calls, which are compiled into it; each call is a step
+    iterations  function of the arguments: how many iterations of loops a call takes, in addition to calls of helpers
+    helpers     functions that it calls, which are compiled into it; each call counts as one
     """
 
     def __init__(
-        self, function: Function, signature: str | None, steps: Callable[..., int],
+        self, function: Function, signature: str | None, iterations: Callable[..., int],
         helpers: Sequence[Function],
     ) -> None:  # fmt: skip
         functools.update_wrapper(self, function)
-        self.function, self.signature, self.steps, self.helpers = function, signature, steps, helpers
+        self.function, self.signature, self.iterations, self.helpers = function, signature, iterations, helpers
         self.compiled: Any = None
 
     def __call__(self, *args: Any) -> Any:
         if self.compiled is None:
-            steps, most = int(self.steps(*args)), SPENT.steps_left(self.is_kept)
-            if steps <= most:
-                SPENT.add(steps)
+            iterations, most = int(self.iterations(*args)), SPENT.iterations_left(self.is_kept)
+            if iterations <= most:
+                SPENT.add(iterations)
                 with contextlib.suppress(OutOfPatience), np.errstate(all="ignore"):
-                    return self.plainly(most - steps)(*args)
+                    return self.plainly(most - iterations)(*args)
             self.compiled = self.compile()
         return self.compiled(*args)
 
@@ -106,7 +106,7 @@ class PlainFirst:
 
 
 def plain_first(
-    signature: str | None, steps: Callable[..., int], *helpers: Function
+    signature: str | None, iterations: Callable[..., int], *helpers: Function
 ) -> Callable[[Function], PlainFirst]:
     """Declare a function to be compiled once that pays: see `PlainFirst`."""
-    return lambda function: PlainFirst(function, signature, steps, helpers)
+    return lambda function: PlainFirst(function, signature, iterations, helpers)

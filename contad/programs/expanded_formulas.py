@@ -2,7 +2,7 @@
 
 A program calls Python for a formula, because other inputs may lead to other cases of it. Where no case holds, the cases
 become guards, and the lines are recorded like operations that users write. A selection by a condition that depends on
-variables becomes a sum of both sides, of which a mask keeps one (`contad.distributions.choices`).
+variables becomes a sum of both sides, of which a mask keeps one (`contad.distributions.formula.keep`).
 """
 
 import ast
@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from contad.distributions import choices
-from contad.distributions.formula import Formula
+from contad.distributions.formula import CHOICES, Formula, keep
 from contad.ops import maximum
 from contad.ops.logic import select
 from contad.programs.codes import code_of
+from contad.rules.body import names_in
 from contad.rules.scalar_rule import ScalarRule
 from contad.rules.vectorised import REWRITTEN, Vectoriser
 from contad.variables.number import Carrier, peek
@@ -68,7 +68,7 @@ def _lines_of(rule: Formula, active: tuple[bool, ...]) -> Callable[..., Any] | N
         if not _take_names(body, expression, depending, {*parameters, *dict(assignments)}, scope):
             return None
         written = ast.fix_missing_locations(masks.visit(copy.deepcopy(expression)))
-        if _names(expression) & depending:
+        if names_in(expression) & depending:
             depending.add(name)
         lines.append(f"    {form.write_assignment(name, written)}\n")
     text = f"def lines({', '.join(parameters)}):\n{''.join(lines)}    return _result\n"
@@ -91,7 +91,7 @@ def _take_names(
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
         called = scope[node.func.id]
-        reads = [bool(_names(x) & depending) for x in node.args]
+        reads = [bool(names_in(x) & depending) for x in node.args]
         if any(reads) and called is not select:
             if isinstance(called, Formula):
                 inner = _lines_of(called, tuple(reads))
@@ -126,7 +126,7 @@ class _Masks(ast.NodeTransformer):
 
     def depends(self, node: ast.AST) -> bool:
         """Whether an expression depends on variables."""
-        return bool(_names(node) & self.depending)
+        return bool(names_in(node) & self.depending)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         """The product of chained comparisons, all of which have to hold."""
@@ -160,7 +160,7 @@ class _Masks(ast.NodeTransformer):
 
 
 def _choose(condition: Value, x: Value, y: Value) -> Value:
-    return choices.keep(condition, x) + choices.keep(1.0 - condition, y)
+    return keep(condition, x) + keep(1.0 - condition, y)
 
 
 def _as_numbers(condition: Value) -> Value:
@@ -172,7 +172,7 @@ def _call(name: str, *args: ast.expr) -> ast.Call:
 
 
 _CHOICES = {"_choose": _choose, "_as_numbers": _as_numbers, "_maximum": maximum} | {
-    f"_{rule.name}": rule for rule in choices.CHOICES
+    f"_{rule.name}": rule for rule in CHOICES
 }
 _COMPARE: dict[type, Callable[[ast.expr, ast.expr], ast.expr]] = {
     ast.Lt: lambda x, y: _call("_is_less", x, y),
@@ -182,7 +182,3 @@ _COMPARE: dict[type, Callable[[ast.expr, ast.expr], ast.expr]] = {
     ast.Eq: lambda x, y: _call("_is_equal", x, y),
     ast.NotEq: lambda x, y: ast.BinOp(ast.Constant(1.0), ast.Sub(), _call("_is_equal", x, y)),
 }
-
-
-def _names(expression: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contad.functions.closure_conversion import Closure
-from contad.rules.function_names import global_names
+from contad.rules.definition import global_names
 from contad.variables.array import numbers_in
 from contad.variables.open_types import Function, Nested
 

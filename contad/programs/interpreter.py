@@ -33,7 +33,7 @@ from contad.engines.stream.storage import address_of
 from contad.programs import codes, fused_loop_source, fused_loops, fused_members, header, more_axes
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
 from contad.progress_bars import ProgressBar
-from contad.python_objects.builtin_functions import make_function
+from contad.python_objects.python_objects import make_function
 from contad.rules.scalar_rule import ScalarRule
 
 _AS_THEY_ARE: Mapping[str, str] = {}

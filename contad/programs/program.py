@@ -57,8 +57,8 @@ from contad.programs.trace_layout import TraceLayout
 from contad.programs.tracer import Tracer
 from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule
-from contad.variables import check
 from contad.variables.activation import activate
+from contad.variables.arguments import require_callable
 from contad.variables.array import Array
 from contad.variables.number import Number
 from contad.variables.open_types import Function, Nested, NumbaType, Real
@@ -434,7 +434,7 @@ def record(
     >>> program.jvp((0.0, 3.0), (1.0, 10.0))
     (3.0, 10.0)
     """
-    check.callable_("contad.record", "f", f)
+    require_callable("contad.record", "f", f)
     if not example:
         raise TypeError(f"contad.record: {name_of(f)}: give example arguments, at which the function is run once")
     numbers = tuple(range(len(example))) if argnums is None else positions("contad.record", argnums, "")

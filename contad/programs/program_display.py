@@ -8,7 +8,7 @@ import numpy as np
 
 from contad.display.markup import Markup, element, fold, paragraph, show_bytes, table
 from contad.engines.stream.record_head import LINEAR
-from contad.functions.function_display import list_arguments, write_function
+from contad.functions.transformed import list_arguments, write_function
 from contad.programs.codes import (
     ARRAY,
     CALL,

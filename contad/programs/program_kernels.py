@@ -93,7 +93,7 @@ _GROUP = '''\
 
 import math
 
-from contad.compile.vector_code import add_freely
+from contad.compile.emitting import add_freely
 from contad.compile.image_code import c_function
 from contad.compile.words import array_at, integers_at
 

@@ -19,9 +19,8 @@ from contad.protocols.number_protocols import (
     refuse_ufunc,
 )
 from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc, array_rule_of
-from contad.rules.numpy_functions import NO_VALUE, entry_of
+from contad.rules.numpy_functions import NO_VALUE, entry_of, written_for
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
-from contad.rules.written_ufuncs import written_for
 from contad.variables.array import Array, as_objects
 from contad.variables.number import observe
 from contad.variables.open_types import Function, Option, Value

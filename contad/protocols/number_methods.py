@@ -16,7 +16,7 @@ from contad.errors import UnsupportedError
 from contad.rules.numpy_functions import entry_of, find_exported_name
 from contad.rules.scalar_rule import is_nested
 from contad.variables.array import Array, as_array
-from contad.variables.array_methods import DELEGATED, REFUSED, Flat
+from contad.variables.array_methods import DELEGATED, REFUSED, Flat, refuse_method
 from contad.variables.dtypes import FLOAT, require_float64
 from contad.variables.number import Number, give_to_numpy_classes, observe, peek
 from contad.variables.open_types import Function, Key, Option, Options, Value
@@ -199,14 +199,6 @@ def _of_array(name: str) -> Function:
     return method
 
 
-def _refuse(name: str, remedy: str) -> Function:
-    def method(x: Number, *args: Option, **options: Option) -> Value:
-        raise UnsupportedError(f"{name}: not supported on a {x.kind}; {remedy}")
-
-    method.__doc__ = f"Refused: {remedy}."
-    return method
-
-
 _OF_VALUES = ("as_integer_ratio", "hex", "fromhex", "to_device", "choose", "searchsorted")
 _CONSTANT = "use contad.value_of(v).{}() where a constant is meant"
 _IMMUTABLE = "numbers are immutable; make an array of it, contad.array([v])"
@@ -233,7 +225,7 @@ def _install() -> None:
     own_names = set(dir(np.float64)) - set(REMEDIES)
     methods: dict[str, Any] = {name: _delegate(name) for name in DELEGATED if name in own_names}
     methods |= {name: _of_array(name) for name in ("flatten", "ravel", "reshape", "transpose", "clip", "compress")}
-    methods |= {name: _refuse(name, remedy) for name, remedy in REMEDIES.items()}
+    methods |= {name: refuse_method(name, remedy) for name, remedy in REMEDIES.items()}
     methods |= {
         "tolist": item, "copy": copy, "astype": astype, "conj": copy, "conjugate": copy,
         "round": round_to, "__getitem__": getitem,

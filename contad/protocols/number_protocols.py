@@ -10,14 +10,13 @@ import numpy as np
 import contad.ops
 import contad.protocols.number_methods  # noqa: F401  (both register what numbers can do)
 from contad.errors import LostDerivativeError, UnsupportedError
-from contad.rules.numpy_functions import NO_VALUE
+from contad.rules.numpy_functions import NO_VALUE, written_for
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule, rule_of_ufunc, rules
-from contad.rules.written_ufuncs import written_for
 from contad.variables.array import Array
-from contad.variables.containers import CONTAINERS
 from contad.variables.creation import array
 from contad.variables.number import Number, map_numbers, observe, primal
 from contad.variables.open_types import ArrayValue, Function, Key, Option, Options, Value
+from contad.variables.trees import CONTAINERS
 
 # Functions of the primal alone: their results carry no derivative.
 CONSTANTS: dict[np.ufunc, Function] = {

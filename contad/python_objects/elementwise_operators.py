@@ -9,61 +9,22 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numba import types
 
 from contad.compile.machine_code import njit
 from contad.compile.words import array_at, set_word, word
-from contad.python_objects.laid_arrays import (
-    ARRAY_CLASS,
-    BASE,
-    BRIM,
-    COMMON,
-    DATA,
-    FLAGS,
-    FLOAT,
-    FLOAT64,
-    FLOAT_CLASS,
-    INDEX,
-    INT,
-    LENGTHS,
-    NONE,
-    NUMBER_INDEX,
-    NUMBER_OWNER,
-    NUMBER_VALUE,
-    NUMPY_CLASS,
-    OWNER,
-    PLAIN,
-    SLAB,
-    SPAN,
-    STACK_CLASS,
-    STREAM,
-    TOP,
-    VALUE,
-    ZERO,
-    Classes,
-    array_of,
-    axes_of,
-    cell_of,
-    describe,
-    has_numbers,
-    integer_of,
-    is_recording,
-    length_of,
-)
+from contad.python_objects import laid_arrays as laid
 from contad.python_objects.laid_records import (
     OPTIONS,
     call_python,
-    clear,
     decrease,
     increase,
     lay,
     make_room,
     new_float,
-    new_integer,
-    raised,
+    number_of,
 )
 from contad.python_objects.product_operator import call_class
-from contad.python_objects.python_functions import python_function
+from contad.python_objects.python_functions import as_double, clear, from_integer, raised
 from contad.python_objects.python_objects import KIND, NUMBER
 from contad.python_objects.slot_entries import keep, write_entry
 
@@ -76,33 +37,32 @@ FORMS = ("vv", "vy", "yv", "vs", "sv")
 _ARRAYS, _Y_NUMBER, _X_NUMBER, _Y_CELL, _X_CELL = range(len(FORMS))
 # after the common words of a table: the operator, the number of operands, the heads, their increment for each cell,
 # Python methods
-OPERATION, ARITY, HEADS, _, _, _, _, CELLS, FORWARD, REFLECTED, SIZE = range(COMMON, COMMON + 11)
+OPERATION, ARITY, HEADS, _, _, _, _, CELLS, FORWARD, REFLECTED, SIZE = range(laid.COMMON, laid.COMMON + 11)
 
 MOST = 512  # numbers: above this NumPy's function takes less time
 _SMALLEST = 2.2250738585072014e-308  # smallest number with all digits
-_as_double = python_function("PyLong_AsDouble", types.float64, types.int64)
 
 
 @njit(**OPTIONS)
-def _evaluate(operation, x, step_x, y, step_y, z):  # type: ignore[no-untyped-def]
+def _evaluate(operation, x, stride_x, y, stride_y, z):  # type: ignore[no-untyped-def]
     """Write the results; return whether NumPy would not warn of them."""
     is_plain = True
     if operation == _ADD:
         for k in range(z.size):
-            z[k] = x[k * step_x] + y[k * step_y]
+            z[k] = x[k * stride_x] + y[k * stride_y]
             is_plain &= abs(z[k]) < math.inf
     elif operation == _SUB:
         for k in range(z.size):
-            z[k] = x[k * step_x] - y[k * step_y]
+            z[k] = x[k * stride_x] - y[k * stride_y]
             is_plain &= abs(z[k]) < math.inf
     elif operation == _MUL:
         for k in range(z.size):
-            p, q = x[k * step_x], y[k * step_y]
+            p, q = x[k * stride_x], y[k * stride_y]
             z[k] = p * q
             is_plain &= abs(z[k]) < math.inf and (abs(z[k]) >= _SMALLEST or p == 0.0 or q == 0.0)
     elif operation == _TRUEDIV:
         for k in range(z.size):
-            p, q = x[k * step_x], y[k * step_y]
+            p, q = x[k * stride_x], y[k * stride_y]
             z[k] = p / q
             is_plain &= abs(z[k]) < math.inf and (abs(z[k]) >= _SMALLEST or p == 0.0)
     elif operation == _NEG:
@@ -115,26 +75,20 @@ def _evaluate(operation, x, step_x, y, step_y, z):  # type: ignore[no-untyped-de
 
 
 @njit(**OPTIONS)
-def _number(x):  # type: ignore[no-untyped-def]
-    """The value of a float."""
-    return array_at(x + 8 * NUMBER, 1)
-
-
-@njit(**OPTIONS)
 def _is_direct(table, a, s):  # type: ignore[no-untyped-def]
     """Whether an array variable of a stack is a contiguous run of cells, in C order."""
-    if cell_of(table, a) <= 0 or word(a, word(table, OWNER)) != s:
+    if laid.cell_of(table, a) <= 0 or word(a, word(table, laid.OWNER)) != s:
         return False
-    x = word(a, word(table, VALUE))
-    return has_numbers(table, x) and word(x, FLAGS) & PLAIN == PLAIN
+    x = word(a, word(table, laid.VALUE))
+    return laid.has_numbers(table, x) and word(x, laid.FLAGS) & laid.PLAIN == laid.PLAIN
 
 
 @njit(**OPTIONS)
 def _have_one_shape(x, y):  # type: ignore[no-untyped-def]
     """Whether two arrays have the same lengths."""
-    found = axes_of(x) == axes_of(y)
-    for k in range(axes_of(x) if found else 0):
-        found &= length_of(x, k) == length_of(y, k)
+    found = laid.axes_of(x) == laid.axes_of(y)
+    for k in range(laid.axes_of(x) if found else 0):
+        found &= laid.length_of(x, k) == laid.length_of(y, k)
     return found
 
 
@@ -146,47 +100,47 @@ def _read(table, a, b):  # type: ignore[no-untyped-def]
     number for each of the result, and its entry in the record, 0 for a number object still to be made.
     """
     nothing = 0, 0, 0, 0, 0, 0.0, 0, 0
-    arrays = word(table, ARRAY_CLASS)
+    arrays = word(table, laid.ARRAY_CLASS)
     a_is_array = word(a, KIND) == arrays
     array, other = (a, b) if a_is_array else (b, a)
-    s = word(array, word(table, OWNER))
-    if s == 0 or word(s, KIND) != word(table, STACK_CLASS) or not _is_direct(table, array, s):
+    s = word(array, word(table, laid.OWNER))
+    if s == 0 or word(s, KIND) != word(table, laid.STACK_CLASS) or not _is_direct(table, array, s):
         return nothing
-    v = word(array, word(table, VALUE))
+    v = word(array, word(table, laid.VALUE))
     n = 1
-    for k in range(axes_of(v)):
-        n *= length_of(v, k)
-    if n == 0 or n > MOST or not is_recording(table, s):
+    for k in range(laid.axes_of(v)):
+        n *= laid.length_of(v, k)
+    if n == 0 or n > MOST or not laid.is_recording(table, s):
         return nothing
     kind = word(other, KIND)
-    form, value, converted, step, field = _ARRAYS, word(table, ZERO), 0.0, 0, other
+    form, value, converted, stride, field = _ARRAYS, word(table, laid.ZERO), 0.0, 0, other
     if word(table, ARITY) == 1:
-        field = word(table, ZERO)
+        field = word(table, laid.ZERO)
     elif a_is_array and kind == arrays:
-        value = word(other, word(table, VALUE))
+        value = word(other, word(table, laid.VALUE))
         if not _is_direct(table, other, s) or not _have_one_shape(v, value):
             return nothing
-        step, field = 1, word(other, word(table, INDEX))
-    elif kind == word(table, FLOAT_CLASS) or kind == word(table, NUMPY_CLASS):
+        stride, field = 1, word(other, word(table, laid.INDEX))
+    elif kind == word(table, laid.FLOAT_CLASS) or kind == word(table, laid.NUMPY_CLASS):
         form = _Y_CELL if a_is_array else _X_CELL
-        value, field = word(other, word(table, NUMBER_VALUE)), word(other, word(table, NUMBER_INDEX))
-        is_own = word(other, word(table, NUMBER_OWNER)) == s
-        if not is_own or value == 0 or field == 0 or word(value, KIND) != word(table, FLOAT):
+        value, field = word(other, word(table, laid.NUMBER_VALUE)), word(other, word(table, laid.NUMBER_INDEX))
+        is_own = word(other, word(table, laid.NUMBER_OWNER)) == s
+        if not is_own or value == 0 or field == 0 or word(value, KIND) != word(table, laid.FLOAT):
             return nothing
     else:
         form = _Y_NUMBER if a_is_array else _X_NUMBER
-        if kind == word(table, FLOAT):
+        if kind == word(table, laid.FLOAT):
             value = other
-        elif kind == word(table, FLOAT64):
-            converted, field = _number(other)[0], 0
-        elif kind == word(table, INT):
-            converted, field = _as_double(other), 0
+        elif kind == word(table, laid.FLOAT64):
+            converted, field = number_of(other), 0
+        elif kind == word(table, laid.INT):
+            converted, field = as_double(other), 0
             if converted == -1.0 and raised() != 0:
                 clear()
                 return nothing
         else:
             return nothing
-    return n, s, v, form, value, converted, step, field
+    return n, s, v, form, value, converted, stride, field
 
 
 @njit(**OPTIONS)
@@ -198,7 +152,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     """
     if _read(table, a, b)[0] == 0:
         return 0
-    found = call_class(word(table, ARRAY_CLASS))
+    found = call_class(word(table, laid.ARRAY_CLASS))
     if found != 0 and _lay_result(table, a, b, found):
         return found
     clear()
@@ -210,16 +164,17 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
 @njit(**OPTIONS)
 def _lay_result(table, a, b, found):  # type: ignore[no-untyped-def]
     """Evaluate an operation into the still empty result, and push its record."""
-    n, s, v, form, value, converted, step, other_field = _read(table, a, b)
+    n, s, v, form, value, converted, stride, other_field = _read(table, a, b)
     if n == 0:
         return False
-    a_is_array = word(a, KIND) == word(table, ARRAY_CLASS)
-    field = word(a if a_is_array else b, word(table, INDEX))
-    stream, slab, top = word(s, word(table, STREAM)), word(s, word(table, SLAB)), word(s, word(table, TOP))
-    first = integer_of(table, top)
-    has_cells = 0 < first <= integer_of(table, word(s, word(table, BRIM))) - n
-    is_there = has_cells and make_room(stream, word(table, ZERO))
-    z = array_of(table, slab, first, axes_of(v), word(v, LENGTHS)) if is_there else 0
+    a_is_array = word(a, KIND) == word(table, laid.ARRAY_CLASS)
+    field = word(a if a_is_array else b, word(table, laid.INDEX))
+    stream, slab = word(s, word(table, laid.STREAM)), word(s, word(table, laid.SLAB))
+    top = word(s, word(table, laid.TOP))
+    first = laid.integer_of(table, top)
+    has_cells = 0 < first <= laid.integer_of(table, word(s, word(table, laid.BRIM))) - n
+    is_there = has_cells and make_room(stream, word(table, laid.ZERO))
+    z = laid.array_of(table, slab, first, laid.axes_of(v), word(v, laid.LENGTHS)) if is_there else 0
     if z == 0:
         return False
     if other_field == 0:
@@ -228,16 +183,16 @@ def _lay_result(table, a, b, found):  # type: ignore[no-untyped-def]
     else:
         increase(other_field)
     head = new_float(float(word(table, HEADS + form) - word(table, CELLS) * n))
-    end, span = new_integer(first + n), new_integer(n if axes_of(v) == 1 else 0)
+    end, span = from_integer(first + n), from_integer(n if laid.axes_of(v) == 1 else 0)
     is_whole = other_field != 0 and head != 0 and end != 0 and span != 0
     if is_whole:
-        own = array_at(word(v, DATA), n)
-        values = array_at(word(value, DATA), n) if step else _number(value)
-        result = array_at(word(slab, DATA) + 8 * first, n)
+        own = array_at(word(v, laid.DATA), n)
+        values = array_at(word(value, laid.DATA), n) if stride else array_at(value + 8 * NUMBER, 1)
+        result = array_at(word(slab, laid.DATA) + 8 * first, n)
         if a_is_array:
-            is_whole = _evaluate(word(table, OPERATION), own, 1, values, step, result)
+            is_whole = _evaluate(word(table, OPERATION), own, 1, values, stride, result)
         else:
-            is_whole = _evaluate(word(table, OPERATION), values, step, own, 1, result)
+            is_whole = _evaluate(word(table, OPERATION), values, stride, own, 1, result)
     if not is_whole:
         for made in (other_field, head, end, span, z):
             if made != 0:
@@ -245,18 +200,18 @@ def _lay_result(table, a, b, found):  # type: ignore[no-untyped-def]
         return False
     increase(field)
     increase(s)
-    increase(word(table, NONE))
-    increase(word(table, ZERO))
-    set_word(found, word(table, VALUE), z)
-    set_word(found, word(table, OWNER), s)
-    set_word(found, word(table, INDEX), top)  # the reference that the stack held
-    set_word(found, word(table, BASE), word(table, NONE))
-    set_word(found, word(table, SPAN), span)
-    set_word(s, word(table, TOP), end)
+    increase(word(table, laid.NONE))
+    increase(word(table, laid.ZERO))
+    set_word(found, word(table, laid.VALUE), z)
+    set_word(found, word(table, laid.OWNER), s)
+    set_word(found, word(table, laid.INDEX), top)  # the reference that the stack held
+    set_word(found, word(table, laid.BASE), word(table, laid.NONE))
+    set_word(found, word(table, laid.SPAN), span)
+    set_word(s, word(table, laid.TOP), end)
     if a_is_array:
-        lay(stream, head, field, other_field, word(table, ZERO))
+        lay(stream, head, field, other_field, word(table, laid.ZERO))
     else:
-        lay(stream, head, other_field, field, word(table, ZERO))
+        lay(stream, head, other_field, field, word(table, laid.ZERO))
     return True
 
 
@@ -265,12 +220,12 @@ def operate_on_arrays(table, a, b):  # type: ignore[no-untyped-def]
     found = _attempt(table, a, b)
     if found != 0:
         return found
-    if word(a, KIND) == word(table, ARRAY_CLASS):
+    if word(a, KIND) == word(table, laid.ARRAY_CLASS):
         return call_python(word(table, FORWARD), word(table, ARITY), a, b)
     return call_python(word(table, REFLECTED), 2, b, a)
 
 
-def make_elementwise_entry(classes: Classes, name: str, heads: Sequence[int], cells: int) -> int:
+def make_elementwise_entry(classes: laid.Classes, name: str, heads: Sequence[int], cells: int) -> int:
     """The address of machine code for an operator of a class of array variables. It calls the present methods of the
     class.
 
@@ -279,7 +234,7 @@ def make_elementwise_entry(classes: Classes, name: str, heads: Sequence[int], ce
     names = (f"__{name}__", f"__r{name}__" if name in BINARY else f"__{name}__")
     methods = [getattr(classes.array, method) for method in names]
     table = np.array([
-        *describe(classes), OPERATORS.index(name), 2 if name in BINARY else 1, *heads, cells, *map(id, methods)
+        *laid.describe(classes), OPERATORS.index(name), 2 if name in BINARY else 1, *heads, cells, *map(id, methods)
     ], np.int64)  # fmt: skip
     assert len(table) == SIZE
     keep(table, methods)

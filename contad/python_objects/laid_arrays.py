@@ -14,7 +14,8 @@ from contad.compile.array_objects import published_functions
 from contad.compile.emitting import cgutils, ir
 from contad.compile.machine_code import njit
 from contad.compile.words import WORD, word
-from contad.python_objects.laid_records import OPTIONS, as_integer, clear, decrease, increase, is_open
+from contad.python_objects.laid_records import OPTIONS, decrease, increase, is_open
+from contad.python_objects.python_functions import as_integer, clear
 from contad.python_objects.python_objects import KIND, places_of, read_word
 
 (

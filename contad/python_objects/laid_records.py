@@ -7,19 +7,15 @@ from numba.extending import intrinsic
 
 from contad.compile.emitting import cgutils, ir
 from contad.compile.machine_code import njit
-from contad.compile.words import WORD, set_word, word
-from contad.python_objects.python_functions import python_function
-from contad.python_objects.python_objects import HOLDER, ITEMS, KIND, LENGTH, ROOM, SELF
+from contad.compile.words import WORD, array_at, set_word, word
+from contad.python_objects.python_functions import clear, python_function
+from contad.python_objects.python_objects import HOLDER, ITEMS, KIND, LENGTH, NUMBER, ROOM, SELF
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "fastmath": False}
 
-as_integer = python_function("PyLong_AsLongLong", types.int64, types.int64)
-new_integer = python_function("PyLong_FromLongLong", types.int64, types.int64)
 new_float = python_function("PyFloat_FromDouble", types.int64, types.float64)
 new_object = python_function("PyType_GenericAlloc", types.int64, types.int64, types.int64)
 append = python_function("PyList_Append", types.int32, types.int64, types.int64)
-raised = python_function("PyErr_Occurred", types.int64)
-clear = python_function("PyErr_Clear", types.void)
 increase = python_function("Py_IncRef", types.void, types.int64)
 decrease = python_function("Py_DecRef", types.void, types.int64)
 this_thread = python_function("PyThread_get_thread_ident", types.int64)
@@ -40,6 +36,12 @@ def call_python(typingctx, function, count, first, second):  # type: ignore[no-u
         return builder.call(call, [function, held, count, WORD(0)])
 
     return types.int64(*[types.int64] * 4), codegen
+
+
+@njit(**OPTIONS)
+def number_of(x):  # type: ignore[no-untyped-def]
+    """The value of a float."""
+    return array_at(x + 8 * NUMBER, 1)[0]
 
 
 @njit(**OPTIONS)

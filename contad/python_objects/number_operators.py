@@ -15,27 +15,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from contad.compile.machine_code import njit
-from contad.compile.words import array_at, set_word, word
-from contad.python_objects.laid_records import (
-    OPTIONS,
-    as_integer,
-    call_python,
-    clear,
-    decrease,
-    increase,
-    is_open,
-    lay,
-    make_room,
-    new_float,
-    new_integer,
-    new_object,
-    raised,
-)
-from contad.python_objects.python_functions import python_function
-from contad.python_objects.python_objects import KIND, NUMBER, places_of
+from contad.compile.words import set_word, word
+from contad.python_objects import laid_records as laid
+from contad.python_objects.python_functions import as_double, as_integer, clear, from_integer, raised
+from contad.python_objects.python_objects import KIND, places_of
 from contad.python_objects.slot_entries import keep, write_entry
 
 # ---- contents of a table ---------------------------------------------------------------------------------------------
@@ -52,17 +37,9 @@ BINARY = ("add", "sub", "mul", "truediv", "pow")
 OPERATORS = (*BINARY, "neg", "abs")
 _ADD, _SUB, _MUL, _TRUEDIV, _POW, _NEG, _ABS = range(len(OPERATORS))
 
-_as_double = python_function("PyLong_AsDouble", types.float64, types.int64)
-
 
 # ---- the machine code ------------------------------------------------------------------------------------------------
-@njit(**OPTIONS)
-def _number(x):  # type: ignore[no-untyped-def]
-    """The value of a float."""
-    return array_at(x + 8 * NUMBER, 1)[0]
-
-
-@njit(**OPTIONS)
+@njit(**laid.OPTIONS)
 def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     """The new variable, or 0 without side effects if Python has to decide."""
     kind_a, kind_b = word(a, KIND), word(b, KIND)
@@ -78,15 +55,15 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         v, x_field = word(a, word(table, VALUE)), word(a, word(table, INDEX))
         if v == 0 or x_field == 0 or word(v, KIND) != floats:
             return 0
-        x = _number(v)
+        x = laid.number_of(v)
         if kind_a == word(table, NUMPY_CLASS):
             made = kind_a
     elif kind_a == floats:
-        x, code = _number(a), CODE_CV
+        x, code = laid.number_of(a), CODE_CV
     elif kind_a == word(table, FLOAT64):
-        x, code, x_field, made = _number(a), CODE_CV, 0, word(table, NUMPY_CLASS)
+        x, code, x_field, made = laid.number_of(a), CODE_CV, 0, word(table, NUMPY_CLASS)
     elif kind_a == word(table, INT):
-        x, code, x_field = _as_double(a), CODE_CV, 0
+        x, code, x_field = as_double(a), CODE_CV, 0
         if x == -1.0 and raised() != 0:
             clear()
             return 0
@@ -96,15 +73,15 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         v, y_field = word(b, word(table, VALUE)), word(b, word(table, INDEX))
         if v == 0 or y_field == 0 or word(v, KIND) != floats or word(b, word(table, OWNER)) != s:
             return 0
-        y = _number(v)
+        y = laid.number_of(v)
         if kind_b == word(table, NUMPY_CLASS):
             made = kind_b
     elif kind_b == floats:
-        y, code = _number(b), CODE_VC
+        y, code = laid.number_of(b), CODE_VC
     elif kind_b == word(table, FLOAT64):
-        y, code, y_field, made = _number(b), CODE_VC, 0, word(table, NUMPY_CLASS)
+        y, code, y_field, made = laid.number_of(b), CODE_VC, 0, word(table, NUMPY_CLASS)
     elif kind_b == word(table, INT):
-        y, code, y_field = _as_double(b), CODE_VC, 0
+        y, code, y_field = as_double(b), CODE_VC, 0
         if y == -1.0 and raised() != 0:
             clear()
             return 0
@@ -129,7 +106,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         z = math.pow(x, y)
         if not (abs(x) < math.inf and abs(y) < math.inf and abs(z) < math.inf):  # `isfinite` would set a flag of faults
             return 0
-    c = new_object(made, 0)  # Python's collector may run here, but no Python code after it
+    c = laid.new_object(made, 0)  # Python's collector may run here, but no Python code after it
     if c == 0:
         clear()
         return 0
@@ -137,40 +114,40 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     top, limit = word(s, word(table, TOP)), word(s, word(table, LIMIT))
     head, integers = word(table, code), word(table, INT)
     if (
-        not is_open(push, word(table, BUILTIN_CLASS), stream, lock, word(table, LOCK_CLASS))
+        not laid.is_open(push, word(table, BUILTIN_CLASS), stream, lock, word(table, LOCK_CLASS))
         or top == 0 or word(top, KIND) != integers or limit == 0 or word(limit, KIND) != integers
-        or not make_room(stream, head)
+        or not laid.make_room(stream, head)
     ):  # fmt: skip
-        decrease(c)
+        laid.decrease(c)
         return 0
     k = as_integer(top)
     if k >= as_integer(limit):
-        decrease(c)
+        laid.decrease(c)
         return 0
-    after, value = new_integer(k + 1), new_float(z)
+    after, value = from_integer(k + 1), laid.new_float(z)
     constant = 0
     if x_field == 0:
-        constant = x_field = new_float(x)
+        constant = x_field = laid.new_float(x)
     elif y_field == 0:
-        constant = y_field = new_float(y)
+        constant = y_field = laid.new_float(y)
     if after == 0 or value == 0 or x_field == 0 or y_field == 0:
         clear()
         if after != 0:
-            decrease(after)
+            laid.decrease(after)
         if value != 0:
-            decrease(value)
+            laid.decrease(value)
         if constant != 0:
-            decrease(constant)
-        decrease(c)
+            laid.decrease(constant)
+        laid.decrease(c)
         return 0
-    increase(head)
+    laid.increase(head)
     if constant == 0 or constant != x_field:
-        increase(x_field)
+        laid.increase(x_field)
     if constant == 0 or constant != y_field:
-        increase(y_field)
-    increase(value)
-    increase(s)
-    lay(stream, head, x_field, y_field, value)
+        laid.increase(y_field)
+    laid.increase(value)
+    laid.increase(s)
+    laid.lay(stream, head, x_field, y_field, value)
     set_word(c, word(table, VALUE), value)
     set_word(c, word(table, OWNER), s)
     set_word(c, word(table, INDEX), top)  # the reference that the stack held
@@ -182,17 +159,18 @@ def operate_on_numbers(table, a, b, modulus):  # type: ignore[no-untyped-def]
     """An operator with at least one operand of these classes; 0 if Python has raised."""
     if modulus != word(table, NONE) or word(b, KIND) == word(table, ARRAY_CLASS):  # of pow(a, b, modulus); an array's
         none = word(table, NOT_IMPLEMENTED)
-        increase(none)
+        laid.increase(none)
         return none
     c = _attempt(table, a, b)
     if c != 0:
         return c
     arity, kind_a, kind_b = word(table, ARITY), word(a, KIND), word(b, KIND)
     if kind_a == word(table, FLOAT_CLASS):
-        return call_python(word(table, FORWARD), arity, a, b)
+        return laid.call_python(word(table, FORWARD), arity, a, b)
     if kind_a == word(table, NUMPY_CLASS):
-        return call_python(word(table, FORWARD_NUMPY), arity, a, b)
-    return call_python(word(table, REFLECTED if kind_b == word(table, FLOAT_CLASS) else REFLECTED_NUMPY), arity, b, a)
+        return laid.call_python(word(table, FORWARD_NUMPY), arity, a, b)
+    method = REFLECTED if kind_b == word(table, FLOAT_CLASS) else REFLECTED_NUMPY
+    return laid.call_python(word(table, method), arity, b, a)
 
 
 def make_entry(

@@ -11,67 +11,25 @@ from numba import types
 
 from contad.compile.machine_code import njit
 from contad.compile.words import array_at, set_word, word
-from contad.python_objects.laid_arrays import (
-    ARRAY_CLASS,
-    BASE,
-    BRIM,
-    BUFFERS,
-    CALLBACKS,
-    COMMON,
-    DATA,
-    FACTORS,
-    INDEX,
-    LIMIT,
-    MULTIPLY,
-    NONE,
-    NUMBER_INDEX,
-    NUMBER_OWNER,
-    NUMBER_VALUE,
-    NUMPY_CLASS,
-    OWNER,
-    SHAPES,
-    SHAPES_TOP,
-    SLAB,
-    SPAN,
-    STACK_CLASS,
-    STREAM,
-    TOP,
-    TRUE,
-    VALUE,
-    VAR_CLASS,
-    ZERO,
-    Classes,
-    array_of,
-    axes_of,
-    call_address,
-    cell_of,
-    describe,
-    has_numbers,
-    integer_of,
-    is_recording,
-    length_of,
-)
+from contad.python_objects import laid_arrays as laid
 from contad.python_objects.laid_records import (
     OPTIONS,
     append,
-    as_integer,
     call_python,
-    clear,
     decrease,
     increase,
     lay,
     make_room,
     new_float,
-    new_integer,
     new_object,
 )
-from contad.python_objects.python_functions import python_function
+from contad.python_objects.python_functions import as_integer, clear, from_integer, python_function
 from contad.python_objects.python_objects import KIND, LENGTH
 from contad.python_objects.slot_entries import keep, write_entry
 
 # After the common words of the table: the head of a product without its cells, its increment for each cell, the head
 # for two vectors; the maximal number of multiplications; Python methods; room for the lengths of a new array.
-HEAD, CELLS, DOT, MOST, FORWARD, REFLECTED, EXTENTS, _, SIZE = range(COMMON, COMMON + 9)
+HEAD, CELLS, DOT, MOST, FORWARD, REFLECTED, EXTENTS, _, SIZE = range(laid.COMMON, laid.COMMON + 9)
 
 _FIELDS, _FIELDS_OF_DOT = 11, 2  # of the shape of a record
 _TUPLE = 3  # the word of the first item of a tuple
@@ -84,51 +42,51 @@ call_class = python_function("PyObject_CallNoArgs", types.int64, types.int64)
 def _read(table, a, b):  # type: ignore[no-untyped-def]
     """The parts of a product; no class of a result if Python has to decide."""
     nothing = 0, 0, 0, 0, 0, 0, 0, 0, 0
-    arrays = word(table, ARRAY_CLASS)
+    arrays = word(table, laid.ARRAY_CLASS)
     if word(a, KIND) != arrays:
         return nothing
-    x_cell, y_cell = cell_of(table, a), 0
-    x, y, s = word(a, word(table, VALUE)), b, word(a, word(table, OWNER))
-    if x_cell == 0 or s == 0 or word(s, KIND) != word(table, STACK_CLASS):
+    x_cell, y_cell = laid.cell_of(table, a), 0
+    x, y, s = word(a, word(table, laid.VALUE)), b, word(a, word(table, laid.OWNER))
+    if x_cell == 0 or s == 0 or word(s, KIND) != word(table, laid.STACK_CLASS):
         return nothing
     if word(b, KIND) == arrays:
-        y_cell, y = cell_of(table, b), word(b, word(table, VALUE))
-        if y_cell == 0 or word(b, word(table, OWNER)) != s:
+        y_cell, y = laid.cell_of(table, b), word(b, word(table, laid.VALUE))
+        if y_cell == 0 or word(b, word(table, laid.OWNER)) != s:
             return nothing
-    if not has_numbers(table, x) or not has_numbers(table, y) or axes_of(x) > 2 or axes_of(y) > 2:
+    if not laid.has_numbers(table, x) or not laid.has_numbers(table, y) or laid.axes_of(x) > 2 or laid.axes_of(y) > 2:
         return nothing
-    p, n = length_of(x, axes_of(x) - 1), _rows(x) * _columns(y)
-    if p != length_of(y, 0) or n == 0 or p == 0 or n * p > word(table, MOST) or not is_recording(table, s):
+    p, n = laid.length_of(x, laid.axes_of(x) - 1), _rows(x) * _columns(y)
+    if p != laid.length_of(y, 0) or n == 0 or p == 0 or n * p > word(table, MOST) or not laid.is_recording(table, s):
         return nothing
-    cls = arrays if axes_of(x) + axes_of(y) > 2 else word(table, NUMPY_CLASS)
-    if cls != arrays and word(s, word(table, VAR_CLASS)) != cls:
+    cls = arrays if laid.axes_of(x) + laid.axes_of(y) > 2 else word(table, laid.NUMPY_CLASS)
+    if cls != arrays and word(s, word(table, laid.VAR_CLASS)) != cls:
         return nothing
     constant, y_at, y_is_turned = 0, 0, int(y_cell < 0)
     if y_cell == 0:
-        key = new_integer(y) if cls == arrays else 0
+        key = from_integer(y) if cls == arrays else 0
         if key == 0:
             clear()
             return nothing
         # constant, place, whether transposed, whether in C order
-        factor = _find(word(word(s, word(table, BUFFERS)), word(table, FACTORS)), key)
+        factor = _find(word(word(s, word(table, laid.BUFFERS)), word(table, laid.FACTORS)), key)
         decrease(key)
-        if factor == 0 or word(factor, _TUPLE + 3) != word(table, TRUE):
+        if factor == 0 or word(factor, _TUPLE + 3) != word(table, laid.TRUE):
             return nothing
         constant, y_at = word(factor, _TUPLE), as_integer(word(factor, _TUPLE + 1))
-        y_is_turned = int(word(factor, _TUPLE + 2) == word(table, TRUE))
+        y_is_turned = int(word(factor, _TUPLE + 2) == word(table, laid.TRUE))
     return cls, s, x, y, x_cell, y_cell, constant, y_at, y_is_turned
 
 
 @njit(**OPTIONS)
 def _rows(x):  # type: ignore[no-untyped-def]
     """The length of the first axis of the first factor of two, or 1 for a vector."""
-    return length_of(x, 0) if axes_of(x) == 2 else 1
+    return laid.length_of(x, 0) if laid.axes_of(x) == 2 else 1
 
 
 @njit(**OPTIONS)
 def _columns(y):  # type: ignore[no-untyped-def]
     """The length of the last axis of the second factor of two, or 1 for a vector."""
-    return length_of(y, 1) if axes_of(y) == 2 else 1
+    return laid.length_of(y, 1) if laid.axes_of(y) == 2 else 1
 
 
 @njit(**OPTIONS)
@@ -141,7 +99,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     cls, _, _, _, _, _, constant, _, _ = _read(table, a, b)
     if cls == 0:
         return 0
-    found = new_object(cls, 0) if cls == word(table, NUMPY_CLASS) else call_class(cls)
+    found = new_object(cls, 0) if cls == word(table, laid.NUMPY_CLASS) else call_class(cls)
     kept = _new_tuple(2) if constant != 0 else 0
     is_done = found != 0 and (constant == 0 or kept != 0) and _lay_product(table, a, b, cls, constant, found, kept)
     if kept != 0:
@@ -160,40 +118,41 @@ def _lay_product(table, a, b, cls, constant, found, kept):  # type: ignore[no-un
     cls_now, s, x, y, x_cell, y_cell, constant_now, y_at, y_is_turned = _read(table, a, b)
     if cls_now != cls or constant_now != constant:
         return False
-    stream, buffers, slab = word(s, word(table, STREAM)), word(s, word(table, BUFFERS)), word(s, word(table, SLAB))
-    is_number = cls != word(table, ARRAY_CLASS)
-    x_axes, y_axes, rows, columns, p = axes_of(x), axes_of(y), _rows(x), _columns(y), length_of(y, 0)
+    stream, slab = word(s, word(table, laid.STREAM)), word(s, word(table, laid.SLAB))
+    buffers = word(s, word(table, laid.BUFFERS))
+    is_number = cls != word(table, laid.ARRAY_CLASS)
+    x_axes, y_axes, rows, columns, p = laid.axes_of(x), laid.axes_of(y), _rows(x), _columns(y), laid.length_of(y, 0)
     n, axes = rows * columns, x_axes + y_axes - 2
-    top = word(s, word(table, TOP))
-    first, slot = integer_of(table, top), integer_of(table, word(buffers, word(table, SHAPES_TOP)))
+    top = word(s, word(table, laid.TOP))
+    first, slot = laid.integer_of(table, top), laid.integer_of(table, word(buffers, word(table, laid.SHAPES_TOP)))
     fields = _FIELDS_OF_DOT if is_number else _FIELDS
     if (
-        first <= 0 or slot <= 0 or first + n > integer_of(table, word(s, word(table, BRIM)))
-        or (is_number and first >= integer_of(table, word(s, word(table, LIMIT))))
-        or slot + fields > length_of(word(buffers, word(table, SHAPES)), 0)
-        or not make_room(stream, word(table, ZERO))
+        first <= 0 or slot <= 0 or first + n > laid.integer_of(table, word(s, word(table, laid.BRIM)))
+        or (is_number and first >= laid.integer_of(table, word(s, word(table, laid.LIMIT))))
+        or slot + fields > laid.length_of(word(buffers, word(table, laid.SHAPES)), 0)
+        or not make_room(stream, word(table, laid.ZERO))
     ):  # fmt: skip
         return False
     set_word(table, EXTENTS, rows if x_axes == 2 else columns)
     set_word(table, EXTENTS + 1, columns)
-    z = array_of(table, slab, first, axes, table + 8 * EXTENTS)
+    z = laid.array_of(table, slab, first, axes, table + 8 * EXTENTS)
     if z == 0:
         return False
-    again = call_address(word(table, MULTIPLY), (x, y, z))
+    again = laid.call_address(word(table, laid.MULTIPLY), (x, y, z))
     if again == 0:
         decrease(z)
         return False
     decrease(again)
     # new objects: numbers of the record and of the result, and the continuation of a constant
-    head = new_integer(word(table, DOT) if is_number else word(table, HEAD) - word(table, CELLS) * n)
-    place, end, after = new_integer(slot), new_integer(first + n), new_integer(slot + fields)
-    callbacks = word(s, word(table, CALLBACKS))
+    head = from_integer(word(table, DOT) if is_number else word(table, HEAD) - word(table, CELLS) * n)
+    place, end, after = from_integer(slot), from_integer(first + n), from_integer(slot + fields)
+    callbacks = word(s, word(table, laid.CALLBACKS))
     if is_number:
-        k = new_integer(x_cell)
-        span = new_float(array_at(word(slab, DATA) + 8 * first, 1)[0])
+        k = from_integer(x_cell)
+        span = new_float(array_at(word(slab, laid.DATA) + 8 * first, 1)[0])
     else:
-        k = new_integer(word(callbacks, LENGTH) if constant != 0 else -slot)
-        span = new_integer(n if axes == 1 else 0)
+        k = from_integer(word(callbacks, LENGTH) if constant != 0 else -slot)
+        span = from_integer(n if axes == 1 else 0)
     is_whole = head != 0 and place != 0 and end != 0 and after != 0 and k != 0 and span != 0
     if is_whole and constant != 0:
         increase(place)
@@ -206,14 +165,14 @@ def _lay_product(table, a, b, cls, constant, found, kept):  # type: ignore[no-un
             if made != 0:
                 decrease(made)
         return False
-    shape = word(word(buffers, word(table, SHAPES)), DATA) + 8 * slot
+    shape = word(word(buffers, word(table, laid.SHAPES)), laid.DATA) + 8 * slot
     if is_number:
         set_word(shape, 0, y_cell)
         set_word(shape, 1, p)
         decrease(z)
-        set_word(found, word(table, NUMBER_VALUE), span)
-        set_word(found, word(table, NUMBER_OWNER), s)
-        set_word(found, word(table, NUMBER_INDEX), top)  # the reference that the stack held
+        set_word(found, word(table, laid.NUMBER_VALUE), span)
+        set_word(found, word(table, laid.NUMBER_OWNER), s)
+        set_word(found, word(table, laid.NUMBER_INDEX), top)  # the reference that the stack held
     else:
         set_word(shape, 0, first)
         set_word(shape, 1, rows)
@@ -226,19 +185,19 @@ def _lay_product(table, a, b, cls, constant, found, kept):  # type: ignore[no-un
         set_word(shape, 8, x_cell < 0)
         set_word(shape, 9, y_is_turned)
         set_word(shape, 10, 10 * x_axes + y_axes)
-        increase(word(table, NONE))
-        set_word(found, word(table, VALUE), z)
-        set_word(found, word(table, OWNER), s)
-        set_word(found, word(table, INDEX), top)
-        set_word(found, word(table, BASE), word(table, NONE))
-        set_word(found, word(table, SPAN), span)
+        increase(word(table, laid.NONE))
+        set_word(found, word(table, laid.VALUE), z)
+        set_word(found, word(table, laid.OWNER), s)
+        set_word(found, word(table, laid.INDEX), top)
+        set_word(found, word(table, laid.BASE), word(table, laid.NONE))
+        set_word(found, word(table, laid.SPAN), span)
     increase(s)
-    before = word(buffers, word(table, SHAPES_TOP))
-    set_word(buffers, word(table, SHAPES_TOP), after)
+    before = word(buffers, word(table, laid.SHAPES_TOP))
+    set_word(buffers, word(table, laid.SHAPES_TOP), after)
     decrease(before)
-    set_word(s, word(table, TOP), end)
-    increase(word(table, ZERO))
-    lay(stream, head, k, place, word(table, ZERO))
+    set_word(s, word(table, laid.TOP), end)
+    increase(word(table, laid.ZERO))
+    lay(stream, head, k, place, word(table, laid.ZERO))
     return True
 
 
@@ -247,19 +206,19 @@ def multiply_matrices(table, a, b):  # type: ignore[no-untyped-def]
     found = _attempt(table, a, b)
     if found != 0:
         return found
-    if word(a, KIND) == word(table, ARRAY_CLASS):
+    if word(a, KIND) == word(table, laid.ARRAY_CLASS):
         return call_python(word(table, FORWARD), 2, a, b)
     return call_python(word(table, REFLECTED), 2, b, a)
 
 
-def make_product_entry(classes: Classes, heads: tuple[int, int, int], most: int) -> int:
+def make_product_entry(classes: laid.Classes, heads: tuple[int, int, int], most: int) -> int:
     """The address of machine code for `@` of a class of array variables. It calls the present methods of the class.
 
     heads    of the record of a product, without its cells; the increment for each cell; of the product of two vectors
     most     multiplications in a product with the record of a small product
     """
     methods = [getattr(classes.array, name) for name in ("__matmul__", "__rmatmul__")]
-    table = np.array([*describe(classes), *heads, most, *map(id, methods), 0, 0], np.int64)
+    table = np.array([*laid.describe(classes), *heads, most, *map(id, methods), 0, 0], np.int64)
     assert len(table) == SIZE
     keep(table, methods)
     return write_entry(multiply_matrices, table, [True, True], [None, None])

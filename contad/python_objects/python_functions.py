@@ -31,9 +31,9 @@ release = python_function("PyMem_RawFree", types.void, types.int64)
 _KIND, _ITEMS, _VALUE = 1, 3, 2  # words of an object, of a list, of a float
 
 
-_as_double = python_function("PyLong_AsDouble", types.float64, types.int64)
-_raised = python_function("PyErr_Occurred", types.int64)
-_clear = python_function("PyErr_Clear", types.void)
+as_double = python_function("PyLong_AsDouble", types.float64, types.int64)
+raised = python_function("PyErr_Occurred", types.int64)
+clear = python_function("PyErr_Clear", types.void)
 _is_subtype = python_function("PyType_IsSubtype", types.int32, types.int64, types.int64)
 
 
@@ -48,9 +48,9 @@ def read_numbers(floats, integers, numbers, n, rows):  # type: ignore[no-untyped
         item = word(items, k)
         kind = word(item, _KIND)
         if kind == integers:
-            value = _as_double(item)
-            if value == -1.0 and _raised() != 0:
-                _clear()
+            value = as_double(item)
+            if value == -1.0 and raised() != 0:
+                clear()
                 return False
         elif kind == floats or _is_subtype(kind, floats):
             value = array_at(item + 8 * _VALUE, 1)[0]

@@ -1,5 +1,7 @@
-"""Machine code in the slots of classes, which Python calls for an operator in place of the methods."""
+"""Machine code that Python calls: in the slots of classes, for an operator in place of the methods; and to copy an
+object whose attributes are slots."""
 
+import ctypes
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,8 +10,19 @@ import numpy as np
 
 from contad.compile.emitting import link_text
 from contad.compile.machine_code import cfunc
-from contad.python_objects.laid_records import OPTIONS
-from contad.python_objects.python_objects import SLOTS, read_word, slot_of, words_at
+from contad.compile.words import set_word, word
+from contad.python_objects.laid_records import OPTIONS, increase, new_object
+from contad.python_objects.python_objects import (
+    BYTES_CONTENT,
+    KIND,
+    ONE_ARGUMENT,
+    SLOTS,
+    Definition,
+    make_builtin,
+    read_word,
+    slot_of,
+    words_at,
+)
 
 _ENTRY = """\
 define i64 @operate({parameters}) {{
@@ -63,3 +76,37 @@ def set_slot(cls: type[Any], name: str, entry: int) -> None:
     slot = slot_of(name)
     assert slot is not None
     words_at(read_word(id(cls), SLOTS))[slot] = entry
+
+
+# ---- copies of objects -----------------------------------------------------------------------------------------------
+_CLASS, _WORDS, _WEAK = range(3)  # facts that a copier knows: class, size, the word of weak references
+_HEAD = 2  # words of any object
+
+
+def _copy(own, x):  # type: ignore[no-untyped-def]
+    """A copy of an object, described by the bytes `own`; 0 if there is no memory, or if it has another class."""
+    known = own + 8 * BYTES_CONTENT
+    if word(x, KIND) != word(known, _CLASS):
+        return 0
+    made = new_object(word(x, KIND), 0)
+    if made != 0:
+        for k in range(_HEAD, word(known, _WORDS)):
+            attribute = word(x, k)
+            if attribute != 0 and k != word(known, _WEAK):
+                increase(attribute)
+                set_word(made, k, attribute)
+    return made
+
+
+@functools.cache
+def _define() -> Definition:
+    return Definition(b"copy", compile_words(_copy), ONE_ARGUMENT, None)
+
+
+def make_copier(cls: Any) -> Any:
+    """A builtin function that copies an object of a class whose attributes are all slots, without its `__init__`.
+
+    Python would set one attribute after another.
+    """
+    words = id(cls), cls.__basicsize__ // 8, cls.__weakrefoffset__ // 8
+    return make_builtin(_define(), bytes((ctypes.c_int64 * len(words))(*words)))

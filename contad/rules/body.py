@@ -201,18 +201,18 @@ class RuleBody:
     def slice(self, k: int) -> tuple[list[tuple[str, ast.expr]], ast.expr]:
         """The assignments that partial k needs, in order, and its expression."""
         result = self.returned[k]
-        needed = _names(result)
+        needed = names_in(result)
         kept = []
         for name, value in reversed(self.assignments):
             if name in needed:
                 kept.append((name, value))
-                needed |= _names(value)
+                needed |= names_in(value)
         return kept[::-1], result
 
     def reads(self, k: int) -> set[str]:
         """The parameters that partial k reads."""
         assignments, result = self.slice(k)
-        return _names(result).union(*(_names(value) for _, value in assignments)) & {*self.parameters}
+        return names_in(result).union(*(names_in(value) for _, value in assignments)) & {*self.parameters}
 
     def partial(self, k: int) -> Function:
         """Partial k as a function of (z, *arguments); it returns NumPy's results where Python's floats would raise."""
@@ -268,7 +268,7 @@ class RuleBody:
         form = Vectoriser(lambda node: getattr(self.resolve(node), "is_select", False))
         lines = [form.write_assignment(name, value) for name, value in assignments]
         lines.append(f"return {ast.unparse(form.number(result))}")
-        used = set().union(*map(_names, (result, *(value for _, value in assignments))))
+        used = set().union(*map(names_in, (result, *(value for _, value in assignments))))
         # converted to NumPy's number, a float divides by zero without raising
         lines[:0] = [_AS_NUMPY.format(x=x) for x in self.parameters if x in used]
         if not warns:
@@ -296,31 +296,32 @@ class RuleBody:
             assignments, result = self.slice(k)
         except OSError:  # typed at a prompt: there is no source to read
             return False
-        steps: set[str] = set()
+        constants: set[str] = set()
         for name, value in assignments:
-            if self._is_step(value, steps):
-                steps.add(name)
+            if self._is_piecewise_constant(value, constants):
+                constants.add(name)
         expressions = [result, *(value for _, value in assignments)]
         jumps = any(isinstance(n, (ast.Call, ast.FloorDiv)) for x in expressions for n in ast.walk(x))
-        return jumps and self._is_step(result, steps)
+        return jumps and self._is_piecewise_constant(result, constants)
 
-    def _is_step(self, node: ast.expr, steps: set[str]) -> bool:
-        """Whether an expression is piecewise constant; `steps` are names of such expressions."""
+    def _is_piecewise_constant(self, node: ast.expr, constants: set[str]) -> bool:
+        """Whether an expression is piecewise constant; `constants` are names of such expressions."""
         if isinstance(node, (ast.Constant, ast.Attribute)):
             return True
         if isinstance(node, ast.Name):
-            return node.id in steps or not (node.id in self.parameters or node.id in dict(self.assignments))
+            return node.id in constants or not (node.id in self.parameters or node.id in dict(self.assignments))
         if isinstance(node, ast.UnaryOp):
-            return self._is_step(node.operand, steps)
+            return self._is_piecewise_constant(node.operand, constants)
         if isinstance(node, ast.BinOp):
-            return isinstance(node.op, ast.FloorDiv) or all(self._is_step(x, steps) for x in (node.left, node.right))
+            sides = node.left, node.right
+            return isinstance(node.op, ast.FloorDiv) or all(self._is_piecewise_constant(x, constants) for x in sides)
         if not isinstance(node, ast.Call):
             return False
         called = self.resolve(node.func)
         if getattr(called, "is_select", False):
-            return all(self._is_step(x, steps) for x in node.args[1:])
+            return all(self._is_piecewise_constant(x, constants) for x in node.args[1:])
         flat = [called.body is not None and called.body.literal(j) == 0.0 for j in range(len(node.args))]
-        return all(f or self._is_step(x, steps) for f, x in zip(flat, node.args, strict=True))
+        return all(f or self._is_piecewise_constant(x, constants) for f, x in zip(flat, node.args, strict=True))
 
 
 @functools.cache
@@ -331,7 +332,8 @@ def _literal(expression: ast.expr) -> float | None:
         return None
 
 
-def _names(expression: ast.expr) -> set[str]:
+def names_in(expression: ast.AST) -> set[str]:
+    """The names that an expression reads."""
     return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
 
 

@@ -102,9 +102,9 @@ class _Differentiated:
             "+": ("1.0", "1.0"), "-": ("1.0", "-1.0"), "*": (y, x), "/": (f"(1.0 / {y})", f"(-{z} / {y})"),
             "**": (f"({y} * {x} ** ({y} - 1))", ""),
         }[operator]  # fmt: skip
-        return z, self._chain([(x_dots, by_x), (y_dots, by_y)])
+        return z, self._add_up([(x_dots, by_x), (y_dots, by_y)])
 
-    def _chain(self, terms: Sequence[tuple[Dots, str]]) -> Dots:
+    def _add_up(self, terms: Sequence[tuple[Dots, str]]) -> Dots:
         """The sums of derivatives of operands times partials."""
         found = {}
         for x in self.parameters:
@@ -137,7 +137,7 @@ class _Differentiated:
                 name = f"_p{len(self.names)}"
                 self.names[name] = rule.array_partial(k)
                 terms.append((own, self._name(f"{name}({', '.join((z, *values))})")))
-        return z, self._chain(terms)
+        return z, self._add_up(terms)
 
 
 # ---- existing second derivatives -------------------------------------------------------------------------------------

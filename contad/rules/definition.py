@@ -1,4 +1,4 @@
-"""The definition of a function as a syntax tree, read from its file and compared with the imported code."""
+"""A function's definition as a syntax tree, read from its file and compared with the imported code; and its names."""
 
 import ast
 import builtins
@@ -9,13 +9,13 @@ import linecache
 import re
 import textwrap
 import tokenize
-from collections.abc import Callable, Sequence
-from types import CodeType, ModuleType
+from collections.abc import Callable, Mapping, Sequence
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from contad.errors import StaleSourceError
-from contad.rules.function_names import captured_values, codes_of
 from contad.variables.open_types import Function
+from contad.variables.weak_cache import weak_cache
 
 _DEFINITION = re.compile(r"\s*(async\s+)?def\b")
 _NOTHING = bytes((dis.opmap["NOP"], 0))
@@ -37,7 +37,7 @@ def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, 
         lines, before = _find_lines(function)
         start = before + 1
         # the lines of a lambda may be only a part of a statement
-        definition = _parse(["..."], before) if code.co_name == "<lambda>" else _parse_block(lines, before)
+        definition = _parse(["..."], before) if code.co_name == "<lambda>" else _parse_definition(lines, before)
         compiled = _compile_alone(definition, function) or _compile("".join(lines), code.co_filename)
     except (SyntaxError, tokenize.TokenError, IndexError):  # the file is not valid Python now, or defines nothing there
         compiled = None
@@ -72,7 +72,7 @@ def _asserts(definition: ast.stmt) -> bool:
     return any(isinstance(node, ast.Assert) for node in ast.walk(definition))
 
 
-def _parse_block(lines: list[str], before: int = 0) -> ast.stmt:
+def _parse_definition(lines: list[str], before: int = 0) -> ast.stmt:
     """The definition after this number of lines.
 
     It ends before the next line that is not indented deeper. If a string or an expression continues in that line, the
@@ -207,3 +207,54 @@ def describe_statement(statement: ast.stmt) -> str:
     if isinstance(statement, ast.If):
         return f"{base}; in place of if, contad.select({ast.unparse(statement.test)}, one, other) chooses a value"
     return base
+
+
+# ---- the names in a function, and copies of it with other values -----------------------------------------------------
+def codes_of(code: CodeType) -> list[CodeType]:
+    """The code of a function, and of the functions inside it."""
+    return [code, *(c for x in code.co_consts if isinstance(x, CodeType) for c in codes_of(x))]
+
+
+def global_names(code: CodeType) -> set[str]:
+    """The names that a function and the functions inside it may look up: of globals, builtins and attributes."""
+    return {name for inner in codes_of(code) for name in inner.co_names}
+
+
+@weak_cache
+def looked_up(code: CodeType) -> frozenset[str]:
+    """The names among these that are looked up in globals and builtins: `math` in math.exp, but not `exp`."""
+    instructions = (i for inner in codes_of(code) for i in dis.get_instructions(inner))
+    return frozenset(i.argval for i in instructions if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+
+
+def captured_values(f: FunctionType) -> dict[str, Any]:
+    """The current values of the captured names of a function; unbound ones are left out."""
+    found = {}
+    for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            continue
+    return found
+
+
+def named_values(f: FunctionType) -> dict[str, Any]:
+    """The current values of the global and captured names of a function."""
+    own = f.__globals__
+    return {name: own[name] for name in sorted(looked_up(f.__code__) & own.keys())} | captured_values(f)
+
+
+def copy_under(f: FunctionType, names: dict[str, Any], code: CodeType | None = None) -> FunctionType:
+    """A copy of f whose globals are `names`, and whose captured names are not bound yet; see `bind_captured`."""
+    cells = tuple(CellType() for _ in f.__code__.co_freevars)
+    copy = FunctionType(code or f.__code__, names, f.__name__, f.__defaults__, cells)
+    copy.__kwdefaults__ = f.__kwdefaults__
+    copy.__qualname__, copy.__module__ = f.__qualname__, f.__module__
+    return copy
+
+
+def bind_captured(copy: FunctionType, values: Mapping[str, Any], translate: Callable[[Any], Any]) -> None:
+    """Bind the captured names of a copy to the translated values."""
+    for name, cell in zip(copy.__code__.co_freevars, copy.__closure__ or (), strict=True):
+        if name in values:
+            cell.cell_contents = translate(values[name])

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.rules.body import ARITHMETIC_ERRORS
+from contad.rules.body import ARITHMETIC_ERRORS, names_in
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import Function, Value
@@ -32,6 +32,18 @@ class LoopKey(NamedTuple):
     active: tuple[bool, ...]  # which partials are needed
     conditions: tuple[str, ...]  # on the arguments p_0, p_1, ...; all must hold
     sums: bool  # whether the result is the sum of the elements or their list
+
+    @property
+    def stem(self) -> str:
+        """The name of the module with the compiled sum."""
+        known = zip(self.arrays, self.active, strict=True)
+        kinds = "".join("anAN"[(not is_array) + 2 * is_active] for is_array, is_active in known)
+        return f"sum_{self.rule.name[:40]}_{kinds}"
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts from which that module is made."""
+        return [repr(self.conditions), self.rule.name]
 
 
 @functools.cache
@@ -277,8 +289,3 @@ class _Renamed(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Use the name in the body."""
         return ast.Name(self.names.get(node.id, node.id), ast.Load())
-
-
-def names_in(expression: ast.expr) -> set[str]:
-    """The names that an expression reads."""
-    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}

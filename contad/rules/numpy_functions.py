@@ -4,11 +4,14 @@ rule       an array rule: one record, with a vjp and a jvp
 movement   f on the value and f on the cells (or tangents): no record, no rule; a view where NumPy gives one
 constant   integer- or bool-valued: f on the primals, a plain result without derivative
 composite  a function that calls other entries
+
+SciPy's ufuncs have replacements that are written with rules.
 """
 
 import contextlib
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -286,3 +289,39 @@ def _as_plain(x: Value) -> Value:
 
 
 Array.__array_function__ = array_function  # type: ignore[attr-defined]
+
+
+# ---- SciPy's ufuncs --------------------------------------------------------------------------------------------------
+_by_name: dict[str, Function] = {}
+_by_ufunc: dict[np.ufunc, Function | None] = {}
+
+
+def stands_for(*ufuncs: str | np.ufunc) -> Callable[[Function], Function]:
+    """Declare that a function of numbers and arrays, with a ufunc's arguments, replaces ufuncs on variables.
+
+    Ufuncs of scipy.special are given by name; a name with a leading underscore is a ufunc that a SciPy function calls.
+    """
+
+    def declare(function: Function) -> Function:
+        for ufunc in ufuncs:
+            if isinstance(ufunc, str):
+                _by_name[ufunc] = function
+            else:
+                _by_ufunc[ufunc] = function
+        return function
+
+    return declare
+
+
+def written_functions() -> dict[str, Function]:
+    """Every such function by SciPy's name."""
+    return dict(_by_name)
+
+
+def written_for(ufunc: np.ufunc) -> Function | None:
+    """The replacement of a SciPy ufunc, if any; SciPy is not imported for the look-up."""
+    if ufunc not in _by_ufunc:
+        modules = [sys.modules.get("scipy.special"), sys.modules.get("scipy.special._ufuncs")]
+        names = (n for n in _by_name if any(getattr(module, n, None) is ufunc for module in modules))
+        _by_ufunc[ufunc] = next((_by_name[name] for name in names), None)
+    return _by_ufunc[ufunc]

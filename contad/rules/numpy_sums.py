@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from contad.rules.body import ARITHMETIC_ERRORS
-from contad.rules.float_loops import KEPT, FormulaWriter, LoopKey, names_in
+from contad.rules.body import ARITHMETIC_ERRORS, names_in
+from contad.rules.float_loops import KEPT, FormulaWriter, LoopKey
 from contad.rules.scalar_rule import ScalarRule
 from contad.rules.vectorised import REWRITTEN, Vectoriser
 from contad.variables.open_types import ArrayValue, Function

@@ -20,10 +20,10 @@ from contad.rules.capturing import Capturing
 from contad.rules.vectorised import ArrayFunction, array_form
 from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
-from contad.variables.containers import CONTAINERS, list_operands, map_containers
 from contad.variables.dtypes import FLOAT
 from contad.variables.number import Carrier, Number, as_float, is_real, peek, route, scale, stands_for_float
 from contad.variables.open_types import ArrayValue, Function, Owner, Real, Value
+from contad.variables.trees import CONTAINERS, list_operands, map_containers
 
 _MISSING: Any = object()  # a missing argument
 SEQUENCES = (list, tuple, str, bytes)

@@ -6,56 +6,23 @@ On floats each returns what SciPy returns. There are `contad.scipy.interpolate`,
 results.
 """
 
+import pkgutil
 from types import ModuleType
+
+_MODULES = (
+    "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special", "stats",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> ModuleType:
     """Import a module, and SciPy's with it, on first use."""
-    if name == "integrate":
-        import contad.scipy.integrate
-
-        return contad.scipy.integrate
-    if name == "interpolate":
-        import contad.scipy.interpolate
-
-        return contad.scipy.interpolate
-    if name == "linalg":
-        import contad.scipy.linalg
-
-        return contad.scipy.linalg
-    if name == "ndimage":
-        import contad.scipy.ndimage
-
-        return contad.scipy.ndimage
-    if name == "optimize":
-        import contad.scipy.optimize
-
-        return contad.scipy.optimize
-    if name == "signal":
-        import contad.scipy.signal
-
-        return contad.scipy.signal
-    if name == "sparse":
-        import contad.scipy.sparse
-
-        return contad.scipy.sparse
-    if name == "spatial":
-        import contad.scipy.spatial
-
-        return contad.scipy.spatial
-    if name == "special":
-        import contad.scipy.special
-
-        return contad.scipy.special
-    if name == "stats":
-        import contad.scipy.stats
-
-        return contad.scipy.stats
+    if name in _MODULES:
+        found: ModuleType = pkgutil.resolve_name(f"contad.scipy.{name}")
+        return found
     raise AttributeError(
-        f"module 'contad.scipy' has no attribute {name!r}; there are contad.scipy.{', contad.scipy.'.join(__dir__())}"
+        f"module 'contad.scipy' has no attribute {name!r}; there are contad.scipy.{', contad.scipy.'.join(_MODULES)}"
     )
 
 
 def __dir__() -> list[str]:
-    return ["integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special",
-            "stats"]  # fmt: skip
+    return list(_MODULES)

@@ -29,7 +29,7 @@ def expm(A: ArrayValue) -> ArrayValue:
     return matrix_functions.expm(*matrices("expm", True, A))
 
 
-@inside_njit({"nn nn": "upper_blocks(expm(blocks_of(A, E)))"}, expm=expm)
+@inside_njit({"nn nn": "take_upper_half(expm(augment(A, E)))"}, expm=expm)
 @mirror
 def expm_frechet(
     A: ArrayValue, E: ArrayValue, method: str | None = None, compute_expm: bool = True, check_finite: bool = True

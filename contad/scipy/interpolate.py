@@ -421,7 +421,7 @@ def make_interp_spline(
         what = "bc_type must not be 'periodic'; CubicSpline can be" if k >= 1 else f"k must be at least 1, got {k}"
         raise UnsupportedError(f"{name}: on variables {what}")
     x, y, axis = _points("make_interp_spline", x, y, axis)
-    start, end = _derivatives(bc_type, np.shape(y)[1:])
+    start, end = _derivatives(bc_type)
     n = np.shape(x)[0]
     if t is None:
         if not start and not end:
@@ -440,7 +440,7 @@ def make_interp_spline(
     return BSpline(t, np.moveaxis(c, 0, axis), k, True, axis)
 
 
-def _derivatives(bc_type: Any, shape: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
+def _derivatives(bc_type: Any) -> tuple[list[Any], list[Any]]:
     """The derivatives given at both ends, as lists of (order, value)."""
     if bc_type is None or bc_type == "not-a-knot":
         return [], []

@@ -49,7 +49,7 @@ def polar_of(a):
     return u @ vh, (vh.T * s) @ vh
 
 
-def blocks_of(a, e):
+def augment(a, e):
     """The block matrix whose exponential contains exp(a) and its derivative along e."""
     n = a.shape[0]
     blocks = np.zeros((2 * n, 2 * n))
@@ -59,7 +59,7 @@ def blocks_of(a, e):
     return blocks
 
 
-def upper_blocks(a):
+def take_upper_half(a):
     """The upper two of four blocks."""
     n = a.shape[0] // 2
     return a[:n, :n].copy(), a[:n, n:].copy()

@@ -82,7 +82,7 @@ def _in_shape(z: ArrayValue, shape: tuple[int, ...]) -> Value:
     return np.reshape(z, shape) if shape else np.reshape(z, (-1,))[0]
 
 
-def _size_of(name: str, mean: ArrayValue, cov: ArrayValue, x: ArrayValue) -> int:
+def _size_of(mean: ArrayValue, cov: ArrayValue, x: ArrayValue) -> int:
     """The number of dimensions, from the first argument that determines it."""
     if mean is not None and np.ndim(mean):
         return int(np.shape(mean)[0])
@@ -97,7 +97,7 @@ def _normal(x: ArrayValue, mean: ArrayValue = None, cov: ArrayValue = 1, allow_s
     if allow_singular:
         raise UnsupportedError(f"contad.scipy.stats.{name}: allow_singular=True is not supported on variables")
     x = as_one(x)
-    size = _size_of(name, mean, cov, x)
+    size = _size_of(mean, cov, x)
     factor = _factor(name, "cov", _matrix(name, "cov", cov, size))
     rows, shape = _rows(name, x, size)
     squares = densities.squared_lengths(rows if mean is None else rows - as_one(mean), factor)
@@ -111,7 +111,7 @@ def _student(
     if allow_singular:
         raise UnsupportedError(f"contad.scipy.stats.{name}: allow_singular=True is not supported on variables")
     x = as_one(x)
-    size = _size_of(name, loc, shape, x)
+    size = _size_of(loc, shape, x)
     if not df > 0.0:
         raise _fail(name, f"df must be positive, got {observe(float, df)}")
     factor = _factor(name, "shape", _matrix(name, "shape", shape, size))

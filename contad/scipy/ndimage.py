@@ -137,9 +137,7 @@ def spline_filter(input: ArrayValue, order: int = 3, output: Any = np.float64, m
 
 
 # ---- filters ---------------------------------------------------------------------------------------------------------
-def _correlate(
-    name: str, input: ArrayValue, weights: ArrayValue, mode: str, cval: float, origins: Sequence[int]
-) -> ArrayValue:
+def _correlate(input: ArrayValue, weights: ArrayValue, mode: str, cval: float, origins: Sequence[int]) -> ArrayValue:
     x = as_one(input)
     if mode not in images.PAD_MODES:
         raise RuntimeError("boundary mode not supported")
@@ -183,7 +181,7 @@ def correlate1d(
     _refuse("correlate1d", output=output)
     ndim = np.ndim(input)
     origins = [origin if k == axis % ndim else 0 for k in range(ndim)]
-    return _correlate("correlate1d", input, _along(weights, ndim, axis), mode, cval, origins)
+    return _correlate(input, _along(weights, ndim, axis), mode, cval, origins)
 
 
 @_mirror
@@ -230,7 +228,7 @@ def correlate(
     """
     _refuse("correlate", output=output, axes=axes)
     origins = [origin] * np.ndim(input) if np.ndim(origin) == 0 else list(origin)
-    return _correlate("correlate", input, as_one(weights), mode, cval, origins)
+    return _correlate(input, as_one(weights), mode, cval, origins)
 
 
 @_mirror
@@ -255,7 +253,7 @@ def convolve(
     _refuse("convolve", output=output, axes=axes)
     origins = [origin] * np.ndim(input) if np.ndim(origin) == 0 else list(origin)
     w, origins = _reverse(weights, origins)
-    return _correlate("convolve", input, w, mode, cval, origins)
+    return _correlate(input, w, mode, cval, origins)
 
 
 def _impulse_response(name: str, reach: int, /, **options: Any) -> np.ndarray:

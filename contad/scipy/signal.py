@@ -239,7 +239,7 @@ def filtfilt(
     def run(x: ArrayValue) -> ArrayValue:
         return filter_signal(b, a, x, state * x[..., :1])
 
-    return _both_ways("filtfilt", run, x, axis, padtype, width)
+    return _both_ways(run, x, axis, padtype, width)
 
 
 @_mirror
@@ -270,10 +270,10 @@ def sosfiltfilt(
             x = filter_signal(sos[k, :3], sos[k, 3:], x, states[k] * first)
         return x
 
-    return _both_ways("sosfiltfilt", run, x, axis, padtype, width)
+    return _both_ways(run, x, axis, padtype, width)
 
 
-def _both_ways(name: str, run: Function, x: ArrayValue, axis: int, padtype: str | None, width: int) -> ArrayValue:
+def _both_ways(run: Function, x: ArrayValue, axis: int, padtype: str | None, width: int) -> ArrayValue:
     """A signal extended at both ends, filtered forwards and backwards from a steady state for its first element."""
     x = np.moveaxis(as_one(x), axis, -1)
     n = np.shape(x)[-1]

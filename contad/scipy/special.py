@@ -32,8 +32,8 @@ from contad.ops._scipy import special
 from contad.ops.logarithmic_functions import lambertw as real_lambertw
 from contad.ops.logistic import log1p_exp
 from contad.rules.compilable import Compilable
+from contad.rules.numpy_functions import written_functions as find_written
 from contad.rules.scalar_rule import ScalarRule, rules
-from contad.rules.written_ufuncs import written_functions as find_written
 from contad.scipy.special_in_numba import face_of
 from contad.variables.array import numbers_in
 from contad.variables.open_types import ArrayValue, Function, Option, Value

@@ -10,20 +10,59 @@ import numpy as np
 
 from contad.distributions.counts import log_rising_ratio
 from contad.distributions.faces import Face
-from contad.distributions.gamma_excesses import log_gamma_excess
+from contad.distributions.formula import unlisted_rule
 from contad.distributions.ways_by_axes import in_expressions
 from contad.ops import triangular_factors
-from contad.ops.beta_functions import betaln
+from contad.ops._scipy import special
+from contad.ops.beta_functions import betaln, stirling_series
 from contad.ops.entropies import xlogy
 from contad.ops.exponential import exp, log
-from contad.ops.gamma_functions import gammaln
+from contad.ops.gamma_functions import gammaln, polygamma
 from contad.ops.gamma_ratios import multigammaln
+from contad.ops.incomplete_gamma import log_less_digamma
 from contad.ops.linear_systems import transposed_of
 from contad.ops.log_sums import logsumexp
 from contad.ops.triangular_factors import cholesky_factor
 from contad.scipy.linalg import solve_triangular
 
 LOG_PI, LOG_TWO_PI = math.log(math.pi), math.log(2.0 * math.pi)
+LARGE = 10.0  # from which on Stirling's series has all digits
+
+
+def _excess_of_arrays(a):
+    a = np.asarray(a, dtype=np.float64)
+    large = np.where(a >= LARGE, a, LARGE)
+    with np.errstate(all="ignore"):
+        near = special().gammaln(a) - a * np.log(a) + a
+    far = 0.5 * np.log(2.0 * math.pi / large) + stirling_series(large)
+    return np.where(a > 0.0, np.where(a >= LARGE, far, near), np.nan)
+
+
+@unlisted_rule(points=[(2.3,), (0.04,), (40.0,)], array=_excess_of_arrays)
+def log_gamma_excess(a):
+    """log Gamma(a) - a log a + a: small where log Gamma and its terms are huge."""
+    if not a > 0.0:
+        return math.nan
+    if a < LARGE:
+        return math.lgamma(a) - a * math.log(a) + a
+    return stirling_series(a) - 0.5 * math.log(a / (2.0 * math.pi))
+
+
+@log_gamma_excess.partials
+def log_gamma_excess_partials(z, a):
+    return digamma_excess(a)
+
+
+@unlisted_rule(points=[(2.3,), (0.04,), (40.0,)])
+def digamma_excess(a):
+    """psi(a) - log a."""
+    return -log_less_digamma(a, a) if a > 0.0 else math.nan
+
+
+@digamma_excess.partials
+def digamma_excess_partials(z, a):
+    return polygamma(1.0, a) - 1.0 / a
+
 
 sum_of_logs = Face(__name__, "sum_of_logs", log, "The sum of log x.", reduce="sum")
 sum_of_log_gammas = Face(__name__, "sum_of_log_gammas", gammaln, "The sum of log Gamma(x).", reduce="sum")

@@ -13,7 +13,7 @@ from contad.ops.triangular_factors import MASKED, lower_part, places_above
 from contad.stan.checks import TOLERANCE
 from contad.variables import arguments
 from contad.variables.dtypes import is_float64
-from contad.variables.number import Carrier, peek, trace
+from contad.variables.number import Carrier, lower_to_recorded, peek
 from contad.variables.open_types import ArrayValue, Nested
 
 SMALL = 1024  # matrices with at most this many elements are compared as bytes
@@ -22,7 +22,7 @@ UNIT = np.ones(1).tobytes()
 
 def values_of(function: str, name: str, x: Nested) -> ArrayValue:
     """The operands of comparisons: the values, or the variables of a program that is being recorded."""
-    seen = trace(as_array(x))
+    seen = lower_to_recorded(as_array(x))
     plain = isinstance(seen, Carrier) or is_float64(seen)
     return seen if plain else arguments.array(function, name, seen)
 

@@ -18,7 +18,8 @@ from contad.errors import NUMPY_FILES, OWN_FILES, LostDerivativeError, Unsupport
 from contad.protocols.number_protocols import array_ufunc
 from contad.testing.specimen import FORWARD, MANY, Specimen, fill, inner, numbers_of, weights
 from contad.transforms.gradients import grad, jvp, vjp
-from contad.variables.array import Array, as_objects
+from contad.transforms.jacobians import is_array
+from contad.variables.array import as_objects
 from contad.variables.open_types import Function, Nested
 from contad.variables.trees import flatten
 
@@ -47,11 +48,7 @@ def form(way: str, args: Sequence[Nested]) -> list[Nested]:
     if not way.endswith(ON_OBJECTS):
         return list(args)
     trees = [flatten(x) for x in args]
-    return [tree.unflatten([as_objects(x) if _is_array(x) else x for x in tree.leaves]) for tree in trees]
-
-
-def _is_array(x: Nested) -> bool:
-    return isinstance(x, (np.ndarray, Array))
+    return [tree.unflatten([as_objects(x) if is_array(x) else x for x in tree.leaves]) for tree in trees]
 
 
 # ---- derivatives of a function that returns one number ---------------------------------------------------------------
@@ -91,7 +88,7 @@ def several(g: Function, way: str, args: Sequence[Nested], directions: np.ndarra
             tree = flatten(x)
             leaves = []
             for leaf in tree.leaves:
-                shape = leaf.shape if _is_array(leaf) else ()
+                shape = leaf.shape if is_array(leaf) else ()
                 n = int(np.prod(shape))
                 own = directions[:, k : k + n].reshape((len(directions), *shape))
                 leaves.append(level.make_active(leaf, own, "expect_ad"))
@@ -102,7 +99,7 @@ def several(g: Function, way: str, args: Sequence[Nested], directions: np.ndarra
 
 def count_of(args: Sequence[Nested]) -> int:
     """The number of numbers in the arguments."""
-    return sum(leaf.size if _is_array(leaf) else 1 for x in args for leaf in flatten(x).leaves)
+    return sum(leaf.size if is_array(leaf) else 1 for x in args for leaf in flatten(x).leaves)
 
 
 def like(args: Sequence[Nested], numbers: Sequence[float]) -> list[Nested]:
@@ -111,7 +108,7 @@ def like(args: Sequence[Nested], numbers: Sequence[float]) -> list[Nested]:
     made = []
     for x in args:
         tree = flatten(x)
-        plain = [np.zeros(leaf.shape) if _is_array(leaf) else 0.0 for leaf in tree.leaves]
+        plain = [np.zeros(leaf.shape) if is_array(leaf) else 0.0 for leaf in tree.leaves]
         made.append(fill(tree._replace(leaves=plain), rest))
     return made
 

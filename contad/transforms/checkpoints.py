@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from contad.front.user_function import UserFunction, primitive_of, runnable
 from contad.functions.captured import require_same_value
-from contad.functions.pickling import Decorated
+from contad.functions.transformed import Decorated
 from contad.rules.compilable import Compilable
 from contad.transforms.operation import CustomOperation, pull_back, push_forward
 from contad.variables.open_types import Function, Nested, Saved

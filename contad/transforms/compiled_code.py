@@ -14,12 +14,10 @@ from contad.errors import OutputError, UnsupportedError
 from contad.front.explained import Explanation
 from contad.front.numba_transforms import Transform, pair_of
 from contad.front.user_function import UserFunction, primitive_of
-from contad.functions.memo import memo_of
-from contad.functions.pickling import Transformed
-from contad.functions.user_call import name_of, numba_function
+from contad.functions.transformed import Transformed
+from contad.functions.user_call import memo_of, name_of, numba_function
 from contad.transforms.gradients import grad, jvp, pullback_of, value_and_grad
-from contad.variables import check
-from contad.variables.arguments import fail
+from contad.variables.arguments import fail, require_callable
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 
 
@@ -35,7 +33,7 @@ def explain(f: Function, *args: Nested, **kwargs: Nested) -> Explanation:
     grad: <lambda>: engine matrix, on variables
       operators: methods of Python, then machine code
     """
-    check.callable_("explain", "f", f)
+    require_callable("explain", "f", f)
     if type(f) is Transformed and not f.made_by[0].__name__.startswith("_"):  # a public transform of a plain function
         transform, (function, *_), options = f.made_by
         return _explain_eager(transform, function, options)
@@ -107,7 +105,7 @@ def source(
         return result, (x_bar,)
     <BLANKLINE>
     """
-    check.callable_("source", "f", f)
+    require_callable("source", "f", f)
     f = getattr(f, "compiled", f)
     derivative: Any = f
     has_aux = False

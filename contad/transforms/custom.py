@@ -12,11 +12,11 @@ from typing import Any, SupportsIndex
 
 from contad.errors import RuleError, UnsupportedError
 from contad.functions.captured import require_same_value
-from contad.functions.pickling import by_value, own_name
+from contad.functions.transformed import by_value, own_name
 from contad.functions.user_call import name_of
 from contad.rules.compilable import Compilable, MakesRules, Parts, WithParts, functions_of_text
 from contad.transforms.operation import CustomOperation, pull_back, zeros_like
-from contad.variables import check
+from contad.variables.arguments import require_callable
 from contad.variables.array import numbers_in
 from contad.variables.arrays_of_rules import as_floats, call_with_arrays
 from contad.variables.number import map_numbers
@@ -28,7 +28,7 @@ class _Custom(WithParts):
     """A function with a rule; arguments at positions in `nondiff_argnums` are options of both."""
 
     def __init__(self, f: Function, nondiff_argnums: Sequence[int] = ()) -> None:
-        check.callable_(type(self).__name__, "f", f)
+        require_callable(type(self).__name__, "f", f)
         functools.update_wrapper(self, f, updated=())
         self.f = f
         self.name = f"{type(self).__name__}: {name_of(f)}"
@@ -267,7 +267,7 @@ class _Gradients(WithParts):
         self, count: int, value: Function, grads: Sequence[Function | None] | None,
         rev: Sequence[Function | None] | None, fwd: Sequence[Function | None] | None,
     ) -> None:  # fmt: skip
-        check.callable_("function_gradients", "value", value)
+        require_callable("function_gradients", "value", value)
         self.name, self.count, self.value = f"function_gradients: {name_of(value)}", count, value
         if grads is not None and (rev is not None or fwd is not None):
             raise RuleError(f"{self.name}: grads serves both modes; give grads alone, or rev and fwd")
@@ -425,7 +425,7 @@ def _parameters(f: Function) -> list[str] | None:
 
 def _require_arity(name: str, what: str, rule: Function, expected: Sequence[str] | None) -> None:
     """Refuse a function that cannot be called with as many arguments as there are names."""
-    check.callable_(name, what, rule)
+    require_callable(name, what, rule)
     if expected is None:
         return
     try:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from contad.front.user_function import UserFunction
-from contad.functions.pickling import reference, remade
+from contad.functions.transformed import reference, remade
 from contad.functions.user_call import positions
 from contad.transforms.compiled_code import cfunc
 from contad.transforms.gradients import grad, value_and_grad

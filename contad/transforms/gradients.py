@@ -29,7 +29,7 @@ from contad.front.recorded import Recorded
 from contad.front.repeated import gradient_of_gradient, is_first_gradient, is_repeatable, product_along
 from contad.front.user_function import UserFunction
 from contad.functions.callees import ORDINARY, direct
-from contad.functions.pickling import Transformed, reference, remade
+from contad.functions.transformed import Transformed, reference, remade
 from contad.functions.user_call import form_of, positional, positions, require_number, split_aux, unshare
 from contad.ops.close_values import LOST, was_lost
 from contad.ops.kinks import choose_first
@@ -72,7 +72,7 @@ class _Gradient:
         return f"<contad.{self.what}>"
 
     def _repr_html_(self) -> str:
-        from contad.functions.function_display import list_arguments, write_function
+        from contad.functions.transformed import list_arguments, write_function
 
         facts = [
             ("with respect to", list_arguments(self.f, self.argnums)),

@@ -18,14 +18,13 @@ from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.second_order_records import Unsuited
 from contad.front.numba_transforms import Transform, higher_of, require_flag, require_numerics
 from contad.front.user_function import UserFunction, runnable
-from contad.functions.pickling import Transformed
+from contad.functions.transformed import Transformed
 from contad.functions.user_call import positional, positions
 from contad.rules.compilable import WrittenOut
 from contad.transforms.gradients import grad, jvp
 from contad.transforms.jacobians import BLOCK, activate_rows, is_array, real_trees, size_of, split_last
-from contad.variables import check
 from contad.variables.activation import activate, seeds, trees_of
-from contad.variables.arguments import fail
+from contad.variables.arguments import fail, require_positive_size
 from contad.variables.array import is_plain
 from contad.variables.dual import plain_float
 from contad.variables.number import peek
@@ -275,7 +274,7 @@ def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> 
             [8., 6.]]])
     """
     function = UserFunction("hessian_block_diag", f)
-    check.positive_size("hessian_block_diag", "size", size)
+    require_positive_size("hessian_block_diag", "size", size)
 
     def blocks(x: ArrayValue, *args: Nested, **kwargs: Nested) -> Any:
         _require_vector("hessian_block_diag", x)

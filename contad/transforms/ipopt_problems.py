@@ -8,8 +8,7 @@ from contad.functions.user_call import name_of
 from contad.transforms.gradients import grad
 from contad.transforms.pattern_search import HESSIAN, sparsity
 from contad.transforms.sparse_derivatives import select_places, sparse_hessian, sparse_jacobian
-from contad.variables import check
-from contad.variables.arguments import fail
+from contad.variables.arguments import fail, require_callable
 from contad.variables.open_types import ArrayValue, Function, Real
 
 Structure = tuple[np.ndarray, np.ndarray]
@@ -52,8 +51,8 @@ class IpoptProblem:
     """
 
     def __init__(self, objective: Function, constraints: Function, x0: ArrayValue) -> None:
-        check.callable_("IpoptProblem", "objective", objective)
-        check.callable_("IpoptProblem", "constraints", constraints)
+        require_callable("IpoptProblem", "objective", objective)
+        require_callable("IpoptProblem", "constraints", constraints)
         try:
             points = np.atleast_2d(np.asarray(x0, float))
         except (TypeError, ValueError):

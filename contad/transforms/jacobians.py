@@ -13,10 +13,10 @@ from contad.front.lost_digits import contract, fill_if_same
 from contad.front.numba_transforms import Transform, higher_of
 from contad.front.repeated import is_first_gradient, jacobian_of_gradient
 from contad.front.user_function import UserFunction
-from contad.functions.pickling import Transformed
+from contad.functions.transformed import Transformed
 from contad.functions.user_call import positional, positions, split_aux
 from contad.ops.close_values import LOST, was_lost
-from contad.variables.activation import activate, block
+from contad.variables.activation import activate, differentiate_leaf
 from contad.variables.array import Array
 from contad.variables.dual import ForwardLevel, plain_float
 from contad.variables.layout import OVERLAPPING
@@ -138,7 +138,7 @@ def _by_rows(
         leaves = output_leaves(result, what, s)
         if most is not None and sum(map(size_of, leaves)) > most:
             return None
-        blocks = [block(s, active, leaf) for leaf in leaves]
+        blocks = [differentiate_leaf(s, active, leaf) for leaf in leaves]
         found = result.unflatten([b[0] if single else tuple(b) for b in blocks])
         value = result.unflatten([lower(leaf, s) for leaf in leaves]) if LOST and was_lost() else None
         aux = lower(aux, s)

@@ -13,13 +13,13 @@ from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.second_order_records import Unsuited
 from contad.front.recorded import Recorded
 from contad.front.user_function import UserFunction
-from contad.functions.pickling import SEND, OfThisProcess, Transformed
+from contad.functions.transformed import SEND, OfThisProcess, Transformed
 from contad.functions.user_call import name_of, positional, positions
 from contad.transforms.gradients import jvp, vjp
 from contad.transforms.hessians import direction
 from contad.transforms.jacobians import is_array, real_trees
-from contad.variables import check
 from contad.variables.activation import trees_of
+from contad.variables.arguments import require_callable
 from contad.variables.array import Array, is_plain
 from contad.variables.open_types import Function, Nested, Options, Value
 from contad.variables.stack import THREAD
@@ -164,7 +164,7 @@ def make_jvp(f: Function, argnums: int | tuple[int, ...] = 0) -> Function:
     >>> make_jvp(lambda x, y: x * y)(2.0, 3.0)(1.0)
     (6.0, 3.0)
     """
-    check.callable_("make_jvp", "f", f)
+    require_callable("make_jvp", "f", f)
     positions("make_jvp", argnums)
 
     def of_arguments(*args: Nested, **kwargs: Nested) -> Function:

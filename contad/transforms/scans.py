@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from contad.transforms.checkpoints import checkpoint
-from contad.variables import check
+from contad.variables.arguments import require_callable
 from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Nested, Value
 from contad.variables.trees import assemble, flatten, leaves_of, map_leaves
@@ -45,7 +45,7 @@ def scan(
     0.2657
     """
     n = _count(flatten(xs).leaves, length)
-    check.callable_("scan", "step", step)
+    require_callable("scan", "step", step)
     if not isinstance(pieces, (int, np.integer)) or pieces < 1:
         raise ValueError(f"scan: expected pieces to be a positive integer, but got {pieces!r}")
     count = min(pieces, max(n, 1))

@@ -12,7 +12,7 @@ from contad.engines.second_order.second_order_records import Unsuited
 from contad.errors import UnsupportedError, ValueMismatchError
 from contad.front.numba_transforms import higher_of
 from contad.front.user_function import UserFunction
-from contad.functions.pickling import Transformed
+from contad.functions.transformed import Transformed
 from contad.functions.user_call import positional, positions
 from contad.patterns.compression import Compression, compress_hessian, compress_jacobian, draw_probe
 from contad.transforms.derivative_products import Products, one_by_one

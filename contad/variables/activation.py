@@ -82,7 +82,7 @@ def seeds(s: ChainStack, y: Value, z_bar: Value) -> Seeds:
     return []
 
 
-def block(s: ChainStack, made: Sequence[Active], leaf: Value) -> list[Value]:
+def differentiate_leaf(s: ChainStack, made: Sequence[Active], leaf: Value) -> list[Value]:
     """The derivatives of one leaf of the result with respect to every argument: one sweep for each number in it."""
     trees = trees_of(made)
     shape = np.shape(leaf) if isinstance(leaf, (np.ndarray, Array)) else ()

@@ -1,5 +1,14 @@
-"""Helps checks to report an argument: one operand, the primals as an array, the first offending element, the
-message."""
+"""Arguments as operations take them, and their checks.
+
+A check returns None, or raises an error that names the fault: ValueError for a wrong value, TypeError for what is not a
+real number, integer or function. Values are numbers, variables and duals (judged by their primal), arrays, and nested
+lists of these; empty arrays pass.
+
+>>> require_positive("normal_lpdf", "sigma", [1.0, 2.0, 0.5])
+>>> require_positive("normal_lpdf", "sigma", [1.0, 2.0, -0.5])
+Traceback (most recent call last):
+ValueError: normal_lpdf: sigma must be positive, got -0.5 at index 2
+"""
 
 from typing import Any, NoReturn
 
@@ -106,3 +115,33 @@ def array(function: str, name: str, value: Nested, expected: str = "be real", ki
             got = element.kind if isinstance(element, Number) else type(element).__name__
             fail(function, name, expected, got + at(index), TypeError)
     return a.astype(np.float64)
+
+
+# ---- checks ----------------------------------------------------------------------------------------------------------
+def require_positive(function: str, name: str, value: Nested) -> None:
+    """Every element is > 0."""
+    if isinstance(value, SCALAR) and value > 0:  # type: ignore[operator]
+        return
+    a = array(function, name, value)
+    good = a > 0
+    if not good.all():
+        first = np.unravel_index(np.argmin(good), a.shape)
+        fail(function, name, "be positive", f"{a[first]}{at(first)}")
+
+
+def require_integer(function: str, name: str, value: Nested) -> None:
+    """Every element is an integer by type; True and False count as 1 and 0."""
+    if not isinstance(value, INTEGER):
+        array(function, name, value, "be an integer", "biu")
+
+
+def require_callable(function: str, name: str, value: object) -> None:
+    """The value can be called."""
+    if not callable(value):
+        fail(function, name, "be callable", type(value).__name__, TypeError)
+
+
+def require_positive_size(function: str, name: str, value: Nested) -> None:
+    """Every element is an integer >= 1."""
+    require_integer(function, name, value)
+    require_positive(function, name, value)

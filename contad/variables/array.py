@@ -15,8 +15,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from contad.errors import NestingError, OverlapError, UnsupportedError, place_of_user
-from contad.variables.boxes import box_up
-from contad.variables.layout import OVERLAPPING
+from contad.variables.layout import OVERLAPPING, box_up
 from contad.variables.library_refusals import make_lost, make_unsupported_by_pandas
 from contad.variables.number import ArrayCarrier, Carrier, Number, map_numbers, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Key, Nested, Option, Real, Value
@@ -70,9 +69,29 @@ class Array(ArrayCarrier):
         """Write y into the value, and the companion of y into the companion, by the same NumPy operation."""
 
     def _repr_html_(self) -> str:
-        from contad.variables.array_display import write_array
+        """Values, and cells or tangents: it records nothing and never raises; for a stale array it only says so."""
+        from contad.display.markup import code_block, element, fold, page, paragraph
 
-        return write_array(self)
+        def text(x: Value) -> str:
+            return np.array2string(np.asarray(peek(x)), threshold=200, precision=6)
+
+        x: Any = self
+        owner = x._owner
+        title = f"{x.kind} of shape {x.shape}"
+        if owner.ended is not None:
+            return page(title, paragraph(f"Stale: {owner.ended}."))
+        parts = [code_block(text(x))]
+        if hasattr(x, "cells"):
+            cells = x.cells()
+            parts.append(fold("cells", code_block(text(cells))))
+            if owner.tracer is not None:
+                parts.append(paragraph("It is being recorded as a program."))
+            elif not owner.sweeping and len(owner.adjoints):
+                parts += [element("b", "adjoint"), code_block(text(owner.adjoints_at(cells)))]
+        else:
+            for tangent in x._tangents:
+                parts += [element("b", "tangent"), code_block(text(tangent))]
+        return page(title, *parts)
 
     # ---- aliasing ----------------------------------------------------------------------------------------------------
     def _sync_parts(self) -> "Array":

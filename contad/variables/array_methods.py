@@ -46,9 +46,12 @@ def _delegate(name: str) -> Function:
     return method
 
 
-def _refuse(name: str, remedy: str) -> Function:
-    def method(x: Array, *args: Option, **options: Option) -> Any:
-        raise UnsupportedError(f"{name}: not supported on an {x.kind}; {remedy}")
+def refuse_method(name: str, remedy: str) -> Function:
+    """A method of numbers or arrays that raises."""
+
+    def method(x: Any, *args: Option, **options: Option) -> Any:
+        article = "an" if isinstance(x, Array) else "a"
+        raise UnsupportedError(f"{name}: not supported on {article} {x.kind}; {remedy}")
 
     method.__doc__ = f"Refused: {remedy}."
     return method
@@ -254,7 +257,7 @@ def _refuse_addresses() -> None:
 
 def _install() -> None:
     methods: dict[str, Function] = {name: _delegate(name) for name in DELEGATED}
-    methods |= {name: _refuse(name, remedy) for name, remedy in REFUSED.items()}
+    methods |= {name: refuse_method(name, remedy) for name, remedy in REFUSED.items()}
     methods |= {
         "clip": clip, "compress": compress, "conj": conj, "conjugate": conj, "sort": sort, "partition": partition,
         "__repr__": text, "__str__": text, "item": item, "tolist": tolist, "flatten": flatten, "astype": astype,

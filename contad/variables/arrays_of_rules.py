@@ -12,14 +12,13 @@ import numpy as np
 
 from contad.errors import RuleError
 from contad.variables.array import Array, lower_constants, numbers_in, root_of
-from contad.variables.boxes import NumberBox
-from contad.variables.containers import like_tuple
 from contad.variables.dtypes import FLOAT
+from contad.variables.layout import NumberBox
 from contad.variables.number import Carrier, is_real, map_numbers
 from contad.variables.open_types import Function, Nested, Options, Rule, Value
 from contad.variables.overlaps import forbid_writing
 from contad.variables.stack import ENGINES, ChainStack, opened
-from contad.variables.trees import leaves_of, map_leaves
+from contad.variables.trees import leaves_of, like_tuple, map_leaves
 
 
 def as_floats(x: Value) -> Value:

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from contad.errors import ForeignVariableError, NestingError, UnsupportedError
-from contad.variables import check
 from contad.variables.adjoints import Adjoints
-from contad.variables.arguments import operand
+from contad.variables.arguments import operand, require_callable
 from contad.variables.array import Array, numbers_in
 from contad.variables.number import Carrier, Number, as_float, stands_for_float
 from contad.variables.open_types import Value
@@ -60,7 +59,7 @@ def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
     ...     contad.gradient(z * 1.0, [x])
     [6.0]
     """
-    check.callable_("reverse_pass_callback", "f", f)
+    require_callable("reverse_pass_callback", "f", f)
     _require_reverse("reverse_pass_callback")
     s = stack()
     s.last_continuation = s.push_callback(f, 0.0)._index
@@ -76,7 +75,7 @@ def make_callback_var(value: Value, f: Callable[[Value, Adjoints], None]) -> Val
     ...     contad.gradient(z, [x])
     [6.0]
     """
-    check.callable_("make_callback_var", "f", f)
+    require_callable("make_callback_var", "f", f)
     _require_reverse("make_callback_var")
     _require_outer("make_callback_var", value)
     plain = real_leaf(value, "make_callback_var: value")

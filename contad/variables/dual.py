@@ -9,12 +9,11 @@ import numpy as np
 from contad.errors import VariableError
 from contad.variables.arguments import array as float_array, constant, operand
 from contad.variables.array import Array, View, Write, is_plain, level_of, numbers_in, require_no_inner, write_half
-from contad.variables.containers import like_tuple
 from contad.variables.layout import read_only, same_layout
 from contad.variables.level import HERE, array_of, next_level, raise_caught, refuse_unusable
 from contad.variables.number import Number, as_float, like_numpy, stands_for_float
 from contad.variables.open_types import ArrayValue, Key, Options, Real, Rule, Sources, Value
-from contad.variables.trees import assemble, map_lists, real_leaf
+from contad.variables.trees import assemble, like_tuple, map_lists, real_leaf
 
 
 class Dual(Number):

@@ -22,7 +22,7 @@ from contad.errors import (
     LostDerivativeError,
     UnsupportedError,
     VariableError,
-    place_in_trace,
+    place_in_traceback,
     source_between,
 )
 
@@ -127,10 +127,10 @@ def _finds_nothing(error: BaseException) -> bool:
     if not isinstance(error, AttributeError):
         return False
     if error.name is None:  # the method of an operation, such as v[0]: the interpreter tells only its name
-        step = error.__traceback__
-        while step is not None and step.tb_next is not None:
-            step = step.tb_next
-        raised = step is None or dis.opname[step.tb_frame.f_code.co_code[step.tb_lasti]] == "RAISE_VARARGS"
+        entry = error.__traceback__
+        while entry is not None and entry.tb_next is not None:
+            entry = entry.tb_next
+        raised = entry is None or dis.opname[entry.tb_frame.f_code.co_code[entry.tb_lasti]] == "RAISE_VARARGS"
         return not raised and _METHOD.fullmatch(str(error)) is not None
     nothing = object()
     return inspect.getattr_static(error.obj, error.name, nothing) is not nothing
@@ -143,14 +143,14 @@ def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
         return LostDerivativeError(
             f"np.{found[1]}: an array of floats cannot hold a variable (out=, or an operation in place); write "
             "a = a + x, or create a with contad.zeros",
-            place=place_in_trace(error),
+            place=place_in_traceback(error),
         )
     found = _NO_KIND.match(str(error))
     if found is not None and "O" in found.groups():  # from an engine whose arrays hold variables
         kind = np.dtype(found[3] if found[2] == "O" else found[2])
         return UnsupportedError(
             f"np.{found[1]}: expected real numbers beside variables, got an array of {kind}",
-            place=place_in_trace(error),
+            place=place_in_traceback(error),
         )
     found = _NO_METHOD.search(str(error))
     if isinstance(error, AttributeError) and hasattr(getattr(sys.modules["numpy"], error.name or "", None), "nin"):
@@ -162,7 +162,7 @@ def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
     return UnsupportedError(
         f"np.{name}: NumPy cannot compute it of a list or an object array with a {kind} among the variables; "
         f"write np.{name}(contad.array([...])) for a list, np.{name}(contad.to_varmat(v)) for an object array",
-        place=place_in_trace(error),
+        place=place_in_traceback(error),
     )
 
 
@@ -175,7 +175,7 @@ def _refusal_of_objects(error: BaseException) -> ContadError | None:
     if found is None:
         return None
     refusal = _refusal_of_scipy([frame for frame, _ in reversed(frames)], "variable")
-    place = place_in_trace(error)
+    place = place_in_traceback(error)
     if refusal is not None:
         return UnsupportedError(refusal, place=place)
     inside = [frame.f_code.co_filename.startswith((NUMPY_FILES, OWN_FILES)) for frame, _ in frames]
@@ -203,7 +203,7 @@ def _refusal_of_c_code(error: BaseException) -> ContadError | None:
     remedy = IN_A_RULE if of_memory else of_factors
     return LostDerivativeError(
         f"code in C computes with plain arrays, and got an array variable ({error}); {remedy}",
-        place=place_in_trace(error),
+        place=place_in_traceback(error),
     )
 
 
@@ -216,7 +216,7 @@ def _refusal_of_arguments(error: BaseException) -> ContadError | None:
     scipys = [frame for frame in called if str(frame.f_globals.get("__name__")).startswith("scipy.")]
     kind = _kind_of(_arguments_of(scipys[-1])) if scipys else None
     refusal = _refusal_of_scipy(called, kind) if kind else None
-    return UnsupportedError(refusal, place=place_in_trace(error)) if refusal else None
+    return UnsupportedError(refusal, place=place_in_traceback(error)) if refusal else None
 
 
 def _arguments_of(frame: FrameType) -> list[Any]:
@@ -233,17 +233,22 @@ def _kind_of(x: Any) -> str | None:
     return x.kind if hasattr(type(x), "_owner") else None
 
 
-def _place_of(name: str) -> str:
-    """The module in which contad has a function of that name for numbers; "" if there is none."""
-    if name not in sys.modules["contad.ops"].__all__:
+def place_of(name: str) -> str:
+    """Where users find a function of contad.ops; "" if there is none of that name."""
+    contad = sys.modules["contad"]
+    if name not in contad.ops.__all__:
         return ""
-    return f"contad.{name}" if name in sys.modules["contad"].__all__ else f"contad.ops.{name}"
+    if name in contad.__all__:
+        return f"contad.{name}"
+    is_ufunc = isinstance(getattr(np, name, None), np.ufunc)
+    homes = () if is_ufunc else (operator.attrgetter(home)(contad) for home in ("scipy.special", "stan"))
+    return f"{next((home.__name__ for home in homes if name in home.__all__), 'contad.ops')}.{name}"
 
 
 def _instead_of(function: str) -> str:
     """The remedy if a NumPy function does not take an object array of variables."""
     name = function.rpartition(".")[2]
-    own = f"call {place}, or " if (place := _place_of(name)) else ""
+    own = f"call {place}, or " if (place := place_of(name)) else ""
     return (
         f"{own}give it contad.array([...]) for a list, contad.to_varmat(v) for an object array; where engine= is "
         "given, leave it out, so that these are array variables"
@@ -354,8 +359,8 @@ def _draws(function: Any, attribute: str) -> bool:
 def _instead_of_math(name: str) -> str:
     """The message if a function of `math` is called directly."""
     numpy = sys.modules["numpy"]
-    known = next((known for known in (name, name.replace("a", "arc", 1)) if _place_of(known)), name)
-    place = f"np.{known}" if hasattr(numpy, known) else _place_of(known)
+    known = next((known for known in (name, name.replace("a", "arc", 1)) if place_of(known)), name)
+    place = f"np.{known}" if hasattr(numpy, known) else place_of(known)
     instead = f"use {place}" if place else "write it with functions of np"
     return (
         f"math.{name}: it computes with plain numbers, so the derivative would be lost; {instead}, or give it "

@@ -346,14 +346,14 @@ def observe(function: Function, *args: Value, **options: Option) -> Any:
 
     If a program is recorded, the result becomes a guard of the program.
     """
-    args = tuple(map(trace, args))
+    args = tuple(map(lower_to_recorded, args))
     for x in args:
         if isinstance(x, Carrier):
             return x._owner.tracer.decide(function, args, options)
     return function(*map_numbers(read_primal, args), **(map_numbers(read_primal, options) if options else options))
 
 
-def trace(x: Value) -> Value:
+def lower_to_recorded(x: Value) -> Value:
     """x lowered to the level on which a program is recorded, if there is one, else to the primal."""
     if x.__class__ is float:
         return x
@@ -386,7 +386,7 @@ def scale(d: Value, p: Value) -> Value:
     """
     if d.__class__ is float and p.__class__ is float:
         return d * 0.0 if d == 0.0 and not math.isfinite(p) else d * p
-    a, b = trace(d), trace(p)
+    a, b = lower_to_recorded(d), lower_to_recorded(p)
     if isinstance(d, Carrier) and not np.all(observe(np.isfinite, a)):
         pole, zero = is_at_pole(d), observe(operator.eq, p, 0.0)
         none = zero & pole if not isinstance(p, Carrier) else np.False_
@@ -436,7 +436,7 @@ def route(d: Value, p: Value) -> Value:
     """
     if d.__class__ is float and p.__class__ is float:
         return d * p if p != 0.0 != d else 0.0
-    a, b = trace(d), trace(p)
+    a, b = lower_to_recorded(d), lower_to_recorded(p)
     if getattr(a, "ndim", 0) or getattr(b, "ndim", 0):
         none = observe(operator.eq, b, 0.0)
         is_nan = observe(np.isnan, b)

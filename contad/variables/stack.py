@@ -4,7 +4,6 @@ Every gradient call opens a level. Reverse levels are chain stacks; their record
 which subclasses `ChainStack`. Levels are per thread.
 """
 
-import sys
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -27,8 +26,7 @@ from contad.errors import (
 )
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, as_objects
-from contad.variables.boxes import box_up
-from contad.variables.layout import is_immutable, same_bits
+from contad.variables.layout import box_up, is_immutable, same_bits
 from contad.variables.level import HERE, HeldData, Level, next_level, raise_caught, refuse_unusable
 from contad.variables.number import as_float
 from contad.variables.open_types import (
@@ -367,8 +365,6 @@ def _remember(error: VariableError, level: Any) -> bool:
     These are the owner of the number, and all levels opened on this thread since; all levels if the owner is unknown or
     has ended. The base stack does not count, because nobody says when a function on it ends.
     """
-    if _is_compiling():  # types, not variables
-        return False
     levels: list[Any] = [s for s in (*THREAD.open, *THREAD.forward) if s.ended is None and s.level > 0]
     if level is not None and (level.ended is None or getattr(level, "sweeping", False)):
         levels = [s for s in levels if s.level > level.level]
@@ -381,12 +377,6 @@ def _remember(error: VariableError, level: Any) -> bool:
             if s.caught is None:
                 s.caught = noted
     return bool(levels)
-
-
-def _is_compiling() -> bool:
-    """Whether Numba compiles on this thread: contad's errors are then reasons to try something else."""
-    locks = sys.modules.get("numba.core.compiler_lock")
-    return locks is not None and locks.global_compiler_lock.is_locked()
 
 
 class attempt:

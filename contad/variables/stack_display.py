@@ -3,10 +3,13 @@
 import bisect
 from typing import Protocol
 
+import numpy as np
+
 from contad.display.graph_picture import Arrow, Box, draw_graph
 from contad.display.markup import Markup, fold, page, paragraph, show_bytes, table
+from contad.variables.array import Array
+from contad.variables.number import Number, peek
 from contad.variables.open_types import Value
-from contad.variables.shown_values import show, show_parents
 from contad.variables.stack import Footprint, Row
 
 MOST_DRAWN = 40  # records of a graph that a person can read
@@ -127,3 +130,18 @@ def _box(stack: ShownStack, k: int) -> Box:
 
 def _shorten(text: str, most: int = _SHORT) -> str:
     return text if len(text) <= most else text[: most - 1] + "\u2026"
+
+
+# ---- values of records -----------------------------------------------------------------------------------------------
+def show_parents(row: Row) -> str:
+    """The parents of a record: cells, and constants in brackets."""
+    return " ".join(str(p) if isinstance(p, int) else f"[{show(p)}]" for p in row.parents)
+
+
+def show(x: Value) -> str:
+    """Six digits; the kind marks a number of an outer level; long arrays show the beginning and the end."""
+    if isinstance(x, Array):
+        return f"{show(peek(x))}:{x.kind}"
+    if isinstance(x, np.ndarray):
+        return np.array2string(x, precision=6, threshold=6, edgeitems=2).replace("\n", "")
+    return f"{peek(x):.6g}" + (f":{x.kind}" if isinstance(x, Number) else "")

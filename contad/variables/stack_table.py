@@ -7,7 +7,6 @@ import numpy as np
 
 from contad.variables.array import Array
 from contad.variables.open_types import Value
-from contad.variables.shown_values import show, show_parents
 from contad.variables.stack import ChainStack, Footprint, Row, stack
 
 _HEADER = ("index", "operation", "parents", "partials", "value")
@@ -77,6 +76,8 @@ def _swept(s: ChainStack) -> bool:
 
 
 def _text_of(found: Sequence[Row]) -> str:
+    from contad.variables.stack_display import show, show_parents
+
     cells = (
         (str(row.index), row.operation, show_parents(row), " ".join(map(show, row.partials)), show(row.value))
         for row in found

@@ -1,29 +1,35 @@
-"""The names of all kernels of contad that are compiled once per machine, which `contad.warm_up` prepares.
+"""The names of all kernels of contad that are compiled once per machine, and how `contad.warm_up` prepares them.
 
 Kernels for users' functions, for shapes and for densities are not among them: they are compiled once these are known.
 """
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from contad.compile import called_by_name, images
+from contad.compile.dispatchers import tell_of_compilations
 from contad.engines.matrix import kernel_shapes
+from contad.engines.matrix.kernel_records import find_attempts
 from contad.engines.matrix.matrix_products import ProductPullback  # noqa: F401  (its kernel is written there)
 from contad.engines.second_order.number_runs import compile_runs
+from contad.engines.source.runtime import kernel_calls, line_kernels, matrix_kernels, row_kernels
+from contad.engines.source.runtime.lent_arrays import find_lender
 from contad.engines.stream.arithmetic_rules import list_operations
 from contad.engines.stream.kernels import WRITTEN, compile_kernel
 from contad.engines.stream.record_head import LINEAR
 from contad.engines.stream.sweep import compile_rules, compile_sweeps
+from contad.engines.tape import array_kernels, matrix_records  # noqa: F401  (which declares kernels)
 from contad.programs.codes import ARRAY, PRODUCT, STEP_CODES
 from contad.programs.interpreter import interpreter
 from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES, compile_missing
+from contad.warming.processes import COMPILED, FAILED, FOUND, TOTAL
 
 Kernel = tuple[str, tuple[Any, ...]]  # its maker, and the arguments
 
 
 def list_kernels() -> list[Kernel]:
     """All kernels, those that take longest first."""
-    from contad.engines.source.runtime import kernel_calls, line_kernels, matrix_kernels, row_kernels
-
     purposes = VALUES, ADJOINTS, TANGENTS
     codes = [*list_operations(), LINEAR]
     generated = [
@@ -40,7 +46,7 @@ def list_kernels() -> list[Kernel]:
         *(("product", (purpose,)) for purpose in purposes),
         *(("product_adjoint", (name,)) for name in ("put_product_at", "add_masked_at")),
         *(("lent_array", (axes,)) for axes in (1, 2, 3)),
-        *(("tape", (name,)) for name in _names_on_tapes()),
+        *(("tape", (name,)) for name in sorted(array_kernels.NAMES)),
         ("sweep", ()),
         ("sweep_rules", ()),
         ("attempts", ()),
@@ -56,43 +62,6 @@ def get_ready(kernel: Kernel) -> None:
     _MAKERS[name](*arguments)
 
 
-def _names_on_tapes() -> list[str]:
-    from contad.engines.tape import matrix_records  # noqa: F401  (which declares kernels)
-    from contad.engines.tape.array_kernels import NAMES
-
-    return sorted(NAMES)
-
-
-def _find_generated(module: str, name: str) -> None:
-    from contad.engines.source.runtime.kernel_calls import find_kernel
-
-    find_kernel(f"{module}:{name}")
-
-
-def _find_product_adjoint(name: str) -> None:
-    from contad.compile.called_by_name import find_kernel
-
-    find_kernel(f"contad.kernels.product_kernels:{name}")
-
-
-def _find_lent_array(axes: int) -> None:
-    from contad.engines.source.runtime.lent_arrays import find_lender
-
-    find_lender(str(axes))
-
-
-def _find_tape(name: str) -> None:
-    from contad.engines.tape.array_kernels import find_kernel
-
-    find_kernel(name)
-
-
-def _find_attempts() -> None:
-    from contad.engines.matrix.kernel_records import find_attempts
-
-    find_attempts()
-
-
 _MAKERS: dict[str, Callable[..., object]] = {
     "interpreter": interpreter,
     "second_order": compile_runs,
@@ -102,10 +71,47 @@ _MAKERS: dict[str, Callable[..., object]] = {
     "values": lambda code: compile_missing([(VALUES, code)]),
     "tangents": lambda code: compile_missing([(TANGENTS, code)]),
     "product": lambda purpose: compile_missing([(purpose, PRODUCT - ARRAY)]),
-    "product_adjoint": _find_product_adjoint,
+    "product_adjoint": lambda name: called_by_name.find_kernel(f"contad.kernels.product_kernels:{name}"),
     "step": kernel_shapes.find_address,
-    "generated": _find_generated,
-    "lent_array": _find_lent_array,
-    "tape": _find_tape,
-    "attempts": _find_attempts,
+    "generated": lambda module, name: kernel_calls.find_kernel(f"{module}:{name}"),
+    "lent_array": lambda axes: find_lender(str(axes)),
+    "tape": array_kernels.find_kernel,
+    "attempts": find_attempts,
 }
+
+
+# ---- a process: it compiles its share of the kernels and reports each one --------------------------------------------
+def work(first: int, count: int, named: Sequence[str]) -> None:
+    """Prepare every `count`th kernel from `first` on, only of these kinds if any are given."""
+    chosen = [kernel for kernel in list_kernels() if not named or kernel[0] in named][first::count]
+    _report(TOTAL, str(len(chosen)))
+    for kernel in chosen:
+        name = " ".join(map(str, (kernel[0], *kernel[1])))
+        before = count_compilations()
+        try:
+            get_ready(kernel)
+        except Exception as error:  # the other kernels are useful without it
+            _report(FAILED, f"{name} ({type(error).__name__}: {' '.join(str(error).split())[:200]})")
+        else:
+            _report(FOUND if count_compilations() == before else COMPILED, name)
+
+
+def _report(kind: str, text: str) -> None:
+    """Write a line in one piece, so that the lines of several processes do not mix."""
+    sys.stdout.write(f"{kind} {text}\n")
+    sys.stdout.flush()
+
+
+_begun: list[int] = [0]  # how many functions Numba has begun to compile because the disk did not have them
+
+
+def _count() -> None:
+    _begun[0] += 1
+
+
+tell_of_compilations(_count, lambda *_: None)
+
+
+def count_compilations() -> int:
+    """The number of functions that this process has compiled."""
+    return len(images.compiled) + _begun[0]

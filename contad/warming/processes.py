@@ -8,9 +8,14 @@ from typing import NamedTuple
 
 from contad.compile.compiling import cache_directory, temporary_directory
 from contad.progress_bars import ProgressBar
-from contad.variables import check
+from contad.variables.arguments import require_positive_size
 
-_WORK = "import sys; sys.path[:] = {path!r}; from contad.warming.work import work; work({first}, {count}, {named!r})"
+_WORK = """
+import sys
+sys.path[:] = {path!r}
+from contad.warming.own_kernels import work
+work({first}, {count}, {named!r})
+"""
 TOTAL, COMPILED, FOUND, FAILED = "total", "compiled", "found", "failed"  # kinds of reports of workers
 
 
@@ -39,7 +44,7 @@ def warm_up(processes: int | None = None) -> WarmUp:
     WarmUp(compiled=371, found=0, directory='/home/me/.cache/contad')
     """
     if processes is not None:
-        check.positive_size("contad.warm_up", "processes", processes)
+        require_positive_size("contad.warm_up", "processes", processes)
     return run_workers(processes or _count_cores(), ())
 
 

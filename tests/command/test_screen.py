@@ -7,8 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from contad.command.number_table import Group, table
-from contad.command.terminal import has_colours
+from contad.command.terminal import Group, has_colours, table
 from tests.judges.sources import ROOT
 
 SOURCE = """

@@ -7,7 +7,7 @@ import sys
 import numba
 import pytest
 
-from contad.compile import image_code, image_files, images
+from contad.compile import compiling, image_code, images
 from contad.errors import UnsupportedError
 
 SOURCE = """
@@ -61,7 +61,7 @@ def test_a_damaged_file_is_made_again(cache):
         images._loaded.clear()
         assert not images.is_kept("scaled", ["4.0"])
     assert call(find(4.0), 1.0) == 5.0 and len(images.compiled) == 2
-    assert image_files.unpack(file.read_bytes()) is not None
+    assert compiling.unpack(file.read_bytes()) is not None
 
 
 def test_what_is_compiled_with_other_options_is_for_this_process_alone(cache, monkeypatch):
@@ -71,7 +71,7 @@ def test_what_is_compiled_with_other_options_is_for_this_process_alone(cache, mo
 
 
 def test_what_calls_something_that_is_not_there_is_an_error(cache, monkeypatch):
-    made = image_files.Image("f", ("contad_no_such_function",), b"")
+    made = compiling.Image("f", ("contad_no_such_function",), b"")
     monkeypatch.setattr(image_code, "compile_image", lambda stem, text: (made, False))
     with pytest.raises(RuntimeError, match="contad: scaled calls what is not there: contad_no_such_function"):
         find(6.0)

@@ -11,7 +11,7 @@ import numpy as np
 import contad
 from numba import njit
 from contad.kernels.gram_matrices import gram
-from contad.kernels.product_adjoints import put_product
+from contad.kernels.rows.product_rows import put_product
 
 draw = np.random.default_rng(3)
 x, weights = draw.normal(size=(50, 40)), draw.normal(size=(50, 50))

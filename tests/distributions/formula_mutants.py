@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import contad
-import contad.distributions.choices  # which declares rules
 from contad.distributions.faces import function_of_text
 from contad.distributions.formula import Formula
 from contad.rules import scalar_rule

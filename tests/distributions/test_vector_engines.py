@@ -14,7 +14,7 @@ from contad.engines import engine_names
 from contad.errors import UnsupportedError
 from contad.kernels.array_loops import owns
 from contad.rules.compilable import functions_of_text
-from contad.rules.function_names import named_values
+from contad.rules.definition import named_values
 from contad.scipy import stats
 from contad.stan.compiled import WithBodies
 from tests.distributions.vector_constants import DROPPED

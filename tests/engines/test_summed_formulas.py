@@ -9,7 +9,6 @@ import pytest
 
 import contad
 from contad import stan
-from contad.compiled_rules import compiled_sums
 from contad.engines.matrix import summed_formulas
 
 Y, MU = np.linspace(-3.0, 2.0, 300), np.linspace(1.0, -0.5, 300)
@@ -84,7 +83,7 @@ def test_the_cache_is_asked_once_for_a_function(monkeypatch):
     asked = []
     monkeypatch.setattr(summed_formulas, "COMPILING", math.inf)
     summed_formulas.plan_of.cache_clear()
-    monkeypatch.setattr(summed_formulas, "has_sum_function", lambda key: asked.append(key))
+    monkeypatch.setattr(summed_formulas, "is_cached", lambda name, depends: asked.append(name))
     for _ in range(5):
         contad.grad(log_density, (1, 2))(np.array([0.3, 1.2, -0.4]), 0.5, 1.3)
         contad.grad(log_density)(np.array([0.3, 1.2, -0.4]), 0.5, 1.3)
@@ -95,7 +94,7 @@ def test_nothing_asks_the_file_system_again(monkeypatch):
     """Neither eager gradients, while compiled sums are waited for, nor recorded ones; a first look may be."""
     monkeypatch.setattr(summed_formulas, "LOADING", 1e-3)
     monkeypatch.setattr(summed_formulas, "COMPILING", math.inf)
-    monkeypatch.setattr(compiled_sums, "is_cached", lambda name, depends: os.scandir(".").close())
+    monkeypatch.setattr(summed_formulas, "is_cached", lambda name, depends: os.scandir(".").close())
     summed_formulas.plan_of.cache_clear()
 
     def f(u):

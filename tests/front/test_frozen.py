@@ -15,7 +15,7 @@ import pytest
 import contad
 from contad.errors import FrozenValueError, ValueMismatchError
 from contad.numba_functions.frozen import Frozen
-from contad.rules.function_names import looked_up
+from contad.rules.definition import looked_up
 from tests.judges.samples import sampled
 
 X = np.array([1.0, 2.0, -0.5])

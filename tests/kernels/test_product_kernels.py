@@ -5,8 +5,8 @@ import pytest
 from numba import njit
 
 from contad.kernels import product_kernels
-from contad.kernels.product_adjoints import add_left, add_right, put_product
 from contad.kernels.products_in_place import add_product
+from contad.kernels.rows.product_rows import add_left, add_right, put_product
 from contad.ops.products import matmul
 
 DRAW = np.random.default_rng(31)

@@ -734,7 +734,7 @@ def test_the_cotangent_by_blocks_is_that_of_the_whole_factor(n, monkeypatch):
     a, z_bar = draw.normal(size=(n, n)), np.tril(draw.normal(size=(n, n)))
     z = np.linalg.cholesky(a @ a.T + n * np.eye(n))
     found = triangular_factors.pull_factor(z, z_bar)
-    monkeypatch.setattr(triangular_factors, "BLOCK", n)
+    monkeypatch.setattr(triangular_factors, "MATRIX_BLOCK", n)
     whole = triangular_factors.pull_factor(z, z_bar)
     np.testing.assert_allclose(found, whole, rtol=1e-11, atol=1e-13 * np.max(np.abs(whole)))
     assert not np.any(np.triu(found, 1))

@@ -153,7 +153,7 @@ READS = {
     "array value": lambda x: contad.array([x, x]).value[0] * x,
     "astype": lambda x: contad.array([x, x]).astype(int)[0] * x,
     "in": lambda x: (1.0 in contad.array([x, x])) * x,
-    "a check of an array": lambda x: contad.variables.check.positive("f", "x", contad.array([x, x])) or x,
+    "a check of an array": lambda x: contad.variables.arguments.require_positive("f", "x", contad.array([x, x])) or x,
 }
 
 
@@ -164,7 +164,7 @@ def test_reading_a_value_is_refused(name):
 
 
 def test_a_check_of_a_number_is_a_guard():
-    program = contad.record(lambda x: contad.variables.check.positive("f", "x", x) or x, 1.5)
+    program = contad.record(lambda x: contad.variables.arguments.require_positive("f", "x", x) or x, 1.5)
     assert program(0.5) == 0.5
     with pytest.raises(contad.GuardError):
         program(-1.0)

@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from contad.python_objects.copied_objects import make_copier
+from contad.python_objects.slot_entries import make_copier
 
 
 class Base:

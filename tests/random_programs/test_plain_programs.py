@@ -7,7 +7,7 @@ import pytest
 
 import contad
 from contad.functions import bound_names, callees, math_functions, reached, stand_in_classes, stand_in_objects
-from contad.rules.function_names import global_names
+from contad.rules.definition import global_names
 from tests.judges.samples import shortened
 from tests.random_programs.in_place_programs import generate
 from tests.random_programs.judging import find_disagreement

@@ -1,6 +1,6 @@
 """What functions name, and copies of them under other names."""
 
-from contad.rules.function_names import (
+from contad.rules.definition import (
     bind_captured,
     captured_values,
     codes_of,

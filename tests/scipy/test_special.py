@@ -10,8 +10,8 @@ from numba import njit
 
 import contad
 from contad.errors import UnsupportedError
+from contad.rules.numpy_functions import written_functions
 from contad.rules.scalar_rule import rules
-from contad.rules.written_ufuncs import written_functions
 from contad.scipy import special
 from contad.scipy.special_in_numba import SpecialFace
 

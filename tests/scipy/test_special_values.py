@@ -15,9 +15,9 @@ from numba import njit
 
 import contad
 from contad.distributions.real_line import student_cdf, student_quantile
-from contad.rules import written_ufuncs
+from contad.rules import numpy_functions
+from contad.rules.numpy_functions import written_functions
 from contad.rules.scalar_rule import ScalarRule, rules
-from contad.rules.written_ufuncs import written_functions
 from contad.scipy import special
 from contad.scipy.special_in_numba import SpecialFace
 from tests.judges.samples import sampled
@@ -238,7 +238,7 @@ def test_slopes_at_endless_degrees_of_freedom(rule, normal):
 def test_a_wrong_domain_is_noticed(monkeypatch):
     """Where the function that stands for a ufunc has a value at counts below 0."""
     without_domain = lambda k, m: contad.ops.gammaincc(contad.ops.floor(k) + 1.0, m)
-    monkeypatch.setitem(written_ufuncs._by_ufunc, scipy.special.pdtr, without_domain)
+    monkeypatch.setitem(numpy_functions._by_ufunc, scipy.special.pdtr, without_domain)
     with pytest.raises(AssertionError, match=r"pdtr\(-.* is 0.0, SciPy's is nan"):
         test_values_and_derivatives_of_arrays("pdtr")
 

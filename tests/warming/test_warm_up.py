@@ -9,7 +9,7 @@ import pytest
 import contad
 from contad.compile import compiling
 from contad.warming import own_kernels, processes
-from contad.warming.work import work
+from contad.warming.own_kernels import work
 
 FEW = ("sweep", "lent_array")  # of object code, and of Numba's
 
@@ -19,7 +19,7 @@ from contad.engines.stream import plain_sweep
 from contad.engines.stream.patience import PATIENCE
 PATIENCE.loading = 0.0  # of what is on the disk, from the first gradient on
 plain_sweep.sweep = plain_sweep.sweep_array = None  # nobody may call them
-from contad.warming.work import count_compilations
+from contad.warming.own_kernels import count_compilations
 found = contad.grad(lambda x: np.exp(-x * x) * np.sin(x))(0.5)
 print(count_compilations(), bool(abs(found - np.exp(-0.25) * (np.cos(0.5) - np.sin(0.5))) < 1e-15))
 """
@@ -59,7 +59,7 @@ def test_a_kernel_that_fails_is_named_and_the_others_are_made(monkeypatch, capsy
         if kernel == ("lent_array", (2,)):
             raise ValueError("no\nroom")
 
-    monkeypatch.setattr("contad.warming.work.get_ready", fail)
+    monkeypatch.setattr("contad.warming.own_kernels.get_ready", fail)
     work(0, 1, ["lent_array"])
     lines = capsys.readouterr().out.splitlines()
     assert lines == ["total 3", "found lent_array 1", "failed lent_array 2 (ValueError: no room)", "found lent_array 3"]
@@ -68,7 +68,7 @@ def test_a_kernel_that_fails_is_named_and_the_others_are_made(monkeypatch, capsy
 
 
 def test_shares_are_all_of_them(monkeypatch, capsys):
-    monkeypatch.setattr("contad.warming.work.get_ready", lambda kernel: None)
+    monkeypatch.setattr("contad.warming.own_kernels.get_ready", lambda kernel: None)
     work(0, 3, [])
     work(1, 3, [])
     work(2, 3, [])

@@ -20,11 +20,11 @@ from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.arguments import constant, require_real
 from contad.variables.array import Array, copy_parts, is_plain
-from contad.variables.containers import like_tuple
 from contad.variables.dtypes import FLOAT, is_float64
 from contad.variables.layout import inverse, layout_of, read_only
 from contad.variables.number import Number, peek
 from contad.variables.open_types import ArrayValue, Function, Option, Options, Rule, Value
+from contad.variables.trees import like_tuple
 
 Operand = tuple[int, int, tuple[int, ...]]  # position among the arguments, first cell, shape
 

@@ -32,7 +32,7 @@ from contad.engines.stream.record_head import CELLS, PULLBACK
 from contad.engines.stream.storage import CELLS_WITH_VIEWS
 from contad.engines.stream.sweep import called_directly
 from contad.forks import make_lock
-from contad.kernels.rows.matrix_rows import ROWS, find_part
+from contad.kernels.rows.row_tables import ROWS, find_part
 from contad.kernels.shape_fields import AT_ADDRESS, FIELDS, IS_CHECKED
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.variables.adjoints import Adjoints

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.engines.stream.pullbacks import Pullback
-from contad.kernels.rows.line_rows import LINE_ROWS
-from contad.kernels.rows.matrix_rows import ROWS, measures_of
+from contad.kernels.rows.row_tables import LINE_ROWS, ROWS, measures_of
 from contad.variables.dtypes import is_float64
 from contad.variables.open_types import Options
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.compiled_rules.compiled_sums import has_sum_function
+from contad.compile.compiling import is_cached
 from contad.engines.matrix.array_var import ArraySlab, ArrayVar
 from contad.engines.stream.record_head import JOIN, LINEAR, STRIDED
 from contad.rules.float_loops import LoopKey, float_loop
@@ -63,7 +63,7 @@ class SumRecipe:
         if self.spent < LOADING:
             return False
         if self.spent < COMPILING:
-            self.is_absent = self.is_absent or not has_sum_function(self.key)  # this lists the files of the cache
+            self.is_absent = self.is_absent or not is_cached(self.key.stem, self.key.texts)  # this lists its files
             if self.is_absent:
                 return False
         self.spent = np.inf

@@ -15,7 +15,7 @@ from contad.compiled_rules import rule_source
 from contad.engines.stream.rule_functions import Operation, number_operations
 from contad.engines.stream.sweep import OPERATIONS
 from contad.errors import RuleError
-from contad.rules.function_names import captured_values, global_names
+from contad.rules.definition import captured_values, global_names
 from contad.rules.scalar_rule import ScalarRule, rules
 
 VALUE = "value_of_"
@@ -38,8 +38,8 @@ def find_compiled_rules() -> tuple[ScalarRule, ...]:
 
 def _list_called_by_formulas() -> tuple[ScalarRule, ...]:
     """Rules that are in no list, from modules that only densities or programs import."""
-    from contad.distributions.choices import CHOICES
     from contad.distributions.counts import log_divergence
+    from contad.distributions.formula import CHOICES
 
     return (log_divergence, *CHOICES)
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import as_objects, copy_parts
-from contad.variables.containers import like_tuple
 from contad.variables.level import array_of
 from contad.variables.number import primal
 from contad.variables.open_types import ArrayValue, Options, Real, Rule, Value
 from contad.variables.stack import ChainStack
+from contad.variables.trees import like_tuple
 from contad.variables.var import Var
 
 

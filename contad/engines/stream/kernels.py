@@ -75,9 +75,8 @@ import math
 
 import numpy as np
 from contad.elementary.elementary_table import ELEMENTARY
-from contad.compile.vector_code import add_freely
+from contad.compile.emitting import add_freely, prefer_wide_registers
 from contad.compile.image_code import c_function, inline
-from contad.compile.vector_code import prefer_wide_registers
 from contad.compile.words import array_at, integers_at
 {exponential}
 ENDLESS = 1 << 60

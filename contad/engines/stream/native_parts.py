@@ -98,9 +98,8 @@ class NativeParts:
 
     def install(self) -> None:
         """Let machine code make stacks, and replace the methods of all operators that it knows."""
-        from contad.python_objects.copied_objects import make_copier
         from contad.python_objects.number_operators import BINARY, OPERATORS, make_entry
-        from contad.python_objects.slot_entries import set_slot
+        from contad.python_objects.slot_entries import make_copier, set_slot
 
         float_class, numpy_class, stack_class, _ = self.classes
         for rule in () if self.entries else rules():

@@ -27,7 +27,7 @@ from contad.engines.stream.rule_functions import (
 from contad.engines.stream.storage import KERNELS, RECORDS, STOPPED_AT, Buffers
 from contad.kernels.shape_fields import ADJOINT
 from contad.progress_bars import ProgressBar
-from contad.python_objects.builtin_functions import make_function
+from contad.python_objects.python_objects import make_function
 from contad.rules.scalar_rule import ScalarRule, rules
 
 OPERATIONS = number_operations(len(VARIANTS), {rule for rule in rules() if rule.core})

@@ -48,7 +48,7 @@ from contad.engines.tape.tape_array_records import take_adjoint, take_adjoints
 from contad.engines.tape.guard import guard, seed, seed_number
 from contad.engines.tape.tape_sweep import sweep
 from contad.engines.tape.variables import DUAL, VARIABLE, dual, variable
-from contad.memory.arena import BLOCK, USED, allocate, arena, release, reserve_adjoints, reserve_cells
+from contad.memory.arena import NEWEST, USED, allocate, arena, release, reserve_adjoints, reserve_cells
 from contad.compile.words import set_word, word
 
 promoted = constants_of[{active}]
@@ -226,7 +226,7 @@ class TapeRecipe:
             "", "", f"@njit({write_options(self.options)})", f"def run({parameters}):",
             "    header = arena()",
             "    c0 = word(header, USED)",
-            "    last = word(header, BLOCK)",
+            "    last = word(header, NEWEST)",
             *run,
             f"    size = {VARIABLE_BYTES} * (c{len(sizes)} - c0)",
             f"    reserve_cells(header, c{len(sizes)})",
@@ -236,7 +236,7 @@ class TapeRecipe:
             "    result = guard(body, header, c0, last, given, block, size)",
             "    release(block, size)",
             "    set_word(header, USED, c0)",
-            "    set_word(header, BLOCK, last)",
+            "    set_word(header, NEWEST, last)",
             "    return result",
         ]  # fmt: skip
 

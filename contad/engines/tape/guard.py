@@ -10,7 +10,7 @@ from contad.compile.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS
 from contad.compile.emitting import cgutils
 from contad.compile.machine_code import njit
 from contad.compile.words import place, pointer, word
-from contad.memory.arena import ADJOINTS, BLOCK, USED, release
+from contad.memory.arena import ADJOINTS, NEWEST, USED, release
 
 
 @intrinsic
@@ -33,7 +33,7 @@ def guard(typingctx, function, header, mark, last, given, block, size):  # type:
         status, result = context.call_conv.call_function(builder, called, found.return_type, found.args, passed)
         with cgutils.if_unlikely(builder, status.is_error):
             builder.store(args[2], place(builder, args[1], USED))
-            builder.store(args[3], place(builder, args[1], BLOCK))
+            builder.store(args[3], place(builder, args[1], NEWEST))
             give_back = context.get_function(release_type, released)
             context.add_linking_libs(getattr(give_back, "libs", ()))
             give_back(builder, args[5:])

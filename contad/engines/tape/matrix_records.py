@@ -16,7 +16,7 @@ from contad.engines.tape import tape_array_records
 from contad.engines.tape.array_kernels import address_of_kernel
 from contad.engines.tape.variables import DUAL, VARIABLE
 from contad.kernels.matrix_loops import clear
-from contad.kernels.rows.matrix_rows import MATRIX_ROWS, SIZES, MatrixRow, RowPart, find_part, write_size
+from contad.kernels.rows.row_tables import MATRIX_ROWS, SIZES, MatrixRow, RowPart, find_part, write_size
 from contad.kernels.triangular_kernels import height_of_factors
 
 _BITS = 32  # bits of a size; the other bits are an option's

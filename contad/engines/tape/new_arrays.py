@@ -18,8 +18,7 @@ from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.operations import register
 from contad.engines.tape.rebuild import Rebuilt
 from contad.engines.tape.variables import Active
-from contad.kernels.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction
-from contad.rules.compilable import Compilable, is_in_bodies
+from contad.rules.compilable import ARRAY_FUNCTIONS, ArrayFunction, Compilable, is_in_bodies
 
 
 def _is_float(dtype: Any) -> bool:

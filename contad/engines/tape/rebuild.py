@@ -19,11 +19,11 @@ from contad.engines.tape.operations import register
 from contad.engines.tape.rule_records import register_user_rule
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import signatures
-from contad.functions.pickling import Decorated
+from contad.functions.transformed import Decorated
 from contad.functions.user_call import numba_function
 from contad.kernels.array_loops import owns
 from contad.rules.compilable import Compilable, WithParts
-from contad.rules.function_names import bind_captured, captured_values, copy_under, global_names
+from contad.rules.definition import bind_captured, captured_values, copy_under, global_names
 from contad.rules.scalar_rule import ScalarRule
 
 _OWN = {name: INTERNAL_OPTIONS[name] for name in ("nogil", "no_cpython_wrapper", "no_cfunc_wrapper")}

@@ -15,8 +15,8 @@ from contad.engines.tape.arrays import is_active_array
 from contad.engines.tape.conversions import value
 from contad.engines.tape.matrix_records import OPERATIONS
 from contad.kernels.row_overloads import declare_call
-from contad.kernels.rows.matrix_rows import write_size
 from contad.kernels.rows.row_calls import ROW_CALLS, RowCall
+from contad.kernels.rows.row_tables import write_size
 
 _OTHERWISE = ("svd", "lstsq")  # their results depend on sizes: see `numpy_decompositions`
 

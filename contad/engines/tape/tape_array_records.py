@@ -25,7 +25,7 @@ from contad.engines.tape.array_kernels import call_kernel
 from contad.engines.tape.arrays import zeros_of
 from contad.engines.tape.conversions import value
 from contad.engines.tape.variables import DUAL, VARIABLE, DualNumber, Variable, dual, variable
-from contad.memory.arena import ADJOINTS, BLOCK, RECORDS, USED, arena, reserve_cells
+from contad.memory.arena import ADJOINTS, NEWEST, RECORDS, USED, arena, reserve_cells
 
 OF_A, OF_B = 1, 2  # which operands have variables
 VALUE, TANGENT = 0, 1  # the place in a record
@@ -71,7 +71,7 @@ def _write_block(calculate, pull, sizes, a, b, results, saved):  # type: ignore[
     words[last - 1, 0], words[last - 1, 1] = pull, sizes[0]
     cells[last - 1, 4], cells[last - 1, 5] = first, of_z
     words[last, 0], words[last, 1] = sizes[1], sizes[2]
-    cells[last, 4], cells[last, 5] = word(header, BLOCK), active
+    cells[last, 4], cells[last, 5] = word(header, NEWEST), active
     call_kernel(calculate, header, last)
     return last, active
 
@@ -91,7 +91,7 @@ def push_block(calculate, pull, sizes, a, b, results, saved):  # type: ignore[no
     for k in range(results):
         made[k] = variable(numbers[of_z + k, 0], of_z + k if active else 0, header if active else 0)
     if active:
-        set_word(header, BLOCK, last)
+        set_word(header, NEWEST, last)
         set_word(header, USED, last + 1)
     return made
 

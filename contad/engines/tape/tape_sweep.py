@@ -12,7 +12,7 @@ from contad.compile.machine_code import njit
 from contad.compile.words import pointer, word
 from contad.engines.tape.array_kernels import call_kernel
 from contad.engines.tape.tape_array_records import has_adjoints, read_block
-from contad.memory.arena import ADJOINTS, BLOCK, RECORDS
+from contad.memory.arena import ADJOINTS, NEWEST, RECORDS
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -50,7 +50,7 @@ def sweep(header, top, first):  # type: ignore[no-untyped-def]
 
     There are blocks between the cells. If a result of a block has an adjoint, its kernel is called.
     """
-    block = word(header, BLOCK)
+    block = word(header, NEWEST)
     while block >= first:
         previous, of_block, of_z, kernel = read_block(header, block)
         if of_z <= top:  # else it is newer than the swept cells

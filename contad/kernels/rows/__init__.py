@@ -1,2 +1,2 @@
-"""Operations on matrices, one row of a table each: `matrix_rows` has their shapes, and engines make adapters from
+"""Operations on matrices, one row of a table each: `row_tables` has their shapes, and engines make adapters from
 it."""

@@ -1,4 +1,4 @@
-"""Kernels of running sums and products: `line_rows` specifies them."""
+"""Kernels of running sums and products: `row_tables` specifies them."""
 
 from contad.compile.overloads import in_machine_code
 from contad.elementary.rows import place

@@ -1,15 +1,15 @@
-"""Kernels of pseudoinverses and least squares: `matrix_rows` specifies them."""
+"""Kernels of pseudoinverses and least squares: `row_tables` specifies them."""
 
 import numpy as np
 
 from contad.compile.overloads import in_machine_code
-from contad.kernels.matrix_loops import write_into, write_vector
-from contad.kernels.spectral_kernels import (
+from contad.kernels.least_squares_kernels import (
     add_lstsq,
     add_pinv,
     lstsq_tangent as tangents_of_fit,
     pinv_tangent as tangent_of_inverse,
 )
+from contad.kernels.matrix_loops import write_into, write_vector
 
 
 # ---- pseudoinverses --------------------------------------------------------------------------------------------------
@@ -27,7 +27,7 @@ def pinv_adjoint(z_bar, z, a, rcond, a_bar):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def pinv_tangent(z, a, rcond, a_dot, z_dot):  # type: ignore[no-untyped-def]
-    """By `pinv_tangent` of `spectral_kernels`."""
+    """By `pinv_tangent` of `least_squares_kernels`."""
     write_into(z_dot, tangent_of_inverse(z, a, rcond[0, 0], a_dot))
 
 

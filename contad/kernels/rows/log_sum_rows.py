@@ -1,4 +1,4 @@
-"""Kernels of logarithms of sums of exponentials, and of the shares in such a sum: `line_rows` specifies them.
+"""Kernels of logarithms of sums of exponentials, and of the shares in such a sum: `row_tables` specifies them.
 
 The kernels treat infinities and nans as the rules do, so that Python need not redo anything. They process `ROWS` lines
 side by side, as lanes of vector registers. The terms of a long line are contiguous.
@@ -10,8 +10,8 @@ import numpy as np
 from numba.extending import register_jitable
 
 from contad.compile.compiling import INTERNAL_OPTIONS
+from contad.compile.emitting import add_freely
 from contad.compile.overloads import add_overload, in_machine_code
-from contad.compile.vector_code import add_freely
 from contad.elementary import exponentials, logarithms
 from contad.elementary.bits import choose
 from contad.elementary.elementary_table import has_fast_registers
@@ -63,7 +63,7 @@ def lines_of(m, n, k):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def steps_of(m, n, k):  # type: ignore[no-untyped-def]
+def strides_of(m, n, k):  # type: ignore[no-untyped-def]
     """The strides of times, lines and elements."""
     _, lines, apart = lines_of(m, n, k)
     return n * lines, apart, k
@@ -191,13 +191,13 @@ def take_exponentials(row, n):  # type: ignore[no-untyped-def]
 
 
 @_borrowing
-def sum_side_by_side(part, top, at_top, rest, n, count, a, at, steps, b, b_at, b_steps, sign):  # type: ignore[no-untyped-def]
+def sum_side_by_side(part, top, at_top, rest, n, count, a, at, strides, b, b_at, b_strides, sign):  # type: ignore[no-untyped-def]
     """The terms of lines side by side, and the results of `take_exponentials` for each."""
     for i in range(count):
         top[i], at_top[i], rest[i] = -np.inf, 0.0, 0.0
     for k in range(n):
         row = part[k * count : (k + 1) * count]
-        fill(a, at + k * steps[2], steps[1], b, b_at + k * b_steps[2], b_steps[1], sign, count, row)
+        fill(a, at + k * strides[2], strides[1], b, b_at + k * b_strides[2], b_strides[1], sign, count, row)
         for i in range(count):
             top[i] = choose(row[i] > top[i], row[i], top[i])
     for k in range(n):
@@ -210,16 +210,16 @@ def sum_side_by_side(part, top, at_top, rest, n, count, a, at, steps, b, b_at, b
 
 
 @_borrowing
-def add_up_beside(terms, totals, z, m, n, k, a, at, steps, b, b_at, b_steps, sign):  # type: ignore[no-untyped-def]
+def add_up_beside(terms, totals, z, m, n, k, a, at, strides, b, b_at, b_strides, sign):  # type: ignore[no-untyped-def]
     """`add_up` for lines side by side."""
     top, at_top, rest = new_row(), new_row(), new_row()
     times, lines, _ = lines_of(m, n, k)
     for outer in range(times):
         for first in range(0, lines, ROWS):
             count, line = min(ROWS, lines - first), outer * lines + first
-            x, y = at + outer * steps[0] + first * steps[1], b_at + outer * b_steps[0] + first * b_steps[1]
+            x, y = at + outer * strides[0] + first * strides[1], b_at + outer * b_strides[0] + first * b_strides[1]
             part = terms[line * n : (line + count) * n]
-            sum_side_by_side(part, top, at_top, rest, n, count, a, x, steps, b, y, b_steps, sign)
+            sum_side_by_side(part, top, at_top, rest, n, count, a, x, strides, b, y, b_strides, sign)
             total, found = totals[line : line + count], z[line : line + count]
             for i in range(count):
                 total[i] = at_top[i] + rest[i]
@@ -228,19 +228,19 @@ def add_up_beside(terms, totals, z, m, n, k, a, at, steps, b, b_at, b_steps, sig
 
 
 @_inlined
-def add_up(terms, totals, z, m, n, k, a, at, steps, b, b_at, b_steps, sign):  # type: ignore[no-untyped-def]
+def add_up(terms, totals, z, m, n, k, a, at, strides, b, b_at, b_strides, sign):  # type: ignore[no-untyped-def]
     """The terms of lines of a + sign b, their sums, and the logarithms of these.
 
-    The steps of an operand are the strides of times, lines and elements.
+    The strides of an operand are those of times, lines and elements.
     """
     if are_cut(m, n, k):
         for line in range(m):
             row = terms[line * n : (line + 1) * n]
-            fill(a, at + line * steps[1], steps[2], b, b_at + line * b_steps[1], b_steps[2], sign, n, row)
+            fill(a, at + line * strides[1], strides[2], b, b_at + line * b_strides[1], b_strides[2], sign, n, row)
             largest, ties, others = take_exponentials(row, n)
             totals[line], z[line] = ties + others, log_of_sum(largest, ties, others)
     else:
-        add_up_beside(terms, totals, z, m, n, k, a, at, steps, b, b_at, b_steps, sign)
+        add_up_beside(terms, totals, z, m, n, k, a, at, strides, b, b_at, b_strides, sign)
 
 
 @_borrowing
@@ -261,14 +261,14 @@ def add_row(bar, at, apart, x, sign, count):  # type: ignore[no-untyped-def]
 
 
 @_borrowing
-def pass_on_beside(terms, totals, z_bar, m, n, k, a, at, steps, a_sign, b, b_at, b_steps, b_sign):  # type: ignore[no-untyped-def]
+def pass_on_beside(terms, totals, z_bar, m, n, k, a, at, strides, a_sign, b, b_at, b_strides, b_sign):  # type: ignore[no-untyped-def]
     """`pass_on` for lines side by side."""
     x, d = new_row(), new_row()
     times, lines, _ = lines_of(m, n, k)
     for outer in range(times):
         for first in range(0, lines, ROWS):
             count, line = min(ROWS, lines - first), outer * lines + first
-            p, q = at + outer * steps[0] + first * steps[1], b_at + outer * b_steps[0] + first * b_steps[1]
+            p, q = at + outer * strides[0] + first * strides[1], b_at + outer * b_strides[0] + first * b_strides[1]
             part = terms[line * n : (line + count) * n]
             bar, sums = z_bar[line : line + count], totals[line : line + count]
             for i in range(count):
@@ -278,13 +278,13 @@ def pass_on_beside(terms, totals, z_bar, m, n, k, a, at, steps, a_sign, b, b_at,
                 for i in range(count):
                     x[i] = choose(bar[i] != 0.0, row[i] * d[i], 0.0)
                 if a_sign != 0.0:
-                    add_row(a, p + j * steps[2], steps[1], x, a_sign, count)
+                    add_row(a, p + j * strides[2], strides[1], x, a_sign, count)
                 if b_sign != 0.0:
-                    add_row(b, q + j * b_steps[2], b_steps[1], x, b_sign, count)
+                    add_row(b, q + j * b_strides[2], b_strides[1], x, b_sign, count)
 
 
 @_inlined
-def pass_on(terms, totals, z_bar, m, n, k, a, at, steps, a_sign, b, b_at, b_steps, b_sign):  # type: ignore[no-untyped-def]
+def pass_on(terms, totals, z_bar, m, n, k, a, at, strides, a_sign, b, b_at, b_strides, b_sign):  # type: ignore[no-untyped-def]
     """Add to the adjoints of a and b; skip b if the sign is 0."""
     if are_cut(m, n, k):
         for line in range(m):
@@ -292,11 +292,11 @@ def pass_on(terms, totals, z_bar, m, n, k, a, at, steps, a_sign, b, b_at, b_step
             if slope != 0.0:
                 row = terms[line * n : (line + 1) * n]
                 if a_sign != 0.0:
-                    add_row(a, at + line * steps[1], steps[2], row, a_sign * slope, n)
+                    add_row(a, at + line * strides[1], strides[2], row, a_sign * slope, n)
                 if b_sign != 0.0:
-                    add_row(b, b_at + line * b_steps[1], b_steps[2], row, b_sign * slope, n)
+                    add_row(b, b_at + line * b_strides[1], b_strides[2], row, b_sign * slope, n)
     else:
-        pass_on_beside(terms, totals, z_bar, m, n, k, a, at, steps, a_sign, b, b_at, b_steps, b_sign)
+        pass_on_beside(terms, totals, z_bar, m, n, k, a, at, strides, a_sign, b, b_at, b_strides, b_sign)
 
 
 @in_machine_code
@@ -311,21 +311,21 @@ def terms_of(line, m, n, k):  # type: ignore[no-untyped-def]
 
 
 @_borrowing
-def push_on(terms, totals, z_dot, m, n, k, a, at, steps, a_sign, b, b_at, b_steps, b_sign):  # type: ignore[no-untyped-def]
+def push_on(terms, totals, z_dot, m, n, k, a, at, strides, a_sign, b, b_at, b_strides, b_sign):  # type: ignore[no-untyped-def]
     """sum(w (a_dot + sign b_dot)) for each line"""
     times, lines, _ = lines_of(m, n, k)
     for outer in range(times):
         for line in range(lines):
             number, total = outer * lines + line, 0.0
-            start, step = terms_of(number, m, n, k)
+            start, stride = terms_of(number, m, n, k)
             for i in range(n):
                 d = 0.0
                 if a_sign != 0.0:
-                    d = a_sign * a[at + outer * steps[0] + line * steps[1] + i * steps[2]]
+                    d = a_sign * a[at + outer * strides[0] + line * strides[1] + i * strides[2]]
                 if b_sign != 0.0:
-                    d += b_sign * b[b_at + outer * b_steps[0] + line * b_steps[1] + i * b_steps[2]]
+                    d += b_sign * b[b_at + outer * b_strides[0] + line * b_strides[1] + i * b_strides[2]]
                 if d != 0.0:
-                    total += terms[start + i * step] / totals[number] * d
+                    total += terms[start + i * stride] / totals[number] * d
             z_dot[number] = total
 
 
@@ -336,8 +336,8 @@ def logsumexp_value(a, m, n, k, terms, totals, z):  # type: ignore[no-untyped-de
         for line in range(m * k):
             z[line] = -np.inf
         return
-    steps = steps_of(m, n, k)
-    add_up(terms, totals, z, m, n, k, a, 0, steps, a, 0, steps, 0.0)
+    strides = strides_of(m, n, k)
+    add_up(terms, totals, z, m, n, k, a, 0, strides, a, 0, strides, 0.0)
 
 
 @in_machine_code
@@ -359,12 +359,12 @@ def weighted_logsumexp_value(a, b, m, n, k, terms, totals, z):  # type: ignore[n
             x = a[first + i * k]
             if x != x or (b[first + i * k] != 0.0 and x > top):
                 top = x
-        start, step = terms_of(line, m, n, k)
+        start, stride = terms_of(line, m, n, k)
         at_top, rest = 0.0, 0.0
         for i in range(n):
             x, weight = a[first + i * k], b[first + i * k]
             e = weight * term(x, top) if weight != 0.0 else 0.0
-            terms[start + i * step] = e
+            terms[start + i * stride] = e
             if x == top:
                 at_top += weight
             else:
@@ -376,15 +376,15 @@ def weighted_logsumexp_value(a, b, m, n, k, terms, totals, z):  # type: ignore[n
 @_borrowing
 def logsumexp_adjoint(z_bar, terms, totals, m, n, k, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += w z_bar, where w are the terms over their sum"""
-    steps = steps_of(m, n, k)
-    pass_on(terms, totals, z_bar, m, n, k, a_bar, 0, steps, 1.0, a_bar, 0, steps, 0.0)
+    strides = strides_of(m, n, k)
+    pass_on(terms, totals, z_bar, m, n, k, a_bar, 0, strides, 1.0, a_bar, 0, strides, 0.0)
 
 
 @_borrowing
 def logsumexp_tangent(terms, totals, a_dot, m, n, k, z_dot):  # type: ignore[no-untyped-def]
     """sum(w a_dot)"""
-    steps = steps_of(m, n, k)
-    push_on(terms, totals, z_dot, m, n, k, a_dot, 0, steps, 1.0, a_dot, 0, steps, 0.0)
+    strides = strides_of(m, n, k)
+    push_on(terms, totals, z_dot, m, n, k, a_dot, 0, strides, 1.0, a_dot, 0, strides, 0.0)
 
 
 # ---- shares ----------------------------------------------------------------------------------------------------------

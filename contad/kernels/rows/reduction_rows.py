@@ -1,4 +1,4 @@
-"""Kernels of products, variances and standard deviations: `line_rows` specifies them."""
+"""Kernels of products, variances and standard deviations: `row_tables` specifies them."""
 
 import numpy as np
 from numba.extending import register_jitable

@@ -13,7 +13,7 @@ import pkgutil
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from contad.kernels.rows.matrix_rows import MATRIX_ROWS, MatrixRow, RowPart, find_part
+from contad.kernels.rows.row_tables import MATRIX_ROWS, MatrixRow, RowPart, find_part
 
 # the names in rows for parameters that have other names, or that are pairs
 MEANINGS = {"A": ("a",), "trans": ("transposed",), "c_and_lower": ("c", "lower"), "l_and_u": ("lower", "upper")}

@@ -1,4 +1,4 @@
-"""Kernels of QR factors, eigenvalues and singular values: `matrix_rows` specifies them."""
+"""Kernels of QR factors, eigenvalues and singular values: `row_tables` specifies them."""
 
 from typing import Any
 
@@ -7,16 +7,15 @@ import numpy as np
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.lapack import of_numba, require_finite
 from contad.compile.overloads import add_overload, in_machine_code
+from contad.kernels.least_squares_kernels import add_qr, qr_tangent
 from contad.kernels.matrix_loops import add_scaled, in_order, turn, write_into, write_vector
 from contad.kernels.spectral_kernels import (
     add_eig,
     add_eigh,
-    add_qr,
     add_svd,
     eig_tangent,
     eigh_tangent,
     find_real_spectrum,
-    qr_tangent,
     reduced_svd,
     svd_tangent,
 )

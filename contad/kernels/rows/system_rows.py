@@ -1,4 +1,4 @@
-"""Kernels of systems, inverses, determinants, exponentials and lengths: `matrix_rows` specifies them."""
+"""Kernels of systems, inverses, determinants, exponentials and lengths: `row_tables` specifies them."""
 
 from typing import Any
 
@@ -70,8 +70,8 @@ def _divide(factors: Any, exchanges: Any, c: Any, transposed: Any) -> Any:
         if transposed:
             trsm((_RIGHT, _LOWER, _YES, _NO, k, n, 1.0, factors, n, c, k))
             trsm((_RIGHT, _UPPER, _YES, _UNIT, k, n, 1.0, factors, n, c, k))
-        for step in range(n):
-            i = n - 1 - step if transposed else step
+        for done in range(n):
+            i = n - 1 - done if transposed else done
             j = int(exchanges[i]) - 1
             if i != j:
                 for m in range(k):

@@ -1,27 +1,11 @@
-"""Kernels of Cholesky's factors, triangular systems and bands: `matrix_rows` specifies them."""
+"""Kernels of Cholesky's factors, triangular systems and bands: `row_tables` specifies them."""
 
 import numpy as np
 
 from contad.compile.overloads import in_machine_code
+from contad.kernels import triangular_kernels as triangular
 from contad.kernels.factor_kernels import add_cholesky, cholesky_tangent, write_cholesky
 from contad.kernels.matrix_loops import add_into, write_into
-from contad.kernels.triangular_kernels import (
-    add_band_cotangents,
-    add_cho_factor,
-    add_solve_triangular,
-    cho_factor_forward,
-    cho_factor_tangent,
-    cho_solve_forward,
-    cho_solve_tangent,
-    factor_banded,
-    pull_cho_solve,
-    require_regular,
-    solve_banded_tangent,
-    solve_factored_band,
-    solve_triangular_tangent as tangent_of_system,
-    write_triangular_solution,
-    write_vector_of_factored,
-)
 
 
 # ---- Cholesky's factor -----------------------------------------------------------------------------------------------
@@ -44,74 +28,74 @@ def cholesky_factor_tangent(z, a_dot, z_dot):  # type: ignore[no-untyped-def]
 
 
 # ---- triangular systems ----------------------------------------------------------------------------------------------
-solve_triangular_value, solve_triangular_adjoint = write_triangular_solution, add_solve_triangular
+solve_triangular_value, solve_triangular_adjoint = triangular.write_triangular_solution, triangular.add_solve_triangular
 
 
 @in_machine_code
 def solve_triangular_tangent(a, z, transposed, lower, unit_diagonal, a_dot, b_dot, z_dot):  # type: ignore[no-untyped-def]
     """a^-1 (b_dot - a_dot z)"""
-    write_into(z_dot, tangent_of_system(z, a, transposed, lower, unit_diagonal, a_dot, b_dot))
+    write_into(z_dot, triangular.solve_triangular_tangent(z, a, transposed, lower, unit_diagonal, a_dot, b_dot))
 
 
 # ---- a Cholesky factor in one triangle, the matrix in the other, and systems with it ---------------------------------
 @in_machine_code
 def filled_cholesky_factor_value(a, lower, z):  # type: ignore[no-untyped-def]
     """z z^T = a"""
-    write_into(z, cho_factor_forward(a, lower))
+    write_into(z, triangular.cho_factor_forward(a, lower))
 
 
-filled_cholesky_factor_adjoint = add_cho_factor
+filled_cholesky_factor_adjoint = triangular.add_cho_factor
 
 
 @in_machine_code
 def filled_cholesky_factor_tangent(z, lower, a_dot, z_dot):  # type: ignore[no-untyped-def]
     """The tangent of the factor, and a_dot in the other triangle."""
-    write_into(z_dot, cho_factor_tangent(z, lower, a_dot))
+    write_into(z_dot, triangular.cho_factor_tangent(z, lower, a_dot))
 
 
 @in_machine_code
 def cholesky_solution_value(c, b, lower, z):  # type: ignore[no-untyped-def]
     """c c^T z = b"""
-    if not write_vector_of_factored(c, b, lower, z):
-        write_into(z, cho_solve_forward(c, b, lower))
+    if not triangular.write_vector_of_factored(c, b, lower, z):
+        write_into(z, triangular.cho_solve_forward(c, b, lower))
 
 
-cholesky_solution_adjoint = pull_cho_solve
+cholesky_solution_adjoint = triangular.pull_cho_solve
 
 
 @in_machine_code
 def cholesky_solution_tangent(c, b, lower, c_dot, b_dot, z_dot):  # type: ignore[no-untyped-def]
     """The tangent through the two triangular systems."""
-    write_into(z_dot, cho_solve_tangent(c, b, lower, c_dot, b_dot))
+    write_into(z_dot, triangular.cho_solve_tangent(c, b, lower, c_dot, b_dot))
 
 
 # ---- banded systems --------------------------------------------------------------------------------------------------
 @in_machine_code
 def banded_solution_factor(ab, lower, upper, factors):  # type: ignore[no-untyped-def]
     """The factors of the band; LinAlgError if it is singular."""
-    require_regular(factor_banded(lower, upper, ab, factors))
+    triangular.require_regular(triangular.factor_banded(lower, upper, ab, factors))
 
 
 @in_machine_code
 def banded_solution_value(b, lower, upper, factors, z):  # type: ignore[no-untyped-def]
     """a z = b"""
     write_into(z, b)
-    solve_factored_band(lower, upper, factors, z, False)
+    triangular.solve_factored_band(lower, upper, factors, z, False)
 
 
 @in_machine_code
 def banded_solution_adjoint(z_bar, z, lower, upper, factors, ab_bar, b_bar):  # type: ignore[no-untyped-def]
     """b_bar += c, ab_bar -= c z^T in the band, with c = a^-T z_bar in place of z_bar"""
-    solve_factored_band(lower, upper, factors, z_bar, True)
+    triangular.solve_factored_band(lower, upper, factors, z_bar, True)
     add_into(b_bar, z_bar)
     if ab_bar.size != 0:
-        add_band_cotangents(z_bar, z, lower, upper, ab_bar, np.empty((0, 0)))
+        triangular.add_band_cotangents(z_bar, z, lower, upper, ab_bar, np.empty((0, 0)))
 
 
 @in_machine_code
 def banded_solution_tangent(ab, z, lower, upper, ab_dot, b_dot, z_dot):  # type: ignore[no-untyped-def]
     """a^-1 (b_dot - a_dot z)"""
-    write_into(z_dot, solve_banded_tangent(z, lower, upper, ab, ab_dot, b_dot))
+    write_into(z_dot, triangular.solve_banded_tangent(z, lower, upper, ab, ab_dot, b_dot))
 
 
 # ---- positive definite banded systems, given by one half of the band -------------------------------------------------

@@ -13,7 +13,7 @@ from contad.scipy.integrate.integral_operation import (
     freeze,
     gauss_kronrod_of_array,
     integrate,
-    require_found,
+    watch_result,
 )
 from contad.variables.number import map_numbers, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Real
@@ -54,7 +54,7 @@ def quad(
         return tuple(scipy.integrate.quad(func, a, b, args, **settings, **options))
     frozen = freeze(func, "quad")
     if not frozen.captured and not holds_number((a, b, points, args)):
-        return tuple(scipy.integrate.quad(_plain("quad", func), a, b, args, **settings, **options))
+        return tuple(scipy.integrate.quad(watch_result("quad", func), a, b, args, **settings, **options))
     for name, given in options.items():
         if given not in (None, False, 0):
             raise UnsupportedError(f"quad: {name}= is not supported on variables")
@@ -97,7 +97,7 @@ def quad_vec(
     args = args if isinstance(args, tuple) else (args,)
     frozen = freeze(f, "quad_vec")
     if not frozen.captured and not holds_number((a, b, points, args)):
-        plain = _plain("quad_vec", f)
+        plain = watch_result("quad_vec", f)
         return tuple(
             scipy.integrate.quad_vec(plain, a, b, epsabs, epsrel, limit=limit, points=points, args=args, **options)
         )
@@ -124,14 +124,3 @@ def _rule(
         return gauss_kronrod_of_array(name, f, low, high, **options)
 
     return Rule(name, of_number, of_array, lambda x: (x,), frozen.later)
-
-
-def _plain(what: str, f: Function) -> Function:
-    """f, checked not to return variables."""
-
-    def of_floats(x: float, *args: Nested) -> Any:
-        y = f(x, *args)
-        require_found(what, "the function", y)
-        return y
-
-    return of_floats

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.functions.memo import memo_of
+from contad.functions.user_call import memo_of
 from contad.scipy.integrate.integral_operation import ConvertedFunction, require_found
 from contad.transforms.gradients import jvp, vjp
 from contad.transforms.operation import CustomOperation

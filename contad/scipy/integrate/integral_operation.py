@@ -86,6 +86,17 @@ def require_found(what: str, name: str, value: Nested) -> None:
         )
 
 
+def watch_result(what: str, f: Function) -> Function:
+    """f, checked not to return variables."""
+
+    def of_floats(x: Value, *args: Nested) -> Any:
+        y = f(x, *args)
+        require_found(what, "the function", y)
+        return y
+
+    return of_floats
+
+
 def integrate(rule: Rule, f: Function, a: Real, b: Real, params: Nested) -> Nested:
     """The integral of f(point, params), a number or an array, from a to b.
 
@@ -160,13 +171,14 @@ def _integrate_plain(rule: Rule, f: Function, a: float, b: float, params: Nested
 
     if np.isnan(a) or np.isnan(b):
         raise ValueError(f"{rule.name}: the limits must be numbers, got {a} and {b}")
-    middle = _inner_point(a, b)
+    middle = inner_point(a, b)
     if np.ndim(integrand(*rule.end(middle))):
         return np.asarray(rule.of_array(lambda *x: np.asarray(of_point(*x), float), a, b))
     return rule.of_number(of_point, a, b)
 
 
-def _inner_point(a: float, b: float) -> float:
+def inner_point(a: float, b: float) -> float:
+    """A finite number between two limits."""
     low, high = min(a, b), max(a, b)
     if np.isfinite(low) and np.isfinite(high):
         return 0.5 * low + 0.5 * high
@@ -214,7 +226,7 @@ def gauss_kronrod_of_array(
 ) -> ArrayValue:
     """scipy.integrate.quad_vec, raising an error if it fails."""
     if a == b:
-        return np.zeros(np.shape(f(_inner_point(a, b))))
+        return np.zeros(np.shape(f(inner_point(a, b))))
     value, error, info = scipy.integrate.quad_vec(f, a, b, norm="max", full_output=True, **options)
     if info.status == 2 and error <= _HALF_OF_DIGITS * np.max(np.abs(value), initial=0.0):
         return value

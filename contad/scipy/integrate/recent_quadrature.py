@@ -7,7 +7,14 @@ import numpy as np
 import scipy.integrate
 
 from contad.errors import UnsupportedError
-from contad.scipy.integrate.integral_operation import ConvertedFunction, Rule, freeze, integrate, require_found
+from contad.scipy.integrate.integral_operation import (
+    ConvertedFunction,
+    Rule,
+    freeze,
+    inner_point,
+    integrate,
+    watch_result,
+)
 from contad.variables import arguments
 from contad.variables.array import numbers_in
 from contad.variables.creation import array
@@ -51,7 +58,7 @@ def tanhsinh(
     settings = {"rtol": rtol, "atol": atol, "minlevel": minlevel, "maxlevel": maxlevel}
     frozen = freeze(f, "tanhsinh")
     if not frozen.captured and not holds_number((a, b, args)):
-        return solver(_plain("tanhsinh", f), a, b, args=args, **settings, **options)
+        return solver(watch_result("tanhsinh", f), a, b, args=args, **settings, **options)
     _refuse("tanhsinh", options)
     for name, limit in (("a", a), ("b", b)):
         arguments.operand("tanhsinh", name, limit)
@@ -66,7 +73,7 @@ def tanhsinh(
                 known[x] = np.asarray(g(np.float64(x)), float)  # as np.float64, whose powers give inf
             return known[x]
 
-        shape = at(_middle(low, high)).shape
+        shape = at(inner_point(low, high)).shape
         places = np.arange(int(np.prod(shape)))
 
         def elements(xs: np.ndarray, which: np.ndarray) -> np.ndarray:
@@ -134,7 +141,7 @@ def cubature(
     settings = {"rule": rule, "rtol": rtol, "atol": atol, "max_subdivisions": max_subdivisions}
     frozen = freeze(f, "cubature")
     if not frozen.captured and not holds_number((a, b, args)):
-        return solver(_plain("cubature", f), a, b, args=args, **settings, **options)
+        return solver(watch_result("cubature", f), a, b, args=args, **settings, **options)
     _refuse("cubature", options)
     first: list[Any] = []
 
@@ -207,17 +214,10 @@ def integrate_box(
     def of_number(g: Function, start: float, end: float) -> float:
         return float(over_box(g, low_of, high_of))
 
-    middle = np.array([_middle(x, y) for x, y in zip(low_of, high_of, strict=True)])
+    middle = np.array([inner_point(x, y) for x, y in zip(low_of, high_of, strict=True)])
     rule = Rule(name, of_number, of_array, lambda x: (middle,), frozen.later)
     ends = (a, b) if is_mapped else ()
     return integrate(rule, call, 0.0, 1.0, (args, frozen.captured, ends))
-
-
-def _middle(a: float, b: float) -> float:
-    low, high = min(a, b), max(a, b)
-    if np.isfinite(low) and np.isfinite(high):
-        return 0.5 * low + 0.5 * high
-    return low + 1.0 if np.isfinite(low) else high - 1.0 if np.isfinite(high) else 0.0
 
 
 def require_scipy(name: str, calls: str | None = None) -> Function:
@@ -232,14 +232,3 @@ def _refuse(what: str, options: dict[str, Option]) -> None:
     for name, given in options.items():
         if given is not None and given is not False and (name, given) != ("workers", 1):
             raise UnsupportedError(f"{what}: {name}= is not supported on variables")
-
-
-def _plain(what: str, f: Function) -> Function:
-    """f, checked not to return variables."""
-
-    def of_floats(x: ArrayValue, *args: Nested) -> Any:
-        y = f(x, *args)
-        require_found(what, "the function", y)
-        return y
-
-    return of_floats

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from contad.ops._scipy import integrate
-from contad.ops.sampled_integrals import check_samples, running_integral, simpson_integral, spacings
+from contad.ops.quadrature import check_samples, running_integral, simpson_integral, spacings
 from contad.scipy.mirroring import as_one, inside_njit, mirror_of
 from contad.variables.open_types import ArrayValue
 
@@ -49,7 +49,7 @@ def simpson(y: ArrayValue, x: ArrayValue = None, *, dx: Any = 1.0, axis: int = -
     """
     x = None if x is None else as_one(x)
     y = check_samples("contad.scipy.integrate.simpson", as_one(y), x, axis)
-    return simpson_integral(y, spacings(y, x, dx, axis))
+    return simpson_integral(y, spacings(x, dx, axis))
 
 
 @inside_njit(
@@ -76,7 +76,7 @@ def cumulative_trapezoid(
         raise ValueError("`initial` must be `None` or `0`.")
     x = None if x is None else as_one(x)
     y = check_samples("contad.scipy.integrate.cumulative_trapezoid", as_one(y), x, axis)
-    z = running_integral(y, spacings(y, x, dx, axis))
+    z = running_integral(y, spacings(x, dx, axis))
     if initial is not None:
         z = np.concatenate([np.zeros((*np.shape(z)[:-1], 1)), z], axis=-1)
     return np.moveaxis(z, -1, axis)

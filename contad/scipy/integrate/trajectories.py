@@ -104,9 +104,9 @@ class System:
     def jacobian(self, t: float, y: np.ndarray, params: Nested) -> Any:
         """df/dy; for an augmented system only the diagonal blocks, with which Newton's iteration converges."""
         if self.base is None:
-            blocks = self.find_blocks(t, y, params, ())
-            if blocks is not None:
-                return blocks[0]
+            jacobians = self.find_jacobians(t, y, params, ())
+            if jacobians is not None:
+                return jacobians[0]
             return np.asarray(jacobian(OfLeaves(self._of_state, (t, params), flatten(y), [0]))(y))
         block = self.base.jacobian(t, y[: self.base.size], params[0])
         copies = self.size // self.base.size
@@ -115,7 +115,7 @@ class System:
             return scipy.linalg.block_diag(*[block] * copies)
         return scipy.sparse.csc_matrix(scipy.sparse.kron(scipy.sparse.identity(copies), block))
 
-    def find_blocks(self, t: Value, y: ArrayValue, params: Nested, leaves: Sequence[int]) -> Sequence[Any] | None:
+    def find_jacobians(self, t: Value, y: ArrayValue, params: Nested, leaves: Sequence[int]) -> Sequence[Any] | None:
         """df/dy and the derivatives in leaves of params, by compiled code; None if there is none."""
         if self.compiled is None or numbers_in(flatten((t, y, params)).leaves):
             return None
@@ -153,11 +153,11 @@ class System:
             tree = flatten(own)
             y = state[:n]
             y_dots = np.reshape(state[n:], (count, n))
-            blocks = None if numbers_in(list(dots)) else self.find_blocks(t, y, own, leaves)
-            if blocks is not None:
-                rows = y_dots @ blocks[0].T
-                for dot, block in zip(dots, blocks[1:], strict=True):
-                    rows += np.reshape(dot, (count, -1)) @ np.reshape(block, (n, -1)).T
+            jacobians = None if numbers_in(list(dots)) else self.find_jacobians(t, y, own, leaves)
+            if jacobians is not None:
+                rows = y_dots @ jacobians[0].T
+                for dot, jacobian in zip(dots, jacobians[1:], strict=True):
+                    rows += np.reshape(dot, (count, -1)) @ np.reshape(jacobian, (n, -1)).T
                 return np.concatenate([self.slope(t, y, own), rows.reshape(-1)])
             value, tangent = jvp(
                 _OfAll(self, t, tree, leaves), (y, *(tree.leaves[k] for k in leaves)), (y_dots, *dots), several=True
@@ -444,9 +444,9 @@ def _solve_adjoint(
     solution: Any = None  # on the present piece
 
     def pull_slope(t: float, cotangent: np.ndarray, leaves: Sequence[int]) -> tuple[Value, ...]:
-        blocks = system.find_blocks(float(t), solution(t), params, leaves)
-        if blocks is not None:
-            return tuple(np.tensordot(cotangent, block, 1) for block in blocks)
+        jacobians = system.find_jacobians(float(t), solution(t), params, leaves)
+        if jacobians is not None:
+            return tuple(np.tensordot(cotangent, jacobian, 1) for jacobian in jacobians)
         own = [tree.leaves[k] for k in leaves]
         return tuple(vjp(_OfAll(system, float(t), tree, leaves), solution(t), *own)[1](cotangent))
 

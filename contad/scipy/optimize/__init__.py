@@ -5,8 +5,7 @@
 
 from typing import Any
 
-from contad.scipy.optimize.curves import curve_fit, parameter_jacobian
-from contad.scipy.optimize.least_squares_fits import least_squares
+from contad.scipy.optimize.least_squares_fits import curve_fit, least_squares, parameter_jacobian
 from contad.scipy.optimize.minimization import minimize
 from contad.scipy.optimize.roots import fixed_point, root, root_scalar
 

@@ -18,9 +18,9 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops._scipy import sparse
 from contad.ops.products import as_array
-from contad.ops.sparse_patterns import Pattern, is_sparse, known_pattern
+from contad.ops.sparse_patterns import Pattern, known_pattern
 from contad.scipy.sparse import linalg
-from contad.scipy.sparse.sparse_arrays import SparseArray, SparseMatrix
+from contad.scipy.sparse.sparse_arrays import SparseArray, SparseMatrix, is_any_sparse
 from contad.variables.array import Array, numbers_in
 from contad.variables.dtypes import require_float64
 from contad.variables.open_types import ArrayValue, Option
@@ -142,7 +142,7 @@ def issparse(x: object) -> bool:
     >>> issparse(np.eye(2)), issparse(coo_array((np.array([2.0]), ([0], [0]))))
     (False, True)
     """
-    return isinstance(x, SparseArray) or is_sparse(x)
+    return is_any_sparse(x)
 
 
 def _make(format: str, arg1: Any, shape: Option, dtype: Option, copy: bool) -> SparseMatrix:

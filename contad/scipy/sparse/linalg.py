@@ -11,28 +11,22 @@ array([0.375, 0.25 ])
 """
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from contad.errors import UnsupportedError
+from contad.ops._scipy import sparse_linalg
 from contad.ops.cotangents import plain
 from contad.ops.products import as_array
 from contad.ops.sparse_patterns import Pattern, SparseFactor, is_sparse, split
 from contad.ops.sparse_systems import Dense, KrylovSolver, Operator, Sparse, iterative_solution, sparse_solution
 from contad.scipy.sparse.sparse_arrays import SparseArray, SparseMatrix
 from contad.variables.array import copy_parts, numbers_in
-from contad.variables.number import Carrier, trace
+from contad.variables.number import Carrier, lower_to_recorded
 from contad.variables.open_types import ArrayValue, Option, Options, Value
 
 __all__ = ["bicgstab", "cg", "factorized", "gmres", "minres", "splu", "spsolve"]
-
-
-def _scipy() -> ModuleType:
-    import scipy.sparse.linalg
-
-    return scipy.sparse.linalg
 
 
 def _has_variables(*args: Value) -> bool:
@@ -54,7 +48,7 @@ def _parts(name: str, a: SparseMatrix) -> tuple[ArrayValue, Pattern]:
 
 def _refuse_recording(name: str, *args: Value) -> None:
     """Refuse variables of a function that is being recorded, because factors and iterations depend on their values."""
-    if any(isinstance(trace(x), Carrier) for x in args):
+    if any(isinstance(lower_to_recorded(x), Carrier) for x in args):
         raise UnsupportedError(
             f"contad.scipy.sparse.linalg.{name}: contad.record does not support it on recorded variables, because a "
             "program would keep its present result; use contad.scipy.sparse.linalg.spsolve, which a program repeats, "
@@ -82,7 +76,7 @@ def spsolve(A: SparseMatrix, b: ArrayValue, permc_spec: Option = None, use_umfpa
     array([2., 2.])
     """
     if not _has_variables(A, b):
-        return _scipy().spsolve(A, b, permc_spec, use_umfpack)
+        return sparse_linalg().spsolve(A, b, permc_spec, use_umfpack)
     if is_sparse(b) or isinstance(b, SparseArray):
         raise UnsupportedError("contad.scipy.sparse.linalg.spsolve: b must be dense on variables; use b.toarray()")
     b = as_array(b)
@@ -155,7 +149,7 @@ def splu(
             raise UnsupportedError(f"contad.scipy.sparse.linalg.splu: {given[0]}= is not supported on variables")
         _refuse_recording("splu", A.data)
         return SparseLU(A.data, A.pattern, None)
-    lu = _scipy().splu(A, **more)
+    lu = sparse_linalg().splu(A, **more)
     values, pattern = _parts("splu", A)
     return SparseLU(values, pattern, lu)
 

@@ -114,7 +114,7 @@ class SparseArray:
 
     def dot(self, x: ArrayValue) -> ArrayValue:
         """self @ x, or a multiple if x is a number."""
-        return self * x if np.ndim(x) == 0 and not _is_any_sparse(x) else self @ x
+        return self * x if np.ndim(x) == 0 and not is_any_sparse(x) else self @ x
 
     def transpose(self, axes: Option = None, copy: bool = False) -> "SparseArray":
         """The transposed matrix."""
@@ -125,7 +125,7 @@ class SparseArray:
     # ---- arithmetic --------------------------------------------------------------------------------------------------
     def multiply(self, other: SparseMatrix | Value) -> "SparseArray":
         """The elements times a number, or times those of a dense matrix, row or column at the same positions."""
-        if _is_any_sparse(other):
+        if is_any_sparse(other):
             self._refuse("A * B of two sparse matrices")
         other = as_array(other)
         if np.ndim(other) == 0:
@@ -253,7 +253,8 @@ class SparseArray:
         )
 
 
-def _is_any_sparse(x: object) -> bool:
+def is_any_sparse(x: object) -> bool:
+    """Whether x is a sparse array or matrix, SciPy's or one with variable values."""
     return isinstance(x, SparseArray) or is_sparse(x)
 
 

@@ -11,7 +11,8 @@ from contad.errors import SingularPointError
 from contad.scipy.optimize.implicit import differentiate_root, take_primals
 from contad.scipy.optimize.newton_steps import find_root
 from contad.transforms.jacobians import jacobian
-from contad.variables import arguments, check
+from contad.variables import arguments
+from contad.variables.arguments import require_positive_size
 from contad.variables.creation import array
 from contad.variables.open_types import ArrayValue, Function, Nested
 
@@ -174,7 +175,7 @@ def _prepare(
     for argument, x in (*tolerance.items(), ("function_tolerance", f_tol)):
         if not x >= 0.0:
             arguments.fail(name, argument, "not be negative", x)
-    check.positive_size(name, "max_num_steps", steps)
+    require_positive_size(name, "max_num_steps", steps)
     start = np.asarray(take_primals(array(y_init)), float)
     if start.ndim != 1 or not start.size:
         arguments.fail(name, "y_init", "be a vector with at least one number", f"shape {start.shape}")

@@ -11,7 +11,8 @@ from contad.scipy.optimize.implicit import take_primals
 from contad.transforms.gradients import jvp
 from contad.transforms.jacobians import jacobian
 from contad.transforms.operation import CustomOperation
-from contad.variables import arguments, check
+from contad.variables import arguments
+from contad.variables.arguments import require_positive_size
 from contad.variables.creation import array
 from contad.variables.open_types import ArrayValue, Function, Nested, Real, Value
 from contad.variables.trees import flatten
@@ -73,7 +74,7 @@ def dae_tol(
     for argument, x in (("rel_tol", rel_tol), ("abs_tol", abs_tol)):
         if not x > 0.0:
             arguments.fail("dae_tol", argument, "be positive", x)
-    check.positive_size("dae_tol", "max_num_steps", max_num_steps)
+    require_positive_size("dae_tol", "max_num_steps", max_num_steps)
     return _solve("dae_tol", residual, yy0, yp0, t0, ts, _Tolerances(rel_tol, abs_tol, max_num_steps), args)
 
 

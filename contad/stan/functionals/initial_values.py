@@ -11,7 +11,8 @@ from contad.distributions.faces import function_of_text
 from contad.scipy.integrate.differential_equations import as_vector, require_order, require_tolerances
 from contad.scipy.integrate.integral_operation import freeze
 from contad.scipy.integrate.trajectories import Adjoint, CashKarp, Settings, System, trajectory
-from contad.variables import arguments, check
+from contad.variables import arguments
+from contad.variables.arguments import require_positive_size
 from contad.variables.open_types import ArrayValue, Function, Nested, Real
 
 __all__ = [
@@ -79,7 +80,7 @@ def ode_adjoint_tol_ctl(
     backward |= {"relative_tolerance_quadrature": relative_tolerance_quadrature}
     backward |= {"absolute_tolerance_quadrature": absolute_tolerance_quadrature}
     require_tolerances(name, **backward)
-    check.positive_size(name, "num_steps_between_checkpoints", num_steps_between_checkpoints)
+    require_positive_size(name, "num_steps_between_checkpoints", num_steps_between_checkpoints)
     solvers = {1: scipy.integrate.LSODA, 2: scipy.integrate.BDF}
     for argument, x in (("solver_forward", solver_forward), ("solver_backward", solver_backward)):
         if x not in solvers:
@@ -99,7 +100,7 @@ def _solve(
     max_num_steps: int, args: Sequence[Nested], adjoint: Adjoint | None = None,
 ) -> ArrayValue:  # fmt: skip
     require_tolerances(name, relative_tolerance=rtol, absolute_tolerance=atol)
-    check.positive_size(name, "max_num_steps", max_num_steps)
+    require_positive_size(name, "max_num_steps", max_num_steps)
     start, times = as_vector(name, "y0", y0), as_vector(name, "ts", ts)
     if not len(times):
         return np.zeros((0, len(start)))

@@ -10,7 +10,8 @@ import scipy.integrate
 from contad.distributions.docstrings import with_rest_of
 from contad.scipy.integrate.integral_operation import Rule, freeze, integrate
 from contad.scipy.integrate.recent_quadrature import integrate_box, require_scipy
-from contad.variables import arguments, check
+from contad.variables import arguments
+from contad.variables.arguments import require_positive_size
 from contad.variables.number import peek
 from contad.variables.open_types import ArrayValue, Function, Nested, Real
 
@@ -108,7 +109,7 @@ def hcubature(
     >>> round(f(2.0), 7), round(contad.grad(f)(2.0), 7)
     (0.6596317, -0.1136497)
     """
-    check.positive_size("hcubature", "dim", dim)
+    require_positive_size("hcubature", "dim", dim)
     for name, tolerance in (("reqAbsError", reqAbsError), ("reqRelError", reqRelError), ("max_eval", max_eval)):
         if not tolerance >= 0.0:
             arguments.fail("hcubature", name, "not be negative", tolerance)

@@ -11,7 +11,8 @@ from contad.distributions.faces import function_of_text
 from contad.front.user_function import UserFunction
 from contad.stan.densities import bernoulli_logit_lpmf, neg_binomial_2_log_lpmf, poisson_log_lpmf
 from contad.stan.functionals.latent_gaussians import LatentModel, Search
-from contad.variables import arguments, check
+from contad.variables import arguments
+from contad.variables.arguments import require_callable, require_integer
 from contad.variables.number import map_numbers, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Real
 
@@ -112,7 +113,7 @@ def _model(
 ) -> LatentModel:  # fmt: skip
     """The model; settings are the block size and those of `laplace_marginal_tol` from theta_init on."""
     for argument, given in (("log_likelihood", log_likelihood), ("covariance", covariance)):
-        check.callable_(name, argument, given)
+        require_callable(name, argument, given)
     for argument, args in (("likelihood_args", likelihood_args), ("covariance_args", covariance_args)):
         if not isinstance(args, (tuple, list)):
             arguments.fail(name, argument, "be a tuple of arguments", type(args).__name__, TypeError)
@@ -125,7 +126,7 @@ def _of_counts(
     covariance_args: Sequence[Nested], settings: Any,
 ) -> LatentModel:  # fmt: skip
     """The model for observations y[i], each of which depends on the element y_index[i] of theta."""
-    check.integer(name, "y_index", y_index)
+    require_integer(name, "y_index", y_index)
     groups, outcomes = np.ravel(np.asarray(y_index, np.int64)), np.ravel(np.asarray(y, float))
     if groups.shape != outcomes.shape:
         arguments.fail(name, "y_index", f"have {outcomes.size} elements, as y has", groups.size)

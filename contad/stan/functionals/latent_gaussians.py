@@ -10,7 +10,8 @@ from contad.scipy.integrate.integral_operation import OfLeaves, freeze, place_co
 from contad.transforms.gradients import grad, jvp, vjp
 from contad.transforms.hessians import hessian_block_diag
 from contad.transforms.operation import CustomOperation
-from contad.variables import arguments, check
+from contad.variables import arguments
+from contad.variables.arguments import require_positive_size
 from contad.variables.array import numbers_in
 from contad.variables.creation import array
 from contad.variables.number import map_numbers, primal
@@ -55,14 +56,14 @@ class LatentModel:
         self.covariance = array(covariance)
         _require_covariance(search.name, self.covariance)
         n = np.shape(self.covariance)[0]
-        check.positive_size(search.name, "hessian_block_size", search.block)
+        require_positive_size(search.name, "hessian_block_size", search.block)
         if n % search.block:
             arguments.fail(search.name, "hessian_block_size", f"divide the size of theta, {n}", search.block)
         if search.solver not in (1, 2, 3):
             arguments.fail(search.name, "solver", "be 1, 2 or 3", search.solver)
         if not search.tolerance > 0.0:
             arguments.fail(search.name, "tol", "be positive", search.tolerance)
-        check.positive_size(search.name, "max_steps", search.max_steps)
+        require_positive_size(search.name, "max_steps", search.max_steps)
         if search.halvings < 0:
             arguments.fail(search.name, "max_steps_linesearch", "not be negative", search.halvings)
 

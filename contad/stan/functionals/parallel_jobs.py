@@ -19,7 +19,8 @@ from contad.stan.functionals.job_functions import (
 )
 from contad.stan.functionals.job_operations import perform_jobs
 from contad.transforms.operation import CustomOperation
-from contad.variables import arguments, check
+from contad.variables import arguments
+from contad.variables.arguments import require_positive_size
 from contad.variables.array import lower_constants, numbers_in
 from contad.variables.layout import is_immutable
 from contad.variables.number import map_numbers, peek
@@ -124,7 +125,7 @@ def _reduce(
     size = len(xs)
     if grainsize is None:
         grainsize = max(1, -(-size // _PIECES))
-    check.positive_size(name, "grainsize", grainsize)
+    require_positive_size(name, "grainsize", grainsize)
     if not size:
         return 0.0
     pieces = [slice(start, min(start + grainsize, size)) for start in range(0, size, grainsize)]

@@ -14,7 +14,7 @@ import contad
 from contad.engines.source.runtime import line_kernels
 from contad.engines.source.runtime.workspace import workspace
 from contad.kernels.rows import log_sum_rows
-from contad.kernels.rows.line_rows import LINE_ROWS, SIZES
+from contad.kernels.rows.row_tables import LINE_ROWS, SIZES
 from contad.rules.array_rule import array_rule_of
 from tests.judges.special_numbers import NAN, SPECIAL
 

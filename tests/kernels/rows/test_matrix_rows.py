@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.kernels.rows.matrix_rows import MATRIX_ROWS, ROWS, SIZES, band_height, measures_of
+from contad.kernels.rows.row_tables import MATRIX_ROWS, ROWS, SIZES, band_height, measures_of
 from contad.ops import products
 from contad.rules.array_rule import array_rule_of
 

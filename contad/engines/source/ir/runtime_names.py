@@ -26,7 +26,7 @@ RUNTIME: dict[str, tuple[str, ...]] = {
     ),
     "compile.linked_code": ("link",),
     "compile.machine_code": ("njit",),
-    "kernels.product_adjoints": ("add_left", "add_right", "put_product"),
+    "kernels.rows.product_rows": ("add_left", "add_right", "put_product"),
     "kernels.recalled_values": ("recall",),
     "compiled_rules.rules": ("value_function",),
     "kernels.single_lanes": ("add_to_lane", "at_lane", "put_in_lane"),

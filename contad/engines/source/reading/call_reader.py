@@ -38,13 +38,21 @@ from contad.engines.source.reading.rule_calls import read_maker, read_rule
 from contad.engines.source.reading.scope import Scope
 from contad.engines.source.reading.tied_loops import TIED, is_tied_loop
 from contad.errors import UnsupportedError
-from contad.functions.pickling import Decorated
 from contad.functions.python_copy import Flags, flags_of
+from contad.functions.transformed import Decorated
 from contad.functions.user_call import numba_function
 from contad.kernels.array_loops import array_function_of, owns
-from contad.kernels.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction
 from contad.numba_functions.asked_derivatives import AskedDerivative
-from contad.rules.compilable import Compilable, MakesDerivatives, MakesRules, WithParts, WrittenOut, is_in_bodies
+from contad.rules.compilable import (
+    ARRAY_FUNCTIONS,
+    ArrayFunction,
+    Compilable,
+    MakesDerivatives,
+    MakesRules,
+    WithParts,
+    WrittenOut,
+    is_in_bodies,
+)
 
 # functions whose argument may be a list display
 _LISTED = (np.array, np.asarray, np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, sum)

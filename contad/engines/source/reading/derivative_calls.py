@@ -22,7 +22,7 @@ from contad.engines.source.ir.walks import class_of_names, leaves, like
 from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.numba_typing import number_type
 from contad.errors import UnsupportedError
-from contad.functions.pickling import Decorated
+from contad.functions.transformed import Decorated
 from contad.functions.user_call import numba_function
 from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.rules.compilable import MakesDerivatives, WrittenOut

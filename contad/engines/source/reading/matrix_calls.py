@@ -14,8 +14,8 @@ from contad.engines.source.ir.single_assignment import FLOAT, INT, Check, Matrix
 from contad.engines.source.ir.walks import like
 from contad.engines.source.reading.call_site import CallSite, is_none, reads
 from contad.engines.source.reading.rule_calls import read_rule
-from contad.kernels.rows.matrix_rows import RowPart
 from contad.kernels.rows.row_calls import MEANINGS, ROW_CALLS, RowCall
+from contad.kernels.rows.row_tables import RowPart
 from contad.kernels.spectral_kernels import eigh_along, svd_along
 from contad.ops.log_sums import logsumexp, softmax
 from contad.ops.logic import stop_gradient

@@ -27,8 +27,7 @@ from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.reader import Reader
 from contad.errors import StaleSourceError, UnsupportedError
 from contad.numba_functions.writes import calls_writers
-from contad.rules.definition import definition_of
-from contad.rules.function_names import global_names, named_values
+from contad.rules.definition import definition_of, global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
 
 _READS = {"get", "index", "count", "keys", "values", "items", "copy"}  # methods that do not change a container

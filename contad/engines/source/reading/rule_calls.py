@@ -14,10 +14,10 @@ from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
 from contad.engines.source.ir.single_assignment import Value
 from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.numba_typing import number_type
-from contad.functions.pickling import Decorated
+from contad.functions.transformed import Decorated
 from contad.functions.user_call import numba_function
 from contad.rules.compilable import Compilable, MakesRules, Parts, WithParts
-from contad.rules.function_names import global_names, named_values
+from contad.rules.definition import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
 
 # packages of contad whose functions take no derivatives

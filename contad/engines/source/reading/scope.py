@@ -12,8 +12,7 @@ from contad.engines.source.reading.appended_arrays import AppendedArray, without
 from contad.engines.source.reading.exits import without_exits, without_ladders
 from contad.engines.source.reading.handlers import without_tries
 from contad.errors import UnsupportedError
-from contad.rules.definition import definition_of
-from contad.rules.function_names import captured_values
+from contad.rules.definition import captured_values, definition_of
 
 
 class Scope:

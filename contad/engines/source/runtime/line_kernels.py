@@ -1,4 +1,4 @@
-"""Builds kernels of functions along lines from `contad.kernels.rows.line_rows`, as `row_kernels` does from other rows.
+"""Builds kernels of functions along lines from `contad.kernels.rows.row_tables`, as `row_kernels` does from other rows.
 
 A function of all elements takes its operand. A function along an axis of a matrix also takes the axis, and keeps the
 axis last.
@@ -13,7 +13,7 @@ from contad.engines.source.ir.known_matrix_functions import KERNELS
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.workspace import grow, kept_matrix
 from contad.kernels.matrix_loops import is_zero, write_into
-from contad.kernels.rows.line_rows import LINE_ROWS, LineRow
+from contad.kernels.rows.row_tables import LINE_ROWS, LineRow
 
 _FORWARD = """
 def forward_{name}(a{axis}, z, work, top):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contad.compile.overloads import add_overload, in_machine_code
-from contad.memory.threads import APART, MOST_BLOCKS
+from contad.memory.threads import APART, MOST_ITEMS
 
 SMALLEST = 2000.0  # the least cost of a strip, in additions
 SHARE = 16.0  # additions of work that pay for one number of a buffer, which is cleared and summed
@@ -20,9 +20,9 @@ MOST_BUFFERED = 1 << 22  # the most numbers in all buffers together
 def count_blocks(n: int, cost: float, buffered: int) -> int:
     """The number of strips for n iterations of `cost` additions each, if each strip has `buffered` numbers in buffers.
 
-    The result is a power of 2, from 1 to MOST_BLOCKS.
+    The result is a power of 2, from 1 to MOST_ITEMS.
     """
-    most = min(n * cost / SMALLEST, float(n), float(MOST_BLOCKS))
+    most = min(n * cost / SMALLEST, float(n), float(MOST_ITEMS))
     if buffered > 0:
         most = min(most, n * cost / (SHARE * buffered), MOST_BUFFERED / buffered)
     blocks = 1

@@ -25,8 +25,8 @@ from contad.kernels.matrix_loops import (
     write_column,
     write_into,
 )
-from contad.kernels.rows.matrix_rows import SIZES, RowPart, write_size
 from contad.kernels.rows.row_calls import ROW_CALLS, RowCall
+from contad.kernels.rows.row_tables import SIZES, RowPart, write_size
 from contad.kernels.triangular_kernels import height_of_factors
 
 _COMPUTED = {"rank": "int"}  # kinds of computed numbers; others are floats

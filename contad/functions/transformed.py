@@ -1,19 +1,21 @@
-"""Results of transforms as objects that pickle: by the transform, its options and the function.
+"""Results of transforms as objects: how they pickle, and how a notebook shows them.
 
-The pickle holds the function by name if its reader can find it by that name. It holds a Numba function of `__main__`,
-or one made inside a function, by value, as Numba does.
+They pickle by the transform, its options and the function. The pickle holds the function by name if its reader can find
+it by that name. It holds a Numba function of `__main__`, or one made inside a function, by value, as Numba does.
 """
 
+import contextlib
 import functools
+import inspect
 import pkgutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
 from contad.errors import UnsupportedError
-from contad.functions.user_call import numba_function
+from contad.functions.user_call import name_of, numba_function
 from contad.variables.open_types import Function, Nested, Options
 
 
@@ -32,8 +34,6 @@ class Transformed:
         return f"<contad.{self.run.__name__}>"
 
     def _repr_html_(self) -> str:
-        from contad.functions.function_display import write_function
-
         transform, args, options = self.made_by
         given = [*map(repr, args[1:]), *(f"{name}={x!r}" for name, x in options.items())]
         facts = [("made by", f"contad.{transform.__name__}(f{''.join(f', {text}' for text in given)})")]
@@ -134,3 +134,37 @@ def reference(f: Nested) -> Nested:
 def remade(transform: Function, args: tuple[Nested, ...], options: Options) -> Any:
     """Make the object in a pickle again."""
     return transform(*(pkgutil.resolve_name(x.name) if isinstance(x, _Named) else x for x in args), **options)
+
+
+# ---- notebooks -------------------------------------------------------------------------------------------------------
+def write_function(title: str, f: Any, facts: Sequence[tuple[str, object]], *more: str) -> str:
+    """The HTML of an object made from the user's function f: facts about it, more markup, and the source of f."""
+    from contad.display.markup import code_block, fold, page, table
+
+    plain = getattr(f, "py_func", f)
+    while isinstance(plain, functools.partial):
+        plain = plain.func
+    rows = [("function", f"{name_of(f)}{_signature(f)}"), *facts]
+    code = getattr(plain, "__code__", None)
+    if code is not None:
+        rows.append(("defined in", f"{code.co_filename}:{code.co_firstlineno}"))
+    parts = [table(["", " "], rows, left=", "), *more]
+    with contextlib.suppress(OSError, TypeError):  # typed at the console, or not Python code
+        parts.append(fold("source", code_block(inspect.getsource(plain).rstrip())))
+    return page(title, *parts)
+
+
+def list_arguments(f: Any, argnums: Sequence[int]) -> str:
+    """The names of arguments, or their numbers if they have no names."""
+    try:
+        names = list(inspect.signature(f).parameters)
+    except (TypeError, ValueError):
+        names = []
+    return ", ".join(names[n] if n < len(names) else f"argument {n}" for n in argnums)
+
+
+def _signature(f: Any) -> str:
+    try:
+        return str(inspect.signature(f))
+    except (TypeError, ValueError):
+        return "(...)"

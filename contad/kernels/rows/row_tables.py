@@ -1,13 +1,7 @@
-"""The table of matrix operations: for each, the shapes of the arrays that its kernels take, and their module.
-
-    name: operands and options -> results | saved arrays
-
-m and n are the rows and columns of the first operand, k the columns of the second one, and p the smaller of m and n. A
-vector on the right-hand side is a matrix of one column, and a number is a matrix of one element. An option is a count,
-or a flag if it has a question mark. The rule stacks several results; an apostrophe marks a result that it transposes.
+"""The tables of operations on matrices and along lines: for each, the arrays that its kernels take, and their module.
 
 Kernels are functions of the module, `<name>_value` and so on, for float64 in C order. Each takes the arrays that its
-parameters name: `z_bar` is the adjoint of `z`, and `z_dot` its tangent.
+parameters name: `z_bar` is the adjoint of `z`, and `z_dot` its tangent; and sizes and options.
 
     factor    writes the saved arrays, from the first operand alone: operations on one matrix share them
     value     writes the results, and the saved arrays if there is no `factor`
@@ -16,6 +10,17 @@ parameters name: `z_bar` is the adjoint of `z`, and `z_dot` its tangent.
     tangent   writes the tangents of the results
 
 The array rule of the same name, of `contad.ops`, has every order of derivatives.
+
+Operations on matrices are written
+
+    name: operands and options -> results | saved arrays
+
+m and n are the rows and columns of the first operand, k the columns of the second one, and p the smaller of m and n. A
+vector on the right-hand side is a matrix of one column, and a number is a matrix of one element. An option is a count,
+or a flag if it has a question mark. The rule stacks several results; an apostrophe marks a result that it transposes.
+
+An operation along lines takes a flat array `a`, in C order of three axes m, n, k, whose lines run along the middle
+axis. m is the product of the axes before those that it reduces, k of the axes after them.
 """
 
 import functools
@@ -159,4 +164,46 @@ MATRIX_ROWS = ROWS | {row.name: row for row in (
     _row("spectral_rows", "eigvals: a(n, n) -> w(n), v(n, n)"),
     _row("least_squares_rows", "pinv: a(m, n), rcond() -> z(n, m)"),
     _row("least_squares_rows", "lstsq: a(m, n), b(m, k), rcond() -> x(n, k), squares(k), s(p), rank()"),
+)}  # fmt: skip
+
+
+# ---- operations along lines ------------------------------------------------------------------------------------------
+_ELEMENTS, _LINES = "m * n * k", "m * k"
+
+
+class LineRow(NamedTuple):
+    """One operation along lines."""
+
+    name: str
+    module: str
+    is_running: bool = False  # whether the result is an array of lines, else one number for each line
+    options: tuple[str, ...] = ()
+    saved: tuple[tuple[str, str], ...] = ()  # names, and how many numbers
+
+    @property
+    def size(self) -> str:
+        """The number of elements of the result, as source."""
+        return _ELEMENTS if self.is_running else _LINES
+
+    def count_saved(self, elements: int, lines: int) -> int:
+        """The number of saved numbers."""
+        return sum(elements if count == _ELEMENTS else lines for _, count in self.saved)
+
+    def kernel(self, purpose: str) -> Any:
+        """The kernel for a purpose."""
+        return getattr(pkgutil.resolve_name(f"contad.kernels.rows.{self.module}"), f"{self.name}_{purpose}")
+
+    def parameters(self, purpose: str) -> tuple[str, ...]:
+        """The parameters of a kernel, by name."""
+        return tuple(inspect.signature(self.kernel(purpose)).parameters)
+
+
+LINE_ROWS = {row.name: row for row in (
+    LineRow("logsumexp", "log_sum_rows", saved=(("terms", _ELEMENTS), ("totals", _LINES))),
+    LineRow("softmax", "log_sum_rows", is_running=True),
+    LineRow("prod", "reduction_rows"),
+    LineRow("var", "reduction_rows", options=("ddof",)),
+    LineRow("std", "reduction_rows", options=("ddof",)),
+    LineRow("cumsum", "accumulation_rows", is_running=True),
+    LineRow("cumprod", "accumulation_rows", is_running=True),
 )}  # fmt: skip

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from contad.variables import check
+from contad.variables import arguments
 from contad.variables.dual import ForwardLevel
 from contad.variables.number import Number
 
@@ -47,7 +47,7 @@ PASSES = {
         (1,), (True,), (np.uint8(3),), ([1, 2],), (np.array([[1, 2]]),), (np.array([True]),), ([],), ([2**70],),
         (np.array([1, 2], object),),
     ],
-    "callable_": [(math.exp,), (Variable,)],
+    "callable": [(math.exp,), (Variable,)],
     "positive_size": [(1,), (np.int64(3),), ([1, 2],)],
 }  # fmt: skip
 
@@ -75,38 +75,31 @@ FAILS = [
     ("integer", ([1, Variable(2.0)],), TypeError, "be an integer, got variable at index 1"),
     ("integer", ([1, 2.0],), TypeError, "be an integer, got float at index 1"),
     ("integer", (np.ones((2, 2)),), TypeError, "be an integer, got float at index (0, 0)"),
-    ("callable_", (3.0,), TypeError, "be callable, got float"),
+    ("callable", (3.0,), TypeError, "be callable, got float"),
     ("positive_size", (0,), ValueError, "be positive, got 0"),
     ("positive_size", (2.0,), TypeError, "be an integer, got float"),
 ]
 
-PUBLIC = {
-    name
-    for name, function in inspect.getmembers(check, inspect.isfunction)
-    if function.__module__ == check.__name__ and not name.startswith("_")
-}
-
-
 @pytest.mark.parametrize(("name", "args"), [(name, args) for name, cases in PASSES.items() for args in cases])
 def test_passes(name, args):
-    assert getattr(check, name)("f", "x", *args) is None
+    assert getattr(arguments, f"require_{name}")("f", "x", *args) is None
 
 
 @pytest.mark.parametrize(("name", "args", "error", "message"), FAILS)
 def test_fails(name, args, error, message):
     message = message if message.startswith("f: ") else f"f: x must {message}"
     with pytest.raises(error, match=f"^{re.escape(message)}$") as raised:
-        getattr(check, name)("f", "x", *args)
+        getattr(arguments, f"require_{name}")("f", "x", *args)
     assert type(raised.value) is error
 
 
 def test_every_check_is_in_both_tables():
-    assert set(PASSES) == PUBLIC and {name for name, *_ in FAILS} == PUBLIC
+    assert {name for name, *_ in FAILS} == set(PASSES)
 
 
 def test_every_check_has_function_and_name_first_and_one_line_of_doc():
-    for name in PUBLIC:
-        function = getattr(check, name)
+    for name in PASSES:
+        function = getattr(arguments, f"require_{name}")
         assert list(inspect.signature(function).parameters)[:2] == ["function", "name"]
         assert function.__doc__.endswith(".") and "\n" not in function.__doc__
 
@@ -116,5 +109,5 @@ def test_the_value_is_left_alone():
     a.flags.writeable = False
     rows = [v(2.0, 1.0), v(1.0, 2.0)]
     for value in (a, rows):
-        check.positive("f", "x", value)
+        arguments.require_positive("f", "x", value)
     assert all(type(x) is Variable for row in rows for x in row)
