@@ -10,7 +10,7 @@ from unittest import mock
 
 from contad.engines.source.analysis import hoist, scalar_expansion
 from contad.engines.source.build import derivative_of
-from contad.engines.source.ir.syntax import key
+from contad.engines.source.ir.tree_queries import key
 from contad.engines.source.passes import (
     code_motion,
     collapsing,

@@ -36,10 +36,9 @@ from contad.errors import (
     ValueMismatchError,
     VariableError,
 )
-from contad.front.inside_njit import set_memory_limit
+from contad.front.inside_njit import set_memory_limit, watch_compilations
 from contad.functions.reached import settings
 from contad.functions.user_call import level_of_user
-from contad.numba_functions.watch import watch_compilations
 from contad.ops import erf, expit, gammaln, linear_recurrence, logit, logsumexp, select, softmax, stop_gradient, xlogy
 from contad.rules.array_rule import array_rule
 from contad.rules.scalar_rule import scalar_rule

@@ -335,7 +335,7 @@ except contad.GuardError as error:
 # - `contad/engines/stream/sweep.py::compile_sweeps` is our `sweep`. It is written by a program, from the rules: each
 #   branch of its `if op == ...` holds the body of a rule, so that a derivative is still written once.
 # - `contad/engines/stream/sweep.py::operation_code` numbers the operations and their variants.
-# - `contad/engines/records.py::RecordStack` is the engine; `contad/engines/stream/record_methods.py::implementation`
+# - `contad/engines/records.py::RecordStack` is the engine; `contad/engines/stream/record_stream.py::implementation`
 #   makes the methods that push.
 # - `contad/programs/program.py::Program` is a recorded program.
 #

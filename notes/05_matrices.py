@@ -342,7 +342,7 @@ except contad.ContadError as error:
 #
 # - `contad/engines/matrix/array_var.py::ArrayVar` is our `Array`; `contad/variables/array.py::Array` what it shares
 #   with forward mode.
-# - `contad/engines/stream/operand_cells.py` issues cells and gathers them.
+# - `contad/engines/matrix/elements.py` finds the values and cells of operands.
 # - `contad/engines/matrix/matrix_stack.py::MatrixStack` is the engine; `contad/engines/matrix/array_records.py`
 #   pushes records of whole arrays.
 # - `contad/ops/products.py::matmul` is the rule of the product, with Giles' two lines.

@@ -345,7 +345,7 @@ print(contad.source(diffuse, np.linspace(0.2, 1.0, 6), 0.3, 4, argnums=(0, 1)).p
 #   of its own, `t_bar`, which the place gives up when it is written. There that would have cost a record for each
 #   read; in generated code it costs a local variable.
 # - `u` and `w` stand for either array. What a name stands for in each step is a small integer.
-# - `chain(d, p)` is `d * p`, and 0 where the adjoint is 0, even if the partial is not finite: notebook 4.
+# - `masked_product(d, p)` is `d * p`, and 0 where the adjoint is 0, even if the partial is not finite: notebook 4.
 #
 # ## What is refused
 #
@@ -369,7 +369,7 @@ assert contad.engine_name(counted, args=(2.0,)) == "tape" and contad.grad(counte
 # ## Where this lives
 #
 # - `contad/engines/source/reading/frontend.py` and its neighbours read functions, callees and arrays;
-#   `contad/engines/source/ir/single_assignment.py` is the form in which every name is assigned once.
+#   `contad/engines/source/ir/ssa.py` is the form in which every name is assigned once.
 # - `contad/engines/source/planning/store_plan.py` decides what is stored; `contad/engines/source/planning/fuse.py`
 #   which loops are reversed at once; `contad/engines/source/analysis/linear.py` knows sums.
 # - `contad/engines/source/writing/forward_sweep.py` and `contad/engines/source/writing/reverse_sweep.py` write the

@@ -62,17 +62,14 @@ def test_every_room_is_on_the_map():
     assert missing_rooms(MAP.read_text()) == []
 
 
-@pytest.mark.parametrize(
-    ("planted", "found"),
-    [
-        ("`contad/rules/scalar_rules.py`", "contad/rules/scalar_rules.py"),
-        ("`contad/rulers/`", "contad/rulers/"),
-        ("`contad/rules/scalar_rule.py::Rule`", "contad/rules/scalar_rule.py::Rule"),
-        ("`ops/scalar_rule.py`", "ops/scalar_rule.py"),
-        ("`scalar_rule.py::Rule`", "contad/rules/scalar_rule.py::Rule"),
-        ("`__init__.py`", "__init__.py"),
-    ],
-)
+@pytest.mark.parametrize(("planted", "found"), [
+    ("`contad/rules/scalar_rules.py`", "contad/rules/scalar_rules.py"),
+    ("`contad/rulers/`", "contad/rulers/"),
+    ("`contad/rules/scalar_rule.py::Rule`", "contad/rules/scalar_rule.py::Rule"),
+    ("`ops/scalar_rule.py`", "ops/scalar_rule.py"),
+    ("`scalar_rule.py::Rule`", "contad/rules/scalar_rule.py::Rule"),
+    ("`__init__.py`", "__init__.py"),
+])  # fmt: skip
 def test_a_place_that_is_not_there_is_found(planted, found):
     assert wrong_places(planted) == [found]
 

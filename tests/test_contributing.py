@@ -69,12 +69,9 @@ def test_a_wrong_name_is_caught(tmp_path):
         "def helper():\n    def test_inner(): pass\n"
     )
     names = [
-        "test_a.py::test_right",
-        "test_a.py::test_method",
-        "test_a.py::test_comment",
-        "test_a.py::test_inner",
+        "test_a.py::test_right", "test_a.py::test_method", "test_a.py::test_comment", "test_a.py::test_inner",
         "test_b.py::test_right",
-    ]
+    ]  # fmt: skip
     text = " ".join(f"`tests/{name}`" for name in names)
     assert missing(text, tmp_path) == [f"tests/{name}" for name in names[2:]]
 

@@ -2,7 +2,7 @@
 
 Counts of single operations stand with their engines: `tests/engines/test_records.py`, `test_matrix_counts.py` and
 `tape/test_tape.py` there have the records and bytes of each, and that nothing grows from call to call;
-`generated/test_workspace.py` has the rooms that loops ask for.
+`source/test_workspace.py` has the rooms that loops ask for.
 """
 
 import math

@@ -58,17 +58,10 @@ def test_zero_tangents_mask_as_ever():
         assert contad.jvp(np.sqrt, (x,), (np.ones(2),))[1].tolist() == [np.inf, 0.25]
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: np.transpose(x) * 2.0,
-        lambda x: np.exp(x.T)[::2],
-        lambda x: x + np.ones((3, 2, 2)),
-        lambda x: x[0] * x,
-        lambda x: x[:, :1] - x.T[0],
-        lambda x: np.asfortranarray(np.ones((2, 2))) * x,
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda x: np.transpose(x) * 2.0, lambda x: np.exp(x.T)[::2], lambda x: x + np.ones((3, 2, 2)), lambda x: x[0] * x,
+    lambda x: x[:, :1] - x.T[0], lambda x: np.asfortranarray(np.ones((2, 2))) * x,
+])  # fmt: skip
 def test_layouts_and_memory_of_results(f):
     x = np.array([[0.3, 0.7], [1.1, -0.4]])
 
@@ -210,15 +203,11 @@ def count_calls(run):
     return counts
 
 
-@pytest.mark.parametrize(
-    ("x", "methods", "calls"),
-    [
-        (0.3, ("multiply_MatrixVar", "add_MatrixVar"), ("_is_owned", "extend")),
-        (np.array([0.3, 0.4]), ("multiply_arrays", "add_arrays"), ("_is_owned", "extend")),
-        (np.array([[0.3, 0.4]]), ("multiply_arrays", "add_arrays"), ("_is_owned", "extend", "len")),
-    ],
-    ids=["number", "vector", "matrix"],
-)  # fmt: skip
+@pytest.mark.parametrize(("x", "methods", "calls"), [
+    (0.3, ("multiply_MatrixVar", "add_MatrixVar"), ("_is_owned", "extend")),
+    (np.array([0.3, 0.4]), ("multiply_arrays", "add_arrays"), ("_is_owned", "extend")),
+    (np.array([[0.3, 0.4]]), ("multiply_arrays", "add_arrays"), ("_is_owned", "extend", "len")),
+], ids=["number", "vector", "matrix"])  # fmt: skip
 def test_an_operation_is_a_method_and_few_calls(x, methods, calls):
     steps = 50
 
@@ -454,7 +443,7 @@ def test_a_seed_and_newer_cells():
 
 
 @pytest.mark.parametrize("n", [3, 1000])
-def test_what_is_long_is_packed_and_what_has_large_arrays_is_not(monkeypatch, n):
+def test_long_streams_are_packed_and_large_arrays_are_not(monkeypatch, n):
     packed = []
     flush = MatrixStack.flush
     monkeypatch.setattr(MatrixStack, "flush", lambda s: packed.append(len(s.stream) // 4) or flush(s))

@@ -199,19 +199,16 @@ def test_mirrors_are_found():
     assert {"scipy.integrate.solve_ivp", "scipy.optimize.least_squares", "scipy.sparse.linalg.cg"} <= set(names)
 
 
-@pytest.mark.parametrize(
-    ("name", "call"),
-    [
-        ("sparse.linalg.cg", lambda x: scipy.sparse.linalg.cg(np.outer(x, x), DATA)[0]),
-        ("sparse.linalg.minres", lambda x: scipy.sparse.linalg.minres(np.outer(x, x), DATA)[0]),
-        ("sparse.linalg.eigsh", lambda x: scipy.sparse.linalg.eigsh(np.outer(x, x), k=1)[0]),
-        ("sparse.linalg.svds", lambda x: scipy.sparse.linalg.svds(np.outer(x, x), k=1)[1]),
-        ("sparse.linalg.expm", lambda x: scipy.sparse.linalg.expm(np.outer(x, x))),
-        ("sparse.linalg.lsqr", lambda x: scipy.sparse.linalg.lsqr(np.outer(x, x), DATA)[0]),
-        ("interpolate.make_splprep", lambda x: scipy.interpolate.make_splprep([x, x])[0](0.3)),
-        ("fft.fft", lambda x: np.abs(scipy.fft.fft(x))),
-    ],
-)
+@pytest.mark.parametrize(("name", "call"), [
+    ("sparse.linalg.cg", lambda x: scipy.sparse.linalg.cg(np.outer(x, x), DATA)[0]),
+    ("sparse.linalg.minres", lambda x: scipy.sparse.linalg.minres(np.outer(x, x), DATA)[0]),
+    ("sparse.linalg.eigsh", lambda x: scipy.sparse.linalg.eigsh(np.outer(x, x), k=1)[0]),
+    ("sparse.linalg.svds", lambda x: scipy.sparse.linalg.svds(np.outer(x, x), k=1)[1]),
+    ("sparse.linalg.expm", lambda x: scipy.sparse.linalg.expm(np.outer(x, x))),
+    ("sparse.linalg.lsqr", lambda x: scipy.sparse.linalg.lsqr(np.outer(x, x), DATA)[0]),
+    ("interpolate.make_splprep", lambda x: scipy.interpolate.make_splprep([x, x])[0](0.3)),
+    ("fft.fft", lambda x: np.abs(scipy.fft.fft(x))),
+])  # fmt: skip
 def test_scipys_own_words_about_variables_are_not_passed_on(name, call):
     """It refuses variables by their type or an attribute, and does not say what they are."""
     def f(x):
@@ -281,9 +278,7 @@ def test_objects_are_told_how_to_go_on():
 
 def test_places_of_other_forms():
     def over_lines(x):
-        return np.packbits(
-            x * 2.0
-        )  # fmt: skip
+        return np.packbits(x * 2.0)
 
     def long(x):
         return float(x[0] + x[1] + x[2] + x[0] + x[1] + x[2] + x[0] + x[1] + x[2] + x[0] + x[1] + x[2] + x[0] + x[1])

@@ -27,14 +27,10 @@ HELD_BY_NOBODY = {
     "contad.python_objects.python_objects": "an example of its class, closed for a moment",
 }
 WITH_LOCKS = (
-    "contad.engines.matrix.kernel_records",
-    "contad.engines.stream.kernels",
-    "contad.compile.machine_code",
-    "contad.programs.member_groups",
-    "contad.programs.program_kernels",
-    "contad.stan.functionals.messages",
+    "contad.engines.matrix.kernel_records", "contad.engines.stream.kernels", "contad.compile.machine_code",
+    "contad.programs.member_groups", "contad.programs.program_kernels", "contad.stan.functionals.messages",
     "contad.transforms.debugging",
-)
+)  # fmt: skip
 
 
 # ---- every lock is known ---------------------------------------------------------------------------------------------
@@ -202,7 +198,7 @@ def test_a_fork_waits_for_a_compiler_at_work(monkeypatch):
 
 
 @needs_fork
-def test_what_is_to_be_called_in_children_is(monkeypatch):
+def test_functions_for_children_are_called_in_them(monkeypatch):
     called = []
     monkeypatch.setattr(forks, "_calls", [*forks._calls, lambda: called.append(True)])
     assert in_child(lambda: called[0])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contad.compile.compiling import UNUSED
-from tests.judges.sources import PACKAGE, ROOT, SOURCES, nodes_of, parse
+from tests.judges.sources import PACKAGE, ROOT, SOURCES, nodes_of, offences, parse
 
 MAX_LINES = 600
 VAGUE = {"utils", "helpers", "misc", "data"}
@@ -157,7 +157,7 @@ def imported_rooms(source):
     return {room_of("contad", target.split(".")[1:]) for target, _ in imports_of(source) if target.count(".")}
 
 
-def test_what_is_no_part_of_compiled_code_is_imported_by_nothing_else():
+def test_compiled_code_imports_no_room_that_is_apart_from_it():
     apart = (*UNUSED, "__init__", "__main__", "table")
     rest = {module: imported_rooms(source) for module, source in SOURCES.items() if module.split(".")[1] not in apart}
     assert len(rest) > 600
@@ -165,54 +165,41 @@ def test_what_is_no_part_of_compiled_code_is_imported_by_nothing_else():
     assert not imported_rooms("from contad.testing import expect_ad\n").isdisjoint(UNUSED)
 
 
-@pytest.mark.parametrize(
-    ("module", "source", "message"),
-    [
-        ("contad.variables.stack", "from contad.rules.scalar_rule import rules", "rules.scalar_rule of a higher floor"),
-        ("contad.variables.number", "import contad.ops", "imports contad.ops of a higher floor"),
-        ("contad.kernels.lanes", "from contad.distributions.faces import x", "its sibling contad.distributions.faces"),
-        ("contad.transforms.gradients", "import contad.scipy.optimize", "contad.scipy.optimize of a higher floor"),
-        ("contad.ops.special", "from contad import grad", "contad.ops.special imports contad of a higher floor"),
-        ("contad.ops.special", "from contad import engines", "imports contad.engines of a higher floor"),
-        (
-            "contad.rules.body",
-            "def f():\n    from contad.engines import engine",
-            "line 2: contad.rules.body imports contad.engines",
-        ),
-        ("contad.engines.tape.building", "from contad.engines.source import build", "imports its sibling"),
-        ("contad.engines.records", "from contad.engines.matrix.array_var import ArrayVar", "imports its sibling"),
-        ("contad.engines.records", "from contad.engines.closures import x", "its sibling contad.engines.closures"),
-        ("contad.engines.closures", "from contad.engines import records", "its sibling contad.engines.records"),
-        ("contad.engines.stream.methods", "import contad.engines.records", "contad.engines.records of a higher floor"),
-        ("contad.engines.source.ir.walks", "from contad.engines.source.reading import scope", "of a higher floor"),
-        ("contad.rules.body", "from .errors import RuleError", ".errors is relative"),
-        ("contad.rules.body", "from . import errors", "is relative"),
-        ("contad.rules.body", "importlib.import_module('contad.engines')", "the name of an import is computed"),
-        ("contad.transforms.gradients", "import contad.novelty", "contad.novelty has no floor"),
-        (
-            "contad.rules.body",
-            "if TYPE_CHECKING:\n    import contad.ops",
-            "line 2: contad.rules.body imports contad.ops",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("module", "source", "message"), [
+    ("contad.variables.stack", "from contad.rules.scalar_rule import rules", "rules.scalar_rule of a higher floor"),
+    ("contad.variables.number", "import contad.ops", "imports contad.ops of a higher floor"),
+    ("contad.kernels.lanes", "from contad.distributions.faces import x", "its sibling contad.distributions.faces"),
+    ("contad.transforms.gradients", "import contad.scipy.optimize", "contad.scipy.optimize of a higher floor"),
+    ("contad.ops.special", "from contad import grad", "contad.ops.special imports contad of a higher floor"),
+    ("contad.ops.special", "from contad import engines", "imports contad.engines of a higher floor"),
+    ("contad.rules.body", "def f():\n    from contad.engines import engine",
+     "line 2: contad.rules.body imports contad.engines"),
+    ("contad.engines.tape.building", "from contad.engines.source import build", "imports its sibling"),
+    ("contad.engines.records", "from contad.engines.matrix.array_var import ArrayVar", "imports its sibling"),
+    ("contad.engines.records", "from contad.engines.closures import x", "its sibling contad.engines.closures"),
+    ("contad.engines.closures", "from contad.engines import records", "its sibling contad.engines.records"),
+    ("contad.engines.stream.methods", "import contad.engines.records", "contad.engines.records of a higher floor"),
+    ("contad.engines.source.ir.walks", "from contad.engines.source.reading import scope", "of a higher floor"),
+    ("contad.rules.body", "from .errors import RuleError", ".errors is relative"),
+    ("contad.rules.body", "from . import errors", "is relative"),
+    ("contad.rules.body", "importlib.import_module('contad.engines')", "the name of an import is computed"),
+    ("contad.transforms.gradients", "import contad.novelty", "contad.novelty has no floor"),
+    ("contad.rules.body", "if TYPE_CHECKING:\n    import contad.ops", "line 2: contad.rules.body imports contad.ops"),
+])  # fmt: skip
 def test_a_wrong_import_is_found(module, source, message):
     (wrong,) = wrong_imports(module, source)
     assert message in wrong
 
 
-@pytest.mark.parametrize(
-    ("module", "source"),
-    [
-        ("contad.engines.records", "from contad.engines.stream.methods import generate"),
-        ("contad.engines.records", "from contad.rules.scalar_rule import rules"),
-        ("contad.engines.second_order.passes", "from contad.engines.matrix.array_sweep import inputs_of"),
-        ("contad.variables.stack", "from contad.variables.var import Var\nimport numpy as np"),
-        ("contad.transforms.gradients", "if TYPE_CHECKING:\n    from contad.rules.body import x"),
-        ("contad.__init__", "from contad.transforms.gradients import grad"),
-        ("contad.example.logistic_regression", "import contad"),
-    ],
-)
+@pytest.mark.parametrize(("module", "source"), [
+    ("contad.engines.records", "from contad.engines.stream.methods import generate"),
+    ("contad.engines.records", "from contad.rules.scalar_rule import rules"),
+    ("contad.engines.second_order.passes", "from contad.engines.matrix.array_sweep import inputs_of"),
+    ("contad.variables.stack", "from contad.variables.var import Var\nimport numpy as np"),
+    ("contad.transforms.gradients", "if TYPE_CHECKING:\n    from contad.rules.body import x"),
+    ("contad.__init__", "from contad.transforms.gradients import grad"),
+    ("contad.example.logistic_regression", "import contad"),
+])  # fmt: skip
 def test_a_right_import_is_left_alone(module, source):
     assert wrong_imports(module, source) == []
 
@@ -300,8 +287,7 @@ def own_private_names():
 
 
 def test_one_room_knows_the_insides_of_numba_and_numpy():
-    found = {module: reached_internals(source, own_private_names()) for module, source in OUTSIDE.items()}
-    assert {module: lines for module, lines in found.items() if lines} == {}
+    assert offences(lambda source: reached_internals(source, own_private_names()), OUTSIDE) == {}
 
 
 def test_that_room_reaches_them():
@@ -310,22 +296,11 @@ def test_that_room_reaches_them():
     assert sum(len(reached_internals(source, own_private_names())) for source in inside) > 50
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "from numba.core import cgutils",
-        "def f():\n    import llvmlite.binding as llvm",
-        "from numba import core",
-        "TEXT = \"\"\"\nfrom llvmlite import ir\n\"\"\"",
-        "np._core.umath.clip",
-        "numba.core.config.CACHE_DIR = 1",
-        "np._NoValue",
-        "types._type",
-        "f._can_compile",
-        "getattr(f, '_can_compile', True)",
-        "made._getvalue()",
-    ],
-)
+@pytest.mark.parametrize("source", [
+    "from numba.core import cgutils", "def f():\n    import llvmlite.binding as llvm", "from numba import core",
+    "TEXT = \"\"\"\nfrom llvmlite import ir\n\"\"\"", "np._core.umath.clip", "numba.core.config.CACHE_DIR = 1",
+    "np._NoValue", "types._type", "f._can_compile", "getattr(f, '_can_compile', True)", "made._getvalue()",
+])  # fmt: skip
 def test_a_reach_into_numba_is_found(source):
     assert len(reached_internals(source, own_private_names())) == 1
 
@@ -396,9 +371,7 @@ def leaf_names(node):
 
 def test_only_engines_write_adjoints():
     sweeping = ("contad.engines.", "contad.programs.", "contad.variables.stack")
-    others = {m: s for m, s in SOURCES.items() if not m.startswith(sweeping)}
-    found = {module: adjoint_writes(source) for module, source in others.items()}
-    assert {module: lines for module, lines in found.items() if lines} == {}
+    assert offences(adjoint_writes, {m: s for m, s in SOURCES.items() if not m.startswith(sweeping)}) == {}
 
 
 def test_engines_write_adjoints():
@@ -406,19 +379,10 @@ def test_engines_write_adjoints():
     assert any(adjoint_writes(source) for module, source in SOURCES.items() if module.startswith("contad.engines."))
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "adj[3] = 1.0",
-        "adj[i] += d * p",
-        "stack.adjoints[k] += 1.0",
-        "self.adjoints = []",
-        "adj.add(x, z_bar)",
-        "def f(adj):\n    def g():\n        adj[0], y = 1.0, 2.0",
-        "del stack._adjoints[0]",
-        "adjoint.fill(0.0)",
-    ],
-)
+@pytest.mark.parametrize("source", [
+    "adj[3] = 1.0", "adj[i] += d * p", "stack.adjoints[k] += 1.0", "self.adjoints = []", "adj.add(x, z_bar)",
+    "def f(adj):\n    def g():\n        adj[0], y = 1.0, 2.0", "del stack._adjoints[0]", "adjoint.fill(0.0)",
+])  # fmt: skip
 def test_a_write_to_an_adjoint_is_found(source):
     assert len(adjoint_writes(source)) == 1
 
@@ -456,42 +420,38 @@ def test_a_vague_name_is_found(name):
     assert vague_names([Path(name), Path("contad/database.py")]) == [name]
 
 
-def repeated_classes(sources):
-    """The names of classes that several modules define at their top level, with the modules."""
+def repeated(named):
+    """The names that several modules have, with the modules; `named` gives pairs of both."""
     found = {}
-    for module, source in sources.items():
-        for node in parse(source).body:
-            if isinstance(node, ast.ClassDef):
-                found.setdefault(node.name, []).append(module)
+    for name, module in named:
+        found.setdefault(name, []).append(module)
     return {name: modules for name, modules in found.items() if len(modules) > 1}
+
+
+def classes_in(sources):
+    """The classes at the top level of modules."""
+    return [(n.name, m) for m, source in sources.items() for n in parse(source).body if isinstance(n, ast.ClassDef)]
+
+
+def files_of(modules):
+    """The names of files; mirrors of SciPy's modules are called as these are."""
+    names = [(module.rpartition(".")[2], module) for module in modules]
+    return [(n, m) for n, m in names if n != "__init__" and not (n == "linalg" and m.startswith("contad.scipy."))]
 
 
 def test_every_class_has_a_name_of_its_own():
-    assert repeated_classes(SOURCES) == {}
-
-
-def test_a_repeated_class_is_found():
-    planted = {"a": "class Plan: pass", "b": "class Plan: pass\nclass Step: pass"}
-    assert repeated_classes(planted) == {"Plan": ["a", "b"]}
-
-
-def repeated_files(modules):
-    """The names of files that stand in several rooms; mirrors of SciPy's modules are called as these are."""
-    found = {}
-    for module in modules:
-        name = module.rpartition(".")[2]
-        if name != "__init__" and not (name == "linalg" and module.startswith("contad.scipy.")):
-            found.setdefault(name, []).append(module)
-    return {name: modules for name, modules in found.items() if len(modules) > 1}
+    assert repeated(classes_in(SOURCES)) == {}
 
 
 def test_every_file_has_a_name_of_its_own():
-    assert repeated_files(SOURCES) == {}
+    assert repeated(files_of(SOURCES)) == {}
 
 
-def test_a_repeated_file_is_found():
+def test_repeated_names_are_found():
+    planted = {"a": "class Plan: pass", "b": "class Plan: pass\nclass Step: pass"}
+    assert repeated(classes_in(planted)) == {"Plan": ["a", "b"]}
     planted = ["a.b.arrays", "a.arrays", "a.__init__", "a.b.__init__", "contad.scipy.linalg", "contad.scipy.a.linalg"]
-    assert repeated_files(planted) == {"arrays": ["a.b.arrays", "a.arrays"]}
+    assert repeated(files_of(planted)) == {"arrays": ["a.b.arrays", "a.arrays"]}
 
 
 # ---- docstrings ------------------------------------------------------------------------------------------------------
@@ -514,8 +474,7 @@ def undocumented(source):
 
 
 def test_public_names_have_docstrings():
-    found = {module: undocumented(source) for module, source in SOURCES.items()}
-    assert {module: names for module, names in found.items() if names} == {}
+    assert offences(undocumented) == {}
 
 
 def undocumented_inside(source):
@@ -530,18 +489,10 @@ def undocumented_inside(source):
 
 def test_compiled_engines_are_documented_throughout():
     rooms = ("contad.engines.source.", "contad.engines.tape.")
-    found = {module: undocumented_inside(source) for module, source in SOURCES.items() if module.startswith(rooms)}
-    assert {module: names for module, names in found.items() if names} == {}
+    assert offences(undocumented_inside, {m: s for m, s in SOURCES.items() if m.startswith(rooms)}) == {}
 
 
-def test_a_missing_docstring_inside_is_found():
-    lines = "\n".join(f"        x{k} = {k}" for k in range(9))
-    source = f"class A:\n    def f(self):\n{lines}\n        pass\n    def g(self): pass"
-    assert undocumented_inside(source) == ["line 1: A", "line 2: f"]
-
-
-def test_a_missing_docstring_is_found():
-    source = """
+UNDOCUMENTED = """
 def public(): pass
 def documented(): "yes"
 def _private(): pass
@@ -551,4 +502,10 @@ def documented_partials(z, x): return x
 @overload
 def typed(x: int) -> int: ...
 """
-    assert undocumented(source) == ["module", "public", "Bare"]
+
+
+def test_missing_docstrings_are_found():
+    assert undocumented(UNDOCUMENTED) == ["module", "public", "Bare"]
+    lines = "\n".join(f"        x{k} = {k}" for k in range(9))
+    source = f"class A:\n    def f(self):\n{lines}\n        pass\n    def g(self): pass"
+    assert undocumented_inside(source) == ["line 1: A", "line 2: f"]

@@ -82,21 +82,18 @@ def test_no_process_is_started():
     assert set(faults(processes)) == {"contad/warming/processes.py"}  # those that somebody asks for
 
 
-@pytest.mark.parametrize(
-    ("scan", "wrong", "right"),
-    [
-        (texts_without_encoding, "open(p)\np.read_text()\nopen(p, 'w')", "open(p, 'rb')\nos.open(p, 1)"),
-        (texts_without_encoding, "p.write_text(x, 'w')", "open(p, encoding='utf-8')\np.open(mode='wb')"),
-        (imports_of_posix, "def f():\n    import resource", "try:\n    import resource\nexcept ImportError: pass"),
-        (imports_of_posix, "from fcntl import flock", "import os, sys"),
-        (names_of_systems, "if sys.platform == 'win32': pass", "if hasattr(os, 'getuid'): pass"),
-        (integers_of_systems, "x = ctypes.c_long(0)", "x = ctypes.c_int64(0)"),
-        (integers_of_systems, "np.zeros(3, np.int_)", "np.zeros(3, np.int64)"),
-        (libraries, "ctypes.CDLL('libm.so.6')", "ctypes.CDLL(None)"),
-        (libraries, "ctypes.util.find_library('m')", "ctypes.pythonapi.PyErr_Clear"),
-        (processes, "os.fork()", "threading.Thread()"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("scan", "wrong", "right"), [
+    (texts_without_encoding, "open(p)\np.read_text()\nopen(p, 'w')", "open(p, 'rb')\nos.open(p, 1)"),
+    (texts_without_encoding, "p.write_text(x, 'w')", "open(p, encoding='utf-8')\np.open(mode='wb')"),
+    (imports_of_posix, "def f():\n    import resource", "try:\n    import resource\nexcept ImportError: pass"),
+    (imports_of_posix, "from fcntl import flock", "import os, sys"),
+    (names_of_systems, "if sys.platform == 'win32': pass", "if hasattr(os, 'getuid'): pass"),
+    (integers_of_systems, "x = ctypes.c_long(0)", "x = ctypes.c_int64(0)"),
+    (integers_of_systems, "np.zeros(3, np.int_)", "np.zeros(3, np.int64)"),
+    (libraries, "ctypes.CDLL('libm.so.6')", "ctypes.CDLL(None)"),
+    (libraries, "ctypes.util.find_library('m')", "ctypes.pythonapi.PyErr_Clear"),
+    (processes, "os.fork()", "threading.Thread()"),
+])  # fmt: skip
 def test_a_fault_is_found(scan, wrong, right):
     assert scan(wrong)
     assert not scan(right)

@@ -41,7 +41,7 @@ def wait_for(stream, text):
     assert text in stream.getvalue()
 
 
-def test_what_takes_long_has_a_bar_that_disappears(terminal, monkeypatch):
+def test_long_work_has_a_bar_that_disappears(terminal, monkeypatch):
     monkeypatch.setattr(progress_bars, "DELAY", 0.0)
     before = set(threading.enumerate())  # others may have used tqdm
     with ProgressBar("adding", total=4) as bar:
@@ -61,7 +61,7 @@ def test_where_only_the_time_is_known_it_is_shown(terminal, monkeypatch):
     assert "it/s" not in terminal.getvalue()
 
 
-def test_what_is_quick_has_none(terminal):
+def test_quick_work_has_no_bar(terminal):
     start = time.monotonic()
     with ProgressBar("adding", total=1) as bar:
         bar.advance()

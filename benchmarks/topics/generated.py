@@ -20,7 +20,7 @@ from benchmarks.comparison.shaped import on_compiled
 from benchmarks.comparison.topic import EVERYTHING, QUICK, Choice, Counted, Timed, Topic, divide_seconds
 from benchmarks.topics.startup import time_first_gradients
 from contad.engines.source import build, source
-from contad.engines.source.ir.options import options_of
+from contad.engines.source.ir.printing import options_of
 from contad.memory.arena import arena, workspace_bytes
 from contad.numba_functions.request import Request
 

@@ -21,7 +21,7 @@ from benchmarks.comparison.topic import Choice, Counted, Topic
 from benchmarks.passes import PASSES, find_changing, without
 from benchmarks.real.catalogue import REAL
 from benchmarks.timing import take_turns
-from contad.engines.source.ir.options import options_of
+from contad.engines.source.ir.printing import options_of
 from contad.numba_functions.request import Request
 
 CORPUS, OURS = "real", "comparison"

@@ -81,7 +81,7 @@ class _BriefAPI(PythonAPI):
         """0 if Python accepts an array, -1 if it raises."""
         builder = self.builder
         code = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(32), -1))
-        name = self.context.insert_const_string(self.module, "contad.numba_functions.unread_arrays")
+        name = self.context.insert_const_string(self.module, "contad.numba_functions.array_arguments")
         load = self._get_function(ir.FunctionType(self.pyobj, [self.cstring]), name="PyImport_ImportModule")
         module = builder.call(load, [name])
         with cgutils.if_likely(builder, cgutils.is_not_null(builder, module)):

@@ -6,8 +6,7 @@ It works on scalars: an array is an object array of scalar variables, and an arr
 from collections.abc import Sequence
 
 from contad.engines.stream.array_callbacks import apply_as_callback
-from contad.engines.stream.record_methods import implementation
-from contad.engines.stream.record_stream import Recording
+from contad.engines.stream.record_stream import Recording, implementation
 from contad.protocols.number_protocols import install
 from contad.variables.number import like_numpy
 from contad.variables.open_types import Options, Rule, Value

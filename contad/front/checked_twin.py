@@ -15,8 +15,8 @@ from contad.front.choice import reason
 from contad.front.first_call import is_rounding
 from contad.functions.python_copy import assignable, python_twin
 from contad.functions.user_call import OnNumbers, memo_of
+from contad.numba_functions.array_arguments import require_read
 from contad.numba_functions.frozen import Frozen
-from contad.numba_functions.unread_arrays import require_read
 from contad.variables.array import Array
 from contad.variables.number import Number, map_numbers, peek
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options

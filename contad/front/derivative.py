@@ -33,21 +33,19 @@ from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
 from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
-from contad.front.form import DECIDED, FILLED, HIGHER, Form
-from contad.front.lost_digits import contract, fill
-from contad.front.plan import OUT, VECTOR, Plan, plan
-from contad.front.written_out import write_out
+from contad.front.form import DECIDED, FILLED, Form
+from contad.front.plan import Plan, plan, write_out
+from contad.front.taken_arguments import OUT, VECTOR
 from contad.functions.python_copy import NOT_COPIED
 from contad.functions.transformed import reference, remade
 from contad.functions.user_call import level_of_user, memo_of
 from contad.memory.arena import TOO_LARGE
+from contad.numba_functions.array_arguments import name_returned, require_read, take_returned
 from contad.numba_functions.fingerprint import Fingerprint, text_of_type
 from contad.numba_functions.frozen import Frozen, Otherwise
 from contad.numba_functions.modules import Served, install_finder
-from contad.numba_functions.unread_arrays import require_read
 from contad.numba_functions.writes import may_write_arrays
-from contad.numba_functions.written_arrays import name_returned, take_returned
-from contad.ops.close_values import LOSSES, was_lost
+from contad.ops.close_values import LOSSES, contract, fill_lost, was_lost
 from contad.rules.compilable import WrittenOut
 from contad.rules.definition import has_source
 from contad.variables.number import Carrier, NoNumbaType
@@ -86,7 +84,7 @@ class Derivative(Dispatcher, WrittenOut):
         made_by: tuple[Function, Options] | None = None,
     ) -> None:
         self.what = f"{form.shown}: {f.__name__}"  # Numba asks for the name of what it initialises
-        stub = _with_vector(f, form) if form.takes_vector or form.out else _STUBS.get(form.kind, f.py_func)
+        stub = _with_vector(f, form) if form.takes_more else _STUBS.get(form.kind, f.py_func)
         super().__init__(stub)
         self.f = f
         self.form = form
@@ -199,7 +197,7 @@ class Derivative(Dispatcher, WrittenOut):
         told, form = self.frozen.is_told(), self.form
         no_value = self.form.mode == "vjp"  # with the value of f
         compared = (told and (no_value or served.is_compared())) or (no_value and self.form.has_aux)
-        if compared or not is_comparable(dispatchers, self._of_f(given)):
+        if compared or not is_comparable(dispatchers, self.form.of_f(given)):
             result = self.overloads[given].entry_point(*args)
         else:
             choice = self.choices[given]
@@ -207,15 +205,15 @@ class Derivative(Dispatcher, WrittenOut):
             if choice.lanes:  # with lanes, Python does not call `run`
                 result = self.overloads[given].entry_point(*args)
                 if not no_value and vars(module).get("run") is not None:
-                    call.require_same(module.value(*args), self._of_f(args), self._convert(args))
+                    call.require_same(module.value(*args), self.form.of_f(args), self._convert(args))
             elif form.gives_value and not form.along:
                 result = self.overloads[given].entry_point(*args)
-                call.require_same(result[0], self._of_f(args), self._convert(args))
+                call.require_same(result[0], self.form.of_f(args), self._convert(args))
             elif not no_value and vars(module).get("run") is not None:
                 result = call(module.derivative.py_func, self._plan(given).run_types, self.form, args)
             else:  # machine code came from the disk
                 result = self.overloads[given].entry_point(*args)
-                call.require_same(self._value_of(given, args), self._of_f(args), self._convert(args))
+                call.require_same(self._value_of(given, args), self.form.of_f(args), self._convert(args))
             served.mark_compared()
         return result
 
@@ -224,7 +222,7 @@ class Derivative(Dispatcher, WrittenOut):
         choice = self.choices[given]
         at: type[Exception] | None = None
         call = lost = None
-        if not is_comparable(self.noted.dispatchers, self._of_f(given)):  # it may run only once
+        if not is_comparable(self.noted.dispatchers, self.form.of_f(given)):  # it may run only once
             return None
         if choice.limited and not self.engine:
             at, call = EngineLimitError, functools.partial(self._call_next_engine, given)
@@ -245,7 +243,7 @@ class Derivative(Dispatcher, WrittenOut):
         place = 1 if form.gives_value else 0 if form.has_aux else None
         found = result if place is None else result[place]
         by_columns, why = form.kind in FILLED, f"{self.what}: digits are lost where values of a spectrum are close"
-        filled = fill(found, lambda: self._by_columns(args) if by_columns else self._run_eager(why, *args))
+        filled = fill_lost(found, lambda: self._by_columns(args) if by_columns else self._run_eager(why, *args))
         if form.out:
             for x, y in zip(flatten(found).leaves, flatten(filled).leaves, strict=True):
                 np.copyto(x, y)
@@ -256,7 +254,7 @@ class Derivative(Dispatcher, WrittenOut):
         """The cotangents of a pullback that has lost digits, with those from forward mode in place of nans."""
         if may_write_arrays(self.f) or not is_comparable(self.noted.dispatchers, tuple(map(self._type_of, primals))):
             return found
-        return fill(found, lambda: contract(z_bar, self._by_columns(primals)))
+        return fill_lost(found, lambda: contract(z_bar, self._by_columns(primals)))
 
     def _by_columns(self, args: Sequence[Nested]) -> Nested:
         """The same derivatives of f by forward mode."""
@@ -323,7 +321,7 @@ class Derivative(Dispatcher, WrittenOut):
 
     def _convert(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
         """The arguments of f, with differentiated ones as floats."""
-        args = self._of_f(args)
+        args = self.form.of_f(args)
         argnums = self.form.argnums or range(len(args))
         return tuple(map_leaves(_as_floats, x) if n in argnums else x for n, x in enumerate(args))
 
@@ -332,10 +330,6 @@ class Derivative(Dispatcher, WrittenOut):
         if self.form.is_packed:
             return ["primals", "cotangent" if self.form.kind == "vjp" else "tangents"]
         return [f"argument {n}" for n in range(count)]
-
-    def _of_f(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
-        """The arguments of f among those of the derivative."""
-        return self.form.of_f(args)
 
     def _type_of(self, x: Nested) -> NumbaType:
         if holds_carriers(x):
@@ -365,7 +359,7 @@ class Derivative(Dispatcher, WrittenOut):
             if NOT_COPIED not in str(error):
                 raise
             raise UnsupportedError(f"{why}; a Python copy of it, which might do, is not made: {error}") from None
-        if self.form.kind in HIGHER and not any(map(holds_carriers, args)):
+        if self.form.gives_matrix and not any(map(holds_carriers, args)):
             self._warn_of_copy(why)
         return found
 
@@ -514,9 +508,13 @@ class Derivative(Dispatcher, WrittenOut):
                 stacklevel=level_of_user(),
             )
 
+    def plan_for(self, args: tuple[NumbaType, ...], lanes: bool = False) -> Plan:
+        """The plan for arguments of these types."""
+        return plan(self.f, self.form, args, self.what, lanes)
+
     def _plan(self, args: tuple[NumbaType, ...], lanes: bool = False) -> Plan:
         try:
-            return plan(self.f, self.form, args, self.what, lanes)
+            return self.plan_for(args, lanes)
         except (UnsupportedError, NumbaError) as error:  # the latter if Numba cannot compile f itself
             self.choices[args] = choice = Choice(None, None, None, (("", reason(error)),))
             raise UnsupportedError(self._refusal(choice)) from None

@@ -1,29 +1,85 @@
-"""Which engine answers a call of a derivative, why, and what it does."""
+"""Which engine answers a call of a derivative, why, and what it does. Numba is imported on first use."""
 
 import functools
-from typing import Any
-
-from numba import types
+import linecache
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from contad.engines import COMPILED, DEFAULT, compiled_engine
 from contad.errors import UnsupportedError
-from contad.front.choice import describe_refusal, reason
-from contad.front.derivative import Derivative
-from contad.front.explained import Explanation
-from contad.front.plan import plan
-from contad.numba_functions.request import Request
 from contad.variables.open_types import Nested, NumbaType, Options
 from contad.variables.trees import holds_carriers
 
+if TYPE_CHECKING:
+    from contad.front.derivative import Derivative
+    from contad.numba_functions.request import Request
 
-def engine_for(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> str:
+
+class Explanation(str):
+    """Which engine answers, why others refuse, and what the engine does, as text; in a notebook also a table of loops.
+
+    `engine` is its name, and `refusals` are pairs (engine, reason). For a generated derivative, `loops` has an entry
+    for each loop of the function: line, numbers stored in each iteration, numbers recomputed.
+    """
+
+    engine: str
+    refusals: tuple[tuple[str, str], ...]
+    _find_loops: Callable[[], Sequence[Any]] | None
+
+    @classmethod
+    def of(
+        cls, text: str, engine: str, refusals: Sequence[tuple[str, str]] = (),
+        find_loops: Callable[[], Sequence[Any]] | None = None,
+    ) -> "Explanation":  # fmt: skip
+        """An explanation with these parts."""
+        told = cls(text)
+        told.engine, told.refusals, told._find_loops = engine, tuple(refusals), find_loops
+        return told
+
+    @functools.cached_property
+    def loops(self) -> Sequence[Any]:
+        """The loops that the reverse pass runs through."""
+        return self._find_loops() if self._find_loops is not None else ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        from contad.display.markup import code_block, element, fold, page, paragraph, table
+
+        head, _, rest = self.partition("\n")
+        parts = []
+        for engine, why in self.refusals:
+            parts.append(paragraph(element("b", engine or "no engine"), f" refuses: {why}"))
+        if self.loops:
+            files = {loop.file for loop in self.loops}
+            rows = []
+            for loop in self.loops:
+                stored = ", ".join(x.shown for x in loop.stored) or "nothing"
+                how = "iteration by iteration, as it runs" if loop.is_fused else "after it has run"
+                place = f"{loop.line}" if len(files) == 1 else f"{os.path.basename(loop.file)}:{loop.line}"
+                source = linecache.getline(loop.file, loop.line).rstrip()
+                rows.append([place, source, how, stored, loop.bytes, ", ".join(loop.again)])
+            columns = ["line", "loop", "is reversed", "stores in each iteration", "bytes", "computes again"]
+            parts.append(table(columns, rows, left="is reversed,stores in each iteration,computes again", code="loop"))
+        if rest:
+            parts.append(fold("in words", code_block(rest)))
+        return page(head, *parts)
+
+
+def engine_for(derivative: "Derivative", args: tuple[Nested, ...], kwargs: Options) -> str:
     """The name of the engine that answers this call."""
     choice = _choice(derivative, args, kwargs)
     return (choice and choice.engine) or DEFAULT
 
 
-def explain_call(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> Explanation:
+def explain_call(derivative: "Derivative", args: tuple[Nested, ...], kwargs: Options) -> Explanation:
     """Lines of text: the engine that answers this call, why earlier ones refuse, what it does and stores."""
+    from numba import types
+
+    from contad.front.choice import describe_refusal
+
     choice = _choice(derivative, args, kwargs)
     if choice is None:
         text = (
@@ -38,7 +94,7 @@ def explain_call(derivative: Derivative, args: tuple[Nested, ...], kwargs: Optio
     if choice.engine is None:
         head = f"{derivative.what}({shown}): engine {DEFAULT}, on a Python copy of the function"
         return Explanation.of("\n".join([head, *why_not]), DEFAULT, refusals)
-    request = plan(derivative.f, derivative.form, given, derivative.what).request
+    request = derivative.plan_for(given).request
     engine = compiled_engine(choice.engine)
     told = engine.explain(request)
     head = f"{derivative.what}({shown}): engine {choice.engine}"
@@ -57,14 +113,14 @@ def explain_call(derivative: Derivative, args: tuple[Nested, ...], kwargs: Optio
     return Explanation.of(text, choice.engine, refusals, find_loops)
 
 
-def _describe_lanes(derivative: Derivative, given: tuple[NumbaType, ...]) -> str:
+def _describe_lanes(derivative: "Derivative", given: tuple[NumbaType, ...]) -> str:
     """The number of columns or rows computed at once."""
-    several = plan(derivative.f, derivative.form, given, derivative.what, lanes=True)
+    several = derivative.plan_for(given, lanes=True)
     requests = [several.request, *([] if several.along is None else [several.along[0]])]
     return " or ".join(f"{r.lanes} {'rows' if r.mode == 'vjp' else 'columns'}" for r in requests if r.lanes > 1)
 
 
-def source_of(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> str:
+def source_of(derivative: "Derivative", args: tuple[Nested, ...], kwargs: Options) -> str:
     """The source that the engine `generated`, or the requested engine, makes for this call."""
     if holds_carriers((*args, *kwargs.values())):
         raise UnsupportedError(f"source: {derivative.what}: the call is inside another derivative; ask outside of it")
@@ -75,9 +131,9 @@ def source_of(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options)
     return write(_request_of(derivative, derivative.types_of(args, kwargs)))
 
 
-def _request_of(derivative: Derivative, given: tuple[NumbaType, ...]) -> Request:
+def _request_of(derivative: "Derivative", given: tuple[NumbaType, ...]) -> "Request":
     """The request to an engine: several directions at once, unless it refuses them."""
-    one, several = (plan(derivative.f, derivative.form, given, derivative.what, lanes) for lanes in (False, True))
+    one, several = (derivative.plan_for(given, lanes) for lanes in (False, True))
     if several.has_lanes:
         try:
             compiled_engine(COMPILED[0]).explain(several.request)
@@ -86,18 +142,20 @@ def _request_of(derivative: Derivative, given: tuple[NumbaType, ...]) -> Request
     return several.request
 
 
-def _reason_now(derivative: Derivative, given: tuple[NumbaType, ...], name: str, why: str) -> str:
+def _reason_now(derivative: "Derivative", given: tuple[NumbaType, ...], name: str, why: str) -> str:
     """Why an engine refuses; with the present lines of the user's file if the refusal came from the cache."""
+    from contad.front.choice import reason
+
     if not name:
         return why
     try:
-        compiled_engine(name).explain(plan(derivative.f, derivative.form, given, derivative.what).request)
+        compiled_engine(name).explain(derivative.plan_for(given).request)
     except Exception as error:  # as `choose` takes them
         return reason(error)
     return why
 
 
-def _choice(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> Any:
+def _choice(derivative: "Derivative", args: tuple[Nested, ...], kwargs: Options) -> Any:
     """The choice for the types of this call; None if it has numbers of outer levels."""
     if holds_carriers((*args, *kwargs.values())):
         return None

@@ -8,7 +8,7 @@ import numpy as np
 from numba import NumbaError, typeof, types
 
 from contad.engines import compiled_engine
-from contad.engines.source.ir.dependency_notes import NotedGraph
+from contad.engines.source.ir.dependency_graph import NotedGraph
 from contad.errors import EngineLimitError, StaleSourceError, UnsupportedError
 from contad.front.choice import reason
 from contad.front.user_function import UserFunction
@@ -46,7 +46,7 @@ def note_dependencies(
             count += size
         nodes.append(tree.unflatten(made))
     try:
-        run = _program(function, what, tuple(argnums), tuple(map(_type_of, given)), mode)
+        run = _build(function, what, tuple(argnums), tuple(map(_type_of, given)), mode)
         return _run(run, what, given, nodes, count)
     except (NumbaError, StaleSourceError, EngineLimitError) as error:
         raise UnsupportedError(f"{what}: {reason(error)}") from error
@@ -68,11 +68,11 @@ def _run(run: Any, what: str, given: tuple[Nested, ...], nodes: list[Nested], co
             return NotedGraph(graph[:rows], count - 1, outputs), value
 
 
-def _program(function: UserFunction, what: str, argnums: tuple[int, ...], given: tuple[Any, ...], mode: Mode) -> Any:
+def _build(function: UserFunction, what: str, argnums: tuple[int, ...], given: tuple[Any, ...], mode: Mode) -> Any:
     """The compiled code, or its refusal, kept with the function until the values of its names change."""
-    kept = function.memo.get("dependency programs")
+    kept = function.memo.get("noted dependences")
     if kept is None or kept.frozen.noted is not function.memo.get("frozen"):
-        kept = function.memo["dependency programs"] = _Programs(Frozen(function.dispatcher, what, function.memo), {})
+        kept = function.memo["noted dependences"] = _Built(Frozen(function.dispatcher, what, function.memo), {})
     kept.frozen.check()
     key = mode, argnums, given
     if key not in kept.made:
@@ -86,7 +86,7 @@ def _program(function: UserFunction, what: str, argnums: tuple[int, ...], given:
     return kept.made[key]
 
 
-class _Programs(NamedTuple):
+class _Built(NamedTuple):
     frozen: Frozen
     made: dict[Any, Any]  # by mode, argnums and types
 

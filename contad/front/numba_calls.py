@@ -13,7 +13,7 @@ import numpy as np
 
 from contad.compile.dispatchers import signature_for
 from contad.engines import engine as engine_class
-from contad.engines.stream.continued import number_result, several_results
+from contad.engines.stream.pullbacks import number_result, several_results
 from contad.errors import LostDerivativeError, OutputError, UnsupportedError
 from contad.front.checked_twin import checked_twin
 from contad.front.first_call import is_comparable
@@ -197,7 +197,7 @@ def _type_of(f: NumbaFunction, n: int, x: Nested) -> NumbaType:
     try:
         return typeof(x)
     except NumbaError:
-        from contad.numba_functions.unread_arrays import require_read
+        from contad.numba_functions.array_arguments import require_read
 
         require_read(f.__name__, [(f"argument {n}", x)])
         raise

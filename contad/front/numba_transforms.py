@@ -64,7 +64,7 @@ class Transform(Generic[P, R], MakesDerivatives):
 
     def derivative_for(self, f: NumbaFunction, options: list[Any], named: dict[str, Any]) -> tuple[Any, bool]:
         """The derivative of a Numba function for use in a function that is itself differentiated; see
-        `contad.front.written_out`."""
+        `contad.front.plan.write_out`."""
         if self.made_for is None:
             return self.function(f, *options, **named), False
         if hasattr(f, "form"):

@@ -154,20 +154,20 @@ def _read(code: CodeType) -> _PassedCall | None:
         return None
     loaded: list[str] = []
     is_called = False
-    for step in dis.get_instructions(code):
-        if step.opname in _NOTHING:
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in _NOTHING:
             continue
-        if is_called and step.opname != "RETURN_VALUE":
+        if is_called and instruction.opname != "RETURN_VALUE":
             return None
-        if step.opname in _NAMES:
-            loaded.append(step.argval)
-        elif step.opname in _TWO_NAMES and isinstance(step.argval, tuple):
-            loaded += step.argval
-        elif step.opname in _CONSTANTS and _is_written(step.argval):
-            loaded.append(f"({step.argval!r})")
-        elif step.opname == "CALL" and len(loaded) == (step.arg or 0) + 1:
+        if instruction.opname in _NAMES:
+            loaded.append(instruction.argval)
+        elif instruction.opname in _TWO_NAMES and isinstance(instruction.argval, tuple):
+            loaded += instruction.argval
+        elif instruction.opname in _CONSTANTS and _is_written(instruction.argval):
+            loaded.append(f"({instruction.argval!r})")
+        elif instruction.opname == "CALL" and len(loaded) == (instruction.arg or 0) + 1:
             is_called = True
-        elif step.opname == "RETURN_VALUE" and is_called and _is_of_outside(loaded[0], code):
+        elif instruction.opname == "RETURN_VALUE" and is_called and _is_of_outside(loaded[0], code):
             return _PassedCall(loaded[1:], code.co_varnames, _look_up_code(code, loaded))
         else:
             return None

@@ -1,41 +1,31 @@
-"""From the types of a call to a request to an engine, and the compiled function between a call and the engine."""
+"""From the types of a call to a request to an engine, and the compiled function between a call and the engine.
+
+`contad.front.form.KINDS` has a row for each kind of derivative: the engine's mode, the seeds, the layout of the result.
+"""
 
 import dis
-import inspect
 import re
 from collections.abc import Sequence
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from numba import typeof, types
+import numba
+import numpy as np
+from numba import types
 
 from contad.compile.dispatchers import compiles_on_demand, signature_for
 from contad.compile.numba_code import literal_shape
 from contad.engines import compiled_engine
-from contad.errors import OutputError, UnsupportedError
-from contad.front import lane_plans
-from contad.front.diagonal_plans import plan_blocks, plan_trace, value_of_blocks
-from contad.front.form import (
-    HIGHER,
-    ROWS,
-    Argument,
-    Form,
-    constant,
-    differentiate,
-    overlap_checks,
-    shape_checks,
-    tuple_of,
-)
-from contad.front.higher_plans import PlannedCall, plan_hessian, plan_hvp, plan_laplacian, plan_pull
-from contad.front.jacobian_plans import Jacobian
-from contad.front.row_plans import RowProducts, SeveralTangents
+from contad.errors import OutputError, OverlapError, UnsupportedError
+from contad.front import layouts, seeds
+from contad.front.form import KINDS, Derived, Form, KindRow
+from contad.front.seeds import FEW, MOST, DirectionLeaf, DirectionTree, indent
+from contad.front.taken_arguments import TypedCall, read_call, tuple_of
+from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.numba_functions.request import ASKS, Request
-from contad.numba_functions.writes import may_write_arrays
-from contad.numba_functions.written_arrays import OVERLAPS, describe_needed, describe_tuple
+from contad.rules.compilable import functions_of_text
 from contad.variables.open_types import NumbaFunction, NumbaType
 
-_PARAMETERS = {"vjp": ("primals_", "z_bar_"), "jvp": ("primals_", "tangents_"), "jvps": ("primals_", "tangents_")}
-VECTOR, OUT = "vector_", "out"
 _SOURCE = """\
 import numpy as np
 from contad.compile.machine_code import njit
@@ -49,11 +39,11 @@ from contad.kernels.lane_chunks import give_lanes, give_numbers, take_lanes
 def derivative({parameters}):
 {body}
 """
-_LANES = """from contad.kernels.lane_chunks import put_blocks, put_columns, put_combs, put_numbers, put_rows, put_units
-from contad.kernels.lane_chunks import add_sums, sum_diagonal
-from contad.engines.source.writing.small_products import small_zeros
+_LANES = """from contad.kernels.lane_chunks import add_sums, put_columns, put_combs, put_matrix_blocks, put_numbers
+from contad.kernels.lane_chunks import put_rows, put_units, sum_diagonal
+from contad.engines.source.runtime.lent_arrays import small_zeros
 from contad.kernels.lanes import as_rows, lane, lanes_zeros, small_lanes_zeros, unit_lanes
-from contad.kernels.recalled_values import begin_block, point_to
+from contad.kernels.recalled_values import begin_chunk, point_to
 """
 _VALUE = """
 
@@ -93,12 +83,12 @@ class Plan(NamedTuple):
         parameters = ", ".join(self.parameters)
         lanes = _LANES if self.has_lanes else ""
         calls = "BorrowingCalls" if self.is_new else "BriefCalls"
-        text = _SOURCE.format(cache=cache, calls=calls, parameters=parameters, body=_indent(self.body), lanes=lanes)
-        return text + ("" if self.value is None else _VALUE.format(parameters=parameters, body=_indent(self.value)))
+        text = _SOURCE.format(cache=cache, calls=calls, parameters=parameters, body=_block(self.body), lanes=lanes)
+        return text + ("" if self.value is None else _VALUE.format(parameters=parameters, body=_block(self.value)))
 
 
-def _indent(lines: list[str]) -> str:
-    return "\n".join(f"    {line}" for line in lines)
+def _block(lines: list[str]) -> str:
+    return "\n".join(indent(lines))
 
 
 def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, lanes: bool = False) -> Plan:
@@ -111,228 +101,183 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, la
     """
     if _returns_nothing(f.py_func.__code__):
         raise OutputError(f"{what} returned None; return the value to differentiate")
-    if form.is_packed:
-        return _pair_plan(f, form, given, what, lanes)
-    if form.kind in HIGHER or form.kind in ROWS:
-        return _higher_plan(f, form, given, what, lanes)._replace(is_new=not form.has_aux)
-    if form.out:
-        return _out_plan(f, form, given, what)
-    if form.along:
-        return _repeated_plan(f, form, given, what)
-    arguments, taken = _take(f, form, given, what)
-    request = _gradient_request(f, form, taken)
-    body = [*_checks(f, arguments, what), f"z, grads = run({tuple_of(taken)})", f"return {form.result}"]
-    return Plan(request, request.types, tuple(x.expression for x in arguments), body, is_new=not form.has_aux)
+    call = read_call(f, form, given, what)
+    found = _Loops(call, lanes).plan() if form.loops else _plan_once(call)
+    return found._replace(is_new=not (form.is_packed or form.out or form.has_aux))
 
 
-def _gradient_request(f: NumbaFunction, form: Form, taken: list[Argument]) -> Request:
-    """The request for a gradient: with the value only for compiled code; otherwise `run` may skip the value."""
-    only_gradient = not form.gives_value and not form.has_aux
-    return _request(f, form, taken, form.argnums)._replace(linked=form.gives_value, optional_value=only_gradient)
+def write_out(derivative: Derived, given: tuple[NumbaType, ...]) -> Any:
+    """A derivative that a differentiated function calls, as a Numba function; UnsupportedError if there is none.
+
+    In place of `run` it calls an operation that engines know as they know functions of matrices.
+    """
+    form = derivative.form
+    if form.kind == "jacobian":  # by columns or by rows, decided at run time
+        form = form._replace(kind="jacrev")
+    planned = plan(derivative.f, form, given, derivative.what)
+    if any(".ctypes" in line for line in planned.body):
+        raise UnsupportedError(
+            f"{derivative.what}: it may write into its arguments, and several are arrays; let it copy what it writes"
+        )
+    known = {
+        "np": np, "f": derivative.f, "run": AskedDerivative(planned.request, derivative.what),
+        OverlapError.__name__: OverlapError,
+    }  # fmt: skip
+    lines = [f"def derivative({', '.join(planned.parameters)}):", *indent(planned.body)]
+    return numba.njit(error_model="numpy")(functions_of_text("\n".join(lines) + "\n", known)["derivative"])
 
 
-def _take(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> tuple[list[Argument], list[Argument]]:
-    """The arguments of f, and how an engine takes them."""
-    code = f.py_func.__code__
-    arguments = [Argument(_present(t), f"{name}_") for t, name in zip(given, code.co_varnames, strict=False)]
-    if len(arguments) < len(given) or code.co_flags & inspect.CO_VARARGS:
-        raise UnsupportedError(f"{what}: functions of any number of arguments (*args) are not compiled; name them")
-    wanted = (*form.argnums, *form.along)
-    if max(wanted) >= len(arguments):
-        raise TypeError(f"{what}: argnums {form.argnums} out of range for {len(arguments)} positional argument(s)")
-    return arguments, [differentiate(x) if n in wanted else constant(x) for n, x in enumerate(arguments)]
+def _plan_once(call: TypedCall) -> Plan:
+    """The plan of a derivative that calls `run` once."""
+    form, request = call.form, call.request
+    outs, checks, filled = layouts.written_gradients(call) if form.out else ([], [], [])
+    if form.row.seeds == "none":
+        arguments = tuple_of([*call.taken, *outs])
+        # the value only for compiled code; otherwise `run` may skip the value
+        only_gradient = not form.gives_value and not form.has_aux
+        request = request._replace(linked=form.gives_value, optional_value=only_gradient)
+        request = request._replace(outs=tuple(out.type for out in outs))
+        run_types = (*request.types, *request.outs)
+    else:
+        along = seeds.ones(call) if form.row.seeds == "ones" else seeds.given_seeds(call)
+        checks = along.checks
+        arguments = f"({tuple_of(call.taken)}), {along.text}"
+        run_types = (types.Tuple(request.types), along.type)
+    body = [f"return run({arguments})"]
+    if form.row.layout == "gradients":
+        body = [f"z, grads = run({arguments})", *filled, f"return {form.result}"]
+    return Plan(request, run_types, call.parameters, [*call.checks, *checks, *body])
 
 
-def _out_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:
-    """The plan for a gradient that is written into arrays."""
-    arguments, taken = _take(f, form, given[:-1], what)
-    kind = types.unliteral(given[-1])
-    outs = [Argument(kind, OUT)]
-    if not form.single:
-        if not isinstance(kind, types.BaseTuple) or len(kind) != len(form.argnums):
-            raise TypeError(f"{what}: {describe_tuple(len(form.argnums))}")
-        outs = [Argument(t, f"{OUT}[{k}]") for k, t in enumerate(kind)]
-    checks, filled = [], []
-    for k, (n, out) in enumerate(zip(form.argnums, outs, strict=True)):
-        x, t = arguments[n], out.type
-        is_number = isinstance(x.type, types.Number)
-        if not (is_number or isinstance(x.type, types.Array)):
-            raise TypeError(f"{what}: out takes the gradients of arrays and numbers, and {x.shown} is {x.type}")
-        axes = 0 if is_number else x.type.ndim
-        fits = isinstance(t, types.Array) and t.dtype == types.float64 and t.ndim == axes
-        if not (fits and t.layout == "C" and t.mutable and t.aligned):
-            raise TypeError(f"{what}: {out.shown} {describe_needed(axes)}, got {t}")
-        if is_number:
-            filled.append(f"{out.expression}[()] = grads[{k}]")
-            continue
-        message = f"{what}: {out.shown} must have the shape of {x.shown}"
-        checks += [f"if {out.expression}.shape != {x.expression}.shape:", f"    raise ValueError({message!r})"]
-    message = f"{what}: an array of out {OVERLAPS}"
-    checks += overlap_checks([*arguments, *outs], what, len(outs), f"raise ValueError({message!r})")
-    request = _gradient_request(f, form, taken)._replace(outs=tuple(out.type for out in outs))
-    call = f"z, grads = run({tuple_of([*taken, *outs])})"
-    result = f"z, {OUT}" if form.gives_value else OUT
-    body = [*_checks(f, arguments, what), *checks, call, *filled, f"return {result}"]
-    parameters = (*(x.expression for x in arguments), OUT)
-    return Plan(request, (*request.types, *request.outs), parameters, body)
+class _Part(NamedTuple):
+    """A loop around `run` in one mode."""
+
+    request: Request
+    run_types: tuple[NumbaType, ...]
+    seeds: seeds.DirectionLoop
+    layout: layouts.LoopResult
+    lines: list[str]
 
 
-def _repeated_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:
-    """The plan for the gradient of a derivative by numbers."""
-    arguments, taken = _take(f, form, given, what)
-    if not all(taken[n].type == types.float64 for n in form.along):
-        raise UnsupportedError(f"{what}: a gradient is one number only where its argument is; use contad.hessian")
-    request = _request(f, form, taken, form.argnums)._replace(along=tuple((n,) for n in form.along))
-    ones = types.Tuple([types.float64] * len(form.along))
-    run = f"run(({tuple_of(taken)}), ({'1.0, ' * len(form.along)}))"
-    body = [*_checks(f, arguments, what), f"z, grads = {run}", f"return {form.result}"]
-    return Plan(request, (types.Tuple(request.types), ones), tuple(x.expression for x in arguments), body)
+class _Loops:
+    """The plan of a derivative that calls `run` along several directions."""
 
+    def __init__(self, call: TypedCall, lanes: bool) -> None:
+        """Read the structures of arguments, and of the result where the mode asks for it."""
+        form = call.form
+        self.call, self.named = call.convert_once()
+        self.lanes = lanes
+        self.packed = f"({tuple_of(self.call.taken)})"
+        self.inputs = DirectionTree([(x.expression, x.type) for x in self.call.wanted], "d")
+        self.outputs, self.returned = DirectionTree([], "e"), types.none
+        if form.mode != "hvp":
+            self._read_result()
+        # for the shapes of arrays; and for aux, which forward mode without directions does not return
+        unknown = any(y.known is None for y in self.outputs.leaves)
+        may_have_none = form.kind == "jacfwd" and form.has_aux and any(x.is_array for x in self.inputs.leaves)
+        self.calls_f = form.needs_f and (unknown or may_have_none)
 
-def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, lanes: bool) -> Plan:
-    """The plan for a matrix of derivatives, its product with a vector, or a function of it."""
-    own = list(given)
-    vector = Argument(_present(own.pop(form.vector)), VECTOR) if form.takes_vector else None
-    arguments, taken = _take(f, form, own, what)
-    parameters = [x.expression for x in arguments]
-    call = PlannedCall(arguments, list(taken), _request(f, form, taken, form.argnums), _checks(f, arguments, what))
-    if vector is not None:
-        parameters.insert(form.vector % len(given), VECTOR)
-        if form.kind in ROWS:
-            return _rows_plan(f, form, call, vector, what, lanes, tuple(parameters))
-        if form.kind == "hvp":
-            run_types, body = plan_hvp(call, form, vector, what)
-        elif form.kind == "pull":
-            orders = tuple((n,) for n in form.along) if form.single else (form.along,)
-            call = call._replace(request=call.request._replace(along=orders))
-            run_types, body = plan_pull(call, form, vector, what)
+    def _read_result(self) -> None:
+        """Read the structure of the result.
+
+        Raises UnsupportedError if there is no aux to return, OutputError for a Jacobian without rows.
+        """
+        call, form = self.call, self.call.form
+        self.returned = _type_of_result(call)
+        if form.has_aux:
+            if not isinstance(self.returned, types.BaseTuple) or len(self.returned) != 2:
+                raise UnsupportedError("with has_aux=True the function must return (value, aux)")
+            self.returned = self.returned[0]
+        self.outputs = DirectionTree([("y", self.returned)], "e")
+        if form.row.layout == "matrices" and not self.outputs.leaves:
+            raise OutputError(f"{call.what} returned (), without a number in it; return the value to differentiate")
+        (structure,) = self.outputs.structure
+        shape = literal_shape(call.f)
+        if shape is not None and isinstance(structure, DirectionLeaf) and structure.is_array and not form.has_aux:
+            structure.known = shape if structure.type.ndim == len(shape) else None
+
+    def plan(self) -> Plan:
+        """The plan."""
+        call, form = self.call, self.call.form
+        one = self._part(form.row, "run")
+        loop, along = one.lines, None
+        if form.kind == "jacobian" and self._may_have_more_rows():
+            columns = self._part(KINDS["jacfwd"], "run_along")
+            along = columns.request, columns.run_types
+            condition = f"if {self.outputs.size} > {self.inputs.size}:"
+            loop = [condition, *indent(columns.lines), "else:", *indent(one.lines)]
+        start = [*call.checks, *self.named, *one.seeds.checks]
+        value = None
+        if one.seeds.lanes > 1 and form.mode != "vjp":
+            value = [*start, *one.seeds.start, f"return run({self.packed}, {one.seeds.idle})[0]"]
+        if self.calls_f:
+            start.append(f"{'y, aux' if form.has_aux else 'y'} = f({call.copies})")
+        aux = ", aux" if form.has_aux else ""
+        body = [*start, *one.layout.start, *loop, f"return {one.layout.result}{aux}"]
+        return Plan(one.request, one.run_types, call.parameters, body, along, value)
+
+    def _may_have_more_rows(self) -> bool:
+        """Whether there may be more rows than columns, as far as the types tell."""
+        rows, columns = self.outputs.leaves, self.inputs.leaves
+        return any(y.is_array for y in rows) or len(rows) > len(columns)
+
+    def _part(self, row: KindRow, run: str) -> _Part:
+        """The loop for a row of the table."""
+        if row.mode == "jvp":
+            varied, came, held = self.inputs, DirectionTree([("dy", self.returned)], "t"), self.outputs
         else:
-            call = call._replace(request=call.request._replace(along=(form.argnums, form.argnums)))
-            way = plan_trace(call, vector, what, lanes)
-            value = value_of_blocks(call._replace(taken=list(taken)), what, way.lanes, 2) if lanes else None
-            request = call.request._replace(lanes=way.lanes)
-            return Plan(request, way.types, tuple(parameters), way.lines, value=value)
-        return Plan(call.request, run_types, tuple(parameters), body)
-    if form.kind == "hessian_block_diag":
-        chosen = plan_blocks(call, form.size, what, lanes)
-        body = chosen.lines
-        if chosen.lanes > 1:
-            value = value_of_blocks(call._replace(taken=list(taken)), what, chosen.lanes, 1)
-            request = call.request._replace(lanes=chosen.lanes)
-            return Plan(request, chosen.types, tuple(parameters), body, value=value)
-    elif form.kind == "laplacian":
-        chosen = (lane_plans.plan_laplacian(call) if lanes else None) or plan_laplacian(call)
-        body = chosen.lines
-    elif form.kind == "hessian":
-        chosen = (lane_plans.plan_hessian(call, form) if lanes else None) or plan_hessian(call, form, what)
-        body = chosen.lines
-    else:
-        forward = form.kind == "jacfwd"
-        returned, shape = _type_of_result(f, call, what), literal_shape(f)
-        jacobian = Jacobian(call, form.single, returned, may_write_arrays(f), lanes, forward, shape)
-        if not jacobian.outputs.leaves:
-            raise OutputError(f"{what} returned (), without a number in it; return the value to differentiate")
-        if form.kind == "jacobian" and jacobian.may_have_more_rows:
-            rows, columns = jacobian.by_rows, jacobian.by_columns("run_along")
-            pushed = call.request._replace(mode="jvp", lanes=columns.lanes, memory=columns.memory)
-            along = pushed, columns.types
-            request = call.request._replace(lanes=rows.lanes, memory=rows.memory)
-            return Plan(request, rows.types, tuple(parameters), jacobian.either(), along)
-        chosen = jacobian.by_columns("run") if forward else jacobian.by_rows
-        body = jacobian.whole(chosen)
-    value = None
-    if chosen.lanes > 1 and form.mode != "vjp":
-        value = lane_plans.value_lines(call._replace(taken=list(taken)))
-    request = call.request._replace(lanes=chosen.lanes, memory=chosen.memory)
-    return Plan(request, chosen.types, tuple(parameters), body, value=value)
+            came = DirectionTree([(f"grads[{k}]", x.type) for k, x in enumerate(self.call.wanted)], "g")
+            varied, held = (self.outputs if row.mode == "vjp" else self.inputs), self.inputs
+        loop, layout = self._compose(row, varied, came, held)
+        lines = [*loop.start, *loop.over(f"{self._results(row)} = {run}({self.packed}, {{}})", layout.take)]
+        request = self.call.request._replace(mode=row.mode, lanes=loop.lanes, memory=loop.has_memory)
+        return _Part(request, (types.Tuple(request.types), *loop.types), loop, layout, lines)
+
+    def _results(self, row: KindRow) -> str:
+        """The names of the results of `run`."""
+        if not self.call.form.has_aux:
+            return {"jvp": "z, dy", "vjp": "grads"}.get(row.mode, "z, grads")
+        if row.mode == "vjp":
+            return "_, grads" if self.calls_f else "aux, grads"
+        return "z, dy" if self.calls_f else "(z, aux), dy"
+
+    def _compose(
+        self, row: KindRow, varied: DirectionTree, came: DirectionTree, held: DirectionTree
+    ) -> tuple[seeds.DirectionLoop, layouts.LoopResult]:
+        """The directions of the numbers in `varied`, and where the results go that come for these, for `held`."""
+        call, form = self.call, self.call.form
+        few, most = (FEW, MOST) if self.lanes else (1, 1)
+        single = row.mode == "vjp"  # cotangents have the structure of the result, tangents are a tuple
+        if row.seeds == "units":
+            units = seeds.unit_vectors(varied, single, few if row.mode == "vjp" else most)
+            if row.layout == "diagonal sum":
+                return units, layouts.DiagonalSum(units, came)
+            by_columns = row.mode == "jvp" or (row.mode == "hvp" and units.lanes > 1)
+            of_rows = form.single or row.mode != "hvp"
+            return units, layouts.Matrices(units, came, held, by_columns, (of_rows, form.single))
+        if row.seeds == "combs":
+            combs = seeds.Combs(call, varied, most)
+            return combs, layouts.CombColumns(combs)
+        if row.seeds == "units and rows":
+            pairs = seeds.UnitsAndRows(call, varied, few)
+            return pairs, layouts.Sum(pairs)
+        stacked = row.seeds == "stacked"
+        rows = seeds.stacked_tangents(call, varied, few) if stacked else seeds.matrix_rows(call, varied, single, few)
+        return rows, layouts.FoundRows(rows, came, stacked, row.mode == "jvp")
 
 
-def _rows_plan(
-    f: NumbaFunction, form: Form, call: PlannedCall, vector: Argument, what: str, lanes: bool,
-    parameters: tuple[str, ...],
-) -> Plan:  # fmt: skip
-    """The plan for products with the rows of a matrix."""
-    taken = list(call.taken)
-    rows = RowProducts(call, vector, what, _type_of_result(f, call, what), lanes)
-    if form.kind == "cotangent_rows":
-        way = rows.cotangents(may_write_arrays(f))
-    else:
-        way = rows.tangents() if form.kind == "tangent_rows" else rows.hessian()
-    value = None
-    if lanes and form.mode != "vjp":
-        value = RowProducts(call._replace(taken=taken), vector, what, types.none, lanes).value()
-    return Plan(call.request._replace(lanes=way.lanes), way.types, parameters, way.lines, value=value)
-
-
-def _type_of_result(f: NumbaFunction, call: PlannedCall, what: str) -> NumbaType:
+def _type_of_result(call: TypedCall) -> NumbaType:
     """The type of the result of f; compiles f only if an engine that reads the source cannot tell."""
-    if compiles_on_demand(f) and call.request.types not in f.overloads:
+    f, request = call.f, call.request
+    if compiles_on_demand(f) and request.types not in f.overloads:
         told = compiled_engine("generated").infer
-        inferred = None if told is None else told(call.request)
+        inferred = None if told is None else told(request)
         if inferred is not None:
             return inferred
-    found = signature_for(f, call.request.types)
+    found = signature_for(f, request.types)
     if found is None:
-        raise UnsupportedError(f"{what}: its signatures are given, and none fits")
+        raise UnsupportedError(f"{call.what}: its signatures are given, and none fits")
     return found.return_type
-
-
-def _pair_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, lanes: bool) -> Plan:
-    """The plan for vjp(primals, z_bar) and jvp(primals, tangents), of one tangent or of several."""
-    parameters = _PARAMETERS[form.kind]
-    first, second = (Argument(types.unliteral(t), name) for t, name in zip(given, parameters, strict=True))
-    if not isinstance(first.type, types.BaseTuple) or not len(first.type):
-        raise UnsupportedError(f"{what}: primals must be a tuple of numbers and arrays, got {first.type}")
-    primals = [Argument(t, f"primals_[{k}]") for k, t in enumerate(first.type)]
-    argnums = form.argnums or tuple(range(len(primals)))
-    taken = [differentiate(x) if n in argnums else constant(x) for n, x in enumerate(primals)]
-    taken += _defaults(f, len(primals), what)
-    request = _request(f, form, taken, argnums)
-    body = _checks(f, primals, what)
-    if form.kind == "vjp":
-        along = differentiate(second)
-        run_types = (types.Tuple(request.types), along.type)
-        passed = along.expression
-    else:
-        if not isinstance(second.type, types.BaseTuple) or len(second.type) != len(argnums):
-            raise UnsupportedError(f"{what}: tangents must be a tuple with one entry for each primal")
-        tangents = [differentiate(Argument(t, f"tangents_[{k}]")) for k, t in enumerate(second.type)]
-        if form.kind == "jvps":
-            plans = []
-            for _ in range(2):  # each error names the argument that it converts
-                call = PlannedCall(primals, list(taken), request, body)
-                plans.append(SeveralTangents(call, tangents, what, _type_of_result(f, call, what), lanes))
-            way, value = plans[0].way(), plans[1].value() if lanes else None
-            return Plan(request._replace(lanes=way.lanes), way.types, parameters, way.lines, value=value)
-        body += shape_checks([primals[n] for n in argnums], tangents, what)
-        run_types = (types.Tuple(request.types), types.Tuple([t.type for t in tangents]))
-        passed = f"({tuple_of(tangents)})"
-    body.append(f"return run(({tuple_of(taken)}), {passed})")
-    return Plan(request, run_types, parameters, body)
-
-
-def _defaults(f: NumbaFunction, given: int, what: str) -> list[Argument]:
-    """The omitted arguments of f, by their defaults."""
-    parameters = list(inspect.signature(f.py_func).parameters.values())[given:]
-    for x in parameters:
-        if not isinstance(x.default, (bool, int, float)):
-            raise UnsupportedError(f"{what}: argument {x.name} must be given")
-    return [Argument(typeof(x.default), repr(x.default)) for x in parameters]
-
-
-def _request(f: NumbaFunction, form: Form, taken: list[Argument], argnums: tuple[int, ...]) -> Request:
-    asked = Request(f.py_func, f, tuple(x.type for x in taken), argnums, form.has_aux, form.mode)
-    return asked._replace(numerics=form.numerics, checkpoint=form.checkpoint)
-
-
-def _checks(f: NumbaFunction, arguments: list[Argument], what: str) -> list[str]:
-    checks = overlap_checks(arguments, what)
-    return checks if checks and may_write_arrays(f) else []
-
-
-def _present(t: NumbaType) -> NumbaType:
-    """The type of an argument, or of its default if it was omitted."""
-    return typeof(t.value) if isinstance(t, types.Omitted) else t
 
 
 def _returns_nothing(code: CodeType) -> bool:

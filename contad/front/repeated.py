@@ -112,6 +112,10 @@ class TangentOfGradient(WrittenOut):
         if not is_first_gradient(gradient):
             raise UnsupportedError(f"{self.what}: compiled code does not take it of this; take it in Python")
 
+    @staticmethod
+    def py_func(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
+        """A Python function with its parameters."""
+
     def write_out(self, given: tuple[NumbaType, ...]) -> Any:
         """A function for this number of primals; UnsupportedError if a type does not tell the number."""
         from numba import types

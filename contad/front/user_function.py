@@ -1,14 +1,20 @@
 """A transform's function, inspected once: what it is, its name, and how it runs."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
 
 from contad.engines import COMPILED, engine as engine_class
 from contad.functions.callees import with_numba_callees
 from contad.functions.user_call import OnNumbers, memo_of, name_of, numba_function
+from contad.rules.capturing import set_data_of
 from contad.variables.arguments import require_callable
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
+
+if TYPE_CHECKING:
+    from contad.functions.captured import Captured
 
 
 class UserFunction:
@@ -64,3 +70,16 @@ def _call_compiled(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Option
     from contad.front.numba_calls import call_at_variables  # it knows Numba
 
     return call_at_variables(stand_in, args, kwargs)
+
+
+def _data_of(
+    name: str, functions: Sequence[Function | None], keep: Callable[[np.ndarray], np.ndarray]
+) -> Optional["Captured"]:
+    """The data that the functions of a rule capture; None if there are none."""
+    from contad.functions.captured import Captured  # for rules of users' own
+
+    found = Captured(name, functions, keep)
+    return found if found.has_data() else None
+
+
+set_data_of(_data_of)

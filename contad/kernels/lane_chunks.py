@@ -88,12 +88,12 @@ def put_combs(rows, size, start, stop):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def put_blocks(blocks, rows, start, stop):  # type: ignore[no-untyped-def]
+def put_matrix_blocks(found, rows, start, stop):  # type: ignore[no-untyped-def]
     """Column start + j of all matrix blocks becomes lane j of `rows`."""
-    size = blocks.shape[1]
+    size = found.shape[1]
     for i in range(rows.shape[0]):
         for j in range(start, stop):
-            blocks[i // size, i % size, j] = rows[i, j - start]
+            found[i // size, i % size, j] = rows[i, j - start]
 
 
 @in_machine_code

@@ -79,7 +79,7 @@ def _recall(memory: Any, marks: Any, f: Any, x: Any, y: Any = None) -> Any:
 
 
 @in_machine_code
-def begin_block(memory, marks, is_first):  # type: ignore[no-untyped-def]
+def begin_chunk(memory, marks, is_first):  # type: ignore[no-untyped-def]
     """Begin the next chunk: the first chunk stores values as long as there is room, and the others read them."""
     count = marks[0]
     marks[0] = 0.0
@@ -87,7 +87,7 @@ def begin_block(memory, marks, is_first):  # type: ignore[no-untyped-def]
         marks[2] = memory.size
     elif marks[1] > 0.0:
         if count != marks[1]:
-            raise RuntimeError("contad: a block of directions has asked for other values than the first one")
+            raise RuntimeError("contad: a chunk of directions has asked for other values than the first one")
     elif count <= memory.size:
         marks[1], marks[2] = count, 0.0
     elif count <= MOST:

@@ -24,30 +24,30 @@ _NUMBER = 8  # bytes
 OF_ATTEMPT = types.float64(
     *(types.int64, types.int64, types.int64, types.int64, types.float64[::1]), *(types.int64,) * 5
 )
-PLANNED = FIELDS + 3 - M  # the fields from M on, the address of the value's kernel, and its numbers
+GIVEN = FIELDS + 3 - M  # the fields from M on, the address of the value's kernel, and its numbers
 
 
 def attempt_value(  # type: ignore[no-untyped-def]
-    plan_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags
+    given_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags
 ):
     """Write a shape, and call the kernel of its value; return the first number of the result.
 
     The result is nan if the kernel has raised, or has written an infinity or nan. The sizes and the rest are at
-    `plan_at`, the addresses of shapes, values and constants at `buffers_at`, and the value saves the data for the
+    `given_at`, the addresses of shapes, values and constants at `buffers_at`, and the value saves the data for the
     adjoint in `memory`. Flag 1 marks a transposed result, and flags 2 and 4 transposed operands. IS_CHECKED requires
     finite operands.
     """
     buffers = carray(pointer(buffers_at), (3,), np.int64)
     shape_at, values_at, constants_at = buffers[0] + _NUMBER * slot, buffers[1], buffers[2]
     shape = carray(pointer(shape_at), (FIELDS + 1,), np.int64)
-    plan = carray(pointer(plan_at), (PLANNED,), np.int64)
+    given = carray(pointer(given_at), (GIVEN,), np.int64)
     shape[STATUS], shape[SAVED], shape[RESULT] = 0, -(np.int64(memory.ctypes.data) // _NUMBER), first
     shape[A], shape[A + 1], shape[B], shape[B + 1] = a, a_cells, b, b_cells
     for k in range(3):  # the result and both operands
         shape[TURNED + k] = flags >> k & 1
-    for k in range(PLANNED - 2):
-        shape[M + k] = plan[k]
-    address, n = plan[PLANNED - 2], plan[PLANNED - 1]
+    for k in range(GIVEN - 2):
+        shape[M + k] = given[k]
+    address, n = given[GIVEN - 2], given[GIVEN - 1]
     if flags & IS_CHECKED:
         if not is_finite(array_at(place_of(shape, A, values_at, constants_at), shape[M] * shape[N])):
             return np.nan
@@ -63,10 +63,10 @@ _attempt = njit(**INTERNAL_OPTIONS)(attempt_value)
 
 
 def attempt_briefly(  # type: ignore[no-untyped-def]
-    plan_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags
+    given_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags
 ):
     """`attempt_value` for so few numbers that other threads would gain nothing from Python's lock meanwhile."""
-    return _attempt(plan_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags)
+    return _attempt(given_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags)
 
 
 # ---- operands and results --------------------------------------------------------------------------------------------

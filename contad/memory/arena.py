@@ -12,7 +12,7 @@ The header of an arena is words:
     RECORDS           address of the records, 24 bytes each
     ADJOINTS          address of the adjoints, 8 bytes each; all zero between sweeps
     ADJOINT_CAPACITY  number of adjoints that fit
-    NEWEST            the last record of the newest array record (one operation on whole arrays); 0 if there is none
+    ARRAY_RECORD      the last record of the newest array record (one operation on whole arrays); 0 if there is none
     WORKSPACE         address of the numbers that generated derivatives store; the word before them says how many fit
     LENT              for each of the LOANS arrays of a derivative, the size of its memory in numbers, and the address
     NONE              0, the word before the numbers of an empty workspace
@@ -36,7 +36,7 @@ from contad.memory.system import machine_memory, memory_functions, thread_word
 from contad.variables.stack import RECOVERIES
 
 LOANS = 12
-USED, CAPACITY, RECORDS, ADJOINTS, ADJOINT_CAPACITY, NEWEST, WORKSPACE, LENT = range(8)
+USED, CAPACITY, RECORDS, ADJOINTS, ADJOINT_CAPACITY, ARRAY_RECORD, WORKSPACE, LENT = range(8)
 _NONE = LENT + 2 * LOANS
 HEADER_BYTES = 8 * (_NONE + 1)
 RECORD_BYTES = 24

@@ -23,9 +23,9 @@ from contad.compile.named_code import emit_call
 from contad.compile.typing_rules import bytes_of
 from contad.compile.words import place, word
 from contad.errors import UnsupportedError
+from contad.numba_functions.array_arguments import Returned
 from contad.numba_functions.frozen import describe_place
 from contad.numba_functions.guarded import ARRAY, bind_to, call_with, has_its_place
-from contad.numba_functions.written_arrays import Returned
 from contad.variables.trees import leaves_of
 
 HEAD = 3
@@ -80,23 +80,23 @@ def bind_entry(
             kept.append(objects)
     make = _compile_entry(signature.args, signature.return_type, returned, len(entries) // ARRAY)
     start = HEAD + len(entries)
-    block = np.zeros(start + make.words, np.int64)
+    words = np.zeros(start + make.words, np.int64)
     code = overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name)
-    block[:start] = [code, counter.ctypes.data, counter[0], *entries]
-    address = block.ctypes.data
+    words[:start] = [code, counter.ctypes.data, counter[0], *entries]
+    address = words.ctypes.data
     make.store(address + 8 * start, arguments)
     entry = guard(make.entry, kept=kept)
     given = (address,)
     own = Bound(call_with(given, entry))
     own.shown, own.arguments = shown, arguments
     own.kept = kept
-    kept += [given, entry, make, overload, counter, block]
-    weakref.finalize(own.kept, _release, make.release, block, start).atexit = False
+    kept += [given, entry, make, overload, counter, words]
+    weakref.finalize(own.kept, _release, make.release, words, start).atexit = False
     return bind_to(own)
 
 
-def _release(release: Any, block: np.ndarray, start: int) -> None:
-    release(block.ctypes.data + 8 * start)
+def _release(release: Any, words: np.ndarray, start: int) -> None:
+    release(words.ctypes.data + 8 * start)
 
 
 # ---- machine code ----------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def _compile_entry(kinds: tuple[Any, ...], result: Any, returned: Returned, arra
         return types.none(types.int64), codegen
 
     @intrinsic
-    def call(typingctx, block):  # type: ignore[no-untyped-def]
+    def call(typingctx, words):  # type: ignore[no-untyped-def]
         given = {"all": result, "first": result[0] if returned == "first" else None, "nothing": types.none}[returned]
 
         def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -157,13 +157,13 @@ def _compile_entry(kinds: tuple[Any, ...], result: Any, returned: Returned, arra
 
         return given(types.int64), codegen
 
-    def call_bound(block):  # type: ignore[no-untyped-def]
-        if word(word(block, COUNTER), 0) != word(block, COUNT):
+    def call_bound(words):  # type: ignore[no-untyped-def]
+        if word(word(words, COUNTER), 0) != word(words, COUNT):
             raise RuntimeError(RECOMPILED)
         for k in range(arrays):
-            if not has_its_place(block + 8 * (HEAD + ARRAY * k)):
+            if not has_its_place(words + 8 * (HEAD + ARRAY * k)):
                 raise ValueError(MOVED)
-        return call(block)
+        return call(words)
 
     def store_arguments(address, arguments):  # type: ignore[no-untyped-def]
         store(address, arguments)

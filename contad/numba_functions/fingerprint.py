@@ -25,7 +25,7 @@ from contad.compile.typing_rules import overload_bodies
 from contad.functions.declared_types import signatures
 from contad.functions.reached import is_installed
 from contad.functions.transformed import Decorated
-from contad.numba_functions.unread_arrays import require_read
+from contad.numba_functions.array_arguments import require_read
 from contad.rules.compilable import WithParts
 from contad.rules.definition import global_names, looked_up, named_values
 from contad.rules.scalar_rule import ScalarRule

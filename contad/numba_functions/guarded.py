@@ -142,13 +142,13 @@ class _Look:
         data, copy, size = (look(entry, k) for k in (_DATA_HELD, _COPY, _BYTES))
         words = builder.udiv(size, WORD(8))
         is_small = builder.icmp_unsigned("<=", size, WORD(SMALL))
-        step = builder.udiv(builder.add(words, WORD(SAMPLES - 1)), WORD(SAMPLES))
-        step = builder.select(is_small, WORD(1), step)
+        increment = builder.udiv(builder.add(words, WORD(SAMPLES - 1)), WORD(SAMPLES))
+        increment = builder.select(is_small, WORD(1), increment)
         first = builder.select(is_small, WORD(0), look(entry, _NEXT))
         following = builder.add(first, WORD(1))
-        following = builder.select(builder.icmp_unsigned("<", following, step), following, WORD(0))
+        following = builder.select(builder.icmp_unsigned("<", following, increment), following, WORD(0))
         builder.store(following, place(builder, entry, _NEXT))
-        with cgutils.for_range_slice(builder, first, words, step, WORD) as (k, _):
+        with cgutils.for_range_slice(builder, first, words, increment, WORD) as (k, _):
             self.compare(look(data, k), look(copy, k))
         with cgutils.for_range_slice(builder, builder.mul(words, WORD(8)), size, WORD(1), WORD) as (k, _):
             self.compare(self.byte(data, k), self.byte(copy, k))

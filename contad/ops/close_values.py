@@ -10,11 +10,16 @@ as divisors.
 """
 
 import ctypes
+from collections.abc import Callable
 from threading import get_ident
 
 import numpy as np
 
+from contad.errors import UnsupportedError
 from contad.variables.dtypes import float64_only
+from contad.variables.open_types import ArrayValue, Nested
+from contad.variables.stack import attempt
+from contad.variables.trees import flatten, holds_number
 
 LEAST = 4.0 * 2.0**-52 / 1e-6  # a gap of this fraction of the largest value leaves six digits after division
 CLOSE = 1e-4  # gaps of this fraction leave enough digits after division by their squares
@@ -23,6 +28,7 @@ UNEVEN = 1e-8  # cotangents that differ by less than this fraction of the larges
 DOUBLE = float64_only("equality and the digits that are left are measured in units of double precision")
 LOST: set[int] = set()  # threads whose reverse sweep met a cotangent without six digits
 BARRED: set[int] = set()  # threads that met one for which forward mode has no more digits
+FILLED = 1000  # numbers of a derivative that forward mode completes; beyond this, nans stay
 LOSSES = (ctypes.c_int64 * 1)()  # the number of losses, a word that machine code reads
 
 
@@ -260,3 +266,50 @@ def along_direction(z, z_bar, bar, a_dot):
     size = size_along(w, c, p, z_bar[0]) + largest_of(g + x)
     right = is_right(error + rest, size) and not are_chosen(w, c, z_bar[0], bar[0])
     return v @ (g + x) @ v.T if right else np.full(a_dot.shape, np.nan)
+
+
+# ---- gradients that have lost digits ---------------------------------------------------------------------------------
+# The cotangent of a matrix is nan, because rounding hides its part among the close vectors. Most gradients do not need
+# that part: for a kernel matrix of nearly low rank, it is multiplied by a tangent that is 0 there up to rounding.
+# Forward mode sees this tangent, and a reverse sweep does not. So forward mode recomputes the entries that are nan.
+
+
+def fill_lost(found: Nested, forward: Callable[[], Nested]) -> Nested:
+    """A derivative by reverse mode, with forward mode in place of nans; both have the same numbers in the same
+    order."""
+    tree = flatten(found)
+    if holds_number(found) or sum(map(np.size, tree.leaves)) > FILLED:
+        return found
+    if not any(np.isnan(x).any() for x in tree.leaves):
+        return found
+    try:
+        with attempt():
+            others = flatten(forward()).leaves
+    except UnsupportedError:  # a rule without forward mode
+        return found
+    leaves = []
+    for x, other in zip(tree.leaves, others, strict=True):
+        known = np.where(np.isnan(x), other, x)
+        leaves.append(known if isinstance(x, np.ndarray) else float(known))
+    return tree.unflatten(leaves)
+
+
+def fill_lost_if_same(found: Nested, value: Nested, forward: Callable[[], tuple[Nested, Nested]]) -> Nested:
+    """`fill_lost`, if forward mode has the same value: a function may draw random numbers, or read changed data."""
+
+    def of_same_function() -> Nested:
+        derivative, again = forward()
+        pairs = zip(flatten(value).leaves, flatten(again).leaves, strict=True)
+        return derivative if all(np.allclose(x, y, 1e-9, 0.0, equal_nan=True) for x, y in pairs) else found
+
+    return fill_lost(found, of_same_function)
+
+
+def contract(z_bar: Nested, jacobian: Nested) -> list[ArrayValue]:
+    """The cotangents of all numbers of the arguments, from that of the result and the Jacobian by a tuple of them."""
+    bars, matrices = flatten(z_bar).leaves, flatten(jacobian).leaves
+    count = len(matrices) // max(len(bars), 1)
+    return [
+        sum(np.tensordot(bar, matrices[k * count + n], np.ndim(bar)) for k, bar in enumerate(bars))
+        for n in range(count)
+    ]

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from contad.display.markup import show_bytes, show_seconds
 from contad.engines import compiled_engine
 from contad.front.explanation import explain_call
-from contad.front.plan import plan
 from contad.memory.arena import memory_in_use
 from contad.variables.array import copy_parts
 from contad.variables.open_types import Nested, Options
@@ -118,7 +117,7 @@ def profile_compiled(gradient: Any, name: str, args: tuple[Nested, ...], kwargs:
     lines: list[StoredLine] = []
     if engine.loops is not None:
         given = gradient.types_of(args, kwargs)
-        for loop in engine.loops(plan(gradient.f, gradient.form, given, gradient.what).request):
+        for loop in engine.loops(gradient.plan_for(given).request):
             lines += _lines_of(loop)
     return CompiledProfile(name, told.engine, value, found, forward, seconds, lines, told, memory)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from contad.engines.matrix.kernel_shapes import LINES, NAMES, PAIRED_SUM
 from contad.engines.stream.arithmetic_rules import list_operations
-from contad.engines.stream.record_head import CODES
+from contad.engines.stream.storage import CODES
 from contad.rules.body import COMPARISONS as SYMBOLS_OF_COMPARISONS
 from contad.rules.scalar_rule import ScalarRule
 
@@ -48,12 +48,12 @@ GUARD_CODES = {guard: code for code, guard in GUARDS.items()}
 
 # operations of linear algebra, whose kernels may leave a record to Python; and operations along axes, which never do
 REPEATED = ARRAY + max(GUARDS) + 1
-FIRST_STEP = REPEATED + 1
-STEPS = {FIRST_STEP + k: name for k, name in enumerate(NAMES)}
-STEPS[FIRST_STEP + len(NAMES)] = PAIRED_SUM  # only in layouts
-STEP_CODES = {name: code for code, name in STEPS.items()}
-FIRST_LINE = STEP_CODES[LINES[0]]
-assert max(STEPS) < ARRAY + CODES
+FIRST_KERNEL = REPEATED + 1
+KERNEL_RECORDS = {FIRST_KERNEL + k: name for k, name in enumerate(NAMES)}
+KERNEL_RECORDS[FIRST_KERNEL + len(NAMES)] = PAIRED_SUM  # only in layouts
+KERNEL_CODES = {name: code for code, name in KERNEL_RECORDS.items()}
+FIRST_LINE = KERNEL_CODES[LINES[0]]
+assert max(KERNEL_RECORDS) < ARRAY + CODES
 
 
 def first_cells(code: np.ndarray, inputs: int) -> np.ndarray:
@@ -70,4 +70,4 @@ def code_of(rule: ScalarRule, active: str) -> int | None:
 def numbering() -> str:
     """The meaning of every code; a program is valid only where the meanings are the same."""
     scalars = ((code, rule.name, active) for code, (rule, active) in SCALARS.items())
-    return repr([*scalars, *GUARDS.items(), *STEPS.items()])
+    return repr([*scalars, *GUARDS.items(), *KERNEL_RECORDS.items()])

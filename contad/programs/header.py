@@ -18,7 +18,7 @@ ENDLESS = 1 << 60
 SOURCE = '''
 @inline
 def find_room(header):
-    """How many numbers the largest trace of a program computes with."""
+    """How many numbers of memory the largest trace of a program needs."""
     room = 0
     for number in range(header[{count}]):
         trace = header[{first_trace} + number * {trace}:]
@@ -30,8 +30,8 @@ def find_room(header):
 def run(header, inputs_at, direction_at, gradient_at, out, memory_at, room):
     """Run the trace of a program whose guards hold: out is (value, slope, a row that stopped a trace, the trace).
 
-    The slope is along `direction` where there is one, the gradient is filled in where there is one. Returns the number
-    of the trace, NO_TRACE, NEEDS_PYTHON, or FAILED where a step of linear algebra is left to Python.
+    A direction asks for the slope along it, and a gradient is filled in. Returns the number of the trace, NO_TRACE,
+    NEEDS_PYTHON, or FAILED if linear algebra is left to Python.
     """
     inputs, direction = array_at(inputs_at, {endless}), array_at(direction_at, {endless})
     gradient, memory = array_at(gradient_at, {endless}), array_at(memory_at, room)
@@ -60,7 +60,7 @@ def run(header, inputs_at, direction_at, gradient_at, out, memory_at, room):
         if row < len(code):
             out[2] = row if cell >= 0 else cell
             out[3] = number
-            if code[row, 0] >= {first_step}:
+            if code[row, 0] >= {first_kernel}:
                 return {failed}
             continue
         header[{preferred}] = number
@@ -104,13 +104,13 @@ def run(header, inputs_at, direction_at, gradient_at, out, memory_at, room):
 
 @inline
 def data_of(array):
-    """Where the numbers of an array object are; 0 where it has none."""
+    """The address of the numbers of an array object; 0 if it has none."""
     return word(array, {array_data}) if word(word(array, {array_lengths}), 0) else 0
 
 
 @inline
 def run_in_room(header_at, inputs_at, direction_at, gradient_at, out_at, memory_at, size):
-    """`run` in memory of this size, or in some that is asked for."""
+    """Call `run` in memory of this size, or in memory of its own if that is too little."""
     header = integers_at(header_at, 1 << 30)
     room = find_room(header)
     own = 0
@@ -126,7 +126,7 @@ def run_in_room(header_at, inputs_at, direction_at, gradient_at, out_at, memory_
 
 @inline
 def loop(given):
-    """The loops over the records of one trace, for Python; what is given are a task, a row, a cell, and addresses."""
+    """Run a loop over the records of one trace for Python, given a task, a row, a cell and addresses."""
     row, cell = given[1], given[2]
     code, constants = short_integers_at(given[4], (given[3], 3)), array_at(given[5], {endless})
     shapes, kernels = integers_at(given[6], {endless}), integers_at(given[7], ({purposes}, {array}))
@@ -144,8 +144,9 @@ def loop(given):
 
 @builtin_function
 def interpret(_, given, count):
-    """Run a program, as a builtin function of the address of its header and arrays: inputs, direction, gradient, out
-    and memory. Where the count is negative, compiled code calls it with words: a task first, then addresses.
+    """Run a program, given the address of its header and the arrays inputs, direction, gradient, out and memory.
+
+    If the count is negative, compiled code calls it with words: a task first, then addresses.
     """
     if count < 0:
         words = integers_at(given, 12)

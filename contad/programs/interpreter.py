@@ -30,7 +30,7 @@ from contad.engines.stream.rule_functions import (
     write_partials,
 )
 from contad.engines.stream.storage import address_of
-from contad.programs import codes, fused_loop_source, fused_loops, fused_members, header, more_axes
+from contad.programs import codes, fused_loop_source, fused_loops, header, more_axes, slots
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
 from contad.progress_bars import ProgressBar
 from contad.python_objects.python_objects import make_function
@@ -67,7 +67,7 @@ def all_finite(a, first, n):
     """Whether n numbers are finite."""
     for start in range(first, first + n, 512):
         part, others = a[start : min(start + 512, first + n)], 0
-        for i in range(len(part)):  # a count, for which the compiler takes several at a time
+        for i in range(len(part)):  # a count, because the compiler vectorises it
             others += not abs(part[i]) < np.inf
         if others:
             return False
@@ -78,15 +78,15 @@ def all_finite(a, first, n):
 def compared(shape, constants, values):
     """Whether two arrays compare as they did when they were recorded.
 
-    The shape: the place of the outcomes, the two axes and the strides of outcomes and operands, as kernels have them;
-    then the comparison, and for either operand whether it is in cells.
+    The shape has the place of the outcomes, two axes, and the strides of outcomes and operands, like that of a kernel.
+    The comparison follows, and for each operand whether it is in cells.
     """
     outer, inner = shape[1], shape[2]
     xs = values if shape[12] else constants
     ys = values if shape[13] else constants
     if shape[3] == 0 and shape[4] == 0 and shape[7] == 1 and shape[9] == 0 and shape[10] == 0:
         y, held = ys[shape[8]], 0
-        for o in range(outer):  # of many numbers with one, all of which come out alike: a count of each row
+        for o in range(outer):  # many numbers against one, with equal outcomes: count row by row
             row = xs[shape[5] + o * shape[6] : shape[5] + o * shape[6] + inner]
 {counts}
         return held == (outer * inner if constants[shape[0]] != 0.0 else 0)
@@ -114,9 +114,9 @@ def compared(shape, constants, values):
 _FORWARD = '''
 @inline
 def forward(code, constants, shapes, kernels, values, inputs, row, cell):
-    """The values of the records from a row on, whose first cell is given.
+    """Compute the values of the records from a row on, whose first cell is given.
 
-    Where a guard in a fused loop does not hold, -1 - its row in the trace stands for the cell.
+    If a guard in a fused loop does not hold, the second result is -1 - its row in the trace.
     """
     for k in range(row, len(code)):
         r = np.uintp(k)
@@ -135,7 +135,7 @@ def forward(code, constants, shapes, kernels, values, inputs, row, cell):
                 failed = fused_forward(s, constants, shapes, kernels, values, inputs)
                 if failed >= 0:
                     return k, -1 - failed
-            elif c >= {first_step}:
+            elif c >= {first_kernel}:
                 has_failed = attempt_call(kernels[0, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                                           constants.ctypes.data, values.ctypes.data)
                 values[shapes[s]] = 0.0
@@ -165,7 +165,7 @@ def forward(code, constants, shapes, kernels, values, inputs, row, cell):
 _BACKWARD = '''
 @inline
 def backward(code, constants, shapes, kernels, values, adjoints, inputs, gradient, row, cell):
-    """The adjoints, from a row, whose last cell is given, down to the first."""
+    """Compute the adjoints from a row, whose last cell is given, down to the first."""
     for k in range(row, -1, -1):
         r = np.uintp(k)
         c = code[r, 0]
@@ -182,7 +182,7 @@ def backward(code, constants, shapes, kernels, values, adjoints, inputs, gradien
                     for i in range(n):
                         if shapes[s + i] > 0:
                             adjoints[shapes[s + i]] += adjoints[first + i]
-                elif c >= {first_step}:
+                elif c >= {first_kernel}:
                     if (values[shapes[s]] != 0.0 or (c < {first_line} and not all_finite(adjoints, first, n))
                             or attempt_call(kernels[1, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                                             constants.ctypes.data, adjoints.ctypes.data)):
@@ -209,7 +209,7 @@ def backward(code, constants, shapes, kernels, values, adjoints, inputs, gradien
 _TANGENTS = '''
 @inline
 def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
-    """The tangents of the records from a row on, whose first cell is given; they are zero before."""
+    """Compute the tangents of the records from a row on, whose first cell is given; they have to be zero before."""
     for k in range(row, len(code)):
         r = np.uintp(k)
         c = code[r, 0]
@@ -220,7 +220,7 @@ def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
                 for i in range(n):
                     if shapes[s + i] > 0:
                         dots[cell + i] = dots[shapes[s + i]]
-            elif c >= {first_step}:
+            elif c >= {first_kernel}:
                 if (values[shapes[s]] != 0.0
                         or attempt_call(kernels[2, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                                         constants.ctypes.data, dots.ctypes.data)
@@ -247,7 +247,7 @@ def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
 
 def interpreter_source() -> str:
     """The source of the interpreter."""
-    numbers = vars(codes) | vars(header) | vars(fused_members) | vars(fused_loops) | vars(more_axes)
+    numbers = vars(codes) | vars(header) | vars(slots) | vars(fused_loops) | vars(fused_loop_source) | vars(more_axes)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
     copies = [f"\n\n@inline\n{text}\n" for text in copies_of_values(find_compiled_rules())]
     values = {code: [f"return {value_of_rule(rule)}"] for code, rule in find_rules(SCALARS).items()}

@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 from contad.compiled_rules.rule_source import names_read
 from contad.engines.stream.kernels import LEAVING, WRITING, accumulation_text, add_freely_to, partial_in_kernel
-from contad.engines.stream.record_head import CODES
 from contad.engines.stream.rule_functions import indent
+from contad.engines.stream.storage import CODES
 from contad.forks import make_lock
-from contad.programs.fused_loops import FusedLoop
-from contad.programs.fused_members import IN_CELLS, PLACES, SHAPE, Member, StripPlace
+from contad.programs.fused_loops import IN_CELLS, PLACES, SHAPE, FusedLoop, Member, Shapes
 from contad.programs.interpreter import value_of_rule
 
 OFTEN = 8  # a kernel is compiled if this many fused loops have the group
@@ -46,7 +45,6 @@ class MemberGroup(NamedTuple):
 
 
 Place = tuple[bool, int, int]  # whether it holds adjoints, the memory, and the index there
-Shapes = Sequence[tuple[list[int], list[StripPlace]]]  # the shapes for kernels of members
 
 
 class _GroupLoop:
@@ -190,8 +188,8 @@ def _backward(fused: FusedLoop, shapes: Shapes, first: int, end: int) -> _GroupL
             loop.lines += lines if loop.stride(k, at) else [add_freely_to(target, line) for line in lines]
     read_later = _read_later(fused, first)
     for at in fused.adjoint_slots.places:
-        if fused.base + at not in read_later:
-            loop.written.pop((True, IN_CELLS, fused.base + at), None)
+        if at not in read_later:
+            loop.written.pop((True, IN_CELLS, at), None)
     return loop
 
 

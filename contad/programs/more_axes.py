@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from contad.engines.stream.kernels import join_axes, pair_axes
 from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Pullback
-from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.storage import LINEAR
 from contad.ops import reductions
 from contad.programs.codes import code_of
-from contad.programs.fused_members import reach_of
+from contad.programs.fused_loops import reach_of
 
 CODE_OF, AXES, FIRST_AXIS, AXIS = 11, 12, 13, 4  # places in the shape, and the integers of an axis
 Shape = tuple[int, ...]
@@ -21,7 +21,7 @@ Shape = tuple[int, ...]
 SOURCE = '''
 @inline
 def repeat_kernel(purpose, kernels, shape, values, constants, target):
-    """Call the kernel of a record for every place on the axes that it does not have."""
+    """Call the kernel of a record for each index on the axes that the kernel lacks."""
     own = new_row()  # on the stack; its bits are integers
     for k in range({code_of}):
         own[k] = from_bits(shape[k])

@@ -12,7 +12,7 @@ import numpy as np
 from contad.engines.stream.sweep import operation_code
 from contad.kernels.shape_fields import A_CELLS, A_TURNED, FIELDS, A, K, M, N
 from contad.ops import add, subtract
-from contad.programs.codes import ARRAY, STEP_CODES
+from contad.programs.codes import ARRAY, KERNEL_CODES
 
 if TYPE_CHECKING:
     from contad.programs.trace import Trace
@@ -35,7 +35,7 @@ class PairedSum:
 
 def has_log_sums(trace: "Trace") -> bool:
     """Whether the trace has any `logsumexp`."""
-    return bool((trace.code[:, 0] == STEP_CODES["logsumexp"]).any())
+    return bool((trace.code[:, 0] == KERNEL_CODES["logsumexp"]).any())
 
 
 def find_pairs(
@@ -56,7 +56,7 @@ def find_pairs(
             count[high] -= 1
     readers = np.cumsum(count)
     found = {}
-    for row in np.flatnonzero(code[:, 0] == STEP_CODES["logsumexp"]).tolist():
+    for row in np.flatnonzero(code[:, 0] == KERNEL_CODES["logsumexp"]).tolist():
         at = int(code[row, 1])
         shape = trace.shapes[at : at + FIELDS].tolist()
         low, high = shape[A], shape[A] + shape[M] * shape[N] * shape[K]

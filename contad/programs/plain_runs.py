@@ -18,22 +18,7 @@ from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.plain_arrays import run_kernel
 from contad.ops import multiply
 from contad.ops.products import left_cotangent, masked_product, right_cotangent
-from contad.programs.codes import (
-    ARRAY,
-    CALL,
-    COMPARE,
-    COMPARISONS,
-    CONSTANT,
-    FIRST_STEP,
-    GATHER,
-    GUARDS,
-    ORDER,
-    PRODUCT,
-    REPEATED,
-    SCALARS,
-    STOP,
-    STOPPED,
-)
+from contad.programs import codes
 from contad.programs.interpreter import has_compiled_interpreter, interpreter
 from contad.programs.more_axes import AXES, CODE_OF, length_of, unroll
 from contad.programs.program_kernels import Kernel, is_kernel_kept, needs_numba
@@ -56,7 +41,7 @@ class ProgramPatience:
     """
 
     LARGER = 2.5
-    KERNEL, STEP = 0.05, 0.5  # fractions of the time that the sweeps take to compile
+    KERNEL, NUMBA_KERNEL = 0.05, 0.5  # fractions of the time that the sweeps take to compile
     RECORD = 3e-6  # seconds that a record takes
 
     def __init__(self) -> None:
@@ -84,7 +69,7 @@ class ProgramPatience:
         """The compile time of a kernel, as a fraction of that of the sweeps."""
         if kernel not in self.kept:
             self.kept[kernel] = is_kernel_kept(*kernel)
-        return 0.0 if self.kept[kernel] else self.STEP if needs_numba(*kernel) else self.KERNEL
+        return 0.0 if self.kept[kernel] else self.NUMBA_KERNEL if needs_numba(*kernel) else self.KERNEL
 
     def run(self, function: Callable[[], Any]) -> tuple[Any, float]:
         """Call a function and count the seconds; returns its result and the seconds."""
@@ -104,7 +89,7 @@ OF_PROGRAMS = ProgramPatience()
 @functools.cache
 def _scalar(code: int) -> tuple[Function, tuple[bool, ...], tuple[tuple[int, Function, Function], ...]]:
     """The value of an operation, which operands are cells, and (operand, partial, product) for each of those."""
-    rule, active = SCALARS[code]
+    rule, active = codes.SCALARS[code]
     in_cells = tuple(kind == "v" for kind in active)
     return rule.evaluate, in_cells, tuple((k, rule.partial(k), rule.product(k)) for k, v in enumerate(in_cells) if v)
 
@@ -115,8 +100,8 @@ def _operands(in_cells: tuple[bool, ...], places: tuple[int, int], v: Any, c: An
 
 def _holds(code: int, x: int, y: int, v: Any, c: Any) -> bool:
     """Whether a guard comes out as it was recorded."""
-    name, held, active = GUARDS[code]
-    return COMPARISONS[name][1](v[x], v[y] if active == "vv" else c[y]) == held
+    name, held, active = codes.GUARDS[code]
+    return codes.COMPARISONS[name][1](v[x], v[y] if active == "vv" else c[y]) == held
 
 
 # ---- records of arrays -----------------------------------------------------------------------------------------------
@@ -131,7 +116,7 @@ def _compare(shape: Sequence[int], constants: np.ndarray, values: np.ndarray) ->
     xs = _view(values if x_cells else constants, x, outer, inner, x_outer, x_inner)
     ys = _view(values if y_cells else constants, y, outer, inner, y_outer, y_inner)
     held = _view(constants, at, outer, inner, o_outer, o_inner) != 0.0
-    return bool((COMPARISONS[ORDER[comparison]][1](xs, ys) == held).all())
+    return bool((codes.COMPARISONS[codes.ORDER[comparison]][1](xs, ys) == held).all())
 
 
 class _Loop:
@@ -226,15 +211,15 @@ def _matrix(cells: np.ndarray, start: int, rows: int, columns: int, is_turned: i
 
 
 def _arrays(code: int, at: int, shapes: np.ndarray, values: np.ndarray, constants: np.ndarray) -> list[Any]:
-    if code == PRODUCT:
+    if code == codes.PRODUCT:
         return [_Product(shapes[at : at + 10].tolist(), values, constants)]
     return [_Loop(kernel, shape, values, constants) for kernel, shape in _calls(code, at, shapes)]
 
 
 def _calls(code: int, at: int, shapes: np.ndarray) -> list[tuple[int, list[int]]]:
     """The kernels of a record, with the shapes for their calls."""
-    if code != REPEATED:
-        return [(code - ARRAY, shapes[at : at + 11].tolist())]
+    if code != codes.REPEATED:
+        return [(code - codes.ARRAY, shapes[at : at + 11].tolist())]
     shape = shapes[at : at + length_of(int(shapes[at + AXES]))].tolist()
     return [(shape[CODE_OF], one) for one in unroll(shape)]
 
@@ -254,31 +239,33 @@ def forward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
     v, c = values.data, constants.data
     with np.errstate(all="ignore"):
         for k, (op, x, y) in enumerate(code[row:].tolist(), row):
-            if op >= ARRAY:
-                if op >= FIRST_STEP or (op == COMPARE and not _compare(shapes[x : x + 14].tolist(), constants, values)):
+            if op >= codes.ARRAY:
+                if op >= codes.FIRST_KERNEL:
                     return k, cell
-                if op in (GATHER, STOPPED):
+                if op == codes.COMPARE and not _compare(shapes[x : x + 14].tolist(), constants, values):
+                    return k, cell
+                if op in (codes.GATHER, codes.STOPPED):
                     sources = shapes[x : x + y]
                     fixed = sources < 0
                     found = values[np.maximum(sources, 0)]
                     found[fixed] = constants[-1 - sources[fixed]]
                     values[cell : cell + y] = found
-                elif op != COMPARE:
+                elif op != codes.COMPARE:
                     for part in _arrays(op, x, shapes, values, constants):
                         part.run(values)
                 cell += y
                 continue
-            if op in SCALARS:
+            if op in codes.SCALARS:
                 evaluate, in_cells, _ = _scalar(op)
                 try:
                     v[cell] = evaluate(*_operands(in_cells, (x, y), v, c))
                 except ARITHMETIC_ERRORS as error:
                     raise CannotRunError from error
-            elif op == CONSTANT:
+            elif op == codes.CONSTANT:
                 v[cell] = c[x]
-            elif op == STOP:
+            elif op == codes.STOP:
                 v[cell] = v[x]
-            elif op == CALL or not _holds(op, x, y, v, c):
+            elif op == codes.CALL or not _holds(op, x, y, v, c):
                 return k, cell
             cell += 1
     return len(code), cell
@@ -290,25 +277,25 @@ def backward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
     v, c, a = values.data, constants.data, adjoints.data
     with np.errstate(all="ignore"):
         for k, (op, x, y) in zip(range(row, -1, -1), reversed(code[: row + 1].tolist()), strict=True):
-            if op >= ARRAY:
+            if op >= codes.ARRAY:
                 first = cell - y + 1
-                if op not in (COMPARE, STOPPED) and adjoints[first : cell + 1].any():
-                    if op >= FIRST_STEP:
+                if op not in (codes.COMPARE, codes.STOPPED) and adjoints[first : cell + 1].any():
+                    if op >= codes.FIRST_KERNEL:
                         return k, cell
-                    if op == GATHER:
+                    if op == codes.GATHER:
                         sources = shapes[x : x + y]
                         np.add.at(adjoints, sources[sources > 0], adjoints[first : cell + 1][sources > 0])
-                    elif op == PRODUCT:
+                    elif op == codes.PRODUCT:
                         _Product(shapes[x : x + 10].tolist(), values, constants).pull(adjoints)
                     else:
                         for kernel, shape in _calls(op, x, shapes):
                             run_kernel(kernel, shape, values, constants, adjoints)
                 cell -= y
                 continue
-            if op == CALL:
+            if op == codes.CALL:
                 return k, cell
             d = a[cell]
-            if d != 0.0 and op in SCALARS:
+            if d != 0.0 and op in codes.SCALARS:
                 _, in_cells, partials = _scalar(op)
                 args = _operands(in_cells, (x, y), v, c)
                 for n, partial, product in partials:
@@ -323,20 +310,20 @@ def tangents(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
     v, c, t = values.data, constants.data, dots.data
     with np.errstate(all="ignore"):
         for k, (op, x, y) in enumerate(code[row:].tolist(), row):
-            if op >= ARRAY:
-                if op >= FIRST_STEP:
+            if op >= codes.ARRAY:
+                if op >= codes.FIRST_KERNEL:
                     return k, cell
-                if op == GATHER:
+                if op == codes.GATHER:
                     sources = shapes[x : x + y]
                     dots[cell : cell + y] = np.where(sources > 0, dots[np.maximum(sources, 0)], 0.0)
-                elif op not in (COMPARE, STOPPED):
+                elif op not in (codes.COMPARE, codes.STOPPED):
                     for part in _arrays(op, x, shapes, values, constants):
                         part.push(values, dots)
                 cell += y
                 continue
-            if op == CALL:
+            if op == codes.CALL:
                 return k, cell
-            if op in SCALARS:
+            if op in codes.SCALARS:
                 _, in_cells, partials = _scalar(op)
                 args = _operands(in_cells, (x, y), v, c)
                 for n, partial, product in partials:

@@ -7,51 +7,16 @@ import numpy as np
 
 from contad.errors import GuardError, NestingError, UnsupportedError
 from contad.forks import make_lock
-from contad.front.lost_digits import fill
 from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
-from contad.ops.close_values import LOST, was_lost
-from contad.programs import plain_runs
+from contad.ops.close_values import LOST, fill_lost, was_lost
+from contad.programs import header, plain_runs
 from contad.programs.codes import numbering
 from contad.programs.frozen_draws import DrawWatch
-from contad.programs.fused_members import ALIGNED
-from contad.programs.header import (
-    CELLS,
-    CODE_AT,
-    CONSTANTS_AT,
-    CONSTANTS_SIZE,
-    COPIED,
-    COPIED_AT,
-    COUNT,
-    FAILED,
-    FINISHED,
-    FINISHED_AT,
-    FIRST_TRACE,
-    FRONTIER_AT,
-    FRONTIERS,
-    INPUTS,
-    KERNELS_AT,
-    LENGTHS_AT,
-    NEEDS_PYTHON,
-    NO_MEMORY,
-    PREFERRED,
-    PYTHON,
-    RESULT,
-    ROWS,
-    RUN_AT,
-    SAVED,
-    SCRATCH,
-    SHAPES_AT,
-    SHAPES_SIZE,
-    SIZE,
-    TRACE,
-    ZEROED,
-    ZEROED_AT,
-)
-from contad.programs.inputs import Inputs
+from contad.programs.inputs import Inputs, give_back, give_back_inputs, take
 from contad.programs.interpreter import Interpreter, interpreter
 from contad.programs.program_kernels import ADDRESSES, ADJOINTS, TANGENTS, VALUES, Kernel, compile_missing, find_missing
-from contad.programs.run_memory import give_back, give_back_inputs, take
+from contad.programs.slots import ALIGNED
 from contad.programs.trace import Trace, trace_of
 from contad.programs.trace_layout import TraceLayout
 from contad.programs.tracer import Tracer
@@ -111,19 +76,16 @@ class Program:
 
     def _start(self) -> None:
         self.traces: list[Trace] = []
-        self._plans: list[TraceLayout] = []  # of the traces, for compiled code
+        self._layouts: list[TraceLayout] = []  # of the traces, for compiled code
         self._numbers = 0  # numbers of memory that the largest trace needs
         self._lock = make_lock()
         self._tangents = False
         self._interpreter: Interpreter | None = None  # None until runs in plain Python have taken long enough
         self._spent = 0.0  # seconds that they have taken
-        self._header = np.zeros(FIRST_TRACE + TRACE * MAX_TRACES, np.int64)
+        self._header = np.zeros(header.FIRST_TRACE + header.TRACE * MAX_TRACES, np.int64)
         self._lengths = np.array(self.inputs.lengths, np.int64)
-        at_start = {
-            KERNELS_AT: ADDRESSES.ctypes.data, SIZE: self.inputs.size, LENGTHS_AT: self._lengths.ctypes.data,
-        }  # fmt: skip
-        for field, value in at_start.items():
-            self._header[field] = value
+        self._header[header.KERNELS_AT] = ADDRESSES.ctypes.data
+        self._header[header.SIZE], self._header[header.LENGTHS_AT] = self.inputs.size, self._lengths.ctypes.data
         self._at = self._header.ctypes.data
 
     def _compile(self) -> None:
@@ -133,7 +95,7 @@ class Program:
                 made = interpreter()
                 for k in range(len(self.traces)):
                     self._enter(k)
-                self._header[RUN_AT] = made.address
+                self._header[header.RUN_AT] = made.address
                 self._interpreter = made  # last: other threads use it then
 
     def _purposes(self) -> tuple[int, ...]:
@@ -159,42 +121,31 @@ class Program:
             return trace_of(tracer, first_row, inputs, y._index if isinstance(y, Var) else float(y))
 
     def _add(self, trace: Trace) -> None:
-        whole = int(self._header[COUNT])  # a fork may have left less of another thread's trace
-        del self.traces[whole:], self._plans[whole:]
+        whole = int(self._header[header.COUNT])  # a fork may have left less of another thread's trace
+        del self.traces[whole:], self._layouts[whole:]
         self.traces.append(trace)
         if self._interpreter is not None:
             try:
                 self._enter(len(self.traces) - 1)
             except BaseException:  # also at Ctrl-C, while kernels are compiled
-                del self.traces[-1], self._plans[len(self.traces) :]
+                del self.traces[-1], self._layouts[len(self.traces) :]
                 raise
-        self._header[COUNT] = len(self.traces)  # last: other threads see whole traces only
+        self._header[header.COUNT] = len(self.traces)  # last: other threads see whole traces only
 
-    def _plan(self, k: int) -> TraceLayout:
+    def _layout(self, k: int) -> TraceLayout:
         """The layout that compiled code runs in place of the records of a trace, which runs in Python still use."""
         with self._lock:
-            while len(self._plans) <= k:
-                self._plans.append(TraceLayout(self.traces[len(self._plans)]))
-        return self._plans[k]
+            while len(self._layouts) <= k:
+                self._layouts.append(TraceLayout(self.traces[len(self._layouts)]))
+        return self._layouts[k]
 
     def _enter(self, k: int) -> None:
         """Enter a trace in the header, where compiled code finds it."""
-        trace, plan = self.traces[k], self._plan(k)
-        compile_missing(plan.kernels(*self._purposes()))
-        self._numbers = max(self._numbers, 2 * (plan.cells + trace.saved + plan.scratch) + ALIGNED)
-        arrays = {
-            CODE_AT: plan.code, CONSTANTS_AT: trace.constants, SHAPES_AT: plan.shapes, COPIED_AT: plan.copied,
-            ZEROED_AT: plan.zeroed, FINISHED_AT: plan.finished,
-        }  # fmt: skip
-        fields = {
-            ROWS: len(plan.code), CELLS: plan.cells, RESULT: plan.result, PYTHON: int(bool(trace.calls)),
-            INPUTS: trace.inputs, SAVED: trace.saved, CONSTANTS_SIZE: len(trace.constants),
-            SHAPES_SIZE: len(plan.shapes), SCRATCH: plan.scratch, FRONTIER_AT: plan.frontier_at,
-            FRONTIERS: plan.frontiers, COPIED: len(plan.copied), ZEROED: len(plan.zeroed),
-            FINISHED: len(plan.finished),
-        } | {field: a.ctypes.data for field, a in arrays.items()}  # fmt: skip
-        at = FIRST_TRACE + TRACE * k
-        for field, value in fields.items():
+        trace, layout = self.traces[k], self._layout(k)
+        compile_missing(layout.kernels(*self._purposes()))
+        self._numbers = max(self._numbers, 2 * (layout.cells + trace.saved + layout.scratch) + ALIGNED)
+        at = header.FIRST_TRACE + header.TRACE * k
+        for field, value in layout.header_fields(trace).items():
             self._header[at + field] = value
 
     # ---- running -----------------------------------------------------------------------------------------------------
@@ -206,7 +157,7 @@ class Program:
                 return plain
             self._compile()
         compiled: Any = self._interpreter
-        if self.traces[int(self._header[PREFERRED])].calls:  # compiled code would give it back
+        if self.traces[int(self._header[header.PREFERRED])].calls:  # compiled code would give it back
             return self._try_in_python(compiled, run)
         out = np.zeros(4)  # if the program needs Python, nothing is written to it
         memory = take(self._numbers)
@@ -215,16 +166,16 @@ class Program:
         if number >= 0:
             value, slope, _, _ = out.tolist()
             return Outcome(value, slope, -1, number)
-        if number == NO_MEMORY:
+        if number == header.NO_MEMORY:
             raise MemoryError(f"{self.what}: no memory for a run")
-        if number in (NEEDS_PYTHON, FAILED):
+        if number in (header.NEEDS_PYTHON, header.FAILED):
             return self._try_in_python(compiled, run)
-        return Outcome(0.0, 0.0, self._plans[int(out[3])].row_of(int(out[2])), int(out[3]))
+        return Outcome(0.0, 0.0, self._layouts[int(out[3])].row_of(int(out[2])), int(out[3]))
 
     def _try_in_python(self, loops: Any, run: Run) -> Outcome:
         """The outcome where Python runs some records between the `loops`, or where the `loops` are plain Python."""
         for k, trace in enumerate(list(self.traces)):
-            if loops is not plain_runs and (self._plans[k].fused_loops or self._plans[k].has_pairs):
+            if loops is not plain_runs and (self._layouts[k].fused_loops or self._layouts[k].has_pairs):
                 trace.compile(*self._purposes())
             found = Outcome(*trace.run(loops, *run), k)
             if found.row < 0:
@@ -233,8 +184,8 @@ class Program:
 
     def _missing(self) -> Iterator[Kernel]:
         """The kernels that compiled code needs and that are not ready."""
-        plans = [self._plan(k) for k in range(len(self.traces))]
-        yield from find_missing(kernel for plan in plans for kernel in plan.kernels(*self._purposes()))
+        layouts = [self._layout(k) for k in range(len(self.traces))]
+        yield from find_missing(kernel for layout in layouts for kernel in layout.kernels(*self._purposes()))
 
     def _try_plainly(self, run: Run) -> Outcome | None:
         """The outcome of a run in plain Python; None where compiled code is due."""
@@ -305,7 +256,7 @@ class Program:
         value = self._outcome(args, inputs, NONE, gradient).value
         give_back_inputs(inputs)
         if LOST and was_lost():
-            gradient = fill(gradient, lambda: self._by_tangents(args))
+            gradient = fill_lost(gradient, lambda: self._by_tangents(args))
         found = self.inputs.unflat(gradient)
         return value, found[0] if self.single else tuple(found)
 
@@ -329,8 +280,8 @@ class Program:
         """Compile the kernels that `jvp` needs, now and for every trace that is added later."""
         with self._lock:
             if self._interpreter is not None:
-                for plan in self._plans:
-                    compile_missing(plan.kernels(TANGENTS))
+                for layout in self._layouts:
+                    compile_missing(layout.kernels(TANGENTS))
             self._tangents = True  # last: other threads then call the compiled kernels
 
     # ---- inspection, copies ------------------------------------------------------------------------------------------

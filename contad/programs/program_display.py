@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from contad.display.markup import Markup, element, fold, paragraph, show_bytes, table
-from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.storage import LINEAR
 from contad.functions.transformed import list_arguments, write_function
 from contad.programs.codes import (
     ARRAY,
@@ -16,10 +16,10 @@ from contad.programs.codes import (
     CONSTANT,
     GATHER,
     GUARDS,
+    KERNEL_RECORDS,
     PRODUCT,
     REPEATED,
     SCALARS,
-    STEPS,
     STOP,
     STOPPED,
 )
@@ -101,8 +101,8 @@ def _name_of(code: int, x: int, trace: Trace) -> str:
         code = ARRAY + int(trace.shapes[x + CODE_OF])
     if code in _OWN:
         return _OWN[code]
-    if code in STEPS:
-        return STEPS[code]
+    if code in KERNEL_RECORDS:
+        return KERNEL_RECORDS[code]
     if code in SCALARS:
         return str(SCALARS[code][0].name)
     known = SCALARS.get(code - ARRAY)

@@ -13,43 +13,15 @@ from contad.compile.compiling import is_cached, load_cached
 from contad.compile.images import find_function, is_kept
 from contad.compiled_rules.rule_source import names_read
 from contad.engines.matrix.kernel_shapes import find_address, is_on_disk
+from contad.engines.stream import kernels
 from contad.engines.stream.arithmetic_rules import operation_of, value
-from contad.engines.stream.kernels import (
-    ELEMENTARY,
-    FAST,
-    KERNEL,
-    by_strides,
-    compile_kernel,
-    element_text,
-    fused_kernel,
-    has_kernel,
-    kernel_module,
-    name_of_code,
-    own_kernel,
-    slices_text,
-    source_of,
-    sums,
-)
-from contad.engines.stream.record_head import CODES
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
-from contad.engines.stream.storage import KERNELS
+from contad.engines.stream.storage import CODES, KERNELS
 from contad.engines.stream.sweep import numbering
 from contad.forks import make_lock
 from contad.ops import multiply
-from contad.programs.codes import (
-    ARRAY,
-    COMPARE,
-    FUSED,
-    GATHER,
-    GROUPS,
-    IN_FUSED,
-    PRODUCT,
-    PURPOSES,
-    REPEATED,
-    STEPS,
-    STOPPED,
-)
-from contad.programs.fused_members import SHAPE
+from contad.programs import codes
+from contad.programs.fused_loops import SHAPE
 from contad.programs.interpreter import value_of_rule
 from contad.programs.member_groups import LONGEST, group_text
 from contad.programs.more_axes import CODE_OF
@@ -58,8 +30,9 @@ from contad.rules.scalar_rule import ScalarRule
 
 VALUES, ADJOINTS, TANGENTS = range(3)
 Kernel = tuple[int, int]  # purpose, code
-ADDRESSES = np.zeros((PURPOSES, CODES), np.uintp)  # of kernels, by purpose and code; 0 if not compiled yet
-_WITHOUT = {FUSED, GATHER, COMPARE, STOPPED, REPEATED}  # records without kernels of their own
+ADDRESSES = np.zeros((codes.PURPOSES, CODES), np.uintp)  # of kernels, by purpose and code; 0 if not compiled yet
+# records without kernels of their own
+_WITHOUT = {codes.FUSED, codes.GATHER, codes.COMPARE, codes.STOPPED, codes.REPEATED}
 _lock = make_lock()
 _modules: list[ModuleType] = []  # a C function lives as long as its module
 
@@ -115,9 +88,9 @@ def kernel_source(purpose: int, code: int) -> str:
     elif rule is not None and names_read([value_of_rule(rule, _fast_values())]) & {"math", "np"}:
         lines = _values(rule, active, "")  # a call for each element, which no compiler vectorises
     else:
-        lines = by_strides(rule, active, _values)
-    start = "\n".join([*indent(_START.splitlines()), ""]) if sums(rule) and purpose == VALUES else ""
-    return kernel_module(("Values", "", "Tangents")[purpose], rule, active, lines, "target", start)
+        lines = kernels.by_strides(rule, active, _values)
+    start = "\n".join([*indent(_START.splitlines()), ""]) if kernels.sums(rule) and purpose == VALUES else ""
+    return kernels.kernel_module(("Values", "", "Tangents")[purpose], rule, active, lines, "target", start)
 
 
 def _fast_values() -> dict[str, str]:
@@ -125,27 +98,27 @@ def _fast_values() -> dict[str, str]:
     from contad.elementary import elementary_table  # it consists of Numba functions
 
     if not elementary_table.has_fast_registers():
-        return FAST
+        return kernels.FAST
     table = elementary_table.ELEMENTARY
-    return {found.called: ELEMENTARY + name for name, found in table.items() if found.far is None}
+    return {found.called: kernels.ELEMENTARY + name for name, found in table.items() if found.far is None}
 
 
 def _values(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
     names = "xy"[: len(active)]
-    used = {(source_of(name, active), name) for name in names}
-    elements = {name: element_text(source_of(name, active), name, strides) for name in names}
+    used = {(kernels.source_of(name, active), name) for name in names}
+    elements = {name: kernels.element_text(kernels.source_of(name, active), name, strides) for name in names}
     if rule in (None, multiply):
         fixed = [f"{name} = {elements[name]}" for name, step in zip("xy", strides[1:], strict=False) if step == "0"]
         product = " * ".join(name if f"{name} = {elements[name]}" in fixed else elements[name] for name in "xy")
-        if strides in sums(rule):
-            return [*slices_text(strides, used), *fixed, *_SUM.format(element=product).split("\n")]
-        z = element_text("target", "z", strides)
+        if strides in kernels.sums(rule):
+            return [*kernels.slices_text(strides, used), *fixed, *_SUM.format(element=product).split("\n")]
+        z = kernels.element_text("target", "z", strides)
         loops = [["for i in range(inner):", f"    {z} {sign} {product}"] for sign in ("+=", "=")]
         adds, sets = (indent(loop) for loop in loops)
-        return [*slices_text(strides, {*used, ("target", "z")}), *fixed, "if is_sum:", *adds, "else:", *sets]
+        return [*kernels.slices_text(strides, {*used, ("target", "z")}), *fixed, "if is_sum:", *adds, "else:", *sets]
     lines = [f"{name} = {element}" for name, element in elements.items()]
-    lines.append(f"{element_text('target', 'z', strides)} = {value_of_rule(rule, _fast_values())}")
-    return [*slices_text(strides, {*used, ("target", "z")}), "for i in range(inner):", *indent(lines)]
+    lines.append(f"{kernels.element_text('target', 'z', strides)} = {value_of_rule(rule, _fast_values())}")
+    return [*kernels.slices_text(strides, {*used, ("target", "z")}), "for i in range(inner):", *indent(lines)]
 
 
 def _tangents(rule: ScalarRule | None, active: str) -> list[str]:
@@ -153,33 +126,34 @@ def _tangents(rule: ScalarRule | None, active: str) -> list[str]:
     for k, kind in enumerate(active):
         if kind != "v":
             continue
-        found = ([], "y") if rule is None else partial_of(rule, k, f"local_{k}_", functions=FAST, value=value)
+        found = ([], "y") if rule is None else partial_of(rule, k, f"local_{k}_", functions=kernels.FAST, value=value)
         if found is not None:
             body, expression = found
-            add = write_accumulation(rule, k, element_text("target", "z", ""), expression)
-            lines += [f"d = {element_text('target', 'xy'[k], '')}", "if d != 0.0:", *indent([*body, *add])]
+            add = write_accumulation(rule, k, kernels.element_text("target", "z", ""), expression)
+            lines += [f"d = {kernels.element_text('target', 'xy'[k], '')}", "if d != 0.0:", *indent([*body, *add])]
     if not lines:
         return ["pass"]
-    reads = [f"{name} = {element_text(source_of(name, active), name, '')}" for name in "zxy"[: len(active) + 1]]
+    sources = {name: kernels.source_of(name, active) for name in "zxy"[: len(active) + 1]}
+    reads = [f"{name} = {kernels.element_text(source, name, '')}" for name, source in sources.items()]
     return ["for i in range(inner):", *indent([*reads, *lines])]
 
 
 def kernels_of(code: np.ndarray, shapes: np.ndarray) -> tuple[int, ...]:
     """The codes of the kernels that records outside fused loops call."""
-    arrays = code[code[:, 0] >= ARRAY, 0].astype(np.int64) - ARRAY
-    repeated = shapes[code[code[:, 0] == REPEATED, 1].astype(np.int64) + CODE_OF]
+    arrays = code[code[:, 0] >= codes.ARRAY, 0].astype(np.int64) - codes.ARRAY
+    repeated = shapes[code[code[:, 0] == codes.REPEATED, 1].astype(np.int64) + CODE_OF]
     found = {*arrays.tolist(), *repeated.tolist()}  # np.unique imports numpy.ma
-    return tuple(sorted(k for k in found if k + ARRAY not in _WITHOUT))
+    return tuple(sorted(k for k in found if k + codes.ARRAY not in _WITHOUT))
 
 
-def find_missing(kernels: Iterable[Kernel]) -> set[Kernel]:
+def find_missing(needed: Iterable[Kernel]) -> set[Kernel]:
     """The kernels that are not ready."""
-    return {kernel for kernel in kernels if not ADDRESSES[kernel]}
+    return {kernel for kernel in needed if not ADDRESSES[kernel]}
 
 
-def compile_missing(kernels: Iterable[Kernel]) -> None:
+def compile_missing(needed: Iterable[Kernel]) -> None:
     """Compile the kernels that are not ready, or take them from the disk cache, and enter their addresses."""
-    missing = find_missing(kernels)
+    missing = find_missing(needed)
     if not missing:
         return
     with ProgressBar("contad.record: compiling operations on arrays, once per installation", len(missing)) as bar:
@@ -191,12 +165,12 @@ def compile_missing(kernels: Iterable[Kernel]) -> None:
 
 
 def _address(purpose: int, code: int) -> int:
-    if purpose == ADJOINTS and has_kernel(code):
-        compile_kernel(code)
+    if purpose == ADJOINTS and kernels.has_kernel(code):
+        kernels.compile_kernel(code)
         return int(KERNELS[code])
     if _is_product(purpose, code):
         return _products(purpose)
-    name = _step_of(purpose, code)
+    name = _kernel_record_of(purpose, code)
     return find_function(*_module_of(purpose, code)) if name is None else find_address(name, purpose)
 
 
@@ -204,7 +178,7 @@ def is_kernel_kept(purpose: int, code: int) -> bool:
     """Whether the kernel is on the disk. For linear algebra and products this asks Numba's cache, and imports Numba."""
     if _is_product(purpose, code):
         return is_cached(f"product_{NAMES[purpose]}", [_product_source(NAMES[purpose])])
-    name = _step_of(purpose, code)
+    name = _kernel_record_of(purpose, code)
     if name is not None:
         return is_on_disk(name, purpose)
     name, _, depends = _module_of(purpose, code)
@@ -213,35 +187,35 @@ def is_kernel_kept(purpose: int, code: int) -> bool:
 
 def needs_numba(purpose: int, code: int) -> bool:
     """Whether Numba loads the kernel."""
-    return _is_product(purpose, code) or _step_of(purpose, code) is not None
+    return _is_product(purpose, code) or _kernel_record_of(purpose, code) is not None
 
 
 def _is_product(purpose: int, code: int) -> bool:
-    return purpose != GROUPS and code == PRODUCT - ARRAY  # groups have numbers of their own
+    return purpose != codes.GROUPS and code == codes.PRODUCT - codes.ARRAY  # groups have numbers of their own
 
 
-def _step_of(purpose: int, code: int) -> str | None:
-    return None if purpose == GROUPS else STEPS.get(code + ARRAY)
+def _kernel_record_of(purpose: int, code: int) -> str | None:
+    return None if purpose == codes.GROUPS else codes.KERNEL_RECORDS.get(code + codes.ARRAY)
 
 
 def _module_of(purpose: int, code: int) -> tuple[str, Callable[[], str], Sequence[str]]:
     """The module of a kernel: its name, the function that writes it, and the texts that it depends on."""
-    if purpose == GROUPS:
+    if purpose == codes.GROUPS:
         text = group_text(code)
         return "group", lambda: group_source(text), [text]
-    if purpose > IN_FUSED:
-        y, x = divmod(purpose - IN_FUSED, 3)
-        return fused_kernel(code, (x, y))
+    if purpose > codes.IN_FUSED:
+        y, x = divmod(purpose - codes.IN_FUSED, 3)
+        return kernels.fused_kernel(code, (x, y))
     if purpose == ADJOINTS:
-        return own_kernel(code)
+        return kernels.own_kernel(code)
     kind = "values" if purpose == VALUES else "tangents"
-    return f"{kind}_{name_of_code(code)}", lambda: kernel_source(purpose, code), [numbering()]
+    return f"{kind}_{kernels.name_of_code(code)}", lambda: kernel_source(purpose, code), [numbering()]
 
 
 def group_source(text: str) -> str:
     """The source of the kernel of a group."""
     lines = "\n".join(indent(text.splitlines()))
-    return _GROUP.format(decorator=KERNEL, lines=lines, integers=SHAPE * LONGEST)
+    return _GROUP.format(decorator=kernels.KERNEL, lines=lines, integers=SHAPE * LONGEST)
 
 
 def _product_source(name: str) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.matrix.kernel_shapes import KernelShape, describe_step
+from contad.engines.matrix.kernel_shapes import KernelShape, describe_pullback
 from contad.engines.stream.plain_arrays import strides_of
 from contad.engines.stream.pullbacks import Continuation, Pullback
-from contad.engines.stream.record_head import (
+from contad.engines.stream.storage import (
     GATHER as GATHERED,
     INPUT,
     LINEAR,
@@ -18,18 +18,18 @@ from contad.engines.stream.record_head import (
     STRIDED,
     X_NUMBER,
     Y_NUMBER,
+    address_of,
     decode,
     own_cells,
 )
-from contad.engines.stream.storage import address_of
 from contad.engines.stream.sweep import operation_code
 from contad.errors import UnsupportedError
 from contad.ops import power, reductions, square
 from contad.programs import codes
+from contad.programs.inputs import give_back, take
 from contad.programs.more_axes import AXES, CODE_OF, AxisLoops, broadcast_of
 from contad.programs.program_kernels import ADDRESSES, compile_missing, kernels_of
 from contad.programs.python_calls import ArrayCall, ScalarCall
-from contad.programs.run_memory import give_back, take
 from contad.programs.tracer import Tracer
 from contad.variables.level import HeldData
 from contad.variables.open_types import Function, Real, Value
@@ -42,12 +42,12 @@ class Trace:
 
     __slots__ = (
         *("addresses", "calls", "cells", "code", "constants", "held", "inputs", "kernels", "of_python", "places"),
-        *("result", "saved", "shapes", "steps"),
+        *("result", "saved", "shapes", "kernel_records"),
     )
 
     def __init__(
         self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, cells: int, saved: int, inputs: int,
-        result: int, calls: list[ScalarCall | ArrayCall], steps: list[ArrayCall],
+        result: int, calls: list[ScalarCall | ArrayCall], kernel_records: list[ArrayCall],
         places: dict[int, tuple[str, int]], held: list[HeldData],
     ) -> None:  # fmt: skip
         self.code = code
@@ -58,12 +58,12 @@ class Trace:
         self.inputs = inputs
         self.result = result  # a cell, or -1 - the place of a constant
         self.calls = calls
-        rows = np.flatnonzero(code[:, 0] >= codes.FIRST_STEP).tolist()
-        self.steps = dict(zip(rows, steps, strict=True))
+        rows = np.flatnonzero(code[:, 0] >= codes.FIRST_KERNEL).tolist()
+        self.kernel_records = dict(zip(rows, kernel_records, strict=True))
         # by row: the operation that Python runs, its number of cells, and whether compiled code never tries it
         self.of_python = {
-            row: (calls[x] if head == codes.CALL else self.steps[row], n, head == codes.CALL)
-            for row in np.flatnonzero((code[:, 0] == codes.CALL) | (code[:, 0] >= codes.FIRST_STEP)).tolist()
+            row: (calls[x] if head == codes.CALL else self.kernel_records[row], n, head == codes.CALL)
+            for row in np.flatnonzero((code[:, 0] == codes.CALL) | (code[:, 0] >= codes.FIRST_KERNEL)).tolist()
             for head, x, n in [code[row].tolist()]
         }
         self.places = places  # file and line of guards, by row
@@ -145,27 +145,27 @@ class Trace:
                 other[result] = 1.0
                 row, cell = len(self.code) - 1, self.cells - 1
                 while row >= 0:
-                    step, size, is_call = self.of_python.get(row, _COMPILED)
+                    call, size, is_call = self.of_python.get(row, _COMPILED)
                     if not is_call:  # compiled code would stop at once
                         row, cell = loops.backward(given, row, cell)
                         if row < 0:
                             break
-                        step, size, _ = self.of_python[row]
-                    step.pull(values, other, cell - size + 1, look(row, step))
+                        call, size, _ = self.of_python[row]
+                    call.pull(values, other, cell - size + 1, look(row, call))
                     row, cell = row - 1, cell - size
             gradient[:] = other[1 : n + 1]
         give_back(memory)
         return value, slope, -1
 
-    def _driven(self, compiled: Function, call: Callable[..., None]) -> int:
+    def _driven(self, compiled: Function, run: Callable[..., None]) -> int:
         """Run forward through the records, with calls of Python; returns the row of a failed guard, or their number."""
         row, cell, end = 0, self.inputs + 1, len(self.code)
         while True:
             row, cell = compiled(row, cell)
-            step, size, _ = self.of_python.get(row, _COMPILED)
-            if step is None:
+            call, size, _ = self.of_python.get(row, _COMPILED)
+            if call is None:
                 return row
-            call(row, step, cell)
+            run(row, call, cell)
             row, cell = row + 1, cell + size
             if row == end:
                 return row
@@ -187,7 +187,7 @@ class _Translation:
         self.shapes = b.shapes[: b.shapes_top].tolist()
         self.known: dict[int, tuple[np.ndarray, int]] = {}
         self.calls = list(tracer.calls)
-        self.steps: list[ArrayCall] = []
+        self.kernel_records: list[ArrayCall] = []
         self.saved = 0  # numbers after the cells
         self.factors: dict[tuple[int, int, bool], tuple[int, int]] = {}  # places of saved factors
 
@@ -287,9 +287,9 @@ class _Translation:
             cells = {k: cell for k, cell, _ in c.operands}
             return self.product(first, n, *((cells.get(k, 0), v, False) for k, v in enumerate(c.values)))
         if isinstance(c, Pullback):
-            step = describe_step(c)
-            if step is not None:
-                return codes.STEP_CODES[c.rule.name], self.step(c, step, first), n
+            kernel = describe_pullback(c)
+            if kernel is not None:
+                return codes.KERNEL_CODES[c.rule.name], self.kernel_record(c, kernel, first), n
         broadcast = broadcast_of(c)
         shape = None if broadcast is None else self.broadcast(c, broadcast, first)
         if shape is not None and not shape[AXES]:
@@ -307,19 +307,19 @@ class _Translation:
             places.append(self.constant(np.array(c.results[0].size / c.values[0].size)))
         return found.write(first, *places, *[0] * (2 - len(places)))  # 1 x, the one of `constants`
 
-    def step(self, c: Pullback, step: KernelShape, first: int) -> int:
+    def kernel_record(self, c: Pullback, kernel: KernelShape, first: int) -> int:
         """The shape of an operation of linear algebra."""
         cells = {k: cell for k, cell, _ in c.operands}
         operands = [self.factor(cells.get(k, 0), v) for k, v in enumerate(c.values)]
         status = self.recording.top + self.saved
         keeper = status, status + 1
-        key = operands[0][0] if operands[0][1] else -1 - operands[0][0], step.sizes[1], 0 in c.turned
-        if step.has_factors:
+        key = operands[0][0] if operands[0][1] else -1 - operands[0][0], kernel.sizes[1], 0 in c.turned
+        if kernel.has_factors:
             keeper = self.factors.setdefault(key, keeper)
-        self.saved += 1 + (step.saved if keeper[0] == status else 0)
-        self.steps.append(ArrayCall(c))
+        self.saved += 1 + (kernel.saved if keeper[0] == status else 0)
+        self.kernel_records.append(ArrayCall(c))
         (a, b), turned = (*operands, (0, 0))[:2], (c.results[0].axes is not None, 0 in c.turned, 1 in c.turned)
-        return self.shape((status, status + 1, first, *a, *b, *turned, *step.sizes, *step.options, *keeper))
+        return self.shape((status, status + 1, first, *a, *b, *turned, *kernel.sizes, *kernel.options, *keeper))
 
 
 def _are_matrices(values: Sequence[Value]) -> bool:
@@ -383,7 +383,7 @@ def trace_of(tracer: Tracer, first_row: int, inputs: int, result: Real) -> Trace
         inputs,
         end,
         t.calls,
-        t.steps,
+        t.kernel_records,
         where,
         list(recording.held.values()),
     )

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from contad.engines.matrix.matrix_stack import MatrixStack
-from contad.engines.stream.record_methods import implementation
+from contad.engines.stream.record_stream import implementation
 from contad.engines.stream.sweep import operation_code
 from contad.errors import NUMPY_FILES, OWN_FILES, NestingError, UnsupportedError
 from contad.programs.codes import CALL, COMPARISONS, GUARD_CODES, STOP, code_of

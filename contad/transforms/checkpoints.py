@@ -15,7 +15,7 @@ from contad.variables.open_types import Function, Nested, Saved
 def checkpoint(f: Function) -> Function:
     """f, but reverse mode stores only its arguments and results, and evaluates f again to differentiate it.
 
-    A chain of n steps in sqrt(n) checkpointed pieces takes the memory of 2 sqrt(n) steps. Every value that f uses and
+    A loop of n steps in sqrt(n) checkpointed pieces takes the memory of 2 sqrt(n) steps. Every value that f uses and
     that carries a derivative must be an argument of f; keyword arguments are constants. Arguments are copied; captured
     values are not.
 

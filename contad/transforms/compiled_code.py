@@ -1,8 +1,8 @@
-"""Access to compiled derivatives: their engine, their source, C functions, primitives, the cache on disk."""
+"""Access to compiled derivatives: engine, source, bound calls, C functions, primitives, the cache on disk."""
 
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -11,12 +11,12 @@ import numpy as np
 from contad.compile import compiling
 from contad.engines import COMPILED, DEFAULT, engine as engine_class
 from contad.errors import OutputError, UnsupportedError
-from contad.front.explained import Explanation
+from contad.front.explanation import Explanation
 from contad.front.numba_transforms import Transform, pair_of
 from contad.front.user_function import UserFunction, primitive_of
 from contad.functions.transformed import Transformed
 from contad.functions.user_call import memo_of, name_of, numba_function
-from contad.transforms.gradients import grad, jvp, pullback_of, value_and_grad
+from contad.transforms.gradients import WrittenGradient, grad, jvp, pullback_of, value_and_grad
 from contad.variables.arguments import fail, require_callable
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 
@@ -80,8 +80,8 @@ def source(
     """The source of the derivative that the engine `generated` makes for value_and_grad(f, argnums)(*args).
 
     With of="hvp" it is the source for hvp(f, argnums)(*args), the vector last, and with of="jvp" that for jvp(f,
-    *args), with primals and tangents; tangents have the suffix _dot. With of="jacobian" or "hessian" it is the program
-    that jacobian(f, argnums)(*args) or hessian(f, argnums)(*args) runs for each block of directions or cotangents.
+    *args), with primals and tangents; tangents have the suffix _dot. With of="jacobian" or "hessian" it is the function
+    that jacobian(f, argnums)(*args) or hessian(f, argnums)(*args) runs for each chunk of directions or cotangents.
     Tangents or adjoints are then lanes, one number for each direction, and the arithmetic is that of numbers.
 
     f is a Numba function, its gradient (such as contad.grad(f, has_aux=True)), or a plain function that Numba could
@@ -122,7 +122,7 @@ def source(
 
 
 def _product_of(f: NumbaFunction, argnums: int | tuple[int, ...]) -> Any:
-    from contad.transforms.hessians import hvp  # which most programs do without
+    from contad.transforms.hessians import hvp  # which most users do without
 
     return hvp(f, argnums, engine="generated").compiled  # type: ignore[attr-defined]
 
@@ -180,6 +180,57 @@ def engine_name(f: Function, engine: str | None = None, args: Sequence[Nested] =
     from contad.front.explanation import engine_for
 
     return engine_for(derivative, tuple(args), {})
+
+
+def bind(gradient: Function, *args: Nested, **kwargs: Nested) -> Callable[[], Nested]:
+    """A derivative with fixed arguments: a function without parameters that reads the arrays whenever it is called.
+
+    It returns the same as gradient(*args, **kwargs). Gradients that are written into arrays, `grad(f, out=True)` and
+    `value_and_grad(f, out=True)`, return nothing and only the value; the gradient is in `out`. Use `bind` where
+    optimisers, samplers and simulations call a gradient of few numbers, most of whose time goes into passing arguments
+    and results: write into the bound arrays and call. Numbers keep the values that they had. For a Numba function the
+    call runs machine code that has read its arguments already; for any other function it calls `gradient`.
+
+    `bind` computes the gradient once, to compile it. Two threads may call one bound gradient at the same time if they
+    do not share `out`.
+
+    Raises:  what the gradient raises; ValueError if an array has new memory or another shape since, as after
+             `x.resize`; RuntimeError if the derivative has been recompiled since; TypeError if `gradient` is not a
+             function.
+    Cost:    that of the gradient, and 60 ns for the call; an ordinary call of a Numba function takes 60 ns more for
+             each array.
+
+    >>> import contad, numpy as np
+    >>> x, gradient = np.array([1.0, 2.0]), np.empty(2)
+    >>> call = bind(contad.value_and_grad(lambda x: x @ x, out=True), x, gradient)
+    >>> call(), gradient
+    (5.0, array([2., 4.]))
+    >>> x[:] = 3.0, 1.0
+    >>> call(), gradient
+    (10.0, array([6., 2.]))
+    """
+    from contad.front.derivative import Derivative  # it knows Numba
+    from contad.numba_functions.array_arguments import name_returned, take_returned
+
+    if not callable(gradient):
+        raise TypeError(f"contad.bind: expected a derivative and its arguments, got {type(gradient).__name__}")
+    if isinstance(gradient, Derivative):
+        compiled = gradient.bind(args, kwargs)
+        if compiled is not None:
+            return compiled
+        returned = name_returned(gradient.form.out, gradient.form.gives_value)
+    elif isinstance(gradient, WrittenGradient):
+        returned = name_returned(True, gradient.value)
+    else:
+        returned = "all"
+
+    def call() -> Nested:
+        """Compute the derivative."""
+        return take_returned(gradient(*args, **kwargs), returned)
+
+    if not isinstance(gradient, Derivative):
+        call()
+    return call
 
 
 def cfunc(f: Function, n: int, signature: str = "contad") -> Any:

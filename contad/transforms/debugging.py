@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.stream.record_head import CALLBACK, INPUT, JOIN, LINEAR, PULLBACK, VARIANTS, decode
 from contad.engines.stream.record_stream import Recording
+from contad.engines.stream.storage import CALLBACK, INPUT, JOIN, LINEAR, PULLBACK, VARIANTS, decode
 from contad.engines.stream.sweep import OPERATIONS
 from contad.errors import NUMPY_FILES, OWN_FILES, NonFiniteError
 from contad.forks import make_lock
@@ -143,7 +143,7 @@ _entering = make_lock()
 _entered = 0  # contexts, of all threads
 
 
-def _watch_compiled(step: int) -> None:
+def _watch_compiled(change: int) -> None:
     """Count a context that begins (1) or ends (-1); while any is open, results of compiled derivatives are checked.
 
     Otherwise their class has no `__call__` of its own, because Numba's goes from C directly to machine code.
@@ -152,8 +152,8 @@ def _watch_compiled(step: int) -> None:
     from contad.front.derivative import Derivative
 
     with _entering:
-        _entered += step
-        if step == 1:
+        _entered += change
+        if change == 1:
             Derivative.__call__ = _call_watched
         elif _entered == 0:
             del Derivative.__call__

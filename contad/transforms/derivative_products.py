@@ -12,9 +12,9 @@ from contad.front.numba_transforms import pair_of
 from contad.front.user_function import UserFunction
 from contad.transforms.gradients import jvp, vjp
 from contad.transforms.hessians import Curvature
-from contad.transforms.jacobians import BLOCK, real_trees, size_of, split_last
+from contad.transforms.jacobians import CHUNK, in_chunks, real_trees, size_of, split_last
 from contad.transforms.linearized import linearize, restrict
-from contad.transforms.pattern_search import HESSIAN, in_blocks
+from contad.transforms.pattern_search import HESSIAN
 from contad.variables.open_types import Function, Nested, Options
 from contad.variables.stack import attempt
 from contad.variables.trees import Tree, flatten
@@ -58,7 +58,7 @@ class Products:
             return products
         if d.of == HESSIAN:
             with Curvature(d.what, d.function, d.argnums, d.engine, self.args, self.kwargs) as curvature:
-                return in_blocks(curvature, directions, BLOCK)
+                return in_chunks(curvature, directions, CHUNK)
         f, primals = self._restricted
 
         def push(rows: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ class Products:
 
         try:
             with attempt():
-                return in_blocks(push, directions, BLOCK)
+                return in_chunks(push, directions, CHUNK)
         except UnsupportedError:  # a rule without forward mode
             along = linearize(f, *primals, engine=d.engine)[1]
             return _stack([along(*self._split(x)) for x in directions])

@@ -201,8 +201,8 @@ def _names_of(tree: Tree) -> list[str]:
     names = []
     for accessor in tree.spec.accessors():
         name = ""
-        for step in accessor:
-            entry = getattr(step, "field", step.entry)  # a field of a named tuple, whose entry is a number
+        for key in accessor:
+            entry = getattr(key, "field", key.entry)  # a field of a named tuple, whose entry is a number
             name += f"[{entry}]" if isinstance(entry, int) else f".{entry}" if name else str(entry)
         names.append(f"x{name}" if name[:1] == "[" else name)
     return names

@@ -160,7 +160,7 @@ class WrittenGradient(_Gradient):
     """A gradient that is written into arrays, the last argument or the one called `out`."""
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
-        from contad.numba_functions.written_arrays import write_gradients
+        from contad.numba_functions.array_arguments import write_gradients
 
         if "out" not in kwargs and args:
             *args, kwargs["out"] = args  # type: ignore[assignment]
@@ -453,7 +453,7 @@ def describe_result(value: bool, has_aux: bool) -> str:
     return "(gradient, aux)" if has_aux else "gradient"
 
 
-# ---- shared steps ----------------------------------------------------------------------------------------------------
+# ---- shared parts ----------------------------------------------------------------------------------------------------
 def _memoise(
     f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, numerics: str,
     checkpoint: bool, out: bool,

@@ -1,6 +1,6 @@
 """Second derivatives of functions that return one number, and quantities derived from them, by forward over reverse.
 
-A product of the Hessian with a direction is a tangent of the gradient. Several directions form one block. Only
+A product of the Hessian with a direction is a tangent of the gradient. Several directions form one chunk. Only
 `hessian` and `grad_tr_mat_times_hessian` form the matrix.
 """
 
@@ -22,7 +22,7 @@ from contad.functions.transformed import Transformed
 from contad.functions.user_call import positional, positions
 from contad.rules.compilable import WrittenOut
 from contad.transforms.gradients import grad, jvp
-from contad.transforms.jacobians import BLOCK, activate_rows, is_array, real_trees, size_of, split_last
+from contad.transforms.jacobians import CHUNK, activate_rows, in_chunks, is_array, real_trees, size_of, split_last
 from contad.variables.activation import activate, seeds, trees_of
 from contad.variables.arguments import fail, require_positive_size
 from contad.variables.array import is_plain
@@ -35,7 +35,7 @@ from contad.variables.trees import Tree, flatten, plain_leaf, scalar_output
 
 
 class Curvature:
-    """The Hessian of f at one point as a linear map on blocks of directions, the rows of a matrix.
+    """The Hessian of f at one point as a linear map on chunks of directions, the rows of a matrix.
 
     If the point is plain, the engine `matrix` records f once, and forward mode runs on the records. Otherwise, and if
     the records do not suffice, the gradient is evaluated on duals.
@@ -70,9 +70,7 @@ class Curvature:
         """The products with the rows of `directions`, as rows."""
         if is_plain(directions) and self._is_recorded():
             try:
-                most = self.recorded.most
-                rows = [self.recorded(directions[k : k + most]) for k in range(0, len(directions), most)]
-                return rows[0] if len(rows) == 1 else np.concatenate(rows)
+                return in_chunks(self.recorded, directions, self.recorded.most)
             except Unsuited:
                 self.may_record = False
         found, lost = self._on_duals(directions)
@@ -112,10 +110,10 @@ class Curvature:
             self.recorded = SecondOrder(s, seeds(s, y, 1.0), np.concatenate(cells))
             s.end("its Hessian call has ended")  # the recording is kept for further directions
 
-    def blocks(self) -> Iterator[tuple[int, ArrayValue]]:
-        """(first row, rows) of the Hessian, a block of rows at a time."""
-        for start in range(0, self.size, BLOCK):
-            yield start, self(np.eye(min(BLOCK, self.size - start), self.size, start))
+    def chunks(self) -> Iterator[tuple[int, ArrayValue]]:
+        """(first row, rows) of the Hessian, a chunk of rows at a time."""
+        for start in range(0, self.size, CHUNK):
+            yield start, self(np.eye(min(CHUNK, self.size - start), self.size, start))
 
 
 @Transform
@@ -142,7 +140,7 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
 
     def hessian_of_f(*args: Nested, **kwargs: Nested) -> Nested:
         with Curvature("hessian", function, argnums, engine, args, kwargs) as curvature:
-            rows = [block for _, block in curvature.blocks()]
+            rows = [chunk for _, chunk in curvature.chunks()]
         matrix = rows[0] if len(rows) == 1 else np.concatenate(rows) if rows else np.zeros((0, 0))
         by_gradient = split_last(matrix, curvature.trees, True)  # the columns; the rows are directions
         made = []
@@ -256,10 +254,10 @@ class CompiledProduct(Transformed, WrittenOut):
 
 @Transform
 def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> Function:
-    """The diagonal blocks of the Hessian of a function of one vector, if the Hessian is block-diagonal.
+    """The diagonal matrix blocks of the Hessian of a function of one vector, if the Hessian is block-diagonal.
 
-    For a vector of n numbers the result has the shape (n / size, size, size). Entries outside the blocks must be zero;
-    otherwise they are silently added to the blocks. Further arguments of f follow the vector. For a Numba function it
+    For a vector of n numbers the result has the shape (n / size, size, size). Entries outside of these must be zero;
+    otherwise they are silently added to them. Further arguments of f follow the vector. For a Numba function it
     is compiled, and callable in njit as contad.hessian_block_diag(f, 3)(x).
 
     Raises:  ValueError unless size divides n.
@@ -276,7 +274,7 @@ def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> 
     function = UserFunction("hessian_block_diag", f)
     require_positive_size("hessian_block_diag", "size", size)
 
-    def blocks(x: ArrayValue, *args: Nested, **kwargs: Nested) -> Any:
+    def matrix_blocks(x: ArrayValue, *args: Nested, **kwargs: Nested) -> Any:
         _require_vector("hessian_block_diag", x)
         if np.size(x) % size:
             fail("hessian_block_diag", "size", f"divide the length of x, {np.size(x)}", size)
@@ -286,8 +284,8 @@ def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> 
 
     if function.takes_compiled(engine):
         made_by: tuple[Function, Options] = hessian_block_diag, {"size": size, "engine": engine}
-        return higher_of(function, "hessian_block_diag", lambda: blocks, made_by, size=size)
-    return Transformed(blocks, hessian_block_diag, f, size, engine=engine)
+        return higher_of(function, "hessian_block_diag", lambda: matrix_blocks, made_by, size=size)
+    return Transformed(matrix_blocks, hessian_block_diag, f, size, engine=engine)
 
 
 @Transform
@@ -307,7 +305,7 @@ def laplacian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | 
     def laplacian_of_f(*args: Nested, **kwargs: Nested) -> Real:
         total: Real = 0.0
         with Curvature("laplacian", function, argnums, engine, args, kwargs) as curvature:
-            for start, rows in curvature.blocks():
+            for start, rows in curvature.chunks():
                 places = np.arange(len(rows))
                 total = total + np.sum(rows[places, start + places])
         return plain_float(total)

@@ -9,13 +9,12 @@ import numpy as np
 from contad.engines import engine as engine_class
 from contad.engines.forward import forward_level
 from contad.errors import UnsupportedError
-from contad.front.lost_digits import contract, fill_if_same
 from contad.front.numba_transforms import Transform, higher_of
 from contad.front.repeated import is_first_gradient, jacobian_of_gradient
 from contad.front.user_function import UserFunction
 from contad.functions.transformed import Transformed
 from contad.functions.user_call import positional, positions, split_aux
-from contad.ops.close_values import LOST, was_lost
+from contad.ops.close_values import LOST, contract, fill_lost_if_same, was_lost
 from contad.variables.activation import activate, differentiate_leaf
 from contad.variables.array import Array
 from contad.variables.dual import ForwardLevel, plain_float
@@ -26,7 +25,7 @@ from contad.variables.overlaps import hand_on_marks
 from contad.variables.stack import attempt, opened
 from contad.variables.trees import Tree, flatten, lower, output_leaves, real_leaf
 
-BLOCK = 32  # directions in one pass of forward mode: more directions share the overhead of a pass but take more memory
+CHUNK = 32  # directions in one pass of forward mode: more directions share the overhead of a pass but take more memory
 
 
 @Transform
@@ -164,7 +163,7 @@ def find_lost(
         jacobian, again = _by_columns(run, what, numbers, args, kwargs, single, has_aux=True)
         return (jacobian if z_bar is None else contract(z_bar, jacobian)), again
 
-    return fill_if_same(found, value, forward)
+    return fill_lost_if_same(found, value, forward)
 
 
 def _by_columns(
@@ -176,8 +175,8 @@ def _by_columns(
     if n == 0:
         return _by_rows(f, what, numbers, args, kwargs, single, has_aux=has_aux)
     parts: list[list[ArrayValue]] = []
-    for start in range(0, n, BLOCK):
-        directions = np.eye(min(BLOCK, n - start), n, start)
+    for start in range(0, n, CHUNK):
+        directions = np.eye(min(CHUNK, n - start), n, start)
         with forward_level(len(directions)) as level:
             active = list(args)
             for k, x in zip(numbers, activate_rows(level, trees, directions), strict=True):
@@ -187,12 +186,12 @@ def _by_columns(
             leaves = output_leaves(result, what, level)
             parts.append([level.tangent_of(leaf) for leaf in leaves])
             aux = lower(aux, level)
-    blocks = []
+    matrices = []
     for leaf, *columns in zip(leaves, *parts, strict=True):
         whole = columns[0] if len(columns) == 1 else np.concatenate(columns)
         found = split_last(np.moveaxis(whole, 0, -1), trees, is_array(leaf))
-        blocks.append(found[0] if single else tuple(found))
-    return (result.unflatten(blocks), aux) if has_aux else result.unflatten(blocks)
+        matrices.append(found[0] if single else tuple(found))
+    return (result.unflatten(matrices), aux) if has_aux else result.unflatten(matrices)
 
 
 # ---- numbers of arguments in a row -----------------------------------------------------------------------------------
@@ -247,6 +246,12 @@ def activate_rows(level: ForwardLevel, trees: Sequence[Tree], directions: ArrayV
             hand_on_marks(tree.leaves, leaves)
         made.append(tree.unflatten(leaves))
     return made
+
+
+def in_chunks(product: Function, rows: ArrayValue, most: int) -> ArrayValue:
+    """The products with rows, at most `most` rows at a time."""
+    found = [product(rows[k : k + most]) for k in range(0, len(rows), most)]
+    return found[0] if len(found) == 1 else np.concatenate(found)
 
 
 def split_last(rows: ArrayValue, trees: Sequence[Tree], has_axes: bool) -> list[Nested]:

@@ -1,7 +1,7 @@
 """Transforms that are imported on first use, such as `contad.hessian`."""
 
-from contad.transforms.bound_calls import bind
 from contad.transforms.checkpoints import checkpoint
+from contad.transforms.compiled_code import bind
 from contad.transforms.custom import custom_jvp, custom_vjp, function_gradients
 from contad.transforms.debugging import debug_nans
 from contad.transforms.flat_functions import flat, ravel

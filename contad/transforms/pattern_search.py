@@ -1,4 +1,4 @@
-"""Sparsity patterns: from a recording of the function, or from a compiled program that notes dependencies."""
+"""Sparsity patterns: from a recording of the function, or from compiled code that notes dependences."""
 
 import functools
 import warnings
@@ -15,7 +15,7 @@ from contad.front.user_function import UserFunction
 from contad.functions.python_copy import NOT_COPIED
 from contad.functions.user_call import level_of_user, positional, positions
 from contad.patterns.closure import hessian_pattern, jacobian_pattern
-from contad.transforms.jacobians import real_trees
+from contad.transforms.jacobians import in_chunks, real_trees
 from contad.transforms.linearized import cells_of_result
 from contad.variables.activation import activate, trees_of
 from contad.variables.arguments import fail
@@ -25,7 +25,7 @@ from contad.variables.stack import THREAD, attempt, opened
 from contad.variables.trees import flatten, output_leaves, scalar_output
 
 if TYPE_CHECKING:
-    from contad.engines.source.ir.dependency_notes import NotedGraph
+    from contad.engines.source.ir.dependency_graph import NotedGraph
 
 JACOBIAN, HESSIAN = "jacobian", "hessian"
 
@@ -51,7 +51,7 @@ def sparsity(
              branches="all" also if the engine `generated` cannot read its source, or if the arguments decide which
              arrays are used or how large they are.
     Cost:    one evaluation of f on variables, and time in proportion to its operations and the elements of the pattern.
-             A Numba function runs as a compiled program that notes dependencies, with 24 bytes for each operation; if
+             A Numba function runs as compiled code that notes dependences, with 24 bytes for each operation; if
              that cannot be generated, a Python copy runs, and a warning says so.
     Ref:     Walther (2008), ACM Transactions on Mathematical Software 34(1); Griewank & Walther (2008), chapter 7.
 
@@ -82,7 +82,7 @@ def sparsity(
 def find_pattern(
     function: UserFunction, what: str, of: str, argnums: Sequence[int], args: tuple[Nested, ...], kwargs: Options
 ) -> Any:
-    """The pattern of a function at a point; a Numba function runs compiled if a program can be generated for it."""
+    """The pattern of a function at a point; a Numba function runs compiled if code can be generated for it."""
     why = ""
     if function.dispatcher is not None:
         require_plain(what, argnums, args)
@@ -197,22 +197,16 @@ class RecordedDerivative:
     def push(self, directions: np.ndarray) -> np.ndarray:
         """The products with directions, as rows."""
         if self.of == HESSIAN:
-            return in_blocks(self.records, directions, self.records.most)
+            return in_chunks(self.records, directions, self.records.most)
         push = functools.partial(self.records.tangents, outputs=self.outputs, upward=self._upward)
-        return in_blocks(push, directions, self.records.most)
+        return in_chunks(push, directions, self.records.most)
 
     def pull(self, cotangents: np.ndarray) -> np.ndarray:
         """The products of the transpose with cotangents, as rows."""
         if self.of == HESSIAN:
             return self.push(cotangents)
         pull = functools.partial(self.records.adjoints, outputs=self.outputs)
-        return in_blocks(pull, cotangents, self.records.most)
-
-
-def in_blocks(product: Function, rows: np.ndarray, most: int) -> np.ndarray:
-    """The products with rows, at most `most` rows at a time."""
-    blocks = [product(rows[k : k + most]) for k in range(0, len(rows), most)]
-    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+        return in_chunks(pull, cotangents, self.records.most)
 
 
 def _join(cells: Sequence[np.ndarray]) -> np.ndarray:

@@ -46,7 +46,7 @@ def sparse_jacobian(
     random vector. If an element is missing, the pattern is found again and joined to the old one. check=False skips
     this. check=True does it for a given pattern as well, and a missing element raises a ValueMismatchError.
 
-    Cost:    `passes` products with the Jacobian or its transpose, several of them in one block; the colouring once for
+    Cost:    `passes` products with the Jacobian or its transpose, several of them in one chunk; the colouring once for
              each pattern.
     Ref:     Curtis, Powell & Reid (1974); Gebremedhin, Manne & Pothen (2005), SIAM Review 47(4), 629-705.
 
@@ -69,7 +69,7 @@ def sparse_hessian(
     Like `sparse_jacobian`, with Hessian-vector products, forward over reverse, and a colouring that uses symmetry: a
     tridiagonal Hessian takes at most 3. `structure(*args, triangle="lower")` returns the elements that Ipopt needs.
 
-    Cost:    `passes` Hessian-vector products, several of them in one block.
+    Cost:    `passes` Hessian-vector products, several of them in one chunk.
     Ref:     Coleman & Moré (1984), Mathematical Programming 28; Gebremedhin, Tarafdar, Manne & Pothen (2007), SIAM
              Journal on Scientific Computing 29(3), 1042-1072.
 
@@ -201,7 +201,7 @@ class SparseDerivative(Transformed):
         return find_pattern(self.function, self.what, self.of, self.argnums, args, kwargs)
 
     def _matrix(self, compression: Compression, products: Any, check: bool) -> tuple[Any, np.ndarray]:
-        """The matrix, and for a check the product with a random vector, as one more row of the same block."""
+        """The matrix, and for a check the product with a random vector, as one more row of the same chunk."""
         self.passes = compression.passes
         exact = np.zeros((0, 0))
 

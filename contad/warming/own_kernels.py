@@ -17,10 +17,10 @@ from contad.engines.source.runtime import kernel_calls, line_kernels, matrix_ker
 from contad.engines.source.runtime.lent_arrays import find_lender
 from contad.engines.stream.arithmetic_rules import list_operations
 from contad.engines.stream.kernels import WRITTEN, compile_kernel
-from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.storage import LINEAR
 from contad.engines.stream.sweep import compile_rules, compile_sweeps
-from contad.engines.tape import array_kernels, matrix_records  # noqa: F401  (which declares kernels)
-from contad.programs.codes import ARRAY, PRODUCT, STEP_CODES
+from contad.engines.tape import matrix_records, tape_array_records  # noqa: F401  (the first declares kernels)
+from contad.programs.codes import ARRAY, KERNEL_CODES, PRODUCT
 from contad.programs.interpreter import interpreter
 from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES, compile_missing
 from contad.warming.processes import COMPILED, FAILED, FOUND, TOTAL
@@ -41,12 +41,12 @@ def list_kernels() -> list[Kernel]:
     return [
         ("interpreter", ()),
         ("second_order", ()),
-        *(("step", (name, purpose)) for name in STEP_CODES for purpose in purposes),
+        *(("step", (name, purpose)) for name in KERNEL_CODES for purpose in purposes),
         *(("generated", names) for names in generated),
         *(("product", (purpose,)) for purpose in purposes),
         *(("product_adjoint", (name,)) for name in ("put_product_at", "add_masked_at")),
         *(("lent_array", (axes,)) for axes in (1, 2, 3)),
-        *(("tape", (name,)) for name in sorted(array_kernels.NAMES)),
+        *(("tape", (name,)) for name in sorted(tape_array_records.NAMES)),
         ("sweep", ()),
         ("sweep_rules", ()),
         ("attempts", ()),
@@ -75,7 +75,7 @@ _MAKERS: dict[str, Callable[..., object]] = {
     "step": kernel_shapes.find_address,
     "generated": lambda module, name: kernel_calls.find_kernel(f"{module}:{name}"),
     "lent_array": lambda axes: find_lender(str(axes)),
-    "tape": array_kernels.find_kernel,
+    "tape": tape_array_records.find_kernel,
     "attempts": find_attempts,
 }
 

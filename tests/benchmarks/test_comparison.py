@@ -149,7 +149,7 @@ def test_columns_are_vectors():
     check(program, (np.array([[value]]), [wanted[:, None]]), (value, (wanted,)))
 
 
-def test_what_is_wrong_or_refused_is_shown_and_not_timed(installed):
+def test_wrong_and_refused_versions_are_shown_and_not_timed(installed):
     program = squares(autograd=planted(WRONG["a wrong entry"][0]), casadi=overwriting, xad=refusing)
     found = measure.measure(program, "small", tuple(tools.TOOLS), EFFORT)["versions"]
     assert "differs" in found["autograd"]["wrong"]

@@ -53,7 +53,7 @@ def test_a_derivative_that_is_another_one_is_noticed():
         topic.compare(right, wrong, (1.0,), quick=True)
 
 
-def test_what_brings_nothing_is_told():
+def test_a_pass_that_brings_nothing_is_told():
     table = {
         "fires": {"real: of 9": 6, "real: off / on": 1.2, "lines": 10},
         "is rare": {"real: of 9": 4, "real: off / on": 1.2, "lines": 20},

@@ -188,7 +188,7 @@ def test_a_smaller_program_is_subtracted():
     assert divide_seconds({"sizes": {"full": sizes["full"]}}, "full", "a") == 2.2
 
 
-def test_what_stands_in_brackets():
+def test_ratios_are_those_to_the_measure_beside():
     times = {PRIMAL: 2.0, BY_HAND: 4.0, "jax gradient": 5.0, "jax Hessian": 10.0, "contad matrix": 2.5}
     found = {what: ratios(times.__getitem__, "jax Hessian") for what, (_, ratios) in BESIDE.items()}
     assert found == {"controls": [5.0, 2.5], "own gradient": [2.0], "matrix": [4.0], "difference": [8.0]}
@@ -423,7 +423,7 @@ def test_operations_on_the_tape_are_counted():
 @pytest.mark.parametrize(
     "code", [tape._RECURRENCE, *map(generated._NAMED.format, ("rosenbrock", "recurrence", "heat"))]
 )
-def test_what_a_fresh_process_runs_names_a_function_and_its_arguments(code):
+def test_the_code_of_a_fresh_process_names_a_function_and_its_arguments(code):
     names = {}
     exec(code, names)
     assert np.isfinite(names["function"].py_func(*names["args"]))
@@ -504,7 +504,7 @@ def test_compile_time_is_counted_for_every_program_and_size():
         assert row["ratio"] == row["gradient"] / row["function"]
 
 
-def test_what_is_refused_ends_its_program():
+def test_a_refusal_ends_its_program():
     unsupported = "@njit\ndef f(x, k):\n    s = {1.0, x}\n    return len(s) * k"
     found = list(compile_time.grow("sets", [(1, unsupported), (2, unsupported)]))
     assert [row["size"] for row in found] == [1]

@@ -59,7 +59,7 @@ def test_results_are_numpys_own_arrays(shape):
 
 @pytest.mark.parametrize("n", [3, FEW + 1])
 @pytest.mark.parametrize("part", [lambda x: x, lambda x: x[1:], lambda x: x[::2], lambda x: x.reshape((len(x), 1))])
-def test_what_would_be_a_part_of_an_argument_is_a_copy(n, part):
+def test_parts_of_arguments_are_returned_as_copies(n, part):
     part = numba.njit(part)
 
     @borrowing
@@ -226,7 +226,7 @@ def test_threads_share_arrays():
 
 
 @pytest.mark.usefixtures("counted")
-def test_what_may_return_an_argument_takes_references():
+def test_functions_that_may_return_an_argument_take_references():
     @numba.njit
     def with_aux(x):
         return np.sum(x * x), x

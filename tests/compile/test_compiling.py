@@ -6,24 +6,14 @@ import importlib.util
 import os
 import shutil
 import stat
-import subprocess
 import sys
 
 import pytest
 
 from contad.compile import compiling
+from tests.compile.processes import LISTENING, run_python
 from tests.judges.sources import PACKAGE
 
-COUNT = """
-from numba.core import event
-compiles = []
-class Listen(event.Listener):
-    def on_start(self, e): compiles.append(e)
-    def on_end(self, e): pass
-with event.install_listener("numba:compile", Listen()):
-    run()
-print(len(compiles))
-"""
 SWEEP = """
 import contad
 from contad.engines.stream.patience import PATIENCE
@@ -42,17 +32,8 @@ def run():
 
 def compilations(cache, program):
     """How many functions Numba compiles when the program runs in a process of its own with this cache."""
-    environment = dict(os.environ, CONTAD_CACHE_DIR=str(cache))
-    environment.pop("NUMBA_CACHE_DIR", None)
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program + COUNT],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    return int(result.stdout)
+    text = f"{program}{LISTENING}run()\nprint(len(compiled))"
+    return int(run_python("-W", "error", "-c", text, CONTAD_CACHE_DIR=cache, NUMBA_CACHE_DIR=None))
 
 
 def test_a_second_process_compiles_nothing(tmp_path):
@@ -251,11 +232,8 @@ def test_two_versions_on_one_cache_do_not_share_machine_code(tmp_path):
                 assert path.read_text() != text
                 os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
         path = os.pathsep.join([str(tmp_path / name), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment = dict(os.environ, CONTAD_CACHE_DIR=str(tmp_path / "cache"), PYTHONPATH=path)
-        environment["NUMBA_CACHE_DIR"] = str(tmp_path / "numba")
-        command = [sys.executable, "-c", EXPONENTIAL]
-        result = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, cwd=tmp_path)
-        found.append(result.stdout)
+        caches = {"CONTAD_CACHE_DIR": tmp_path / "cache", "NUMBA_CACHE_DIR": tmp_path / "numba"}
+        found.append(run_python("-c", EXPONENTIAL, folder=tmp_path, PYTHONPATH=path, **caches))
     assert found == ["[1. 1. 1.]\n", "[2. 2. 2.]\n", "[1. 1. 1.]\n"]
 
 
@@ -272,11 +250,9 @@ def test_two_processors_on_one_cache_do_not_share_what_is_written_for_one(tmp_pa
     """Generated source calls kernels for vector registers where there are any, and so does the object code of it."""
     found = []
     for settings in ({}, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}, {"NUMBA_CPU_FEATURES": ""}):
-        places = {"CONTAD_CACHE_DIR": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
-        environment = os.environ | places | settings
-        command = [sys.executable, "-c", PROCESSOR]
-        result = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, cwd=tmp_path)
-        found.append(result.stdout.removeprefix("[1. 1. 1.]\n").split())
+        caches = {"CONTAD_CACHE_DIR": tmp_path, "NUMBA_CACHE_DIR": tmp_path / "numba"}
+        printed = run_python("-c", PROCESSOR, folder=tmp_path, **caches, **settings)
+        found.append(printed.removeprefix("[1. 1. 1.]\n").split())
     files, libraries, texts, processors = zip(*found, strict=True)
     assert files == ("1", "2", "3")
     assert len({*libraries}) == 1 < len({*processors}) <= len({*texts})  # Numba may not know this one's name
@@ -304,7 +280,7 @@ def test_sources_that_change_under_a_process_are_not_taken_for_its_own(monkeypat
     assert not compiling.has_changed()
 
 
-def test_what_is_made_after_a_change_is_not_kept(tmp_path, monkeypatch):
+def test_files_made_after_a_change_are_not_kept(tmp_path, monkeypatch):
     """What is imported late may be of the later version, and the rest is of the earlier one."""
     monkeypatch.setattr(compiling, "has_changed", lambda: True)
     place = tmp_path / "module_0123456789abcdef.py"

@@ -7,20 +7,7 @@ from numba.core.compiler import CompilerBase
 
 from contad.compile.linked_code import link
 from contad.engines.source.runtime.lent_arrays import lent_empty, lent_zeros
-
-
-@pytest.fixture
-def compiled(monkeypatch):
-    """The names of the functions that are compiled."""
-    seen = []
-    compile_extra = CompilerBase.compile_extra
-
-    def noted(self, function):
-        seen.append(function.__qualname__)
-        return compile_extra(self, function)
-
-    monkeypatch.setattr(CompilerBase, "compile_extra", noted)
-    return seen
+from tests.compile.watching import caller_of, note_calls
 
 
 def test_they_are_numpys_of_every_shape():
@@ -28,11 +15,7 @@ def test_they_are_numpys_of_every_shape():
     def make(n, m):
         return np.zeros(n), np.zeros((n, m)), np.zeros(()), np.zeros((n, m, 2)), np.empty((m, n)), np.empty(m)
 
-    @numba.njit
-    def outer(n, m):
-        return make(n, m)
-
-    made = outer(3, 4)
+    made = caller_of(make)(3, 4)
     assert [x.shape for x in made] == [(3,), (3, 4), (), (3, 4, 2), (4, 3), (4,)]
     assert all(x.dtype == float and x.flags.c_contiguous for x in made)
     assert not any(x.any() for x in made[:4])
@@ -50,12 +33,7 @@ def test_they_raise_as_numpys_do(make):
     def empty(n, m):
         return np.empty((n, m)).size
 
-    called = zeros if make is np.zeros else empty
-
-    @numba.njit
-    def outer(n, m):
-        return called(n, m)
-
+    outer = caller_of(zeros if make is np.zeros else empty)
     assert outer(2, 3) == 6
     with pytest.raises(ValueError, match="negative dimensions"):
         outer(2, -3)
@@ -63,17 +41,14 @@ def test_they_raise_as_numpys_do(make):
         outer(2**40, 2**40)
 
 
-def test_they_compile_no_function_for_each_number_of_axes(compiled):
+def test_they_compile_no_function_for_each_number_of_axes(monkeypatch):
     @link()
     def make(n):
         x, y, z = np.zeros((n, n, n)), np.empty((n, n, n, n)), np.zeros((n, n, 1, 1, n))
         return x.size + y.size + z.size
 
-    @numba.njit
-    def outer(n):
-        return make(n)
-
-    assert outer(2) == 8 + 16 + 8
+    compiled = note_calls(monkeypatch, CompilerBase, "compile_extra", lambda self, function: function.__qualname__)
+    assert caller_of(make)(2) == 8 + 16 + 8
     assert not [name for name in compiled if "empty" in name or "zeros" in name or "zero_fill" in name]
 
 
@@ -82,11 +57,7 @@ def test_other_elements_and_orders_are_numbas():
     def make(n):
         return np.zeros(n, np.int64), np.empty((n, n), np.bool_), np.zeros(n, dtype=np.float32)
 
-    @numba.njit
-    def outer(n):
-        return make(n)
-
-    assert [x.dtype for x in outer(2)] == [np.int64, np.bool_, np.float32]
+    assert [x.dtype for x in caller_of(make)(2)] == [np.int64, np.bool_, np.float32]
 
 
 @pytest.mark.parametrize("side", [3, 200])
@@ -106,14 +77,3 @@ def test_lent_arrays_are_numpys_or_the_threads(side):
     if side == 200:
         assert first[5:] == second[5:]
         assert first[5] != first[6]
-
-
-@pytest.mark.parametrize("shape", [(-1, 5), (-200, -200), (5, -(2**40))])
-def test_lent_arrays_of_negative_lengths_raise(shape):
-    @numba.njit
-    def make(n, m):
-        return lent_zeros(0, (n, m)).size + lent_empty(1, (n, m)).size
-
-    with pytest.raises(ValueError, match="negative dimensions"):
-        make(*shape)
-    assert make(0, 2**40) == 0

@@ -7,6 +7,7 @@ from numba.core.compiler import CompilerBase
 
 from contad.compile.emitted_choices import largest, smallest
 from contad.compile.linked_code import link
+from tests.compile.watching import caller_of, note_calls
 
 
 def choices(x, y, n):
@@ -14,20 +15,6 @@ def choices(x, y, n):
         max(x, y), min(x, y), max(y, x), min(y, x), max(n, 3), min(2, n), max(x, n), min(n, x, y), max(n > 2, n < 1),
         max((x, y)), min((n, 4)), max(3, 2.5),
     )  # fmt: skip
-
-
-@pytest.fixture
-def compiled(monkeypatch):
-    """The functions that Numba compiles."""
-    seen = []
-    compile_core = CompilerBase._compile_core
-
-    def noted(self):
-        seen.append(self.state.func_id.func_qualname)
-        return compile_core(self)
-
-    monkeypatch.setattr(CompilerBase, "_compile_core", noted)
-    return seen
 
 
 @pytest.mark.parametrize("x", [1.5, -0.0, 0.0, np.nan, np.inf])
@@ -46,20 +33,19 @@ def test_they_choose_as_numba_does(x, y):
         assert [type(a) for a in first] == [type(b) for b in second]
 
 
-def test_no_function_is_compiled_for_them(compiled):
+def test_no_function_is_compiled_for_them(monkeypatch):
     @link()
     def f(x, n):
         return max(x, 1.0) + min(n, 3, 7) + max(n, 0)
 
-    @numba.njit
-    def outer(x, n):
-        return f(x, n)
-
-    assert outer(0.5, 4) == 8.0
+    compiled = note_calls(
+        monkeypatch, CompilerBase, "_compile_core", lambda compiler: compiler.state.func_id.func_qualname
+    )
+    assert caller_of(f)(0.5, 4) == 8.0
     assert not [name for name in compiled if name.startswith("ol_")]
 
 
-def test_a_name_that_hides_them_is_what_it_says(compiled):
+def test_a_name_that_hides_them_is_what_it_says():
     @numba.njit
     def max(x, y):
         return x - y
@@ -68,11 +54,7 @@ def test_a_name_that_hides_them_is_what_it_says(compiled):
     def f(x):
         return max(x, 1.0)
 
-    @numba.njit
-    def outer(x):
-        return f(x)
-
-    assert outer(5.0) == 4.0
+    assert caller_of(f)(5.0) == 4.0
 
 
 def test_in_python_they_are_what_they_stand_for():

@@ -1,14 +1,13 @@
 """C functions as object code in files: they are found again, asked for once, and made again where they are damaged."""
 
 import ctypes
-import subprocess
-import sys
 
 import numba
 import pytest
 
 from contad.compile import compiling, image_code, images
 from contad.errors import UnsupportedError
+from tests.compile.processes import run_python
 
 SOURCE = """
 from contad.compile.image_code import c_function, inline
@@ -64,13 +63,13 @@ def test_a_damaged_file_is_made_again(cache):
     assert compiling.unpack(file.read_bytes()) is not None
 
 
-def test_what_is_compiled_with_other_options_is_for_this_process_alone(cache, monkeypatch):
+def test_code_of_other_options_is_for_this_process_alone(cache, monkeypatch):
     monkeypatch.setattr(numba.config, "BOUNDSCHECK", 1)
     assert call(find(5.0), 1.0) == 6.0
     assert not [*cache.glob("*.image")]
 
 
-def test_what_calls_something_that_is_not_there_is_an_error(cache, monkeypatch):
+def test_calls_of_missing_functions_are_errors(cache, monkeypatch):
     made = compiling.Image("f", ("contad_no_such_function",), b"")
     monkeypatch.setattr(image_code, "compile_image", lambda stem, text: (made, False))
     with pytest.raises(RuntimeError, match="contad: scaled calls what is not there: contad_no_such_function"):
@@ -86,7 +85,7 @@ def test_a_function_that_raises_is_refused(cache, monkeypatch):
         images.find_function("raising", lambda: text, ["raises"])
 
 
-def test_what_numba_knows_of_arrays_is_imported_without_scipy():
+def test_numba_knows_arrays_without_scipy():
     """In a process of its own, as SciPy stays; what calls its routines asks for it then."""
     code = """
 import sys
@@ -97,4 +96,4 @@ assert arraymath.ensure_blas is linalg.ensure_blas and linalg.ensure_blas.__name
 linalg.ensure_blas()
 assert "scipy.linalg" in sys.modules
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_python("-c", code)

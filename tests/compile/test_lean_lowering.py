@@ -7,23 +7,18 @@ import numpy as np
 import pytest
 from numba.core.codegen import CPUCodeLibrary
 from numba.core.lowering import Lower
-from numba.core.runtime import _nrt_python
 
 import contad
 from contad.compile.lean_lowering import LeanLower
 from contad.compile.linked_code import link
+from tests.compile.watching import caller_of, note_calls, watched_memory
 
 DRAW = np.random.default_rng(11)
 
 
 def call(f, *args):
     """The result of f for compiled code."""
-
-    @numba.njit(error_model="numpy")
-    def caller(*args):
-        return f(*args)
-
-    return caller(*args)
+    return caller_of(f, error_model="numpy")(*args)
 
 
 def both(f, *args):
@@ -70,17 +65,12 @@ def test_elements_at_literal_indices_are_lowered_as_others(monkeypatch):
             total += a[i, 0] + a[1, -1]
         return total
 
-    a, taken = DRAW.random((3, 3)), []
-
-    def noted(before):
-        return lambda self, *args: taken.append(before) or before(self, *args)
-
-    monkeypatch.setattr(Lower, "lower_getitem", noted(Lower.lower_getitem))
-    monkeypatch.setattr(Lower, "lower_setitem", noted(Lower.lower_setitem))
+    a = DRAW.random((3, 3))
+    read, written = (note_calls(monkeypatch, Lower, name) for name in ("lower_getitem", "lower_setitem"))
     made = call(link()(f), a.copy(), 2)
-    assert not taken
+    assert not read and not written
     assert made == call(numba.njit(f), a.copy(), 2)
-    assert taken
+    assert read or written
 
 
 def test_numbers_of_other_types_are_read_and_written():
@@ -150,21 +140,11 @@ def test_arrays_are_given_back_once():
             total += x[k] + y[-1]
         return total
 
-    made = link()(f)
-
-    @numba.njit
-    def outer(n):
-        return made(n)
-
+    outer = caller_of(link()(f))
     assert outer(5) == f(5)
-    _nrt_python.memsys_enable_stats()
-    try:
-        before = numba.core.runtime.rtsys.get_allocation_stats()
+    with watched_memory() as memory:
         outer(50)
-        after = numba.core.runtime.rtsys.get_allocation_stats()
-    finally:
-        _nrt_python.memsys_disable_stats()
-    assert after.alloc - before.alloc == after.free - before.free >= 50
+    assert memory.asked == memory.returned >= 50
 
 
 def test_a_third_fewer_words(monkeypatch):
@@ -210,6 +190,6 @@ def test_written_derivatives_are_lowered_so(tmp_path, monkeypatch):
     assert seen.count("run") == 1 and "cubes" not in seen
 
 
-def test_what_it_says_otherwise_numba_says_under_the_same_name():
+def test_overridden_methods_have_numbas_names():
     own = {name for name, x in vars(LeanLower).items() if inspect.isfunction(x) and not name.startswith("_")}
     assert own <= set(dir(Lower)) and len(own) > 5

@@ -11,20 +11,13 @@ import contad
 from contad.compile.linked_code import defer_code, link
 from contad.front.form import Form
 from contad.front.plan import plan
+from tests.compile.watching import note_calls
 
 
 @pytest.fixture
 def finished(monkeypatch):
     """The names of the libraries that have been optimised."""
-    seen = []
-    optimise = JITCodeLibrary._optimize_final_module
-
-    def noted(library):
-        seen.append(library.name)
-        optimise(library)
-
-    monkeypatch.setattr(JITCodeLibrary, "_optimize_final_module", noted)
-    return seen
+    return note_calls(monkeypatch, JITCodeLibrary, "_optimize_final_module", lambda library: library.name)
 
 
 def test_the_caller_alone_is_optimised_and_gives_the_numbers(finished):
@@ -94,7 +87,7 @@ def _doubled(x):
     return written_for_numba
 
 
-def test_what_numba_writes_in_python_is_linked_where_a_derivative_calls_it(finished):
+def test_overloads_are_linked_where_a_derivative_calls_them(finished):
     with defer_code():
 
         @numba.njit

@@ -38,7 +38,7 @@ def test_arguments_of_any_layout_and_real_type(made):
     np.testing.assert_array_equal(q, Q)
 
 
-def test_what_a_body_raises_is_raised():
+def test_errors_of_a_body_are_raised():
     with pytest.raises(np.linalg.LinAlgError, match="has no stable solution"):
         solve(-A, Q)
     with pytest.raises(ValueError, match="q must be symmetric"):

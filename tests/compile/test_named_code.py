@@ -1,13 +1,10 @@
 """Kernels of np.linalg that machine code reaches by name, in a second process."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 import contad
+from tests.compile.processes import LISTENING, run_python
 
 MODEL = """
 import contad
@@ -24,17 +21,11 @@ derivative = contad.grad(f, engine="ENGINE")
 def inside(a, v):
     return derivative(a, v)[1, 0] * 2.0
 """
-RUN = """
+RUN = f"""{LISTENING}
 import numpy as np
-from numba.core import event
-names = []
-class Listen(event.Listener):
-    def on_start(self, e): names.append(e.data["dispatcher"].__name__)
-    def on_end(self, e): pass
-with event.install_listener("numba:compile", Listen()):
-    import model
-    a, v = np.array([[2.0, 0.3], [0.1, 1.4]]), np.array([0.7, -0.2])
-    print(float(model.inside(a, v)), float(model.derivative(a, v)[1, 0] * 2.0), len(names))
+import model
+a, v = np.array([[2.0, 0.3], [0.1, 1.4]]), np.array([0.7, -0.2])
+print(float(model.inside(a, v)), float(model.derivative(a, v)[1, 0] * 2.0), len(compiled))
 """
 
 
@@ -48,17 +39,13 @@ CASES = [  # the norm's kernels are the shortest, for the first process compiles
 def test_a_second_process_calls_kernels_from_the_disk(engine, call, tmp_path):
     (tmp_path / "model.py").write_text(MODEL.replace("ENGINE", engine).replace("CALL", call))
     (tmp_path / "run.py").write_text(RUN)
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba"), "CONTAD_CACHE_DIR": str(tmp_path / "contad")}
+    caches = {"NUMBA_CACHE_DIR": tmp_path / "numba", "CONTAD_CACHE_DIR": tmp_path / "contad"}
     found = []
     for process in range(3):
         if process == 1:  # what calls the derivative is compiled anew, the derivative is loaded
             for path in tmp_path.glob("**/model.inside*"):
                 path.unlink()
-        done = subprocess.run(
-            [sys.executable, "run.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300
-        )
-        assert done.returncode == 0, done.stderr
-        found.append(done.stdout.split())
+        found.append(run_python("run.py", folder=tmp_path, **caches).split())
     a, v = np.array([[2.0, 0.3], [0.1, 1.4]]), np.array([0.7, -0.2])
     f = eval(f"lambda a, v: {call} * v[0]", {"np": np})
     right = contad.grad(f)(a, v)[1, 0] * 2.0

@@ -6,63 +6,46 @@ import pytest
 
 import contad
 from contad.compile.numba_code import literal_shape
+from tests.engines.source.programs.harness import functions_of
 
-COUNT = 3
-
-
-def listed(x):
-    return np.array([x[0], x[1] * x[0]])
-
-
-def of_a_global(x):
-    out = np.empty((2, COUNT))
-    out[:] = x[0]
-    return out
-
-
-def returned_twice(x):
-    if x[0] > 0.0:
-        return np.zeros(2)
-    return np.full(2, x[0])
-
-
-def grown(x):
-    numbers = [x[0], x[1]]
-    numbers.append(x[0])
-    return np.array(numbers)
-
-
-def assigned_twice(x):
-    out = np.zeros(2) + x[0]
-    out = out[:1]
-    return out
-
-
-def of_two_shapes(x):
-    if x[0] > 0.0:
-        return np.zeros(2)
-    return np.zeros(3)
+FUNCTIONS = functions_of("""\
+# listed: return np.array([x[0], x[1] * x[0]])
+# of a global
+out = np.empty((2, COUNT))
+out[:] = x[0]
+return out
+# returned twice
+if x[0] > 0.0:
+    return np.zeros(2)
+return np.full(2, x[0])
+# grown
+numbers = [x[0], x[1]]
+numbers.append(x[0])
+return np.array(numbers)
+# assigned twice
+out = np.zeros(2) + x[0]
+out = out[:1]
+return out
+# of two shapes
+if x[0] > 0.0:
+    return np.zeros(2)
+return np.zeros(3)
+# of the argument: return np.zeros(len(x))
+# of nothing: return np.zeros(0)
+# the argument: return x
+""", "x", COUNT=3)  # fmt: skip
+SHAPES = {"listed": (2,), "of a global": (2, 3), "returned twice": (2,)}  # others are not told
 
 
-def of_the_argument(x):
-    return np.zeros(len(x))
-
-
-@pytest.mark.parametrize(
-    ("f", "shape"),
-    [
-        (listed, (2,)), (of_a_global, (2, 3)), (returned_twice, (2,)), (grown, None), (assigned_twice, None),
-        (of_two_shapes, None), (of_the_argument, None), (lambda x: np.zeros(0), None), (lambda x: x, None),
-    ],
-)  # fmt: skip
-def test_shapes_that_the_source_tells(f, shape):
-    assert literal_shape(numba.njit(f)) == shape
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_shapes_that_the_source_tells(name):
+    assert literal_shape(numba.njit(FUNCTIONS[name])) == SHAPES.get(name)
 
 
 def test_a_small_jacobian_does_not_call_the_function_for_its_shape():
     """One pass gives both rows, from directions on the stack."""
     x = np.array([1.5, -0.5, 2.0])
-    made = contad.jacrev(numba.njit(listed))
+    made = contad.jacrev(numba.njit(FUNCTIONS["listed"]))
     np.testing.assert_array_equal(made(x), [[1.0, 0.0, 0.0], [-0.5, 1.5, 0.0]])
     assert "2 rows at once" in contad.explain(made, x)
     (module, _), = made._made.values()  # fmt: skip

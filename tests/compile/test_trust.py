@@ -6,8 +6,6 @@ import os
 import pickle
 import re
 import stat
-import subprocess
-import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -19,6 +17,7 @@ from contad.compile import compiling, trust
 from contad.compile.compiling import NJIT_OPTIONS
 from contad.compile.machine_code import SealedCache
 from contad.compile.trust import Folder, code_folder, make_folder, private_folder
+from tests.compile.processes import run_python
 from tests.judges.sources import SOURCES
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners here")
@@ -100,20 +99,17 @@ def test_the_refusal_of_a_cache_is_said_once(tmp_path, monkeypatch):
     assert is_private(compiling.temporary_directory())
 
 
-@pytest.mark.parametrize("mode", [0o775, 0o777, 0o757])
-def test_machine_code_is_as_private_as_its_source(tmp_path, mode):
-    inner, source = folders(tmp_path, mode, 0o755)
-    assert is_usable(inner, source)
-    assert stat.S_IMODE(inner.stat().st_mode) == 0o755
-    assert names(inner) == ["b.cpython-311.pyc"]  # another user may have written the others
+CLOSED = [(mode, 0o755, 0o755) for mode in (0o775, 0o777, 0o757)]  # another user may have written what is in it
+LEFT = [(mode, source, mode) for mode, source in ((0o755, 0o755), (0o775, 0o775), (0o700, 0o755), (0o777, 0o777))]
 
 
-@pytest.mark.parametrize(("mode", "of_source"), [(0o755, 0o755), (0o775, 0o775), (0o700, 0o755), (0o777, 0o777)])
-def test_who_can_write_the_source_can_write_machine_code(tmp_path, mode, of_source):
+@pytest.mark.parametrize(("mode", "of_source", "then"), [*CLOSED, *LEFT])
+def test_machine_code_is_as_private_as_its_source(tmp_path, mode, of_source, then):
     inner, source = folders(tmp_path, mode, of_source)
+    before = names(inner)
     assert is_usable(inner, source)
-    assert stat.S_IMODE(inner.stat().st_mode) == mode
-    assert len(names(inner)) == 3
+    assert stat.S_IMODE(inner.stat().st_mode) == then
+    assert names(inner) == (before if mode == then else ["b.cpython-311.pyc"])
 
 
 def test_a_folder_that_cannot_be_closed_is_not_used(tmp_path, monkeypatch):
@@ -144,7 +140,7 @@ def test_a_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("owner", "trusted"), [(0, True), (1, True), (12345, False)])
-def test_whose_files_are_run(tmp_path, owner, trusted):
+def test_files_of_this_user_and_of_root_are_run(tmp_path, owner, trusted):
     """Those of this user and of root."""
     with Folder(tmp_path) as folder:
         assert folder.is_trusted_owner(owner * os.getuid() if owner == 1 else owner) == trusted
@@ -222,14 +218,12 @@ assert contad.grad(lambda x: np.sum(contad.ops.exp(x) * x))(np.zeros(2)).tolist(
 
 
 @pytest.mark.parametrize(("umask", "numbas"), [(0o002, False), (0o000, True)])
-def test_what_is_written_is_private_whatever_the_umask(tmp_path, umask, numbas):
+def test_written_files_are_private_whatever_the_umask(tmp_path, umask, numbas):
     """The place too, and what is missing above it."""
     program = tmp_path / "program.py"
     program.write_text(FILLED.format(umask=umask))
-    environment = {name: x for name, x in os.environ.items() if name not in ("CONTAD_CACHE_DIR", "NUMBA_CACHE_DIR")}
-    environment |= {"XDG_CACHE_HOME": str(tmp_path / "missing" / ".cache")}
-    environment |= {"NUMBA_CACHE_DIR": str(tmp_path / "missing" / "numba")} if numbas else {}
-    subprocess.run([sys.executable, "-W", "error", program], check=True, env=environment)
+    caches = {"CONTAD_CACHE_DIR": None, "NUMBA_CACHE_DIR": tmp_path / "missing" / "numba" if numbas else None}
+    run_python("-W", "error", program, XDG_CACHE_HOME=tmp_path / "missing" / ".cache", **caches)
     made = [tmp_path / "missing", *(tmp_path / "missing").rglob("*")]
     assert {path.suffix for path in made} >= {".py", ".nbi", ".nbc", ".compared"}
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in made}
@@ -380,7 +374,7 @@ def test_the_attack_would_succeed(place, monkeypatch):
 
 
 @pytest.mark.parametrize("make", [os.symlink, os.link, os.mkfifo])
-def test_what_is_no_file_of_the_cache_is_not_loaded(place, monkeypatch, make):
+def test_links_and_pipes_are_not_loaded(place, monkeypatch, make):
     load, files = fill(place / "cache", monkeypatch)
     for file in files:
         other = place / file.name

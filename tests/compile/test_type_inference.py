@@ -6,37 +6,21 @@ import numba
 import numpy as np
 import pytest
 from numba.core import typeinfer
-from numba.core.runtime import _nrt_python
 from numba.core.typing import Context
 from numba.core.untyped_passes import ReconstructSSA
 from numba.extending import overload
 
 import contad
 from contad.compile.linked_code import defer_code, link
+from tests.compile.watching import caller_of, note_calls, watched_memory
 
 
 @pytest.fixture
 def renamed(monkeypatch):
     """The functions whose assignments got names of their own."""
-    seen = []
-    run = ReconstructSSA.run_pass
-
-    def noted(self, state):
-        seen.append(state.func_id.func_qualname.rpartition(".")[2])
-        return run(self, state)
-
-    monkeypatch.setattr(ReconstructSSA, "run_pass", noted)
-    return seen
-
-
-def call(f, *args):
-    """The result of f for compiled code."""
-
-    @numba.njit
-    def caller(*args):
-        return f(*args)
-
-    return caller(*args)
+    return note_calls(
+        monkeypatch, ReconstructSSA, "run_pass", lambda self, state: state.func_id.func_qualname.rpartition(".")[2]
+    )
 
 
 def test_names_of_one_type_are_not_renamed(renamed):
@@ -51,7 +35,7 @@ def test_names_of_one_type_are_not_renamed(renamed):
             total -= t
         return total
 
-    assert call(summed, np.array([1.0, 2.0, 3.0])) == 2.0
+    assert caller_of(summed)(np.array([1.0, 2.0, 3.0])) == 2.0
     assert "summed" not in renamed
 
 
@@ -64,10 +48,10 @@ def test_a_name_of_several_types_has_each_of_them(renamed):
             k = 3.5
         return whole, k + x
 
-    assert call(halved, 1.0) == (3, 4.5)
-    assert call(halved, -1.0) == (4, 8.0)
+    outer = caller_of(halved)
+    assert outer(1.0) == (3, 4.5) and isinstance(outer(1.0)[0], int)
+    assert outer(-1.0) == (4, 8.0)
     assert "halved" in renamed
-    assert isinstance(call(halved, 1.0)[0], int)
 
 
 def test_arrays_that_a_name_holds_one_after_another_are_released():
@@ -83,31 +67,19 @@ def test_arrays_that_a_name_holds_one_after_another_are_released():
         return replaced(n).sum()
 
     assert outer(4) == 21.0
-    _nrt_python.memsys_enable_stats()
-    try:
-        before = numba.core.runtime.rtsys.get_allocation_stats()
+    with watched_memory() as memory:
         outer(100)
-        after = numba.core.runtime.rtsys.get_allocation_stats()
-    finally:
-        _nrt_python.memsys_disable_stats()
-    assert after.alloc - before.alloc == after.free - before.free > 100
+    assert memory.asked == memory.returned > 100
 
 
 def test_equal_calls_are_typed_once(monkeypatch):
-    asked = []
-    resolve = Context.resolve_function_type
-
-    def noted(self, function, args, kws):
-        asked.append((function, args))
-        return resolve(self, function, args, kws)
-
-    monkeypatch.setattr(Context, "resolve_function_type", noted)
+    asked = note_calls(monkeypatch, Context, "resolve_function_type", lambda self, function, args, kws: args)
     lines = ["def f(x):", "    a = x", *["    a = a*x + 1.0/(a + 2.0)"] * 30, "    return a"]
     made = {}
     exec("\n".join(lines), made)
     with defer_code():
         numba.njit(made["f"]).compile("float64(float64)")
-    assert 3 <= len([args for _, args in asked if len(args) == 2]) <= 6
+    assert 3 <= len([args for args in asked if len(args) == 2]) <= 6
 
 
 def divided(x, y):
@@ -122,7 +94,7 @@ def _divided(x, y):
     return written_for_numba
 
 
-def test_what_numba_writes_in_python_has_the_options_of_its_caller():
+def test_overloads_have_the_options_of_their_caller():
     """Whoever typed it last: a caller that divides by zero, or one that raises."""
 
     @numba.njit(error_model="python")

@@ -1,10 +1,10 @@
 """Arrays whose addresses routines take are in memory until these are done: what the C library frees it spoils here."""
 
-import os
-import subprocess
 import sys
 
 import pytest
+
+from tests.compile.processes import run_python
 
 CODE = """
 import numpy as np
@@ -42,6 +42,4 @@ np.testing.assert_allclose(squared, a[:, ::2].T @ a[:, ::2], rtol=1e-10, atol=1e
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc overwrites what is freed where it is asked to")
 def test_no_array_is_freed_while_a_routine_reads_it():
-    spoilt = os.environ | {"MALLOC_PERTURB_": "165"}
-    found = subprocess.run([sys.executable, "-c", CODE], env=spoilt, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stderr[-2000:]
+    run_python("-c", CODE, MALLOC_PERTURB_=165)

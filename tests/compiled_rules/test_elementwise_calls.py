@@ -7,18 +7,12 @@ from numba import njit
 import contad
 from contad import stan
 from contad.scipy import special
+from tests.compile.watching import caller_of
 
 V, M = np.array([0.5, 1.7]), np.array([[1.5, 0.7], [0.2, 0.3], [0.9, 2.0]])
 
 
-@njit
-def each(u):
-    return stan.inv_logit(u)
-
-
-@njit
-def pairs(x, y):
-    return contad.ops.hypot(x, y)
+each, pairs = map(caller_of, (stan.inv_logit, contad.ops.hypot))
 
 
 @njit

@@ -1,11 +1,8 @@
 """Elementary functions against mpmath, at special values, along rows, and in machine code."""
 
 import math
-import os
 import platform
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import mpmath as mp
@@ -15,6 +12,7 @@ from numba import njit
 
 from contad.elementary.elementary_table import ELEMENTARY, elementary, elementary_rows, has_fast_registers
 from contad.elementary.rows import ROWS
+from tests.compile.processes import run_python
 from tests.judges.light_compiling import optimised
 
 NAMES = sorted(ELEMENTARY)
@@ -195,7 +193,6 @@ def test_a_processor_without_fma_finds_the_same_bits(tmp_path):
     tmp_path.chmod(0o700)
     features = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse,+sse2,+cx16,+fxsr"}
     folders = {"CONTAD_CACHE_DIR": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path)}
-    run = [sys.executable, "-c", PLAIN]
-    found = subprocess.run(run, env=os.environ | features | folders, capture_output=True, text=True, check=True)
+    found = run_python("-c", PLAIN, **features, **folders)
     here = [elementary(name)(x).hex() for name in ("exp", "tanh", "sin") for x in (0.3, 2.3)]
-    assert found.stdout.split() == ["False", *here]
+    assert found.split() == ["False", *here]

@@ -1,5 +1,6 @@
 """Numba functions that call np.linalg, for every compiled engine: systems, a Gaussian process, a Kalman filter."""
 
+
 import numpy as np
 from numba import njit
 
@@ -11,6 +12,11 @@ A = DRAW.standard_normal((4, 4)) + 3.0 * np.eye(4)
 B, V = DRAW.standard_normal((4, 3)), DRAW.standard_normal(4)
 S = A @ A.T + 0.3 * A
 SQUARES, DATA = (0, 1, 2, 3), (A, B, V, S)
+KALMAN = (np.array([[0.9, 0.2], [-0.3, 0.7]]), np.array([[0.5, 0.0], [0.2, 0.4]]), 0.6, DRAW.standard_normal((5, 2)))
+_DRAW = np.random.default_rng(47)
+SQUARE = _DRAW.standard_normal((3, 3)) + np.diag([1.0, 2.5, 4.0])
+TALL, WIDE = _DRAW.standard_normal((4, 3)), _DRAW.standard_normal((2, 3))
+SHAPES = (SQUARE, TALL, WIDE, _DRAW.standard_normal(4))
 
 
 @njit
@@ -35,19 +41,10 @@ def systems(a, b, v, s):
     large = np.linalg.solve(kept, z)
     kept[1] = 3.0 * v[0]  # which the solution does not see
     large[0, 1] = w[3]
-    return (
-        np.sum(z * z * b)
-        + np.sum(twice * s)
-        + w[1] * w[2] * v[0]
-        + np.sum(only_a * w)
-        + only_b[0, 1] * only_b[1, 0]
-        + inverse[0, 1] * inverse[2, 3]
-        + np.sum(factor * factor * factor * a)
-        + sign * log * v[0]
-        + 0.001 * det * a[0, 0]
-        + np.sum(np.linalg.inv(kept) * large[0, 0])
-        + np.sum(large * large)
-    )
+    total = np.sum(z * z * b) + np.sum(twice * s) + w[1] * w[2] * v[0] + np.sum(only_a * w)
+    total += only_b[0, 1] * only_b[1, 0] + inverse[0, 1] * inverse[2, 3] + np.sum(factor * factor * factor * a)
+    total += sign * log * v[0] + 0.001 * det * a[0, 0] + np.sum(np.linalg.inv(kept) * large[0, 0])
+    return total + np.sum(large * large)
 
 
 @njit
@@ -68,23 +65,6 @@ def likelihood(x, y, scale, noise, by_factor):
     return -0.5 * (y @ np.linalg.solve(k, y)) - 0.5 * np.linalg.slogdet(k)[1]
 
 
-def differences(f, args, argnums, h=1e-6):
-    """The gradient by central differences."""
-    found = []
-    for k in argnums:
-        x = np.asarray(args[k], dtype=float)
-        bar = np.empty(x.shape)
-        for i in np.ndindex(x.shape):
-            ends = []
-            for step in (h, -h):
-                moved = x.copy()
-                moved[i] += step
-                ends.append(f(*args[:k], moved if moved.ndim else float(moved), *args[k + 1 :]))
-            bar[i] = (ends[0] - ends[1]) / (2.0 * h)
-        found.append(bar)
-    return found
-
-
 @njit
 def filtered(f, q, r, observed):
     """The log-likelihood of a Kalman filter with two states, both observed."""
@@ -100,16 +80,6 @@ def filtered(f, q, r, observed):
         mean = mean + gain @ residual
         p = p - gain @ p
     return total
-
-
-KALMAN = (np.array([[0.9, 0.2], [-0.3, 0.7]]), np.array([[0.5, 0.0], [0.2, 0.4]]), 0.6, DRAW.standard_normal((5, 2)))
-
-
-# ---- decompositions, least squares, powers, norms -------------------------------------------------------------------
-_DRAW = np.random.default_rng(47)
-SQUARE = _DRAW.standard_normal((3, 3)) + np.diag([1.0, 2.5, 4.0])
-TALL, WIDE = _DRAW.standard_normal((4, 3)), _DRAW.standard_normal((2, 3))
-SHAPES = (SQUARE, TALL, WIDE, _DRAW.standard_normal(4))
 
 
 @njit
@@ -172,7 +142,6 @@ def general_spectrum(a):
     return np.sum(w * w * w) + v[0, 0] * v[1, 1] * v[1, 0] + few + np.linalg.cond(a[:, :2]) * np.linalg.cond(a, 1)
 
 
-# ---- functions of SciPy and of contad --------------------------------------------------------------------------------
 @njit
 def by_scipy(a, b, v, s):
     """contad.scipy.linalg with its options, in a loop too."""
@@ -216,17 +185,36 @@ def of_lines(m, w):
     row = contad.logsumexp(m[0], axis=0) * np.sum(contad.softmax(rows, axis=-1) * columns[:2])
     return np.sum(shares) + rows[0] * columns[1] + row
 
+
 M, W = np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]), np.array([[0.3, -1.7, 0.9], [1.2, 0.6, -0.4]])
 REAL = np.array([[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]])
 MODEL = np.sort(DRAW.uniform(0.0, 4.0, 12)), DRAW.standard_normal(12), 0.8, 0.3
 PROGRAMS = {  # with their arguments, and which of them are differentiated
-    "systems": (systems, DATA, SQUARES), "spectra": (spectra, SHAPES, SQUARES), "factors": (factors, SHAPES, SQUARES),
-    "powers": (powers, SHAPES, SQUARES), "first spectrum": (first_spectrum, SHAPES, SQUARES),
-    "general spectrum": (general_spectrum, (REAL,), (0,)), "SciPy": (by_scipy, DATA, SQUARES),
-    "exponentials": (by_exponentials, DATA, SQUARES), "sums of exponentials": (of_sums, (V[:3], A[:3, :3]), (0, 1)),
-    "sums along axes": (of_lines, (M, W), (0, 1)), "Gaussian process": (likelihood, (*MODEL, True), SQUARES),
+    "systems": (systems, DATA, SQUARES), "spectra": (spectra, SHAPES, SQUARES),
+    "factors": (factors, SHAPES, SQUARES), "powers": (powers, SHAPES, SQUARES),
+    "first spectrum": (first_spectrum, SHAPES, SQUARES), "general spectrum": (general_spectrum, (REAL,), (0,)),
+    "SciPy": (by_scipy, DATA, SQUARES), "exponentials": (by_exponentials, DATA, SQUARES),
+    "sums of exponentials": (of_sums, (V[:3], A[:3, :3]), (0, 1)), "sums along axes": (of_lines, (M, W), (0, 1)),
+    "Gaussian process": (likelihood, (*MODEL, True), SQUARES),
     "Gaussian process by slogdet": (likelihood, (*MODEL, False), SQUARES), "Kalman": (filtered, KALMAN, SQUARES),
 }  # fmt: skip
+
+
+def differences(f, args, argnums, h=1e-6):
+    """The gradient by central differences."""
+    found = []
+    for k in argnums:
+        x = np.asarray(args[k], dtype=float)
+        bar = np.empty(x.shape)
+        for i in np.ndindex(x.shape):
+            ends = []
+            for step in (h, -h):
+                moved = x.copy()
+                moved[i] += step
+                ends.append(f(*args[:k], moved if moved.ndim else float(moved), *args[k + 1 :]))
+            bar[i] = (ends[0] - ends[1]) / (2.0 * h)
+        found.append(bar)
+    return found
 
 
 def value_and_grad(engine, f, args, argnums):

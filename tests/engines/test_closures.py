@@ -38,7 +38,7 @@ def test_objects_of_a_continuation(name):
     assert made == pytest.approx(objects * STEPS, abs=20)
 
 
-def test_what_is_captured_is_what_the_table_shows():
+def test_captured_values_are_those_of_the_table():
     def program(x, a):
         return rule("polygamma_difference")(1.0, x, a) - x / 4.0 + 1.0 / a + x * a
 

@@ -15,6 +15,7 @@ import pytest
 import contad
 import contad.stan
 from contad.errors import ContadError
+from tests.engines.source.programs.harness import functions_of
 
 PAGE = (Path(__file__).parents[2] / "notes" / "guide" / "derivatives.md").read_text()
 SECTION = PAGE.split("## Kinks and jumps\n")[1].split("\n## ")[0]
@@ -176,20 +177,19 @@ def test_the_table_is_read():
 
 
 # ---- nan -------------------------------------------------------------------------------------------------------------
-def larger(x):
-    return np.maximum(x[0], x[1])
+EXTREMES = functions_of("""\
+# larger: return np.maximum(x[0], x[1])
+# smaller: return np.minimum(x[0], x[1])
+# larger number: return np.fmax(x[1], x[1])
+# largest: return np.max(2.0 * x)
+# smallest: return (2.0 * x).min()
+# span: return np.ptp(2.0 * x)
+""", "x")  # fmt: skip
 
 
-def smaller(x):
-    return np.minimum(x[0], x[1])
-
-
-def larger_number(x):
-    return np.fmax(x[1], x[1])
-
-
-@pytest.mark.parametrize("f", [larger, smaller, larger_number])
-def test_partials_of_nan_are_nan(f):
+@pytest.mark.parametrize("name", ["larger", "smaller", "larger number"])
+def test_partials_of_nan_are_nan(name):
+    f = EXTREMES[name]
     x = np.array([1.0, math.nan, 2.0])
     gradients = [contad.grad(f, engine=engine)(x) for engine in ("matrix", "closures", "records")]
     gradients += [contad.grad(numba.njit(f), engine=engine)(x) for engine in ("generated", "tape")]
@@ -208,21 +208,10 @@ def test_branches_that_are_not_taken_have_no_nan():
         np.testing.assert_array_equal(found, [1.0, 0.0, 0.0])
 
 
-def largest(x):
-    return np.max(2.0 * x)
-
-
-def smallest(x):
-    return (2.0 * x).min()
-
-
-def span(x):
-    return np.ptp(2.0 * x)
-
-
-@pytest.mark.parametrize("f", [largest, smallest, span])
+@pytest.mark.parametrize("name", ["largest", "smallest", "span"])
 @pytest.mark.parametrize("engine", ["generated", "tape"])
-def test_compiled_extremes_keep_a_nan_wherever_it_is(f, engine):
+def test_compiled_extremes_keep_a_nan_wherever_it_is(name, engine):
+    f = EXTREMES[name]
     derivative, eager = contad.value_and_grad(numba.njit(f), engine=engine), contad.value_and_grad(f)
     for x in ([1.0, math.nan, 3.0], [math.nan, 1.0, 2.0], [1.0, 2.0, math.nan], [math.nan, 1.0, math.nan]):
         value, gradient = derivative(np.array(x))

@@ -100,7 +100,7 @@ def test_errors_are_those_of_the_function_and_the_next_call_is_right(engine, kin
 
 
 @pytest.mark.parametrize("engine", ["generated", pytest.param("tape", marks=pytest.mark.long)])
-def test_of_a_singular_matrix_the_determinant_has_a_gradient_and_its_logarithm_has_none(engine):
+def test_singular_determinants_have_a_gradient_and_their_logarithms_have_none(engine):
     b = SINGULAR[:, :1].copy()  # of the layout that the other tests have
     derivative = contad.value_and_grad(determinants, engine=engine)
     np.testing.assert_allclose(derivative(SINGULAR, b, "det")[1], [[6.0, -2.0], [-2.0, 1.0]], rtol=1e-9)

@@ -14,6 +14,7 @@ from contad.engines.records import RecordStack
 from contad.engines.stream.record_stream import CHUNK
 from contad.rules.scalar_rule import rules
 from contad.variables.stack import THREAD, opened
+from tests.judges.planted import registered
 from tests.judges.samples import shortened
 
 
@@ -156,9 +157,7 @@ def test_outer_numbers_are_set_aside_and_the_slab_holds_primals(level):
 
 
 def test_a_rule_registered_late_stores_its_partials(level):
-    from contad.rules import scalar_rule
-
-    try:
+    with registered():
 
         @contad.scalar_rule(core=True)
         def late_rule(x, y):
@@ -171,14 +170,10 @@ def test_a_rule_registered_late_stores_its_partials(level):
         x, y = level.variable(3.0), level.variable(0.5)
         assert contad.gradient(late_rule(x, y), [x, y]) == [3.0, 9.0]
         assert [row.operation for row in level.rows()][2:] == ["linear", "join"]
-    finally:
-        scalar_rule._rules.pop("late_rule", None)
 
 
 def test_a_core_rule_whose_value_turns_complex_is_refused():
-    from contad.rules import scalar_rule
-
-    try:
+    with registered():
 
         @contad.scalar_rule(core=True)
         def late_root(x):
@@ -192,5 +187,3 @@ def test_a_core_rule_whose_value_turns_complex_is_refused():
             assert transform(late_root)(4.0) == 0.25
             with pytest.raises(contad.UnsupportedError, match="got complex"):
                 transform(late_root)(-1.0)
-    finally:
-        scalar_rule._rules.pop("late_root", None)

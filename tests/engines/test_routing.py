@@ -10,107 +10,66 @@ import pytest
 import contad
 from contad.engines.stream import record_stream
 from contad.rules.scalar_rule import rule, rules
+from tests.engines.source.programs.harness import functions_of
 from tests.judges.array_agreement import Endless
+from tests.judges.planted import registered
 from tests.judges.samples import sampled
 
 EAGER = ("closures", "records", "matrix")
 
 
-def by_maximum(v):
-    return np.sqrt(np.maximum(v, 0.0)) + v * v
-
-
-def by_minimum(v):
-    return np.sqrt(-np.minimum(-v, 0.0)) + v * v
-
-
-def by_max(v):
-    return np.sqrt(max(v, 0.0)) + v * v
-
-
-def by_fmax(v):
-    return np.sqrt(-np.fmin(-np.fmax(v, 0.0), math.nan)) + v * v
-
-
-def by_min(v):
-    return np.sqrt(-min(-v, 0.0)) + v * v
-
-
-def by_where(v):
-    return np.where(v > 0.0, np.sqrt(np.maximum(v, 0.0)), 0.0) + v * v
-
-
-def by_expression(v):
-    return math.sqrt(v if v > 0.0 else 0.0) + v * v
-
-
-def by_absolute(v):
-    return np.sqrt(np.abs(np.maximum(v, 0.0))) + v * v
-
-
-def by_copysign(v):
-    return np.sqrt(np.copysign(np.maximum(v, 0.0), 1.0)) + v * v
-
-
-def by_two(v):
-    return np.sqrt(np.minimum(np.maximum(v, 0.0), 1.0)) + v * v
-
-
-def by_infinity(v):
-    return np.where(v > 0.0, v * np.inf, v * v)
-
-
-def by_remainder(v):
-    return np.sqrt(np.remainder(0.0, -v)) + v * v
-
-
-SCALAR = [
-    by_maximum, by_minimum, by_fmax, by_max, by_min, by_where, by_expression, by_absolute, by_copysign, by_two,
-    by_infinity, by_remainder,
-]  # fmt: skip
+SCALAR = functions_of("""\
+# maximum: return np.sqrt(np.maximum(v, 0.0)) + v * v
+# minimum: return np.sqrt(-np.minimum(-v, 0.0)) + v * v
+# max: return np.sqrt(max(v, 0.0)) + v * v
+# fmax: return np.sqrt(-np.fmin(-np.fmax(v, 0.0), math.nan)) + v * v
+# min: return np.sqrt(-min(-v, 0.0)) + v * v
+# where: return np.where(v > 0.0, np.sqrt(np.maximum(v, 0.0)), 0.0) + v * v
+# expression: return math.sqrt(v if v > 0.0 else 0.0) + v * v
+# absolute: return np.sqrt(np.abs(np.maximum(v, 0.0))) + v * v
+# copysign: return np.sqrt(np.copysign(np.maximum(v, 0.0), 1.0)) + v * v
+# two: return np.sqrt(np.minimum(np.maximum(v, 0.0), 1.0)) + v * v
+# infinity: return np.where(v > 0.0, v * np.inf, v * v)
+# remainder: return np.sqrt(np.remainder(0.0, -v)) + v * v
+""", "v")  # fmt: skip
+ARRAYS = functions_of("""\
+# maximum: return np.sum(np.sqrt(np.maximum(x, 0.0)))
+# clip: return np.sum(np.sqrt(np.clip(x, 0.0, 9.0)))
+# where: return np.sum(np.sqrt(np.where(x > 0.0, x, 0.0)))
+""", "x")  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", EAGER)
-@pytest.mark.parametrize("function", SCALAR)
-def test_numbers_on_eager_engines(function, engine):
-    grad = contad.grad(function, engine=engine)
+@pytest.mark.parametrize("name", SCALAR)
+def test_numbers_on_eager_engines(name, engine):
+    grad = contad.grad(SCALAR[name], engine=engine)
     assert grad(-1.5) == -3.0
     assert contad.grad(grad, engine=engine)(-1.5) == 2.0
 
 
-@pytest.mark.parametrize("function", SCALAR)
-def test_numbers_forward_and_mixed(function):
+@pytest.mark.parametrize("name", SCALAR)
+def test_numbers_forward_and_mixed(name):
+    function = SCALAR[name]
     assert contad.jvp(function, (-1.5,), (1.0,))[1] == -3.0
     assert contad.jvp(contad.grad(function), (-1.5,), (1.0,))[1] == 2.0
     assert contad.grad(lambda v: contad.jvp(function, (v,), (1.0,))[1])(-1.5) == 2.0
 
 
 @pytest.mark.parametrize(
-    ("function", "engine"), sampled(product(SCALAR, ["tape", "generated"]), 6, family=lambda case: case[1])
+    ("name", "engine"), sampled(product(SCALAR, ["tape", "generated"]), 6, family=lambda case: case[1])
 )
-def test_numbers_on_compiled_engines(function, engine):
-    compiled = numba.njit(function)
+def test_numbers_on_compiled_engines(name, engine):
+    compiled = numba.njit(SCALAR[name])
     assert contad.grad(compiled, engine=engine)(-1.5) == -3.0
     if engine == "tape":
         assert contad.jvp(compiled, (-1.5,), (1.0,))[1] == -3.0
         assert contad.grad(contad.grad(compiled))(-1.5) == 2.0
 
 
-def array_maximum(x):
-    return np.sum(np.sqrt(np.maximum(x, 0.0)))
-
-
-def array_clip(x):
-    return np.sum(np.sqrt(np.clip(x, 0.0, 9.0)))
-
-
-def array_where(x):
-    return np.sum(np.sqrt(np.where(x > 0.0, x, 0.0)))
-
-
 @pytest.mark.parametrize("engine", [pytest.param("tape", marks=pytest.mark.long), None])  # the tape runs Heston's below
-@pytest.mark.parametrize("function", sampled([array_maximum, array_clip, array_where], 3))
-def test_arrays(function, engine):
+@pytest.mark.parametrize("name", sampled(ARRAYS, 3))
+def test_arrays(name, engine):
+    function = ARRAYS[name]
     x, expected, second = np.array([-1.0, 4.0, -3.0]), [0.0, 0.25, 0.0], [0.0, -1.0 / 32.0, 0.0]
     np.testing.assert_array_equal(contad.grad(function)(x), expected)
     np.testing.assert_array_equal(np.diag(contad.hessian(function)(x)), second)
@@ -156,23 +115,20 @@ def test_which_rules_route():
 
 @pytest.mark.parametrize("engine", EAGER)
 def test_a_rule_of_the_users_routes(engine):
-    @contad.scalar_rule
-    def ramp(x):
-        return x if x > 0.0 else 0.0
+    with registered():
 
-    @ramp.partials
-    def ramp_partials(z, x):
-        return contad.select(x > 0.0, 1.0, 0.0)
+        @contad.scalar_rule
+        def ramp(x):
+            return x if x > 0.0 else 0.0
 
-    try:
+        @ramp.partials
+        def ramp_partials(z, x):
+            return contad.select(x > 0.0, 1.0, 0.0)
+
         assert contad.grad(lambda v: np.sqrt(ramp(v)) + v * v, engine=engine)(-1.5) == -3.0
         if engine == "matrix":
             x = np.array([-1.5, 4.0])
             np.testing.assert_array_equal(contad.grad(lambda v: np.sum(np.sqrt(ramp(v))))(x), [0.0, 0.25])
-    finally:
-        from contad.rules.scalar_rule import _rules
-
-        _rules.pop("ramp", None)
 
 
 @pytest.mark.parametrize("engine", EAGER)

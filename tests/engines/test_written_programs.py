@@ -5,10 +5,8 @@ import pytest
 
 import contad
 from benchmarks import loops, loops_by_hand
-from contad.functions.python_copy import python_twin
-from tests.judges.array_agreement import NoisyStack
-from tests.judges.comparison import NOISE_RUNS, RELATIVE
-from tests.judges.planted import engines
+from tests.judges.comparison import RELATIVE
+from tests.judges.noise import noisy_gradients
 from tests.judges.samples import sampled
 
 PROBLEMS = loops.problems(0.01)
@@ -16,15 +14,6 @@ PROBLEMS = loops.problems(0.01)
 
 def flat(gradient):
     return np.concatenate([np.ravel(g) for g in gradient])
-
-
-def noisy_gradients(function, args, argnums):
-    """Gradients by the Python copy, with one ulp of noise on every operation."""
-    with engines(noisy=NoisyStack):
-        gradient = contad.grad(python_twin(function), argnums, engine="noisy")
-        for seed in range(NOISE_RUNS):
-            NoisyStack.random.seed(seed)
-            yield gradient(*args)
 
 
 @pytest.mark.parametrize("name", sampled(PROBLEMS, 5))

@@ -14,6 +14,7 @@ from numba.experimental import jitclass
 
 import contad
 from tests.judges.planted import registered
+from tests.judges.written import numba_functions
 
 X = np.array([0.7, -1.2, 2.5, 0.4])
 M = np.array([[0.5, 1.5, -0.3], [2.0, -0.7, 0.9]])
@@ -36,17 +37,6 @@ def arithmetic(x, n, flag):
 
 
 @njit
-def integers(x, n):
-    k = (n * 7 + 3) // 2 % 5 - (n << 2) + (n >> 1) + (n & 6) - (n | 1) + (n ^ 5) + n**2 + abs(-n)
-    return x * k + int(3.7) * x + float(n) * x
-
-
-@njit
-def floor_and_remainder(x, n):
-    return x % 2.0 + x // 0.5 + (n * x) % 1.7
-
-
-@njit
 def comparisons(x, y):
     total = 0.0
     if 0.0 < x < 2.0 and not (y > 1.0 or x == y):
@@ -56,16 +46,6 @@ def comparisons(x, y):
     if x != y:
         total += 3.0 * x
     return total
-
-
-@njit
-def extremes(x, y):
-    return max(x, y) * min(x, 2.0, y) + abs(x - 2.0 * y) + max(x * x, 0)
-
-
-@njit
-def truth_of_numbers(x, n):
-    return x * x if n else x
 
 
 @njit
@@ -141,14 +121,6 @@ def creation(x, n):
 
 
 @njit
-def filled(x, y):
-    z = np.full(3, x)
-    z[1] = y
-    w = np.full((2, 2), x * y)
-    return z[0] * z[1] + w[1, 1] * z[2]
-
-
-@njit
 def without_axes(x):
     total = np.zeros(())
     for k in range(len(x)):
@@ -156,12 +128,6 @@ def without_axes(x):
     same = np.asarray(total)
     same *= np.array(x[0])
     return np.sin(total) * 2.0 + total.item() * x[1]
-
-
-@njit
-def shapes(m):
-    a, b = m.shape
-    return m[0, 0] * (a + b + m.size + len(m) + m.ndim) * m[1, 1] + m.shape[1] * m[0, 1]
 
 
 @njit
@@ -368,30 +334,7 @@ def tuples(x, y):
     return a * b * c + q[0] * q[2] + p[-1] + len(p)
 
 
-@njit
-def pair_argument(p):
-    a, (v, b) = p
-    return a * v[0] * b + v[1] * p[0]
-
-
-@njit
-def two_results(x, y):
-    return x * y, x + y
-
-
-@njit
-def unpacked_results(x, y):
-    a, b = two_results(x, y)
-    pair = two_results(b, a)
-    return a * pair[1] + pair[0]
-
-
 # ---- what a function finds outside itself ----------------------------------------------------------------------------
-@njit
-def global_constants(x):
-    return (RATE * x**COUNT if FLAG else x) * PAIR[0] + PAIR[1] * x * np.pi + math.e * x
-
-
 def closure(a, n, data):
     @njit
     def captures(x):
@@ -404,16 +347,6 @@ def closure(a, n, data):
 
 
 closed = closure(0.3, 3, np.array([1.0, 2.0, 3.0]))
-
-
-@njit
-def with_defaults(x, power=2, scale=0.5):
-    return scale * x**power
-
-
-@njit
-def keyword_call(x):
-    return with_defaults(x, scale=x) + with_defaults(x, 3) + with_defaults(power=2, x=x)
 
 
 @njit
@@ -446,11 +379,6 @@ def bisected(a, b):
     return 0.5 * (a + b)
 
 
-@njit
-def calls_in_expressions(x):
-    return two_results(x, 2.0)[0] * with_defaults(x) * bisected(0.0, 2.0)
-
-
 # ---- functions of numbers --------------------------------------------------------------------------------------------
 @njit
 def of_math(x):
@@ -475,17 +403,6 @@ def of_numpy(x):
     return y if np.isfinite(y) and not np.isnan(y) else 0.0
 
 
-@njit
-def imported_by_name(x):
-    return exp(x) * root(x)
-
-
-@njit
-def of_registry(x):
-    y = contad.gammaln(x) + contad.ops.digamma(x) + contad.erf(x) + contad.expit(x) + contad.ops.log1p_exp(x)
-    return y + contad.logit(0.1 * x) + contad.ops.ndtr(x) + contad.ops.betaln(x, 2.0) + contad.ops.cbrt(x)
-
-
 with registered():  # for the tests of this table alone
 
     @contad.scalar_rule
@@ -498,20 +415,7 @@ with registered():  # for the tests of this table alone
         return 3.0 * x * x * y, x * x * x
 
 
-@njit
-def by_rule(x):
-    return cubed(x, 2.0) + cubed(2.0, x * x)
-
-
 # ---- whole arrays ----------------------------------------------------------------------------------------------------
-@njit
-def elementwise(x, m):
-    y = np.exp(x) * x - 2.0 / (1.0 + x**2) + np.maximum(x, 0.0)
-    z = np.where(x > 0.5, x * x, -x)
-    w = (m + m[0]) * m - m.T.copy().T
-    return np.sum(y * z) + np.sum(w) + y[0]
-
-
 @njit
 def in_place(x):
     y = x.copy()
@@ -521,36 +425,6 @@ def in_place(x):
     y[:] = y * y
     y /= 3.0
     return np.sum(y)
-
-
-@njit
-def reductions(x, m):
-    return np.sum(x) * np.mean(x) + np.max(x) - np.min(m) + x.sum() * m.mean() + x.max() * m.min() + np.dot(x, x)
-
-
-@njit
-def products(x, m):
-    v = m @ m.T
-    u = m @ x[:3]
-    w = x[:2] @ m
-    return v[0, 1] + u @ u + np.dot(w, x[:3]) + np.dot(m, m.T)[1, 1]
-
-
-@njit
-def with_list(x):
-    values = [x, x * x]
-    return values[0] * values[1]
-
-
-@njit
-def with_comprehension(x):
-    return sum([v * v for v in x])
-
-
-@njit
-def with_look_up(x):
-    table = {1: x}
-    return table[1] * x if 2 in {1, 2} else x
 
 
 # ---- functions that Numba makes something else of ------------------------------------------------------------------
@@ -566,40 +440,12 @@ def half(x):
     return x / 2.0
 
 
-@njit
-def with_ufunc(x, m):
-    y = damped(m, x[:3]) * damped(x[0], m[1, 2])
-    z = np.empty(4)
-    damped(x[::-1], 1.3, z)
-    return np.sum(y) * half(3) + z[0] * z[2] + damped(x[2], 2) + half(z)[3]
-
-
 @numba.cfunc("float64(float64, int64)")
 def callback(x, n):
     total = 0.0
     for k in range(n):
         total += x**k
     return total
-
-
-@njit
-def with_callback(x, y):
-    return callback(x, int(y * 3.0)) * callback(x, 2)
-
-
-@njit
-def with_quantiles(x, m):
-    q = np.quantile(x, np.array([0.2, 0.75, 1.0]))
-    return q[0] * q[1] + np.percentile(x, 40.0) * q[2] + np.quantile(m, 0.3) * np.percentile(m, np.abs(x[0]) * 50.0)
-
-
-@njit
-def with_convolutions(x):
-    y = np.convolve(x, x[:3]) * np.convolve(x[1:], x, "full")[:6]
-    z = np.convolve(x, x[1:3], mode="same") + np.correlate(x, x[:2], "same")
-    return np.sum(y) + z[0] * z[3] + np.correlate(x, x[1:])[0] * np.correlate(x[:2], x, "full")[1] * np.convolve(
-        x[:1], x, "valid"
-    )[2]
 
 
 # ---- data of fewer bits ----------------------------------------------------------------------------------------------
@@ -659,21 +505,6 @@ def with_generator(x):
 
 
 @njit
-def product_of_singles(x, data):
-    return x[0] * data[0] * data[1] + data[0] * data[1]
-
-
-@njit
-def sum_of_singles(x, data):
-    return x[0] * np.sum(data)
-
-
-@njit
-def square_of_single(x, data):
-    return x[0] * data[0] ** 2
-
-
-@njit
 def loop_over_singles(x, data):
     total = np.float32(0.0)
     for v in data:
@@ -681,16 +512,75 @@ def loop_over_singles(x, data):
     return x[0] * total + x[1] * -total
 
 
+KNOWN = {
+    "__name__": __name__, "np": np, "math": math, "contad": contad, "exp": exp, "root": root, "cubed": cubed,
+    "bisected": bisected, "damped": damped, "half": half, "callback": callback, "RATE": RATE, "COUNT": COUNT,
+    "FLAG": FLAG, "PAIR": PAIR,
+}  # fmt: skip
+F = numba_functions({
+    "integers(x, n)": (
+        "k = (n * 7 + 3) // 2 % 5 - (n << 2) + (n >> 1) + (n & 6) - (n | 1) + (n ^ 5) + n**2 + abs(-n); "
+        "x * k + int(3.7) * x + float(n) * x"
+    ),
+    "floor_and_remainder(x, n)": "x % 2.0 + x // 0.5 + (n * x) % 1.7",
+    "extremes(x, y)": "max(x, y) * min(x, 2.0, y) + abs(x - 2.0 * y) + max(x * x, 0)",
+    "truth_of_numbers(x, n)": "x * x if n else x",
+    "filled(x, y)": "z = np.full(3, x); z[1] = y; w = np.full((2, 2), x * y); z[0] * z[1] + w[1, 1] * z[2]",
+    "shapes(m)": "a, b = m.shape; m[0, 0] * (a + b + m.size + len(m) + m.ndim) * m[1, 1] + m.shape[1] * m[0, 1]",
+    "pair_argument(p)": "a, (v, b) = p; a * v[0] * b + v[1] * p[0]",
+    "two_results(x, y)": "x * y, x + y",
+    "unpacked_results(x, y)": "a, b = two_results(x, y); pair = two_results(b, a); a * pair[1] + pair[0]",
+    "global_constants(x)": "(RATE * x**COUNT if FLAG else x) * PAIR[0] + PAIR[1] * x * np.pi + math.e * x",
+    "with_defaults(x, power=2, scale=0.5)": "scale * x**power",
+    "keyword_call(x)": "with_defaults(x, scale=x) + with_defaults(x, 3) + with_defaults(power=2, x=x)",
+    "calls_in_expressions(x)": "two_results(x, 2.0)[0] * with_defaults(x) * bisected(0.0, 2.0)",
+    "imported_by_name(x)": "exp(x) * root(x)",
+    "of_registry(x)": (
+        "y = contad.gammaln(x) + contad.ops.digamma(x) + contad.erf(x) + contad.expit(x) + contad.ops.log1p_exp(x); "
+        "y + contad.logit(0.1 * x) + contad.ops.ndtr(x) + contad.ops.betaln(x, 2.0) + contad.ops.cbrt(x)"
+    ),
+    "by_rule(x)": "cubed(x, 2.0) + cubed(2.0, x * x)",
+    "elementwise(x, m)": (
+        "y = np.exp(x) * x - 2.0 / (1.0 + x**2) + np.maximum(x, 0.0); z = np.where(x > 0.5, x * x, -x); "
+        "w = (m + m[0]) * m - m.T.copy().T; np.sum(y * z) + np.sum(w) + y[0]"
+    ),
+    "reductions(x, m)":
+        "np.sum(x) * np.mean(x) + np.max(x) - np.min(m) + x.sum() * m.mean() + x.max() * m.min() + np.dot(x, x)",
+    "products(x, m)":
+        "v = m @ m.T; u = m @ x[:3]; w = x[:2] @ m; v[0, 1] + u @ u + np.dot(w, x[:3]) + np.dot(m, m.T)[1, 1]",
+    "with_list(x)": "values = [x, x * x]; values[0] * values[1]",
+    "with_comprehension(x)": "sum([v * v for v in x])",
+    "with_look_up(x)": "table = {1: x}; table[1] * x if 2 in {1, 2} else x",
+    "with_ufunc(x, m)": (
+        "y = damped(m, x[:3]) * damped(x[0], m[1, 2]); z = np.empty(4); damped(x[::-1], 1.3, z); "
+        "np.sum(y) * half(3) + z[0] * z[2] + damped(x[2], 2) + half(z)[3]"
+    ),
+    "with_callback(x, y)": "callback(x, int(y * 3.0)) * callback(x, 2)",
+    "with_quantiles(x, m)": (
+        "q = np.quantile(x, np.array([0.2, 0.75, 1.0])); "
+        "q[0] * q[1] + np.percentile(x, 40.0) * q[2] + np.quantile(m, 0.3) * np.percentile(m, np.abs(x[0]) * 50.0)"
+    ),
+    "with_convolutions(x)": (
+        'y = np.convolve(x, x[:3]) * np.convolve(x[1:], x, "full")[:6]; z = np.convolve(x, x[1:3], mode="same")'
+        ' + np.correlate(x, x[:2], "same"); np.sum(y) + z[0] * z[3] + np.correlate(x, x[1:])[0]'
+        ' * np.correlate(x[:2], x, "full")[1] * np.convolve(x[:1], x, "valid")[2]'
+    ),
+    "product_of_singles(x, data)": "x[0] * data[0] * data[1] + data[0] * data[1]",
+    "sum_of_singles(x, data)": "x[0] * np.sum(data)",
+    "square_of_single(x, data)": "x[0] * data[0] ** 2",
+}, KNOWN)  # fmt: skip
+
+
 COVERED = {
     "scalars": [
-        (arithmetic, 1.3, 3, True), (arithmetic, 1.3, 2, False), (integers, 0.7, 5), (floor_and_remainder, 1.3, 2),
-        (comparisons, 0.7, 0.2), (comparisons, 0.7, 1.2), (extremes, 0.7, 0.9), (truth_of_numbers, 0.7, 2),
-        (truth_of_numbers, 0.7, 0), (assigned_together, 0.7),
+        (arithmetic, 1.3, 3, True), (arithmetic, 1.3, 2, False), (F.integers, 0.7, 5), (F.floor_and_remainder, 1.3, 2),
+        (comparisons, 0.7, 0.2), (comparisons, 0.7, 1.2), (F.extremes, 0.7, 0.9), (F.truth_of_numbers, 0.7, 2),
+        (F.truth_of_numbers, 0.7, 0), (assigned_together, 0.7),
     ],
     "arrays": [
         (one_dimension, X, K), (two_dimensions, M), (three_dimensions, T), (stores, X), (argument_written, X),
-        (creation, X, 4), (filled, 0.7, 1.3), (shapes, M), (slices, X), (rows_and_columns, M), (swapped_names, X, 3),
-        (integer_and_boolean_arrays, X, K, X > 0.0), (global_array, X), (without_axes, X),
+        (creation, X, 4), (F.filled, 0.7, 1.3), (F.shapes, M), (slices, X), (rows_and_columns, M),
+        (swapped_names, X, 3), (integer_and_boolean_arrays, X, K, X > 0.0), (global_array, X), (without_axes, X),
     ],
     "loops": [
         (ranges, 0.7, 4), (ranges, 0.7, 0), (over_arrays, X, M), (over_tuples, 0.7, 1.2), (while_loop, 0.7, 5.0),
@@ -701,23 +591,23 @@ COVERED = {
         (branches, 0.7, 0), (branches, 0.7, 1), (branches, 0.7, 2), (early_returns, -0.7), (early_returns, 0.7),
         (early_returns, 0.01), (checked, 0.7), (name_in_one_branch, 0.7),
     ],
-    "tuples": [(tuples, 0.7, 1.2), (pair_argument, (0.7, (X, 1.2))), (unpacked_results, 0.7, 1.2)],
+    "tuples": [(tuples, 0.7, 1.2), (F.pair_argument, (0.7, (X, 1.2))), (F.unpacked_results, 0.7, 1.2)],
     "names": [
-        (global_constants, 0.7), (closed, 0.7), (with_defaults, 0.7, 2, 0.5), (keyword_call, 0.7),
-        (calls_that_write, X), (calls_in_expressions, 0.7),
+        (F.global_constants, 0.7), (closed, 0.7), (F.with_defaults, 0.7, 2, 0.5), (F.keyword_call, 0.7),
+        (calls_that_write, X), (F.calls_in_expressions, 0.7),
     ],
-    "functions": [(of_math, 0.7), (of_numpy, 0.7), (imported_by_name, 0.7), (of_registry, 0.7), (by_rule, 0.7)],
+    "functions": [(of_math, 0.7), (of_numpy, 0.7), (F.imported_by_name, 0.7), (F.of_registry, 0.7), (F.by_rule, 0.7)],
     "generators": [(with_generator, 0.7)],
     "handlers": [(with_try, 0.7), (with_try, 2.5)],
-    "containers": [(with_list, 0.7), (with_comprehension, X), (with_look_up, 0.7)],
-    "made by Numba": [(with_ufunc, X, M), (with_callback, 0.7, 1.1)],
+    "containers": [(F.with_list, 0.7), (F.with_comprehension, X), (F.with_look_up, 0.7)],
+    "made by Numba": [(F.with_ufunc, X, M), (F.with_callback, 0.7, 1.1)],
     "fewer bits": [
-        (with_single_data, X, SINGLE), (with_unsigned_data, X, BYTES), (product_of_singles, X, SINGLE),
-        (sum_of_singles, X, SINGLE), (square_of_single, X, SINGLE), (loop_over_singles, X, SINGLE),
+        (with_single_data, X, SINGLE), (with_unsigned_data, X, BYTES), (F.product_of_singles, X, SINGLE),
+        (F.sum_of_singles, X, SINGLE), (F.square_of_single, X, SINGLE), (loop_over_singles, X, SINGLE),
     ],
-    "of order": [(with_quantiles, X, M)],
-    "convolutions": [(with_convolutions, X)],
-    "whole arrays": [(elementwise, E3, M), (in_place, X), (reductions, X, M), (products, X, M)],
+    "of order": [(F.with_quantiles, X, M)],
+    "convolutions": [(F.with_convolutions, X)],
+    "whole arrays": [(F.elementwise, E3, M), (in_place, X), (F.reductions, X, M), (F.products, X, M)],
 }  # fmt: skip
 
 
@@ -731,18 +621,6 @@ def with_dict(x):
 
 
 @njit
-def with_set(x):
-    seen = {x, 2.0}
-    return x * len(seen)
-
-
-@njit
-def chosen_function(x, n):
-    f = math.sin if n > 0 else math.cos
-    return f(x)
-
-
-@njit
 def factorial(x, n):
     return x if n == 0 else x * factorial(x, n - 1)
 
@@ -750,26 +628,6 @@ def factorial(x, n):
 @numba.vectorize(["int32(int32)"])
 def narrow(k):
     return k * k
-
-
-@njit
-def with_narrow_ufunc(x):
-    return x[0] * narrow(3.0)
-
-
-@njit
-def with_convolved_modes(x, n):
-    return np.convolve(x, x, "full" if n > 0 else "same")[0]
-
-
-@njit
-def partitioned(x):
-    return np.partition(x, 1)[0]
-
-
-@njit
-def differences_of_bytes(x, data):
-    return x[0] * (data[0] - data[1])
 
 
 @njit
@@ -803,11 +661,6 @@ def plain(x):
 
 
 @njit
-def with_plain_function(x):
-    return plain(x)
-
-
-@njit
 def with_array_in_try(x):
     try:
         return x * np.ones(int(x) + 1)[0]
@@ -815,18 +668,29 @@ def with_array_in_try(x):
         return 0.0
 
 
+R = numba_functions({
+    "with_set(x)": "seen = {x, 2.0}; x * len(seen)",
+    "chosen_function(x, n)": "f = math.sin if n > 0 else math.cos; f(x)",
+    "with_narrow_ufunc(x)": "x[0] * narrow(3.0)",
+    "with_convolved_modes(x, n)": 'np.convolve(x, x, "full" if n > 0 else "same")[0]',
+    "partitioned(x)": "np.partition(x, 1)[0]",
+    "differences_of_bytes(x, data)": "x[0] * (data[0] - data[1])",
+    "with_plain_function(x)": "plain(x)",
+}, KNOWN | {"narrow": narrow, "plain": plain})  # fmt: skip
+
+
 REFUSED = [
     (with_dict, (0.7,), "the statement del"),
-    (with_set, (0.7,), "'len(seen)'"),
+    (R.with_set, (0.7,), "'len(seen)'"),
     (with_array_in_try, (0.7,), "try/except around what may raise by itself: the making of an array"),
     (with_object, (0.7, Holder(2.0)), "the assignment to 'self.v' of an instance that is given; make"),
-    (chosen_function, (0.7, 1), "stands for different things after the two branches"),
+    (R.chosen_function, (0.7, 1), "stands for different things after the two branches"),
     (factorial, (1.1, 3), "the recursive function factorial"),
-    (with_narrow_ufunc, (X,), "'narrow(3.0)': arguments that it is not made for; add their types"),
-    (differences_of_bytes, (X, BYTES), "subtract of unsigned integers alone; convert one by np.int64(...)"),
+    (R.with_narrow_ufunc, (X,), "'narrow(3.0)': arguments that it is not made for; add their types"),
+    (R.differences_of_bytes, (X, BYTES), "subtract of unsigned integers alone; convert one by np.int64(...)"),
     (walk_to_byte, (X, BYTES), "'range(data[0])'; give one to three integers"),
-    (with_convolved_modes, (X, 1), "the"),
-    (with_plain_function, (0.7,), "plain, a plain Python function; decorate it with numba.njit"),
-    (partitioned, (X,), "the call of 'partition'"),
+    (R.with_convolved_modes, (X, 1), "the"),
+    (R.with_plain_function, (0.7,), "plain, a plain Python function; decorate it with numba.njit"),
+    (R.partitioned, (X,), "the call of 'partition'"),
     (without_source, (0.7,), "its source cannot be read; define it in a file"),
 ]

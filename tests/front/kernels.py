@@ -129,3 +129,12 @@ def asserted(x):
     if x > 9.0:
         raise KeyError("x", 9)
     return math.log(x)
+
+
+@numba.njit
+def recurrence(x, a, n):
+    s = 0.0
+    for _ in range(n):
+        x = np.sin(x) * a
+        s += x
+    return s

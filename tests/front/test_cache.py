@@ -120,7 +120,7 @@ def test_other_processes_compile_nothing_and_see_every_change(project):
 
 
 @pytest.mark.long  # three processes more; damage without callers is in tests/compile/test_machine_code.py
-def test_what_callers_have_of_damaged_or_missing_machine_code_is_compiled_again(project):
+def test_damaged_or_missing_machine_code_of_callers_is_compiled_again(project):
     assert project.run()[0] == pytest.approx([4.0, 8.0, 8.0, 8.0, 4.0])
 
     # damage: some files of machine code end in the middle

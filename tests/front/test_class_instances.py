@@ -149,15 +149,12 @@ def test_methods_of_an_instance_that_is_given():
     np.testing.assert_allclose(gradient, by_differences(lambda x: given(x, c)), rtol=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("f", "message"),
-    [
-        (changes_what_is_given, "weigh: the assignment to 'self.count' of an instance that is given; make"),
-        (changes_an_array, "'c.weights', which is no number, in a branch or a loop; give it a value where"),
-        (with_few_bits, "the field few of Narrow, of type float32; declare float64, int64 or boolean"),
-        (with_other_type, "the assignment to 'c.count' of another type than int64; give what is declared"),
-    ],
-)
+@pytest.mark.parametrize(("f", "message"), [
+    (changes_what_is_given, "weigh: the assignment to 'self.count' of an instance that is given; make"),
+    (changes_an_array, "'c.weights', which is no number, in a branch or a loop; give it a value where"),
+    (with_few_bits, "the field few of Narrow, of type float32; declare float64, int64 or boolean"),
+    (with_other_type, "the assignment to 'c.count' of another type than int64; give what is declared"),
+])  # fmt: skip
 def test_it_is_refused(f, message):
     args = (X, Weighing(1.5, X)) if f is changes_what_is_given else (X,)
     with pytest.raises(UnsupportedError, match=rf"test_class_instances.py:\d+: .*{message}"):

@@ -76,7 +76,7 @@ def test_a_sample_is_compiled(name):
 
 @pytest.mark.parametrize(("f", "args", "message"), covered.REFUSED, ids=lambda x: getattr(x, "__name__", None))
 def test_it_is_refused(f, args, message):
-    place = rf"(covered\.py|<string>):\d+: {f.__name__}: .*"
+    place = rf"(covered\.py|<string>|<row \d+>):\d+: {f.__name__}: .*"
     inner = {covered.with_generator: "counting", covered.with_object: "moved"}
     if f in inner:
         place = rf"covered\.py:\d+: {inner[f]}: "

@@ -53,7 +53,7 @@ def sums_in_a_loop(x, data):
 
 
 @pytest.mark.parametrize("data", [SINGLE, WORDS], ids=["singles", "unsigned"])
-def test_what_a_loop_stores_of_them_is_read_again(data):
+def test_a_loop_reads_again_the_few_bits_that_it_stores(data):
     run = run_of(contad.source(sums_in_a_loop, X, data))
     value, (gradient,) = run(X, data)
     assert value == pytest.approx(sums_in_a_loop.py_func(X, data), rel=1e-7)

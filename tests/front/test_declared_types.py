@@ -12,49 +12,10 @@ from contad.compile.dispatchers import declared_names
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import signatures
 from tests.judges.samples import sampled
+from tests.judges.written import numba_functions
 
 ENGINES = ("generated", "tape", "matrix", "records")
 X = 2.7  # 1.5 X and 3 X are no whole numbers
-
-
-@njit("float64(int64)")
-def of_integer(k):
-    return k * 1.5
-
-
-@njit("int64(float64)")
-def to_integer(x):
-    return x * 1.5
-
-
-@njit("float64(boolean, float64)")
-def of_truth(on, x):
-    return on * x
-
-
-@njit(["float64(float64)", "int64(int64)"])
-def either(x):
-    return x * x // 2
-
-
-@njit("Tuple((float64, int64))(float64)")
-def pair(x):
-    return x * 2, x * 2
-
-
-@njit("float64[:](float64[:], int64)")
-def scaled(a, k):
-    return a * k
-
-
-@njit("float64(int32, uint8, float64)")
-def of_small(k, n, x):
-    return k * x + n
-
-
-@njit("float32(float32)")
-def single(x):
-    return x * 1.1
 
 
 @njit(locals={"k": int64})
@@ -83,39 +44,46 @@ def assigned(x, y):
     return total
 
 
-@njit(locals={"k": int32})
-def small(x):
-    k = x * 3.0
-    return k * x
+@njit("f8(f8[:], i4, i4)")
+def sweeps(x, n, k):
+    s = 0.0
+    for j in range(n):
+        s += x[j] * (k + j) * k
+    return s
 
 
-@njit(locals={"s": float32})
-def rounded(x):
-    s = x * 1.1
-    return s * x
-
-
-@njit
-def calls(x):
-    return of_integer(x) * x + to_integer(x) * x + of_truth(x, x) * x + either(x) * x + either(3) * x
-
-
-@njit
-def calls_more(x):
-    p, q = pair(x)
-    return p * q * x + counted(x) + accumulated(x) + assigned(x, x)
-
-
-@njit
-def of_arrays(x):
-    return np.sum(scaled(x, x[0]))
+KNOWN = {
+    "__name__": __name__, "np": np, "counted": counted, "accumulated": accumulated, "assigned": assigned,
+    "sweeps": sweeps,
+}  # fmt: skip
+F = numba_functions({
+    "of_integer(k)": ("k * 1.5", "float64(int64)"),
+    "to_integer(x)": ("x * 1.5", "int64(float64)"),
+    "of_truth(on, x)": ("on * x", "float64(boolean, float64)"),
+    "either(x)": ("x * x // 2", ["float64(float64)", "int64(int64)"]),
+    "pair(x)": ("x * 2, x * 2", "Tuple((float64, int64))(float64)"),
+    "scaled(a, k)": ("a * k", "float64[:](float64[:], int64)"),
+    "of_small(k, n, x)": ("k * x + n", "float64(int32, uint8, float64)"),
+    "single(x)": ("x * 1.1", "float32(float32)"),
+    "small(x)": ("k = x * 3.0; k * x", {"locals": {"k": int32}}),
+    "rounded(x)": ("s = x * 1.1; s * x", {"locals": {"s": float32}}),
+    "calls(x)": "of_integer(x) * x + to_integer(x) * x + of_truth(x, x) * x + either(x) * x + either(3) * x",
+    "calls_more(x)": "p, q = pair(x); p * q * x + counted(x) + accumulated(x) + assigned(x, x)",
+    "of_arrays(x)": "np.sum(scaled(x, x[0]))",
+    "of_small_callee(x)": "of_small(x, 300.0 + x, x) * x",
+    "calls_sweeps(x)": "sweeps(x, 2, 2**31 + 1) * x[0]",
+    "scaled_by_single(x, w)": ("x * w", "f8(f8, f4)"),
+    "of_places(x, places)": ("x[places[0]] * x[places[1]]", "f8(f8[:], i4[:])"),
+    "of_single(x)": "single(x) * x",
+    "of_singles(a, x)": ("a[0] * a[1] * x", "float64(float32[:], float64)"),
+}, KNOWN)  # fmt: skip
 
 
 def slope(f, x):
     return (f(x + 1e-6) - f(x - 1e-6)) / 2e-6
 
 
-CASTS = [of_integer, to_integer, either, counted, accumulated, small, calls, calls_more]
+CASTS = [F.of_integer, F.to_integer, F.either, counted, accumulated, F.small, F.calls, F.calls_more]
 
 
 @pytest.mark.parametrize(("f", "engine"), sampled(product(CASTS, ENGINES), 3, family=lambda case: case[1]))
@@ -128,12 +96,12 @@ def test_casts_are_followed(f, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_casts_beside_arrays(engine):
     x = np.array([2.7, 1.3])
-    value, gradient = contad.value_and_grad(of_arrays, engine=engine)(x)
-    assert value == of_arrays(x)
+    value, gradient = contad.value_and_grad(F.of_arrays, engine=engine)(x)
+    assert value == F.of_arrays(x)
     np.testing.assert_allclose(gradient, [2.0, 2.0])
 
 
-@pytest.mark.parametrize("f", [to_integer, calls, calls_more])
+@pytest.mark.parametrize("f", [F.to_integer, F.calls, F.calls_more])
 def test_forward_mode_and_second_derivatives(f):
     value, tangent = contad.jvp(f, (X,), (1.0,))
     assert value == f(X) and tangent == pytest.approx(slope(f, X), abs=1e-6)
@@ -143,38 +111,20 @@ def test_forward_mode_and_second_derivatives(f):
 
 def test_inside_plain_python():
     """A Numba function called with a variable is one operation, of its own declared types."""
-    value, gradient = contad.value_and_grad(lambda x: to_integer(x) * x + calls(x))(X)
-    assert value == to_integer(X) * X + calls(X)
-    assert gradient == pytest.approx(to_integer(X) + slope(calls, X), abs=1e-6)
-
-
-@njit
-def of_small_callee(x):
-    return of_small(x, 300.0 + x, x) * x
+    value, gradient = contad.value_and_grad(lambda x: F.to_integer(x) * x + F.calls(x))(X)
+    assert value == F.to_integer(X) * X + F.calls(X)
+    assert gradient == pytest.approx(F.to_integer(X) + slope(F.calls, X), abs=1e-6)
 
 
 def test_small_integers_are_numbas():
     """The tape follows every integer; engines that have 64 bits only refuse."""
-    f = of_small_callee
+    f = F.of_small_callee
     value, gradient = contad.value_and_grad(f)(X)
     assert value == f(X) and gradient == pytest.approx(slope(f, X), abs=1e-6)
     assert contad.engine_name(f, args=(X,)) == "tape"
     for engine in ("generated", "matrix"):
         with pytest.raises(UnsupportedError, match=r"declared as uint8, in which this engine .* declare int64"):
             contad.grad(f, engine=engine)(X)
-
-
-@njit("f8(f8[:], i4, i4)")
-def sweeps(x, n, k):
-    s = 0.0
-    for j in range(n):
-        s += x[j] * (k + j) * k
-    return s
-
-
-@njit
-def calls_sweeps(x):
-    return sweeps(x, 2, 2**31 + 1) * x[0]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -189,38 +139,23 @@ def test_int32_is_followed(engine, k):
 
 def test_int32_of_constants_is_followed():
     x = np.array([2.7, 1.3, 0.4])
-    found = [contad.value_and_grad(calls_sweeps, engine=engine)(x) for engine in ENGINES]
+    found = [contad.value_and_grad(F.calls_sweeps, engine=engine)(x) for engine in ENGINES]
     for value, gradient in found:
-        assert value == calls_sweeps(x)
+        assert value == F.calls_sweeps(x)
         np.testing.assert_allclose(gradient, found[0][1], rtol=1e-15)
-
-
-@njit("f8(f8, f4)")
-def scaled_by_single(x, w):
-    return x * w
-
-
-@njit("f8(f8[:], i4[:])")
-def of_places(x, places):
-    return x[places[0]] * x[places[1]]
 
 
 def test_messages_do_not_say_that_data_are_differentiated():
     """The argument that is declared as float32 carries no derivative: the tape follows it."""
     for engine in ("generated", "matrix"):
         with pytest.raises(UnsupportedError, match=r"as float32, in which this engine does not compute") as info:
-            contad.grad(scaled_by_single, engine=engine)(X, 0.1)
+            contad.grad(F.scaled_by_single, engine=engine)(X, 0.1)
         assert "differentiated number" not in str(info.value)
-    assert contad.grad(scaled_by_single)(X, 0.1) == np.float32(0.1)
+    assert contad.grad(F.scaled_by_single)(X, 0.1) == np.float32(0.1)
     places = np.array([0, 2], np.int32)
     with pytest.raises(UnsupportedError, match=r"places is declared as array\(int32, 1d, A\), and of what it is given"):
-        contad.grad(of_places, engine="generated")(np.ones(3), places)
-    np.testing.assert_array_equal(contad.grad(of_places)(np.array([2.0, 3.0, 5.0]), places), [5.0, 0.0, 2.0])
-
-
-@njit
-def of_single(x):
-    return single(x) * x
+        contad.grad(F.of_places, engine="generated")(np.ones(3), places)
+    np.testing.assert_array_equal(contad.grad(F.of_places)(np.array([2.0, 3.0, 5.0]), places), [5.0, 0.0, 2.0])
 
 
 @njit
@@ -230,11 +165,11 @@ def writes_singles(x):
     return a[0] * x
 
 
-@pytest.mark.parametrize("f", [single, of_single, rounded, writes_singles])
+@pytest.mark.parametrize("f", [F.single, F.of_single, F.rounded, writes_singles])
 def test_float32_is_refused_by_name(f):
     """It rounds after every operation, which no engine follows."""
     for engine in (None, *ENGINES):
-        with pytest.raises(UnsupportedError, match=r"test_declared_types.py:\d+.*float"):
+        with pytest.raises(UnsupportedError, match=r"(test_declared_types.py|<row \d+>):\d+.*float"):
             contad.value_and_grad(f, engine=engine)(X)
     with pytest.raises(UnsupportedError, match="float"):
         contad.jvp(f, (X,), (1.0,))
@@ -242,18 +177,13 @@ def test_float32_is_refused_by_name(f):
         contad.derivative(contad.grad(f))(X)
 
 
-@njit("float64(float32[:], float64)")
-def of_singles(a, x):
-    return a[0] * a[1] * x
-
-
 def test_float32_of_constants_is_numbas():
     a = np.array([1.1, 1.3], np.float32)
-    value, gradient = contad.value_and_grad(of_singles, 1)(a, X)
-    assert value == of_singles(a, X)
-    assert gradient == pytest.approx(of_singles(a, 1.0), rel=1e-15)
+    value, gradient = contad.value_and_grad(F.of_singles, 1)(a, X)
+    assert value == F.of_singles(a, X)
+    assert gradient == pytest.approx(F.of_singles(a, 1.0), rel=1e-15)
     with pytest.raises(UnsupportedError, match="float32"):
-        contad.value_and_grad(of_singles, 1, engine="matrix")(a, X)
+        contad.value_and_grad(F.of_singles, 1, engine="matrix")(a, X)
 
 
 def test_declared_types_are_part_of_what_is_cached():
@@ -281,6 +211,6 @@ def test_a_signature_that_does_not_fit_is_named():
 def test_numba_has_what_the_engines_read():
     """The attributes of dispatchers that hold declared types, which Numba does not document."""
     counted(X)  # Numba adds names of its own
-    assert signatures(to_integer) == tuple(to_integer.nopython_signatures) and signatures(counted) == ()
-    assert declared_names(counted) == {"k": int64} and declared_names(to_integer) == {}
-    assert numba.typeof(to_integer(X)) == int64
+    assert signatures(F.to_integer) == tuple(F.to_integer.nopython_signatures) and signatures(counted) == ()
+    assert declared_names(counted) == {"k": int64} and declared_names(F.to_integer) == {}
+    assert numba.typeof(F.to_integer(X)) == int64

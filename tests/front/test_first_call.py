@@ -139,7 +139,7 @@ def recursive(x):
 again = njit(recursive)
 
 
-def test_what_python_might_do_otherwise_is_compared_as_compiled():
+def test_code_that_python_may_run_otherwise_is_compared_as_compiled():
     @njit
     def wraps(x, n):
         return x * (n * n * 4)

@@ -9,58 +9,45 @@ from numba import njit
 import contad
 from contad.functions.python_copy import Flags, flags_of
 from tests.judges.samples import sampled
+from tests.judges.written import numba_functions
 
 ENGINES = ["generated", "tape", "matrix", "closures"]
 COMPILED = ["generated", "tape"]
 
 
-@njit(error_model="numpy")
-def inverse(x):
-    return 1.0 / x
+@njit(fastmath=False)
+def times_number(x, y):
+    if np.isnan(x):
+        x = 2.0
+    return x * y
 
 
-@njit(error_model="python")
-def strict_inverse(x):
-    return 1.0 / x
-
-
-@njit
-def plain_inverse(x):
-    return 1.0 / x
-
-
-@njit
-def of_inverse(x):
-    return inverse(x - 1.0) + x * x
-
-
-@njit(error_model="numpy")
-def of_strict_inverse(x):
-    return strict_inverse(x - 1.0) + 3.0 / x
-
-
-@njit(error_model="numpy")
-def of_plain_inverse(x):
-    return plain_inverse(x - 1.0) + x * x
-
-
-@njit
-def third(x):
-    return of_inverse(x) + 1.0 / (x - 1.0)
-
-
-@njit
-def called_with(f, x):
-    return f(x - 1.0) + x * x
-
-
-@njit
-def hands_on(x):
-    return called_with(inverse, x)
+KNOWN = {"__name__": __name__, "np": np, "times_number": times_number}
+F = numba_functions({
+    "inverse(x)": ("1.0 / x", {"error_model": "numpy"}),
+    "strict_inverse(x)": ("1.0 / x", {"error_model": "python"}),
+    "plain_inverse(x)": "1.0 / x",
+    "of_inverse(x)": "inverse(x - 1.0) + x * x",
+    "of_strict_inverse(x)": ("strict_inverse(x - 1.0) + 3.0 / x", {"error_model": "numpy"}),
+    "of_plain_inverse(x)": ("plain_inverse(x - 1.0) + x * x", {"error_model": "numpy"}),
+    "third(x)": "of_inverse(x) + 1.0 / (x - 1.0)",
+    "called_with(f, x)": "f(x - 1.0) + x * x",
+    "hands_on(x)": "called_with(inverse, x)",
+    "element(x, k)": ("x[k] * x[0]", {"boundscheck": True}),
+    "stored(x, k)": ("y = np.zeros(3); y[k] = x[1] * x[0]; y[k] += x[1]; y[0] + y[2]", {"boundscheck": True}),
+    "row(x, k)": ("y = np.empty((2, 2)); y[:, :] = x[0]; z = y[k, :]; z[0] * z[1]", {"boundscheck": True}),
+    "of_element(x, k)": "element(x, k) + x[1]",
+    "of_stored(x, k)": "stored(x, k) + x[1]",
+    "of_row(x, k)": "row(x, k) + x[1]",
+    "fast(x, y)": ("times_number(x, y) + y", {"fastmath": True}),
+    "all_fast(x)": ("x * x + x", {"fastmath": True}),
+    "of_fast(x)": "all_fast(x) * x",
+    "plain(x)": "x",
+}, KNOWN)  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("f", [of_inverse, of_plain_inverse], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [F.of_inverse, F.of_plain_inverse], ids=lambda f: f.__name__)
 def test_a_callee_with_error_model_numpy_divides_by_zero(f, engine):
     value, gradient = contad.value_and_grad(f, engine=engine)(1.0)
     assert value == f(1.0) == np.inf
@@ -70,11 +57,11 @@ def test_a_callee_with_error_model_numpy_divides_by_zero(f, engine):
 
 @pytest.mark.parametrize("engine", ["generated", "matrix"])
 def test_a_callee_that_is_handed_on_keeps_its_flags(engine):
-    assert contad.value_and_grad(hands_on, engine=engine)(1.0) == (np.inf, -np.inf)
+    assert contad.value_and_grad(F.hands_on, engine=engine)(1.0) == (np.inf, -np.inf)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("f", [of_strict_inverse, third], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [F.of_strict_inverse, F.third], ids=lambda f: f.__name__)
 def test_a_function_with_error_model_python_raises_wherever_it_is_called(f, engine):
     with pytest.raises(ZeroDivisionError):
         f(1.0)
@@ -85,42 +72,6 @@ def test_a_function_with_error_model_python_raises_wherever_it_is_called(f, engi
 
 # ---- indices ---------------------------------------------------------------------------------------------------------
 @njit(boundscheck=True)
-def element(x, k):
-    return x[k] * x[0]
-
-
-@njit(boundscheck=True)
-def stored(x, k):
-    y = np.zeros(3)
-    y[k] = x[1] * x[0]
-    y[k] += x[1]
-    return y[0] + y[2]
-
-
-@njit(boundscheck=True)
-def row(x, k):
-    y = np.empty((2, 2))
-    y[:, :] = x[0]
-    z = y[k, :]
-    return z[0] * z[1]
-
-
-@njit
-def of_element(x, k):
-    return element(x, k) + x[1]
-
-
-@njit
-def of_stored(x, k):
-    return stored(x, k) + x[1]
-
-
-@njit
-def of_row(x, k):
-    return row(x, k) + x[1]
-
-
-@njit(boundscheck=True)
 def in_a_loop(x, k):
     s = 0.0
     for i in range(k):
@@ -128,7 +79,7 @@ def in_a_loop(x, k):
     return s
 
 
-OUTSIDE = product([of_element, of_stored, of_row, element], [3, -4, 10**9, -(10**9)], COMPILED)
+OUTSIDE = product([F.of_element, F.of_stored, F.of_row, F.element], [3, -4, 10**9, -(10**9)], COMPILED)
 
 
 @pytest.mark.parametrize(("f", "k", "engine"), sampled(OUTSIDE, 4, family=lambda case: (case[0], case[2])))
@@ -167,40 +118,20 @@ def test_an_index_that_counts_to_the_length_is_not_checked():
 
 
 # ---- fastmath --------------------------------------------------------------------------------------------------------
-@njit(fastmath=False)
-def times_number(x, y):
-    if np.isnan(x):
-        x = 2.0
-    return x * y
-
-
-@njit(fastmath=True)
-def fast(x, y):
-    return times_number(x, y) + y
-
-
-@njit(fastmath=True)
-def all_fast(x):
-    return x * x + x
-
-
-@njit
-def of_fast(x):
-    return all_fast(x) * x
-
-
 @pytest.mark.parametrize("engine", COMPILED)
 def test_a_strict_callee_of_a_fast_function_keeps_its_tests_for_nan(engine):
-    assert fast(np.nan, 4.0) == 12.0
-    assert contad.value_and_grad(fast, 1, engine=engine)(np.nan, 4.0) == (12.0, 3.0)
+    assert F.fast(np.nan, 4.0) == 12.0
+    assert contad.value_and_grad(F.fast, 1, engine=engine)(np.nan, 4.0) == (12.0, 3.0)
 
 
 def test_every_function_of_the_source_keeps_its_own_fastmath():
-    assert "fastmath=True" in options(all_fast, 2.0)
-    lines = compiled_source(fast, 2.0, 1.0).splitlines()
+    assert "fastmath=True" in options(F.all_fast, 2.0)
+    lines = compiled_source(F.fast, 2.0, 1.0).splitlines()
     for name, flag in (("forward_of_times_number", False), ("reverse_of_times_number", False), ("run", True)):
         (at,) = [k for k, line in enumerate(lines) if line.startswith(f"def {name}(")]
         assert f"fastmath={flag}" in lines[at - 1]
+
+    plain = F.plain
 
     @njit(fastmath={"nnan", "contract", "nsz"})
     def some(x):
@@ -210,17 +141,12 @@ def test_every_function_of_the_source_keeps_its_own_fastmath():
     assert contad.grad(some)(2.0) == 4.0
 
 
-@njit
-def plain(x):
-    return x
-
-
 def options(f, *args):
     from contad.engines.source.build import derivative_of
-    from contad.engines.source.ir.options import options_of
+    from contad.engines.source.ir.printing import options_of
     from tests.engines.source.agreement import request
 
-    found = options_of(derivative_of(request(f, *args)).program.fastmath)
+    found = options_of(derivative_of(request(f, *args)).function.fastmath)
     return ", ".join(f"{name}={value!r}" for name, value in found.items())
 
 
@@ -232,14 +158,14 @@ def compiled_source(f, *args):
     return derivative_of(request(f, *args)).source(options(f, *args))
 
 
-def test_what_a_callee_does_not_set_is_its_callers():
+def test_a_callee_takes_from_its_caller_the_flags_that_it_does_not_set():
     caller = Flags("numpy", True, True)
-    assert flags_of(plain, caller) == Flags("numpy", True, False)
+    assert flags_of(F.plain, caller) == Flags("numpy", True, False)
     assert flags_of(times_number, caller) == Flags("numpy", False, False)
-    assert flags_of(strict_inverse, caller) == Flags("python", True, False)
-    assert flags_of(plain) == Flags()
+    assert flags_of(F.strict_inverse, caller) == Flags("python", True, False)
+    assert flags_of(F.plain) == Flags()
 
 
 def test_which_statements_threads_share():
-    shared = [flags_of(njit(parallel=x)(plain.py_func))[3:] for x in (True, {"reduction": False}, {"prange": False})]
+    shared = [flags_of(njit(parallel=x)(F.plain.py_func))[3:] for x in (True, {"reduction": False}, {"prange": False})]
     assert shared == [(True, True), (True, False), (False, True)]

@@ -143,7 +143,7 @@ def test_every_transform_of_a_function_that_was_compiled_before(case):
             pytest.fail(f"{name} gives {use()}")
 
 
-def test_what_another_transform_has_made_of_the_function_counts(case):
+def test_a_derivative_by_another_transform_counts(case):
     """The gradient and value_and_grad agree, whichever was made first, and whether f was compiled by it or not."""
     contad.grad(case.f)
     case.change()
@@ -167,7 +167,7 @@ def test_a_change_that_the_first_call_cannot_see():
         contad.value_and_grad(names["f"])(1.0)
 
 
-def test_what_was_compiled_unseen_is_compared_by_value():
+def test_code_that_was_compiled_unseen_is_compared_by_value():
     """As before contad was imported: nothing tells what such code has frozen."""
     names = {"numba": numba, "np": np, "DATA": np.array([1.0, 2.0])}
     exec("@numba.njit\ndef f(x):\n    return DATA[1] * np.sum(x * x)", names)
@@ -209,7 +209,7 @@ def used_before_notice(case, used):
             contad.record(case.f, X)
 
 
-def test_what_is_equal_has_not_changed():
+def test_equal_values_have_not_changed():
     names = {"numba": numba, "RATE": 2.0, "DATA": np.array([1.0, 2.0])}
     exec("@numba.njit\ndef f(x):\n    return RATE * DATA[1] * x * x", names)
     gradient = contad.grad(names["f"])
@@ -266,7 +266,7 @@ def test_recompile_takes_the_values_of_now():
 
 @pytest.mark.parametrize("size", [0, 1, 7, 64, 128, 129, 1000, 4097])
 @pytest.mark.parametrize("dtype", [np.float64, np.int8, np.float32])
-def test_what_is_noticed_of_an_array(size, dtype):
+def test_a_change_of_an_array_is_noticed_within_some_calls(size, dtype):
     """All of it at once up to 1 KiB; of a larger one a run of a 32nd at once, one number within that many calls."""
     data = np.zeros(size, dtype)
     frozen = Frozen(lambda x: x * data, "f", {})

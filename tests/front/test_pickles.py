@@ -165,7 +165,7 @@ def test_a_recorded_program_with_a_rule_of_its_own():
         pickle.dumps(contad.record(by_vjp, X))
 
 
-def test_what_holds_a_recording_says_what_to_send():
+def test_pullbacks_and_stacks_say_what_to_send():
     made = [contad.vjp(f, X)[1] for f in (plain, cubes)] + [contad.make_vjp(plain)(X)[0], contad.stack()]
     for x in [*made, contad.cfunc(cubes, 2)]:
         told = r"call contad\.vjp there|pickle values|call contad\.cfunc\(f, n\) there"
@@ -185,20 +185,16 @@ import contad
 X = np.array([0.5, 1.5])
 RATE = 2.0
 
-
 @numba.njit
 def inner(x):
     return RATE * x
-
 
 @numba.njit
 def cubes(x):
     return inner(np.sum(x * x * x))
 
-
 def plain(x):
     return 2.0 * np.sum(x * x * x)
-
 
 def make(a):
     @numba.njit
@@ -210,31 +206,24 @@ def make(a):
 
     return scaled, plain_scaled
 
-
 @contad.custom_vjp
 def rule(x):
     return 2.0 * np.sum(x * x * x)
 
-
 rule.defvjp(lambda x: (rule(x), x), lambda x, z_bar: (6.0 * z_bar * x * x,))
-
 
 @contad.custom_jvp
 def jvp_rule(x):
     return 2.0 * np.sum(x * x * x)
 
-
 jvp_rule.defjvps(lambda x_dot, z, x: np.sum(6.0 * x * x * x_dot))
-
 
 @contad.checkpoint
 def kept(x):
     return 2.0 * np.sum(x * x * x)
 
-
 def call(made, *args):
     return made(*args)
-
 
 if __name__ == "__main__":
     functions = [cubes, plain, *make(2.0)]

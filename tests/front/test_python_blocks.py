@@ -124,7 +124,7 @@ def test_second_derivatives_hold_them_fixed():
     np.testing.assert_allclose(along, (gradient(X + h) - gradient(X - h)) / 2e-5, rtol=1e-7)
 
 
-def test_what_is_stopped_before_it_is_fixed():
+def test_stopped_values_may_enter_a_block():
     value, gradient = contad.value_and_grad(of_fixed_values, engine="generated")(X)
     y = np.outer(X, X)
     assert value == pytest.approx(y[0, 1] * X[1] ** 2 + X[0] * np.sum(y))
@@ -137,27 +137,21 @@ def test_a_block_that_gives_nothing_may_read_anything():
     assert RUNS.seen == [X[0]]
 
 
-@pytest.mark.parametrize(
-    ("f", "args", "message"),
-    [
-        (of_active_values, (X,), r"reads what is differentiated, among x; read contad.stop_gradient\(...\)"),
-        (assigns, (X, X + 1.0), "a write into data in an objmode block; make a new array"),
-        (gives_text, (X,), "the output y of an objmode block, of type unicode_type; declare float64"),
-    ],
-)
+@pytest.mark.parametrize(("f", "args", "message"), [
+    (of_active_values, (X,), r"reads what is differentiated, among x; read contad.stop_gradient\(...\)"),
+    (assigns, (X, X + 1.0), "a write into data in an objmode block; make a new array"),
+    (gives_text, (X,), "the output y of an objmode block, of type unicode_type; declare float64"),
+])  # fmt: skip
 def test_it_is_refused(f, args, message):
     with pytest.raises(UnsupportedError, match=rf"test_python_blocks.py:\d+: {f.__name__}: .*{message}"):
         contad.source(f, *args)
 
 
-@pytest.mark.parametrize(
-    ("f", "message"),
-    [
-        (sorts, "a write into an array that an objmode block is given; make a new array"),
-        (shows_a_part, r"the output y of an objmode block is a part of an array that it reads; copy it"),
-    ],
-)
-def test_what_is_seen_when_it_runs_is_refused_then(f, message):
+@pytest.mark.parametrize(("f", "message"), [
+    (sorts, "a write into an array that an objmode block is given; make a new array"),
+    (shows_a_part, r"the output y of an objmode block is a part of an array that it reads; copy it"),
+])  # fmt: skip
+def test_writes_and_views_are_refused_when_the_block_runs(f, message):
     with pytest.raises(UnsupportedError, match=rf"test_python_blocks.py:\d+: {f.__name__}: {message}"):
         contad.grad(f, engine="generated")(X, X + 1.0)
 

@@ -13,60 +13,45 @@ import contad
 PROGRAM = """
     import math
     from numba import njit
-
     @njit
     def power(n, x):
-        if n == 0:
-            return 1.0
+        if n == 0: return 1.0
         return power(n - 1, x) * x
-
     @njit
     def direct(x):
         return power(3, x) * math.sin(x)
-
     @njit
     def even(n, x):
-        if n == 0:
-            return x
+        if n == 0: return x
         return odd(n - 1, x) * x
-
     @njit
     def odd(n, x):
-        if n == 0:
-            return 1.0
+        if n == 0: return 1.0
         return even(n - 1, x) * math.cos(x)
-
     @njit
     def mutual(x):
         return odd(3, x)
-
     @njit
     def left(n, x):
-        if n == 0:
-            return x
+        if n == 0: return x
         return right(n - 1, x) * x
-
     @njit
     def right(n, x):
         if n == 0:
             return 1.0  # a number here, and a variable below
         return left(n - 1, x) + x
-
     @njit
     def unsettled(x):
         return left(4, x)
-
     @njit
     def itself(x):
-        if x > 10.0:
-            return x
+        if x > 10.0: return x
         return itself(x * x) * x
 """
 CALLER = """
     import contad
     from numba import njit
     from program import direct
-
     @njit(cache=True)
     def caller(x):
         return contad.grad(direct)(x)
@@ -104,88 +89,64 @@ CALLED_WITH = """
     import math
     import numpy as np
     from numba import njit
-
     @njit
     def power(n, x):
-        if n == 0:
-            return 1.0
+        if n == 0: return 1.0
         return power(n - 1, x) * x
-
     @njit
     def literal(x):
         return power(5, x)
-
     @njit
     def variable(x):
         return power(int(4 * x), x)
-
     @njit
     def local(x):
         k = 5
         return power(k, x)
-
     @njit
     def with_default(x, n=4):
-        if n == 0:
-            return math.sin(x)
+        if n == 0: return math.sin(x)
         return with_default(x, n - 1) * x
-
     @njit
     def omitted(x):
         return with_default(x)
-
     @njit
     def with_none(x, scale=None):
-        if scale is None:
-            return with_none(x, 2.5)
+        if scale is None: return with_none(x, 2.5)
         return x * x * scale  # calls nothing where there is a scale
-
     @njit
     def none(x):
         return with_none(x)
-
     @njit
     def flagged(first, x):
-        if first:
-            return flagged(x > 100.0, x) * x
+        if first: return flagged(x > 100.0, x) * x
         return x
-
     @njit
     def true(x):
         return flagged(True, x)
-
     @njit
     def even(n, x):
-        if n == 0:
-            return x
+        if n == 0: return x
         return odd(n - 1, x) * x
-
     @njit
     def odd(n, x):
-        if n == 0:
-            return x * x
+        if n == 0: return x * x
         return even(n - 1, x) * math.cos(x)
-
     @njit
     def mutual(x):
         return even(3, x) + odd(2, x)
 
     LEFT, RIGHT = np.array([1, 3, -1, -1, -1]), np.array([2, 4, -1, -1, -1])
-
     @njit
     def walk(node, x):
-        if LEFT[node] < 0:
-            return x * (node + 1.0)
+        if LEFT[node] < 0: return x * (node + 1.0)
         return walk(LEFT[node], x) * math.sin(x) + walk(RIGHT[node], x * x)
-
     @njit
     def tree(x):
         return walk(0, x)
-
     @njit
     def fibonacci(n):
         return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
-
     @njit
     def constant(x):
         return fibonacci(7) * x * x
@@ -193,33 +154,24 @@ CALLED_WITH = """
 DECLARED = """
     import math
     from numba import njit
-
     @njit("float64(float64)")
     def normal(x):
-        if x >= 0.0:
-            return 1.0 - math.exp(-x * x / 2.0) / (1.0 + x)
+        if x >= 0.0: return 1.0 - math.exp(-x * x / 2.0) / (1.0 + x)
         return 1.0 - normal(-x)
-
     @njit
     def calls_normal(x):
         return normal(x) * x - normal(-x)
-
     @njit("float64(int64, float64)")
     def cut(n, x):
-        if n <= 0:
-            return 1
+        if n <= 0: return 1
         return cut(n - x, x) * x  # the fraction is dropped
-
     @njit
     def calls_cut(x):
         return cut(4, x)
-
     @njit(["float64(int64, float64)", "float64(float64, float64)"])
     def twice(n, x):
-        if n <= 0:
-            return x
+        if n <= 0: return x
         return twice(n - 1, x) * x
-
     @njit
     def calls_twice(x):
         return twice(3, x) + twice(2.5, x)
@@ -227,17 +179,14 @@ DECLARED = """
     def factory():
         @njit("float64(float64)")
         def inner(x):
-            if x > 10.0:
-                return math.sqrt(x)
+            if x > 10.0: return math.sqrt(x)
             return inner(x * x) * x
         return inner
 
     captured = factory()
-
     @njit("float64(float64)")
     def again(x):
-        if x > 10.0:
-            return math.sqrt(x)
+        if x > 10.0: return math.sqrt(x)
         return again(x * x) * x
     again.recompile()
 """
@@ -260,14 +209,12 @@ DIFFERENTIATE = """
 LATER = """
     from numba import int64, njit
     from contad.compile.linked_code import defer_code
-
     @njit
     def fibonacci(n):
         return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
 
     with defer_code():  # the first compilation of this process
         fibonacci.compile((int64,))
-
     @njit
     def later():
         return fibonacci(9)
@@ -307,14 +254,10 @@ def test_a_second_process_with_a_disk_cache_differentiates_recursive_functions(f
     assert run(folder) == first
 
 
-@pytest.mark.parametrize(
-    ("program", "names"),
-    [
-        (CALLED_WITH, "literal omitted local variable none true mutual tree constant"),
-        (DECLARED, "normal calls_normal calls_cut calls_twice captured again"),
-    ],
-    ids=["called_with", "declared"],
-)
+@pytest.mark.parametrize(("program", "names"), [
+    (CALLED_WITH, "literal omitted local variable none true mutual tree constant"),
+    (DECLARED, "normal calls_normal calls_cut calls_twice captured again"),
+], ids=["called_with", "declared"])  # fmt: skip
 def test_recursive_functions_are_compiled_whatever_types_they_are_called_with(tmp_path, program, names):
     tmp_path.joinpath("program.py").write_text(textwrap.dedent(program))
     text = textwrap.dedent(DIFFERENTIATE).replace("for name", f"NAMES = {names.split()}\nfor name", 1)

@@ -13,7 +13,7 @@ import contad
 from benchmarks.loops import problems
 from contad.errors import UnsupportedError
 from tests.front.generated import run_of
-from tests.front.kernels import X, Y, of_pair, several, square, weighted, weighted_by_hand, with_aux
+from tests.front.kernels import X, Y, of_pair, recurrence, several, square, weighted, weighted_by_hand, with_aux
 from tests.judges.samples import sampled
 
 SHORT = np.array([1.5, -0.5, 2.0, np.inf, -np.inf, np.nan])
@@ -104,19 +104,16 @@ def test_a_plain_function_and_a_gradient_are_taken():
     assert gradient[0] == 12.0 and gradient[1].tolist() == [4.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: contad.source(np.sin, 1.0), UnsupportedError, "f must be a Numba function, .* got ufunc"),
-        (lambda: contad.source(3.0, 1.0), TypeError, "source"),
-        (lambda: contad.source(contad.grad(square, engine="tape"), 1.0), UnsupportedError, "tape generates no source"),
-        (lambda: contad.source(several, X, 2.0), UnsupportedError, r"kernels.py:\d+: several: .* one number"),
-        (lambda: contad.source(weighted, X), TypeError, "value_and_grad: weighted: missing a required argument: 'y'"),
-        (lambda: contad.source(weighted, X, Y, scal=1.0), TypeError, "unexpected keyword argument 'scal'"),
-        (lambda: contad.grad(lambda x: len(contad.source(square, x)) * x)(2.0), UnsupportedError, "ask outside of it"),
-    ],
-)
-def test_what_has_no_source_is_named(call, error, message):
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: contad.source(np.sin, 1.0), UnsupportedError, "f must be a Numba function, .* got ufunc"),
+    (lambda: contad.source(3.0, 1.0), TypeError, "source"),
+    (lambda: contad.source(contad.grad(square, engine="tape"), 1.0), UnsupportedError, "tape generates no source"),
+    (lambda: contad.source(several, X, 2.0), UnsupportedError, r"kernels.py:\d+: several: .* one number"),
+    (lambda: contad.source(weighted, X), TypeError, "value_and_grad: weighted: missing a required argument: 'y'"),
+    (lambda: contad.source(weighted, X, Y, scal=1.0), TypeError, "unexpected keyword argument 'scal'"),
+    (lambda: contad.grad(lambda x: len(contad.source(square, x)) * x)(2.0), UnsupportedError, "ask outside of it"),
+])  # fmt: skip
+def test_a_function_without_source_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
@@ -147,16 +144,7 @@ def test_generated_answers_the_written_programs(name):
         np.testing.assert_allclose(got, by_source, rtol=1e-9, atol=1e-11 * np.max(np.abs(by_source)))
 
 
-@numba.njit
-def recurrence(x, a, n):
-    s = 0.0
-    for _ in range(n):
-        x = np.sin(x) * a
-        s += x
-    return s
-
-
-def test_what_is_stored_and_computed_again_is_told():
+def test_stored_and_recomputed_values_are_told():
     line = recurrence.py_func.__code__.co_firstlineno + 3
     text = contad.explain(contad.grad(recurrence, (0, 1)), 0.5, 1.5, 3)
     assert f"  line {line}: the loop stores " in text and "bytes) in each iteration: " in text

@@ -4,8 +4,6 @@
 the right side where it may overlap, and an expression such as b * 2.0 is an array of its own.
 """
 
-import linecache
-
 import numpy as np
 import pytest
 from numba import njit
@@ -13,42 +11,26 @@ from numba import njit
 import contad
 from contad.errors import UnsupportedError
 from tests.judges.samples import sampled
+from tests.judges.written import function_of
 
 X = np.array([1.3, 2.1, 0.7, -1.4, 0.9])
 SQUARE = "b = np.empty((2, 2)); b[0] = a[:2]; b[1] = a[2:4]; "
 UPDATES = (
-    "a[1:] += a[:-1]",
-    "a[:-1] += a[1:]",
-    "a += a[::-1]",
-    "a[1:] += a[:-1]; a[:3] *= a[2:]",
-    "v = a[1:]; v -= a[:-1]",
-    "a -= a[0:1]",
-    "a[1:] /= a[:-1]",
-    "a[1:] = a[:-1]",
-    "a[:] = a[::-1]",
-    "a[...] = a[::-1] + a",
-    "a[1:] = a[:-1] + 1",
-    "a += a[::-1] * 1.0",
-    f"{SQUARE}b += b.T; a[:2] = b[0]; a[2:4] = b[1]",
-    f"{SQUARE}b *= b[0]; a[:2] = b[1]",
-    f"{SQUARE}b.T[::-1] -= b; a[:2] = b[1]",
-    f"{SQUARE}c = b.T; c += c[::-1]; a[:2] = b[1]",
-)
+    "a[1:] += a[:-1]", "a[:-1] += a[1:]", "a += a[::-1]", "a[1:] += a[:-1]; a[:3] *= a[2:]", "v = a[1:]; v -= a[:-1]",
+    "a -= a[0:1]", "a[1:] /= a[:-1]", "a[1:] = a[:-1]", "a[:] = a[::-1]", "a[...] = a[::-1] + a", "a[1:] = a[:-1] + 1",
+    "a += a[::-1] * 1.0", f"{SQUARE}b += b.T; a[:2] = b[0]; a[2:4] = b[1]", f"{SQUARE}b *= b[0]; a[:2] = b[1]",
+    f"{SQUARE}b.T[::-1] -= b; a[:2] = b[1]", f"{SQUARE}c = b.T; c += c[::-1]; a[:2] = b[1]",
+)  # fmt: skip
 
 
-def function_of(update):
-    lines = "".join(f"    {part.strip()}\n" for part in update.split(";"))
-    text = f"@njit\ndef f(x):\n    a = x.copy()\n{lines}    return a[0] * 0.3 + a[1] * 0.5 + a[2] * a[3] + a[4]\n"
-    filename = f"<update {update}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    names = {"np": np, "njit": njit, "__name__": "updates"}
-    exec(compile(text, filename, "exec"), names)
-    return names["f"]
+def updated(update):
+    row = f"a = x.copy(); {update}; a[0] * 0.3 + a[1] * 0.5 + a[2] * a[3] + a[4]"
+    return njit(function_of(row, {"np": np, "__name__": "updates"}))
 
 
 @pytest.mark.parametrize("update", sampled(UPDATES, 4, family=lambda update: update.startswith(SQUARE)))
 def test_every_engine_computes_what_numba_computes(update):
-    f = function_of(update)
+    f = updated(update)
     differences = [(f(X + h) - f(X - h)) / 2e-6 for h in 1e-6 * np.eye(5)]
     for engine in ("tape", "records", "matrix", "generated"):
         if engine == "generated" and update.startswith(SQUARE):  # whose order depends on the layout of arrays
@@ -61,7 +43,7 @@ def test_every_engine_computes_what_numba_computes(update):
 
 
 def test_duals():
-    f = function_of(UPDATES[3])
+    f = updated(UPDATES[3])
     value, tangent = contad.jvp(f, (X,), (X,))
     assert value == f(X)
     assert tangent == pytest.approx((f(X * (1 + 1e-7)) - f(X * (1 - 1e-7))) / 2e-7, rel=1e-6)
@@ -71,4 +53,4 @@ def test_duals():
 def test_results_in_an_argument_are_refused(call):
     for engine in ("tape", "generated", "matrix"):
         with pytest.raises(UnsupportedError, match="add|sin|Python copy"):
-            contad.grad(function_of(call), engine=engine)(X)
+            contad.grad(updated(call), engine=engine)(X)

@@ -24,7 +24,7 @@ COLLECTING = "collecting"  # what tests ask for when they are imported, by every
 
 
 def read_budgets(text):
-    """{file: compilations} of the lines of a table such as `| tests/front/test_calls.py | 90 |`."""
+    """{file: compilations} of the lines of a table such as `| tests/front/test_cache.py | 90 |`."""
     rows = re.findall(rf"^\| `?([\w/]+\.py|{DEFAULT}|{COLLECTING})`? \| (\d+) \|", text, re.MULTILINE)
     return {file: int(number) for file, number in rows}
 

@@ -35,6 +35,7 @@ from contad.variables.array import numbers_in
 from contad.variables.dual import Dual, NumpyDual
 from contad.variables.number import primal
 from tests.judges import array_mutation
+from tests.judges.array_mutation import attributes
 from tests.judges.planted import compiled
 
 ZERO, EQUAL, CONSTANT = "a partial that is zero", "equal partials", "a partial that is constant"
@@ -48,15 +49,12 @@ SOURCES = {
 }
 # what generates the methods of each kind of number
 IMPLEMENTED = {
-    closures.ClosureVar: closures.ClosureVar.implement,
-    closures.NumpyClosureVar: closures.NumpyClosureVar.implement,
-    records.RecordVar: records.RecordVar.implement,
-    records.NumpyRecordVar: records.NumpyRecordVar.implement,
+    closures.ClosureVar: closures.ClosureVar.implement, closures.NumpyClosureVar: closures.NumpyClosureVar.implement,
+    records.RecordVar: records.RecordVar.implement, records.NumpyRecordVar: records.NumpyRecordVar.implement,
     matrix_stack.MatrixVar: matrix_stack.MatrixVar.implement,
-    matrix_stack.NumpyMatrixVar: matrix_stack.NumpyMatrixVar.implement,
-    Dual: forward.implement,
+    matrix_stack.NumpyMatrixVar: matrix_stack.NumpyMatrixVar.implement, Dual: forward.implement,
     NumpyDual: forward.implement_numpy,
-}
+}  # fmt: skip
 
 
 class Mutant(NamedTuple):
@@ -109,8 +107,8 @@ def _body(rule: ScalarRule, returned: list[ast.expr]) -> Callable[[], Any]:
     def planted():
         body = rule.body
         with contextlib.ExitStack() as stack:
-            stack.enter_context(_attributes(body, _parsed=(body.assignments, returned), _partials=[None] * rule.arity))
-            stack.enter_context(_attributes(body, _on_arrays={}))
+            stack.enter_context(attributes(body, _parsed=(body.assignments, returned), _partials=[None] * rule.arity))
+            stack.enter_context(attributes(body, _on_arrays={}))
             stack.enter_context(_implemented(rule))
             if rule.core:
                 stack.enter_context(compiled(sweep.sweep_source()))
@@ -133,7 +131,7 @@ def _detached(rule: ScalarRule, k: int) -> Callable[[], Any]:
         partials[k] = detached
         made = [(detached, warns) for warns in (False, True)]
         of_arrays = rule.body._on_arrays | dict.fromkeys(made, lambda *args: on_arrays(*map(primal, args)))
-        with _attributes(rule.body, _partials=partials, _on_arrays=of_arrays), _implemented(rule):
+        with attributes(rule.body, _partials=partials, _on_arrays=of_arrays), _implemented(rule):
             yield
 
     return planted
@@ -158,7 +156,7 @@ def _second_changed(rule: ScalarRule, k: int, j: int, weight: float):
     partials = list(rule.body._partials)
     partials[k] = scalar
     of_arrays = rule.body._on_arrays | dict.fromkeys([(scalar, False), (scalar, True)], changed(on_arrays))
-    with _attributes(rule.body, _partials=partials, _on_arrays=of_arrays), _implemented(rule):
+    with attributes(rule.body, _partials=partials, _on_arrays=of_arrays), _implemented(rule):
         yield
 
 
@@ -232,10 +230,10 @@ def _chain(rule: ScalarRule, old: str, new: str):
     real = closures._record
 
     def record(recorded, active):
-        with _attributes(closures, MAKERS=mutated if recorded is rule else closures.MAKERS):
+        with attributes(closures, MAKERS=mutated if recorded is rule else closures.MAKERS):
             return real(recorded, active)
 
-    with _attributes(closures, _record=record), _implemented(rule):
+    with attributes(closures, _record=record), _implemented(rule):
         yield
 
 
@@ -248,9 +246,9 @@ def _branch(rule: ScalarRule, old: str, new: str):
         lines = real(code, found, active)
         return [line.replace(old, new) for line in lines] if found is rule else lines
 
-    with _attributes(sweep, _has_branch=lambda found: found is rule or found.name in sweep.COMMON):
+    with attributes(sweep, _has_branch=lambda found: found is rule or found.name in sweep.COMMON):
         source = sweep.sweep_source()
-        with _attributes(sweep, _branch=branch):
+        with attributes(sweep, _branch=branch):
             mutated = sweep.sweep_source()
     if mutated == source:
         raise LookupError(f"nothing to mutate: {old!r} does not occur in the sweep's branches of {rule.name}")
@@ -279,36 +277,23 @@ def _method(cls: type, rule: ScalarRule, old: str, new: str):
         raise LookupError(f"nothing to mutate: {old!r} occurs in {len(names)} methods of {cls.__name__}, expected 1")
     scope = {**sys.modules[cls.__module__].__dict__, "MUTATED": rule}
     exec(SOURCES[cls][names[0]].replace(old, new), scope)
-    with _attributes(cls, **{names[0]: scope[names[0]]}):
+    with attributes(cls, **{names[0]: scope[names[0]]}):
         yield
 
 
 # ---- contexts --------------------------------------------------------------------------------------------------------
 @contextlib.contextmanager
-def _attributes(owner: Any, **values: Any):
-    """Attributes of an object with other values."""
-    before = {name: getattr(owner, name) for name in values}
-    for name, value in values.items():
-        setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(owner, name, value)
-
-
-@contextlib.contextmanager
 def _implemented(rule: ScalarRule):
     """The engines' methods of a rule made anew, from what its body and the engines say now."""
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_attributes(rule, methods={float: rule.evaluate}, reflected={}))
+        stack.enter_context(attributes(rule, methods={float: rule.evaluate}, reflected={}))
         if rule.operator is not None:
             for cls, implement in IMPLEMENTED.items():
                 method, reflected = implement(rule)
                 operators = {f"__{rule.operator}__": method}
                 if reflected is not None:
                     operators[f"__r{rule.operator}__"] = reflected
-                stack.enter_context(_attributes(cls, **operators))
+                stack.enter_context(attributes(cls, **operators))
         yield
 
 

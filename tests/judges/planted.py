@@ -12,8 +12,7 @@ import contad.transforms.jacobians
 from contad import ops
 from contad.engines import engine, records
 from contad.engines.stream import plain_sweep, record_stream
-from contad.engines.stream.record_head import INPUT
-from contad.engines.stream.storage import KERNELS
+from contad.engines.stream.storage import INPUT, KERNELS
 from contad.engines.stream.sweep import Sweeps, rules_source
 from contad.rules import array_rule, numpy_functions, scalar_rule
 from contad.rules.compilable import functions_of_text

@@ -26,3 +26,8 @@ def parse(source):
 def nodes_of(source):
     """The nodes of the tree, those of classes before what is in them."""
     return tuple(ast.walk(parse(source)))
+
+
+def offences(search, sources=SOURCES):
+    """What a search finds in sources, by module."""
+    return {module: found for module, source in sources.items() if (found := search(source))}

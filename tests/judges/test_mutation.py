@@ -160,20 +160,17 @@ def test_mutants_leave_nothing_behind(name):
     assert mutation.leg_that_kills(rule) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "place", "leg"),
-    [
-        ("exp", "sign of", "x", "gradient"),
-        ("exp", "detached", "x", "hessian"),
-        ("divide", "swapped", "x and y", "gradient"),
-        ("exp", "= for +=", "into x in closures", "fan-out"),
-        ("copysign", "= for +=", "into x in records", "fan-out"),
-        ("floor", "= for +=", "in records on numbers", "fan-out"),
-        ("erf", "= for +=", "in linear records", "fan-out"),
-        ("polygamma", "= for +=", "in join records", "fan-out"),
-        ("polygamma_difference", "= for +=", "in closures", "hessian"),
-    ],
-)
+@pytest.mark.parametrize(("name", "kind", "place", "leg"), [
+    ("exp", "sign of", "x", "gradient"),
+    ("exp", "detached", "x", "hessian"),
+    ("divide", "swapped", "x and y", "gradient"),
+    ("exp", "= for +=", "into x in closures", "fan-out"),
+    ("copysign", "= for +=", "into x in records", "fan-out"),
+    ("floor", "= for +=", "in records on numbers", "fan-out"),
+    ("erf", "= for +=", "in linear records", "fan-out"),
+    ("polygamma", "= for +=", "in join records", "fan-out"),
+    ("polygamma_difference", "= for +=", "in closures", "hessian"),
+])  # fmt: skip
 def test_leg_that_kills(name, kind, place, leg):
     (mutant,) = [m for m in mutation.mutants(contad.rules.scalar_rule.rule(name)) if (m.kind, m.place) == (kind, place)]
     assert mutation.killed(mutant) == leg
@@ -273,17 +270,14 @@ def test_sample_of_array_mutants_is_killed(rule):
     assert array_mutation.leg_that_kills(rule) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "place", "leg"),
-    [
-        ("sum", "sign", "sum_vjp_a: return -spread(z_bar, np.shape(a), axis)", "bodies"),
-        ("prod", "detached", "prod_vjp_a: return scale(spread(z_bar, np.shape(a), axis), others(z, PRIMAL(a), axis))",
-         "hessian"),
-        ("cumsum", "= for +=", "in pullbacks", "fan-out"),
-        ("cumsum", "= for +=", "in pullbacks on numbers", "fan-out"),
-        ("cumsum", "= for +=", "on object arrays", "fan-out"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "kind", "place", "leg"), [
+    ("sum", "sign", "sum_vjp_a: return -spread(z_bar, np.shape(a), axis)", "bodies"),
+    ("prod", "detached", "prod_vjp_a: return scale(spread(z_bar, np.shape(a), axis), others(z, PRIMAL(a), axis))",
+     "hessian"),
+    ("cumsum", "= for +=", "in pullbacks", "fan-out"),
+    ("cumsum", "= for +=", "in pullbacks on numbers", "fan-out"),
+    ("cumsum", "= for +=", "on object arrays", "fan-out"),
+])  # fmt: skip
 def test_leg_that_kills_an_array_mutant(name, kind, place, leg):
     found = array_mutation.array_mutants(array_rule_of(name))
     (mutant,) = [m for m in found if (m.kind, m.place) == (kind, place)]

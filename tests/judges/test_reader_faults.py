@@ -29,7 +29,7 @@ def test_a_planted_fault_is_raised(monkeypatch):
 
 
 @pytest.mark.parametrize("error", [contad.UnsupportedError("a construct"), KeyError("of somebody else")])
-def test_what_is_no_fault(error):
+def test_other_errors_are_no_faults(error):
     with pytest.raises(type(error)) as raised:
         raise error
     assert not is_fault(raised.value)

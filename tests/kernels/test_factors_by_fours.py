@@ -2,51 +2,22 @@
 
 import numpy as np
 import pytest
-from numba import njit
 from scipy.linalg import solve_triangular
 
 from contad.kernels.factor_kernels import add_cholesky, reverse_rows, reverse_triangle, write_cholesky
 from contad.kernels.factors_by_fours import FEWEST_ROWS, MOST_ROWS, factor_by_fours, reverse_by_fours
 from contad.kernels.triangles_by_fours import solve_by_fours, subtract_by_fours
 from contad.kernels.triangular_kernels import add_solve_triangular, write_triangular_solution
+from tests.compile.watching import caller_of
+from tests.kernels.drawn_matrices import laid_out
 
 SIZES = [FEWEST_ROWS, 10, 11, 12, 13, 20, 39, 64, MOST_ROWS - 1, MOST_ROWS]
 DRAW = np.random.default_rng(72)
 
 
-@njit
-def factor(a, z):
-    return factor_by_fours(a, z)
-
-
-@njit
-def write_factor(a, z):
-    write_cholesky(a, z)
-
-
-@njit
-def reverse(z, bar):
-    return reverse_by_fours(z, bar)
-
-
-@njit
-def reverse_any(z, bar):
-    reverse_triangle(z, bar)
-
-
-@njit
-def add_reversed(bar, z, a_bar):
-    add_cholesky(bar, z, a_bar)
-
-
-@njit
-def solve(a, z, transposed, lower, unit):
-    return solve_by_fours(a, z, transposed, lower, unit)
-
-
-@njit
-def subtract(x, y, lower, unit, a_bar):
-    return subtract_by_fours(x, y, lower, unit, a_bar)
+factor, write_factor, solve = map(caller_of, (factor_by_fours, write_cholesky, solve_by_fours))
+subtract = caller_of(subtract_by_fours)
+reverse, reverse_any, add_reversed = map(caller_of, (reverse_by_fours, reverse_triangle, add_cholesky))
 
 
 def draw_positive(n):
@@ -57,15 +28,13 @@ def draw_positive(n):
     return a
 
 
+def steps(a):
+    """The same numbers, apart from one another in memory."""
+    return laid_out(a)[3]
+
+
 def draw_factor(n):
     return np.tril(0.3 * DRAW.standard_normal((n, n)) / np.sqrt(n)) + np.eye(n)
-
-
-def strided(a):
-    """The same numbers, apart from one another in memory."""
-    made = np.full((2 * len(a), 3 * len(a)), 7.0)
-    made[::2, ::3] = a
-    return made[::2, ::3]
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -73,15 +42,15 @@ def test_the_factor_is_that_of_lapack(n):
     """Of any layout; what stands above the diagonal of the matrix does not matter, and zeros are written there."""
     a = draw_positive(n)
     expected = np.linalg.cholesky(a)  # which reads the lower triangle
-    for given in (a, np.asfortranarray(a), strided(a)):
-        for z in (np.full((n, n), 3.0), strided(np.full((n, n), 3.0))):
+    for given in (a, np.asfortranarray(a), steps(a)):
+        for z in (np.full((n, n), 3.0), steps(np.full((n, n), 3.0))):
             assert factor(given, z)
             np.testing.assert_allclose(z, expected, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("place", [0, 5, 11, 19])
 @pytest.mark.parametrize("given", [-1.0, 0.0, np.inf, np.nan])
-def test_what_may_have_no_factor_is_left_to_lapack(place, given):
+def test_doubtful_factors_are_left_to_lapack(place, given):
     """A pivot that is not positive, and numbers that are not finite, in every block and every row of a block."""
     for n in (20, 21):
         a, z = draw_positive(n), np.empty((n, n))
@@ -130,8 +99,8 @@ def test_the_adjoint_is_that_of_the_loops(n):
     expected = bar.copy()
     reverse_rows(z, expected)
     z[np.triu_indices(n, 1)] = 5.0
-    for given in (z, strided(z)):
-        for found in (bar.copy(), np.asfortranarray(bar), strided(bar)):
+    for given in (z, steps(z)):
+        for found in (bar.copy(), np.asfortranarray(bar), steps(bar)):
             assert reverse(given, found)
             np.testing.assert_allclose(np.tril(found), np.tril(expected), rtol=1e-10, atol=1e-11)
             np.testing.assert_array_equal(np.triu(found, 1), np.triu(bar, 1))
@@ -143,14 +112,14 @@ def test_the_adjoint_is_added_to_the_lower_triangle(n):
     z, bar, a_bar = draw_factor(n), np.tril(DRAW.standard_normal((n, n))), DRAW.standard_normal((n, n))
     expected = bar.copy()
     reverse_rows(z, expected)
-    for found in (a_bar.copy(), strided(a_bar)):
+    for found in (a_bar.copy(), steps(a_bar)):
         add_reversed(bar.copy(), z, found)
         np.testing.assert_allclose(found, a_bar + np.tril(expected), rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("given", [np.inf, np.nan, 1e308])
 @pytest.mark.parametrize("place", [(0, 0), (9, 2), (19, 19), (13, 12)])
-def test_what_is_not_finite_goes_where_the_loops_take_it(place, given):
+def test_infinite_adjoints_go_where_the_loops_take_them(place, given):
     """No further, though the registers multiply it by zeros above the diagonal."""
     for n in (20, 21):
         z, bar = draw_factor(n), np.tril(DRAW.standard_normal((n, n)))
@@ -199,7 +168,7 @@ def solve_triangle(a, b, *form):
 
 @pytest.mark.parametrize(("transposed", "lower", "unit"), FORMS)
 @pytest.mark.parametrize("given", [np.inf, np.nan])
-def test_what_is_not_finite_stays_in_its_rows(given, transposed, lower, unit):
+def test_infinite_elements_stay_in_their_rows(given, transposed, lower, unit):
     """Of a right-hand side, of which a part of the solution does not depend on it; and of the matrix."""
     for n in (20, 22):
         a = draw_factor(n) if lower else draw_factor(n).T.copy()

@@ -7,6 +7,7 @@ from numba import njit
 import contad
 from contad.kernels.gram_matrices import add_gram, gram
 from contad.ops.products import matmul
+from tests.kernels.drawn_matrices import laid_out
 
 DRAW = np.random.default_rng(37)
 SHAPES = [(1, 1), (4, 3), (3, 4), (50, 20), (20, 50)]
@@ -18,19 +19,11 @@ def run(x, z_bar, x_bar):
     return gram(x)
 
 
-def lay(x):
-    """The same matrix in rows, in columns, as a block of another, and with a step between its numbers."""
-    wide, apart = np.zeros((x.shape[0] + 3, x.shape[1] + 2)), np.zeros((x.shape[0], 2 * x.shape[1]))
-    block, steps = wide[1:-2, 2:], apart[:, ::2]
-    block[...] = steps[...] = x
-    return x, np.asfortranarray(x), block, steps, block[::-1][::-1]
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_it_is_the_product(shape):
     x, z_bar = DRAW.standard_normal(shape), DRAW.standard_normal((shape[1], shape[1]))
     wanted = matmul.pull("a", x.T @ x, z_bar, (x.T, x), {}).T + matmul.pull("b", x.T @ x, z_bar, (x.T, x), {})
-    for lain in lay(x):
+    for lain in laid_out(x):
         for f in (run, run.py_func):
             start = DRAW.standard_normal(shape)
             x_bar, operand = start.copy(), z_bar.copy()
@@ -42,7 +35,7 @@ def test_it_is_the_product(shape):
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
-def test_of_an_empty_matrix_it_is_zero(shape):
+def test_products_of_empty_matrices_are_zero(shape):
     x, x_bar = np.empty(shape), np.ones(shape)
     z = run(x, np.ones((shape[1], shape[1])), x_bar)
     np.testing.assert_array_equal(z, np.zeros((shape[1], shape[1])))

@@ -1,9 +1,5 @@
 """Functions of contad.scipy.linalg in Numba functions without derivatives: from the disk, refusals, kernels by hand."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import scipy.linalg
@@ -14,6 +10,7 @@ import contad
 from contad.kernels.exponential_kernels import add_by_powers, expm_with_powers
 from contad.kernels.triangular_kernels import add_solve_triangular
 from contad.scipy import linalg
+from tests.compile.processes import run_python
 
 MODEL = """
 from contad.scipy.linalg import solve_triangular
@@ -34,18 +31,11 @@ print(float(f(np.array([[2.0, 3.0], [0.5, 4.0]]), np.array([1.0, 2.0]))), len(f.
 def test_a_second_process_finds_the_routines_of_lapack(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "run.py").write_text(RUN)
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
-    found = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "run.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300
-        )
-        assert done.returncode == 0, done.stderr
-        found.append(done.stdout.split())
-    assert found == [["-0.25", "0"], ["-0.25", "1"]]
+    found = [run_python("run.py", folder=tmp_path, NUMBA_CACHE_DIR=tmp_path / "numba") for _ in range(2)]
+    assert found == ["-0.25 0\n", "-0.25 1\n"]
 
 
-def test_what_is_not_compiled_is_refused_by_name():
+def test_functions_that_are_not_compiled_are_refused_by_name():
     @njit
     def single(a):
         return linalg.expm(a)

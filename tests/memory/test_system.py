@@ -2,8 +2,6 @@
 
 import ctypes
 import os
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -12,6 +10,7 @@ import pytest
 
 from contad.memory import arena, system
 from tests.compile.elsewhere import MEMORY, Kernel32, Kernel32WithoutKeys
+from tests.compile.processes import run_python
 
 C_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 RELEASED = []
@@ -131,11 +130,7 @@ def test_derivatives_by_another_way(way, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")
     path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    environment = dict(os.environ, PYTHONPATH=path)
-    result = subprocess.run(
-        [sys.executable, "-W", "error", program, way], capture_output=True, text=True, env=environment, check=False
-    )
-    assert result.returncode == 0, result.stderr
+    run_python("-W", "error", program, way, PYTHONPATH=path)
 
 
 def test_memory_of_the_machine(monkeypatch, windows):

@@ -152,20 +152,17 @@ def element(make):
     return f
 
 
-@pytest.mark.parametrize(
-    ("words", "refused", "remedy"),
-    [
-        ("`data * 1.0`", element(lambda n: FLOATS * 1.0), element(lambda n: np.array(FLOATS))),
-        ("`a += x`", of_floats, added),
-        ("`out=a`", lambda x: np.sum(np.exp(x, out=FLOATS)), lambda x: np.sum(np.exp(x, out=contad.zeros(3)))),
-        ("The method `a.dot` by itself", lambda x: next(map(np.eye(3)[0].dot, [x])), lambda x: np.eye(3)[0].dot(x)),
-        ("`where=`", lambda x: np.sum(x, where=x > 1.0), lambda x: np.sum(np.where(x > 1.0, x, 0.0))),
-        ("`initial=`", lambda x: np.max(x, initial=1.5), lambda x: np.max(np.where(x > 1.5, x, 1.5))),
-        ("`dtype=`", lambda x: np.sum(x, dtype=np.float32), np.sum),
-        ("`np.poly`", lambda x: np.sum(np.poly(x)), lambda x: np.sum(np.poly(contad.to_matvar(x)))),
-        ("`scipy.special.logsumexp`", scipy.special.logsumexp, contad.logsumexp),
-    ],
-)
+@pytest.mark.parametrize(("words", "refused", "remedy"), [
+    ("`data * 1.0`", element(lambda n: FLOATS * 1.0), element(lambda n: np.array(FLOATS))),
+    ("`a += x`", of_floats, added),
+    ("`out=a`", lambda x: np.sum(np.exp(x, out=FLOATS)), lambda x: np.sum(np.exp(x, out=contad.zeros(3)))),
+    ("The method `a.dot` by itself", lambda x: next(map(np.eye(3)[0].dot, [x])), lambda x: np.eye(3)[0].dot(x)),
+    ("`where=`", lambda x: np.sum(x, where=x > 1.0), lambda x: np.sum(np.where(x > 1.0, x, 0.0))),
+    ("`initial=`", lambda x: np.max(x, initial=1.5), lambda x: np.max(np.where(x > 1.5, x, 1.5))),
+    ("`dtype=`", lambda x: np.sum(x, dtype=np.float32), np.sum),
+    ("`np.poly`", lambda x: np.sum(np.poly(x)), lambda x: np.sum(np.poly(contad.to_matvar(x)))),
+    ("`scipy.special.logsumexp`", scipy.special.logsumexp, contad.logsumexp),
+])  # fmt: skip
 def test_a_limit_holds_and_its_remedy_works(words, refused, remedy):
     assert limit(words)
     x = np.array([1.3, 0.7, 2.1])
@@ -201,7 +198,7 @@ def test_arrays_that_share_memory_are_seen_among_arguments():
         contad.grad(f)(y, y)
 
 
-def test_what_object_arrays_refuse_is_what_the_table_says():
+def test_object_arrays_refuse_as_the_table_says():
     refusals, _, _ = limit("functions on object arrays of variables. It refuses").partition(" (`python -m")
     names = re.findall(r"`(np\.\w+)`", refusals)
     assert len(names) >= 5

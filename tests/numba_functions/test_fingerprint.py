@@ -5,7 +5,6 @@ import enum
 import math
 import operator
 import sys
-import textwrap
 from collections import namedtuple
 from types import ModuleType
 
@@ -18,6 +17,7 @@ from numba.extending import overload
 import contad
 from contad.numba_functions.fingerprint import fingerprint, text_of_type
 from contad.numba_functions.writes import may_write_arrays
+from tests.engines.source.programs.harness import Table, function_of, listed, programs
 from tests.judges.planted import registered
 
 RATE = 0.7
@@ -157,105 +157,68 @@ def in_session(monkeypatch, source):
     session = ModuleType("session")
     monkeypatch.setitem(sys.modules, "session", session)
     session.__dict__.update(numba=numba, np=np, enum=enum, namedtuple=namedtuple, overload=overload)
-    exec(textwrap.dedent(source), vars(session))
+    exec(source, vars(session))
     return session.f
 
 
-MODEL = """
+MODEL = """\
 @numba.experimental.jitclass([("a", numba.float64)])
 class Model:
     def __init__(self, a):
         self.a = a
 """
-CHANGES = {
-    "a member of an Enum": (
-        """
+CHANGES = listed("""\
+# a member of an Enum: 1.5 -> 2.5
 class Kind(enum.Enum):
     a = 1.5
 def f(x):
     return Kind.a.value * x
-""",
-        ("1.5", "2.5"),
-    ),
-    "a member of an IntEnum": (
-        """
+# a member of an IntEnum: b = 2 -> b = 3
 class Kind(enum.IntEnum):
     a = 1
     b = 2
 def f(x):
     return Kind.b * x
-""",
-        ("b = 2", "b = 3"),
-    ),
-    "a member that is captured": (
-        """
+# a member that is captured: a = 1 -> a = 4
 class Kind(enum.IntEnum):
     a = 1
 KIND = Kind.a
 def f(x):
     return KIND * x
-""",
-        ("a = 1", "a = 4"),
-    ),
-    "a method of a jitclass": (
-        MODEL
-        + """
+# a method of a jitclass: self.a * x -> self.a + x
+MODEL
     def scaled(self, x):
         return self.a * x
 def f(x):
     return Model(2.0).scaled(x)
-""",
-        ("self.a * x", "self.a + x"),
-    ),
-    "a property of a jitclass": (
-        MODEL
-        + """
+# a property of a jitclass: 2.0 * self.a -> 3.0 * self.a
+MODEL
     @property
     def twice(self):
         return 2.0 * self.a
 def f(x):
     return Model(2.0).twice * x
-""",
-        ("2.0 * self.a", "3.0 * self.a"),
-    ),
-    "what a method of a jitclass reads": (
-        "RATE = 0.5"
-        + MODEL
-        + """
+# what a method of a jitclass reads: RATE = 0.5 -> RATE = 0.7
+RATE = 0.5
+MODEL
     @staticmethod
     def scaled(x):
         return RATE * x
 def f(x):
     return Model(2.0).scaled(x)
-""",
-        ("RATE = 0.5", "RATE = 0.7"),
-    ),
-    "the type of a field of a jitclass": (
-        MODEL
-        + """
+# the type of a field of a jitclass: numba.float64 -> numba.int64
+MODEL
 def f(x):
     return Model(2.5).a * x
-""",
-        ("numba.float64", "numba.int64"),
-    ),
-    "the order of fields of a record": (
-        """
+# the order of fields of a record: ("a", "f8"), ("b", "f8") -> ("b", "f8"), ("a", "f8")
 DATA = np.array([(1.0, 2.0)], dtype=[("a", "f8"), ("b", "f8")])
 def f(x):
     return DATA[0].a * x
-""",
-        ('("a", "f8"), ("b", "f8")', '("b", "f8"), ("a", "f8")'),
-    ),
-    "the fields of a named tuple": (
-        """
+# the fields of a named tuple: a b -> b a
 POINT = namedtuple("Point", "a b")(1.0, 2.0)
 def f(x):
     return POINT.a * x
-""",
-        ("a b", "b a"),
-    ),
-    "an overload of a plain function": (
-        """
+# an overload of a plain function: 2.0 * x -> 3.0 * x
 def twice(x):
     pass
 @overload(twice)
@@ -263,46 +226,37 @@ def overloaded_twice(x):
     return lambda x: 2.0 * x
 def f(x):
     return twice(x)
-""",
-        ("2.0 * x", "3.0 * x"),
-    ),
-    "a vectorized function": (
-        """
+# a vectorized function: 2.0 * x -> 3.0 * x
 @numba.vectorize
 def twice(x):
     return 2.0 * x
 def f(x):
     return np.sum(twice(x))
-""",
-        ("2.0 * x", "3.0 * x"),
-    ),
-    "the signature of a callee": (
-        """
+# the signature of a callee: (float64) -> (int64)
 @numba.njit("float64(float64)")
 def half(x):
     return 0.5 * x
 def f(x):
     return half(x)
-""",
-        ("(float64)", "(int64)"),
-    ),
-    "the type of a local name": (
-        """
+# the type of a local name: numba.float64 -> numba.int64
 @numba.njit(locals={"k": numba.float64})
 def half(x):
     k = 0.5 * x
     return k
 def f(x):
     return half(x)
-""",
-        ("numba.float64", "numba.int64"),
-    ),
-    "how arguments are taken": ("def f(x, y):\n    return x\n", ("x, y", "x, *y")),
+# how arguments are taken: x, y -> x, *y
+def f(x, y):
+    return x
+""")
+CHANGES = {
+    name.partition(": ")[0]: (text.replace("MODEL\n", MODEL), name.partition(": ")[2].split(" -> "))
+    for name, text in CHANGES
 }
 
 
 @pytest.mark.parametrize(("source", "change"), CHANGES.values(), ids=CHANGES)
-def test_whatever_compiled_code_holds_is_in_the_digest(source, change, monkeypatch):
+def test_everything_that_compiled_code_holds_is_in_the_digest(source, change, monkeypatch):
     found = [fingerprint(in_session(monkeypatch, text)) for text in (source, source, source.replace(*change))]
     assert source.count(change[0]) == 1 and found[0].stable
     assert found[0].digest == found[1].digest != found[2].digest
@@ -335,119 +289,82 @@ def test_an_array_that_numba_reads_where_it_is_has_no_contents():
 
 
 # ---- writes ----------------------------------------------------------------------------------------------------------
-@numba.njit
-def reads(x, y):
-    total = 0.0
-    for i in range(x.shape[0]):
-        total += x[i] * y[i]
-    return total + np.dot(x, y) + np.maximum(x, y).sum()
-
-
-@numba.njit
+BEFORE = """
+@njit
 def stores(x):
     x[0] = 1.0
-
-
-@numba.njit
-def through_callee(x):
-    stores(x)
-    return x[0]
-
-
-@numba.njit
-def in_place(x):
-    x += 1.0
-    return x[0]
-
-
-@numba.njit
-def through_row(x):
-    for row in x:
-        row *= 2.0  # noqa: PLW2901
-    return x[0, 0]
-
-
-@numba.njit
-def argument_named_again(x):
-    x += 1.0
-    x = 0.0
+@njit
+def returns_its_argument(x):
     return x
+"""
+WRITING = Table("writing", before=BEFORE, head="x, y, z, n", takes=programs("""\
+# an element: x[0] = 1.0
+# through a callee
+stores(x)
+return x[0]
+# in place
+x += 1.0
+return x[0]
+# through a row
+for row in x:
+    row *= 2.0
+return x[0, 0]
+# an argument whose name is something else then
+x += 1.0
+x = 0.0
+return x
+# out of a ufunc: return np.add(x, 1.0, x)[0]
+# out of a product: return np.dot(x, y, z)[0, 0]
+# sort
+x.sort()
+return x[0]
+# fill
+x.fill(0.0)
+return x[0]
+# through a result
+y = returns_its_argument(x)
+y[0] = 1.0
+return x[0]
+# through a name that is exchanged
+a = x[1:]
+b = 0.0
+a, b = b, a
+b += 1.0
+return b
+"""))  # fmt: skip
+READING = WRITING._replace(name="reading", takes=programs("""\
+# elements and products
+total = 0.0
+for i in range(x.shape[0]):
+    total += x[i] * y[i]
+return total + np.dot(x, y) + np.maximum(x, y).sum()
+# into arrays of its own
+u, w = np.zeros(n), np.empty_like(x)
+row = u[1:] if n > 2 else u
+for i in range(n):
+    u[i] = x[i] * 2.0
+    row[0] += u[i]
+    u, w = w, u
+    u *= 0.5
+u[:] = 1.0
+s = x[0] * 2.0
+s += 1.0
+return u[0] + s
+"""))  # fmt: skip
 
 
-@numba.njit
-def out_of_ufunc(x):
-    return np.add(x, 1.0, x)[0]
+@pytest.mark.parametrize(("table", "name"), [(t, name) for t in (WRITING, READING) for name in t.takes])
+def test_functions_that_may_write_are_told_from_those_that_only_read(table, name):
+    assert may_write_arrays(function_of(table, table.takes[name], name)) is (table is WRITING)
 
 
-@numba.njit
-def out_of_dot(x, y, z):
-    return np.dot(x, y, z)[0, 0]
-
-
-@numba.njit
-def sorts(x):
-    x.sort()
-    return x[0]
-
-
-@numba.njit
-def fills(x):
-    x.fill(0.0)
-    return x[0]
-
-
-@numba.njit
-def swaps(x):
-    a = x[1:]
-    b = 0.0
-    a, b = b, a
-    b += 1.0
-    return b
-
-
-@numba.njit
-def helper_that_returns_its_argument(x):
-    return x
-
-
-@numba.njit
-def through_result(x):
-    y = helper_that_returns_its_argument(x)
-    y[0] = 1.0
-    return x[0]
-
-
-@numba.njit
-def own_arrays(x, n):
-    u, w = np.zeros(n), np.empty_like(x)
-    row = u[1:] if n > 2 else u
-    for i in range(n):
-        u[i] = x[i] * 2.0
-        row[0] += u[i]
-        u, w = w, u
-        u *= 0.5
-    u[:] = 1.0
-    s = x[0] * 2.0
-    s += 1.0
-    return u[0] + s
-
-
-WRITERS = (stores, through_callee, in_place, through_row, argument_named_again, out_of_ufunc, out_of_dot, sorts, fills,
-           through_result)  # fmt: skip
-
-
-@pytest.mark.parametrize("f", [*WRITERS, swaps], ids=lambda f: f.__name__)
-def test_a_function_that_may_write_is_found(f):
-    assert may_write_arrays(f)
+@pytest.mark.parametrize("f", [caller, even], ids=lambda f: f.__name__)
+def test_functions_of_other_functions_only_read(f):
+    assert not may_write_arrays(f)
 
 
 def test_without_source_anything_may_happen():
     assert may_write_arrays(numba.njit(eval("lambda x: x")))
-
-
-@pytest.mark.parametrize("f", [reads, caller, even, own_arrays], ids=lambda f: f.__name__)
-def test_a_function_that_only_reads_is_known(f):
-    assert not may_write_arrays(f)
 
 
 def test_a_name_of_numpy_may_be_the_users():

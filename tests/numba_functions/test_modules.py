@@ -59,18 +59,6 @@ def test_a_module_is_made_once_for_a_function_and_a_key(cache):
     assert made.load({"call": scaled}).twice(3.0) == pytest.approx(4.2)
 
 
-def test_a_name_is_found_while_its_function_is_as_it_was(cache, monkeypatch):
-    made = served()
-    assert found(made).__name__ == modules.PACKAGE + made.stem
-    monkeypatch.setitem(globals(), "RATE", 0.8)
-    assert Served("twice", scaled, ["one"]).stem != made.stem
-    with pytest.raises(StaleCacheError, match=r"holds the gradient of .*test_modules.scaled as it was"):
-        found(made)
-    monkeypatch.undo()
-    monkeypatch.setenv("CONTAD_CACHE_DIR", str(cache))
-    assert found(made)
-
-
 def _unnamed(x):
     return RATE * x * x
 
@@ -78,12 +66,17 @@ def _unnamed(x):
 renamed = numba.njit(_unnamed)
 
 
-def test_a_function_is_found_under_another_name(cache, monkeypatch):
-    made = served(renamed)
-    assert found(made)
+@pytest.mark.parametrize(("f", "name"), [(scaled, "scaled"), (renamed, "_unnamed")])
+def test_a_name_is_found_while_its_function_is_as_it_was(f, name, cache, monkeypatch):
+    made = served(f)
+    assert found(made).__name__ == modules.PACKAGE + made.stem
     monkeypatch.setitem(globals(), "RATE", 0.8)
-    with pytest.raises(StaleCacheError, match=r"test_modules._unnamed as it was"):
+    assert Served("twice", f, ["one"]).stem != made.stem
+    with pytest.raises(StaleCacheError, match=rf"holds the gradient of .*test_modules.{name} as it was"):
         found(made)
+    monkeypatch.undo()
+    monkeypatch.setenv("CONTAD_CACHE_DIR", str(cache))
+    assert found(made)
 
 
 def test_code_of_another_version_is_stale(cache, monkeypatch):
@@ -147,7 +140,7 @@ def test_a_name_lives_as_long_as_one_of_the_modules_that_have_it(cache):
         importlib.import_module(name)
 
 
-def test_what_cannot_be_told_in_another_process_is_kept_apart(cache):
+def test_modules_of_unstable_functions_are_kept_apart(cache):
     thing = object()
 
     def uses(x):

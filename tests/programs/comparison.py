@@ -79,3 +79,43 @@ def compare(program: Any, f: Callable[..., Any], args: Sequence[Any], seed: int 
         np.testing.assert_allclose(got, expected, rtol=1e-8, atol=1e-9)
         found["agreed"] += 1
     return found
+
+
+def compiled(f: Callable[..., Any], *example: Any, **how: Any) -> Any:
+    """A program whose runs are compiled code's from the first."""
+    program = contad.record(f, *example, **how)
+    program.compile_tangents()
+    program._compile()
+    return program
+
+
+def layout_of(f: Callable[..., Any], *inputs: Any, may_be_guarded: bool = False) -> Any:
+    """The layout of a compiled program that agrees with f."""
+    program = compiled(f, *inputs)
+    found = compare(program, f, inputs)
+    assert found["agreed"] + may_be_guarded * found["guarded"] == 4
+    (layout,) = program._layouts
+    return layout
+
+
+def require_derivatives(
+    program: Any, f: Callable[..., Any], args: Sequence[Any], engine: str | None = None, forward: bool = False,
+    value_digits: float = 1e-12, gradient_digits: tuple[float, float] = (1e-10, 1e-12),
+    slope_digits: tuple[float, float] = (1e-9, 1e-9),
+) -> None:  # fmt: skip
+    """A program has the value, the gradient and the slope of f, which an eager engine or forward mode finds.
+
+    The digits are relative and absolute tolerances.
+    """
+    with np.errstate(all="ignore"):
+        value, gradient = contad.value_and_grad(f, tuple(range(len(args))), engine=engine)(*args)
+        directions = tuple(np.cos(np.arange(np.size(x)) + 1.0).reshape(np.shape(x)) for x in args)
+        slope = sum(np.vdot(g, d) for g, d in zip(gradient, directions, strict=True))
+        if forward:
+            slope = contad.jvp(f, tuple(args), directions)[1]
+    got, found = program.value_and_grad(*args)
+    np.testing.assert_allclose(got, value, rtol=value_digits)
+    assert program(*args) == got
+    for g, expected in zip(found if len(args) > 1 else (found,), gradient, strict=True):
+        np.testing.assert_allclose(g, expected, *gradient_digits)
+    np.testing.assert_allclose(program.jvp(tuple(args), directions), (value, slope), *slope_digits)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.storage import LINEAR
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
-from contad.programs import copied_cells, fused_loops, trace_layout
+from contad.programs import cell_ranges, fusion, strip_places
+from contad.programs.cell_ranges import CellRun, CopiedCells
 from contad.programs.codes import ARRAY, FUSED, GATHER
-from contad.programs.copied_cells import CellRun, CopiedCells
-from contad.programs.fused_loops import BLOCK, FusedLoop
-from contad.programs.fused_members import Member
+from contad.programs.fused_loops import FusedLoop, Member
+from contad.programs.strip_places import STRIP
 from tests.programs.comparison import compare
 
 RNG = np.random.default_rng(60)
@@ -19,17 +19,17 @@ COPIES = [GATHER, ARRAY + LINEAR]
 pytestmark = pytest.mark.usefixtures("memory_of_others")
 
 
-def plan_of(f, *inputs):
-    """The plan of a program that agrees with f."""
+def layout_of(f, *inputs):
+    """The layout of a program that agrees with f."""
     made = contad.record(f, *inputs)
     made.compile_tangents()
     made._compile()
     assert compare(made, f, inputs)["agreed"] == 4
-    return made._plans[0]
+    return made._layouts[0]
 
 
-def count_copies(plan):
-    return int(np.isin(plan.code[:, 0], COPIES).sum())
+def count_copies(layout):
+    return int(np.isin(layout.code[:, 0], COPIES).sum())
 
 
 # ---- runs of cells ---------------------------------------------------------------------------------------------------
@@ -51,14 +51,14 @@ def test_runs_of_copies_of_copies(seed):
     copies, origin, first = CopiedCells(), np.arange(400), 50
     for row in range(8):
         first += int(rng.integers(0, 10))
-        sources = [run for _ in range(3) for run in copies.find(*random_reach(rng, first, 9))]
+        sources = [run for _ in range(3) for run in copies.runs(*random_reach(rng, first, 9))]
         copies.add(row, first, sources)
         origin[first : first + len(expand(sources))] = expand(sources)
         first += len(expand(sources))
     for _ in range(20):
         cell, step, count = random_reach(rng, first, 200)
         cells = cell + step * np.arange(count)
-        np.testing.assert_array_equal(expand(copies.find(cell, step, count)), origin[cells])
+        np.testing.assert_array_equal(expand(copies.runs(cell, step, count)), origin[cells])
         np.testing.assert_array_equal(copies.trace_back(cells), origin[cells])
         low, high = cells.min(), cells.max() + 1
         assert bool(copies.rows_of(low, high)) == bool((origin[low:high] != np.arange(low, high)).any())
@@ -66,24 +66,24 @@ def test_runs_of_copies_of_copies(seed):
 
 @pytest.mark.parametrize("seed", range(100))
 def test_runs_of_gathers(seed, monkeypatch):
-    monkeypatch.setattr(copied_cells, "LONG", 0)
+    monkeypatch.setattr(cell_ranges, "LONG", 0)
     rng = np.random.default_rng(seed)
     parts = [
         rng.integers(20, 50) + rng.integers(-3, 4) * np.arange(rng.integers(1, 5)) for _ in range(rng.integers(1, 5))
     ]
     cells = np.concatenate(parts)
-    found = copied_cells.sources_of(GATHER, 2, len(cells), np.concatenate([[0, 0], cells]), np.ones(1))
+    found = cell_ranges.sources_of(GATHER, 2, len(cells), np.concatenate([[0, 0], cells]), np.ones(1))
     np.testing.assert_array_equal(expand(found), cells)
 
 
 def test_runs_are_long_or_one():
     def count(cells):
-        return len(copied_cells.sources_of(GATHER, 0, len(cells), np.array(cells), np.ones(1)))
+        return len(cell_ranges.sources_of(GATHER, 0, len(cells), np.array(cells), np.ones(1)))
 
     assert count([7]) == 1 and count([3, 5, 7]) == 1 and count([1, *range(30, 90)]) == 2
     assert count([1, 7]) == 0 and count([0, 1, 2]) == 0 and count([-4, 1, 2]) == 0
     assert count(np.random.default_rng(0).permutation(500) + 1) == 0
-    assert CopiedCells().find(5, -2, 3) == [CellRun(5, -2, 3)]
+    assert CopiedCells().runs(5, -2, 3) == [CellRun(5, -2, 3)]
 
 
 def test_rows_and_matrices_of_copies():
@@ -104,11 +104,11 @@ def heat(u, k, steps=4):
     return np.sum(u * u)
 
 
-@pytest.mark.parametrize("n", [1026, 2 * BLOCK // 5 + 3, 3 * BLOCK + 1])
+@pytest.mark.parametrize("n", [1026, 2 * STRIP // 5 + 3, 3 * STRIP + 1])
 def test_steps_in_place_copy_nothing(n):
-    plan = plan_of(heat, RNG.normal(size=n), 0.2)
-    assert count_copies(plan) == 0
-    assert (plan.code[:, 0] == FUSED).sum() == 5 == len(plan.fused_loops)  # a fused loop for each step, and the sum
+    layout = layout_of(heat, RNG.normal(size=n), 0.2)
+    assert count_copies(layout) == 0
+    assert (layout.code[:, 0] == FUSED).sum() == 5 == len(layout.fused_loops)  # a fused loop for each step, and the sum
 
 
 def write_everywhere(x, y):
@@ -154,18 +154,18 @@ def read_by_others(x, y):
 
 
 @pytest.mark.parametrize("f", [write_everywhere, write_rows, read_again, read_by_others])
-@pytest.mark.parametrize("block", [BLOCK, 200, 24])
+@pytest.mark.parametrize("block", [STRIP, 200, 24])
 def test_aliasing_offsets_and_steps(f, block, monkeypatch):
-    monkeypatch.setattr(fused_loops, "BLOCK", block)
-    monkeypatch.setattr(trace_layout, "FEWEST", 100)
+    monkeypatch.setattr(strip_places, "STRIP", block)
+    monkeypatch.setattr(fusion, "FEWEST", 100)
     for n in (1219, 1300):
-        plan_of(f, 1.0 + 0.1 * RNG.normal(size=n), 1.0 + 0.1 * RNG.normal(size=n))
+        layout_of(f, 1.0 + 0.1 * RNG.normal(size=n), 1.0 + 0.1 * RNG.normal(size=n))
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_slices(seed, monkeypatch):
-    monkeypatch.setattr(trace_layout, "FEWEST", 64)
-    monkeypatch.setattr(fused_loops, "BLOCK", [64, 300, BLOCK][seed % 3])
+    monkeypatch.setattr(fusion, "FEWEST", 64)
+    monkeypatch.setattr(strip_places, "STRIP", [64, 300, STRIP][seed % 3])
     rng = np.random.default_rng(seed)
     n = int(rng.integers(150, 400))
     length = 100
@@ -194,7 +194,7 @@ def test_random_slices(seed, monkeypatch):
                 total = total + np.sum(u[a] * u[b] - u[c])
         return total + np.sum(u * u)
 
-    plan_of(f, rng.normal(size=n), 0.3)
+    layout_of(f, rng.normal(size=n), 0.3)
 
 
 def test_special_numbers_where_they_lie():

@@ -69,14 +69,10 @@ def test_draws_that_replay_are_not():
 
 
 # ---- without a program -----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda rng, mu: rng.normal(mu, 1.0, 3), lambda rng, mu: rng.poisson(mu, 3),
-        lambda rng, mu: rng.gamma(mu, 1.0, 3), lambda rng, mu: rng.choice(2, 3, p=np.stack([mu, 1.0 - mu])),
-    ],
-    ids=["normal", "poisson", "gamma", "choice"],
-)  # fmt: skip
+@pytest.mark.parametrize("draw", [
+    lambda rng, mu: rng.normal(mu, 1.0, 3), lambda rng, mu: rng.poisson(mu, 3), lambda rng, mu: rng.gamma(mu, 1.0, 3),
+    lambda rng, mu: rng.choice(2, 3, p=np.stack([mu, 1.0 - mu])),
+], ids=["normal", "poisson", "gamma", "choice"])  # fmt: skip
 @pytest.mark.parametrize("of", [contad.grad, contad.derivative])
 def test_draws_whose_parameters_are_variables_are_refused(draw, of):
     with pytest.raises(contad.errors.ContadError):

@@ -16,12 +16,14 @@ from contad.engines.stream import kernels
 from contad.engines.stream.kernels import ADDING, LEAVING, WRITING
 from contad.engines.stream.sweep import operation_code
 from contad.ops import exp, multiply
-from contad.programs import fused_loops, trace_layout
+from contad.programs import fusion, strip_places
 from contad.programs.codes import FUSED, PURPOSES
-from contad.programs.fused_loops import BLOCK, FEWEST
-from contad.programs.fused_members import ALIGNED, IN_CELLS, IN_CONSTANTS, IN_INPUTS, IN_SCRATCH
+from contad.programs.fused_loops import IN_CELLS, IN_CONSTANTS, IN_INPUTS, IN_SCRATCH
+from contad.programs.fusion import FEWEST
 from contad.programs.interpreter import interpreter_source
 from contad.programs.program_kernels import VALUES, kernel_source
+from contad.programs.slots import ALIGNED
+from contad.programs.strip_places import STRIP
 from tests.programs.comparison import compare, of_one_number
 from tests.random_programs.array_statements import generate
 
@@ -38,8 +40,8 @@ def compiled(f, *example, **how):
     return program
 
 
-def plan_of(program):
-    return program._plans[0]
+def layout_of(program):
+    return program._layouts[0]
 
 
 def expect_derivatives(f, *points, example=None):
@@ -77,8 +79,8 @@ def standardised(x):
     return np.sum(z * z * z) + np.sum(z[3:] * x[:-3])
 
 
-BLOCKS = BLOCK // 2  # units of a fused loop with two operands
-LENGTHS = [1, 2, BLOCK + 1, 3 * BLOCK + 5]
+BLOCKS = STRIP // 2  # units of a fused loop with two operands
+LENGTHS = [1, 2, STRIP + 1, 3 * STRIP + 5]
 LENGTHS += [n + k for n in (FEWEST, BLOCKS, 2 * BLOCKS) for k in (-1, 0, 1)]
 
 
@@ -95,13 +97,13 @@ ROWS_OF_UNITS = {
 def test_units_have_several_rows(units, name):
     x, b, c = rng.normal(size=(units, 4, 5)), rng.normal(size=(4, 5)), rng.normal(size=4)
     program = expect_derivatives(ROWS_OF_UNITS[name], x, b, c)
-    codes = plan_of(program).code[:, 0].tolist()
+    codes = layout_of(program).code[:, 0].tolist()
     if units > 100 and name == "sums of rows":
         assert codes.count(FUSED) == 1
-        (fused,) = plan_of(program).fused_loops
+        (fused,) = layout_of(program).fused_loops
         assert fused.units == units and len(fused.members) > 5  # all that there is
     if units > 100 and name == "a number for each row":
-        assert all(fused.units == units for fused in plan_of(program).fused_loops)
+        assert all(fused.units == units for fused in layout_of(program).fused_loops)
 
 
 @pytest.mark.parametrize("n", LENGTHS)
@@ -139,31 +141,31 @@ def test_rows_and_broadcast_operands(name, rows):
 @pytest.mark.parametrize("name", ["rows and a row", "row sums", "column sums", "a column", "twice"])
 def test_long_rows(name):
     f = MATRICES[name]
-    expect_derivatives(lambda a, b: f(a, b), rng.normal(size=(7, 3 * BLOCK)), rng.normal(size=3 * BLOCK))
+    expect_derivatives(lambda a, b: f(a, b), rng.normal(size=(7, 3 * STRIP)), rng.normal(size=3 * STRIP))
 
 
 def test_temporaries_have_no_cells():
     n = 100_000
     program = compiled(rosenbrock, rng.normal(size=n))
-    plan = plan_of(program)
-    assert [len(fused.members) for fused in plan.fused_loops] == [8] and plan.code[:, 0].tolist()[0] == FUSED
-    assert plan.copied[:, 1].sum() == 0 and plan.zeroed[:, 1].sum() <= 4  # nearly nothing is cleared
-    assert plan.scratch <= 4 * BLOCK and len(plan.finished) == 0
+    layout = layout_of(program)
+    assert [len(fused.members) for fused in layout.fused_loops] == [8] and layout.code[:, 0].tolist()[0] == FUSED
+    assert layout.copied[:, 1].sum() == 0 and layout.zeroed[:, 1].sum() <= 4  # nearly nothing is cleared
+    assert layout.scratch <= 4 * STRIP and len(layout.finished) == 0
 
 
 def count_adjoints(f, *inputs):
     """(how many operands kernels leave, add to and write, how many are cleared, slots) in a program's fused loops."""
-    plan = plan_of(expect_derivatives(f, *inputs))
-    members = [m for fused in plan.fused_loops for m in fused.members]
+    layout = layout_of(expect_derivatives(f, *inputs))
+    members = [m for fused in layout.fused_loops for m in fused.members]
     how = [m.how[k] for m in members for k, _ in m.partials()]
-    places = [o for fused in plan.fused_loops for o in fused.operands.values() if o.layout.is_moving]
+    places = [o for fused in layout.fused_loops for o in fused.operands.values() if o.layout.is_moving]
     slots = {what.adjoint for what in [*members, *places]} - {None}
     assert all(n < PURPOSES for n in [m.purpose for m in members])
     return [how.count(k) for k in (LEAVING, ADDING, WRITING)], sum(len(m.cleared) for m in members), len(slots)
 
 
 def test_the_last_reader_writes_adjoints():
-    n = 3 * BLOCK + 5
+    n = 3 * STRIP + 5
     x, y = rng.normal(size=(2, n))
     # x[:-1] is read twice; both terms of the sum, and x[1:], have the adjoint of what reads them. Places are three
     # slots of blocks, the sum, and the gradient
@@ -178,11 +180,11 @@ def test_the_last_reader_writes_adjoints():
 
 def operands_of(f, *inputs):
     program = expect_derivatives(f, *inputs)
-    return [o for fused in plan_of(program).fused_loops for o in fused.operands.values()]
+    return [o for fused in layout_of(program).fused_loops for o in fused.operands.values()]
 
 
 def test_operands_are_read_where_they_lie():
-    x, y = rng.normal(size=(2, 3 * BLOCK + 5))
+    x, y = rng.normal(size=(2, 3 * STRIP + 5))
     for f in (rosenbrock, log_sum_exp, lambda x: np.sum(np.exp(-x) * x - y * x / 3.0)):
         assert all(o.value.memory in (IN_INPUTS, IN_CELLS, IN_CONSTANTS) for o in operands_of(f, x))
     a, b = rng.normal(size=(3000, 3)), rng.normal(size=3)
@@ -192,8 +194,8 @@ def test_operands_are_read_where_they_lie():
 
 
 def test_slots_of_values_serve_again():
-    x = rng.normal(size=3 * BLOCK + 5)
-    (fused,) = plan_of(expect_derivatives(rosenbrock, x)).fused_loops
+    x = rng.normal(size=3 * STRIP + 5)
+    (fused,) = layout_of(expect_derivatives(rosenbrock, x)).fused_loops
     assert len(fused.slots.widths) == 6 and len(fused.members) == 8  # three are read by derivatives
 
     def f(x):
@@ -201,33 +203,33 @@ def test_slots_of_values_serve_again():
             x = x * 0.5 + 1.0
         return np.sum(x)
 
-    (fused,) = plan_of(expect_derivatives(f, x)).fused_loops
+    (fused,) = layout_of(expect_derivatives(f, x)).fused_loops
     assert len(fused.members) == 41 and len(fused.slots.widths) == 3
     assert len(fused.adjoint_slots.widths) <= 2
 
 
 def test_what_takes_long_is_computed_once():
-    x = rng.normal(size=3 * BLOCK + 5)
-    fused = plan_of(expect_derivatives(log_sum_exp, x)).fused_loops[-1]
+    x = rng.normal(size=3 * STRIP + 5)
+    fused = layout_of(expect_derivatives(log_sum_exp, x)).fused_loops[-1]
     assert [m.rule.name for m in fused.members if m.is_stored] == ["exp"]
     assert not any(m.is_needed for m in fused.members)  # nor what it was computed from
-    (fused,) = plan_of(expect_derivatives(lambda x: np.sum(np.exp(x * 2.0) * x * 3.0), x)).fused_loops
+    (fused,) = layout_of(expect_derivatives(lambda x: np.sum(np.exp(x * 2.0) * x * 3.0), x)).fused_loops
     assert not any(m.is_needed for m in fused.members if m.rule is exp)
-    (fused,) = plan_of(expect_derivatives(lambda x: np.sum((np.log(x * x + 1.0) + 1.0) ** 2), x)).fused_loops
+    (fused,) = layout_of(expect_derivatives(lambda x: np.sum((np.log(x * x + 1.0) + 1.0) ** 2), x)).fused_loops
     assert [m.rule.name for m in fused.members if m.is_stored] == ["log"]  # which the square needs again
-    (fused,) = plan_of(expect_derivatives(lambda x: np.sum(np.log(x * x + 1.0)), x)).fused_loops
+    (fused,) = layout_of(expect_derivatives(lambda x: np.sum(np.log(x * x + 1.0)), x)).fused_loops
     assert not any(m.is_stored for m in fused.members)  # whose derivative reads what it is the logarithm of
 
 
 def test_products_with_oneself_are_squares():
-    x = rng.normal(size=3 * BLOCK)
-    (fused,) = plan_of(expect_derivatives(lambda x: np.sum((x - 1.0) * (x - 1.0) + x * x), x)).fused_loops
+    x = rng.normal(size=3 * STRIP)
+    (fused,) = layout_of(expect_derivatives(lambda x: np.sum((x - 1.0) * (x - 1.0) + x * x), x)).fused_loops
     assert [m.rule.name for m in fused.members if m.rule].count("square") == 1  # the differences are two records
     a = rng.normal(size=(2000, 3))
     expect_derivatives(lambda a: np.sum(np.sum(a * a, axis=0) * np.sum(a * a, axis=1)[:3]), a)
     for special in (np.inf, -0.0, np.nan, 1e200, 1e-200):
         y = x.copy()
-        y[BLOCK + 3] = special
+        y[STRIP + 3] = special
         program = compiled(lambda x: np.sum(x * x), x)
         value, gradient = program.value_and_grad(y)
         np.testing.assert_array_equal(gradient, 2.0 * y)
@@ -236,7 +238,7 @@ def test_products_with_oneself_are_squares():
 
 
 def test_adjoints_are_written_where_they_belong():
-    x, y = rng.normal(size=(2, 3 * BLOCK + 5))
+    x, y = rng.normal(size=(2, 3 * STRIP + 5))
 
     def direct(f, *inputs):
         return [o.is_direct for o in operands_of(f, *inputs) if o.is_active]
@@ -258,8 +260,8 @@ def test_adjoints_are_written_where_they_belong():
 def test_blocks_without_adjoints_are_cleared(monkeypatch):
     """The gradient, which is memory that was never written to, gets zeros where nothing is passed on."""
     numpy = SimpleNamespace(**{**vars(np), "empty": lambda n: np.full(n, np.nan)})
-    x, y = rng.normal(size=(2, 8 * BLOCK))
-    places = [3, 4 * BLOCK + 1, 6 * BLOCK, 8 * BLOCK - 2]
+    x, y = rng.normal(size=(2, 8 * STRIP))
+    places = [3, 4 * STRIP + 1, 6 * STRIP, 8 * STRIP - 2]
     for at in ([places[0]], [places[1]], [places[3]], places, places[1:3]):
 
         def f(x, y, at=at):
@@ -276,8 +278,8 @@ def test_blocks_without_adjoints_are_cleared(monkeypatch):
 
 
 def test_constants_need_not_be_aligned():
-    x = rng.normal(size=3 * BLOCK)
-    y = rng.normal(size=3 * BLOCK)
+    x = rng.normal(size=3 * STRIP)
+    y = rng.normal(size=3 * STRIP)
     program = contad.record(lambda x: np.sum(x * y), x)
     (trace,) = program.traces
     shifted = np.frombuffer(b"1234" + trace.constants.tobytes(), np.uint8)[4:].view(np.float64)
@@ -292,8 +294,8 @@ def test_members_that_nobody_needs_have_no_adjoints():
         z = np.exp(x * y)  # compared only
         return np.sum(y * y) if np.all(z > -1.0) else 0.0
 
-    program = expect_derivatives(f, *rng.normal(size=(2, 3 * BLOCK + 5)))
-    fused = plan_of(program).fused_loops[0]
+    program = expect_derivatives(f, *rng.normal(size=(2, 3 * STRIP + 5)))
+    fused = layout_of(program).fused_loops[0]
     assert [m.purpose for m in fused.members if m.rule is exp] == [0]
 
 
@@ -320,9 +322,9 @@ def test_kernels_of_values_go_to_vector_registers():
 
 def test_scratch_memory_begins_at_a_line_of_the_cache():
     for n in range(5000, 5009):
-        plan = plan_of(compiled(normal, 0.1, 2.0, rng.normal(size=n)))
-        slots = [at for fused in plan.fused_loops for s in (fused.slots, fused.adjoint_slots) for at in s.places]
-        assert slots and all(at % ALIGNED == 0 for at in slots) and plan.frontier_at % ALIGNED == 0
+        layout = layout_of(compiled(normal, 0.1, 2.0, rng.normal(size=n)))
+        slots = [at for fused in layout.fused_loops for s in (fused.slots, fused.adjoint_slots) for at in s.places]
+        assert slots and all(at % ALIGNED == 0 for at in slots) and layout.frontier_at % ALIGNED == 0
 
 
 def test_numbers_between_are_moved_before_a_fused_loop():
@@ -332,12 +334,12 @@ def test_numbers_between_are_moved_before_a_fused_loop():
         return np.sum(np.exp(y) * t) + t
 
     program = expect_derivatives(f, rng.normal(size=5000), 1.5)
-    assert [len(fused.members) for fused in plan_of(program).fused_loops] == [4]
+    assert [len(fused.members) for fused in layout_of(program).fused_loops] == [4]
 
 
 def test_what_two_chains_need_has_cells():
     program = expect_derivatives(standardised, rng.normal(size=10_000))
-    first, *others = plan_of(program).fused_loops
+    first, *others = layout_of(program).fused_loops
     assert others and all(fused.units >= 9_997 for fused in [first, *others])
 
 
@@ -355,9 +357,9 @@ def test_special_numbers():
     def f(x):
         return np.sum(np.exp(x) / x - x * 0.0)
 
-    x = rng.normal(size=3 * BLOCK)
+    x = rng.normal(size=3 * STRIP)
     program = compiled(f, x)
-    x[[5, 1000, 3 * BLOCK - 2, 3 * BLOCK - 1]] = 0.0, -0.0, 800.0, np.nan
+    x[[5, 1000, 3 * STRIP - 2, 3 * STRIP - 1]] = 0.0, -0.0, 800.0, np.nan
     with np.errstate(all="ignore"):
         value, gradient = contad.value_and_grad(f)(x)
     got, found = program.value_and_grad(x)
@@ -367,8 +369,8 @@ def test_special_numbers():
 
 @pytest.mark.parametrize("block", [1, 24, 100])
 def test_random_programs_in_small_blocks(monkeypatch, block):
-    monkeypatch.setattr(fused_loops, "BLOCK", block)
-    monkeypatch.setattr(trace_layout, "FEWEST", 1)
+    monkeypatch.setattr(strip_places, "STRIP", block)
+    monkeypatch.setattr(fusion, "FEWEST", 1)
     found, grouped = Counter(), 0
     for seed in range(RANDOM):
         generated, _ = generate(seed)
@@ -376,12 +378,12 @@ def test_random_programs_in_small_blocks(monkeypatch, block):
         f = generated.function() if generated.result == "s" else of_one_number(generated.function())
         program = contad.record(f, *inputs)
         found += compare(program, f, inputs, seed, tries=3)
-        grouped += sum(len(plan.fused_loops) for plan in program._plans)
+        grouped += sum(len(layout.fused_loops) for layout in program._layouts)
     assert found["agreed"] > 2 * RANDOM and grouped > RANDOM
 
 
 def test_where_arrays_lie_changes_nothing():
-    x = rng.normal(size=3 * BLOCK)
+    x = rng.normal(size=3 * STRIP)
     program = compiled(log_sum_exp, x)
     expected = program.value_and_grad(x)
     for shift in range(1, 8):
@@ -396,11 +398,11 @@ def test_where_arrays_lie_changes_nothing():
 
 
 def test_a_guard_that_fails_in_a_later_block():
-    x = rng.normal(size=3 * BLOCK)
+    x = rng.normal(size=3 * STRIP)
     x[17] = 9.0
     program = compiled(log_sum_exp, x)
     y = x.copy()
-    y[3 * BLOCK - 2] = 10.0
+    y[3 * STRIP - 2] = 10.0
     with pytest.raises(contad.errors.GuardError, match=r"comparison of arrays at .*test_fused_loops\.py:\d+ comes out"):
         program.value_and_grad(y)
     again = compiled(log_sum_exp, x, retrace=True)
@@ -411,7 +413,7 @@ def test_a_guard_that_fails_in_a_later_block():
 
 
 def test_programs_with_chains_inside_njit_and_pickled():
-    x = rng.normal(size=3 * BLOCK)
+    x = rng.normal(size=3 * STRIP)
     program = compiled(rosenbrock, x)
 
     @njit

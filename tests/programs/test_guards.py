@@ -183,19 +183,16 @@ DECIDES = {
 
 
 @pytest.mark.parametrize("name", DECIDES)
-def test_what_a_program_cannot_check_is_refused(name):
+def test_decisions_that_a_program_cannot_check_are_refused(name):
     with pytest.raises(contad.UnsupportedError, match=rf"test_guards.py:\d+ calls {name} on values"):
         contad.record(lambda x: DECIDES[name](x), X)
 
 
-@pytest.mark.parametrize(
-    ("f", "message"),
-    [
-        (lambda x: contad.make_callback_var(2.0, lambda adj: adj.add(x, 1.0)), "pushes a callback of its own"),
-        (lambda x: contad.gradient(x * x, [x])[0], "asks for adjoints of the recording"),
-        (lambda x: x * len(contad.show_stack()), "show_stack"),
-    ],
-)
+@pytest.mark.parametrize(("f", "message"), [
+    (lambda x: contad.make_callback_var(2.0, lambda adj: adj.add(x, 1.0)), "pushes a callback of its own"),
+    (lambda x: contad.gradient(x * x, [x])[0], "asks for adjoints of the recording"),
+    (lambda x: x * len(contad.show_stack()), "show_stack"),
+])  # fmt: skip
 def test_the_recording_itself_is_out_of_reach(f, message):
     with pytest.raises(contad.UnsupportedError, match=message):
         contad.record(f, 1.5)
@@ -217,7 +214,7 @@ def test_stop_gradient_follows_the_inputs():
     assert compare(contad.record(f, 1.5, X), f, (1.5, X))["agreed"] == 4
 
 
-def test_what_is_made_inside_is_constant():
+def test_arrays_that_are_made_inside_are_constant():
     def f(x):
         z = contad.zeros(3)
         z[1:] = x[:2]
@@ -283,7 +280,7 @@ def test_the_largest_of_one_row_is_found_without_copies():
 
 @pytest.mark.parametrize("x", [1.3, np.float64(1.3), np.array(1.3)], ids=["float", "np.float64", "no axes"])
 @pytest.mark.parametrize("decide", [np.isnan, np.isinf, lambda x: ~np.isfinite(x)])
-def test_what_ufuncs_decide_is_of_numpys_kind(x, decide):
+def test_decisions_of_ufuncs_are_of_numpys_kind(x, decide):
     def f(x):
         return np.sum(x) * (~decide(x) + 1.0)  # of Python's False it would be -1
 

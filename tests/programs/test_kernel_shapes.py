@@ -7,9 +7,8 @@ import pytest
 from numba import njit
 
 import contad
-from contad.engines.matrix.kernel_shapes import NAMES, describe_step
+from contad.engines.matrix.kernel_shapes import NAMES, describe_pullback
 from contad.errors import GuardError
-from contad.programs.python_calls import ArrayCall
 from contad.rules.array_rule import array_rule_of
 from contad.scipy import linalg
 from tests.judges.steps_in_python import leave_steps_to_python
@@ -19,17 +18,6 @@ A = RNG.normal(size=(4, 4))
 S = A @ A.T + np.eye(4)
 B = RNG.normal(size=4)
 CASES = [(name, k) for name in NAMES for k in range(len(array_rule_of(name).points))]
-
-
-@pytest.fixture
-def no_python(monkeypatch):
-    """Python may not evaluate a rule."""
-
-    def refuse(call, *args):
-        raise AssertionError(f"Python runs {call.rule.name}")
-
-    for name in ("look", "pull", "push"):
-        monkeypatch.setattr(ArrayCall, name, refuse)
 
 
 def rule_on(name, point):
@@ -58,7 +46,7 @@ def compare(program, f, arrays, tolerance=1e-12):
 def test_programs_agree_with_the_rule_at_other_inputs(name, k):
     f, arrays = rule_on(name, array_rule_of(name).points[k])
     program = contad.record(f, *arrays)
-    steps = [step.rule.name for step in program.traces[0].steps.values()]
+    steps = [step.rule.name for step in program.traces[0].kernel_records.values()]
     options = array_rule_of(name).points[k][-1]
     stacked = any(x.ndim > 2 for x in arrays) or (isinstance(options, dict) and "b" in options)
     assert steps == ([] if stacked else [name]) or name == "euclidean_norm"
@@ -138,8 +126,8 @@ def test_steps_on_one_matrix_share_its_factors():
     program = contad.record(f, S, B)
     (trace,) = program.traces
     n = len(S)
-    assert sorted(step.rule.name for step in trace.steps.values()).count("solve") == 2
-    assert trace.saved == len(trace.steps) + n * (n + 1)  # one word each, and one set of factors
+    assert sorted(step.rule.name for step in trace.kernel_records.values()).count("solve") == 2
+    assert trace.saved == len(trace.kernel_records) + n * (n + 1)  # one word each, and one set of factors
     compare(program, f, [1.1 * S + 0.01 * A, B - 0.3])
 
 
@@ -164,7 +152,7 @@ def test_a_singular_matrix_raises_what_numpy_raises(name):
     compare(program, f, [1.2 * S])
 
 
-def test_what_is_not_finite_is_left_to_the_rules():
+def test_numbers_that_are_not_finite_are_left_to_the_rules():
     def f(a, b):
         return np.sum(np.linalg.solve(a, b)) + np.linalg.slogdet(a)[1] + np.linalg.norm(b)
 
@@ -225,6 +213,6 @@ def test_programs_with_steps_are_pickled_and_shown():
 
 def test_other_rules_and_stacks_are_no_steps():
     program = contad.record(lambda x: np.sum(np.linalg.inv(np.stack([x, 2.0 * x]))), S)
-    assert program.python_rules == ("inv",) and not program.traces[0].steps
+    assert program.python_rules == ("inv",) and not program.traces[0].kernel_records
     (call,) = program.traces[0].calls
-    assert describe_step(call.recorded) is None
+    assert describe_pullback(call.recorded) is None

@@ -6,7 +6,6 @@ from numba import njit
 
 import contad
 from contad.engines.matrix.kernel_shapes import LINES, RUNNING
-from contad.programs.python_calls import ArrayCall
 from contad.rules.array_rule import array_rule_of
 from tests.judges.special_numbers import INF, NAN, SPECIAL
 from tests.judges.steps_in_python import leave_steps_to_python
@@ -14,17 +13,6 @@ from tests.judges.steps_in_python import leave_steps_to_python
 RNG = np.random.default_rng(53)
 # lines in a row, short and cut into lanes; side by side, of more lanes than a row has; of three axes; of one element
 SHAPES = [(1,), (5,), (45,), (3, 4), (2, 40), (300, 2), (3, 4, 5)]
-
-
-@pytest.fixture
-def no_python(monkeypatch):
-    """Python may not evaluate a rule in a program."""
-
-    def refuse(call, *args):
-        raise AssertionError(f"Python runs {call.rule.name}")
-
-    for name in ("look", "pull", "push"):
-        monkeypatch.setattr(ArrayCall, name, refuse)
 
 
 def by_rules(f, x):
@@ -85,7 +73,7 @@ def test_transposed_arrays_are_taken_as_they_lie(name, no_python):
         require_close(contad.grad(f, engine="closures")(x), bar)
 
 
-def test_what_is_recorded_is_one_record_each(no_python):
+def test_each_call_is_one_record(no_python):
     def likelihood(a, transition, shown):
         for k in range(5):
             a = contad.logsumexp(a[:, None] + transition, axis=0) + shown[:, k % 2]
@@ -95,7 +83,7 @@ def test_what_is_recorded_is_one_record_each(no_python):
     program = contad.record(likelihood, *args)
     (trace,) = program.traces
     assert program.python_rules == () and not trace.calls
-    names = [step.rule.name for step in trace.steps.values()]
+    names = [step.rule.name for step in trace.kernel_records.values()]
     assert names == ["logsumexp"] * 6 + ["prod", "softmax", "cumsum", "var"]
     assert trace.saved == len(names) + 5 * (9 + 3) + 3 + 1  # a word each; of sums their terms, and totals
     others = [x + 0.1 for x in args]

@@ -13,6 +13,7 @@ from contad.programs import plain_runs
 from contad.programs.codes import REPEATED
 from contad.programs.more_axes import AxisLoops, unroll
 from contad.programs.program_display import count_operations
+from tests.programs.comparison import compiled, require_derivatives
 
 RNG = np.random.default_rng(29)
 X = RNG.uniform(0.2, 1.4, (4, 3, 5))
@@ -22,20 +23,10 @@ pytestmark = pytest.mark.usefixtures("memory_of_others")
 
 def require_program(f, *args):
     """A program without calls of Python that agrees with the function and its derivatives at other points."""
-    found = contad.record(f, *[x * 1.1 for x in args])
+    found = compiled(f, *[x * 1.1 for x in args])
     assert found.python_rules == ()
-    found.compile_tangents()
-    found._compile()
-    argnums = tuple(range(len(args)))
-    value, bars = contad.value_and_grad(f, argnums, engine="closures" if args[0].size < 70 else None)(*args)
-    directions = tuple(np.cos(np.arange(x.size) + 1.0).reshape(x.shape) for x in args)
-    slope = sum(np.vdot(bar, d) for bar, d in zip(bars, directions, strict=True))
-    got, gradients = found.value_and_grad(*args)
-    gradients = (gradients,) if len(args) == 1 else gradients
-    np.testing.assert_allclose(got, value, rtol=1e-12)
-    for one, bar in zip(gradients, bars, strict=True):
-        np.testing.assert_allclose(one, bar, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(found.jvp(args, directions), (value, slope), rtol=1e-10, atol=1e-10)
+    engine = "closures" if args[0].size < 70 else None
+    require_derivatives(found, f, args, engine, slope_digits=(1e-10, 1e-10))
     return found
 
 

@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.storage import LINEAR
 from contad.programs.codes import ARRAY, GATHER, STOPPED
+from tests.programs import simulations
+from tests.programs.comparison import require_derivatives
+from tests.programs.simulations import simulation
 
 RNG = np.random.default_rng(59)
 STEPS, N = 3, 60
 
 
-def heat(u, k):
-    u = u.copy()
-    for _ in range(STEPS):
-        u[1:-1] += k * (u[:-2] - 2.0 * u[1:-1] + u[2:])
-    return np.sum(u * u)
+heat = simulation(simulations.heat, STEPS)
 
 
 def rows_of(program, code):
@@ -24,13 +23,7 @@ def rows_of(program, code):
 
 
 def require_gradients(f, program, *args):
-    value, bars = contad.value_and_grad(f, tuple(range(len(args))), engine="closures")(*args)
-    found, gradients = program.value_and_grad(*args)
-    assert found == pytest.approx(value, rel=1e-13)
-    for gradient, bar in zip(gradients if len(args) > 1 else (gradients,), bars, strict=True):
-        np.testing.assert_allclose(gradient, bar, rtol=1e-12, atol=1e-13)
-    along = tuple(np.cos(np.arange(float(np.size(x)))).reshape(np.shape(x)) for x in args)
-    assert program.jvp(args, along)[1] == pytest.approx(contad.jvp(f, args, along)[1], rel=1e-12)
+    require_derivatives(program, f, args, "closures", True, 1e-13, (1e-12, 1e-13), (1e-12, 0.0))
 
 
 def test_steps_in_place_copy_runs():

@@ -6,11 +6,11 @@ import pytest
 import contad
 from contad.engines.matrix.kernel_shapes import PAIRED_SUM
 from contad.kernels.rows import log_sum_rows
-from contad.programs import trace_layout
-from contad.programs.codes import STEP_CODES
+from contad.programs import fusion
+from contad.programs.codes import KERNEL_CODES
 
 RNG = np.random.default_rng(31)
-PAIRED, ALONE = STEP_CODES[PAIRED_SUM], STEP_CODES["logsumexp"]
+PAIRED, ALONE = KERNEL_CODES[PAIRED_SUM], KERNEL_CODES["logsumexp"]
 C = RNG.normal(size=(4, 5))
 pytestmark = pytest.mark.usefixtures("memory_of_others")
 
@@ -23,8 +23,8 @@ def compiled(f, *args):
 
 
 def count(made):
-    """(records of pairs, sums of exponentials alone) of its plan."""
-    codes = made._plans[0].code[:, 0]
+    """(records of pairs, sums of exponentials alone) of its layout."""
+    codes = made._layouts[0].code[:, 0]
     return int((codes == PAIRED).sum()), int((codes == ALONE).sum())
 
 
@@ -70,9 +70,9 @@ def test_one_record_is_both(name):
     args = RNG.normal(size=4), RNG.normal(size=(4, 5)), RNG.normal(size=5)
     made = compiled(f, *args)
     assert made.python_rules == () and count(made) == (1, 0)
-    assert made._plans[0].code[:, 0].tolist().count(PAIRED) == 1
+    assert made._layouts[0].code[:, 0].tolist().count(PAIRED) == 1
     (row,) = (k for k, code in enumerate(made.traces[0].code[:, 0].tolist()) if code == ALONE)
-    assert row - 1 not in made._plans[0].rows.tolist()  # the sum has no record
+    assert row - 1 not in made._layouts[0].rows.tolist()  # the sum has no record
     require_same(f, made, *[x + 0.3 * RNG.normal(size=x.shape) for x in args])
     large = [30.0 * x for x in args]
     require_same(f, made, *large)
@@ -108,7 +108,7 @@ def test_special_numbers_are_those_of_two_records(special, monkeypatch):
         f = lambda *args, name=name: np.sum(PAIRS[name](*args))  # noqa: E731
         one = compiled(f, *args)
         with monkeypatch.context() as patch:
-            patch.setattr(trace_layout, "find_pairs", lambda *args: {})
+            patch.setattr(fusion, "find_pairs", lambda *args: {})
             two = compiled(f, *args)
         assert count(one) == (1, 0) and count(two) == (0, 1)
         value, gradients = one.value_and_grad(*at)
@@ -163,8 +163,8 @@ def test_a_hidden_markov_model_has_two_records_a_step_and_no_matrix_of_sums():
     args = RNG.normal(size=4), RNG.normal(size=(4, 4)), RNG.normal(size=(6, 4))
     made = compiled(likelihood, *args)
     assert count(made) == (7, 0)  # the last one is of a sum as well
-    plan, trace = made._plans[0], made.traces[0]
-    zeroed = sum(n for _, n in plan.zeroed.tolist())
+    layout, trace = made._layouts[0], made.traces[0]
+    zeroed = sum(n for _, n in layout.zeroed.tolist())
     assert trace.cells - zeroed >= 6 * 16  # the sums have no adjoints
     require_same(likelihood, made, *[x * 0.7 for x in args])
 
@@ -186,5 +186,5 @@ def test_operands_may_lie_behind_sums_that_take_no_memory():
 
     a, m = RNG.normal(size=4), RNG.normal(size=(4, 5))
     made = compiled(f, a, m)
-    assert count(made) == (3, 0) and made._plans[0].cells < made.traces[0].cells
+    assert count(made) == (3, 0) and made._layouts[0].cells < made.traces[0].cells
     require_same(f, made, a + 0.3, m * 0.8)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import plain_runs, program_kernels
+from contad.programs import codes, plain_runs, program_kernels
 from contad.programs.codes import ARRAY
 from contad.programs.program_kernels import ADDRESSES, ADJOINTS, VALUES
 from contad.programs.trace import Trace
@@ -106,14 +106,14 @@ def test_patience_is_what_compiling_takes(monkeypatch):
     assert patience.seconds_left([], 1.0) == 4.0
     patience.spent = 9.0
     assert patience.seconds_left([], 1.0) < 0.0
-    step, other = (0, plain_runs.FIRST_STEP - plain_runs.ARRAY), (0, 20)
+    step, other = (0, codes.FIRST_KERNEL - codes.ARRAY), (0, 20)
     assert patience.seconds_left([step], 0.1) == pytest.approx(0.1)  # nobody has looked at the disk
     assert patience.seconds_left([step], 0.25) == 0.75 and patience.seconds_left([other], 0.0) == pytest.approx(0.1)
     plain_runs.interpreter()
     assert patience.seconds_left([], 0.0) == 0.0 and patience.seconds_left([step], 0.25) == 0.75
 
 
-def test_what_is_on_the_disk_is_loaded_at_once_and_asked_for_once(monkeypatch):
+def test_code_on_the_disk_is_loaded_at_once_and_asked_for_once(monkeypatch):
     patience, asked = plain_runs.ProgramPatience(), []
     monkeypatch.setattr(plain_runs.PATIENCE, "compiling", 2.0)
     monkeypatch.setattr(plain_runs, "interpreter", plain_runs.functools.cache(lambda: None))
@@ -164,8 +164,8 @@ def test_where_python_raises_compiled_code_runs(endless, monkeypatch):
 # ---- what programs with fused loops wait for -------------------------------------------------------------------------
 def test_kernels_of_chains_are_counted_and_no_others_for_their_records(monkeypatch):
     program = contad.record(lambda x: np.sum(np.exp(x) * x), np.linspace(0.1, 1.0, 20_000))
-    (members,) = ([m for m in fused.members if not m.is_guard] for fused in program._plan(0).fused_loops)
-    kernels = set(program._plan(0).kernels(VALUES, ADJOINTS))
+    (members,) = ([m for m in fused.members if not m.is_guard] for fused in program._layout(0).fused_loops)
+    kernels = set(program._layout(0).kernels(VALUES, ADJOINTS))
     chained = {(m.purpose, m.code - ARRAY) for m in members if m.purpose}
     assert chained and kernels == chained | {(VALUES, m.code - ARRAY) for m in members}
     ready = np.ones_like(ADDRESSES)
@@ -182,7 +182,7 @@ def test_records_of_chains_have_kernels_where_python_runs_them(monkeypatch):
     x = np.linspace(0.1, 1.0, 20_000)
     program = contad.record(lambda x, a: np.sum(np.exp(x)) + np.sum(np.linalg.inv(a)), x, np.eye(3))
     program._compile()
-    assert program._plan(0).fused_loops
+    assert program._layout(0).fused_loops
     asked = []
     monkeypatch.setattr(Trace, "compile", lambda self, *purposes: asked.append(purposes))
     program.value_and_grad(x, 2.0 * np.eye(3))

@@ -102,29 +102,26 @@ def test_a_result_that_depends_on_nothing_is_a_constant():
     assert contad.record(lambda x, y: y, 1.0, 2.0).value_and_grad(5.0, 7.0) == (7.0, (0.0, 1.0))
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: contad.record(of_numbers), TypeError, "give example arguments"),
-        (lambda: contad.record(3.0, 1.0), TypeError, "contad.record: f must"),
-        (lambda: contad.record(lambda x: (x, x), 1.0), contad.OutputError, "must return one real number"),
-        (lambda: contad.record(lambda x: None, 1.0), contad.OutputError, "returned None"),
-        (lambda: contad.record(lambda x: x, "a"), contad.UnsupportedError, "argument 0"),
-        (lambda: contad.record(of_numbers, 0.5, 2.0)(1.0), TypeError, "expected 2 argument.*argnums 0, 1.*got 1"),
-        (lambda: contad.record(of_numbers, 0.5, 2.0, argnums=0)(1.0, 2.0), TypeError, "other arguments are frozen"),
-        (lambda: contad.record(of_arrays, W, A, B)(W, A.T, B), ValueError, r"argument 1: .*\(2, 3\).*\(3, 2\)"),
-        (lambda: contad.record(of_numbers, 0.5, 2.0)(W, 1.0), ValueError, "expected a number, as recorded"),
-        (lambda: contad.record(lambda p: p[0] * p[1], [1.0, 2.0])({"a": 1.0}), TypeError, "the structure of the exam"),
-        (lambda: contad.record(of_numbers, 0.5, 2.0).jvp(1.0, 2.0), TypeError, "primals must be a tuple"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: contad.record(of_numbers), TypeError, "give example arguments"),
+    (lambda: contad.record(3.0, 1.0), TypeError, "contad.record: f must"),
+    (lambda: contad.record(lambda x: (x, x), 1.0), contad.OutputError, "must return one real number"),
+    (lambda: contad.record(lambda x: None, 1.0), contad.OutputError, "returned None"),
+    (lambda: contad.record(lambda x: x, "a"), contad.UnsupportedError, "argument 0"),
+    (lambda: contad.record(of_numbers, 0.5, 2.0)(1.0), TypeError, "expected 2 argument.*argnums 0, 1.*got 1"),
+    (lambda: contad.record(of_numbers, 0.5, 2.0, argnums=0)(1.0, 2.0), TypeError, "other arguments are frozen"),
+    (lambda: contad.record(of_arrays, W, A, B)(W, A.T, B), ValueError, r"argument 1: .*\(2, 3\).*\(3, 2\)"),
+    (lambda: contad.record(of_numbers, 0.5, 2.0)(W, 1.0), ValueError, "expected a number, as recorded"),
+    (lambda: contad.record(lambda p: p[0] * p[1], [1.0, 2.0])({"a": 1.0}), TypeError, "the structure of the exam"),
+    (lambda: contad.record(of_numbers, 0.5, 2.0).jvp(1.0, 2.0), TypeError, "primals must be a tuple"),
+])  # fmt: skip
 def test_refusals_say_what_is_wrong(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
 
 # ---- frozen ----------------------------------------------------------------------------------------------------------
-def test_what_is_no_argument_is_frozen(monkeypatch):
+def test_captured_values_are_frozen(monkeypatch):
     captured = np.array([1.0, 2.0])
     program = contad.record(lambda x, data: GLOBAL * x + np.sum(captured * x) + data[0], 1.0, captured, argnums=0)
     before = program(3.0)
@@ -316,7 +313,7 @@ def test_a_program_can_be_pickled():
     assert found.stdout.split() == [b"(9.0,", b"6.0)"]
 
 
-def test_what_cannot_be_pickled_is_refused(monkeypatch):
+def test_programs_that_cannot_be_pickled_are_refused(monkeypatch):
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(contad.record(lambda x: x, 1.0))
     data = pickle.dumps(contad.record(piecewise, 2.0))

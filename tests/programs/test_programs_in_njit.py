@@ -111,16 +111,13 @@ def test_rules_that_python_runs_are_refused():
         f(1.0)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda x: NUMBERS(x), r"expected 2 argument\(s\), got 1"),
-        (lambda x: NUMBERS(W, x), r"argument 0 must be a number, got"),
-        (lambda x: ARRAYS(x, A, x), "argument 0 must be a float64 array with 1 axes, got float64"),
-        (lambda x: TREE((x, x)), "argument 0 of the program is a structure"),
-        (lambda x: NUMBERS.jvp(x, x), "jvp takes a tuple of primals"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda x: NUMBERS(x), r"expected 2 argument\(s\), got 1"),
+    (lambda x: NUMBERS(W, x), r"argument 0 must be a number, got"),
+    (lambda x: ARRAYS(x, A, x), "argument 0 must be a float64 array with 1 axes, got float64"),
+    (lambda x: TREE((x, x)), "argument 0 of the program is a structure"),
+    (lambda x: NUMBERS.jvp(x, x), "jvp takes a tuple of primals"),
+])  # fmt: skip
 def test_wrong_types_are_refused_when_compiled(call, message):
     with pytest.raises(numba.TypingError, match=message):
         numba.njit(call)(1.5)

@@ -40,33 +40,24 @@ def pull_scale(z, z_bar, a, c):
     return np.sum(z_bar[0] * a) - np.sum(z_bar[1] * a) / (c * c)
 
 
-def at_the_end(x):
-    return total_of_squares(np.sin(x))
-
-
-def alone(x):
-    return total_of_squares(x)
-
-
-def in_the_middle(x):
-    return np.cos(total_of_squares(np.sin(x))) * x[0]
-
-
-def twice(x):
-    return total_of_squares(np.sin(x)) + total_of_squares(x)
-
-
-def of_a_transpose(x):
-    return total_of_squares((x[:, None] * np.array([1.0, -0.4, 2.0])).T) + total_of_squares(x)
-
-
 def of_a_number(x):
     first, second = both_scaled(np.sin(x), x[1] * x[2])
     return np.sum(first * second * second) + x[0]
 
 
-@pytest.mark.parametrize("f", [at_the_end, alone, in_the_middle, twice, of_a_transpose, of_a_number])
-def test_programs_with_calls_are_the_function(f):
+FUNCTIONS = {
+    "at the end": lambda x: total_of_squares(np.sin(x)),
+    "alone": lambda x: total_of_squares(x),
+    "in the middle": lambda x: np.cos(total_of_squares(np.sin(x))) * x[0],
+    "twice": lambda x: total_of_squares(np.sin(x)) + total_of_squares(x),
+    "of a transpose": lambda x: (total_of_squares((x[:, None] * np.array([1.0, -0.4, 2.0])).T) + total_of_squares(x)),
+    "of a number": of_a_number,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_programs_with_calls_are_the_function(name):
+    f = FUNCTIONS[name]
     program = contad.record(f, X)
     program._compile()
     for x in (X, X[::-1].copy(), 2.0 * X):
@@ -76,15 +67,12 @@ def test_programs_with_calls_are_the_function(f):
         np.testing.assert_allclose(gradient, expected, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("f", "expected"),
-    [
-        (at_the_end, {"forward": 1, "backward": 1}),
-        (in_the_middle, {"forward": 2, "backward": 2}),
-        (alone, {"forward": 1}),
-    ],
-)
-def test_compiled_code_is_entered_for_what_is_between_calls(f, expected):
+@pytest.mark.parametrize(("name", "expected"), [
+    ("at the end", {"forward": 1, "backward": 1}), ("in the middle", {"forward": 2, "backward": 2}),
+    ("alone", {"forward": 1}),
+])  # fmt: skip
+def test_compiled_code_is_entered_for_what_is_between_calls(name, expected):
+    f = FUNCTIONS[name]
     program = contad.record(f, X)
     program._compile()
     calls = Counter()
@@ -103,7 +91,7 @@ def test_compiled_code_is_entered_for_what_is_between_calls(f, expected):
 
 
 @pytest.mark.parametrize("n", [1, 7, 511, 512, 513, 1030])
-def test_what_is_not_finite_is_found_anywhere(n):
+def test_numbers_that_are_not_finite_are_found_anywhere(n):
     source = interpreter_source()
     source = source[source.index("@inline\ndef all_finite") :]
     scope = {"inline": njit(error_model="numpy"), "np": np}

@@ -83,16 +83,12 @@ def one_off(plain):
     return gather
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "planted", "make"),
-    [
-        (Tracer, "guard", lambda plain: lost_guard, of_scalars),
-        (Tracer, "_push", swapped, of_scalars),
-        (trace._Translation, "gather", one_off, of_arrays),
-        (Tracer, "push_guard", lambda plain: lambda *args: None, of_arrays),
-    ],
-    ids=["lost guard", "swapped operands", "swapped cells", "lost guard of arrays"],
-)
+@pytest.mark.parametrize(("owner", "name", "planted", "make"), [
+    (Tracer, "guard", lambda plain: lost_guard, of_scalars),
+    (Tracer, "_push", swapped, of_scalars),
+    (trace._Translation, "gather", one_off, of_arrays),
+    (Tracer, "push_guard", lambda plain: lambda *args: None, of_arrays),
+], ids=["lost guard", "swapped operands", "swapped cells", "lost guard of arrays"])  # fmt: skip
 def test_a_planted_bug_is_noticed(monkeypatch, owner, name, planted, make):
     monkeypatch.setattr(owner, name, planted(getattr(owner, name)))
     with pytest.raises(AssertionError):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import run_memory
+from contad.programs import inputs
 
 X = np.linspace(0.1, 1.0, 5000)
 
@@ -33,7 +33,7 @@ def test_a_run_uses_the_memory_of_the_last_one(function):
     program = program_of(function)
     assert bool(program.python_rules) == (function is in_python)
     program.gradient(X)
-    kept = run_memory._kept.numbers
+    kept = inputs._kept.numbers
     assert len(kept) >= 3 * len(X)
     kept[:] = np.nan
     z = np.tanh(X)
@@ -42,16 +42,16 @@ def test_a_run_uses_the_memory_of_the_last_one(function):
     np.testing.assert_allclose(program.gradient(X), expected, rtol=1e-14)
     kept[:] = np.nan
     assert program.jvp((X,), (X,))[1] == pytest.approx(X @ expected, rel=1e-13)
-    assert run_memory._kept.numbers is kept
+    assert inputs._kept.numbers is kept
 
 
 def test_a_guard_that_does_not_hold_leaves_the_memory():
     program = contad.record(lambda x: np.sum(in_python(x)) if x[0] > 0.0 else x[1], X)
     program.gradient(X)
-    kept = run_memory._kept.numbers
+    kept = inputs._kept.numbers
     with pytest.raises(contad.GuardError):
         program.gradient(-X)
-    assert run_memory._kept.numbers is kept
+    assert inputs._kept.numbers is kept
 
 
 def test_a_rule_may_run_another_program():
@@ -75,7 +75,7 @@ def test_a_rule_may_run_another_program():
 
 
 def test_a_thread_does_not_keep_more_than_said(monkeypatch):
-    monkeypatch.setattr(run_memory, "MOST", run_memory.FEW)
-    monkeypatch.setattr(run_memory, "_kept", run_memory._Kept())
+    monkeypatch.setattr(inputs, "MOST", inputs.FEW)
+    monkeypatch.setattr(inputs, "_kept", inputs._Kept())
     program_of(np.tanh).gradient(X)
-    assert len(run_memory._kept.numbers) == 0
+    assert len(inputs._kept.numbers) == 0

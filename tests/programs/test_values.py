@@ -17,23 +17,8 @@ from tests.judges.samples import sampled
 
 CORE = [rule for rule in rules() if rule.core]
 SPECIAL = [
-    0.0,
-    -0.0,
-    1.0,
-    -1.0,
-    0.5,
-    -2.5,
-    3.0,
-    2.0,
-    1e-310,
-    -1e300,
-    1e300,
-    700.5,
-    -745.2,
-    math.inf,
-    -math.inf,
-    math.nan,
-]
+    0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 2.0, 1e-310, -1e300, 1e300, 700.5, -745.2, math.inf, -math.inf, math.nan,
+]  # fmt: skip
 
 
 def test_every_core_rule_is_an_operation():

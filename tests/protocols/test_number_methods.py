@@ -78,7 +78,7 @@ INVERTED = pytest.mark.filterwarnings("ignore:Bitwise inversion")  # which Pytho
 @INVERTED
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", HANDED_ON)
-def test_what_gets_a_number_gets_one_of_its_kind(name, way):
+def test_functions_get_a_number_of_its_kind(name, way):
     agree(lambda x: HANDED_ON[name](x[1]), way)
     agree(lambda x: HANDED_ON[name](x[1].item()), way)
 
@@ -181,9 +181,7 @@ CALLS = {  # where a call without arguments is not what people write
     "var": [(), (0,), (1,)],
     "cumsum": [(), (0,), (1,)],
 }
-CASES = [
-    (name, args) for name in dir(np.float64) if not name.startswith("_") for args in CALLS.get(name, [()])
-]  # fmt: skip
+CASES = [(name, args) for name in dir(np.float64) if not name.startswith("_") for args in CALLS.get(name, [()])]
 
 
 def outcome(read):
@@ -240,16 +238,13 @@ def check(got, expected, name):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda v: v[()], lambda v: v[...], lambda v: v[None], lambda v: v[..., None], lambda v: v.T, lambda v: v.real,
-        lambda v: v.copy(), lambda v: v.reshape(1), lambda v: v.ravel(), lambda v: v.flatten(), lambda v: v.sum(),
-        lambda v: v.mean(), lambda v: v.prod(), lambda v: v.max(), lambda v: v.cumsum(), lambda v: v.repeat(2),
-        lambda v: v.clip(-1.0, 2.0), lambda v: v.squeeze(), lambda v: v.astype(float), lambda v: v.item(),
-        lambda v: v.take([0, 0]), lambda v: v.transpose(), lambda v: v.tolist(), lambda v: v.min(keepdims=True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("read", [
+    lambda v: v[()], lambda v: v[...], lambda v: v[None], lambda v: v[..., None], lambda v: v.T, lambda v: v.real,
+    lambda v: v.copy(), lambda v: v.reshape(1), lambda v: v.ravel(), lambda v: v.flatten(), lambda v: v.sum(),
+    lambda v: v.mean(), lambda v: v.prod(), lambda v: v.max(), lambda v: v.cumsum(), lambda v: v.repeat(2),
+    lambda v: v.clip(-1.0, 2.0), lambda v: v.squeeze(), lambda v: v.astype(float), lambda v: v.item(),
+    lambda v: v.take([0, 0]), lambda v: v.transpose(), lambda v: v.tolist(), lambda v: v.min(keepdims=True),
+])  # fmt: skip
 def test_methods_keep_the_derivative(read, way):
     agree(lambda x: np.sum(read(x[0]) * 2.0) * x[1], way)
 
@@ -457,18 +452,15 @@ ROOMLESS = np.zeros(2)  # which has no room for variables
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    ("f", "message"),
-    [
-        (lambda x: np.sum(np.exp([x[0], 1.0])), r"np.exp: .*contad.array"),
-        (lambda x: np.sum(np.tanh([1.0, x[0]])), r"np.tanh: .*contad.array"),
-        (lambda x: x[0] * "a", r"multiply: y must be a number or an array, got str"),
-        (lambda x: "a" * x[0], r"multiply: x must be a number or an array, got str"),
-        (lambda x: x[0] * [1.0, 2.0], r"multiply: y must be a number or an array, got list"),
-        (lambda x: ROOMLESS.__setitem__(0, x[0]), r"contad.zeros"),
-        (lambda x: np.add.at(ROOMLESS, 0, x[0]), r"np.add.at: .* contad.zeros"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "message"), [
+    (lambda x: np.sum(np.exp([x[0], 1.0])), r"np.exp: .*contad.array"),
+    (lambda x: np.sum(np.tanh([1.0, x[0]])), r"np.tanh: .*contad.array"),
+    (lambda x: x[0] * "a", r"multiply: y must be a number or an array, got str"),
+    (lambda x: "a" * x[0], r"multiply: x must be a number or an array, got str"),
+    (lambda x: x[0] * [1.0, 2.0], r"multiply: y must be a number or an array, got list"),
+    (lambda x: ROOMLESS.__setitem__(0, x[0]), r"contad.zeros"),
+    (lambda x: np.add.at(ROOMLESS, 0, x[0]), r"np.add.at: .* contad.zeros"),
+])  # fmt: skip
 def test_messages(f, message, way):
     with pytest.raises((UnsupportedError, LostDerivativeError), match=message):
         differentiate(f, POINT, way)

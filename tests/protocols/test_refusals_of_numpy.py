@@ -224,7 +224,7 @@ def caught(f):
 @pytest.mark.filterwarnings("ignore:sys._clear_type_cache:DeprecationWarning")
 @pytest.mark.parametrize("way", ["matrix", "closures", "forward"])
 @pytest.mark.parametrize("name", [*SOLVERS, *INTERPOLATION])
-def test_what_scipy_makes_of_variables_is_told_with_its_function(name, way):
+def test_errors_of_scipy_at_variables_name_its_function(name, way):
     from scipy import interpolate, optimize
 
     module, f = (optimize, SOLVERS[name]) if name in SOLVERS else (interpolate, INTERPOLATION[name])

@@ -1,6 +1,5 @@
 """Operators of small arrays as machine code: they do what the methods do, to the last bit, record and reference."""
 
-import collections
 import gc
 import itertools
 import operator
@@ -17,6 +16,7 @@ from contad.engines.stream.record_stream import CHUNK, LONG
 from contad.errors import StaleVariableError
 from contad.python_objects import elementwise_operators, laid_arrays
 from contad.variables.stack import opened
+from tests.judges.calls_of_python import calls_in
 from tests.judges.operator_methods import compile_operators, methods_of_python
 
 FUNCTIONS = {
@@ -166,15 +166,9 @@ def test_operations_are_no_calls_of_python():
             x = -(a @ x + v * x) / 2 - abs(x * x) * np.float64(0.1) + (x @ x) * 1e-3
         return x
 
-    counts = collections.Counter()
     with opened(MatrixStack) as s:
         a, x, v = s.array_variable(np.eye(3)), s.array_variable(VECTOR), s.float_variable(0.4)
-        sys.setprofile(lambda frame, event, function: counts.update([(event, frame.f_code.co_name)]))
-        try:
-            run(a, x, v)
-        finally:
-            sys.setprofile(None)
-    assert counts["call", "run"] == 1 and sum(n for (event, _), n in counts.items() if event == "call") == 1
+        assert calls_in(run, a, x, v) == [run.__code__]
 
 
 def test_stale_arrays_are_refused():
@@ -228,7 +222,7 @@ EYE = contad.constant(np.eye(3))
     "apply", [operator.neg, abs, lambda x: x * 2.0, lambda x: 2.0 - x, lambda x: x + x, lambda x: EYE * 1.0 @ x,
               lambda x: x @ EYE, lambda x: np.float64(2.0) * x]
 )  # fmt: skip
-def test_what_a_finalizer_writes_comes_before_or_after(apply):
+def test_writes_of_a_finalizer_come_before_or_after(apply):
     """It runs where the result is made, and frees the values and the cells that an operand has had.
 
     From Python 3.12 on the collector waits for the next bytecode, which may come after the function's end.

@@ -213,7 +213,7 @@ def test_other_threads_are_refused():
     assert len(caught) == 1
 
 
-def test_what_looks_at_records_sees_all():
+def test_observers_of_records_see_all():
     def f(x):
         y = x * 3.0
         return y / (x - 0.5) + 1.0
@@ -338,7 +338,7 @@ def test_machine_code_waits_for_the_sweep_and_for_room(monkeypatch, slots):
     assert slots.is_due
 
 
-def test_what_cannot_be_compiled_the_methods_do(monkeypatch, slots):
+def test_methods_serve_where_nothing_can_be_compiled(monkeypatch, slots):
     def fail(self):
         raise OSError
 
@@ -364,7 +364,7 @@ def test_no_flag_of_a_fault_is_set(x, power):
         power(np.array([s.variable(x)], object))
 
 
-def test_of_an_unknown_python_there_is_none(monkeypatch, slots):
+def test_an_unknown_python_has_no_machine_code(monkeypatch, slots):
     monkeypatch.setattr(python_objects, "has_known_objects", lambda: False)
     slots.spent = 1e3
     slots.look()

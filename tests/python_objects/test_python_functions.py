@@ -50,7 +50,7 @@ def test_classes_that_are_floats():
 
 @pytest.mark.parametrize("other", ["1.0", None, [], 2**2000, -(2**2000), True, np.int64(3), np.float32(0.5), 1j])
 @pytest.mark.parametrize("place", [0, 2, 7])
-def test_what_is_no_plain_number_is_left_to_python(other, place):
+def test_other_objects_than_plain_numbers_are_left_to_python(other, place):
     numbers = [0.5] * 8
     numbers[place] = other
     assert read(numbers) is None

@@ -6,16 +6,12 @@ element that the engine `matrix` finds other than zero, and none that its record
     python -m tests.random_programs.dependency_programs --count 2000 --seed 1
 """
 
-import functools
 import sys
 
 import numpy as np
-import pytest
 
 import contad
-from contad.engines.source.analysis import shared_callees
-from contad.engines.source.ir.dependency_notes import NotedGraph
-from contad.engines.source.reading import frontend
+from contad.engines.source.ir.dependency_graph import NotedGraph
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.branch_nodes import BranchNodes
 from contad.engines.source.tangents.dependency_writer import DependencyWriter, add_nodes
@@ -23,19 +19,15 @@ from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.patterns.closure import hessian_pattern, jacobian_pattern
-from tests.random_programs import generated_programs as first, judging
+from tests.random_programs import generated_programs as first
+from tests.random_programs.searching import parse_options
 
 SIZES = [np.size(x) for x in first.arguments(0)[: len(first.ARGNUMS)]]
 
 
 def program_of(function, aux=False, calls=False, parts=0, write=DependencyWriter):
     """The generated program that notes what depends on what, as Python."""
-    with pytest.MonkeyPatch.context() as patch:
-        if calls:
-            patch.setattr(frontend, "INLINED", 0)
-            patch.setattr(shared_callees, "SMALL", -1)
-        if parts:
-            patch.setattr(frontend, "divide", functools.partial(frontend.divide, long=0, most=parts, least=1))
+    with first.planned(calls=calls, parts=parts):
 
         def transform(program):
             program.returned = program.returned[0] if aux else program.returned
@@ -43,10 +35,7 @@ def program_of(function, aux=False, calls=False, parts=0, write=DependencyWriter
 
         program = read(function, first.KINDS, transform=transform)
         made = DerivativeWriter(program, first.ARGNUMS, True, mode="dependencies")
-        text = made.source()
-    names = {}
-    exec(compile(text, "<generated>", "exec"), names)
-    names.update(workspace=lambda: (np.full(3, np.nan), 0), grow=first.grown, **made.constants())
+        names = first.run_text(made.source(), made.constants())
     if "note" in names:
         names["note"] = names["note"].py_func
     return names["run"]
@@ -85,21 +74,15 @@ def outcome(maker, block, seed):
     text = maker.source(block)
     f = first.namespace(text, seed)["f"]
     args = first.arguments(seed)
-    plain = first.namespace(text, seed, njit=first.plainly)["f"]
-    try:
-        value = first.numbers_of(plain(*first.copied(args)))[0]
-    except (ArithmeticError, NameError, ValueError, IndexError, AssertionError) as error:
-        raise first.Rejected(type(error).__name__) from None
+    _, value, raised = first.meant(text, seed)
+    if raised is not None:
+        raise first.Rejected(type(raised).__name__)
     try:
         options = maker.aux, seed % 2 == 1, first.PARTS[seed % len(first.PARTS)]
         run = program_of(f, *options)
         got_value, graph = graph_of(run, args)
-    except UnsupportedError as error:
-        return f"refused: {str(error).split(': ', 2)[-1]}"
     except Exception as error:
-        if isinstance(error, ZeroDivisionError) and not first.is_raised_by_statement(error):
-            raise first.Rejected("the source divides by zero where only compiled code may") from None
-        return f"crash {type(error).__name__}: {error}"
+        return first.failure(error, None)
     if not first.close(got_value, value):
         return f"wrong value: {got_value} for {value}"
     try:
@@ -155,14 +138,13 @@ def outcome_of_all(maker, block, seed):
 
 def check(seed, small=False, outcome=outcome):
     """The outcome of one program: None, what went wrong, or "rejected: why"."""
-    return judging.check(outcome, seed, small)
+    return first.check(seed, small, outcome, 2 * first.SECONDS, objects=False)
 
 
 def main():
-    parser = judging.parser_of(__doc__, 500)
-    parser.add_argument("--all", action="store_true", help="patterns of all branches, held against those of points")
-    options = parser.parse_args()
-    return judging.search(outcome_of_all if options.all else outcome, options)
+    every = "patterns of all branches, held against those of points"
+    options = parse_options(__doc__, 500, small="short programs", all=every)
+    return first.search(outcome_of_all if options.all else outcome, options, objects=False)
 
 
 if __name__ == "__main__":

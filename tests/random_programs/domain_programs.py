@@ -16,7 +16,7 @@ import numpy as np
 import contad
 from contad import stan
 from contad.distributions.faces import function_of_text
-from tests.random_programs.mismatches import run_command
+from tests.random_programs.searching import run_command
 from tests.stan.domain_rows import NAMES, agrees, outcome_of, read, read_table, reason_to_differ
 
 H = 1e-6  # of one-sided differences

@@ -19,7 +19,6 @@ def g(y, c):
     z = math.sin(y) * c
     return z
 
-
 @njit
 def h(v, c, k=1):
     for j in range(len(v)):
@@ -30,7 +29,6 @@ def h(v, c, k=1):
             return c, v[j] * 0.3
     return v[0] * c, c
 
-
 @njit
 def first(y, c, scale=0.5):
     for j in range(len(y)):
@@ -38,7 +36,6 @@ def first(y, c, scale=0.5):
             if y[j] - y[k] > 0.4:
                 return g(y[j], c) * scale
     return c * scale
-
 
 @njit
 def relaxed(y, steps=2, rate=0.3):
@@ -48,11 +45,9 @@ def relaxed(y, steps=2, rate=0.3):
             break
     return y
 
-
 @njit("float64(int64, float64)")
 def cast(y, c):
     return 0.3 * y * c
-
 
 @njit(locals={"k": int64})
 def counted(y, c):
@@ -64,11 +59,9 @@ def far(y, c):
         return g(y, c) * 0.5
     return c
 
-
 @njit(fastmath=True)
 def quick(y, c):
     return y * c + math.sin(c) * y
-
 
 @njit
 def nested(y, c):
@@ -81,7 +74,6 @@ def nested(y, c):
         if s > 1.2:
             break
     return s + quick(z, c)
-
 
 @njit(boundscheck=True)
 def weighed(v, c):
@@ -96,7 +88,6 @@ def weighed(v, c):
     z[1] = s
     return s, np.sum(z) + nested(c, s)
 
-
 @njit(error_model="numpy", boundscheck=True)
 def through(y, c, n):
     if n > 2:
@@ -105,7 +96,6 @@ def through(y, c, n):
     for j in range(n):
         y = far(y + s, c) + quick(c, z) * A5[1, j]
     return y
-
 
 @njit
 def spread(y, c):
@@ -117,7 +107,6 @@ def spread(y, c):
         yield j, s
     yield 0, c * 0.3
 
-
 @njit
 def dying(y, c):
     for k, s in spread(y, c):
@@ -128,8 +117,6 @@ def dying(y, c):
     while r > 0.1:
         yield r
         r *= 0.4
-
-
 """
 HEAD = """\
 @njit
@@ -416,19 +403,10 @@ class Maker:
         if not ivs or r.random() < 0.15:
             return str(r.choice([0, 1, 2, 3, -1, -2]))
         i = r.choice(ivs)
-        return r.choice(
-            [
-                i,
-                i,
-                i,
-                f"({i} + {r.randrange(1, 3)}) % n",
-                f"n - 1 - {i}",
-                f"({i} + p) % n",
-                f"idx[{i}]",
-                f"-1 - {i}",
-                f"ORDER[{i}]",
-            ]
-        )
+        return r.choice([
+            i, i, i, f"({i} + {r.randrange(1, 3)}) % n", f"n - 1 - {i}", f"({i} + p) % n", f"idx[{i}]", f"-1 - {i}",
+            f"ORDER[{i}]",
+        ])  # fmt: skip
 
     def element(self, ivs):
         r, c = self.r, self.r.random()
@@ -461,22 +439,17 @@ class Maker:
         if c < 0.69:
             return f"softened({e(sc, ivs, d + 1)}, {r.choice(sc)})"
         if c < 0.74:
-            return r.choice(
-                [
-                    f"g({e(sc, ivs, d + 1)}, {r.choice(sc)})",
-                    f"g(c={r.choice(sc)}, y={e(sc, ivs, d + 1)})",
-                    f"cast(math.tanh({e(sc, ivs, d + 1)}) * 5.0, {r.choice(sc)})",
-                    f"counted(math.sin({e(sc, ivs, d + 1)}), {r.choice(sc)})",
-                    f"first(u, {r.choice(sc)})",
-                    f"first({r.choice('xwcv')}, {r.choice(sc)}, scale={r.choice(sc)})",
-                    f"far({r.choice(sc)}, {e(sc, ivs, d + 1)})",
-                    f"quick({e(sc, ivs, d + 1)}, {r.choice(sc)})",
-                    f"nested({r.choice(sc)}, {e(sc, ivs, d + 1)})",
-                    f"weighed({r.choice('xwcv')}, {r.choice(sc)})[{r.choice('01')}]",
-                    f"weighed(m[{r.choice('01')}], {r.choice(sc)})[1]",
-                    f"through({r.choice(sc)}, {r.choice(sc)}, {r.choice('123')})",
-                ]
-            )
+            return r.choice([
+                f"g({e(sc, ivs, d + 1)}, {r.choice(sc)})", f"g(c={r.choice(sc)}, y={e(sc, ivs, d + 1)})",
+                f"cast(math.tanh({e(sc, ivs, d + 1)}) * 5.0, {r.choice(sc)})",
+                f"counted(math.sin({e(sc, ivs, d + 1)}), {r.choice(sc)})", f"first(u, {r.choice(sc)})",
+                f"first({r.choice('xwcv')}, {r.choice(sc)}, scale={r.choice(sc)})",
+                f"far({r.choice(sc)}, {e(sc, ivs, d + 1)})", f"quick({e(sc, ivs, d + 1)}, {r.choice(sc)})",
+                f"nested({r.choice(sc)}, {e(sc, ivs, d + 1)})",
+                f"weighed({r.choice('xwcv')}, {r.choice(sc)})[{r.choice('01')}]",
+                f"weighed(m[{r.choice('01')}], {r.choice(sc)})[1]",
+                f"through({r.choice(sc)}, {r.choice(sc)}, {r.choice('123')})",
+            ])  # fmt: skip
         if c < 0.80:
             return f"({e(sc, ivs, d + 1)} if {self.cond(sc, ivs)} else {e(sc, ivs, d + 1)})"
         if c < 0.85:
@@ -584,30 +557,15 @@ class Maker:
         if c < 0.75:
             return [S(f"{v} {r.choice('+-')}= 0.3 * {self.expr(sc, ivs, 1)}")]
         if c < 0.80:
-            return [
-                S(
-                    r.choice(
-                        [
-                            f"{v} *= 0.9",
-                            f"{v} /= 1.5 + abs({self.expr(sc, ivs, 2)})",
-                            f"{v} **= 2" if not loop else "r *= b",
-                        ]
-                    )
-                )
-            ]
+            return [S(r.choice([
+                f"{v} *= 0.9", f"{v} /= 1.5 + abs({self.expr(sc, ivs, 2)})", f"{v} **= 2" if not loop else "r *= b",
+            ]))]  # fmt: skip
         if c < 0.88:
             i, j = r.sample(["a", "b", "r"], 2)
-            return [
-                S(
-                    r.choice(
-                        [
-                            f"{i}, {j} = {j}, {self.bounded(sc, ivs, True)}",
-                            f"{i}, (b, r) = r, (a, {j})",
-                            f"{i} = {j} = {self.bounded(sc, ivs, True)}",
-                        ]
-                    )
-                )
-            ]
+            return [S(r.choice([
+                f"{i}, {j} = {j}, {self.bounded(sc, ivs, True)}", f"{i}, (b, r) = r, (a, {j})",
+                f"{i} = {j} = {self.bounded(sc, ivs, True)}",
+            ]))]  # fmt: skip
         if c < 0.95:
             return [S(r.choice([f"pair = (pair[1], {self.bounded(sc, ivs, True)})", "a, r = pair", "pair = (b, a)"]))]
         return [S(r.choice([f"on = {self.cond(sc, ivs)}", "on = not on", "on = on and p < 2"]))]
@@ -632,21 +590,12 @@ class Maker:
             if loop:
                 return [S("v[:] = u[:3]")]
             anywhere = [
-                "v = x[::2].copy()",
-                "v = (x * r)[-3:]",
-                "v = x[1:4] * 0.5",
-                "v = x[::-2].copy()",
+                "v = x[::2].copy()", "v = (x * r)[-3:]", "v = x[1:4] * 0.5", "v = x[::-2].copy()",
                 "v = np.full(3, 1.0 * r)",
-            ]
+            ]  # fmt: skip
             more = [
-                "v = u[1:4]",
-                "v = w[0:3]",
-                "v = u[-3:]",
-                "v = w[::-2]",
-                "v = u[3:0:-1]",
-                "v = q[1, :3]",
-                "v = q[:, 2]",
-            ]
+                "v = u[1:4]", "v = w[0:3]", "v = u[-3:]", "v = w[::-2]", "v = u[3:0:-1]", "v = q[1, :3]", "v = q[:, 2]",
+            ]  # fmt: skip
             return [S(r.choice(anywhere if self.depth > 1 else more))]
         if c < 0.46:
             return [S(r.choice(WHOLE))]

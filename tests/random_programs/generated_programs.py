@@ -9,13 +9,10 @@ statements while it persists.
     python -m tests.random_programs.generated_programs --count 100 --seed 1 --compiled
 """
 
-import argparse
 import cmath
-import collections
 import contextlib
 import dis
 import functools
-import linecache
 import math
 import operator
 import re
@@ -34,7 +31,7 @@ from numba.core.compiler_lock import global_compiler_lock
 import contad
 from contad.engines.source import build
 from contad.engines.source.analysis import shared_callees
-from contad.engines.source.ir import single_assignment as ir
+from contad.engines.source.ir import ssa as ir
 from contad.engines.source.planning import store_plan
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.planning.segments import mark_loops
@@ -45,7 +42,9 @@ from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.numba_functions.request import Request
 from tests.judges.planted import known, registered
+from tests.judges.written import define
 from tests.random_programs.generated_grammar import CALLEES, HELD, PLANNED, Maker, Statement, constructs, meaning
+from tests.random_programs.searching import collect, parse_options, shrink, tell
 
 KINDS = (
     ir.Kind("float", 1, order="C"), ir.Kind("float", 2, order="C"), ir.FLOAT, ir.FLOAT, ir.Kind("float", 3, order="C"),
@@ -95,22 +94,14 @@ def namespace(text, seed, **replaced):
     names |= GLOBALS | {"Held": PLAIN_HELD if replaced else HELD_CLASS} | replaced
     if not replaced:
         names |= CALLED
-        return run(text, f"<program {seed}>", names)
-    run(meaning(CALLEES), "<meaning of the callees>", names)
-    return run(meaning(text), f"<meaning of program {seed}>", names)
-
-
-def run(text, filename, names):
-    """Names with those that a text defines, as if it were a file."""
-    if linecache.cache.get(filename, (None,) * 3)[2] != text.splitlines(True):
-        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    exec(compile(text, filename, "exec"), names)
-    return names
+        return define(text, f"<program {seed}>", names)
+    define(meaning(CALLEES), "<meaning of the callees>", names)
+    return define(meaning(text), f"<meaning of program {seed}>", names)
 
 
 NAMES_OF_CLASS = {"float64": numba.float64, "int64": numba.int64, "__name__": "program"}
-PLAIN_HELD = run(HELD, "<class>", NAMES_OF_CLASS | {"jitclass": lambda _: lambda c: c})["Held"]
-HELD_CLASS = run(HELD, "<class>", NAMES_OF_CLASS | {"jitclass": numba.experimental.jitclass})["Held"]
+PLAIN_HELD = define(HELD, "<class>", NAMES_OF_CLASS | {"jitclass": lambda _: lambda c: c})["Held"]
+HELD_CLASS = define(HELD, "<class>", NAMES_OF_CLASS | {"jitclass": numba.experimental.jitclass})["Held"]
 CALLED = {}  # the callees, made once
 CALLED = {name: x for name, x in namespace(CALLEES, "callees").items() if numba.extending.is_jitted(x)}
 TWINS = {}  # as the eager engine runs them
@@ -121,11 +112,8 @@ for called in CALLED.values():
 def arguments(seed):
     rng = np.random.default_rng(seed)
     numbers = [
-        rng.standard_normal(5),
-        rng.standard_normal((3, 4)),
-        *rng.standard_normal(2),
-        rng.standard_normal((2, 2, 2)),
-    ]
+        rng.standard_normal(5), rng.standard_normal((3, 4)), *rng.standard_normal(2), rng.standard_normal((2, 2, 2)),
+    ]  # fmt: skip
     return [*numbers, np.array([3, 0, 4, 1, 1]), bool(seed % 2)]
 
 
@@ -153,11 +141,12 @@ def grown(work, n):
     return work if n <= len(work) else np.concatenate([work, np.full(max(int(n), 2 * len(work)) - len(work), np.nan)])
 
 
-def derivative(function, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0, segments=False):
-    """The generated derivative: its source, and the arrays and rules it needs.
+@contextlib.contextmanager
+def planned(store=store_plan.STORE, calls=False, parts=0):
+    """Inside, what is read and written has another plan.
 
-    With calls all callees that can be are functions of their own; with parts the program is divided into parts of
-    as many operations; with segments all loops are checkpointed that can be.
+    With calls all callees that can be are functions of their own; with parts the program is divided into parts of as
+    many operations.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store_plan, "STORE", store)
@@ -166,20 +155,31 @@ def derivative(function, aux=False, store=store_plan.STORE, fuse=True, calls=Fal
             patch.setattr(shared_callees, "SMALL", -1)
         if parts:
             patch.setattr(frontend, "divide", functools.partial(divide, long=0, most=parts, least=1))
-        program = read(function, KINDS, transform=mark_loops if segments else None)
-        made = DerivativeWriter(program, ARGNUMS, aux, fuse=fuse)
-        text = made.source()
+        yield
+
+
+def run_text(text, constants):
+    """The names that a generated text defines, as plain Python with these constants."""
     names = {}
     exec(compile(text, "<generated>", "exec"), names)
-    names.update(workspace=lambda: (np.full(3, np.nan), 0), grow=grown, **made.constants())
+    names.update(workspace=lambda: (np.full(3, np.nan), 0), grow=grown, **constants)
+    return names
+
+
+def derivative(function, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0, segments=False):
+    """The generated derivative: its source, and the arrays and rules it needs; with segments, checkpointed loops."""
+    with planned(store, calls, parts):
+        program = read(function, KINDS, transform=mark_loops if segments else None)
+        made = DerivativeWriter(program, ARGNUMS, aux, fuse=fuse)
+        names = run_text(made.source(), made.constants())
     blocks = [name for name in names if name.startswith("function_objmode_block")]
     names.update({name: names[name].py_func for name in blocks})  # which takes as long as the rest to compile
     return names["run"]
 
 
-def make(seed, small=False):
+def make(seed, small=False, objects=True, **options):
     """What makes the program of a seed."""
-    return Maker(seed, small, objects=True)
+    return Maker(seed, small, objects=objects, **options)
 
 
 def generated(function, args, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0, segments=False):
@@ -203,34 +203,47 @@ def eager(function, args, maker):
     return numbers_of(value), flat(gradient)
 
 
-def outcome(maker, block, seed, independent=False):
-    """None if all agree, "raised alike", or what went wrong; raises Rejected where the program proves nothing."""
-    text = maker.source(block)
-    f = namespace(text, seed)["f"]
-    args = arguments(seed)
-    plain = namespace(text, seed, njit=plainly)["f"]
-    raised = None
+def meant(text, seed):
+    """(the function as Python, its value, the error that it raises on purpose); Rejected where it proves nothing."""
+    plain, value = namespace(text, seed, njit=plainly)["f"], math.nan
     try:
-        value = numbers_of(plain(*copied(args)))[0]
+        value = numbers_of(plain(*copied(arguments(seed))))[0]
     except (ArithmeticError, NameError, ValueError, IndexError, AssertionError) as error:
         if str(error) != PLANNED:
             raise Rejected(type(error).__name__) from None
-        raised = error
-    if raised is None and (not math.isfinite(value) or abs(value) > 1e8):
+        return plain, value, error
+    if not math.isfinite(value) or abs(value) > 1e8:
         raise Rejected("large")
+    return plain, value, None
+
+
+def failure(error, raised, of_python=(ZeroDivisionError,)):
+    """What a derivative that raises shows, where the function raises that error on purpose, or None.
+
+    Compiled code computes on where Python raises an error that is `of_python`.
+    """
+    if isinstance(error, UnsupportedError):
+        return f"refused: {str(error).split(': ', 2)[-1]}"
+    if raised is not None and (type(error), str(error)) == (type(raised), PLANNED):
+        return "raised alike"
+    if isinstance(error, of_python) and not is_raised_by_statement(error):
+        what = "divides by zero" if isinstance(error, ZeroDivisionError) else "overflows"
+        raise Rejected(f"the source {what} where only compiled code may")
+    return f"crash {type(error).__name__}: {error}"
+
+
+def outcome(maker, block, seed):
+    """None if all agree, "raised alike", or what went wrong; raises Rejected where the program proves nothing."""
+    text, independent = maker.source(block), seed % 4 == 0
+    f = namespace(text, seed)["f"]
+    args = arguments(seed)
+    plain, value, raised = meant(text, seed)
     store, fuse = VARIANTS[seed % len(VARIANTS)]
     plan = {"calls": seed % 2 == 1, "parts": PARTS[seed % len(PARTS)], "segments": seed % SEGMENTS == 0}
     try:
         got_value, got = generated(f, args, maker.aux, store, fuse, **plan)
-    except UnsupportedError as error:
-        return f"refused: {str(error).split(': ', 2)[-1]}"
     except Exception as error:
-        if raised is not None and (type(error), str(error)) == (type(raised), PLANNED):
-            return "raised alike"
-        if isinstance(error, (ZeroDivisionError, OverflowError)) and not is_raised_by_statement(error):
-            what = "divides by zero" if isinstance(error, ZeroDivisionError) else "overflows"
-            raise Rejected(f"the source {what} where only compiled code may") from None
-        return f"crash {type(error).__name__}: {error}"
+        return failure(error, raised, (ZeroDivisionError, OverflowError))
     if raised is not None:
         return f"wrong: {type(raised).__name__} is not raised"
     if not close(got_value[0], value):
@@ -429,15 +442,6 @@ def variants(block):
                 yield [*block[:k], Statement(s.text, s.body, smaller), *block[k + 1 :]]
 
 
-def shrink(block, fails):
-    """The smallest program found that still fails."""
-    while True:
-        smaller = next((b for b in variants(block) if fails(b)), None)
-        if smaller is None:
-            return block
-        block = smaller
-
-
 def kind(result):
     """What a failure has in common with its smaller forms."""
     if result and result.startswith("refused"):
@@ -445,28 +449,25 @@ def kind(result):
     return result and (result if result.startswith(("rejected", "raised")) else result[:8])
 
 
-def attempt(maker, block, seed, independent=False):
+def attempt(maker, block, seed, judge=outcome):
+    """What a judge says of one program."""
     with warnings.catch_warnings(), np.errstate(all="ignore"), known(softened):
         warnings.simplefilter("ignore")
-        return outcome(maker, block, seed, independent)
+        return judge(maker, block, seed)
 
 
-def is_failure(result):
-    return result is not None and not result.startswith(("rejected", "raised"))
-
-
-def shrunk(seed, result):
+def shrunk(seed, result, judge=outcome, small=False, **options):
     """The source of a failing program, shrunk."""
-    maker = make(seed)
+    maker = make(seed, small, **options)
 
     def fails(block):
         try:
             with limited():  # a smaller program may run for ever
-                return kind(attempt(maker, block, seed, "complex" in result)) == kind(result)
+                return kind(attempt(maker, block, seed, judge)) == kind(result)
         except (Rejected, TooSlow, SyntaxError, contad.errors.ContadError):
             return False
 
-    return maker.source(shrink(maker.program(), fails))
+    return maker.source(shrink(maker.program(), variants, fails))
 
 
 @functools.cache
@@ -480,24 +481,30 @@ def prepare():
         derivative(namespace(text, -1)["f"], maker.aux)
 
 
-def check(seed, small=False):
+def check(seed, small=False, judge=outcome, seconds=SECONDS, **options):
     """The outcome of one program: None, "raised alike", what went wrong, or "rejected: why"."""
     prepare()
     try:
-        with limited():
-            maker = make(seed, small)
-            return attempt(maker, maker.program(), seed, independent=seed % 4 == 0)
+        with limited(seconds):
+            maker = make(seed, small, **options)
+            return attempt(maker, maker.program(), seed, judge)
     except Rejected as error:
         return f"rejected: {error}"
     except TooSlow:
         return "rejected: slow"
 
 
+def search(judge, options, **made):
+    """Judge as many programs as the options of a command say; 1 if there are failures."""
+    found, failures = collect(lambda seed: (check(seed, options.small, judge, 2 * SECONDS, **made), ()), options.seeds)
+    return tell(found, failures, lambda seed, result: shrunk(seed, result, judge, options.small, **made))
+
+
 @contextlib.contextmanager
-def limited():
-    """Inside, a program that takes longer than SECONDS of the processor raises TooSlow."""
+def limited(seconds=SECONDS):
+    """Inside, a program that takes longer than so many seconds of the processor raises TooSlow."""
     signal.signal(signal.SIGVTALRM, too_slow)
-    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
@@ -549,39 +556,20 @@ def compiled(maker, seed, tape):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--compiled", action="store_true", help="small programs, compiled; against the tape, too")
-    parser.add_argument("--show", action="store_true", help="print the program of the seed and its derivative")
-    options = parser.parse_args()
+    shown = "print the program of the seed and its derivative"
+    options = parse_options(__doc__, 1000, compiled="small programs, compiled; against the tape, too", show=shown)
     if options.show:
         maker = make(options.seed)
         text = maker.source()
         program = read(namespace(text, options.seed)["f"], KINDS)
         print(text, DerivativeWriter(program, ARGNUMS, maker.aux).source(), sep="\n")
         return 0
-    counts, occurring, failures = collections.Counter(), collections.Counter(), {}
-    for seed in range(options.seed, options.seed + options.count):
+
+    def examine(seed):
         result = check_compiled(seed, small=True, tape=True) if options.compiled else check(seed)
-        counts["agree" if result is None else kind(result)] += 1
-        if result is None or result.startswith("raised"):
-            occurring.update(constructs(make(seed).source()))
-        if (seed + 1 - options.seed) % 1000 == 0:
-            print(f"{seed + 1 - options.seed}: {dict(counts)}", flush=True)
-        if is_failure(result):
-            failures.setdefault(result[:60], (seed, result))
-            print(f"seed {seed}: {result[:100]}", flush=True)
-    print("programs with each construct: " + ", ".join(f"{what} {n}" for what, n in occurring.most_common()))
-    print(", ".join(f"{n} {what}" for what, n in counts.most_common()))
-    refusals = sum(n for what, n in counts.items() if what.startswith("refused"))
-    differentiated = counts["agree"] + counts["raised alike"]
-    print(f"{differentiated} programs differentiated; refusals on the supported grammar: {refusals}")
-    for seed, result in list(failures.values())[:12]:
-        print(
-            f"\nseed {seed}: {result}\n{shrunk(seed, result)}" if len(failures) < 4 else f"seed {seed}: {result[:150]}"
-        )
-    return 1 if failures else 0
+        return result, () if result and not result.startswith("raised") else constructs(make(seed).source())
+
+    return tell(*collect(examine, options.seeds), shrunk)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ derivatives of the first text must be this number or nan.
     python -m tests.random_programs.kink_programs --count 500 --seed 1 --compiled
 """
 
-import linecache
 import random
 import zlib
 
@@ -16,7 +15,8 @@ import numba
 import numpy as np
 
 import contad
-from tests.random_programs.mismatches import run_command
+from tests.judges.written import define
+from tests.random_programs.searching import run_command
 
 # text with a kink, and the same to second order
 TERMS = (
@@ -107,10 +107,7 @@ class Program:
 
     def function(self, text: str):
         """The function of a text."""
-        names, filename = {"np": np}, f"<kink program {zlib.crc32(text.encode())}>"
-        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)  # for Numba functions
-        exec(compile(text, filename, "exec"), names)
-        return names["f"]
+        return define(text, f"<kink program {zlib.crc32(text.encode())}>", {"np": np})["f"]
 
     def truth(self) -> np.ndarray:
         """The Hessian."""

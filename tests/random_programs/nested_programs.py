@@ -10,7 +10,6 @@ differences. A failure is shrunk by removing statements while it persists.
     python -m tests.random_programs.nested_programs --count 40 --seed 1 --compiled
 """
 
-import argparse
 import math
 import random
 import sys
@@ -28,8 +27,9 @@ from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.numba_functions.request import ASKS, Request
 from tests.engines.source.agreement import constants_in_python, flat
-from tests.random_programs.generated_programs import Rejected, TooSlow, copied, grown, limited, prepare, run
-from tests.random_programs.outcomes import collect, is_failure, tell
+from tests.judges.written import define
+from tests.random_programs.generated_programs import Rejected, TooSlow, copied, limited, nudge, prepare, run_text
+from tests.random_programs.searching import collect, is_failure, parse_options, shrink, tell
 
 SIZES = ((3, 2), (0, 2), (1, 3), (2, 2), (9, 2), (7, 3), (5, 0), (4, 6))  # the last one is too long for a nest
 ROWS = 8  # numbers of a row
@@ -330,10 +330,7 @@ def derivative(f, args, way, optional_value=False):
         patch.setattr(strip_mining, "LONG", 2)
         made = derivative_of(request(f, args, way, optional_value))
         text = made.source()
-    names = {}
-    exec(compile(text, "<generated>", "exec"), names)
-    names.update(workspace=lambda: (np.full(3, np.nan), 0), grow=grown)
-    names.update(constants_in_python(made), np=NumPyWithNothingInNewArrays())
+    names = run_text(text, constants_in_python(made) | {"np": NumPyWithNothingInNewArrays()})
     if "lent_empty" in names:
         lent = names["lent_empty"]
         names["lent_empty"] = lambda *args: spoiled(lent(*args))
@@ -378,12 +375,6 @@ def eager(f, seed):
     return contad.value_and_grad(python_twin(f), tuple(range(5)), engine=engine)
 
 
-def nudged(args, seed):
-    """Arguments with a change in their last digits."""
-    rng = np.random.default_rng(seed)
-    return [x * (1.0 + 1e-12 * rng.standard_normal(x.shape)) if isinstance(x, np.ndarray) else x for x in args]
-
-
 def difference(f, args, seed):
     """A direction, and the slope of f along it by central differences of two steps; None where these disagree."""
     rng = np.random.default_rng(seed + 1)
@@ -398,7 +389,7 @@ def difference(f, args, seed):
 
 def judge(lines, seed, is_compiled=False):
     """(what is wrong with a program, what its derivative has); raises Rejected where it proves nothing."""
-    f = njit(run("\n".join(lines) + "\n", f"<nested program {seed}>", {"np": np, "math": math})["f"])
+    f = njit(define("\n".join(lines) + "\n", f"<nested program {seed}>", {"np": np, "math": math})["f"])
     example = arguments(seed, *SIZES[0])
     ways = {}
     for way in WAYS[: 3 if seed % 5 == 0 else 2]:
@@ -422,7 +413,7 @@ def judge(lines, seed, is_compiled=False):
         for way, call in ways.values():
             got = result_of(call, args)
             if not close(got, expected):
-                if not close(result_of(reference, nudged(args, 0)), expected):
+                if not close(result_of(reference, nudge(args, 0)), expected):
                     continue  # a tie, or a loss of all digits
                 return f"wrong by {way} at {n}, {m}: {got} for {expected}", has
         if seed % 4 == 0:
@@ -452,7 +443,7 @@ def judge_compiled(f, seed):
         if isinstance(whole, str) or not np.isfinite(whole).all() or np.abs(whole).max() > 1e8:
             continue
         for got in others:
-            if not close(got, whole) and close(result_of(calls[0], nudged(args, 0)), whole):
+            if not close(got, whole) and close(result_of(calls[0], nudge(args, 0)), whole):
                 return f"wrong compiled at {n}, {m}: {got} for {whole}"
     return None
 
@@ -492,10 +483,7 @@ def shrunk(seed, outcome):
         found = check(seed, "compiled" in outcome, lines)[0]
         return is_failure(found) and found[:12] == outcome[:12]
 
-    lines = make(seed)
-    while (found := next(filter(fails, smaller(lines)), None)) is not None:
-        lines = found
-    return "\n".join(lines)
+    return "\n".join(shrink(make(seed), smaller, fails))
 
 
 def search(seeds, is_compiled=False):
@@ -504,19 +492,14 @@ def search(seeds, is_compiled=False):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--compiled", action="store_true", help="compiled as well; against the tape, too")
-    parser.add_argument("--show", action="store_true", help="print the program of the seed and its derivative")
-    options = parser.parse_args()
+    shown = "print the program of the seed and its derivative"
+    options = parse_options(__doc__, 1000, compiled="compiled as well; against the tape, too", show=shown)
     if options.show:
         text = "\n".join(make(options.seed))
-        f = njit(run(text + "\n", "<shown>", {"np": np, "math": math})["f"])
+        f = njit(define(text + "\n", "<shown>", {"np": np, "math": math})["f"])
         print(text, derivative(f, arguments(1, *SIZES[0]), "simd")[1], sep="\n")
         return 0
-    found = search(range(options.seed, options.seed + options.count), options.compiled)
-    return tell(*found, shrunk)
+    return tell(*search(options.seeds, options.compiled), shrunk)
 
 
 if __name__ == "__main__":

@@ -182,11 +182,8 @@ class Generator:
         body = indented([*start, *self.statements(2, 3)])
         result = " + ".join(f"{self.random.uniform(0.5, 1.5):.2f} * s{k}" for k in range(4))
         program = [
-            "@njit",
-            f"def f_{self.number}(x, y, c, n):",
-            *body,
-            f"    return {result} + w[0] * w[3] - 0.3 * w[1]",
-        ]
+            "@njit", f"def f_{self.number}(x, y, c, n):", *body, f"    return {result} + w[0] * w[3] - 0.3 * w[1]",
+        ]  # fmt: skip
         return "\n".join([*program, ""])
 
     def callee(self) -> str:

@@ -8,7 +8,6 @@ not a number before they write it. A failure is shrunk by removing statements wh
     python -m tests.random_programs.recorded_programs --count 2000 --seed 1
 """
 
-import argparse
 import random
 import sys
 import warnings
@@ -17,12 +16,12 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import fused_loops, program, trace_layout
-from tests.programs.comparison import compare
-from tests.random_programs.generated_programs import run
-from tests.random_programs.outcomes import collect, is_failure, tell
+from contad.programs import fusion, program, strip_places
+from tests.judges.written import define
+from tests.programs.comparison import compare, compiled
+from tests.random_programs.searching import collect, is_failure, parse_options, shrink, tell
 
-BLOCKS, FEWEST = (1, 8, 24, 100, 300, 3072), (1, 1, 16, 64, 200, 1024)
+STRIPS, FEWEST = (1, 8, 24, 100, 300, 3072), (1, 1, 16, 64, 200, 1024)
 UNARY = (
     "np.sin({})", "np.exp(0.3 * {})", "np.tanh({})", "np.log1p({0} * {0})", "np.sqrt(1.0 + {0} ** 2)", "-{}", "{} ** 2",
     "np.abs({})", "np.cos({}) * 2.0", "np.exp(-np.abs({}))", "1.0 * {}", "np.maximum({}, 0.1)", "{} ** 3 * 0.1",
@@ -43,11 +42,9 @@ OF_MATRIX = (
 )  # fmt: skip
 MATRICES = (
     "{} + {}", "{} * {}", "{} * c", "{} - w[:, None]", "{} / (2.0 + c ** 2)", "np.exp(-{0} ** 2)", "np.sin({})",
-    "{}[::-1]",
-    "{} - np.sum({}, axis=0)", "{} * np.sum({}, axis=1)[:, None]", "1.0 * {}[:, ::-1]", "np.outer(w, c) + {}",
-    "np.cumsum({}, axis=0) * 0.1", "np.cumsum({}, axis=1) * 0.3", "({}.T * w).T",
-    "0.1 * np.sum({}[:, :, None] * c, axis=1)",
-    "v[:{size}].reshape({rows}, {columns}) * {}",
+    "{}[::-1]", "{} - np.sum({}, axis=0)", "{} * np.sum({}, axis=1)[:, None]", "1.0 * {}[:, ::-1]",
+    "np.outer(w, c) + {}", "np.cumsum({}, axis=0) * 0.1", "np.cumsum({}, axis=1) * 0.3", "({}.T * w).T",
+    "0.1 * np.sum({}[:, :, None] * c, axis=1)", "v[:{size}].reshape({rows}, {columns}) * {}",
 )  # fmt: skip
 WRITES = ("{} = {}", "{} += {}", "{} *= {}", "{} -= 0.3 * {}")
 
@@ -62,11 +59,9 @@ class Maker:
         self.rows = self.n // self.columns
         self.vectors, self.matrices, self.numbers, self.count = ["x", "y", "u"], ["A"], ["b", "0.7"], 0
         self.lines = [
-            "def f(x, y, A, b):",
-            "    u, v = 1.0 * x, x * y",
-            f"    w, c = u[:{self.rows}], y[:{self.columns}]",
+            "def f(x, y, A, b):", "    u, v = 1.0 * x, x * y", f"    w, c = u[:{self.rows}], y[:{self.columns}]",
             "    B = A.copy()",
-        ]
+        ]  # fmt: skip
         for _ in range(self.draw.randint(5, 16)):
             self.write()
         parts = [f"np.sum({self.vector()} * {self.vector()})" for _ in range(2)]
@@ -167,7 +162,7 @@ def function_of(lines, seed):
     names = {"np": np, "contad": contad, "MASK": rng.random(150) < 0.5}
     n = Maker(seed).n
     names["ORDER"] = rng.permutation(n) if seed % 2 else rng.integers(0, n, n)
-    return run("\n".join(lines) + "\n", f"<recorded program {seed}>", names)["f"]
+    return define("\n".join(lines) + "\n", f"<recorded program {seed}>", names)["f"]
 
 
 def arguments(seed):
@@ -180,17 +175,15 @@ def judge(lines, seed):
     f, args = function_of(lines, seed), arguments(seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(program, "take", lambda n: np.full(n, np.nan))
-        patch.setattr(fused_loops, "BLOCK", BLOCKS[seed % len(BLOCKS)])
-        patch.setattr(fused_loops, "FEWEST", FEWEST[(seed + seed // 6) % len(FEWEST)])
-        patch.setattr(trace_layout, "FEWEST", FEWEST[(seed + seed // 6) % len(FEWEST)])
+        patch.setattr(strip_places, "STRIP", STRIPS[seed % len(STRIPS)])
+        patch.setattr(fusion, "FEWEST", FEWEST[(seed + seed // 6) % len(FEWEST)])
         value = f(*args)
         if not np.isfinite(value) or abs(value) > 1e6:
             return "rejected: large", {}
-        made = contad.record(f, *args)
-        made.compile_tangents()
-        made._compile()
-        (plan,) = made._plans
-        has = {"chains": len(plan.fused_loops), "pairs": int(plan.has_pairs), "compiled": int(not made.traces[0].calls)}
+        made = compiled(f, *args)
+        (layout,) = made._layouts
+        has = {"chains": len(layout.fused_loops), "pairs": int(layout.has_pairs)}
+        has["compiled"] = int(not made.traces[0].calls)
         try:
             found = compare(made, f, args, seed)
         except AssertionError as error:
@@ -229,13 +222,10 @@ def shrunk(seed, outcome):
         found = check(seed, lines)[0]
         return is_failure(found) and found[:24] == outcome[:24]
 
-    lines = Maker(seed).lines
-    while True:
-        smaller = (lines[:k] + lines[k + 1 + lines[k].endswith(":") :] for k in range(1, len(lines) - 1))
-        found = next(filter(fails, smaller), None)
-        if found is None:
-            return "\n".join(lines)
-        lines = found
+    def smaller(lines):
+        return (lines[:k] + lines[k + 1 + lines[k].endswith(":") :] for k in range(1, len(lines) - 1))
+
+    return "\n".join(shrink(Maker(seed).lines, smaller, fails))
 
 
 def search(seeds):
@@ -243,14 +233,5 @@ def search(seeds):
     return collect(check, seeds)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    found = search(range(options.seed, options.seed + options.count))
-    return tell(*found, shrunk)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tell(*search(parse_options(__doc__, 1000).seeds), shrunk))

@@ -15,7 +15,7 @@ import numpy as np
 import contad
 from contad.engines import engine_names
 from contad.errors import ContadError
-from tests.random_programs.mismatches import run_command
+from tests.random_programs.searching import run_command
 
 POINTER = ctypes.POINTER(ctypes.c_double)
 

@@ -8,25 +8,20 @@ derivative with contad. Of every fifth program the third derivatives are compare
     python -m tests.random_programs.second_order_programs --count 5000 --seed 1
 """
 
-import functools
 import sys
 
 import numpy as np
-import pytest
 
 import contad
-from contad.engines.source.analysis import shared_callees
 from contad.engines.source.planning import store_plan
-from contad.engines.source.planning.parts import divide
-from contad.engines.source.reading import frontend
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.tangent_writer import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.kernels import lanes
-from tests.random_programs import generated_programs as first, judging
-from tests.random_programs.generated_grammar import PLANNED
+from tests.random_programs import generated_programs as first
+from tests.random_programs.searching import parse_options
 
 
 def product(function, args, v, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0):
@@ -42,9 +37,7 @@ def several(function, args, directions, aux=False, store=store_plan.STORE, fuse=
     together = [np.stack([v[j] for v in directions], axis=-1) for j in range(len(directions[0]))]
     given = [lanes.as_lanes(x) if x.ndim > 1 else lanes.Lanes(x) for x in together]
     (slope, value), found = run(*first.copied(args), *given)
-    rows = [
-        first.flat([_lane_of(x, k) for x in found]) for k in range(len(directions))
-    ]  # fmt: skip
+    rows = [first.flat([_lane_of(x, k) for x in found]) for k in range(len(directions))]
     return np.array([lanes.lane(slope, k) for k in range(len(directions))]), value, np.array(rows)
 
 
@@ -71,13 +64,7 @@ def derivative(function, aux, store, fuse, calls, parts, count=1, mode="hvp", or
 
     With order 2 there are two tangents, for third derivatives.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store_plan, "STORE", store)
-        if calls:
-            patch.setattr(frontend, "INLINED", 0)
-            patch.setattr(shared_callees, "SMALL", -1)
-        if parts:
-            patch.setattr(frontend, "divide", functools.partial(divide, long=0, most=parts, least=1))
+    with first.planned(store, calls, parts):
 
         def transform(program):
             program.returned = value = program.returned[0] if aux else program.returned
@@ -89,11 +76,7 @@ def derivative(function, aux, store, fuse, calls, parts, count=1, mode="hvp", or
         program = read(function, first.KINDS, transform=transform)
         options = (True, "value_and_grad") if mode == "hvp" else (False, mode)
         made = DerivativeWriter(program, first.ARGNUMS, *options, fuse=fuse, lanes=count)
-        text = made.source()
-    names = {}
-    exec(compile(text, "<generated>", "exec"), names)
-    names.update(workspace=lambda: (np.full(3, np.nan), 0), grow=first.grown, **made.constants())
-    return names["run"]
+        return first.run_text(made.source(), made.constants())["run"]
 
 
 def eager(function, args, v, maker):
@@ -140,28 +123,13 @@ def outcome(maker, block, seed):
     text, independent = maker.source(block), seed % 4 == 0
     f = first.namespace(text, seed)["f"]
     args, v = first.arguments(seed), directions(seed)
-    plain = first.namespace(text, seed, njit=first.plainly)["f"]
-    raised = None
-    try:
-        value = first.numbers_of(plain(*first.copied(args)))[0]
-    except (ArithmeticError, NameError, ValueError, IndexError, AssertionError) as error:
-        if str(error) != PLANNED:
-            raise first.Rejected(type(error).__name__) from None
-        raised = error
-    if raised is None and (not np.isfinite(value) or abs(value) > 1e8):
-        raise first.Rejected("large")
+    _, value, raised = first.meant(text, seed)
     store, fuse = first.VARIANTS[seed % len(first.VARIANTS)]
     parts = first.PARTS[seed % len(first.PARTS)]
     try:
         slope, got_value, got = product(f, args, v, maker.aux, store, fuse, seed % 2 == 1, parts)
-    except UnsupportedError as error:
-        return f"refused: {str(error).split(': ', 2)[-1]}"
     except Exception as error:
-        if raised is not None and (type(error), str(error)) == (type(raised), PLANNED):
-            return "raised alike"
-        if isinstance(error, ZeroDivisionError) and not first.is_raised_by_statement(error):
-            raise first.Rejected("the source divides by zero where only compiled code may") from None
-        return f"crash {type(error).__name__}: {error}"
+        return first.failure(error, raised)
     if raised is not None:
         return f"wrong: {type(raised).__name__} is not raised"
     if not first.close(got_value, value):
@@ -178,13 +146,9 @@ def outcome(maker, block, seed):
         independent = True
 
     def unsteady():
-        rng = np.random.default_rng(0)
-        nudged = [
-            x * (1.0 + 1e-12 * rng.standard_normal(np.shape(x))) if np.asarray(x).dtype.kind == "f" else x for x in args
-        ]
         if expected is None:
             return True
-        moved = eager(f, nudged, v, maker)
+        moved = eager(f, first.nudge(args, 0), v, maker)
         return not (first.close(moved[1], expected) and first.close(moved[0], expected_slope))
 
     if not np.all(np.isfinite(got)) and expected is not None and not np.all(np.isfinite(expected)):
@@ -271,8 +235,9 @@ def _unflatten(numbers, like):
 
 def check(seed, small=False):
     """The outcome of one program: None, "raised alike", what went wrong, or "rejected: why"."""
-    return judging.check(outcome, seed, small, spectral=True)
+    return first.check(seed, small, outcome, 2 * first.SECONDS, objects=False, spectral=True)
 
 
 if __name__ == "__main__":
-    sys.exit(judging.search(outcome, judging.parser_of(__doc__, 1000).parse_args(), spectral=True))
+    options = parse_options(__doc__, 1000, small="short programs")
+    sys.exit(first.search(outcome, options, objects=False, spectral=True))

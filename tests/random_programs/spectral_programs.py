@@ -10,7 +10,6 @@ matrices are those of the function's own operations, which may cancel: first one
     python -m tests.random_programs.spectral_programs --count 500 --seed 1 --compiled
 """
 
-import linecache
 import random
 import zlib
 
@@ -19,7 +18,8 @@ import numba
 import numpy as np
 
 import contad
-from tests.random_programs.mismatches import run_command
+from tests.judges.written import define
+from tests.random_programs.searching import run_command
 
 M = np.array([[1.0, 0.3, -0.4], [0.5, -0.7, 0.2], [-0.9, 0.2, 0.6]])
 T = np.array([[-0.6, 0.2, 0.5], [0.8, 0.1, -0.3], [0.7, -0.4, 0.4]])
@@ -160,10 +160,8 @@ class Program:
 
     def function(self):
         """The function."""
-        names, filename = {"np": np, "M": M, "T": T}, f"<spectral program {zlib.crc32(self.text.encode())}>"
-        linecache.cache[filename] = (len(self.text), None, self.text.splitlines(True), filename)  # for Numba functions
-        exec(compile(self.text, filename, "exec"), names)
-        return names["f"]
+        name = f"<spectral program {zlib.crc32(self.text.encode())}>"
+        return define(self.text, name, {"np": np, "M": M, "T": T})["f"]
 
     def value(self, *steps):
         """The value in mpmath, so far from the point."""

@@ -11,7 +11,7 @@ from contad.engines.matrix.array_sweep import sweep_row
 from contad.engines.matrix.array_var import ArrayVar, scatter
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.matrix.outer_cells import NumberCells
-from contad.engines.stream.record_head import CODES, GATHER
+from contad.engines.stream.storage import CODES, GATHER
 from contad.protocols import number_protocols
 from contad.rules import numpy_functions
 from contad.variables.array import Array

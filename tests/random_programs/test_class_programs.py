@@ -7,7 +7,7 @@ import contad
 from contad.functions import callees, questions, stand_in_classes
 from tests.judges.samples import shortened
 from tests.random_programs.class_programs import modules
-from tests.random_programs.judging import find_disagreement
+from tests.random_programs.searching import find_disagreement
 
 X = np.array([0.6, -0.9])
 ENGINES = ["matrix", "records", "closures"]

@@ -6,7 +6,7 @@ from contad.elementary.elementary_table import has_fast_registers
 from contad.engines.source.passes import collapsing
 from tests.judges.samples import sampled
 from tests.random_programs import nested_programs
-from tests.random_programs.outcomes import is_failure
+from tests.random_programs.searching import is_failure
 
 pytestmark = pytest.mark.skipif(not has_fast_registers(), reason="this processor has no such registers")
 

@@ -202,17 +202,14 @@ def test_a_comparison_near_a_tie_is_discarded(program):
     assert statistics.discard_rate == 1.0
 
 
-@pytest.mark.parametrize(
-    ("name", "args"),
-    [
-        ("floor", (2.0 + 1e-11,)),
-        ("absolute", (1e-12,)),
-        ("maximum", (1.5, 1.5)),
-        ("remainder", (3.0, 1.5)),
-        ("arctan2", (1e-12, -1.0)),
-        ("sqrt", (1e-13,)),
-    ],
-)
+@pytest.mark.parametrize(("name", "args"), [
+    ("floor", (2.0 + 1e-11,)),
+    ("absolute", (1e-12,)),
+    ("maximum", (1.5, 1.5)),
+    ("remainder", (3.0, 1.5)),
+    ("arctan2", (1e-12, -1.0)),
+    ("sqrt", (1e-13,)),
+])  # fmt: skip
 def test_an_operation_near_a_jump_or_kink_is_discarded(name, args):
     inputs = tuple(f"x{k}" for k in range(len(args)))
     statistics = Statistics()

@@ -10,8 +10,8 @@ from contad.functions import bound_names, callees, math_functions, reached, stan
 from contad.rules.definition import global_names
 from tests.judges.samples import shortened
 from tests.random_programs.in_place_programs import generate
-from tests.random_programs.judging import find_disagreement
 from tests.random_programs.plain_programs import GIVEN, REACHED, Writer, edit, edited, run
+from tests.random_programs.searching import find_disagreement
 
 X = np.array([0.6, -0.9, 1.3])
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from contad.programs import copied_cells
-from contad.programs.adjoint_places import AdjointPlaces
+from contad.programs.cell_ranges import CopiedCells
+from contad.programs.strip_places import AdjointPlaces
 from tests.judges.samples import sampled
 from tests.random_programs import recorded_programs
-from tests.random_programs.outcomes import is_failure
+from tests.random_programs.searching import is_failure
 
 
 @pytest.mark.parametrize("start", sampled(range(1, 901, 4), 100000))
@@ -16,14 +16,10 @@ def test_random_recordings_in_small_blocks_agree(start):
     assert found["agree"] > 2 and found["compiled"] > 2 and found["chains"] > 4
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "planted", "seed"),
-    [
-        (copied_cells.CopiedCells, "rows_of", lambda *_: [], 5),
-        (AdjointPlaces, "_find_passed", lambda self, member, own: [k for k, _ in member.partials()], 1),
-    ],
-    ids=["copies that are overlooked", "adjoints that share memory"],
-)
+@pytest.mark.parametrize(("owner", "name", "planted", "seed"), [
+    (CopiedCells, "rows_of", lambda *_: [], 5),
+    (AdjointPlaces, "_find_passed", lambda self, member, own: [k for k, _ in member.partials()], 1),
+], ids=["copies that are overlooked", "adjoints that share memory"])  # fmt: skip
 def test_a_planted_fault_is_found(owner, name, planted, seed, monkeypatch):
     assert recorded_programs.check(seed)[0] is None
     monkeypatch.setattr(owner, name, planted)

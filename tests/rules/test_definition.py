@@ -13,7 +13,7 @@ import pytest
 import contad
 from contad.errors import StaleSourceError
 from contad.rules import definition
-from contad.rules.definition import _parse_block, definition_of
+from contad.rules.definition import _parse_definition, definition_of
 from tests.judges.planted import registered
 
 RULES = """
@@ -124,7 +124,7 @@ ENDS = {
 def test_a_definition_ends_where_inspect_finds_its_end(case):
     lines = ENDS[case].splitlines(keepends=True)
     expected = ast.parse(textwrap.dedent("".join(inspect.getblock(lines)))).body[0]
-    assert ast.dump(_parse_block(lines), include_attributes=True) == ast.dump(expected, include_attributes=True)
+    assert ast.dump(_parse_definition(lines), include_attributes=True) == ast.dump(expected, include_attributes=True)
 
 
 def waves(x):

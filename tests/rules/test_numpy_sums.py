@@ -70,7 +70,7 @@ def test_gradients_of_many_elements_are_lines_of_numpy(monkeypatch):
     known = numpy_sums._ArrayWriter.compile
     monkeypatch.setattr(numpy_sums._ArrayWriter, "compile", lambda self: asked.append(self.key) or known(self))
     numpy_sum.cache_clear()
-    contad.engines.matrix.summed_formulas.plan_of.cache_clear()
+    contad.engines.matrix.summed_formulas.recipe_of.cache_clear()
     y, mu = np.linspace(-1.0, 2.0, 200).reshape(2, 100), np.linspace(3.0, 2.0, 200).reshape(2, 100)
     value, (of_mu, of_sigma) = contad.value_and_grad(stan.normal_lpdf, (1, 2))(y, mu, 1.3)
     r = (y - mu) / 1.3

@@ -81,7 +81,7 @@ def test_a_bound_call_asks_for_no_memory_and_takes_no_arguments():
 
 
 @pytest.mark.parametrize("options", [{}, {"out": True}])
-def test_what_it_holds_goes_with_it(options):
+def test_a_bound_call_keeps_its_arguments_alive_no_longer_than_itself(options):
     x, w, p = arguments()
     counts = [sys.getrefcount(a) for a in (x, w)]
     out = np.empty(3)

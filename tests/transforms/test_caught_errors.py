@@ -19,6 +19,7 @@ from contad.engines import engine_names
 from contad.errors import LostDerivativeError, OtherThreadError, UnsupportedError, VariableError
 from contad.variables.stack import THREAD
 from tests.judges.refusals import refused
+from tests.judges.written import define
 
 AGAIN = r"(?s)This error was raised at .*test_caught_errors\.py:\d+, in .*the function caught it"
 
@@ -300,32 +301,30 @@ def test_an_error_that_a_callback_has_caught(name):
 
 
 # ---- NumPy's own refusals, of lists and object arrays ----------------------------------------------------------------
-def of_a_list(x):
-    try:
-        return np.sum(np.exp([x, 1.0]))
-    except Exception:
-        return 7.0 * x
+KINDS = (ArithmeticError, TypeError)
+CAUGHT = {  # what is tried, which errors are caught, and what is returned then
+    "of_a_list": ("np.sum(np.exp([x, 1.0]))", " Exception", "7.0 * x"),
+    "of_a_list_by_its_type": ("np.sum(np.hypot([1.0, x], [x, 1.0]))", " (ValueError, AttributeError)", "7.0 * x"),
+    "of_a_matrix": ("np.linalg.inv(np.array([[x, 0.0], [0.0, 1.0]], dtype=object))[0, 0]", " TypeError as error",
+                    "7.0 * x if error else x"),
+    "of_a_test": ("x * np.sum(np.isnan([x, 1.0]))", " (LookupError, BaseException)", "7.0 * x"),
+    "of_a_rule_that_is_missing": ("np.sum(np.nextafter([x, x], 2.0))", "", "7.0 * x"),
+    "by_a_handler_without_a_name": ("np.sum(np.exp([x, 1.0]))", "", "7.0 * x"),
+    "by_a_handler_of_an_alias": ("np.sum(np.exp([x, 1.0]))", " KINDS", "7.0 * x"),
+    "by_a_solver_of_scipys": ("scipy.optimize.root(lambda t: t**3 - x, [0.3]).x[0] * x", "", "7.0 * x"),
+}  # fmt: skip
 
 
-def of_a_list_by_its_type(x):
-    try:
-        return np.sum(np.hypot([1.0, x], [x, 1.0]))
-    except (ValueError, AttributeError):
-        return 7.0 * x
-
-
-def of_a_matrix(x):
-    try:
-        return np.linalg.inv(np.array([[x, 0.0], [0.0, 1.0]], dtype=object))[0, 0]
-    except TypeError as error:
-        return 7.0 * x if error else x
-
-
-def of_a_test(x):
-    try:
-        return x * np.sum(np.isnan([x, 1.0]))
-    except (LookupError, BaseException):
-        return 7.0 * x
+def catching(name, filename=None):
+    """The function of a row, in a file with a source or in one without."""
+    tried, kinds, value = CAUGHT[name]
+    text = f"def {name}(x):\n    try:\n        return {tried}\n    except{kinds}:\n        return {value}\n"
+    names = {"__name__": __name__, "np": np, "scipy": scipy, "KINDS": KINDS}
+    if filename:
+        exec(compile(text, filename, "exec"), names)
+    else:
+        define(text, f"<{name}>", names)
+    return names[name]
 
 
 class Guarded:
@@ -340,18 +339,7 @@ def of_a_callee(x):
     return 2.0 * of_a_list(x)
 
 
-def of_a_rule_that_is_missing(x):
-    try:
-        return np.sum(np.nextafter([x, x], 2.0))
-    except:  # noqa: E722
-        return 7.0 * x
-
-
-def by_a_handler_without_a_name(x):
-    try:
-        return np.sum(np.exp([x, 1.0]))
-    except:  # noqa: E722
-        return 7.0 * x
+of_a_list = catching("of_a_list")
 
 
 def by_suppressing_it(x):
@@ -364,16 +352,6 @@ def by_one_of_several_managers(x):
     with contextlib.suppress(Exception), np.errstate(over=np.exp([1.0, x])[0]):
         pass
     return 7.0 * x
-
-
-KINDS = (ArithmeticError, TypeError)
-
-
-def by_a_handler_of_an_alias(x):
-    try:
-        return np.sum(np.exp([x, 1.0]))
-    except KINDS:
-        return 7.0 * x
 
 
 def by_a_return_in_finally(x):
@@ -407,33 +385,16 @@ def by_a_manager_that_is_a_generator(x):
     return x
 
 
-def by_a_solver_of_scipys(x):
-    try:
-        return scipy.optimize.root(lambda t: t**3 - x, [0.3]).x[0] * x
-    except:  # noqa: E722
-        return 7.0 * x
-
-
 def by_an_integrator_of_scipys(x):
     with contextlib.suppress(BaseException):
         return scipy.integrate.odeint(lambda y, t: -x * y, [1.0], [0.0, 1.0])[-1, 0] * x
     return 7.0 * x
 
 
-WITHOUT_SOURCE = """
-def by_a_function_without_source(x):
-    try:
-        return np.sum(np.exp([x, 1.0]))
-    except Exception:
-        return 7.0 * x
-"""
-exec(WITHOUT_SOURCE)
-
 REFUSALS = [
-    of_a_list, of_a_list_by_its_type, of_a_matrix, of_a_test, Guarded().loss, of_a_callee, of_a_rule_that_is_missing,
-    by_a_handler_without_a_name, by_suppressing_it, by_one_of_several_managers, by_a_handler_of_an_alias,
-    by_a_return_in_finally, by_a_function_inside, by_a_manager_that_is_a_generator, by_a_solver_of_scipys,
-    by_an_integrator_of_scipys, globals()["by_a_function_without_source"],
+    *map(catching, CAUGHT), catching("of_a_list", "<string>"), Guarded().loss, of_a_callee, by_suppressing_it,
+    by_one_of_several_managers, by_a_return_in_finally, by_a_function_inside, by_a_manager_that_is_a_generator,
+    by_an_integrator_of_scipys,
 ]  # fmt: skip
 
 
@@ -544,7 +505,7 @@ def with_text(x, name):
     return x if len(name) else 2.0 * x
 
 
-def test_what_compiled_engines_refuse_is_not_remembered():
+def test_refusals_of_compiled_engines_are_not_remembered():
     assert contad.grad(lambda x: with_a_list(x) * x)(2.0) == pytest.approx(16.0)
     assert contad.grad(lambda x: with_text(x, "ab") * x)(2.0) == pytest.approx(4.0)
     assert contad.grad(contad.grad(with_a_list))(2.0) == 0.0

@@ -12,6 +12,7 @@ import pytest
 
 import contad
 from contad.errors import UnsupportedError
+from tests.judges.written import numba_functions
 
 X, V = np.array([0.4, -0.7, 1.1, 0.2]), np.array([0.3, 1.0, -0.5, 0.8])
 M = np.array([[2.0, 0.3, -0.1, 0.4], [0.2, 1.5, 0.4, -0.6], [0.0, 0.0, 0.0, 0.0], [-0.3, 0.1, 1.8, 0.7]])
@@ -75,7 +76,7 @@ def test_wrong_shapes_are_named():
         contad.grad_tr_mat_times_hessian(chain, X, np.eye(2))
 
 
-def test_what_is_refused_runs_on_a_python_copy_and_says_so_once():
+def test_a_refused_function_runs_on_a_python_copy_and_says_so_once():
     @numba.njit
     def guarded(x):
         try:
@@ -114,14 +115,9 @@ def test_all_of_it_inside_njit():
     np.testing.assert_allclose(matrix, expected, rtol=1e-12, atol=1e-15)
 
 
-@numba.njit
-def tangent(x, v):
-    return contad.jvp(contad.grad(chain), (x,), (v,))
-
-
 def test_the_tangent_of_a_gradient_inside_njit():
     """It was once that of the function itself."""
-    slope, product = tangent(X, V)
+    slope, product = F.tangent(X, V)
     np.testing.assert_array_equal(slope, contad.grad(chain)(X))
     np.testing.assert_allclose(product, contad.hvp(chain.py_func)(X, V), rtol=1e-12)
 
@@ -132,24 +128,14 @@ def wave(t, a):
     return math.sin(a * t) * t
 
 
-@numba.njit
-def along(x, v):
-    return np.dot(contad.grad(chain)(x), v)
-
-
-@numba.njit
-def product_along(x, v):
-    return contad.grad(along)(x, v)
-
-
-@numba.njit
-def with_count(t, a, n):
-    return contad.grad(wave)(t, a) * t * n
-
-
-@numba.njit
-def of_second(t, a):
-    return contad.grad(contad.grad(wave))(t, a) * t
+KNOWN = {"__name__": __name__, "np": np, "contad": contad, "chain": chain, "wave": wave}
+F = numba_functions({
+    "tangent(x, v)": "contad.jvp(contad.grad(chain), (x,), (v,))",
+    "along(x, v)": "np.dot(contad.grad(chain)(x), v)",
+    "product_along(x, v)": "contad.grad(along)(x, v)",
+    "with_count(t, a, n)": "contad.grad(wave)(t, a) * t * n",
+    "of_second(t, a)": "contad.grad(contad.grad(wave))(t, a) * t",
+}, KNOWN)  # fmt: skip
 
 
 @numba.njit
@@ -170,17 +156,17 @@ def descent(p, x, n):
 
 @pytest.mark.long  # the guide's page has one like it
 def test_the_gradient_along_a_vector_inside_njit():
-    np.testing.assert_allclose(product_along(X, V), contad.hvp(chain.py_func)(X, V), rtol=1e-12)
-    assert contad.engine_name(contad.grad(along), args=(X, V)) == "generated"
+    np.testing.assert_allclose(F.product_along(X, V), contad.hvp(chain.py_func)(X, V), rtol=1e-12)
+    assert contad.engine_name(contad.grad(F.along), args=(X, V)) == "generated"
 
 
 @pytest.mark.long
 def test_functions_that_call_gradients():
-    by_both = contad.grad(with_count, argnums=(0, 1))
-    expected = contad.grad(with_count.py_func, argnums=(0, 1))(0.7, 2.0, 3)
+    by_both = contad.grad(F.with_count, argnums=(0, 1))
+    expected = contad.grad(F.with_count.py_func, argnums=(0, 1))(0.7, 2.0, 3)
     assert by_both(0.7, 2.0, 3) == pytest.approx(expected, rel=1e-13)
     assert contad.engine_name(by_both, args=(0.7, 2.0, 3)) == "generated"
-    assert contad.grad(of_second)(0.7, 2.0) == pytest.approx(contad.grad(of_second.py_func)(0.7, 2.0), rel=1e-13)
+    assert contad.grad(F.of_second)(0.7, 2.0) == pytest.approx(contad.grad(F.of_second.py_func)(0.7, 2.0), rel=1e-13)
     p = np.array([0.7, 1.3])
     found = contad.grad(descent, engine="tape")(p, X, 5)
     expected = [(descent(p + 1e-6 * e, X, 5) - descent(p - 1e-6 * e, X, 5)) / 2e-6 for e in np.eye(2)]
@@ -238,7 +224,7 @@ def test_functions_that_call_other_derivatives(f):
     check_call(f)
 
 
-def test_what_a_differentiated_function_cannot_call_is_named():
+def test_calls_that_a_differentiated_function_cannot_make_are_named():
     @numba.njit
     def with_matrix(x, p):
         return contad.hessian(energy)(x, p)[0, 1]

@@ -113,7 +113,7 @@ def test_the_first_operation_on_arrays(f, message, way):
 
 
 @ways
-def test_what_is_finite_is_what_it_is_without(way):
+def test_finite_numbers_are_those_without_debugging(way):
     def f(x):
         y = np.tanh(x) * contad.erf(x) + contad.ops.logaddexp(x, 0.3)
         return y**3 - x / y

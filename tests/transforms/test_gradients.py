@@ -106,17 +106,14 @@ def test_results_that_do_not_depend_on_the_arguments():
     assert grad(lambda x: np.float64(3.0))(np.ones(2)).tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    ("returns", "message"),
-    [
-        (lambda x: None, "returned None; return the value to differentiate"),
-        (lambda x: [x], "must return one real number, got list; for several outputs use contad.jacobian or contad.vjp"),
-        (lambda x: np.array([x, x]), r"got ArrayVar of shape \(2,\); for several outputs use contad.jacobian"),
-        (lambda x: x > 0, "got bool"),
-        (lambda x: 1j, "got complex"),
-        (lambda x: "a", "got str"),
-    ],
-)
+@pytest.mark.parametrize(("returns", "message"), [
+    (lambda x: None, "returned None; return the value to differentiate"),
+    (lambda x: [x], "must return one real number, got list; for several outputs use contad.jacobian or contad.vjp"),
+    (lambda x: np.array([x, x]), r"got ArrayVar of shape \(2,\); for several outputs use contad.jacobian"),
+    (lambda x: x > 0, "got bool"),
+    (lambda x: 1j, "got complex"),
+    (lambda x: "a", "got str"),
+])  # fmt: skip
 def test_a_gradient_needs_one_real_number(returns, message):
     for transform in (grad, value_and_grad):
         with pytest.raises(OutputError, match=message):
@@ -129,16 +126,10 @@ def test_malformed_calls_are_named():
         (lambda: grad(product, -1), TypeError, "argnums must be"),
         (lambda: grad(product, (0, 0)), TypeError, "must not repeat"),
         (lambda: grad(product, 5)(1.0, 2.0), TypeError, r"argnums \(5,\) out of range for 2"),
-        (
-            lambda: grad(product, engine="quantum"),
-            UnsupportedError,
-            "of closures, records, matrix, generated, tape; got 'quantum'",
-        ),
-        (
-            lambda: grad(product)("a", 1.0),
-            UnsupportedError,
-            "grad: product, argument 0: expected real numbers.*got str",
-        ),
+        (lambda: grad(product, engine="quantum"), UnsupportedError,
+         "of closures, records, matrix, generated, tape; got 'quantum'"),
+        (lambda: grad(product)("a", 1.0), UnsupportedError,
+         "grad: product, argument 0: expected real numbers.*got str"),
         (lambda: grad(product)(1j, 1.0), UnsupportedError, "got complex"),
         (lambda: grad(product)(True, 1.0), UnsupportedError, "got bool"),
         (lambda: grad(sum)(np.array(["a"])), UnsupportedError, "got an array of <U1"),
@@ -151,7 +142,7 @@ def test_malformed_calls_are_named():
         (lambda: vjp(lambda x: x * 1.0, np.ones(2))[1](1.0), TypeError, "its result's shape"),
         (lambda: vjp(lambda x: None, 1.0), OutputError, "returned None"),
         (lambda: jacobian(lambda x: [x, "a"])(1.0), OutputError, "got str"),
-    ]
+    ]  # fmt: skip
     for call, error, message in cases:
         with pytest.raises(error, match=message):
             call()
@@ -320,17 +311,14 @@ def test_names_of_other_libraries_are_answered():
         assert name not in contad.__all__
 
 
-@pytest.mark.parametrize(
-    ("name", "remedy"),
-    [
-        ("at", "assign to x[i], or write x[i] += y"),
-        ("backward", "write a function of x and call contad.grad(f)(x)"),
-        ("detach", "use contad.stop_gradient(x)"),
-        ("grad", "write a function of x and call contad.grad(f)(x)"),
-        ("numpy", "NumPy's functions take it as it is, and contad.value_of(x) is its value, a constant"),
-        ("requires_grad", "write a function of x and call contad.grad(f)(x)"),
-    ],
-)
+@pytest.mark.parametrize(("name", "remedy"), [
+    ("at", "assign to x[i], or write x[i] += y"),
+    ("backward", "write a function of x and call contad.grad(f)(x)"),
+    ("detach", "use contad.stop_gradient(x)"),
+    ("grad", "write a function of x and call contad.grad(f)(x)"),
+    ("numpy", "NumPy's functions take it as it is, and contad.value_of(x) is its value, a constant"),
+    ("requires_grad", "write a function of x and call contad.grad(f)(x)"),
+])  # fmt: skip
 def test_attributes_of_other_libraries_are_answered(name, remedy):
     def read(x):
         assert not hasattr(x, name)

@@ -258,26 +258,23 @@ def test_make_vjp_and_make_jvp():
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: hvp(f)(X), "hvp: f: expected the arguments of the function, then the vector"),
-        (lambda: hvp(f)(X, np.ones(2)), r"hvp: f: the vector must have the shape of the argument, \(3,\), got \(2,\)$"),
-        (lambda: hvp(f)(X, np.eye(3)), r"got \(3, 3\); for several at once contad.jvp\(contad.grad\(f\), "),
-        (lambda: hvp(f)(X, [1.0, 2.0, 3.0]), "hvp: f: the vector must have the structure of the argument"),
-        (lambda: hvp(f, (0, 1))(X, 1.0, V), "hvp: f: the vector must be a tuple with one entry for each of 2"),
-        (lambda: hessian(lambda x: x * x)(X), "hessian: <lambda> must return one real number"),
-        (lambda: hessian("f"), "hessian: f must be callable"),
-        (lambda: hessian(f, -1), "hessian: argnums must be an argument's position"),
-        (lambda: contad.grad_tr_mat_times_hessian(f, X, np.eye(2)), r"m must have shape \(3, 3\), got shape \(2, 2\)"),
-        (lambda: contad.hessian_block_diag(f, 1)(np.eye(2)), r"x must be a vector, got shape \(2, 2\)"),
-        (lambda: linearize(f, X)[1](1.0), r"linearize: f: tangents must have the shape of the argument, \(3,\)"),
-        (lambda: linearize(f, X)[1](X, X), "linearize: f: tangents must be a tuple with one entry for each of 1"),
-        (lambda: jacfwd(f)("x"), "jacfwd: f, argument 0: expected real numbers"),
-        (lambda: jacfwd(f)(None), "jacfwd: f, argument 0: expected numbers or arrays to differentiate, got None"),
-        (lambda: contad.make_vjp(f, 1)(X), "make_vjp: f: argnums"),
-    ],
-)  # fmt: skip
-def test_what_is_refused_is_named(call, message):
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: hvp(f)(X), "hvp: f: expected the arguments of the function, then the vector"),
+    (lambda: hvp(f)(X, np.ones(2)), r"hvp: f: the vector must have the shape of the argument, \(3,\), got \(2,\)$"),
+    (lambda: hvp(f)(X, np.eye(3)), r"got \(3, 3\); for several at once contad.jvp\(contad.grad\(f\), "),
+    (lambda: hvp(f)(X, [1.0, 2.0, 3.0]), "hvp: f: the vector must have the structure of the argument"),
+    (lambda: hvp(f, (0, 1))(X, 1.0, V), "hvp: f: the vector must be a tuple with one entry for each of 2"),
+    (lambda: hessian(lambda x: x * x)(X), "hessian: <lambda> must return one real number"),
+    (lambda: hessian("f"), "hessian: f must be callable"),
+    (lambda: hessian(f, -1), "hessian: argnums must be an argument's position"),
+    (lambda: contad.grad_tr_mat_times_hessian(f, X, np.eye(2)), r"m must have shape \(3, 3\), got shape \(2, 2\)"),
+    (lambda: contad.hessian_block_diag(f, 1)(np.eye(2)), r"x must be a vector, got shape \(2, 2\)"),
+    (lambda: linearize(f, X)[1](1.0), r"linearize: f: tangents must have the shape of the argument, \(3,\)"),
+    (lambda: linearize(f, X)[1](X, X), "linearize: f: tangents must be a tuple with one entry for each of 1"),
+    (lambda: jacfwd(f)("x"), "jacfwd: f, argument 0: expected real numbers"),
+    (lambda: jacfwd(f)(None), "jacfwd: f, argument 0: expected numbers or arrays to differentiate, got None"),
+    (lambda: contad.make_vjp(f, 1)(X), "make_vjp: f: argnums"),
+])  # fmt: skip
+def test_refusals_are_named(call, message):
     with pytest.raises((contad.ContadError, TypeError, ValueError), match=message):
         call()

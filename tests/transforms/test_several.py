@@ -62,14 +62,11 @@ def test_a_hessian_by_blocks_of_tangents():
     np.testing.assert_allclose(hessian, differences, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("primals", "tangents", "message"),
-    [
-        ((1.0,), (1.0,), "with several=True every tangent must be an array with a leading axis"),
-        ((X,), (np.eye(3),), r"its primal's shape, \(3, 4\)"),
-        ((X, 1.0), (np.eye(4), np.ones(3)), r"its primal's shape, \(4,\)"),
-    ],
-)
+@pytest.mark.parametrize(("primals", "tangents", "message"), [
+    ((1.0,), (1.0,), "with several=True every tangent must be an array with a leading axis"),
+    ((X,), (np.eye(3),), r"its primal's shape, \(3, 4\)"),
+    ((X, 1.0), (np.eye(4), np.ones(3)), r"its primal's shape, \(4,\)"),
+])  # fmt: skip
 def test_tangents_of_a_wrong_shape_are_named(primals, tangents, message):
     with pytest.raises(TypeError, match=message):
         contad.jvp(lambda *x: x[0], primals, tangents, several=True)

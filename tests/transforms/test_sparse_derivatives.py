@@ -239,22 +239,19 @@ def test_a_given_pattern_is_checked_on_request():
     np.testing.assert_array_equal(found.toarray(), 2.0 * np.eye(3))
 
 
-@pytest.mark.parametrize(
-    ("make", "error"),
-    [
-        (lambda: sparse_jacobian(lambda x: x, pattern=np.eye(4))(np.ones(3)), "column for each of the 3 numbers"),
-        (lambda: sparse_hessian(lambda x: np.sum(x), pattern=np.tri(3)), "symmetric"),
-        (lambda: sparse_jacobian(lambda x: x, pattern=np.ones(3)), "pattern must be a matrix"),
-        (lambda: sparse_jacobian(lambda x: x, pattern="rows"), "be a matrix, dense or sparse, got 'rows'"),
-        (lambda: sparse_hessian(np.sum, pattern=np.eye(3, k=1)), r"with element \(0, 1\) and without \(1, 0\)"),
-        (lambda: sparse_jacobian(np.cumsum, pattern=np.ones((1, 3)), check=True)(np.ones(3)), "row for each of the 3"),
-        (lambda: sparse_hessian(lambda x: None)(np.ones(3)), "sparse_hessian: <lambda> returned None"),
-        (lambda: sparsity(lambda x: x, 1.0, of="gradient"), "'jacobian' or 'hessian'"),
-        (lambda: sparse_jacobian(lambda x: x).structure(1.0, triangle="left"), "'lower', 'upper' or None"),
-        (lambda: sparse_jacobian(lambda x: None)(1.0), "None"),
-        (lambda: sparse_hessian(lambda x: x)(np.ones(3)), "number"),
-    ],
-)
+@pytest.mark.parametrize(("make", "error"), [
+    (lambda: sparse_jacobian(lambda x: x, pattern=np.eye(4))(np.ones(3)), "column for each of the 3 numbers"),
+    (lambda: sparse_hessian(lambda x: np.sum(x), pattern=np.tri(3)), "symmetric"),
+    (lambda: sparse_jacobian(lambda x: x, pattern=np.ones(3)), "pattern must be a matrix"),
+    (lambda: sparse_jacobian(lambda x: x, pattern="rows"), "be a matrix, dense or sparse, got 'rows'"),
+    (lambda: sparse_hessian(np.sum, pattern=np.eye(3, k=1)), r"with element \(0, 1\) and without \(1, 0\)"),
+    (lambda: sparse_jacobian(np.cumsum, pattern=np.ones((1, 3)), check=True)(np.ones(3)), "row for each of the 3"),
+    (lambda: sparse_hessian(lambda x: None)(np.ones(3)), "sparse_hessian: <lambda> returned None"),
+    (lambda: sparsity(lambda x: x, 1.0, of="gradient"), "'jacobian' or 'hessian'"),
+    (lambda: sparse_jacobian(lambda x: x).structure(1.0, triangle="left"), "'lower', 'upper' or None"),
+    (lambda: sparse_jacobian(lambda x: None)(1.0), "None"),
+    (lambda: sparse_hessian(lambda x: x)(np.ones(3)), "number"),
+])  # fmt: skip
 def test_errors_name_what_is_wrong(make, error):
     with pytest.raises((ValueError, TypeError), match=error):
         make()

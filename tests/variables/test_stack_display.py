@@ -7,7 +7,7 @@ import pytest
 
 import contad
 from contad.engines import engine, engine_names
-from contad.engines.stream.record_head import FORMS
+from contad.engines.stream.storage import FORMS
 from contad.variables.stack import Footprint, Row, opened
 from contad.variables.stack_table import StackTable, show_stack
 

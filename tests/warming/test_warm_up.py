@@ -35,7 +35,7 @@ def warm(*kinds, count=1):
     return f"from contad.warming.processes import run_workers; print(*run_workers({count}, {kinds!r}))"
 
 
-def test_what_is_warm_is_not_compiled_again(tmp_path):
+def test_warm_code_is_not_compiled_again(tmp_path):
     first = run(warm("sweep", "second_order", count=2), tmp_path)
     assert first.returncode == 0, first.stderr
     assert first.stdout.split()[:2] == ["2", "0"]

@@ -16,8 +16,18 @@ from contad.engines.matrix.array_records import fast_elementwise, operate_on_vie
 from contad.engines.matrix.array_var import ArraySlab, ArrayVar, is_direct
 from contad.engines.matrix.kernel_records import RecordKernels
 from contad.engines.matrix.matrix_products import compile_product, factor_of, fast_product
-from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER
-from contad.engines.stream.storage import CELLS_WITH_VIEWS, ROWS, Buffers
+from contad.engines.stream.storage import (
+    CELLS,
+    CELLS_WITH_VIEWS,
+    LINEAR,
+    ROWS,
+    SUM,
+    X_CELL,
+    X_NUMBER,
+    Y_CELL,
+    Y_NUMBER,
+    Buffers,
+)
 from contad.engines.stream.sweep import operation_code
 from contad.protocols.number_protocols import make_methods
 from contad.rules.array_rule import ArrayRule, array_rule_of

@@ -12,8 +12,8 @@ from contad.engines.matrix.kernel_shapes import ACCUMULATIONS, LINES, RUNNING, a
 from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.stream.kernels import two_axes
 from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Part, Pullback
-from contad.engines.stream.record_head import LINEAR, PULLBACK, STRIDED, head_of
 from contad.engines.stream.record_stream import LONG
+from contad.engines.stream.storage import LINEAR, PULLBACK, STRIDED, head_of
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.rules.array_rule import ArrayRule

@@ -6,7 +6,8 @@ import numpy as np
 from contad.engines.matrix.array_var import ArraySlab
 from contad.engines.stream.plain_arrays import strides_of
 from contad.engines.stream.pullbacks import Continuation
-from contad.engines.stream.record_head import (
+from contad.engines.stream.record_stream import CELL_BYTES, RECORD_BYTES
+from contad.engines.stream.storage import (
     CALLBACK,
     DOT,
     GATHER,
@@ -20,7 +21,6 @@ from contad.engines.stream.record_head import (
     Y_NUMBER,
     decode,
 )
-from contad.engines.stream.record_stream import CELL_BYTES, RECORD_BYTES
 from contad.engines.stream.sweep import OPERATIONS
 from contad.variables.adjoints import Adjoints
 from contad.variables.number import scale

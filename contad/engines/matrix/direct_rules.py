@@ -11,11 +11,11 @@ import numpy as np
 
 from contad.engines.matrix.array_records import LOOPS, Operand, push_continuation
 from contad.engines.matrix.array_var import ArrayVar
-from contad.engines.matrix.kernel_records import COMPILED, WORDS, RecordKernels, checked_step, of_one_matrix
+from contad.engines.matrix.kernel_records import COMPILED, WORDS, RecordKernels, checked_record, of_one_matrix
 from contad.engines.matrix.kernel_shapes import LINES, NAMES
 from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.stream.pullbacks import Part, Pullback
-from contad.engines.stream.record_head import PULLBACK
+from contad.engines.stream.storage import PULLBACK
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
 from contad.variables.dtypes import FLOAT
@@ -147,7 +147,7 @@ def install_rule(rule: Rule) -> None:
     of_one = kernels if count == 1 else None
     rule.methods[ArrayVar] = method if of_one is None else of_one_matrix(of_one, rule, method, rule.option_names)
     if kernels is not None:
-        rule.attempt = checked_step(kernels, rule)
+        rule.attempt = checked_record(kernels, rule)
     if count == 2:
         rule.reflected[ArrayVar] = lambda y, x, **options: method(x, y, **options)
     if rule.parameters[:count] != rule.argument_names:
@@ -168,7 +168,7 @@ def _all_by_position(method: Function, count: int, general: Function) -> Functio
     return call
 
 
-def install_steps() -> None:
+def install_kernel_records() -> None:
     """Let rules with kernels take the fast path from the first call on: a program may record that call."""
     for name in NAMES:
         install_rule(array_rule_of(name))

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from contad.engines.matrix.array_var import ArraySlab, ArrayVar, blocks_of, is_direct
-from contad.engines.stream.record_head import CELLS, LINEAR, STRIDED
 from contad.engines.stream.record_stream import LONG
+from contad.engines.stream.storage import CELLS, LINEAR, STRIDED
 from contad.rules.numpy_functions import entry_of, register
 from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import ArrayValue, Function, Option, Value

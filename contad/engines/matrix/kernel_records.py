@@ -28,8 +28,7 @@ from contad.engines.matrix.kernel_shapes import (
 from contad.engines.matrix.matrix_products import ProductFactor, factor_of
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.pullbacks import Continuation, Part, Pullback
-from contad.engines.stream.record_head import CELLS, PULLBACK
-from contad.engines.stream.storage import CELLS_WITH_VIEWS
+from contad.engines.stream.storage import CELLS, CELLS_WITH_VIEWS, PULLBACK
 from contad.engines.stream.sweep import called_directly
 from contad.forks import make_lock
 from contad.kernels.rows.row_tables import ROWS, find_part
@@ -61,13 +60,13 @@ _lock = make_lock()
 class KernelPullback(Continuation):
     """The continuation of a kernel record, for cases that the kernel leaves to Python; it is completed only then."""
 
-    __slots__ = ("cells", "first", "memory", "options", "plan", "turned", "z")
+    __slots__ = ("cells", "first", "memory", "options", "record_shape", "turned", "z")
     is_tuple = False
     cells: Sequence[int]  # the first cells of the operands, 0 for a constant
     turned: Sequence[int]  # positions of matrices whose cells are in Fortran order
     first: int  # cell of the result
     memory: np.ndarray  # numbers that the value has saved for the kernel
-    plan: "RecordShape"
+    record_shape: "RecordShape"
     options: Options
     z: Value
 
@@ -80,8 +79,8 @@ class KernelPullback(Continuation):
     @property
     def results(self) -> list[Part]:  # type: ignore[override]
         """The result in the form that continuations keep."""
-        shape, n = self.plan.result, self.plan.size
-        if self.plan.flags:
+        shape, n = self.record_shape.result, self.record_shape.size
+        if self.record_shape.flags:
             return [Part(self.first, n, shape[::-1], self.z, _TURNED)]
         return [Part(self.first, n, shape, self.z)]
 
@@ -98,7 +97,7 @@ class KernelPullback(Continuation):
 class RecordKernels:
     """The kernels of a rule, compiled or loaded once Python has spent as much time as that takes."""
 
-    STEP = 0.5  # fraction of the time that sweeps take to compile or load
+    SHARE = 0.5  # fraction of the time that sweeps take to compile or load
     SWEPT = 3.0  # time of a value and its sweep, relative to the value
 
     def __init__(self, name: str) -> None:
@@ -110,7 +109,7 @@ class RecordKernels:
         self.is_met = False
         self.spent = 0.0
         self.left: float | None = None  # None before a look at the disk
-        self.plans: dict[tuple[Any, ...], RecordShape | None] = {}
+        self.record_shapes: dict[tuple[Any, ...], RecordShape | None] = {}
 
     def count(self, since: float) -> None:
         """Count the time that Python has taken for a value, except the first, which may have imported SciPy."""
@@ -122,11 +121,11 @@ class RecordKernels:
         """Whether the kernels compute values from now on."""
         if self.attempt is not None:
             return True
-        if self.spent < self.STEP * PATIENCE.loading:
+        if self.spent < self.SHARE * PATIENCE.loading:
             return False
         if self.left is None:
             known = PATIENCE.compiling and all(is_on_disk(self.name, purpose) for purpose in self.purposes)
-            self.left = 0.0 if known else self.STEP * PATIENCE.compiling
+            self.left = 0.0 if known else self.SHARE * PATIENCE.compiling
         if self.spent < self.left:
             return False
         self._get()
@@ -138,29 +137,31 @@ class RecordKernels:
             self.value, self.adjoint = found.get(VALUE, 0), found[ADJOINT]
             self.attempt_briefly, self.attempt = find_attempts()
 
-    def plan(self, key: tuple[Any, ...], shapes: list[tuple[int, ...]], options: Options) -> "RecordShape | None":
+    def find_shape(
+        self, key: tuple[Any, ...], shapes: list[tuple[int, ...]], options: Options
+    ) -> "RecordShape | None":
         """The shape of records with these shapes and options, kept under `key`; None where Python has to do it."""
-        if len(self.plans) > 1000:
-            self.plans.clear()
-        step = describe_operation(self.name, shapes, options)
-        if step is not None and self.name in FACTORED and step.sizes[0] > _FEW_ROWS:
-            step = None
+        if len(self.record_shapes) > 1000:
+            self.record_shapes.clear()
+        kernel = describe_operation(self.name, shapes, options)
+        if kernel is not None and self.name in FACTORED and kernel.sizes[0] > _FEW_ROWS:
+            kernel = None
         found = None
-        if step is not None:
-            by_columns = len(step.result) == 2 and self.name in _BY_COLUMNS
-            n, axes = math.prod(step.result), len(step.result)
+        if kernel is not None:
+            by_columns = len(kernel.result) == 2 and self.name in _BY_COLUMNS
+            n, axes = math.prod(kernel.result), len(kernel.result)
             # for a record that computes the factors, and for one that finds them kept
             numbers = np.array([
-                (*step.sizes, *step.options, known, 0, self.adjoint, self.value, n) for known in (0, _KNOWN)
+                (*kernel.sizes, *kernel.options, known, 0, self.adjoint, self.value, n) for known in (0, _KNOWN)
             ])  # fmt: skip
             at = numbers.__array_interface__["data"][0]
-            rows, columns, others = step.sizes
+            rows, columns, others = kernel.sizes
             is_brief = rows * columns * max(min(rows, columns), others) <= _BRIEF
             found = RecordShape(
-                step.result, n, n if axes == 1 else 0, -PULLBACK - CELLS * n, int(by_columns), step.saved, at, numbers,
-                self.attempt_briefly if is_brief else self.attempt,
+                kernel.result, n, n if axes == 1 else 0, -PULLBACK - CELLS * n, int(by_columns), kernel.saved, at,
+                numbers, self.attempt_briefly if is_brief else self.attempt,
             )  # fmt: skip
-        self.plans[key] = found
+        self.record_shapes[key] = found
         return found
 
     def record(
@@ -184,14 +185,14 @@ class RecordKernels:
         if options:
             key = (key, *options.items())
         try:
-            plan = self.plans[key]
+            record_shape = self.record_shapes[key]
         except KeyError:
-            plan = self.plan(key, [v.shape for v in values], options)
-        if plan is None:
+            record_shape = self.find_shape(key, [v.shape for v in values], options)
+        if record_shape is None:
             return None
-        if turned and self.name in RUNNING and len(plan.result) == 2:
-            plan = plan._replace(flags=1)
-        shape, n, length, head, by_columns, saved, plan_at, numbers, attempt = plan
+        if turned and self.name in RUNNING and len(record_shape.result) == 2:
+            record_shape = record_shape._replace(flags=1)
+        shape, n, length, head, by_columns, saved, given_at, numbers, attempt = record_shape
         flags |= by_columns
         buffers = s.buffers
         first = s.top
@@ -229,7 +230,7 @@ class RecordKernels:
                     shared = "solve", a_at, a_kind, flags & 2, a.shape
                 memory = s.factors.get(shared, _NOTHING)
                 if memory is not _NOTHING:
-                    plan_at += numbers.strides[0]
+                    given_at += numbers.strides[0]
             if memory is _NOTHING:
                 memory = np.empty(saved)
         slot = buffers.shapes_top
@@ -237,7 +238,7 @@ class RecordKernels:
         if shapes_end > len(buffers.shapes):
             buffers.grow("shapes", shapes_end)
         number = attempt(  # type: ignore[misc]
-            plan_at, buffers.at, slot, first, memory, a_at, a_kind, b_at, b_kind, flags
+            given_at, buffers.at, slot, first, memory, a_at, a_kind, b_at, b_kind, flags
         )
         if number != number:
             return None
@@ -245,7 +246,7 @@ class RecordKernels:
             s.factors[shared] = memory
         callbacks = s.callbacks
         k = len(callbacks)
-        callbacks.append((self, plan, cells, values, turned, options, first, memory))
+        callbacks.append((self, record_shape, cells, values, turned, options, first, memory))
         found: Any
         if shape:  # `push_number` and `push_values` inlined: a call takes as long as a small matrix
             if by_columns:
@@ -269,17 +270,17 @@ class RecordKernels:
         return found
 
     def continuation(
-        self, slab: np.ndarray, plan: "RecordShape", cells: Sequence[int], values: Sequence[Value],
+        self, slab: np.ndarray, record_shape: "RecordShape", cells: Sequence[int], values: Sequence[Value],
         turned: Sequence[int],
         options: Options, first: int, memory: np.ndarray,
     ) -> "KernelPullback":  # fmt: skip
         """The continuation of a record, for cases that its kernel leaves to Python."""
         c = KernelPullback.__new__(KernelPullback)  # its operands and results are computed on demand
         c.rule, c.values, c.options = array_rule_of(self.name), values, options
-        c.cells, c.turned, c.plan, c.first, c.memory = cells, turned, plan, first, memory
-        shape = plan.result
-        z = slab[first : first + plan.size]
-        c.z = float(z[0]) if not shape else z.reshape(shape[::-1]).T if plan.flags else z.reshape(shape)
+        c.cells, c.turned, c.record_shape, c.first, c.memory = cells, turned, record_shape, first, memory
+        shape = record_shape.result
+        z = slab[first : first + record_shape.size]
+        c.z = float(z[0]) if not shape else z.reshape(shape[::-1]).T if record_shape.flags else z.reshape(shape)
         return c
 
 
@@ -311,7 +312,7 @@ def of_one_matrix(
     return method
 
 
-def checked_step(kernels: RecordKernels, rule: ArrayRule) -> Function:
+def checked_record(kernels: RecordKernels, rule: ArrayRule) -> Function:
     """The rule if its kernel finds every operand and the result finite; else it returns None and records nothing."""
 
     def of_one(a: Value, **options: Option) -> Value:

@@ -109,7 +109,7 @@ def describe_operation(name: str, shapes: Sequence[Shape], options: Options) -> 
     return _of_vector(a, options) if name == "euclidean_norm" else _of_row(name, shapes, options)
 
 
-def describe_step(c: Pullback) -> KernelShape | None:
+def describe_pullback(c: Pullback) -> KernelShape | None:
     """The shape of a program's record in place of a continuation; None where Python has to run it."""
     name = c.rule.name
     if c.is_tuple or not c.rule.__module__.startswith("contad.ops.") or not all(map(is_float64, c.values)):

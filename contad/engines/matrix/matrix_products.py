@@ -15,10 +15,9 @@ import numpy as np
 
 from contad.engines.matrix.array_var import ArraySlab, ArrayVar
 from contad.engines.matrix.kernel_of_products import KERNEL, bind_products
-from contad.engines.stream.kernels import WRITTEN, WRITTEN_STEPS
+from contad.engines.stream.kernels import WRITTEN, WRITTEN_PULLS
 from contad.engines.stream.pullbacks import Part, accumulate, block_of
-from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
-from contad.engines.stream.storage import CELLS_WITH_VIEWS, WORTH_SHARING, Buffers
+from contad.engines.stream.storage import CELLS, CELLS_WITH_VIEWS, DOT, PULLBACK, WORTH_SHARING, Buffers
 from contad.engines.stream.sweep import operation_code
 from contad.kernels.shape_fields import A_TURNED, ADJOINT, AT_ADDRESS, B_TURNED, FIRST, RESULT, A, B, K, M, N
 from contad.ops import multiply
@@ -518,4 +517,4 @@ def factor_of(a: ArrayVar) -> ProductFactor | None:
     return ProductFactor(v, base._index + offset // 8, turned)
 
 
-WRITTEN[PULLBACK], WRITTEN_STEPS[PULLBACK] = KERNEL, bind_products
+WRITTEN[PULLBACK], WRITTEN_PULLS[PULLBACK] = KERNEL, bind_products

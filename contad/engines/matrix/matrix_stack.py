@@ -14,7 +14,7 @@ from contad.engines.matrix import array_operators
 from contad.engines.matrix.array_records import elementwise, move_view, push_continuation, push_pullback
 from contad.engines.matrix.array_sweep import array_footprint, array_row, sweep_row
 from contad.engines.matrix.array_var import ArrayVar, affine, is_own, scatter
-from contad.engines.matrix.direct_rules import install_rule, install_steps
+from contad.engines.matrix.direct_rules import install_kernel_records, install_rule
 from contad.engines.matrix.elements import adopt_parts, move_elements, parts, take
 from contad.engines.matrix.joined_arrays import install_joined
 from contad.engines.matrix.matrix_products import Continuations
@@ -22,10 +22,8 @@ from contad.engines.matrix.outer_cells import NumberCells
 from contad.engines.matrix.summed_formulas import sum_formula
 from contad.engines.stream.native_parts import NativeParts
 from contad.engines.stream.pullbacks import ElementwisePullback
-from contad.engines.stream.record_head import CALLBACK, CELLS, DOT, GATHER, INPUT, JOIN, LINEAR
-from contad.engines.stream.record_methods import implementation
-from contad.engines.stream.record_stream import CHUNK, LONG, Recording
-from contad.engines.stream.storage import CELLS_WITH_VIEWS
+from contad.engines.stream.record_stream import CHUNK, LONG, Recording, implementation
+from contad.engines.stream.storage import CALLBACK, CELLS, CELLS_WITH_VIEWS, DOT, GATHER, INPUT, JOIN, LINEAR
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.protocols.array_protocols import install_arrays
@@ -479,4 +477,4 @@ MatrixStack.native = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar, ArrayVa
 install_arrays(ArrayVar, array_operators.implement)
 array_operators.install_products()
 install_joined()
-install_steps()
+install_kernel_records()

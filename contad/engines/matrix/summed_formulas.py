@@ -14,7 +14,7 @@ import numpy as np
 
 from contad.compile.compiling import is_cached
 from contad.engines.matrix.array_var import ArraySlab, ArrayVar
-from contad.engines.stream.record_head import JOIN, LINEAR, STRIDED
+from contad.engines.stream.storage import JOIN, LINEAR, STRIDED
 from contad.rules.float_loops import LoopKey, float_loop
 from contad.rules.numpy_sums import numpy_sum
 from contad.rules.scalar_rule import ScalarRule
@@ -81,7 +81,7 @@ class SumRecipe:
 
 
 @functools.cache
-def plan_of(rule: ScalarRule, conditions: tuple[str, ...], code: int) -> SumRecipe:
+def recipe_of(rule: ScalarRule, conditions: tuple[str, ...], code: int) -> SumRecipe:
     """The recipe for arguments by their code: bits 2 k and 2 k + 1 tell whether k is an array, and has a partial."""
     return SumRecipe(rule, conditions, code)
 
@@ -116,19 +116,19 @@ def sum_formula(stack: ArraySlab, rule: ScalarRule, args: Sequence[Value], condi
             return None
         values.append(x)
         bit *= 4
-    plan = plan_of(rule, conditions, code)
-    if not plan.is_known:
+    recipe = recipe_of(rule, conditions, code)
+    if not recipe.is_known:
         return None
     if not shape:
-        found = plan.loop(*values)
+        found = recipe.loop(*values)
         as_float = all(map(stands_for_float, args))
         return None if found is None else _push(stack, cells, found, python_number if as_float else number)
     arrays = [x for x in values if x.__class__ is np.ndarray]
     if len(shape) > 1 and layout_of(arrays) is not None:
         return None
-    if plan.is_due():
-        return _call(stack, plan, values, cells)
-    found = plan.evaluate(values, arrays[0].size)
+    if recipe.is_due():
+        return _call(stack, recipe, values, cells)
+    found = recipe.evaluate(values, arrays[0].size)
     return None if found is None else _push(stack, cells, found, number)
 
 
@@ -169,15 +169,15 @@ def _push(stack: ArraySlab, cells: Sequence[int], found: tuple[float, Sequence[A
     return z
 
 
-def _call(stack: ArraySlab, plan: SumRecipe, values: Sequence[Value], cells: Sequence[int]) -> Value:
+def _call(stack: ArraySlab, recipe: SumRecipe, values: Sequence[Value], cells: Sequence[int]) -> Value:
     """The sum and its partials by the compiled function, which writes partials by arrays where they are kept."""
     from contad.compiled_rules.formula_sums import sum_function
 
     given = [x if x.__class__ is float else np.ascontiguousarray(x).reshape(-1) for x in values]
     n = next(x.size for x in values if x.__class__ is np.ndarray)
-    function = sum_function(plan.key)
+    function = sum_function(recipe.key)
     found = np.empty(1 + len(given))
-    kinds = [is_array for is_array, is_active in zip(plan.arrays, plan.active, strict=True) if is_active]
+    kinds = [is_array for is_array, is_active in zip(recipe.arrays, recipe.active, strict=True) if is_active]
     places = [stack.buffers.new_constant((n,))[0] for is_array in kinds if is_array]
     constants = stack.buffers.constants  # after all are allocated, because an allocation may move the others
     total = function(*given, found, *(constants[at : at + n] for at in places))

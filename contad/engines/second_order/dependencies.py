@@ -32,7 +32,7 @@ class Depending(Protocol):
 class Dependencies:
     """The edges of a recording, and its bends: nodes z, p, q where z may have a second derivative by p and q."""
 
-    def __init__(self, steps: Sequence["Depending"], inputs: np.ndarray, top: int) -> None:
+    def __init__(self, records: Sequence["Depending"], inputs: np.ndarray, top: int) -> None:
         self.nodes = np.zeros(top, np.int64)  # by cell
         self.count = 1
         self.nodes[inputs] = np.arange(1, len(inputs) + 1)
@@ -40,8 +40,8 @@ class Dependencies:
         self._children: list[np.ndarray] = []
         self._parents: list[np.ndarray] = []
         self._bends: list[Bends] = []
-        for step in steps:
-            step.depend(self)
+        for record in records:
+            record.depend(self)
 
     @functools.cached_property
     def linked(self) -> tuple[np.ndarray, np.ndarray]:

@@ -17,6 +17,7 @@ from contad.engines.forward import forward_level
 from contad.engines.second_order.dependencies import Dependencies
 from contad.engines.second_order.number_runs import Numbers, belongs_to_run
 from contad.engines.second_order.second_order_records import (
+    Cells,
     Gather,
     Linear,
     OperationRecord,
@@ -24,11 +25,10 @@ from contad.engines.second_order.second_order_records import (
     SecondOrderRecord,
     Unsuited,
     VariableRecord,
-    step_of,
+    record_of,
 )
-from contad.engines.stream.operand_cells import Cells
 from contad.engines.stream.plain_arrays import strides_of
-from contad.engines.stream.record_head import (
+from contad.engines.stream.storage import (
     CALLBACK,
     GATHER,
     INPUT,
@@ -63,13 +63,13 @@ class SecondOrder:
         self.first: Pass | None = None  # of `tangents`
         self.free = int(inputs.max(initial=0)) + 1  # the arguments are recorded first
         with np.errstate(all="ignore"):
-            self.steps = self._steps()
+            self.records = self._find_records()
 
     @functools.cached_property
     def upward(self) -> list[SecondOrderRecord]:
         """The records whose tangents the downward pass needs."""
         with np.errstate(all="ignore"):
-            return self._find_needed([cells for step in self.steps for cells in step.bending])
+            return self._find_needed([cells for record in self.records for cells in record.bending])
 
     @property
     def most(self) -> int:
@@ -83,12 +83,12 @@ class SecondOrder:
             room = THREAD.pools.pop("second order", [])
             p = Pass(len(directions), self.top, self.free, level, room)
             p.dots[:, self.inputs] = directions
-            for step in self.upward:
-                step.up(p)
+            for record in self.upward:
+                record.up(p)
             for cell, z_bar in self.seeds:
                 p.bars[cell] += z_bar
-            for step in reversed(self.steps):
-                step.down(p)
+            for record in reversed(self.records):
+                record.down(p)
         rows = p.bar_dots[:, self.inputs]
         THREAD.pools["second order"] = room
         return _finite(rows)
@@ -101,8 +101,8 @@ class SecondOrder:
             p = self.first = Pass(len(directions), self.top, self.free, None, [])  # the upward pass needs no level
         p.dots[:, self.inputs] = directions
         with np.errstate(all="ignore"):
-            for step in upward:
-                step.up(p)
+            for record in upward:
+                record.up(p)
         return _finite(p.dots[:, outputs])
 
     def adjoints(self, cotangents: np.ndarray, outputs: np.ndarray) -> np.ndarray:
@@ -115,14 +115,14 @@ class SecondOrder:
             p = Pass(len(cotangents), self.top, self.free, level, [])
             p.dots[:] = 0.0
             np.add.at(p.bar_dots.T, outputs, cotangents.T)
-            for step in reversed(self.steps):
-                step.down(p)
+            for record in reversed(self.records):
+                record.down(p)
         return _finite(p.bar_dots[:, self.inputs])
 
     @functools.cached_property
     def dependencies(self) -> Dependencies:
         """The dependences of the recording."""
-        return Dependencies(self.steps, self.inputs, self.top)
+        return Dependencies(self.records, self.inputs, self.top)
 
     def upward_to(self, outputs: np.ndarray) -> list[SecondOrderRecord]:
         """The records that the tangents of these cells need."""
@@ -134,15 +134,15 @@ class SecondOrder:
         for cells in cells_read:
             read[cells] = True
         needed = []
-        for step in reversed(self.steps):
-            if read[step.z].any():
-                needed.append(step)
-                for cells in step.operands:
+        for record in reversed(self.records):
+            if read[record.z].any():
+                needed.append(record)
+                for cells in record.operands:
                     read[cells] = True
         return needed[::-1]
 
     # ---- records -----------------------------------------------------------------------------------------------------
-    def _steps(self) -> list[SecondOrderRecord]:
+    def _find_records(self) -> list[SecondOrderRecord]:
         stack = self.stack
         if stack.is_mixed:
             raise Unsuited
@@ -155,15 +155,15 @@ class SecondOrder:
         for row in np.flatnonzero(heads == head_of(PULLBACK, 1)).tolist():
             numbers[row] = belongs_to_run(stack.callbacks[int(records[row, 1])])
         changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
-        steps: list[SecondOrderRecord] = []
+        found: list[SecondOrderRecord] = []
         for begin, end in itertools.pairwise([0, *changes.tolist(), len(numbers)]):
             if begin < end and numbers[begin]:
-                steps.append(Numbers(records[begin:end], int(starts[begin]), b.values, stack.callbacks))
+                found.append(Numbers(records[begin:end], int(starts[begin]), b.values, stack.callbacks))
                 continue
             for record, k, n in zip(records[begin:end].tolist(), starts[begin:end], own[begin:end], strict=True):
                 if k >= self.free:  # the arguments are below it
-                    steps.append(self._of_array(record, int(k), int(n)))
-        return steps
+                    found.append(self._of_array(record, int(k), int(n)))
+        return found
 
     def _of_array(self, record: Sequence[float], k: int, n: int) -> SecondOrderRecord:
         """The second-order record of one array record, whose n cells begin with k."""
@@ -171,7 +171,7 @@ class SecondOrder:
         code, form, _ = decode(head)
         buffers = self.stack.buffers
         if code == PULLBACK:
-            return step_of(self.stack.callbacks[int(x)])
+            return record_of(self.stack.callbacks[int(x)])
         if code == GATHER:
             return Gather(buffers.shapes[int(x) : int(x) + n].copy(), slice(k, k + n))
         if code == INPUT:

@@ -13,8 +13,8 @@ from contad.compiled_rules.user_rules import DERIVE
 from contad.elementary.elementary_table import has_fast_registers
 from contad.engines.source.ir.entries import SMALL, Object, OpaqueKind, Point
 from contad.engines.source.ir.known_functions import ROUNDED, WIDENED
-from contad.engines.source.ir.options import INSIDE, options_of
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.printing import INSIDE, options_of
+from contad.engines.source.ir.ssa import (
     BOOL,
     FLOAT,
     INT,
@@ -30,6 +30,7 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.planning.segments import mark_loops
 from contad.engines.source.reading.frontend import read
+from contad.engines.source.reading.numba_typing import BASES, NARROW
 from contad.engines.source.tangents.branch_nodes import BranchNodes
 from contad.engines.source.tangents.dependency_writer import DependencyWriter, add_nodes
 from contad.engines.source.tangents.tangent_writer import add_tangents, add_tangents_of_floats
@@ -46,14 +47,13 @@ _READABLE = (
     types.Record, types.ClassInstanceType,
 )  # fmt: skip
 _NUMBERS = {FLOAT: types.float64, INT: types.int64, BOOL: types.boolean}
-_NARROW = ("int32", "int16", "int8")
-_BASES = {"float64": "float", "int64": "int", "bool": "bool"} | dict.fromkeys(_NARROW, "int")
+_BASES = BASES | dict.fromkeys(NARROW, "int")
 
 
 def kind_of(t: Any, what: str) -> Any:
     """The kind of an argument of a Numba type: a kind, a tuple of kinds, or an Object."""
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in _BASES:
-        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW, order=t.layout)
+        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in NARROW, order=t.layout)
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in SMALL:
         small = SMALL[str(t.dtype)]
         return Kind("float" if small == "single" else "int", t.ndim, True, small, t.layout)
@@ -79,20 +79,25 @@ def kind_of(t: Any, what: str) -> Any:
     )
 
 
+def _place_of(function: Any) -> str:
+    """File, line and name of a function, with which messages begin."""
+    code = function.__code__
+    return f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}"
+
+
 def infer_result(request: Any) -> Any:
     """The type of the result, if it consists of numbers; None for other results, or where the engine refuses.
 
     Asking Numba for this type would compile the function and all its callees.
     """
     try:
-        code = request.function.__code__
-        what = f"{code.co_filename}:{code.co_firstlineno}: {request.function.__name__}"
+        what = _place_of(request.function)
         kinds = tuple(kind_of(t, what) for t in request.types)
-        program = read(request.function, kinds, flags_of(request.dispatcher), request.dispatcher)
+        function = read(request.function, kinds, flags_of(request.dispatcher), request.dispatcher)
     except Exception:  # of any class: `build` reports it
         return None
-    hidden = program.returns_small or any(map(_hides_types, walk(program.block)))
-    return None if hidden else _type_of_numbers(program.returned)
+    hidden = function.returns_small or any(map(_hides_types, walk(function.block)))
+    return None if hidden else _type_of_numbers(function.returned)
 
 
 def _hides_types(operation: Operation) -> bool:
@@ -114,9 +119,7 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
 
     If `nested`, another derivative calls this one.
     """
-    name = request.function.__name__
-    code = request.function.__code__
-    what = f"{code.co_filename}:{code.co_firstlineno}: {name}"
+    what = _place_of(request.function)
     kinds = tuple(kind_of(t, what) for t in request.types)
     transform: Any = None
     if request.mode in ("jvp", "hvp"):
@@ -127,46 +130,46 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
     argnums = tuple(dict.fromkeys(k for numbers in (request.argnums, *request.along) for k in numbers))
     change = functools.partial(_with_marks, transform) if request.checkpoint else transform
     at_ties = request.mode == "hvp"
-    program = read(request.function, kinds, flags, request.dispatcher, argnums, change, at_ties=at_ties)
+    function = read(request.function, kinds, flags, request.dispatcher, argnums, change, at_ties=at_ties)
     if transform is None:
-        _require_differentiable(program, request, what)
+        _require_differentiable(function, request, what)
     return DerivativeWriter(
-        program, request.argnums, request.has_aux, request.mode, lanes=request.lanes, nested=nested,
+        function, request.argnums, request.has_aux, request.mode, lanes=request.lanes, nested=nested,
         numerics=request.numerics if has_fast_registers() else "libm", memory=request.memory,
         out=bool(request.outs), optional_value=request.optional_value,
     )  # fmt: skip
 
 
-def _with_marks(transform: Any, program: SourceFunction) -> None:
+def _with_marks(transform: Any, function: SourceFunction) -> None:
     """Mark loops as checkpointed, before any other transformation of the function."""
-    mark_loops(program)
+    mark_loops(function)
     if transform is not None:
-        transform(program)
+        transform(function)
 
 
-def _with_tangents(program: SourceFunction, request: Any, what: str) -> None:
+def _with_tangents(function: SourceFunction, request: Any, what: str) -> None:
     """Add tangents, once for each order: forward mode and products with higher derivatives need them."""
-    _require_differentiable(program, request, what)
-    value = tangent = program.returned
+    _require_differentiable(function, request, what)
+    value = tangent = function.returned
     if request.has_aux:
-        program.returned = program.returned[0]
+        function.returned = function.returned[0]
     is_reversed, along = request.mode == "hvp", request.along or (request.argnums,)
     in_lanes = request.lanes > 1
     for argnums in along:
-        add_tangents(program, argnums, is_reversed, is_reversed or in_lanes or len(along) > 1, in_lanes)
-        tangent = program.returned = program.returned[0]
-    program.returned = tangent, value
+        add_tangents(function, argnums, is_reversed, is_reversed or in_lanes or len(along) > 1, in_lanes)
+        tangent = function.returned = function.returned[0]
+    function.returned = tangent, value
 
 
-def _with_nodes(program: SourceFunction, request: Any, what: str) -> None:
+def _with_nodes(function: SourceFunction, request: Any, what: str) -> None:
     """Add the nodes that describe which numbers depend on which."""
-    _require_differentiable(program, request, what)
-    add_nodes(program, request.argnums, DependencyWriter if request.mode == "dependencies" else BranchNodes)
+    _require_differentiable(function, request, what)
+    add_nodes(function, request.argnums, DependencyWriter if request.mode == "dependencies" else BranchNodes)
 
 
-def _require_differentiable(program: SourceFunction, request: Any, what: str) -> None:
+def _require_differentiable(function: SourceFunction, request: Any, what: str) -> None:
     """Raise UnsupportedError unless the result and the arguments can be differentiated in this mode."""
-    returned = program.returned
+    returned = function.returned
     if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
         raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux); return both")
     value = returned[0] if request.has_aux else returned
@@ -178,7 +181,7 @@ def _require_differentiable(program: SourceFunction, request: Any, what: str) ->
             "return one, or ask for contad.jacobian"
         )
     for k in request.argnums:
-        given = [v for v in leaves(program.parameters[k]) if not (isinstance(v, Object) and v.value is None)]
+        given = [v for v in leaves(function.parameters[k]) if not (isinstance(v, Object) and v.value is None)]
         if not all(isinstance(v, Value) and v.kind.base == "float" and not v.kind.small for v in given):
             raise UnsupportedError(
                 f"{what}: argument {k} is not made of float64 and cannot be differentiated; "
@@ -198,15 +201,15 @@ def build(request: Any) -> Any:
     return run
 
 
-def _load(derivative: DerivativeWriter, function: str, inside: dict[str, bool], is_linked: bool = False) -> Any:
-    """Compile the function `run` of the derivative of the named function with njit."""
-    options = options_of(derivative.program.fastmath)
+def _load(derivative: DerivativeWriter, title: str, inside: dict[str, bool], is_linked: bool = False) -> Any:
+    """Compile the function `run` of the derivative of a function with this title with njit."""
+    options = options_of(derivative.function.fastmath)
     if is_linked:
         decorator = f"link({write_options(options)})"
     else:  # Numba caches nothing for source that is in no file
         decorator = f"njit({write_options(options | inside | {'cache': True})})"
     text = derivative.source(decorator)
-    callables = derivative.program.callables
+    callables = derivative.function.callables
     depends = {name: f for name, f in callables.items() if is_dispatcher(f)}
     classes: dict[str, Any] = {name: c for name, c in callables.items() if isinstance(c, type)}  # of named tuples
     stable = len(depends) + len(classes) == len(callables)
@@ -217,7 +220,7 @@ def _load(derivative: DerivativeWriter, function: str, inside: dict[str, bool], 
     stable &= all(found.stable for found in called.values())
     constants = derivative.constants()
     if stable:
-        name = "".join(x for x in function if x.isalnum() or x == "_")
+        name = "".join(x for x in title if x.isalnum() or x == "_")
         contents = [f"{name} {found.digest}" for name, found in called.items()]
         contents += [f"{name} {c.__module__}.{c.__qualname__} {c._fields}" for name, c in classes.items()]
         arrays = {name: x for name, x in constants.items() if name not in called and name not in classes}
@@ -225,7 +228,7 @@ def _load(derivative: DerivativeWriter, function: str, inside: dict[str, bool], 
         module = load_cached(f"generated_{name}", lambda: text, [text, *contents])
     else:
         module = ModuleType("contad._uncached")  # this module cannot be imported by name; Numba accepts that
-        exec(compile(text, f"<derivative of {function}>", "exec"), vars(module))
+        exec(compile(text, f"<derivative of {title}>", "exec"), vars(module))
     vars(module).update(constants)
     return module.run
 
@@ -239,15 +242,13 @@ def derive_part(part: Any, given: tuple[Any, ...], wanted: Callable[[list[Any]],
     `wanted` chooses the float and array parameters that have tangents. The call returns the tangents of all floats of
     the value, in order; a None in the value gives an empty tuple.
     """
-    function = part.py_func
-    what = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__}"
-    kinds = tuple(kind_of(t, what) for t in given)
+    kinds = tuple(kind_of(t, _place_of(part.py_func)) for t in given)
 
-    def transform(program: SourceFunction) -> None:
-        add_tangents_of_floats(program, wanted(program.parameters))
+    def transform(function: SourceFunction) -> None:
+        add_tangents_of_floats(function, wanted(function.parameters))
 
-    program = read(function, kinds, flags_of(part), part, None, transform, is_part=True, at_ties=True)
-    return _load(DerivativeWriter(program, (), mode="jvp", nested=True), function.__name__, INSIDE)
+    function = read(part.py_func, kinds, flags_of(part), part, None, transform, is_part=True, at_ties=True)
+    return _load(DerivativeWriter(function, (), mode="jvp", nested=True), part.py_func.__name__, INSIDE)
 
 
 def derive_gradient(part: Any, given: tuple[Any, ...], first: int, nested: bool = True) -> Any:
@@ -271,21 +272,20 @@ def derive_repeated(f: Any, given: tuple[Any, ...], along: tuple[tuple[int, ...]
 
     Without an order there are no tangents. Numbers in `by` that follow those of the arguments name tangents.
     """
-    function = f.py_func
-    what = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__}"
+    what = _place_of(f.py_func)
     argnums = tuple(dict.fromkeys(k for numbers in (by, *along) for k in numbers if k < len(given)))
     mode: Mode = "hvp" if along else "value_and_grad"
-    request = Request(function, f, given, argnums, False, mode, along)
+    request = Request(f.py_func, f, given, argnums, False, mode, along)
 
-    def transform(program: SourceFunction) -> None:
+    def transform(function: SourceFunction) -> None:
         if along:
-            _with_tangents(program, request, what)
+            _with_tangents(function, request, what)
         else:
-            _require_differentiable(program, request, what)
+            _require_differentiable(function, request, what)
 
     kinds = tuple(kind_of(t, what) for t in given)
-    program = read(function, kinds, flags_of(f), f, argnums, transform, at_ties=bool(along))
-    return _load(DerivativeWriter(program, by, mode=mode, nested=True), function.__name__, INSIDE)
+    function = read(f.py_func, kinds, flags_of(f), f, argnums, transform, at_ties=bool(along))
+    return _load(DerivativeWriter(function, by, mode=mode, nested=True), f.py_func.__name__, INSIDE)
 
 
 CALLED["repeated"] = derive_repeated

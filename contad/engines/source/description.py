@@ -1,9 +1,15 @@
-"""Describes a generated derivative: which loops reverse each iteration at once, what others store and recompute."""
+"""Describes a generated derivative: its source, what its loops store and recompute, and which they reverse at once."""
 
+import math
+import sys
+import textwrap
+from types import FunctionType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from contad.engines.source.build import derivative_of
-from contad.engines.source.ir.single_assignment import FLOAT, Apply, For, Load, Loop, MatrixCall, Segments, Value
+from contad.engines.source.ir.ssa import FLOAT, Apply, For, Load, Loop, MatrixCall, Segments, Value
 from contad.engines.source.ir.walks import around, walk
 from contad.engines.source.planning.parts import PART
 from contad.engines.source.planning.segments import why_not
@@ -48,7 +54,7 @@ def list_loops(request: Any) -> list[ReversedLoop]:
 
 
 def _list_loops(derivative: DerivativeWriter) -> list[ReversedLoop]:
-    loops = (o for o in walk(derivative.program.block) if isinstance(o, Loop) and not isinstance(o, Segments))
+    loops = (o for o in walk(derivative.function.block) if isinstance(o, Loop) and not isinstance(o, Segments))
     return [_describe(derivative, loop) for loop in loops if derivative.adjoints.active.changes(loop)]
 
 
@@ -65,19 +71,19 @@ def explain(request: Any) -> str:
     lines += map(_tell, loops)
     grows = any(loop.stored or loop.kept is not None for loop in loops)
     active = derivative.adjoints.active
-    keeps = [o for o in walk(derivative.program.block) if isinstance(o, MatrixCall) and active.changes(o)]
+    keeps = [o for o in walk(derivative.function.block) if isinstance(o, MatrixCall) and active.changes(o)]
     grows |= any(isinstance(holder, Loop) for o in keeps for holder in around(o.block))
-    parts = f"{derivative.program.name}{PART}"
-    divided = sum(called.program.name == parts for called in find_used(derivative))
+    parts = f"{derivative.function.name}{PART}"
+    divided = sum(called.function.name == parts for called in find_used(derivative))
     if divided:
-        lines.append(f"{derivative.program.name} is long: {divided} parts of it are functions of their own")
+        lines.append(f"{derivative.function.name} is long: {divided} parts of it are functions of their own")
     for called in find_used(derivative):
         how = "forwards and backwards" if called.has_reverse else "for its value"
-        if called.program.name != parts:
-            lines.append(f"{called.program.name} is called, {how}, not written in place")
+        if called.function.name != parts:
+            lines.append(f"{called.function.name} is called, {how}, not written in place")
         grows |= any(
             called.reverse_sweep.storing.slots(o)
-            for o in walk(called.program.block)
+            for o in walk(called.function.block)
             if isinstance(o, Loop) and o is not called.body
         )
     if not grows:
@@ -159,3 +165,35 @@ def _show(value: Value) -> str:
         return value.name
     what = made.function.name if isinstance(made, Apply) else f"of {made.array.name}"
     return f"{value.name} ({what}, line {made.line})"
+
+
+# ---- source ----------------------------------------------------------------------------------------------------------
+_SHORT = 64  # longer arrays are not written out
+
+
+def source(request: Any) -> str:
+    """The source of `run`, as a module that imports only NumPy and contad."""
+    derivative = derivative_of(request)
+    head, separator, body = derivative.source().partition("\n\n\ndef run(")
+    arrays = [_definition(name, array, request.function) for name, array in derivative.constants().items()]
+    return "\n".join([head, *(["", *arrays] if arrays else [])]) + separator + body
+
+
+def _definition(name: str, array: Any, function: FunctionType) -> str:
+    """A statement that binds the name to an array, written out, or to a function, imported."""
+    what = f"an array of {array.dtype}, shape {array.shape}" if isinstance(array, np.ndarray) else "a function"
+    if isinstance(array, np.ndarray) and array.size <= _SHORT:
+        text = f'{name} = np.array({_numbers(array.tolist())}, "{array.dtype}")'
+        return "\n    ".join(textwrap.wrap(text, 116))
+    module = sys.modules.get(function.__module__)
+    for known, value in vars(module).items() if module is not None else ():
+        if value is array:
+            return f"from {function.__module__} import {known}" + (f" as {name}" if known != name else "")
+    return f"# {name} is {what}, which {function.__name__} {'reads' if isinstance(array, np.ndarray) else 'calls'}"
+
+
+def _numbers(x: Any) -> str:
+    """Nested lists of numbers as source."""
+    if isinstance(x, list):
+        return f"[{', '.join(map(_numbers, x))}]"
+    return repr(x) if math.isfinite(x) else f"{'-' if x < 0.0 else ''}np.{'nan' if x != x else 'inf'}"

@@ -11,16 +11,15 @@ from collections.abc import Callable, Sequence
 from contad.compile.images import find_function, is_kept
 from contad.compiled_rules.rule_source import names_read
 from contad.engines.stream.arithmetic_rules import copies_of_values, find_copied, operation_of, value
-from contad.engines.stream.record_head import LINEAR, VARIANTS
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
-from contad.engines.stream.storage import KERNELS
+from contad.engines.stream.storage import KERNELS, LINEAR, VARIANTS
 from contad.engines.stream.sweep import numbering
 from contad.forks import make_lock
 from contad.ops import multiply
 from contad.rules.scalar_rule import ScalarRule
 
 WRITTEN: dict[int, str] = {}  # by code: kernels that are not generated from a scalar rule
-WRITTEN_STEPS: dict[int, Callable[..., Callable[[], None]]] = {}  # the maker of functions that do the same in NumPy
+WRITTEN_PULLS: dict[int, Callable[..., Callable[[], None]]] = {}  # makers of functions that do the same in NumPy
 FAST = {"math.exp": "exponential"}  # replacements for functions of `math` in kernels
 KERNEL = '@c_function("void(int64, int64, int64, int64)")'  # of addresses
 ELEMENTARY = "elementary_"  # prefix of the names of vectorised elementary functions

@@ -6,8 +6,7 @@ import numpy as np
 
 from contad.engines.stream import plain_sweep
 from contad.engines.stream.kernels import compile_kernel, has_compiled_kernel
-from contad.engines.stream.record_head import decode
-from contad.engines.stream.storage import Buffers
+from contad.engines.stream.storage import Buffers, decode
 from contad.engines.stream.sweep import compile_sweeps, has_compiled_sweeps
 
 

@@ -10,8 +10,8 @@ from contad.compiled_rules.rule_source import names_read
 from contad.engines.stream import kernels
 from contad.engines.stream.arithmetic_rules import operation_of
 from contad.engines.stream.plain_formulas import ON_ROWS, OnRows, make_function
-from contad.engines.stream.record_head import CODES, DOT, FORMS, STRIDED, SUM, X_NUMBER, Y_NUMBER
 from contad.engines.stream.rule_functions import routes
+from contad.engines.stream.storage import CODES, DOT, FORMS, STRIDED, SUM, X_NUMBER, Y_NUMBER
 from contad.rules.scalar_rule import ScalarRule
 
 

@@ -16,7 +16,8 @@ from contad.compiled_rules.rule_source import names_read
 from contad.engines.stream import kernels
 from contad.engines.stream.plain_arrays import run_kernel, strides_of
 from contad.engines.stream.plain_formulas import ON_ROWS, write_on_rows
-from contad.engines.stream.record_head import (
+from contad.engines.stream.rule_functions import indent
+from contad.engines.stream.storage import (
     CALLBACK,
     DOT,
     GATHER,
@@ -25,16 +26,15 @@ from contad.engines.stream.record_head import (
     STRIDED,
     X_NUMBER,
     Y_NUMBER,
+    Buffers,
     decode,
 )
-from contad.engines.stream.rule_functions import indent
-from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import OPERATIONS
 from contad.variables.dtypes import FLOAT
 
 MOST = 4096  # functions that the table keeps
 FEW_SHAPES = 16  # kept for one record
-Step = Callable[[int], Any]  # takes the newest cell that may have an adjoint; returns whether the record needs Python
+Pull = Callable[[int], Any]  # takes the newest cell that may have an adjoint; returns whether the record needs Python
 Run = Callable[[], Any]
 
 
@@ -47,21 +47,21 @@ class Memory(NamedTuple):
     shapes: np.ndarray
 
 
-def find_step(buffers: Buffers, head: float, x: float, y: float, k: int) -> tuple[int, Step | None]:
+def find_pull(buffers: Buffers, head: float, x: float, y: float, k: int) -> tuple[int, Pull | None]:
     """The number of own cells of a record whose last cell is k, and its function; None if it has nothing to do."""
     code, form, n = decode(head)
     memory = Memory(buffers.values, buffers.constants, buffers.adjoints, buffers.shapes)
-    step: Step | None
+    pull: Pull | None
     if form in (X_NUMBER, Y_NUMBER):
-        step = _make_step_with_number(memory, buffers.steps, code, form, n, k - n + 1, x, y)
+        pull = _make_pull_with_number(memory, buffers.pulls, code, form, n, k - n + 1, x, y)
     else:
-        step = _make_step(memory, code, form, n, k - n + 1, x, y)
-    if len(buffers.steps) < MOST:
-        buffers.steps[head, x, y, k] = n, step
-    return n, step
+        pull = _make_pull(memory, code, form, n, k - n + 1, x, y)
+    if len(buffers.pulls) < MOST:
+        buffers.pulls[head, x, y, k] = n, pull
+    return n, pull
 
 
-def _make_step(memory: Memory, code: int, form: int, n: int, first: int, x: float, y: float) -> Step | None:
+def _make_pull(memory: Memory, code: int, form: int, n: int, first: int, x: float, y: float) -> Pull | None:
     adjoints, shapes = memory.adjoints, memory.shapes
     if code == INPUT:
         return None
@@ -81,31 +81,31 @@ def _make_step(memory: Memory, code: int, form: int, n: int, first: int, x: floa
     return lambda top: run()
 
 
-def _make_step_with_number(
-    memory: Memory, steps: dict[tuple[float, ...], Any], code: int, form: int, n: int, first: int, x: float, y: float
-) -> Step:
+def _make_pull_with_number(
+    memory: Memory, pulls: dict[tuple[float, ...], Any], code: int, form: int, n: int, first: int, x: float, y: float
+) -> Pull:
     """The function of a record with a constant number, which may have another value in the next gradient."""
     number, cell = (x, y) if form == X_NUMBER else (y, x)
     key = code, form, n, first, cell
-    run = steps.get(key)
+    run = pulls.get(key)
     if run is None:
         run = bind(memory, code, strides_of(memory.shapes, form, first, n, x, y))
-        if len(steps) < MOST:
-            steps[key] = run
+        if len(pulls) < MOST:
+            pulls[key] = run
     constants = memory.constants
 
-    def step(top: int) -> None:
+    def pull(top: int) -> None:
         constants[1] = number
         run()
 
-    return step
+    return pull
 
 
-def _by_shape(numbers: np.ndarray, make: Callable[[list[int]], Run], otherwise: Step | None = None) -> Step:
+def _by_shape(numbers: np.ndarray, make: Callable[[list[int]], Run], otherwise: Pull | None = None) -> Pull:
     """A function chosen by the numbers beside the record; `otherwise` is used if the first of these is 0."""
     known: dict[bytes, Run] = {}
 
-    def step(top: int) -> Any:
+    def pull(top: int) -> Any:
         run = known.get(numbers.tobytes())
         if run is None:
             if otherwise is not None and not numbers[0]:
@@ -116,10 +116,10 @@ def _by_shape(numbers: np.ndarray, make: Callable[[list[int]], Run], otherwise: 
         run()
         return False
 
-    return step
+    return pull
 
 
-def _make_pullback(memory: Memory, n: int, first: int, slot: int) -> Step:
+def _make_pullback(memory: Memory, n: int, first: int, slot: int) -> Pull:
     """The function of a pullback: its kernel if the first number of its shape is not 0, or else Python's."""
     d = memory.adjoints[first : first + n]
 
@@ -128,7 +128,7 @@ def _make_pullback(memory: Memory, n: int, first: int, slot: int) -> Step:
 
     if slot == 0:
         return need_python
-    make = kernels.WRITTEN_STEPS[PULLBACK]
+    make = kernels.WRITTEN_PULLS[PULLBACK]
     return _by_shape(memory.shapes[slot : slot + 11], lambda shape: make(shape, *memory[:3]), need_python)
 
 
@@ -154,12 +154,12 @@ def bind(memory: Memory, code: int, shape: Sequence[int]) -> Run:
         return carefully
 
     def view(array: np.ndarray, name: str) -> np.ndarray:
-        start, *steps = places[name]
+        start, *strides = places[name]
         if outer == 1:
-            if steps[1] == 1:
+            if strides[1] == 1:
                 return array[start : start + inner]
-            return np.ndarray((inner,), FLOAT, array, 8 * start, (8 * steps[1],))
-        return np.ndarray((outer, inner), FLOAT, array, 8 * start, (8 * steps[0], 8 * steps[1]))
+            return np.ndarray((inner,), FLOAT, array, 8 * start, (8 * strides[1],))
+        return np.ndarray((outer, inner), FLOAT, array, 8 * start, (8 * strides[0], 8 * strides[1]))
 
     is_one = rule is None and y0 == 0 == y_outer == y_inner  # the first constant
     make = _write_step(code, targets, outer > 1, is_one)
@@ -241,7 +241,7 @@ def _write_step(code: int, targets: tuple[str, ...], has_rows: bool, is_one: boo
     if checked:
         lines.append(f"if not is_finite({' + '.join(checked)}): carefully(); return")
     parameters = "a, carefully, d, z, x, y=None, x_bar=None, y_bar=None, x_at=0, y_at=0"
-    text = [f"def make({parameters}):", "    def step():", *indent([*lines, *adding] or ["pass"], 2), "    return step"]
-    exec(compile("\n".join(text), "<plain step>", "exec"), names)
+    text = [f"def make({parameters}):", "    def pull():", *indent([*lines, *adding] or ["pass"], 2), "    return pull"]
+    exec(compile("\n".join(text), "<plain pull>", "exec"), names)
     made: Callable[..., Run] = names["make"]
     return made

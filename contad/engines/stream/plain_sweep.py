@@ -17,10 +17,9 @@ import numpy as np
 
 from contad.compiled_rules.rule_source import names_read, partial_source
 from contad.engines.stream.plain_formulas import Powers, make_function
-from contad.engines.stream.plain_records import MOST, find_step
-from contad.engines.stream.record_head import CALLBACK, CELLS, INPUT, JOIN, LINEAR, own_cells
+from contad.engines.stream.plain_records import MOST, find_pull
 from contad.engines.stream.rule_functions import partial_of, routes
-from contad.engines.stream.storage import Buffers
+from contad.engines.stream.storage import CALLBACK, CELLS, INPUT, JOIN, LINEAR, Buffers, own_cells
 from contad.engines.stream.sweep import OPERATIONS
 from contad.ops.powers import COMMON, literal_power
 from contad.rules.body import ARITHMETIC_ERRORS
@@ -30,9 +29,9 @@ ROWS = 256  # records converted at once
 FEW = 1000  # records; fewer do not pay for a generated loop
 FEW_STAGED = 50  # records; a loop moves fewer faster
 MOST_KINDS = 24  # kinds that one loop distinguishes
-MOST_PLANS = 64  # kept
-# a record, the number of its cells, and the function that sweeps it or None: `Step` for an array, `_step` for a number
-Planned = tuple[float, float, float, int, Callable[..., Any] | None]
+MOST_SEQUENCES = 64  # kept
+# a record, the number of its cells, and the function that sweeps it or None: `Pull` for an array, or of `_make_pull`
+Bound = tuple[float, float, float, int, Callable[..., Any] | None]
 
 
 def settle(buffers: Buffers, n: int, row: int, cell: int) -> int:
@@ -68,10 +67,10 @@ def sweep(
 
     It also stops after `seconds`; the third result tells whether it did. The adjoints are those of the buffers.
     """
-    if len(buffers.steps) >= MOST:
-        buffers.steps.clear()
-        buffers.plans.clear()
-    plans = buffers.plans
+    if len(buffers.pulls) >= MOST:
+        buffers.pulls.clear()
+        buffers.sequences.clear()
+    sequences = buffers.sequences
     v: Any = buffers.values.data  # as `a`, a memoryview, whose elements are Python's floats
     a: Any = adjoints.data
     end = perf_counter() + seconds if row > ROWS else 0.0
@@ -80,16 +79,16 @@ def sweep(
         start = max(1, row - ROWS + 1)
         records = buffers.records[start : row + 1]
         key = k, records.tobytes()
-        plan = plans.get(key)
-        rows = records.tolist() if is_long and plan is None else []
+        sequence = sequences.get(key)
+        rows = records.tolist() if is_long and sequence is None else []
         loop = _loop_over(rows) if rows else None
         if loop is not None:
             k = loop(rows, v, a, k, top)
             row = start - 1
         else:
-            for head, x, y, n, step in plan or _plan(buffers, key, records):
+            for head, x, y, n, pull in sequence or _bind_records(buffers, key, records):
                 if head < 0:
-                    if step is not None and step(top):
+                    if pull is not None and pull(top):
                         return row, k, False
                 elif k <= top:
                     if head == CALLBACK:
@@ -103,9 +102,9 @@ def sweep(
                             a[k - 1] += d
                     else:
                         try:
-                            step(d, k, x, y, v, a)  # type: ignore[misc]
+                            pull(d, k, x, y, v, a)  # type: ignore[misc]
                         except ARITHMETIC_ERRORS:
-                            _step_by_rule(head, d, k, x, y, v, a)
+                            _pull_by_rule(head, d, k, x, y, v, a)
                 k -= n
                 row -= 1
         if row > 0 and perf_counter() > end:
@@ -113,31 +112,31 @@ def sweep(
     return 0, 0, False
 
 
-def _plan(buffers: Buffers, key: tuple[int, bytes], records: np.ndarray) -> list[Planned]:
+def _bind_records(buffers: Buffers, key: tuple[int, bytes], records: np.ndarray) -> list[Bound]:
     """The functions that sweep these records, last one first, kept for later gradients; the key has the last cell."""
     k = key[0]
-    found: list[Planned] = []
+    found: list[Bound] = []
     for head, x, y in reversed(records.tolist()):
         if head < 0:
-            n, step = buffers.steps.get((head, x, y, k)) or find_step(buffers, head, x, y, k)
-            found.append((head, x, y, n, step))
+            n, pull = buffers.pulls.get((head, x, y, k)) or find_pull(buffers, head, x, y, k)
+            found.append((head, x, y, n, pull))
             k -= n
         else:
-            is_step = head not in LINKS and head not in (CALLBACK, INPUT)
-            found.append((head, x if is_step else int(x), y, 1, _step(head) if is_step else None))
+            has_pull = head not in LINKS and head not in (CALLBACK, INPUT)
+            found.append((head, x if has_pull else int(x), y, 1, _make_pull(head) if has_pull else None))
             k -= 1
-    if len(buffers.plans) >= MOST_PLANS:
-        buffers.plans.clear()
-    buffers.plans[key] = found
+    if len(buffers.sequences) >= MOST_SEQUENCES:
+        buffers.sequences.clear()
+    buffers.sequences[key] = found
     return found
 
 
 def sweep_array(buffers: Buffers, head: float, x: float, y: float, k: int, top: int) -> None:
     """Sweep one array record that does not need Python, whose last cell is k."""
-    _, step = buffers.steps.get((head, x, y, k)) or find_step(buffers, head, x, y, k)
-    if step is not None:
+    _, pull = buffers.pulls.get((head, x, y, k)) or find_pull(buffers, head, x, y, k)
+    if pull is not None:
         with np.errstate(all="ignore"):
-            step(top)
+            pull(top)
 
 
 # ---- records of numbers ----------------------------------------------------------------------------------------------
@@ -162,7 +161,7 @@ def _lines_of(code: float) -> list[str]:
 
 
 @functools.cache
-def _step(code: float) -> Callable[[float, int, float, float, Numbers, Numbers], None]:
+def _make_pull(code: float) -> Callable[[float, int, float, float, Numbers, Numbers], None]:
     """A function that sweeps one record."""
     return make_function("\n".join([*_lines_of(code), "return None"]), ["d", "k", "x", "y", "v", "a"], Powers(), _NAMES)
 
@@ -219,11 +218,11 @@ for record in reversed(rows):
     k -= 1
 return k
 """
-    known = _NAMES | {"errors": ARITHMETIC_ERRORS, "by_rule": _step_by_rule}
+    known = _NAMES | {"errors": ARITHMETIC_ERRORS, "by_rule": _pull_by_rule}
     return make_function(text, ["rows", "v", "a", "k", "top"], Powers(), known)
 
 
-def _step_by_rule(code: float, d: float, k: int, x: float, y: float, v: Numbers, a: Numbers) -> None:
+def _pull_by_rule(code: float, d: float, k: int, x: float, y: float, v: Numbers, a: Numbers) -> None:
     """Sweep one record where Python raises, and compiled code has infinities."""
     rule, active = OPERATIONS[int(code)]
     args = [v[int(field)] if kind == "v" else field for field, kind in zip((x, y), active, strict=False)]

@@ -16,10 +16,60 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.stream.record_head import CODES, FORMS
 from contad.variables.layout import immutable_address, is_immutable
 from contad.variables.open_types import Real
 
+# ---- heads -----------------------------------------------------------------------------------------------------------
+# One number encodes the kind of a record, its head. The head of a scalar's record is its operation code, that of an
+# array's record is -(code + form + CELLS * number of its own cells). Forms: contiguous arrays (0), one operand a
+# constant number in the record (X_NUMBER, Y_NUMBER), one operand a scalar's cell (X_CELL, Y_CELL), the sum of an array
+# (x, size), the dot product of two (x, and the place of y and the size in `shapes`), any strides (all in `shapes`).
+#
+# A pullback is the continuation of an array rule: it runs if its result has an adjoint; a callback always runs.
+INPUT, CALLBACK, LINEAR, JOIN, GATHER, PULLBACK = range(6)
+VARIANTS = ("input", "callback", "linear", "join", "gather", "pullback")
+
+CODES = 512
+X_NUMBER, Y_NUMBER, SUM, DOT, X_CELL, Y_CELL, STRIDED, CELLS = (CODES * k for k in range(1, 9))
+
+# The start of `shapes`: for each form but STRIDED, the integers that the sweep completes for kernels:
+# z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner. A number is read from constants[1].
+FORMS = (
+    *(0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1),
+    *(0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 1),
+    *(0, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0),
+    *(0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0),
+    *(0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1),
+    *(0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1),
+    *(0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0),
+)
+
+
+def head_of(code: int, n: int, form: int = 0) -> int:
+    """The head of an array record with n cells of its own."""
+    return -(code + form + CELLS * n)
+
+
+def decode(head: float) -> tuple[int, int, int]:
+    """(operation code, form, number of own cells) of a head.
+
+    >>> decode(head_of(CALLBACK, 7, STRIDED)) == (CALLBACK, STRIDED, 7), decode(3.0)
+    (True, (3, 0, 1))
+    """
+    number = int(-head)
+    return (number % CODES, number % CELLS // CODES * CODES, number // CELLS) if head < 0 else (-number, 0, 1)
+
+
+def own_cells(heads: np.ndarray) -> np.ndarray:
+    """How many cells each record has, given the heads of all.
+
+    >>> own_cells(np.array([3.0, head_of(CALLBACK, 7)]))
+    array([1., 7.])
+    """
+    return np.where(heads < 0, -heads // CELLS, 1)
+
+
+# ---- buffers ---------------------------------------------------------------------------------------------------------
 _Byte = ctypes.c_char
 ROWS = 4096
 # for a dot product, a strided record or a product, and other kernel records
@@ -83,7 +133,7 @@ class Buffers:
 
     __slots__ = (
         "addresses", "adjoints", "at", "brief", "capacity", "constants", "constants_top", "copies", "factors", "held",
-        "length", "number", "plans", "ready", "records", "shape_words", "shapes", "shapes_top", "staging", "steps",
+        "length", "number", "pulls", "ready", "records", "sequences", "shape_words", "shapes", "shapes_top", "staging",
         "stream", "template", "usual", "values", "views", "views_kept", "words",
     )  # fmt: skip
 
@@ -101,8 +151,8 @@ class Buffers:
         # The arrays of values that recordings have made, by length or shape and by first cell: the next recording makes
         # mostly the same ones, and creating one takes as long as four look-ups.
         self.views: defaultdict[int | tuple[int, ...], dict[int, np.ndarray]] = defaultdict(dict)
-        self.steps: dict[tuple[float, ...], Any] = {}  # by a record's numbers: the function that sweeps it in Python
-        self.plans: dict[tuple[int, bytes], Any] = {}  # the same for many records, by their last cell and bytes
+        self.pulls: dict[tuple[float, ...], Any] = {}  # by a record's numbers: the function that sweeps it in Python
+        self.sequences: dict[tuple[int, bytes], Any] = {}  # the same of many records, by their last cell and bytes
         self._start_constants()
         self.addresses = np.zeros(PLACES["addresses"], np.int64)  # with its own address, for compiled code
         self.addresses[PLACES["kernels"] : STOPPED_AT] = address_of(KERNELS), *_FIXED
@@ -126,8 +176,8 @@ class Buffers:
         self.addresses[: len(buffers)] = [address_of(x) for x in buffers]
         self.template: Any = None  # a stack that is ready to record here; later stacks are copies of it
         self.views.clear()  # they may belong to other memory
-        self.steps.clear()
-        self.plans.clear()
+        self.pulls.clear()
+        self.sequences.clear()
         self.views_kept = 0
 
     def _start_constants(self) -> None:

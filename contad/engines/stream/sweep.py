@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import contad.ops  # noqa: F401  (declares the rules)
 from contad.compile.images import find_function, has_known_layout, is_kept
-from contad.engines.stream import record_head, storage
-from contad.engines.stream.record_head import CALLBACK, CELLS, CODES, INPUT, VARIANTS
+from contad.engines.stream import storage
 from contad.engines.stream.rule_functions import (
     COMMON,
     Run,
@@ -24,7 +23,7 @@ from contad.engines.stream.rule_functions import (
     write_accumulation,
     write_partials,
 )
-from contad.engines.stream.storage import KERNELS, RECORDS, STOPPED_AT, Buffers
+from contad.engines.stream.storage import CALLBACK, CELLS, CODES, INPUT, KERNELS, RECORDS, STOPPED_AT, VARIANTS, Buffers
 from contad.kernels.shape_fields import ADJOINT
 from contad.progress_bars import ProgressBar
 from contad.python_objects.python_objects import make_function
@@ -215,8 +214,8 @@ def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
 
 def sweep_source() -> str:
     """The source of the sweep."""
-    names = {name.lower(): getattr(record_head, name) for name in ("CALLBACK", "LINEAR", "JOIN", "GATHER", "PULLBACK")}
-    names |= {x.lower(): getattr(record_head, x) // CODES for x in ("X_NUMBER", "Y_NUMBER", "SUM", "DOT", "STRIDED")}
+    names = {name.lower(): getattr(storage, name) for name in ("CALLBACK", "LINEAR", "JOIN", "GATHER", "PULLBACK")}
+    names |= {x.lower(): getattr(storage, x) // CODES for x in ("X_NUMBER", "Y_NUMBER", "SUM", "DOT", "STRIDED")}
     names |= {"codes": CODES, "cells": CELLS, "adjoint": ADJOINT}
     lines = [line for code, o in OPERATIONS.items() if _has_branch(o[0]) for line in _branch(code, *o)]
     for run in find_runs(OPERATIONS):

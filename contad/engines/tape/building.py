@@ -48,7 +48,7 @@ from contad.engines.tape.tape_array_records import take_adjoint, take_adjoints
 from contad.engines.tape.guard import guard, seed, seed_number
 from contad.engines.tape.tape_sweep import sweep
 from contad.engines.tape.variables import DUAL, VARIABLE, dual, variable
-from contad.memory.arena import NEWEST, USED, allocate, arena, release, reserve_adjoints, reserve_cells
+from contad.memory.arena import ARRAY_RECORD, USED, allocate, arena, release, reserve_adjoints, reserve_cells
 from contad.compile.words import set_word, word
 
 promoted = constants_of[{active}]
@@ -154,7 +154,7 @@ class TapeRecipe:
             return f"{made}({leaf.text}, {tangent})"
         cell = f"c{self.cells.index((k, leaf.text.removeprefix(text)))}"
         if is_array(leaf.type):
-            return f"lift({leaf.text}, {cell}, header, block + {VARIABLE_BYTES} * ({cell} - c0))"
+            return f"lift({leaf.text}, {cell}, header, allocation + {VARIABLE_BYTES} * ({cell} - c0))"
         return f"variable({leaf.text}, {cell}, header)"
 
     @property
@@ -226,17 +226,17 @@ class TapeRecipe:
             "", "", f"@njit({write_options(self.options)})", f"def run({parameters}):",
             "    header = arena()",
             "    c0 = word(header, USED)",
-            "    last = word(header, NEWEST)",
+            "    last = word(header, ARRAY_RECORD)",
             *run,
             f"    size = {VARIABLE_BYTES} * (c{len(sizes)} - c0)",
             f"    reserve_cells(header, c{len(sizes)})",
-            "    block = allocate(size)",
+            "    allocation = allocate(size)",
             f"    given = {passed}",
             f"    set_word(header, USED, c{len(sizes)})",
-            "    result = guard(body, header, c0, last, given, block, size)",
-            "    release(block, size)",
+            "    result = guard(body, header, c0, last, given, allocation, size)",
+            "    release(allocation, size)",
             "    set_word(header, USED, c0)",
-            "    set_word(header, NEWEST, last)",
+            "    set_word(header, ARRAY_RECORD, last)",
             "    return result",
         ]  # fmt: skip
 

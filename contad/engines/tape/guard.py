@@ -10,19 +10,19 @@ from contad.compile.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS
 from contad.compile.emitting import cgutils
 from contad.compile.machine_code import njit
 from contad.compile.words import place, pointer, word
-from contad.memory.arena import ADJOINTS, NEWEST, USED, release
+from contad.memory.arena import ADJOINTS, ARRAY_RECORD, USED, release
 
 
 @intrinsic
-def guard(typingctx, function, header, mark, last, given, block, size):  # type: ignore[no-untyped-def]
+def guard(typingctx, function, header, mark, last, given, allocation, size):  # type: ignore[no-untyped-def]
     """function(header, mark, given), guarded: an exception leaves the arena as it was.
 
-    It cuts the arena back to `mark` and to `last`, which was the last block of records, and releases `block`.
+    It cuts the arena back to `mark` and to `last`, which was the last array record, and releases `allocation`.
     """
     found = function.get_call_type(typingctx, (header, mark, given), {})
-    signature = found.return_type(function, header, mark, last, given, block, size)
+    signature = found.return_type(function, header, mark, last, given, allocation, size)
     release_type = typingctx.resolve_value_type(release)
-    released = release_type.get_call_type(typingctx, (block, size), {})
+    released = release_type.get_call_type(typingctx, (allocation, size), {})
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         """Emit the call, and the clean-up if it raises."""
@@ -33,7 +33,7 @@ def guard(typingctx, function, header, mark, last, given, block, size):  # type:
         status, result = context.call_conv.call_function(builder, called, found.return_type, found.args, passed)
         with cgutils.if_unlikely(builder, status.is_error):
             builder.store(args[2], place(builder, args[1], USED))
-            builder.store(args[3], place(builder, args[1], NEWEST))
+            builder.store(args[3], place(builder, args[1], ARRAY_RECORD))
             give_back = context.get_function(release_type, released)
             context.add_linking_libs(getattr(give_back, "libs", ()))
             give_back(builder, args[5:])

@@ -1,8 +1,8 @@
-"""Operations on matrices of variables and of duals: kernels generated from rows, which compute in a block of records.
+"""Operations on matrices of variables and of duals: kernels generated from rows, which compute in an array record.
 
-Each row of `contad.kernels.rows` has three kernels: for the values, for the adjoints, and for values and tangents. A
-block holds the elements of all operands, one operand after the other, then those of the results. Sizes are packed
-together with the options.
+Each row of `contad.kernels.rows` has three kernels: for the values, for the adjoints, and for values and tangents. An
+array record holds the elements of all operands, one operand after the other, then those of the results. Sizes are
+packed together with the options.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
 from contad.compile.words import array_at, hold
 from contad.engines.tape import tape_array_records
-from contad.engines.tape.array_kernels import address_of_kernel
+from contad.engines.tape.tape_array_records import address_of_kernel
 from contad.engines.tape.variables import DUAL, VARIABLE
 from contad.kernels.matrix_loops import clear
 from contad.kernels.rows.row_tables import MATRIX_ROWS, SIZES, MatrixRow, RowPart, find_part, write_size
@@ -23,14 +23,14 @@ _BITS = 32  # bits of a size; the other bits are an option's
 _KNOWN = {
     "np": np, "band_height": height_of_factors, "array_at": array_at, "hold": hold, "clear": clear,
     **{x: vars(tape_array_records)[x] for x in (
-        "read_block", "sizes_of", "read_elements", "take_adjoints", "write_elements", "place_of_saved",
-        "add_to_operand", "push_block", "push_duals", "VALUE", "TANGENT",
+        "read_array_record", "sizes_of", "read_elements", "take_adjoints", "write_elements", "place_of_saved",
+        "add_to_operand", "push_array_record", "push_duals", "VALUE", "TANGENT",
     )},
 }  # fmt: skip
 _OPERATION = """
 def of_variables(a, b, {given}):
     p = min(m, n)
-    return push_block(values(), adjoints(), ({sizes}), a, b, {results}, {saved})
+    return push_array_record(values(), adjoints(), ({sizes}), a, b, {results}, {saved})
 
 def of_duals(a, b, {given}):
     p = min(m, n)
@@ -39,8 +39,8 @@ def of_duals(a, b, {given}):
 
 
 # ---- the text of a kernel --------------------------------------------------------------------------------------------
-class _BlockKernel:
-    """The lines of a row's kernel for one purpose. Saved numbers are in the block; other arrays share memory."""
+class _RecordKernel:
+    """The lines of a row's kernel for one purpose. Saved numbers are in the array record; other arrays share memory."""
 
     def __init__(self, row: MatrixRow, purpose: str) -> None:
         self.row, self.purpose = row, purpose
@@ -55,13 +55,13 @@ class _BlockKernel:
         else:
             self._value()
         row = self.row
-        head = ["_, first, of_z, _ = read_block(header, block)",
-                "size_m, size_n, size_k, active = sizes_of(header, block)",
+        head = ["_, first, of_z, _ = read_array_record(header, record)",
+                "size_m, size_n, size_k, active = sizes_of(header, record)",
                 *(f"{x} = size_{x} & {2**_BITS - 1}" for x in SIZES), "p = min(m, n)"]  # fmt: skip
         for x, name in zip(SIZES, row.options, strict=False):
             head.append(f"{name} = size_{x} >> {_BITS}{' != 0' if name in row.flags else ''}")
         head += [f"memory = np.empty({' + '.join(self.rooms)})", "at = memory.ctypes.data"]
-        return "\n    ".join([f"def {row.name}_{self.purpose}(header, block):", *head, *self.lines, "hold(memory)\n"])
+        return "\n    ".join([f"def {row.name}_{self.purpose}(header, record):", *head, *self.lines, "hold(memory)\n"])
 
     def _value(self) -> None:
         """The lines for the values, and for their tangents if these are the purpose."""
@@ -138,7 +138,7 @@ def _kernel(row: MatrixRow, purpose: str) -> Any:
     """The kernel, as a function of this module."""
     kernels = {f"{x}_kernel": row.kernel(x) for x in ("factor", "value", "adjoint", "tangent")}
     known = {**_KNOWN, **kernels, "__name__": __name__}
-    exec(compile(_BlockKernel(row, purpose).text(), __file__, "exec"), known)
+    exec(compile(_RecordKernel(row, purpose).text(), __file__, "exec"), known)
     made = known[f"{row.name}_{purpose}"]
     globals()[made.__name__] = made
     return made

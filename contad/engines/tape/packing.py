@@ -1,4 +1,4 @@
-"""Numbers, arrays and tuples of them packed as floats, the form in which a block of records keeps them.
+"""Numbers, arrays and tuples of them packed as floats, the form in which an array record keeps them.
 
 The packing and reading code is generated as statements for the given types: functions for all levels of nesting would
 take longer to compile.

@@ -1,6 +1,6 @@
 """Functions of np.linalg and contad.scipy.linalg on matrices of variables and duals inside njit, with their errors.
 
-The functions are those of `rows.row_calls`. A call is one block of records.
+The functions are those of `rows.row_calls`. A call is one array record.
 """
 
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ _KNOWN = {"nothing": nothing, "as_array": _as_array, "as_operand": as_columns, "
 
 # ---- calls -----------------------------------------------------------------------------------------------------------
 def _compute(call: RowCall, options: Mapping[str, str]) -> list[str]:
-    """The lines that push the block of records, with all results in one vector."""
+    """The lines that push the array record, with all results in one vector."""
     first, *others = call.row.operands
     other = "".join(f"own_{x.name}" if x.shape else f"as_array({x.name})" for x in others) or "nothing()"
     k = "k" if any("k" in x.shape for x in others) else "0"

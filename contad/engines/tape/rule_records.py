@@ -1,8 +1,8 @@
-"""Operations on variables with reverse rules written by users: one block of records each.
+"""Operations on variables with reverse rules written by users: one array record each.
 
-A block contains the elements of the differentiated arguments, and then plain numbers: the elements of the result, its
-shape, the numbers that the forward part has saved, the options, the shapes of the arguments. The sweep reads them and
-calls the backward part, which is compiled with the function that calls the operation.
+An array record contains the elements of the differentiated arguments, and then plain numbers: the elements of the
+result, its shape, the numbers that the forward part has saved, the options, the shapes of the arguments. The sweep
+reads them and calls the backward part, which is compiled with the function that calls the operation.
 """
 
 import re
@@ -18,31 +18,17 @@ from contad.compile.emitting import cgutils
 from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, overload_by_text
 from contad.compile.words import WORD
+from contad.compiled_rules import user_rules
 from contad.compiled_rules.callables import is_plain, stop_each
 from contad.compiled_rules.line_parts import PARTS
-from contad.compiled_rules.user_rules import (
-    DERIVE,
-    as_read,
-    backward_of,
-    backward_types,
-    compile_parts,
-    forward_types,
-    names_of,
-    parameters_of,
-    require_cotangent,
-    require_packable,
-    text_of,
-    transposed_backward,
-    wrong_shape,
-)
-from contad.engines.tape.array_kernels import address_of_kernel
 from contad.engines.tape.arrays import is_active_array, values, zeros_of
 from contad.engines.tape.packing import count_text, put_array, put_elements, put_lines, read_text, require_exact
 from contad.engines.tape.tape_array_records import (
     VALUE,
     add_to_operand,
-    push_block,
-    read_block,
+    address_of_kernel,
+    push_array_record,
+    read_array_record,
     sizes_of,
     take_adjoint,
     take_adjoints,
@@ -60,20 +46,20 @@ _KERNEL = (types.int64, types.int64)
 
 def register_user_rule(rule: WithParts) -> None:
     """Let the operation accept variables inside njit; done once. RuleError if its rule has been declared again."""
-    parts = compile_parts(rule)
+    parts = user_rules.compile_parts(rule)
     if rule in _registered:
         return
     _registered.add(rule)
-    overload_by_text(rule, parameters_of(parts), lambda *kinds: _implementation(rule, parts, kinds))
+    overload_by_text(rule, user_rules.parameters_of(parts), lambda *kinds: _implementation(rule, parts, kinds))
 
 
-DERIVE["variables"] = register_user_rule
+user_rules.DERIVE["variables"] = register_user_rule
 
 
-def calculate_copy(header, block):  # type: ignore[no-untyped-def]
+def calculate_copy(header, record):  # type: ignore[no-untyped-def]
     """Copy the values of the results, which precede the other plain numbers."""
-    m, _, k, _ = sizes_of(header, block)
-    _, first, of_z, _ = read_block(header, block)
+    m, _, k, _ = sizes_of(header, record)
+    _, first, of_z, _ = read_array_record(header, record)
     write_elements(header, of_z, values_at(header, first + m, k), VALUE)
 
 
@@ -95,10 +81,10 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
         if n in parts.options:
             raise RuleError(f"{rule.name}: argument {n} is an option and must be a constant, got a variable")
     plain = tuple(map(_plain_type, kinds))
-    z, saved = forward_types(rule, parts, plain)
+    z, saved = user_rules.forward_types(rule, parts, plain)
     options = tuple(plain[n] for n in parts.options)
     for what, kind in (("what it saves", saved), *(("an option", kind) for kind in options)):
-        require_packable(f"{rule.name}: {what}", kind)
+        user_rules.require_packable(f"{rule.name}: {what}", kind)
     pull = _address_within(_pull(rule, parts, kinds, active, z, saved, options))
     is_array = isinstance(z, types.Array)
     names = [f"x_{n}" for n in range(len(kinds))]
@@ -131,10 +117,10 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
     ]
     known: dict[str, Any] = {
         "np": np, "forward": parts.forward, "put_array": put_array, "require_exact": require_exact, "values": values,
-        "zeros": zeros_of[VARIABLE], "push": push_block, "calculate": _calculate, "pull": pull,
+        "zeros": zeros_of[VARIABLE], "push": push_array_record, "calculate": _calculate, "pull": pull,
         "put_elements": put_elements,
     }  # fmt: skip
-    renamed = [f"{x} = {name}" for x, name in zip(names, names_of(parts), strict=True)]
+    renamed = [f"{x} = {name}" for x, name in zip(names, user_rules.names_of(parts), strict=True)]
     own = re.compile(rf"(?<!\.)\b({'|'.join(known)})\b")  # the user's parameters may have these names, too
     lines = [own.sub(r"contad_\1", line) for line in lines]
     known = {f"contad_{name}": x for name, x in known.items()}
@@ -164,7 +150,7 @@ def _plain_text(kind: Any, name: str) -> str:
     """The expression of the value of an argument."""
     if is_active_array(kind):
         return f"values({name})"
-    return f"{name}.value" if isinstance(kind, Active) else text_of(kind, name)
+    return f"{name}.value" if isinstance(kind, Active) else user_rules.text_of(kind, name)
 
 
 # ---- the reverse sweep -----------------------------------------------------------------------------------------------
@@ -176,8 +162,8 @@ def _pull(
     is_array = isinstance(z, types.Array)
     known: dict[str, Any] = {}
     lines = [
-        "m, n, size, _ = sizes_of(header, block)",
-        "_, first, of_z, _ = read_block(header, block)",
+        "m, n, size, _ = sizes_of(header, record)",
+        "_, first, of_z, _ = read_array_record(header, record)",
         "flat = values_at(header, first + m, n)",
         "k = size",
     ]
@@ -193,11 +179,11 @@ def _pull(
     z_bar = types.Array(types.float64, z.ndim, "C") if is_array else types.float64
     if parts.backward is None:
         plain = tuple(map(_plain_type, kinds))
-        backward = transposed_backward(rule, plain, z_bar, as_read(saved), tuple(active))
+        backward = user_rules.transposed_backward(rule, plain, z_bar, user_rules.as_read(saved), tuple(active))
     else:
-        backward = backward_of(rule, tuple(active))
-    kinds_given = (*map(as_read, options), as_read(saved), z_bar)
-    found = backward_types(rule, backward, kinds_given, len(kinds) - len(parts.options))
+        backward = user_rules.backward_of(rule, tuple(active))
+    kinds_given = (*map(user_rules.as_read, options), user_rules.as_read(saved), z_bar)
+    found = user_rules.backward_types(rule, backward, kinds_given, len(kinds) - len(parts.options))
     rest = [n for n in range(len(kinds)) if n not in parts.options]
     arrays = 0
     for n in active:
@@ -207,17 +193,17 @@ def _pull(
         if is_active_array(kinds[n]):
             of_x, arrays = shapes[arrays], arrays + 1
             count = " * ".join([f"{of_x}[{axis}]" for axis in range(kinds[n].ndim)] or ["1"])
-        require_cotangent(rule, n, kind, kinds[n].ndim if of_x else 0)
+        user_rules.require_cotangent(rule, n, kind, kinds[n].ndim if of_x else 0)
         if not isinstance(kind, types.NoneType):  # None means zeros
             lines += [f"if {x_bar}.shape != {of_x}:", "    raise RuleError(message)"] if of_x else []
             lines.append(f"add_to_operand(header, first, {x_bar if of_x else f'np.full(1, {x_bar})'})")
         lines.append(f"first += {count}")
     known |= {
         "backward": backward, "np": np, "values_at": values_at, "take_adjoint": take_adjoint,
-        "sizes_of": sizes_of, "read_block": read_block, "take_adjoints": take_adjoints,
-        "add_to_operand": add_to_operand, "RuleError": RuleError, "message": wrong_shape(rule.name),
+        "sizes_of": sizes_of, "read_array_record": read_array_record, "take_adjoints": take_adjoints,
+        "add_to_operand": add_to_operand, "RuleError": RuleError, "message": user_rules.wrong_shape(rule.name),
     }  # fmt: skip
-    exec("\n    ".join(["def pull(header, block):", *lines]) + "\n", known)
+    exec("\n    ".join(["def pull(header, record):", *lines]) + "\n", known)
     made: Callable[..., Any] = known["pull"]
     return made
 

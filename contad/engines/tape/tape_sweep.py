@@ -10,14 +10,13 @@ from contad.compile.called_by_name import COUNT, called_by_name
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.machine_code import njit
 from contad.compile.words import pointer, word
-from contad.engines.tape.array_kernels import call_kernel
-from contad.engines.tape.tape_array_records import has_adjoints, read_block
-from contad.memory.arena import ADJOINTS, NEWEST, RECORDS
+from contad.engines.tape.tape_array_records import call_kernel, has_adjoints, read_array_record
+from contad.memory.arena import ADJOINTS, ARRAY_RECORD, RECORDS
 
 
 @njit(**INTERNAL_OPTIONS)
 def swept(header, top, first):  # type: ignore[no-untyped-def]
-    """Propagate the adjoints of cells without a block among them.
+    """Propagate the adjoints of cells without an array record among them.
 
     It skips a cell whose adjoint is zero, so that an infinite or undefined partial makes no nan.
     """
@@ -48,15 +47,15 @@ def swept(header, top, first):  # type: ignore[no-untyped-def]
 def sweep(header, top, first):  # type: ignore[no-untyped-def]
     """Propagate the adjoints of the cells from `top` down to `first`, and leave these zero.
 
-    There are blocks between the cells. If a result of a block has an adjoint, its kernel is called.
+    There are array records among the cells. If a result of an array record has an adjoint, its kernel is called.
     """
-    block = word(header, NEWEST)
-    while block >= first:
-        previous, of_block, of_z, kernel = read_block(header, block)
+    record = word(header, ARRAY_RECORD)
+    while record >= first:
+        previous, of_record, of_z, kernel = read_array_record(header, record)
         if of_z <= top:  # else it is newer than the swept cells
-            swept(header, top, block + 1)
-            if has_adjoints(header, of_z, min(top, block) + 1):
-                call_kernel(kernel, header, block)
-            top = of_block - 1
-        block = previous
+            swept(header, top, record + 1)
+            if has_adjoints(header, of_z, min(top, record) + 1):
+                call_kernel(kernel, header, record)
+            top = of_record - 1
+        record = previous
     swept(header, top, first)

@@ -193,7 +193,7 @@ def test_machine_code(name, k):
 
 
 @pytest.mark.parametrize("name", sampled(REFUSED, 4))
-def test_what_has_no_compiled_row_is_refused(name):
+def test_rules_without_a_compiled_row_are_refused(name):
     expression, *args = REFUSED[name]
     f = function_of(expression, len(args), 2)
     said = None

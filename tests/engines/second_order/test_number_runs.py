@@ -90,10 +90,10 @@ def special(x):
 
 @pytest.fixture
 def made(monkeypatch):
-    """The steps of every recording that is differentiated twice."""
+    """The records of every recording that is differentiated twice."""
     found = []
-    steps = passes.SecondOrder._steps
-    monkeypatch.setattr(passes.SecondOrder, "_steps", lambda self: found.append(steps(self)) or found[-1])
+    find = passes.SecondOrder._find_records
+    monkeypatch.setattr(passes.SecondOrder, "_find_records", lambda self: found.append(find(self)) or found[-1])
     return found
 
 
@@ -103,13 +103,13 @@ def test_special_functions_are_rows_of_a_run(plainly, made, monkeypatch):
         monkeypatch.setattr(number_runs, "OF_RUNS", Endless())
     x = [0.4, 0.9, 1.3, 0.7]
     found = contad.hessian(special)(x)
-    assert [[type(step) for step in steps] for steps in made] == [[number_runs.Numbers]]
+    assert [[type(record) for record in records] for records in made] == [[number_runs.Numbers]]
     np.testing.assert_allclose(found, contad.jacobian(contad.grad(special))(x), rtol=1e-12, atol=1e-14)
     pattern = contad.sparsity(lambda x: contad.gammaln(x[0]) + contad.ops.log1p_exp(x[1]) + 2.0 * x[2], x, of="hessian")
     assert pattern.nnz == 2
 
 
-def test_rules_that_capture_data_are_steps_of_their_own(made):
+def test_rules_that_capture_data_are_records_of_their_own(made):
     data = np.array([2.0, 5.0])
     with registered():
 
@@ -122,7 +122,7 @@ def test_rules_that_capture_data_are_steps_of_their_own(made):
             return 2.0 * z / x
 
         assert contad.hessian(lambda x: weighted(x[0]) * x[1])([3.0, 1.0]) == [[4.0, 12.0], [12.0, 0.0]]
-    assert [[type(step) is number_runs.Numbers for step in steps] for steps in made] == [[False, True]]
+    assert [[type(record) is number_runs.Numbers for record in records] for records in made] == [[False, True]]
 
 
 # ---- when they give way ----------------------------------------------------------------------------------------------

@@ -186,14 +186,11 @@ def test_random_programs(outcomes):
 
 
 JOINS = {
-    "concatenate": lambda x, y: np.concatenate([x, y]),
-    "the other way round": lambda x, y: np.concatenate([y, x]),
-    "stack": lambda x, y: np.stack([x, y], axis=1),
-    "elements": lambda x, y: np.array([x[0], x[1], x[2], y[0], y[1]]),
-    "assignment": lambda x, y: filled(x, y),
-    "backwards": lambda x, y: np.concatenate([x, y])[::-1],
+    "concatenate": lambda x, y: np.concatenate([x, y]), "the other way round": lambda x, y: np.concatenate([y, x]),
+    "stack": lambda x, y: np.stack([x, y], axis=1), "elements": lambda x, y: np.array([x[0], x[1], x[2], y[0], y[1]]),
+    "assignment": lambda x, y: filled(x, y), "backwards": lambda x, y: np.concatenate([x, y])[::-1],
     "a turned matrix": lambda x, y: np.vstack([x, y]).T,
-}
+}  # fmt: skip
 READERS = {
     "sum": np.sum,
     "mean": np.mean,
@@ -234,7 +231,7 @@ def test_an_argument_beside_what_is_made_of_it(join, reader, outcomes):
         (lambda x: np.sum(np.abs(x - X)) + np.sum(x**3), X),  # a kink
     ],
 )
-def test_what_goes_to_duals(f, x, outcomes):
+def test_functions_that_go_to_duals(f, x, outcomes):
     expected = jvp(grad(f), (x,), (x,))[1]
     np.testing.assert_allclose(hvp(f)(x, x), expected, rtol=1e-12)
     assert outcomes == [False]

@@ -229,34 +229,20 @@ KNOWN = {
 }  # fmt: skip
 X = RANDOM.standard_normal(8)
 JACOBIANS = {
-    "brusselator": ((RANDOM.random(32), 4, 0.02), 192, 192),
-    "laplace2d": ((RANDOM.standard_normal((4, 5)),), 44, 44),
+    "brusselator": ((RANDOM.random(32), 4, 0.02), 192, 192), "laplace2d": ((RANDOM.standard_normal((4, 5)),), 44, 44),
     "burgers": ((RANDOM.standard_normal(9), 0.1, 0.2), None, 25),
-    "network": ((RANDOM.standard_normal(6), RANDOM.random(6)), 18, 18),
-    "in place thomas": ((X,), 64, 64),
-    "swap": ((X,), 8, 8),
-    "pendulum euler": ((X, 2, 0.1), 21, 21),
-    "stencil power": ((X,), 34, 34),
-    "calls": ((X,), 16, 16),
-    "banded product": ((X,), 22, 22),
-    "slices": ((X,), 15, 15),
-    "cum": ((X,), 36, 36),
-    "newton each": ((X,), 8, 8),
-    "bisect": ((X,), None, None),
-    "pick": ((X,), None, None),
-}
+    "network": ((RANDOM.standard_normal(6), RANDOM.random(6)), 18, 18), "in place thomas": ((X,), 64, 64),
+    "swap": ((X,), 8, 8), "pendulum euler": ((X, 2, 0.1), 21, 21), "stencil power": ((X,), 34, 34),
+    "calls": ((X,), 16, 16), "banded product": ((X,), 22, 22), "slices": ((X,), 15, 15), "cum": ((X,), 36, 36),
+    "newton each": ((X,), 8, 8), "bisect": ((X,), None, None), "pick": ((X,), None, None),
+}  # fmt: skip
 HESSIANS = {
-    "rosen": ((X,), 22, 22),
-    "springs": ((RANDOM.standard_normal((5, 2)),), None, None),
-    "arrowhead": ((0.3 * X,), 22, 22),
-    "huber": ((X,), None, 22),
+    "rosen": ((X,), 22, 22), "springs": ((RANDOM.standard_normal((5, 2)),), None, None),
+    "arrowhead": ((0.3 * X,), 22, 22), "huber": ((X,), None, 22),
     "minimal surface": ((RANDOM.standard_normal((4, 4)),), 100, 100),
-    "local level": ((X, RANDOM.standard_normal(6)), 44, 44),
-    "control": ((X, 8), 64, 64),
-    "solve energy": ((RANDOM.standard_normal(9),), 21, 21),
-    "sorted pairs": ((X,), 22, 64),
-    "early": ((X,), None, None),
-}
+    "local level": ((X, RANDOM.standard_normal(6)), 44, 44), "control": ((X, 8), 64, 64),
+    "solve energy": ((RANDOM.standard_normal(9),), 21, 21), "sorted pairs": ((X,), 22, 64), "early": ((X,), None, None),
+}  # fmt: skip
 
 
 def read_functions():

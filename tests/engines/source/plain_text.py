@@ -8,7 +8,7 @@ from contad.kernels.lanes import Lanes, as_lanes, lane_view
 from contad.numba_functions.request import Request
 from contad.variables.trees import flatten
 from tests.engines.source.agreement import constants_in_python
-from tests.random_programs.generated_programs import grown
+from tests.random_programs.generated_programs import copied, grown
 
 
 def generate(f, args, argnums, mode="value_and_grad", along=(), count=1):
@@ -37,3 +37,19 @@ def take_lane(x, k):
     """The numbers of one direction."""
     leaves = flatten(x).leaves
     return np.concatenate([np.ravel(lane_view(np.asarray(v, object) if np.ndim(v) else v, k)) for v in leaves])
+
+
+def draw_direction(rng, x):
+    """Random numbers as a tree that is like another one."""
+    tree = flatten(x)
+    return tree.unflatten([rng.standard_normal(np.shape(v)) if np.ndim(v) else rng.normal() for v in tree.leaves])
+
+
+def require_lanes(f, args, argnums, mode, directions, along=(), tolerance=1e-11):
+    """What is generated for several directions gives for each of them what it gives for one."""
+    one, many = (generate(f, args, argnums, mode, along, count=n) for n in (1, len(directions)))
+    found = many(tuple(copied(args)), put_together(directions))
+    for k, x in enumerate(directions):
+        right = take_lane(one(tuple(copied(args)), x), 0)
+        size = np.max(np.abs(right))
+        np.testing.assert_allclose(take_lane(found, k), right, rtol=tolerance, atol=tolerance * size)

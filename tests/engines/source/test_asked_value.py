@@ -88,7 +88,7 @@ def test_functions_that_the_value_needs_are_not_called(monkeypatch):
     np.testing.assert_array_equal(again, gradient)
 
 
-def test_what_gradients_need_is_computed():
+def test_gradients_compute_their_operands():
     """The exponential and the test of `powers` are in the gradient as well."""
     text = derivative_of(asked(normal, "libm")).source()
     assert text.count("if asks_value") == text.count("math.log(") == 1

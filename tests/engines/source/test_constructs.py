@@ -11,7 +11,7 @@ from tests.engines.source.programs.harness import along, function_of, given_to, 
 
 
 @pytest.mark.parametrize("name", TAKEN_BY)
-def test_what_is_refused_is_named(name):
+def test_refusals_are_named(name):
     assert is_refused(table_of(name), "; ", BODIES[name])
 
 
@@ -25,7 +25,7 @@ def test_the_number_of_constructs(report):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", [name for name, engine in TAKEN_BY.items() if engine != "nothing"])
-def test_what_is_refused_is_taken_by_another_engine(name):
+def test_refused_constructs_are_taken_by_another_engine(name):
     table = table_of(name)
     f = function_of(table, BODIES[name])
     derivative = contad.value_and_grad(f, (0, 1))

@@ -7,7 +7,7 @@ import pytest
 import contad
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.build import derivative_of
-from contad.engines.source.ir.known_matrix_functions import FUNCTIONS
+from contad.engines.source.ir.runtime_functions import FUNCTIONS
 from contad.engines.source.runtime import kernels_by_lanes, line_kernels, matrix_kernels, row_kernels
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.matrix_kernels import keep, take
@@ -17,9 +17,8 @@ from contad.kernels.lanes import as_floats, lanes_zeros
 from contad.numba_functions.request import Request
 from contad.ops.products import left_cotangent, right_cotangent
 from contad.scipy import linalg
-from contad.variables.trees import flatten
 from tests.engines import matrix_programs
-from tests.engines.source.plain_text import generate, put_together, take_lane
+from tests.engines.source.plain_text import draw_direction, generate, require_lanes
 from tests.engines.source.programs.matrix_functions import MATRICES, A, X, function_named
 from tests.judges.samples import sampled
 from tests.random_programs.generated_programs import copied
@@ -31,34 +30,21 @@ RNG = np.random.default_rng(7)
 PROGRAMS = {
     name: (function_named(name), [X, A], (0,)) for name in MATRICES if "least squares" not in name
 }
-PROGRAMS |= {
-    f.__name__: (f, matrix_programs.SHAPES, (0, 1, 2, 3)) for f in (matrix_programs.spectra, matrix_programs.powers)
-}
-PROGRAMS["systems"] = matrix_programs.systems, matrix_programs.DATA, matrix_programs.SQUARES
-PROGRAMS["filtered"] = matrix_programs.filtered, matrix_programs.KALMAN, matrix_programs.SQUARES
+PROGRAMS |= {name: matrix_programs.PROGRAMS[name] for name in ("spectra", "powers", "systems")}
+PROGRAMS["filtered"] = matrix_programs.PROGRAMS["Kalman"]
 
 
 # ---- the text, run as Python -----------------------------------------------------------------------------------------
-def draw_direction(x):
-    tree = flatten(x)
-    return tree.unflatten([RNG.standard_normal(np.shape(v)) if np.ndim(v) else RNG.normal() for v in tree.leaves])
-
-
 @pytest.mark.parametrize("name", sampled(PROGRAMS, 12))
 @pytest.mark.parametrize("mode", ["hvp", "vjp"])
 def test_several_directions(name, mode):
     f, args, argnums = PROGRAMS[name]
-    directions = [tuple(draw_direction(args[k]) for k in argnums) for _ in range(COUNT)]
+    directions = [tuple(draw_direction(RNG, args[k]) for k in argnums) for _ in range(COUNT)]
     with np.errstate(all="ignore"):
         if mode == "vjp":
             value = generate(f, args, argnums, "jvp")(tuple(copied(args)), directions[0])[0]
-            directions = [draw_direction(value) for _ in range(COUNT)]
-        run = generate(f, args, argnums, mode)
-        expected = [run(tuple(copied(args)), x) for x in directions]
-        found = generate(f, args, argnums, mode, count=COUNT)(tuple(copied(args)), put_together(directions))
-    for k, one in enumerate(expected):
-        right = take_lane(one, 0)
-        np.testing.assert_allclose(take_lane(found, k), right, rtol=1e-9, atol=1e-9 * np.max(np.abs(right)))
+            directions = [draw_direction(RNG, value) for _ in range(COUNT)]
+        require_lanes(f, args, argnums, mode, directions, tolerance=1e-9)
 
 
 def test_every_function_of_matrices_takes_lanes():
@@ -194,7 +180,7 @@ def of_solutions(a, b):
     return np.sum(z * z) + np.sum(y * y) + np.sum(np.linalg.cholesky(a @ a.T))
 
 
-def test_what_a_kernel_overwrites_is_a_copy_where_other_directions_read_it():
+def test_kernels_overwrite_copies_of_arrays_that_other_directions_read():
     a, b = 3.0 * np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3), np.array([0.3, -1.2, 0.7])
     found = contad.hessian(of_solutions, engine="generated")(a, b)
     np.testing.assert_allclose(found, contad.hessian(of_solutions.py_func)(a, b), rtol=1e-9, atol=1e-12)

@@ -25,7 +25,7 @@ def energy(x, w):
     return total
 
 
-def test_what_a_loop_reads_once_is_written_once():
+def test_elements_that_a_loop_reads_once_are_written_once():
     x, w = np.array([[1.0, -2.0, 0.5], [0.3, 4.0, -1.0]]), np.array([2.0, -1.0, 0.7])
     text = text_of(contad.grad(energy, (0, 1)), x, w)
     assert text.count("np.zeros(") == 1 and text.count("np.empty(") == 1

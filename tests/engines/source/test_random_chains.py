@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.engines.source.agreement import as_python, request
-from tests.random_programs.generated_programs import run
+from tests.judges.written import define as run
 
 PROGRAMS = 150  # of one test
 

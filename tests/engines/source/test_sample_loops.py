@@ -24,7 +24,7 @@ def test_the_tape_agrees(call):
 @pytest.mark.parametrize(
     ("engine", "said"), [("generated", r"the arguments of 'np.cov\(rows, aweights=d\)'"), ("tape", r"np.cov\(rows, aw")]
 )
-def test_what_numba_has_not_of_a_covariance_is_refused(engine, said):
+def test_covariances_that_numba_lacks_are_refused(engine, said):
     @njit
     def f(x, d):
         rows = np.outer(x, x)

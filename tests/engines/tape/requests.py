@@ -4,7 +4,7 @@ from numba import njit, typeof
 
 from contad.compile.words import word
 from contad.engines.tape import build
-from contad.memory.arena import NEWEST, USED, arena
+from contad.memory.arena import ARRAY_RECORD, USED, arena
 from contad.numba_functions.request import Request
 
 
@@ -32,4 +32,4 @@ def jvp(f, args, tangents, argnums=(0,)):
 def state():
     """How many cells of the thread's tape are used, and in which block."""
     header = arena()
-    return word(header, USED), word(header, NEWEST)
+    return word(header, USED), word(header, ARRAY_RECORD)

@@ -5,15 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-import contad
 from benchmarks.comparison.measure import arguments
 from benchmarks.topics.tape import list_programs
-from contad.functions.python_copy import python_twin
 from contad.rules.body import RuleBody
 from tests.engines.tape.requests import value_and_grad
-from tests.judges.array_agreement import NoisyStack
-from tests.judges.comparison import NOISE_RUNS
-from tests.judges.planted import engines
+from tests.judges.noise import noisy_gradients
 from tests.judges.samples import sampled, shortened
 from tests.random_programs.njit_programs import FEATURES, GROUP, RARER, Generator, Group, check, compare
 
@@ -52,25 +48,16 @@ def test_a_wrong_partial_is_noticed(monkeypatch, tmp_path):
     assert "def f_" in wrong_programs[0]
 
 
-def noisy_gradients(p, point):
-    """Gradients by the Python copy, with one ulp of noise on every operation."""
-    for seed in range(NOISE_RUNS):
-        NoisyStack.random.seed(seed)
-        yield contad.grad(python_twin(p.primal), p.argnums, engine="noisy")(*point)
-
-
 @pytest.mark.parametrize("number", sampled(range(7), 3))
 def test_written_programs_agree_with_gradients_by_hand(number, report):
-    lines = []
-    programs = list_programs()
+    lines, programs = [], list_programs()
     assert len(programs) == 7
     for p in [programs[number]]:
         point = arguments(p, "quick")
         value, gradient = value_and_grad(p.primal, *point, argnums=p.argnums)
         value_by_hand, by_hand = p.by_hand(*point)
         assert value == pytest.approx(value_by_hand, rel=1e-14)
-        with engines(noisy=NoisyStack):
-            noisy = list(noisy_gradients(p, point))
+        noisy = noisy_gradients(p.primal, point, p.argnums)
         for k, (got, expected, *others) in enumerate(zip(gradient, by_hand, *noisy, strict=True)):
             scale = np.abs(expected).max()
             difference = np.abs(got - expected).max() / scale

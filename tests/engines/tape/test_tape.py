@@ -1,16 +1,12 @@
 """The tape on functions as users write them: arguments and results, options, exceptions, memory, threads."""
 
 import math
-import subprocess
-import sys
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numba import njit, objmode, prange
-from numba.core.runtime import _nrt_python as _nrt, rtsys
 
 import contad
 from contad.compile.called_by_name import COUNT, called_by_name
@@ -20,6 +16,7 @@ from contad.engines.tape.tape_sweep import sweep
 from contad.errors import OutputError, UnsupportedError
 from contad.memory.arena import RECORD_BYTES, USED, arena, memory_in_use
 from contad.rules.scalar_rule import ScalarRule
+from tests.compile.watching import watched_memory
 from tests.engines.tape.requests import jvp, request, value_and_grad, vjp
 
 X = np.array([0.7, -1.3, 0.4, 2.1])
@@ -99,30 +96,6 @@ def test_arrays_of_other_shapes_are_refused():
         jvp(several, (1.5, X), (2.0, X[:2].copy()), (0, 1))
 
 
-def test_arrays_without_elements_or_axes():
-    _, (x_bar,) = value_and_grad(sums, np.zeros(0), False)
-    assert x_bar.shape == (0,)
-    _, (x_bar,) = value_and_grad(at_no_axis, np.array(1.5))
-    np.testing.assert_array_equal(x_bar, np.array(3.0))
-
-
-@njit
-def at_no_axis(x):
-    return x[()] * x[()]
-
-
-@njit
-def with_aux(s, x):
-    return s * s * x[0], (s, x * s, 3)
-
-
-def test_aux_is_plain():
-    (value, aux), (s_bar, _) = value_and_grad(with_aux, 1.5, X, argnums=(0, 1), has_aux=True)
-    assert (value, s_bar) == pytest.approx((1.5**2 * X[0], 3.0 * X[0]))
-    assert aux[0] == 1.5 and aux[2] == 3
-    np.testing.assert_array_equal(aux[1], X * 1.5)
-
-
 @njit("float64(float64, float64[::1])")
 def writes(s, work):
     work[0] = 2.0 * s
@@ -144,12 +117,6 @@ def test_an_argument_that_is_written_to_is_copied():
 @njit
 def ignores(x, s):
     return 2.0 * s
-
-
-def test_a_constant_result_has_zero_gradient():
-    value, (x_bar,) = value_and_grad(ignores, X, 3.0)
-    assert value == 6.0
-    np.testing.assert_array_equal(x_bar, np.zeros(4))
 
 
 # ---- what is rebuilt -------------------------------------------------------------------------------------------------
@@ -176,12 +143,6 @@ def scaled(constant):
         return nested(s) + inner(s)
 
     return outer
-
-
-def test_recursion_closures_and_nested_functions():
-    assert value_and_grad(falling, 1.5, 4) == (1.5**5, (pytest.approx(5 * 1.5**4),))
-    value, (bar,) = value_and_grad(scaled(2.0), 1.5)
-    assert (value, bar) == (6.0 * 1.5**2 + 9.0, 12.0 * 1.5 + 6.0)
 
 
 @njit
@@ -211,28 +172,60 @@ tripled = ScalarRule(_tripled, None, None, False, ())  # not registered, where o
 tripled.partials(_tripled_partials)
 
 
-@njit
-def calls_a_rule(s):
-    return tripled(s) * contad.erf(s)
-
-
-def test_a_rule_of_the_user_is_called_inside_njit():
-    assert value_and_grad(calls_a_rule, 0.7)[1] == (
-        pytest.approx(3.0 * math.erf(0.7) + 2.1 * 2.0 / math.sqrt(math.pi) * math.exp(-0.49)),
-    )
-
-
 @njit(parallel=True)
 def in_parallel(x):
+    """Iterations run in order."""
     total = 0.0
     for i in prange(len(x)):
         total += x[i] * x[i]
     return total
 
 
-def test_prange_runs_in_order():
-    _, (x_bar,) = value_and_grad(in_parallel, X)
-    np.testing.assert_array_equal(x_bar, 2.0 * X)
+@njit
+def with_aux(s, x):
+    return s * s * x[0], (s, x * s, 3)
+
+
+@njit
+def prints(s):
+    print("at", s)
+    return s * s
+
+
+BELL = 2.0 / math.sqrt(math.pi) * math.exp(-0.49)
+VALUES = {  # a function, its arguments, its value, and the gradient by its first argument
+    "an array of no axes": (njit(lambda x: x[()] * x[()]), (np.array(1.5),), 2.25, np.array(3.0)),
+    "a constant result": (ignores, (X, 3.0), 6.0, np.zeros(4)),
+    "recursion": (falling, (1.5, 4), 1.5**5, 5 * 1.5**4),
+    "closures and nested functions": (scaled(2.0), (1.5,), 6.0 * 1.5**2 + 9.0, 12.0 * 1.5 + 6.0),
+    "a rule of the user": (
+        njit(lambda s: tripled(s) * contad.erf(s)), (0.7,), 2.1 * math.erf(0.7), 3.0 * math.erf(0.7) + 2.1 * BELL
+    ),
+    "prange": (in_parallel, (X,), sum(x * x for x in X), 2.0 * X),
+    "print": (prints, (1.5,), 2.25, 3.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_value_and_gradient(name, capfd):
+    f, args, value, gradient = VALUES[name]
+    found, (bar,) = value_and_grad(f, *args)
+    rounding = 1e-14 if name == "a rule of the user" else 0.0
+    np.testing.assert_allclose(found, value, rtol=rounding)
+    np.testing.assert_allclose(bar, gradient, rtol=rounding, strict=np.ndim(gradient) > 0)
+    assert capfd.readouterr().out == ("at 1.5\n" if name == "print" else "")
+
+
+def test_an_array_without_elements():
+    _, (x_bar,) = value_and_grad(sums, np.zeros(0), False)
+    assert x_bar.shape == (0,)
+
+
+def test_aux_is_plain():
+    (value, aux), (s_bar, _) = value_and_grad(with_aux, 1.5, X, argnums=(0, 1), has_aux=True)
+    assert (value, s_bar) == pytest.approx((1.5**2 * X[0], 3.0 * X[0]))
+    assert aux[0] == 1.5 and aux[2] == 3
+    np.testing.assert_array_equal(aux[1], X * 1.5)
 
 
 # ---- the arena -------------------------------------------------------------------------------------------------------
@@ -267,20 +260,16 @@ def test_nothing_grows():
     """Not the tapes, nor Numba's arrays, with and without exceptions."""
     run = build(request(sums, X, False))
     run(X, False)
-    _nrt.memsys_enable_stats()
-    try:
-        before, stats = memory_in_use(), rtsys.get_allocation_stats()
+    before = memory_in_use()
+    with watched_memory() as memory:
         for k in range(10_000):
             if k % 100:
                 run(X, False)
             else:
                 with pytest.raises(ValueError, match="as asked"):
                     run(X, True)
-        after = rtsys.get_allocation_stats()
-    finally:
-        _nrt.memsys_disable_stats()
     assert memory_in_use() == before
-    assert after.alloc - stats.alloc == after.free - stats.free > 10_000
+    assert memory.asked == memory.returned > 10_000
 
 
 @njit
@@ -376,17 +365,6 @@ def test_one_record_of_24_bytes_for_each_active_operation():
     assert RECORD_BYTES + 8 == 32
 
 
-@njit
-def prints(s):
-    print("at", s)
-    return s * s
-
-
-def test_print_shows_the_number(capfd):
-    assert value_and_grad(prints, 1.5) == (2.25, (3.0,))
-    assert capfd.readouterr().out == "at 1.5\n"
-
-
 # ---- refusals --------------------------------------------------------------------------------------------------------
 @njit
 def has_angles(a):
@@ -427,17 +405,7 @@ def test_explain_tells_what_is_stored():
     assert "nothing is recorded" in explain(request(ignores, X, 1.0, mode="jvp"))
 
 
-# ---- the cache -------------------------------------------------------------------------------------------------------
-SCRIPT = """
-from numba.core import event
-import sys; sys.path.insert(0, {folder!r})
-from tests.engines.tape.requests import value_and_grad
-import numpy as np, cached
-with event.install_recorder("numba:compile") as recorder:
-    print(value_and_grad(cached.f, np.array([1.5, 2.0]))[1][0].tolist(), len(recorder.buffer))
-"""
-
-
+# ---- machine code and the sweep --------------------------------------------------------------------------------------
 def test_the_sweep_is_no_part_of_the_machine_code_of_a_derivative(tmp_path, monkeypatch):
     monkeypatch.setenv("CONTAD_CACHE_DIR", str(tmp_path))  # what comes from the disk has no functions to look at
     run = build(request(first_two, X))
@@ -447,25 +415,7 @@ def test_the_sweep_is_no_part_of_the_machine_code_of_a_derivative(tmp_path, monk
     assert not [name for name in functions if "swept" in name or "propagate" in name]
 
 
-def test_what_the_sweep_raises_is_raised_by_its_caller(monkeypatch):
+def test_errors_of_the_sweep_are_raised_by_its_caller(monkeypatch):
     monkeypatch.setattr(tape_sweep, "sweep", refused)
     with pytest.raises(ValueError, match="as planted"):
         sweep_all()
-
-
-@pytest.mark.long  # tests/front/test_cache.py has both engines
-def test_a_second_process_compiles_nothing(tmp_path, monkeypatch):
-    source = "from numba import njit\n\n@njit\ndef f(x):\n    return x[0] * x[1] * {}\n"
-    monkeypatch.setenv("CONTAD_CACHE_DIR", str(tmp_path / "cache"))
-    root = Path(__file__).parents[3]
-
-    def run():
-        command = [sys.executable, "-c", SCRIPT.format(folder=str(tmp_path))]
-        return subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout.split("]")
-
-    (tmp_path / "cached.py").write_text(source.format("3.0"))
-    gradient, events = run()
-    assert gradient == "[6.0, 4.5" and int(events) > 0
-    assert run() == ["[6.0, 4.5", " 0\n"]
-    (tmp_path / "cached.py").write_text(source.format("4.0"))
-    assert run()[0] == "[8.0, 6.0"

@@ -1,41 +1,13 @@
-"""Operations with a rule of the user's, constants and checkpoints in njit: against the eager engine and by hand."""
-
-import os
-import subprocess
-import sys
+"""Operations with rules of users' on the tape; gradients are in `tests/engines/test_user_rules.py`."""
 
 import numpy as np
 import pytest
 from numba import njit
 
 import contad
+from tests.compile.processes import LISTENING, run_python
 from tests.engines.tape.requests import jvp, state, value_and_grad
-from tests.engines.user_rules import DATA, clipped, doubled_by_rule, make_vjp, program, wrong_shape
-
-
-# ---- programs --------------------------------------------------------------------------------------------------------
-@njit
-def short(v, s):
-    """An array rule and a custom_vjp; `program` has all that they may be."""
-    return np.sum(doubled_by_rule(v) * v) * clipped(s * s)
-
-
-def test_gradients_of_two_rules():
-    value, (v_bar, s_bar) = value_and_grad(short, DATA[1], DATA[2], argnums=(0, 1))
-    assert value == short(*DATA[1:])
-    right = contad.grad(short.py_func, argnums=(0, 1))(*DATA[1:])
-    np.testing.assert_allclose(v_bar, right[0], rtol=1e-12)
-    assert s_bar == pytest.approx(right[1], rel=1e-12)
-
-
-@pytest.mark.long  # most of a minute of compilation
-def test_gradients_are_those_of_the_eager_engine():
-    value, gradient = value_and_grad(program, *DATA, argnums=(0, 1, 2))
-    assert value == pytest.approx(program(*DATA), rel=1e-14)
-    expected, right = contad.value_and_grad(program.py_func, argnums=(0, 1, 2))(*DATA)
-    assert value == pytest.approx(expected, rel=1e-13)
-    for found, bar in zip(gradient, right, strict=True):
-        np.testing.assert_allclose(found, bar, rtol=1e-12)
+from tests.engines.user_rules import clipped, make_vjp, wrong_shape
 
 
 @njit
@@ -46,7 +18,7 @@ def written(v, s):
     return fixed[0] * fixed[1] + v[0]
 
 
-def test_what_is_stopped_is_an_array_of_its_own():
+def test_stopped_arrays_are_copies():
     v = np.array([2.0, 3.0])
     assert written(v, 1.5) == 11.0
     value, (v_bar, s_bar) = value_and_grad(written, v, 1.5, argnums=(0, 1))
@@ -90,27 +62,13 @@ tripled.defvjp(lambda x: (1.0 * x, (x, 3)), lambda saved, z_bar: (saved[1] * z_b
 def f(x):
     return tripled(x * x)
 """
-RUN = """
-from numba.core import event
-names = []
-class Listen(event.Listener):
-    def on_start(self, e): names.append(e.data["dispatcher"].__name__)
-    def on_end(self, e): pass
-with event.install_listener("numba:compile", Listen()):
-    import contad, model
-    print(contad.grad(model.f)(2.0), len(names))
-"""
+RUN = f"{LISTENING}import contad, model\nprint(contad.grad(model.f)(2.0), len(compiled))"
 
 
 def run_in_process(folder, *arguments):
     """The words that run.py prints, beside its model, with the disk of the folder."""
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "numba"), "CONTAD_CACHE_DIR": str(folder / "contad")}
-    done = subprocess.run(
-        [sys.executable, "run.py", *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False,
-        timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    caches = {"NUMBA_CACHE_DIR": folder / "numba", "CONTAD_CACHE_DIR": folder / "contad"}
+    return run_python("run.py", *arguments, folder=folder, **caches).split()
 
 
 @pytest.mark.long  # most of a minute of compilation

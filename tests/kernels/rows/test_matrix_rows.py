@@ -295,7 +295,7 @@ SINGULAR = {"solve": np.ones((3, 3)), "inv": np.zeros((2, 2)), "log_determinant"
 
 
 @pytest.mark.parametrize("name", SINGULAR)
-def test_what_is_singular_raises(name):
+def test_singular_matrices_raise(name):
     row, a = ROWS[name], SINGULAR[name]
     options = dict.fromkeys(row.options, False)
     operands = [a, np.ones((len(a), 1))][: len(row.operands)]

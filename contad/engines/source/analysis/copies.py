@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any, Protocol
 
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     FLOAT,
     Block,
     For,
@@ -64,11 +64,11 @@ class Copy:
         return (self.array, self.loop, *parts)
 
 
-def copies(program: SourceFunction, plan: Regions) -> dict[Load, Copy]:
+def copies(function: SourceFunction, plan: Regions) -> dict[Load, Copy]:
     """Maps loads in loops to the copy from which the reverse pass may reload the element."""
     possible: dict[Load, Copy] = {}
     worth: dict[object, Copy] = {}
-    for o in walk(program.block):
+    for o in walk(function.block):
         if (
             isinstance(o, Load)
             and o.result.kind == FLOAT

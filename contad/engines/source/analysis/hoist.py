@@ -7,7 +7,7 @@ iterations add. A loop may run zero times, so a condition guards each read that 
 from contad.engines.source.analysis.shared_callees import raises
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import constant
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     BOOL,
     Apply,
     Block,
@@ -26,9 +26,9 @@ _CHEAP = {
 }  # fmt: skip
 
 
-def hoist(program: SourceFunction) -> None:
+def hoist(function: SourceFunction) -> None:
     """Move invariant operations out of the loops of a function, innermost loops first."""
-    _block(program.block)
+    _block(function.block)
 
 
 def _block(block: Block) -> None:

@@ -6,18 +6,18 @@ So one variable holds the adjoint for all iterations, and an iteration can be re
 from collections import Counter
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
-from contad.engines.source.ir.single_assignment import FLOAT, Apply, Carried, If, Loop, Operation, SourceFunction, Value
+from contad.engines.source.ir.ssa import FLOAT, Apply, Carried, If, Loop, Operation, SourceFunction, Value
 from contad.engines.source.ir.walks import is_inside, walk
 
 
-def partial_sums(program: SourceFunction) -> dict[Value, Value]:
+def partial_sums(function: SourceFunction) -> dict[Value, Value]:
     """Maps each partial sum, in any nest of loops and branches, to the total: the result of the outermost loop."""
     readers: dict[Value, list[Operation]] = {}
-    for operation in walk(program.block):
+    for operation in walk(function.block):
         for value in operation.reads():
             readers.setdefault(value, []).append(operation)
     found: dict[Value, Value] = {}
-    for loop in walk(program.block):
+    for loop in walk(function.block):
         if isinstance(loop, Loop):
             for c in loop.carried:
                 if c.inner.kind == FLOAT and c.inner not in found:
@@ -34,9 +34,9 @@ class _Sum:
         self.reaching: dict[tuple[Value, Carried], bool] = {}  # the results of `reaches` so far
         self.leading: dict[Value, bool] = {}  # for values already seen: whether they lead to `carried.inner`
         self.values: set[Value] | None = {carried.inner}
-        self.steps: set[tuple[Value, Operation]] = {(carried.following, loop)}  # (partial sum, its reader)
+        self.links: set[tuple[Value, Operation]] = {(carried.following, loop)}  # (partial sum, its reader)
         if not self.reaches(carried.following, carried, loop) or any(
-            (value, reader) not in self.steps or times > 1  # a second read: the loop carries it for another name, too
+            (value, reader) not in self.links or times > 1  # a second read: the loop carries it for another name, too
             for value in self.values or ()
             for reader, times in Counter(readers.get(value, ())).items()
         ):
@@ -72,14 +72,14 @@ class _Sum:
             if inner is None:
                 return False
             self.values.add(inner.inner)
-            self.steps.add((inner.following, o))
+            self.links.add((inner.following, o))
             if not self.reaches(inner.following, inner, o):
                 return False
             before = [inner.initial]
         if not before or not all(self.reaches(x, c, loop) for x in before):
             return False
         self.values.add(value)
-        self.steps |= {(x, o) for x in before}
+        self.links |= {(x, o) for x in before}
         return True
 
     def _leads_to(self, value: Value, c: Carried, loop: Loop) -> bool:

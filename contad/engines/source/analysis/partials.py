@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, cast
 
 from contad.compiled_rules.rule_source import or_call, partial_tree
 from contad.engines.source.ir.known_functions import SELECT, TO_FLOAT, Function
-from contad.engines.source.ir.single_assignment import FLOAT, Apply, Value
-from contad.engines.source.ir.syntax import Part, called_name, clone, key, substitute
+from contad.engines.source.ir.ssa import FLOAT, Apply, Value
+from contad.engines.source.ir.syntax import Part, clone, substitute
+from contad.engines.source.ir.tree_queries import called_name, key
 from contad.rules.scalar_rule import ScalarRule
 
 

@@ -19,38 +19,20 @@ from typing import NamedTuple, TypeVar
 
 from contad.engines.source.analysis.hoist import runs
 from contad.engines.source.analysis.shared_callees import raises
-from contad.engines.source.ir import known_functions
+from contad.engines.source.ir import known_functions, ssa
 from contad.engines.source.ir.clones import clone
 from contad.engines.source.ir.entries import constant
-from contad.engines.source.ir.single_assignment import (
-    BOOL,
-    FLOAT,
-    INT,
-    Apply,
-    Block,
-    Create,
-    For,
-    If,
-    Kind,
-    Length,
-    Load,
-    Operation,
-    SourceFunction,
-    Store,
-    Value,
-    View,
-)
 from contad.engines.source.ir.walks import find_written_roots, is_inside, walk
 
-_Operation = TypeVar("_Operation", bound=Operation)
+_Operation = TypeVar("_Operation", bound=ssa.Operation)
 DEAR = 20.0  # cheaper functions are not worth an array; in units of an addition
 
 
-def expand_scalars(program: SourceFunction) -> bool:
+def expand_scalars(function: ssa.SourceFunction) -> bool:
     """Move invariant computations of inner loops in front of the outer loop; True if any was moved."""
     changed = False
-    for loop in [o for o in walk(program.block) if isinstance(o, For) and o.step.constant]:
-        invariants = _Invariants(program, loop)
+    for loop in [o for o in walk(function.block) if isinstance(o, ssa.For) and o.step.constant]:
+        invariants = _Invariants(function, loop)
         for nest, moved in invariants.find().items():
             invariants.move(nest, moved)
             changed = True
@@ -60,67 +42,77 @@ def expand_scalars(program: SourceFunction) -> bool:
 class _Place(NamedTuple):
     """All loops between a loop and a number computed inside, and those of them over which the number varies."""
 
-    around: tuple[For, ...]
-    own: tuple[For, ...]
+    around: tuple[ssa.For, ...]
+    own: tuple[ssa.For, ...]
 
 
 class _Invariants:
     """The numbers computed inside a loop that are the same in each iteration of the loop."""
 
-    def __init__(self, program: SourceFunction, loop: For) -> None:
-        self.program, self.loop = program, loop
+    def __init__(self, function: ssa.SourceFunction, loop: ssa.For) -> None:
+        self.function, self.loop = function, loop
         self.written = find_written_roots(loop)
-        self.parts: dict[Value, list[Operation] | None] = {}
+        self.parts: dict[ssa.Value, list[ssa.Operation] | None] = {}
 
     # ---- finding -----------------------------------------------------------------------------------------------------
-    def find(self) -> dict[_Place, list[Apply]]:
+    def find(self) -> dict[_Place, list[ssa.Apply]]:
         """The functions that are worth an array, grouped by the loops around them."""
-        found: dict[_Place, list[Apply]] = {}
+        found: dict[_Place, list[ssa.Apply]] = {}
         for o, around in self._run_always(self.loop.body, ()):
             if raises(o):  # the operations after it need not run
                 break
-            if around and isinstance(o, Apply) and o.result.kind == FLOAT and self._is_dear(o) and self._is_read(o):
+            if (
+                around
+                and isinstance(o, ssa.Apply)
+                and o.result.kind == ssa.FLOAT
+                and self._is_dear(o)
+                and self._is_read(o)
+            ):
                 read = {x for part in self.compute(o.result) or () for x in part.inputs}
                 nest = _Place(around, tuple(h for h in around if h.index in read))
                 if nest.own:
                     found.setdefault(nest, []).append(o)
         return found
 
-    def _run_always(self, block: Block, around: tuple[For, ...]) -> Iterator[tuple[Operation, tuple[For, ...]]]:
+    def _run_always(
+        self, block: ssa.Block, around: tuple[ssa.For, ...]
+    ) -> Iterator[tuple[ssa.Operation, tuple[ssa.For, ...]]]:
         """The operations of a block, each with the loops around it if it runs whenever these do, else with no loops."""
         for o in block.operations:
             yield o, around
-            first = o.start.constant if isinstance(o, For) and o.exit is None and o.step.constant == 1 else None
-            if isinstance(o, For) and first is not None and first >= 0 and not is_inside(o.stop.block, self.loop):
+            first = o.start.constant if isinstance(o, ssa.For) and o.exit is None and o.step.constant == 1 else None
+            if isinstance(o, ssa.For) and first is not None and first >= 0 and not is_inside(o.stop.block, self.loop):
                 yield from self._run_always(o.body, (*around, o))
             else:
                 yield from ((x, ()) for inner in o.blocks for x in walk(inner))
 
-    def _is_dear(self, o: Apply) -> bool:
+    def _is_dear(self, o: ssa.Apply) -> bool:
         parts = self.compute(o.result) or ()
-        return any(isinstance(part, Apply) and part.function.cost >= DEAR for part in parts)
+        return any(isinstance(part, ssa.Apply) and part.function.cost >= DEAR for part in parts)
 
-    def _is_read(self, o: Apply) -> bool:
+    def _is_read(self, o: ssa.Apply) -> bool:
         """Whether an operation that is not moved reads the number."""
         readers = (x for x in walk(self.loop.body) if o.result in x.reads())
-        return any(not isinstance(x, Apply) or self.compute(x.result) is None for x in readers)
+        return any(not isinstance(x, ssa.Apply) or self.compute(x.result) is None for x in readers)
 
-    def compute(self, value: Value) -> list[Operation] | None:
+    def compute(self, value: ssa.Value) -> list[ssa.Operation] | None:
         """The operations inside the loop that compute a value, in order; None if iterations differ in it."""
         if value not in self.parts:
             self.parts[value] = self._compute(value)
         return self.parts[value]
 
-    def _compute(self, value: Value) -> list[Operation] | None:
+    def _compute(self, value: ssa.Value) -> list[ssa.Operation] | None:
         """Follow the operands of a value back to the start of the loop."""
         o = value.operation
         if value.constant is not None or not is_inside(value.block, self.loop):
             return []
-        if isinstance(o, For):
+        if isinstance(o, ssa.For):
             return [] if value is o.index and o is not self.loop else None
-        if not isinstance(o, (Apply, Load, View, Length)) or (isinstance(o, Load) and self._is_written(o.array)):
+        if not isinstance(o, (ssa.Apply, ssa.Load, ssa.View, ssa.Length)) or (
+            isinstance(o, ssa.Load) and self._is_written(o.array)
+        ):
             return None
-        found: dict[Operation, None] = {}
+        found: dict[ssa.Operation, None] = {}
         for x in o.inputs:
             parts = self.compute(x)
             if parts is None:
@@ -128,58 +120,60 @@ class _Invariants:
             found |= dict.fromkeys(parts)
         return [*found, o]
 
-    def _is_written(self, array: Value) -> bool:
+    def _is_written(self, array: ssa.Value) -> bool:
         return not self.written.isdisjoint(array.roots)
 
     # ---- moving ------------------------------------------------------------------------------------------------------
-    def move(self, nest: _Place, moved: list[Apply]) -> None:
+    def move(self, nest: _Place, moved: list[ssa.Apply]) -> None:
         """Build a nest of loops before the loop that computes the numbers, and loads of them in the loop."""
-        before: list[Operation] = []
+        before: list[ssa.Operation] = []
         lengths = [self._find_length(own.stop, before) for own in nest.own]
-        new = {own.index: Value(INT, own.index.hint) for own in nest.own}
-        body = Block()
+        new = {own.index: ssa.Value(ssa.INT, own.index.hint) for own in nest.own}
+        body = ssa.Block()
         for o in moved:
             for part in self.compute(o.result) or ():
                 if part.result not in new:
                     body.append(*clone([part], new))
-            array = Value(Kind("float", len(nest.own)), f"{o.result.hint or o.function.name}s")
+            array = ssa.Value(ssa.Kind("float", len(nest.own)), f"{o.result.hint or o.function.name}s")
             array.order = "C"
-            before.append(_note(Create("empty", lengths, array), o))
-            body.append(_note(Store(array, [new[own.index] for own in nest.own], new[o.result]), o))
-            read = _note(Load(array, [own.index for own in nest.own], o.result), o)
+            before.append(_note(ssa.Create("empty", lengths, array), o))
+            body.append(_note(ssa.Store(array, [new[own.index] for own in nest.own], new[o.result]), o))
+            read = _note(ssa.Load(array, [own.index for own in nest.own], o.result), o)
             read.block = o.block
             assert o.block is not None
             o.block.operations[o.block.operations.index(o)] = read
         for own in reversed(nest.own):
-            inner, body = body, Block()
-            body.append(_note(For([own.start, own.stop, constant(1)], new[own.index], inner), own))
+            inner, body = body, ssa.Block()
+            body.append(_note(ssa.For([own.start, own.stop, constant(1)], new[own.index], inner), own))
         test = self._find_test(nest, before)
-        self._insert([*before, *(body.operations if test is None else [_note(If(test, body, Block()), self.loop)])])
+        self._insert(
+            [*before, *(body.operations if test is None else [_note(ssa.If(test, body, ssa.Block()), self.loop)])]
+        )
         self.parts.clear()
 
-    def _find_length(self, stop: Value, before: list[Operation]) -> Value:
+    def _find_length(self, stop: ssa.Value, before: list[ssa.Operation]) -> ssa.Value:
         """The length of an axis whose elements a loop visits up to `stop`."""
-        if isinstance(stop.operation, Length) or (stop.constant or 0) > 0:
+        if isinstance(stop.operation, ssa.Length) or (stop.constant or 0) > 0:
             return stop
-        more = Apply(known_functions.COMPARISONS["Gt"], [stop, constant(0)], Value(BOOL))
-        length = Apply(known_functions.SELECT, [more.result, stop, constant(0)], Value(INT))
+        more = ssa.Apply(known_functions.COMPARISONS["Gt"], [stop, constant(0)], ssa.Value(ssa.BOOL))
+        length = ssa.Apply(known_functions.SELECT, [more.result, stop, constant(0)], ssa.Value(ssa.INT))
         before += [_note(more, self.loop), _note(length, self.loop)]
         return length.result
 
-    def _find_test(self, nest: _Place, before: list[Operation]) -> Value | None:
+    def _find_test(self, nest: _Place, before: list[ssa.Operation]) -> ssa.Value | None:
         """A test that all loops run: otherwise the operands need not exist. None if it is known that they run."""
-        test: Value | None = None
+        test: ssa.Value | None = None
         for loop in (self.loop, *(h for h in nest.around if h not in nest.own)):
             one, made = runs(loop)
             before += made
             if one.constant is not True and test is not None:
-                both = _note(Apply(known_functions.AND, [test, one], Value(BOOL)), self.loop)
+                both = _note(ssa.Apply(known_functions.AND, [test, one], ssa.Value(ssa.BOOL)), self.loop)
                 before.append(both)
                 one = both.result
             test = test if one.constant is True else one
         return test
 
-    def _insert(self, operations: list[Operation]) -> None:
+    def _insert(self, operations: list[ssa.Operation]) -> None:
         """Put operations before the loop."""
         block = self.loop.block
         assert block is not None
@@ -190,7 +184,7 @@ class _Invariants:
         block.operations += later
 
 
-def _note(o: _Operation, like: Operation) -> _Operation:
+def _note(o: _Operation, like: ssa.Operation) -> _Operation:
     """An operation, with the line of the user's source that `like` has."""
     o.file, o.line = like.file, like.line
     return o

@@ -9,24 +9,10 @@ from typing import Any
 
 from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.analysis.finite_partials import wild_values
+from contad.engines.source.ir import ssa
 from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.entries import Object
-from contad.engines.source.ir.memory_orders import order_of
-from contad.engines.source.ir.single_assignment import (
-    Accumulate,
-    Block,
-    Body,
-    Call,
-    Check,
-    Handed,
-    Kind,
-    MatrixCall,
-    Operation,
-    Product,
-    SourceFunction,
-    Store,
-    Value,
-)
+from contad.engines.source.ir.lengths import order_of
 from contad.engines.source.ir.walks import class_of_names, leaves, like, walk
 
 SMALL = 12  # operations without loops and branches: inlining them costs no more than a call
@@ -35,48 +21,48 @@ SMALL = 12  # operations without loops and branches: inlining them costs no more
 class Callee:
     """A function for arguments of given kinds."""
 
-    def __init__(self, program: SourceFunction) -> None:
+    def __init__(self, function: ssa.SourceFunction) -> None:
         """Note the facts that callers ask for, and turn the block into a body that is not reversed where it runs."""
-        operations = list(walk(program.block))
+        operations = list(walk(function.block))
         self.is_small = len(operations) <= SMALL and not any(o.blocks for o in operations)
         self.may_raise = any(map(raises, operations))
-        self.captured = program.captured  # global arrays, passed as additional arguments
-        self.parameters = [x for x in leaves(tuple(program.parameters)) if isinstance(x, Value)]
-        self.parameters += program.captured_values
-        self.outputs = leaves(program.returned)
-        self.program = program
+        self.captured = function.captured  # global arrays, passed as additional arguments
+        self.parameters = [x for x in leaves(tuple(function.parameters)) if isinstance(x, ssa.Value)]
+        self.parameters += function.captured_values
+        self.outputs = leaves(function.returned)
+        self.function = function
         # outputs that may be infinite or nan at finite arguments
-        wild = wild_values(program)
+        wild = wild_values(function)
         self.wild = frozenset(k for k, x in enumerate(self.outputs) if x in wild)
         self.reached = [self._reach(x) for x in self.parameters]  # for each parameter, the outputs with a derivative
-        program.parameters = list(self.parameters)
-        program.captured, program.captured_values = {}, []
-        body, program.block = program.block, Block()
-        program.block.append(Body(body))
+        function.parameters = list(self.parameters)
+        function.captured, function.captured_values = {}, []
+        body, function.block = function.block, ssa.Block()
+        function.block.append(ssa.Body(body))
 
-    def _reach(self, parameter: Value) -> frozenset[int]:
+    def _reach(self, parameter: ssa.Value) -> frozenset[int]:
         if parameter.kind.base != "float":
             return frozenset()
-        varied = Activity(self.program, [parameter], self.outputs).varied
+        varied = Activity(self.function, [parameter], self.outputs).varied
         return frozenset(k for k, x in enumerate(self.outputs) if x in varied)
 
 
-def callee_of(program: SourceFunction) -> Callee | None:
+def callee_of(function: ssa.SourceFunction) -> Callee | None:
     """A function as a callee; None if it has to be inlined."""
-    parameters = {x for x in leaves(tuple(program.parameters)) if isinstance(x, Value)}
-    parameters.update(program.captured_values)
-    for o in walk(program.block):
-        if isinstance(o, (Product, DerivativeCall)):
+    parameters = {x for x in leaves(tuple(function.parameters)) if isinstance(x, ssa.Value)}
+    parameters.update(function.captured_values)
+    for o in walk(function.block):
+        if isinstance(o, (ssa.Product, DerivativeCall)):
             return None
-        if isinstance(o, (Store, Accumulate)) and parameters & set(o.array.roots):
+        if isinstance(o, (ssa.Store, ssa.Accumulate)) and parameters & set(o.array.roots):
             return None
-    returned = leaves(program.returned)
-    return None if program.returns_small or any(x.is_array for x in returned) else Callee(program)
+    returned = leaves(function.returned)
+    return None if function.returns_small or any(x.is_array for x in returned) else Callee(function)
 
 
-def raises(o: Operation) -> bool:
+def raises(o: ssa.Operation) -> bool:
     """Whether an operation itself may raise an exception of the user's."""
-    return isinstance(o, (Check, Handed, MatrixCall)) or (isinstance(o, Call) and o.callee.may_raise)
+    return isinstance(o, (ssa.Check, ssa.Handed, ssa.MatrixCall)) or (isinstance(o, ssa.Call) and o.callee.may_raise)
 
 
 def kinds_of(entry: Any) -> Any:
@@ -84,7 +70,7 @@ def kinds_of(entry: Any) -> Any:
     if isinstance(entry, tuple):
         parts = like(entry, map(kinds_of, entry))
         return None if None in parts else parts
-    if isinstance(entry, Value):
+    if isinstance(entry, ssa.Value):
         return None if entry.kind.small and not entry.is_array else replace(entry.kind, order=order_of(entry))
     return entry if isinstance(entry, Object) else None
 
@@ -93,4 +79,4 @@ def key_of(kinds: Any) -> Any:
     """A key that tells kinds apart; for a Python object, its identity."""
     if isinstance(kinds, tuple):
         return (class_of_names(kinds), *map(key_of, kinds))
-    return (kinds, kinds.order) if isinstance(kinds, Kind) else id(kinds.value)
+    return (kinds, kinds.order) if isinstance(kinds, ssa.Kind) else id(kinds.value)

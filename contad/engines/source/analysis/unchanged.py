@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     Accumulate,
     Apply,
     Block,

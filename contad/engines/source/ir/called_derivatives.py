@@ -12,8 +12,8 @@ gradient of that number to the adjoints of the arguments and of the directions.
 
 from typing import Any, NamedTuple
 
-from contad.engines.source.ir.known_matrix_functions import MatrixFunction
-from contad.engines.source.ir.single_assignment import FLOAT, MatrixCall, Value
+from contad.engines.source.ir.runtime_functions import MatrixFunction
+from contad.engines.source.ir.ssa import FLOAT, MatrixCall, Value
 
 
 class DerivativeSite(NamedTuple):

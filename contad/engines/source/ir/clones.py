@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterable
 
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     Block,
     Carried,
     For,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from contad.engines.source.ir.known_functions import Function
-from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Block, Kind, Value
+from contad.engines.source.ir.ssa import BOOL, FLOAT, INT, Block, Kind, Value
 
 
 class Object:

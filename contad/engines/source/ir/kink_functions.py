@@ -149,10 +149,10 @@ _LARGER = Function("larger", "larger(x0, x1)", None, "float")
 _SMALLER = Function("smaller", "larger(x1, x0)", None, "float")
 PARTS = {"maximum": _LARGER, "fmax": _LARGER, "minimum": _SMALLER, "fmin": _SMALLER}
 # the factor of an adjoint of the tangent, a function of such a part: nan where v does not leave the tie
-KNOWN_PART = Function("known_part", "x0 + chain(x0 * (1.0 - x0), np.nan)", None, "float")
+KNOWN_PART = Function("known_part", "x0 + masked_product(x0 * (1.0 - x0), np.nan)", None, "float")
 # the extreme, a function of itself, the operands and their parts of the adjoint; and a term of its tangent
 EXTREME_ON_LINE = _function("x0", _extreme_on_line, _extreme_on_line_partials)
-PART_OF_TANGENT = _function("chain(x1, x0)", _part_of_tangent, _part_of_tangent_partials)
+PART_OF_TANGENT = _function("masked_product(x1, x0)", _part_of_tangent, _part_of_tangent_partials)
 
 
 def find_kink(function: Function) -> Kink | None:

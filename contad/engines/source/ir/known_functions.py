@@ -8,13 +8,17 @@ import ast
 import itertools
 import math
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Kind
-from contad.engines.source.ir.syntax import expression, names_of
+from contad.engines.source.ir.ssa import BOOL, FLOAT, INT, Kind
+from contad.engines.source.ir.syntax import expression
+from contad.engines.source.ir.tree_queries import names_of
+from contad.ops.arithmetic import absolute
+from contad.ops.logic import select
 from contad.ops.powers import literal_power
 from contad.rules.body import COMPARISONS as COMPARED, SYMBOLS
 from contad.rules.scalar_rule import ScalarRule, rule, rule_of_ufunc, rules
@@ -176,3 +180,22 @@ def function_of(called: Callable[..., Any]) -> Function | None:
         return _FUNCTIONS.get(called)
     except TypeError:  # unhashable
         return None
+
+
+LARGEST = sys.float_info.max
+
+
+def masked_product(d: float, p: float) -> float:
+    """d p, and 0 where d is 0."""
+    return d * p if d != 0.0 else 0.0
+
+
+def masked_product_partials(z, d, p):  # type: ignore[no-untyped-def]
+    """For d: the partial, masked where d is 0. For p: the tangent."""
+    return select(d != 0.0 or absolute(p) <= LARGEST, p, 0.0), d
+
+
+_rule = ScalarRule(masked_product, None, None, False, ())
+_rule.partials(masked_product_partials)
+
+MASKED_PRODUCT = Function("masked_product", "masked_product(x0, x1)", _rule, "float")

@@ -1,10 +1,10 @@
-"""Static facts about lengths: which are equal, which may differ, which are never greater than another."""
+"""Static facts about arrays: which lengths are equal or at most another one, which may differ; the order in memory."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     NEW_AXIS,
     Apply,
     Block,
@@ -12,6 +12,7 @@ from contad.engines.source.ir.single_assignment import (
     Create,
     Length,
     Permuted,
+    Product,
     Reshaped,
     Value,
     View,
@@ -179,3 +180,37 @@ def _key_of(array: Value, axis: int) -> Any:
         part = [part for part in o.spec if not isinstance(part, int)][axis]
         return ("part", inner, *(None if k is None else _key(o.inputs[k]) for k in part))
     return ("array", id(array), axis)
+
+
+# ---- the order in memory ---------------------------------------------------------------------------------------------
+UNSEEN = ""
+
+
+def order_of(array: Value) -> str:
+    """ "C" if Numba's type of an array says that it is C-contiguous; "other" if the type says otherwise."""
+    o = array.operation
+    if array.order or not array.is_array:
+        return array.order
+    if isinstance(o, Product):
+        return "C"
+    if isinstance(o, Reshaped):
+        return order_of(o.inputs[0])
+    if isinstance(o, Choose):
+        orders = {order_of(x) for x in o.inputs[1:]}
+        return orders.pop() if len(orders) == 1 else UNSEEN
+    if isinstance(o, View):
+        return _order_of_part(o)
+    return UNSEEN
+
+
+def _order_of_part(view: View) -> str:
+    """The order of a transpose, of rows, and of the front of a vector; other slices are not analysed."""
+    outer = order_of(view.inputs[0])
+    if view.spec is None:
+        return outer if view.result.kind.ndim == 1 else {"C": "other"}.get(outer, UNSEEN)
+    places = list(view.spec)
+    while places and isinstance(places[0], int):
+        del places[0]
+    is_row = all(part == (None, None, None) for part in places)
+    is_front = len(view.spec) == 1 and isinstance(view.spec[0], tuple) and view.spec[0][2] is None
+    return outer if view.spec and outer == "C" and (is_row or is_front) else UNSEEN

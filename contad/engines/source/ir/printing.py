@@ -1,11 +1,15 @@
-"""Prints derivatives: turns syntax trees into lines of text, and notes the lines of the user's source."""
+"""Prints a derivative as a module: its imports, its functions with the lines of the user's source, options of njit."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from contad.engines.source.ir.syntax import note_of
+from contad.engines.source.ir.runtime_functions import RUNTIME
+from contad.engines.source.ir.syntax import statement, string
+from contad.engines.source.ir.tree_queries import called_name, nodes_in, note_of
 
 
+# ---- functions -------------------------------------------------------------------------------------------------------
 def print_function(function: ast.FunctionDef) -> list[str]:
     """The lines of a function."""
     names = ", ".join(x.arg for x in function.args.args)
@@ -56,3 +60,57 @@ def _text(node: ast.AST) -> str:
     if isinstance(node, ast.Tuple) and len(node.elts) > 1:
         return ", ".join(map(ast.unparse, node.elts))
     return ast.unparse(node)
+
+
+# ---- modules ---------------------------------------------------------------------------------------------------------
+class ModuleFunction(NamedTuple):
+    """A function of a module, its decorator, and whether threads share its strips."""
+
+    function: ast.FunctionDef
+    decorator: str
+    is_shared: bool = False
+
+
+def print_module(
+    what: str, rules: Iterable[str], constants: Sequence[ast.stmt], functions: Sequence[ModuleFunction]
+) -> str:
+    """The text of a module: its docstring, the rules whose values it calls, its constants, its functions in order."""
+    values = [
+        statement("value = value_function(rule(name))", value=f"value_{rule}", name=string(rule))
+        for rule in sorted(rules)
+    ]
+    body: list[str] = []
+    for function, decorator, is_shared in functions:
+        body += ["", "", *([f"@{decorator}"] if decorator else []), *print_function(function)]
+        if is_shared:
+            body += ["", "", f"share_{function.name} = sharer({function.name})"]
+    used = {called_name(x) for s in (*values, *constants, *(f.function for f in functions)) for x in nodes_in(s)}
+    used |= {f.decorator.partition("(")[0] for f in functions} | {"sharer" for f in functions if f.is_shared}
+    own = [
+        f"from contad.{module} import {', '.join(found)}"
+        for module, names in RUNTIME.items()
+        if (found := [name for name in names if name in used])
+    ]
+    lines = [f'"""{what}"""', "", "import math", "", "import numpy as np"]
+    for block in (sorted(own), print_statements(values), print_statements(constants)):
+        lines += ["", *block] if block else []
+    return "\n".join([*lines, *body]) + "\n"
+
+
+# ---- options ---------------------------------------------------------------------------------------------------------
+# for functions that only generated code calls, with types that Python has no objects for
+INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def options_of(fastmath: Any) -> dict[str, Any]:
+    """Numba's options, given fastmath, a bool or a set of flags; divisions do not raise: the source checks them."""
+    if isinstance(fastmath, frozenset):
+        fastmath = _Sorted(fastmath)
+    return {"error_model": "numpy", "nogil": True, "fastmath": fastmath}
+
+
+class _Sorted(frozenset[str]):
+    """A set whose repr is the same in every process."""
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(map(repr, sorted(self)))}}}"

@@ -13,8 +13,8 @@ whether or not the backward part is linear in its cotangent, but no third ones.
 import ast
 from typing import Any
 
-from contad.engines.source.ir.known_matrix_functions import MatrixFunction
-from contad.engines.source.ir.single_assignment import FLOAT, INT, Handed, Kind, MatrixCall, Value
+from contad.engines.source.ir.runtime_functions import MatrixFunction
+from contad.engines.source.ir.ssa import FLOAT, INT, Handed, Kind, MatrixCall, Value
 from contad.rules.compilable import Parts, WithParts
 
 
@@ -62,7 +62,7 @@ class RuleForward(Handed):
         lengths = [Value(INT, "length") for _ in range(ndim)] if lengths is None else lengths
         results = [Value(Kind("object"), f"{site.name}_found"), *lengths]
         super().__init__(ast.Constant(None), read, results, None, set(), NotImplementedError())
-        self.site, self.is_step = site, True
+        self.site, self.is_flat = site, True
         self.more: list[Value] = []  # numbers and arrays that the rule saves, other than its value and arguments
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     Accumulate,
     Apply,
     Block,
@@ -55,10 +55,10 @@ def walk(block: Block) -> Iterator[Operation]:
             yield from walk(inner)
 
 
-def readers_of(program: SourceFunction) -> dict[Value, list[Operation]]:
+def readers_of(function: SourceFunction) -> dict[Value, list[Operation]]:
     """Maps each value to the operations that read it, once for each read."""
     readers: dict[Value, list[Operation]] = {}
-    for operation in walk(program.block):
+    for operation in walk(function.block):
         for value in operation.reads():
             readers.setdefault(value, []).append(operation)
     return readers

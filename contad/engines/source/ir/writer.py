@@ -1,35 +1,27 @@
-"""The writer of derivatives: it appends statements, names every value, and gives values as operands."""
+"""The writer of derivatives: it appends statements, names every value, gives values as operands; the table of names."""
 
 import ast
 import contextlib
 import keyword
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from contad.engines.source.ir.runtime_names import CALLEES, RESERVED
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.runtime_functions import CALLEES, RESERVED
+from contad.engines.source.ir.ssa import (
+    FLOAT,
     Apply,
     For,
     Handed,
+    Kind,
     Loop,
     Segments,
     SourceFunction,
     Value,
     input_name,
 )
-from contad.engines.source.ir.syntax import (
-    Part,
-    called_name,
-    clone,
-    depth_of,
-    expression,
-    name,
-    number,
-    statement,
-    statements,
-    substitute,
-)
-from contad.engines.source.ir.walks import leaves, walk
+from contad.engines.source.ir.syntax import Part, clone, expression, name, number, statement, statements, substitute
+from contad.engines.source.ir.tree_queries import called_name, depth_of
+from contad.engines.source.ir.walks import find_written, leaves, values_in, walk
 from contad.rules.scalar_rule import ScalarRule, rules
 
 ZEROS: dict[str, float | int | bool] = {"float": 0.0, "int": 0, "bool": False}
@@ -41,9 +33,9 @@ BAR = "_bar"  # the suffix of an adjoint
 class Writer:
     """Writes statements. Every value has a name: the user's, with a number if the user's name has several values."""
 
-    def __init__(self, program: SourceFunction) -> None:
+    def __init__(self, function: SourceFunction) -> None:
         """Name every value of a function."""
-        self.program = program
+        self.function = function
         self.body: list[ast.stmt] = []  # statements are appended to this list
         self.rules: dict[str, ScalarRule] = {}  # the source calls the compiled values of these rules
         self.recalls = False  # whether values of expensive functions are reused for each chunk of directions
@@ -51,14 +43,14 @@ class Writer:
         self.inside: dict[Value, ast.expr] = {}  # values that are written inside the expression that reads them
         self.numbered: dict[str, int] = {}  # the last number given to a hint
         self.taken = RESERVED | {f"value_{rule.name}" for rule in rules()}
-        self.taken |= set(program.callables)
-        for parameter in program.parameters:
+        self.taken |= set(function.callables)
+        for parameter in function.parameters:
             for value in leaves(parameter):
                 if isinstance(value, Value):
                     self.give_name(value)
-        for value in program.captured_values:
+        for value in function.captured_values:
             self.give_name(value)
-        for operation in walk(program.block):
+        for operation in walk(function.block):
             inner = [c.inner for c in operation.carried] if isinstance(operation, Loop) else []
             index = [operation.index] if isinstance(operation, (For, Segments)) else []
             if isinstance(operation, Segments):
@@ -91,9 +83,9 @@ class Writer:
     def name_function(self, hint: str, function: Any) -> str:
         """The name of a function in the source."""
         name = self.fresh(hint)
-        while name in self.program.callables:
+        while name in self.function.callables:
             name = self.fresh(hint)
-        self.program.callables[name] = function
+        self.function.callables[name] = function
         return name
 
     # ---- statements --------------------------------------------------------------------------------------------------
@@ -171,3 +163,55 @@ class Writer:
         """An expression that is handed on."""
         inputs = {input_name(k): self.text(x) for k, x in enumerate(operation.inputs)}
         return substitute(operation.expression, inputs)
+
+
+WORK = "work"  # the name of the workspace
+
+
+class NameTable:
+    """The names of a derivative, their kinds, and the memory that arrays may refer to.
+
+    x          an array of one axis, in its own memory; nothing writes it
+    row        an array of one axis, in the memory of x
+    s, s_bar   numbers; terms may be added to s_bar in any order
+    x_bar      an array of one axis, in its own memory
+
+    A writer of statements with new names notes their kinds here.
+    """
+
+    def __init__(self, fresh: Callable[[str], str], rules: Mapping[str, ScalarRule], title: str) -> None:
+        """Start with the workspace only; `fresh` creates new names, and the source calls the values of `rules`."""
+        self.fresh, self.rules, self.title = fresh, rules, title  # the title is the name of the function
+        self.kinds: dict[str, Kind] = {}
+        self.floats: set[str] = set()  # numbers of float64
+        self.roots = {WORK: frozenset((WORK,))}  # the memory that an array may refer to
+        self.constant: set[str] = set()  # arrays that nothing writes
+        self.adjoints: set[str] = set()  # of numbers
+        self.lines: set[str] = set()  # lines of formulas: each is assigned once, by an expression without side effects
+
+    def add(self, kind: Kind, names: Iterable[str], roots: frozenset[str] | None = None) -> None:
+        """Note names of a kind, and the memory that they may refer to; by default each has its own."""
+        for x in names:
+            self.kinds[x] = kind
+            if kind.ndim:
+                self.roots[x] = frozenset((x,)) if roots is None else roots
+            elif kind == FLOAT:
+                self.floats.add(x)
+
+    def add_function(self, function: SourceFunction) -> None:
+        """Note the values of a function, which already have names, and their adjoints."""
+        given, written = [*values_in(function.parameters), *function.captured_values], set[Value]()
+        for value in given:
+            self._add_value(value)
+        for o in walk(function.block):
+            for value in (*o.results, *([c.inner for c in o.carried] if isinstance(o, Loop) else ())):
+                self._add_value(value)
+            written.update(root for array in find_written(o) for root in array.roots)
+        self.constant = {x.name for x in given if x.is_array and x not in written}
+
+    def _add_value(self, value: Value) -> None:
+        roots = frozenset([root.name for root in value.roots])
+        self.add(value.kind, [value.name], roots)
+        self.add(Kind("float", value.kind.ndim), [value.name + BAR], frozenset([root + BAR for root in roots]))
+        if not value.is_array:
+            self.adjoints.add(value.name + BAR)

@@ -1,9 +1,9 @@
 """Loop optimisations of derivatives: each pass rewrites the syntax tree of a function, in the order of `order.PASSES`.
 
-One table (`ir.name_table`) describes all names; passes add the names that they create. The trees are Python's own, with
-few kinds of statements: assignments to one target, `+=` and its like, `for` over a range, `while True`, `if`, calls,
-`raise`, `break`, `return`. Loops have no `else`; there are no comprehensions and no nested functions. These invariants
-hold between passes, and `tests/engines/source/passes/tree_check.py` checks them:
+One table (`ir.writer.NameTable`) describes all names; passes add the names that they create. The trees are Python's
+own, with few kinds of statements: assignments to one target, `+=` and its like, `for` over a range, `while True`, `if`,
+calls, `raise`, `break`, `return`. Loops have no `else`; there are no comprehensions and no nested functions. These
+invariants hold between passes, and `tests/engines/source/passes/tree_check.py` checks them:
 
 - Each node is in one place. A node that is inserted twice is copied (`ir.syntax.part`, `clone`); names that are written
 have the context Store. A statement that replaces another one takes its `note`, the line of the user's source.

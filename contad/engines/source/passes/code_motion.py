@@ -13,7 +13,7 @@ Ref: Muchnick (1997), section 13.2; Allen & Kennedy (2001), section 4.5.
 import ast
 from collections.abc import Set
 
-from contad.engines.source.ir.syntax import names_of, nodes_in
+from contad.engines.source.ir.tree_queries import names_of, nodes_in
 from contad.engines.source.passes.liveness import names_assigned
 
 

@@ -21,8 +21,8 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from contad.engines.source.ir.name_table import NameTable
-from contad.engines.source.ir.syntax import called_name, dotted_name, names_of, nodes_in
+from contad.engines.source.ir.tree_queries import called_name, dotted_name, names_of, nodes_in
+from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes.dependence import LoopStatements
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
@@ -88,7 +88,7 @@ def find_nest(
     parts = find_parts(body, fresh, False)
     if parts is None or parts.entering or not all(map(outer.is_movable, parts.before)):
         return None
-    between = {x for step in parts.steps if isinstance(step, Plain) for x in names_of(step.expression)}
+    between = {x for line in parts.lines if isinstance(line, Plain) for x in names_of(line.expression)}
     if between - set(parts.rows) & {*outer.writers, outer.index}:
         return None
     counter = {inner.target.id}  # type: ignore[attr-defined]

@@ -23,18 +23,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from contad.elementary.elementary_table import BY_CALL
-from contad.engines.source.ir.syntax import (
-    called_name,
-    clone,
-    expression,
-    key,
-    names_in,
-    names_of,
-    nodes_in,
-    note_of,
-    statement,
-    substitute,
-)
+from contad.engines.source.ir.syntax import clone, expression, statement, substitute
+from contad.engines.source.ir.tree_queries import called_name, key, names_in, names_of, nodes_in, note_of
 from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.liveness import exposed_names, names_assigned
 

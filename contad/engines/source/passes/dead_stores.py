@@ -17,18 +17,8 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from contad.engines.source.ir.syntax import (
-    called_name,
-    expression,
-    integer_of,
-    is_number,
-    name,
-    names_of,
-    note_of,
-    splice,
-    statement,
-    walk_statements,
-)
+from contad.engines.source.ir.syntax import expression, name, splice, statement
+from contad.engines.source.ir.tree_queries import called_name, integer_of, is_number, names_of, note_of, walk_statements
 from contad.engines.source.passes.dependence import (
     LEAVES,
     added_to,

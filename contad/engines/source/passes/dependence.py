@@ -5,40 +5,38 @@
         b[i - 1] += row[j]             b[i - 1] is added to: iterations have elements of their own in b
         t = math.sin(c[i])             LoopStatements: this may run ahead of the writes to b
 
-A statement may move before others if there is no true, anti or output dependence between them, neither in an iteration
-nor loop-carried. If indices do not decide, the roots of arrays tell whether two arrays may alias.
+A statement may move before others if its calls have no side effects, and if there is no true, anti or output dependence
+between them, neither in an iteration nor loop-carried. If indices do not decide, the roots of arrays tell whether two
+arrays may alias.
 
 Ref: Allen & Kennedy (2001), chapters 2 and 3.
 """
 
 import ast
 import functools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from contad.compiled_rules.rules import needs_no_python
 from contad.elementary.elementary_table import BY_CALL
-from contad.engines.source.ir.name_table import WORK, NameTable
 from contad.engines.source.ir.printing import show
-from contad.engines.source.ir.runtime_names import CALLEES
-from contad.engines.source.ir.syntax import (
-    Part,
+from contad.engines.source.ir.runtime_functions import CALLEES
+from contad.engines.source.ir.syntax import Part, clone, difference, number, part
+from contad.engines.source.ir.tree_queries import (
     called_name,
-    clone,
-    difference,
     dotted_name,
+    head_of,
     integer_of,
     is_name,
     is_number,
     names_in,
     names_of,
     nodes_in,
-    number,
-    part,
     same,
 )
-from contad.engines.source.ir.writer import BAR
-from contad.engines.source.passes.effects import MAKERS, ON_WORK, RAISED, is_pure
+from contad.engines.source.ir.writer import BAR, WORK, NameTable
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
+from contad.rules.scalar_rule import ScalarRule
 
 LEAVES = (ast.Break, ast.Continue, ast.Return)  # statements that end an iteration early
 
@@ -184,7 +182,7 @@ class Accesses:
     def _statement(self, s: ast.stmt) -> None:
         """Note the array accesses of a statement."""
         if isinstance(s, (ast.For, ast.While, ast.If)):
-            self._expression(s.iter if isinstance(s, ast.For) else s.test)
+            self._expression(head_of(s))
             for inner in [*s.body, *s.orelse]:
                 self._statement(inner)
         elif isinstance(s, ast.AugAssign):
@@ -417,3 +415,51 @@ class LoopStatements:
                     found.add(k)
                     waiting += self.reads[k] & self.writers.keys()
         return found
+
+
+# ---- side effects of calls -------------------------------------------------------------------------------------------
+# math.log(x)          pure: may be moved, repeated, and dropped if nothing reads it
+# value_of_user(x)     the value of a user's rule: pure, but it must run where the user wrote it
+# np.zeros((n,))       creates an array, which must not move because other statements may write it
+# grow(work, n)        only accesses the workspace
+# forward_of_g(x)      may do anything
+MAKERS = frozenset((
+    "np.zeros", "np.empty", "np.ones", "np.full", "small_zeros", "brief_empty", "brief_zeros", "lent_empty",
+    "lent_zeros",
+))  # fmt: skip
+ON_WORK = frozenset(("grow", "integer", "put_integer"))
+RAISED = "ZeroDivisionError"  # cannot corrupt memory, so earlier parts may run for later iterations
+_PURE = frozenset(
+    ("abs", "bool", "float", "int", "len", "masked_product", "masked_slope", "max", "min", "range", "select")
+)
+_QUIET = _PURE | {
+    *("integer", "put_integer", "small_zeros", "np.zeros", "np.empty", "np.ones", "np.int64", "np.float64"),
+    *("np.isfinite", "np.power", "np.sign", "np.minimum", "np.maximum", "np.arctan", "np.arctan2"),  # on numbers
+}  # fmt: skip
+_VALUE = "value_"  # the prefix of value functions of rules
+_Rules = Mapping[str, ScalarRule]
+
+
+def is_pure(function: str) -> bool:
+    """Whether a call of this name has no side effects."""
+    module, _, name = function.rpartition(".")
+    if function in MAKERS or name == "copy":
+        return False
+    is_rule = not module and function.startswith(_VALUE) and not function.startswith("value_of_")
+    return function in _PURE or module in ("math", "np") or is_rule
+
+
+def may_be_left_out(function: str, rules: _Rules) -> bool:
+    """Whether a call may be dropped unnoticed: a value function of the user's may print or raise."""
+    if function.startswith(_VALUE):
+        rule = rules.get(function.removeprefix(_VALUE))
+        return rule is not None and rule.__module__.startswith("contad.ops.")
+    return is_pure(function)
+
+
+def is_quiet(function: str, rules: _Rules) -> bool:
+    """Whether a call runs without Python, and writes only objects that it creates."""
+    rule = rules.get(function.removeprefix(_VALUE)) if function.startswith(_VALUE) else None
+    if rule is not None:
+        return needs_no_python(rule)
+    return function.startswith("math.") or function in _QUIET or function.endswith("Error")

@@ -12,16 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from contad.engines.source.ir.syntax import (
-    called_name,
-    expression,
-    is_name,
-    key,
-    names_of,
-    number_statements,
-    same,
-)
-from contad.engines.source.passes.effects import MAKERS
+from contad.engines.source.ir.syntax import expression, number_statements
+from contad.engines.source.ir.tree_queries import called_name, is_name, key, names_of, same
+from contad.engines.source.passes.dependence import MAKERS
 from contad.engines.source.passes.liveness import find_assignments
 
 # nodes that may be a length, create an array or compare lengths

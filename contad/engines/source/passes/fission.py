@@ -18,13 +18,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from contad.elementary.elementary_table import BY_CALL
-from contad.engines.source.ir.syntax import called_name, clone, dotted_name, key, names_of, nodes_in, part, statement
+from contad.engines.source.ir.syntax import clone, part, statement
+from contad.engines.source.ir.tree_queries import called_name, dotted_name, key, names_of, nodes_in
 from contad.engines.source.passes.compaction import Gathered, GatheredCalls, Taking, gather_calls
 from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.liveness import NONE, Names, exposed_names, names_assigned
 
-_CHEAP = {"abs", "chain", "select", "float", "math.sqrt"}  # cheap enough to compute twice
-_BETWEEN = {"abs", "chain", "select", "math.sqrt"}  # functions that LLVM vectorises itself
+_CHEAP = {"abs", "masked_product", "select", "float", "math.sqrt"}  # cheap enough to compute twice
+_BETWEEN = {"abs", "masked_product", "select", "math.sqrt"}  # functions that LLVM vectorises itself
 _MANY = 8  # this many operations of an iteration are worth a loop apart from that of the sums
 
 
@@ -49,7 +50,7 @@ class LoopParts(NamedTuple):
     before: list[ast.stmt]  # statements that arguments need
     entering: list[str]  # names whose values before `before` the rest reads, too
     given: list[str]  # names from `before` that go into rows
-    steps: list[Kernel | Plain]
+    lines: list[Kernel | Plain]
     read: list[str]  # names that the rest reads from rows at its start
     after: list[ast.stmt | str]  # the rest; a name means a read from its row
     gathered: list[Gathered]  # the calls gathered from branches
@@ -57,7 +58,7 @@ class LoopParts(NamedTuple):
     @property
     def rows(self) -> list[str]:
         """All names that have rows."""
-        return list(dict.fromkeys([*self.given, *(step.name for step in self.steps)]))
+        return list(dict.fromkeys([*self.given, *(line.name for line in self.lines)]))
 
     @property
     def rows_of_branches(self) -> list[str]:
@@ -67,7 +68,7 @@ class LoopParts(NamedTuple):
     @property
     def functions(self) -> set[str]:
         """The functions that run along rows."""
-        return {step.function for step in (*self.steps, *self.gathered) if not isinstance(step, Plain)}
+        return {line.function for line in (*self.lines, *self.gathered) if not isinstance(line, Plain)}
 
     @property
     def size(self) -> int:
@@ -90,8 +91,8 @@ class _Search:
 
     def __init__(self, body: LoopStatements, fresh: Callable[[str], str]) -> None:
         self.body, self.fresh = body, fresh
-        self.steps: dict[str, Kernel | Plain] = {}  # by name
-        self.same: dict[object, str] = {}  # the names of steps by key of their computation
+        self.lines: dict[str, Kernel | Plain] = {}  # by name
+        self.same: dict[object, str] = {}  # the names of lines by key of their computation
         self.loads: dict[str, ast.Assign] = {}  # loads of elements, by the names that they get
         self.ahead: dict[str, bool] = {}
         self.read_of = functools.cache(_read_of)  # names that an item of the rest reads
@@ -107,9 +108,9 @@ class _Search:
             after = [gathered.after.get(k, s) for k, s in enumerate(after)]
         elif not needed:
             return None
-        steps = [step for name, step in self.steps.items() if name in needed]
-        made = {step.name for step in steps}
-        given = {x for step in steps for x in _read_by(step) if x not in made and self._has_row(x)}
+        lines = [line for name, line in self.lines.items() if name in needed]
+        made = {line.name for line in lines}
+        given = {x for line in lines for x in _read_by(line) if x not in made and self._has_row(x)}
         if not given and gathered is None:
             return None
         plain_names = {x for x in given if x not in self.loads} | (gathered.needed if gathered else set())
@@ -119,10 +120,10 @@ class _Search:
         if moved is None:
             return None
         before = [self.body.statements[k] for k in sorted(moved)]
-        return self._divide(steps, sorted(given), [*before, *extra], moved, after, gathered)
+        return self._divide(lines, sorted(given), [*before, *extra], moved, after, gathered)
 
     def _divide(
-        self, steps: list[Kernel | Plain], given: list[str], before: list[ast.stmt], moved: set[int],
+        self, lines: list[Kernel | Plain], given: list[str], before: list[ast.stmt], moved: set[int],
         after: list[ast.stmt | str], gathered: GatheredCalls | None,
     ) -> LoopParts | None:  # fmt: skip
         """Divide the first part into statements that the rest repeats and names that it reads from rows."""
@@ -146,11 +147,11 @@ class _Search:
         rest.sort(key=lambda pair: pair[0])
         kept = self._drop_unread(rest, moved - once)
         taken = {item for item in kept if isinstance(item, str)}
-        kernels = {step.name for step in steps if isinstance(step, Kernel)} - taken
+        kernels = {line.name for line in lines if isinstance(line, Kernel)} - taken
         wanted = {name for item in kept for name in self.read_of(item)}
         given = list(dict.fromkeys([*given, *sorted(leaving)]))
         before, calls = (before + gathered.before, gathered.calls) if gathered else (before, [])
-        return LoopParts(before, sorted(entering), given, steps, sorted(wanted & kernels), kept, calls)
+        return LoopParts(before, sorted(entering), given, lines, sorted(wanted & kernels), kept, calls)
 
     def _drop_unread(self, rest: list[tuple[int, ast.stmt | str]], repeated: set[int]) -> list[ast.stmt | str]:
         """The rest without repeated statements whose names nothing reads."""
@@ -210,9 +211,9 @@ class _Search:
                 self._add(Plain(own, row))
         return left if taking.taken else statement
 
-    def _add(self, step: Kernel | Plain) -> str:
-        self.steps[step.name] = step
-        return step.name
+    def _add(self, line: Kernel | Plain) -> str:
+        self.lines[line.name] = line
+        return line.name
 
     def take_call(self, call: ast.Call, k: int, own: str = "") -> ast.expr | None:
         """The name of a function's value along rows, `own` or new; None if its argument is not available."""
@@ -227,10 +228,10 @@ class _Search:
 
     def _find_row(self, node: ast.expr, k: int, hint: str) -> str | None:
         """The name of the row of an expression; None if it is not available before statement k, or loop-invariant."""
-        if isinstance(node, ast.Name) and (node.id in self.steps or node.id in self.body.writers):
+        if isinstance(node, ast.Name) and (node.id in self.lines or node.id in self.body.writers):
             return node.id if self.is_there(node.id, k) else None
         names, known = names_of(node), key(node)
-        if self.body.index not in names and not names & (self.body.writers.keys() | self.steps.keys()):
+        if self.body.index not in names and not names & (self.body.writers.keys() | self.lines.keys()):
             return None
         if known in self.same:
             return self.same[known]
@@ -274,7 +275,7 @@ class _Search:
 
     def is_there(self, name: str, k: int) -> bool:
         """Whether a name is available along rows before statement k, or is loop-invariant."""
-        if name in self.steps:
+        if name in self.lines:
             return True
         if name not in self.body.writers:
             return name != self.body.index
@@ -296,7 +297,7 @@ class _Search:
 
     def _is_early(self, node: ast.expr, names: set[str], k: int) -> bool:
         """Whether an expression that statement k reads, with these names, may run ahead of the functions."""
-        is_made = all(max(self.body.writers[x]) < k if x in self.body.writers else x not in self.steps for x in names)
+        is_made = all(max(self.body.writers[x]) < k if x in self.body.writers else x not in self.lines for x in names)
         return is_made and self.body.is_movable(node) and self.body.closure(names) is not None
 
     def _load(self, node: ast.expr, hint: str) -> str:
@@ -307,14 +308,14 @@ class _Search:
         return self.same[known]
 
     def _find_needed(self) -> set[str]:
-        """The names of functions, and of the steps that they need."""
+        """The names of functions, and of the lines that they need."""
         needed: set[str] = set()
-        waiting = [name for name, step in self.steps.items() if isinstance(step, Kernel)]
+        waiting = [name for name, line in self.lines.items() if isinstance(line, Kernel)]
         while waiting:
             name = waiting.pop()
             if name not in needed:
                 needed.add(name)
-                waiting += [x for x in _read_by(self.steps[name]) if x in self.steps]
+                waiting += [x for x in _read_by(self.lines[name]) if x in self.lines]
         return needed
 
 
@@ -390,5 +391,5 @@ def _read_of(item: ast.stmt | str) -> Names:
     return NONE if isinstance(item, str) else exposed_names([item])
 
 
-def _read_by(step: Kernel | Plain) -> set[str]:
-    return {step.argument} if isinstance(step, Kernel) else names_of(step.expression)
+def _read_by(line: Kernel | Plain) -> set[str]:
+    return {line.argument} if isinstance(line, Kernel) else names_of(line.expression)

@@ -16,9 +16,10 @@ Ref: Muchnick (1997), section 13.2 (loop-invariant code motion), for allocations
 import ast
 from collections.abc import Collection, Iterator
 
-from contad.engines.source.ir.name_table import NameTable
-from contad.engines.source.ir.single_assignment import INT
-from contad.engines.source.ir.syntax import called_name, clone, expression, integer_of, note_of, splice, statement
+from contad.engines.source.ir.ssa import INT
+from contad.engines.source.ir.syntax import clone, expression, splice, statement
+from contad.engines.source.ir.tree_queries import called_name, integer_of, note_of
+from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes.liveness import find_assignments
 
 

@@ -1,4 +1,4 @@
-"""Liveness analysis: names that are read before they are assigned again; the exposed, carried and live names of a loop.
+"""Liveness analysis: the exposed, carried and live names of a loop, and the numbers to which it only adds.
 
     for i in range(n):
         t = x[i]                   s is carried, x is exposed, t is neither
@@ -12,7 +12,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from contad.engines.source.ir.syntax import names_in, walk_statements
+from contad.engines.source.ir.tree_queries import head_of, names_in, nodes_in, walk_statements
 
 Names = frozenset[str]
 NONE: Names = frozenset()
@@ -125,7 +125,7 @@ class _Exposed:
             if isinstance(s, ast.If):
                 self._branch(s, known, under)
             elif isinstance(s, (ast.For, ast.While)):
-                self._read(s.iter if isinstance(s, ast.For) else s.test, known)
+                self._read(head_of(s), known)
                 _forget(under, names_assigned([s]))
                 index = names_assigned([s.target]) if isinstance(s, ast.For) else NONE
                 self.visit(s.body, known | index, {guard: set(names) for guard, names in under.items()})
@@ -167,3 +167,57 @@ def _forget(under: dict[Guard, set[str]], names: Collection[str]) -> None:
     """Forget the names under guards that are reassigned."""
     for guard in [guard for guard in under if guard[0] in names]:
         del under[guard]
+
+
+# ---- sum reductions --------------------------------------------------------------------------------------------------
+def is_sum(name: str, body: list[ast.stmt], carried: frozenset[str]) -> bool:
+    """Whether statements only add to a number, via temporaries, so that the sum of a strip can begin at zero.
+
+        if test:
+            t_2 = total + x[i]        total, t_2: the old total, plus a term that does not depend on it
+        else:
+            t_2 = total
+        total = t_2
+
+    `carried` names outlive an iteration. Ref: Allen & Kennedy (2001), section 5.6.
+    """
+    nodes = [node for s in body for node in nodes_in(s)]
+    moved = {name}  # names that hold the number plus some terms
+    while True:
+        found = {
+            target
+            for node in nodes
+            if isinstance(node, ast.Assign) and _base_of(node.value, moved)
+            for target in names_assigned(node.targets)
+        }
+        if found <= moved:
+            break
+        moved |= found
+    if moved & carried != {name}:
+        return False
+    allowed = 0
+    for node in nodes:
+        if isinstance(node, ast.Assign) and names_assigned(node.targets) & moved:
+            (target,) = node.targets
+            if not isinstance(target, ast.Name) or not _base_of(node.value, moved):
+                return False
+            allowed += 1
+        elif isinstance(node, ast.AugAssign) and names_assigned([node.target]) & moved:
+            if not isinstance(node.op, (ast.Add, ast.Sub)) or names_read(node.value) & moved:
+                return False
+        elif isinstance(node, ast.For) and names_assigned([node.target]) & moved:
+            return False
+    reads = sum(isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load) and x.id in moved for x in nodes)
+    return reads == allowed
+
+
+def _base_of(value: ast.expr, moved: set[str]) -> bool:
+    """Whether an expression is one of these names, or the sum of one and a term that reads none of them."""
+    if isinstance(value, ast.Name):
+        return value.id in moved
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, (ast.Add, ast.Sub)):
+        return False
+    if isinstance(value.left, ast.Name) and value.left.id in moved:
+        return not names_read(value.right) & moved
+    added = isinstance(value.op, ast.Add) and isinstance(value.right, ast.Name) and value.right.id in moved
+    return added and not names_read(value.left) & moved

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from contad.engines.source.ir.name_table import NameTable
+from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes.code_motion import hoist_invariants
 from contad.engines.source.passes.dead_stores import remove_dead_zeros
 from contad.engines.source.passes.hoist_allocations import hoist_allocations
@@ -12,6 +12,7 @@ from contad.engines.source.passes.parallelise import SharedLoop, share_loops
 from contad.engines.source.passes.partial_dead_code import ask_for_value
 from contad.engines.source.passes.peel import peel
 from contad.engines.source.passes.scalar_replacement import replace_by_scalars
+from contad.engines.source.passes.stack_allocation import allocate_on_stack
 from contad.engines.source.passes.strip_mining import strip_mine
 
 
@@ -27,7 +28,7 @@ class Draft:
         self.has_lanes, self.hands_on, self.optional_value = has_lanes, hands_on, optional_value
         self.called: Mapping[str, ast.FunctionDef] = {}  # the callees of `run`
         self.loops: list[SharedLoop] = []  # loops that threads may share
-        self.blocks: list[ast.FunctionDef] = []
+        self.strips: list[ast.FunctionDef] = []
         self.serial: dict[int, str] = {}  # by index of a loop: why it is serial; empty if parallel
         self.definitions: list[ast.stmt] = []  # definitions in the module
         self.asks_value = False  # whether `run` takes a flag that asks for the value
@@ -35,21 +36,26 @@ class Draft:
     @property
     def functions(self) -> list[ast.FunctionDef]:
         """The functions that passes rewrite."""
-        return [self.run, *self.blocks]
+        return [self.run, *self.strips]
 
     def share(self) -> None:
         """Move parallel loops out of `run`."""
-        self.blocks, self.serial = share_loops(self.run, self.names, self.loops, self.called)
+        self.strips, self.serial = share_loops(self.run, self.names, self.loops, self.called)
 
     def move(self) -> None:
         """Move loop-invariant statements out of loops."""
         for function in self.functions:
             hoist_invariants(function, self.names.lines)
 
+    def allocate(self) -> None:
+        """Put arrays that die with their iteration on the stack."""
+        for function in self.functions:
+            allocate_on_stack(function, self.names)
+
     def mine(self) -> None:
         """Strip-mine loops."""
         for function in self.functions:
-            self.definitions += strip_mine(function, self.names, self.numerics == "simd", alone=not self.blocks)
+            self.definitions += strip_mine(function, self.names, self.numerics == "simd", alone=not self.strips)
 
     def ask(self) -> None:
         """Let callers skip the value."""
@@ -77,14 +83,15 @@ PASSES = (
         "loop-invariant code motion, of arrays", lambda draft: hoist_allocations(draft.run, draft.names),
         lambda draft: not draft.hands_on,
     ),
+    ListedPass("stack allocation", Draft.allocate, _is_scalar),
     ListedPass("loop-invariant code motion", Draft.move),
     ListedPass("strip mining, loop fission", Draft.mine, lambda draft: draft.numerics != "libm"),
-    ListedPass("partial dead code elimination", Draft.ask, lambda draft: draft.optional_value and not draft.blocks),
+    ListedPass("partial dead code elimination", Draft.ask, lambda draft: draft.optional_value and not draft.strips),
 )  # fmt: skip
 
 
 def optimise(draft: Draft) -> None:
     """Rewrite a draft by all passes, in their order."""
-    for step in PASSES:
-        if step.needs(draft):
-            step.rewrite(draft)
+    for listed in PASSES:
+        if listed.needs(draft):
+            listed.rewrite(draft)

@@ -1,13 +1,13 @@
 """Parallelisation: turns loops with independent iterations into functions of strips of iterations that threads share.
 
-    for i in prange(0, range(n)):          def f_block(block, n, blocks, x, w, x_bar, w_bar, w_bar_parts, s_parts):
-        t = x[i] * w[0]                        w_bar = part_of(w_bar, w_bar_parts, block)
+    for i in prange(0, range(n)):          def f_strip(strip, n, strips, x, w, x_bar, w_bar, w_bar_parts, s_parts):
+        t = x[i] * w[0]                        w_bar = part_of(w_bar, w_bar_parts, strip)
         s += t                         ->      s = 0.0
-        x_bar[i] += w[0]                       for i in range(block * n // blocks, (block + 1) * n // blocks):
+        x_bar[i] += w[0]                       for i in range(strip * n // strips, (strip + 1) * n // strips):
         w_bar[0] += x[i]                           ...
-                                               s_parts[block] = s
+                                               s_parts[strip] = s
 
-                                           share_f_block(blocks, (n, blocks, x, ...)); s += s_parts[...]; ...
+                                           share_f_strip(strips, (n, strips, x, ...)); s += s_parts[...]; ...
 
 Names that an iteration assigns before it reads them are private (privatisation). Numbers to which iterations only add
 become sums for each strip (reductions). A written array must be of one of two kinds. Either each iteration accesses its
@@ -21,25 +21,11 @@ import ast
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from contad.engines.source.ir.name_table import WORK, NameTable
 from contad.engines.source.ir.printing import show
-from contad.engines.source.ir.single_assignment import For
-from contad.engines.source.ir.syntax import (
-    both,
-    call,
-    called_name,
-    clone,
-    expression,
-    integer_of,
-    is_number,
-    key,
-    nodes_in,
-    note_of,
-    statement,
-    statements,
-    total,
-    tuple_of,
-)
+from contad.engines.source.ir.ssa import For
+from contad.engines.source.ir.syntax import both, call, clone, expression, statement, statements, total, tuple_of
+from contad.engines.source.ir.tree_queries import called_name, integer_of, is_number, key, nodes_in, note_of
+from contad.engines.source.ir.writer import WORK, NameTable
 from contad.engines.source.passes.dependence import (
     Access,
     Accesses,
@@ -47,16 +33,16 @@ from contad.engines.source.passes.dependence import (
     bounds_of,
     find_own,
     is_plain,
+    is_quiet,
 )
-from contad.engines.source.passes.effects import is_quiet
 from contad.engines.source.passes.liveness import (
     LiveNames,
     carried_names,
+    is_sum,
     names_assigned,
     names_read,
 )
 from contad.engines.source.passes.profitability import cost_of
-from contad.engines.source.passes.sum_reductions import is_sum
 
 FIXED, EACH, UP, DOWN = "fixed", "each", "up", "down"
 NOISY = (ast.Lambda, ast.Try, ast.With, ast.JoinedStr, ast.Dict, ast.Set, ast.List)
@@ -76,7 +62,7 @@ class SharedLoop(NamedTuple):
 class Shared(NamedTuple):
     """The result of parallelising loops."""
 
-    blocks: list[ast.FunctionDef]  # the functions of strips
+    strips: list[ast.FunctionDef]  # the functions of strips
     reasons: dict[int, str]  # for each loop why it is serial; empty if parallel
 
 
@@ -93,7 +79,7 @@ def share_loops(
         local = names_assigned(function.body) | {x.arg for x in function.args.args}
         sharer = _Sharer(loops, names, called, local, LiveNames(function.body), shared)
         function.body = sharer.visit(function.body)
-        for f in (function, *shared.blocks):
+        for f in (function, *shared.strips):
             _make_serial(f)
     return shared
 
@@ -133,17 +119,17 @@ class _Sharer(NamedTuple):
         k = integer_of(loop.iter.args[0])  # type: ignore[attr-defined]
         assert k is not None
         try:
-            shared = _LoopOfBlocks(loop, self.loops[k], self, self.live.after[loop])
+            shared = _StripLoop(loop, self.loops[k], self, self.live.after[loop])
         except (SerialReason, UnknownAccess) as reason:
             self.found.reasons[k] = str(reason)
             return None
         self.found.reasons[k] = ""
-        made, block = shared.write()
-        self.found.blocks.append(block)
+        made, strip = shared.write()
+        self.found.strips.append(strip)
         return made
 
 
-class _LoopOfBlocks:
+class _StripLoop:
     """A loop, and the facts needed to make it parallel."""
 
     def __init__(self, loop: ast.For, shared: SharedLoop, sharer: _Sharer, after: frozenset[str]) -> None:
@@ -272,52 +258,52 @@ class _LoopOfBlocks:
     def write(self) -> tuple[list[ast.stmt], ast.FunctionDef]:
         """The statements that replace the loop, and the function of a strip."""
         fresh = self.names.fresh
-        n, blocks, block = fresh("iterations"), fresh("blocks"), fresh("block")
-        function = fresh(f"{self.names.program}_block")
+        n, strips, strip = fresh("iterations"), fresh("strips"), fresh("strip")
+        function = fresh(f"{self.names.title}_strip")
         parts = {x: fresh(f"{x}_parts") for x in [*self.sums, *self.buffered]}
-        given = [n, blocks, *self.given, *parts.values(), *(WORKSPACE if self.uses_work else [])]
+        given = [n, strips, *self.given, *parts.values(), *(WORKSPACE if self.uses_work else [])]
         moves, stride = self.shared.moves, self.shared.stride
         if stride and stride not in given:
             given.append(stride)
         sizes = total([expression("x.size", x=x) for x in self.buffered])
         cost = cost_of(self.loop.body, self.assigned | {self.index})
-        count = call("count_blocks", [n, cost, sizes])
+        count = call("count_strips", [n, cost, sizes])
         if self.guards:
             count = expression("count if test else 1", count=count, test=both([*self.guards.values()]))
-        made = statements("n = max(span, 0); blocks = count", n=n, span=self.bounds.span, blocks=blocks, count=count)
+        made = statements("n = max(span, 0); strips = count", n=n, span=self.bounds.span, strips=strips, count=count)
         made[0].note = note_of(self.loop)  # type: ignore[attr-defined]
         for x, kind in self.sums.items():
-            shape = [blocks, "np.int64"] if kind == "int" else [blocks]
+            shape = [strips, "np.int64"] if kind == "int" else [strips]
             made.append(statement("parts = np.zeros(shape)", parts=parts[x], shape=shape))
-        made += [statement("parts = make_parts(x, blocks)", parts=parts[x], x=x, blocks=blocks) for x in self.buffered]
+        made += [statement("parts = make_parts(x, strips)", parts=parts[x], x=x, strips=strips) for x in self.buffered]
         if moves == EACH:
-            made.append(statement("work = grow(work, top + blocks * stride)", blocks=blocks, stride=stride))
+            made.append(statement("work = grow(work, top + strips * stride)", strips=strips, stride=stride))
         share = f"share_{function}"
-        made.append(statement("share(blocks, given)", share=share, blocks=blocks, given=tuple_of(given)))
+        made.append(statement("share(strips, given)", share=share, strips=strips, given=tuple_of(given)))
         if self.sums:
-            made.append(statement("for block in range(blocks): pass", block=block, blocks=blocks))
+            made.append(statement("for strip in range(strips): pass", strip=strip, strips=strips))
             made[-1].body = [  # type: ignore[attr-defined]
-                statement("x += parts[block]", x=x, parts=parts[x], block=block) for x in self.sums
+                statement("x += parts[strip]", x=x, parts=parts[x], strip=strip) for x in self.sums
             ]
         made += [statement("add_parts(x, parts)", x=x, parts=parts[x]) for x in self.buffered]
         if moves not in (FIXED, EACH):
             made += statements("top -= n * m" if moves == DOWN else "top += n * m", n=n, m=stride)
-        return made, self._function(function, block, given, parts, n, blocks)
+        return made, self._function(function, strip, given, parts, n, strips)
 
     def _function(
-        self, function: str, block: str, given: list[str], parts: dict[str, str], n: str, blocks: str
+        self, function: str, strip: str, given: list[str], parts: dict[str, str], n: str, strips: str
     ) -> ast.FunctionDef:
         """The function of a strip."""
-        made = statement("def function(arguments): pass", function=function, arguments=[block, *given])
+        made = statement("def function(arguments): pass", function=function, arguments=[strip, *given])
         body = made.body = [
-            statement("x = part_of(x, parts, block)", x=x, parts=parts[x], block=block) for x in self.buffered
+            statement("x = part_of(x, parts, strip)", x=x, parts=parts[x], strip=strip) for x in self.buffered
         ]
         body += [statement("x = zero", x=x, zero=0 if kind == "int" else 0.0) for x, kind in self.sums.items()]
         moves, stride, (start, _, step) = self.shared.moves, self.shared.stride, self.bounds
-        first = expression("block * n // blocks", block=block, n=n, blocks=blocks)
-        last = expression("(block + 1) * n // blocks", block=block, n=n, blocks=blocks)
+        first = expression("strip * n // strips", strip=strip, n=n, strips=strips)
+        last = expression("(strip + 1) * n // strips", strip=strip, n=n, strips=strips)
         if moves == EACH:
-            body += statements("top += block * stride", block=block, stride=stride)
+            body += statements("top += strip * stride", strip=strip, stride=stride)
         elif moves != FIXED:
             body += statements("top -= k * m" if moves == DOWN else "top += k * m", k=first, m=stride)
         if not is_number(start, 0):
@@ -326,5 +312,5 @@ class _LoopOfBlocks:
         limits = [first, last] if step == 1 else [first, last, -1]
         body += statements("for index in range(limits): pass", index=self.index, limits=limits)
         body[-1].body = self.loop.body
-        body += [statement("parts[block] = x", x=x, parts=parts[x], block=block) for x in self.sums]
+        body += [statement("parts[strip] = x", x=x, parts=parts[x], strip=strip) for x in self.sums]
         return made

@@ -14,9 +14,10 @@ import ast
 from collections.abc import Collection
 
 from contad.elementary.elementary_table import ELEMENTARY
-from contad.engines.source.ir.name_table import NameTable
-from contad.engines.source.ir.syntax import called_name, expression, names_in, nodes_in, statement
-from contad.engines.source.passes.effects import may_be_left_out
+from contad.engines.source.ir.syntax import expression, statement
+from contad.engines.source.ir.tree_queries import called_name, names_in, nodes_in
+from contad.engines.source.ir.writer import NameTable
+from contad.engines.source.passes.dependence import may_be_left_out
 from contad.engines.source.passes.liveness import names_read
 from contad.numba_functions.request import ASKS
 

@@ -18,18 +18,15 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from contad.engines.source.ir.syntax import (
+from contad.engines.source.ir.syntax import clone, expression, splice, statements
+from contad.engines.source.ir.tree_queries import (
     called_name,
-    clone,
-    expression,
     integer_of,
     is_name,
     key,
     names_in,
     nodes_in,
     note_of,
-    splice,
-    statements,
     walk_statements,
 )
 from contad.engines.source.passes.dependence import LEAVES, bounds_of, is_function, offset_of

@@ -10,17 +10,9 @@ import ast
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from contad.engines.source.ir.runtime_names import CALLEES
-from contad.engines.source.ir.syntax import (
-    called_name,
-    expression,
-    integer_of,
-    key,
-    nodes_in,
-    number,
-    product,
-    total,
-)
+from contad.engines.source.ir.runtime_functions import CALLEES
+from contad.engines.source.ir.syntax import expression, number, product, total
+from contad.engines.source.ir.tree_queries import called_name, integer_of, key, nodes_in
 from contad.engines.source.passes.dependence import bounds_of
 from contad.engines.source.passes.liveness import names_read
 

@@ -22,12 +22,10 @@ import ast
 import itertools
 from typing import NamedTuple
 
-from contad.engines.source.ir.name_table import NameTable
-from contad.engines.source.ir.single_assignment import FLOAT, Kind
-from contad.engines.source.ir.syntax import (
+from contad.engines.source.ir.ssa import FLOAT, Kind
+from contad.engines.source.ir.syntax import clone, expression, splice, statement, statements
+from contad.engines.source.ir.tree_queries import (
     called_name,
-    clone,
-    expression,
     integer_of,
     is_name,
     is_number,
@@ -35,21 +33,19 @@ from contad.engines.source.ir.syntax import (
     nodes_in,
     note_of,
     same,
-    splice,
-    statement,
-    statements,
     walk_statements,
 )
+from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes.dead_stores import Zeros, find_zeros, store_instead
 from contad.engines.source.passes.dependence import (
     LEAVES,
+    MAKERS,
     added_to,
     bounds_of,
     indices_of,
     offset_of,
     touches_only,
 )
-from contad.engines.source.passes.effects import MAKERS
 from contad.engines.source.passes.equal_lengths import EqualLengths
 from contad.engines.source.passes.liveness import names_assigned, names_read
 

@@ -1,7 +1,7 @@
 """Strip-mining: runs loops in strips, so that elementary functions are computed along rows, in vector registers.
 
-    for i in range(n):                         for block in range(0, n, 256):
-        eta = 0.0                                  first = place(block)
+    for i in range(n):                         for strip in range(0, n, 256):
+        eta = 0.0                                  first = place(strip)
         for j in range(k):                         count = min(256, n - first)
             eta += x[i, j] * beta[j]               for at in range(count):
         t = math.exp(eta)                ->            i = first + at
@@ -29,18 +29,11 @@ from typing import Any, NamedTuple
 
 from contad.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.elementary.rows import ROWS
-from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.syntax import (
     Part,
     both,
-    called_name,
     clone,
-    dotted_name,
     expression,
-    key,
-    names_of,
-    nodes_in,
-    note_of,
     number,
     part,
     product,
@@ -48,6 +41,8 @@ from contad.engines.source.ir.syntax import (
     statements,
     substitute,
 )
+from contad.engines.source.ir.tree_queries import called_name, dotted_name, head_of, key, names_of, nodes_in, note_of
+from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes.collapsing import NestParts, OuterBody, find_inner, find_integers, find_nest
 from contad.engines.source.passes.dependence import Bounds, LoopStatements, bounds_of, is_function
 from contad.engines.source.passes.fission import Kernel, LoopParts, find_parts, find_sums
@@ -97,7 +92,7 @@ class LongLoops(NamedTuple):
     functions: frozenset[str]  # the functions that run along rows, instead of in the C library, if the loops are long
 
 
-class _Blocked(NamedTuple):
+class _SplitLoop(NamedTuple):
     """A loop that is split: its functions, and the length that must be long."""
 
     functions: set[str]
@@ -121,7 +116,7 @@ class _Miner:
     def _note_calling(self, body: list[ast.stmt]) -> bool:
         """Note the functions in statements; True if there are any."""
         for s in body:
-            found = [x for x in nodes_in(_head_of(s)) if is_function(x)]
+            found = [x for x in nodes_in(head_of(s)) if is_function(x)]
             self.called += found
             inside = [self._note_calling(getattr(s, block, [])) for block in ("body", "orelse")]
             self.calling[s] = bool(found) or any(inside)
@@ -158,7 +153,7 @@ class _Miner:
         self.nests = self.splits_all or long is not None
         self.calls: list[tuple[ast.Call, str]] = []  # functions not along rows, with the way that leads to them
         self.way = ""  # "long" or "short" inside a branch of the test, else ""
-        self.split: list[_Blocked] = []
+        self.split: list[_SplitLoop] = []
         self.rows: list[str] = []
         there = {BY_CALL[called_name(x)].name for x in self.called}
         self.functions = {x: (self.fresh(x), self.fresh(f"{x}_rows")) for x in ELEMENTARY if x in there}
@@ -230,10 +225,10 @@ class _Miner:
     def _copy(self, s: ast.stmt) -> ast.stmt:
         """A copy of a statement, in which loops may be split; notes its functions."""
         made: Any = type(s).__new__(type(s))
-        blocks = ("body", "orelse")
+        nested = ("body", "orelse")
         if not self.is_trial:
-            vars(made).update({x: [] if x in blocks else clone(value) for x, value in vars(s).items()})
-        head = _head_of(s)
+            vars(made).update({x: [] if x in nested else clone(value) for x, value in vars(s).items()})
+        head = head_of(s)
         if head not in self.functions_in:
             self.functions_in[head] = {BY_CALL[called_name(x)].name for x in nodes_in(head) if is_function(x)}
         if self.functions_in[head]:
@@ -279,7 +274,7 @@ class _Miner:
         if isinstance(parts, NestParts):
             length = product([length, parts.length])
         is_asked = self.long is not None and self.around and not (varies or is_known or self.in_nest)
-        self.split.append(_Blocked(parts.functions, (length,) if is_asked else (), varies))
+        self.split.append(_SplitLoop(parts.functions, (length,) if is_asked else (), varies))
         if self.long is not None and self.long.functions & parts.functions and not self.way:
             with self._set(way="long"):
                 split = self._write_split(loop, bounds, parts)
@@ -340,7 +335,7 @@ class _Miner:
         leaving = {x: self.fresh(f"{x}_rows") for x in (*nest.floats, *nest.integers)}
         self.rows += [*names.values(), *leaving.values()]
         wide, first, count, at, row = map(self.fresh, ("wide", "first", "count", "at", "row"))
-        block = self.fresh("block") if bounds.counts_from_number else first
+        strip = self.fresh("strip") if bounds.counts_from_number else first
         counter, length = dotted_name(inner.target), nest.length
         element, every = expression("row + k", row=row, k=counter), expression("count * m", count=count, m=length)
 
@@ -360,7 +355,7 @@ class _Miner:
         made = statements(
             """
 wide = rows // max(length, 1)
-for block in range(start, stop, wide):
+for strip in range(start, stop, wide):
     opening
     count = min(wide, left)
     for at in range(count):
@@ -375,7 +370,7 @@ for block in range(start, stop, wide):
         row = place(at * length)
         rest
 """,
-            block=block, start=bounds.start, stop=bounds.stop, wide=wide, opening=_open(first, block), count=count,
+            strip=strip, start=bounds.start, stop=bounds.stop, wide=wide, opening=_open(first, strip), count=count,
             left=bounds.count_from(first), at=at, index=dotted_name(loop.target), first=first, ahead=ahead, row=row,
             length=length, inner=inside(ahead_inside), functions=functions, taken=taken, rest=rest, rows=ROWS,
         )  # fmt: skip
@@ -390,7 +385,7 @@ for block in range(start, stop, wide):
         self.rows += [*names.values(), *entering.values()]
         first, count, at = self.fresh("first"), self.fresh("count"), self.fresh("at")
         is_place = bounds.counts_from_number and not bounds.down
-        block = self.fresh("block") if is_place else first
+        strip = self.fresh("strip") if is_place else first
         self.rows += parts.rows_of_branches
         here = ast.BinOp(part(first), ast.Sub() if bounds.down else ast.Add(), part(at))
         ahead = self.write_all(parts.before)
@@ -435,15 +430,15 @@ for at in range(count):
             adding = statements("for at in range(count):\n    adding", at=at, count=count, adding=adding)
         made = statements(
             """
-for block in range(start, stop, step):
+for strip in range(start, stop, step):
     opening
     count = min(rows, left)
     counting
     inside
     adding
 """,
-            block=block, start=bounds.start, stop=bounds.stop, step=-ROWS if bounds.down else ROWS,
-            opening=_open(first, block), count=count, rows=ROWS, left=bounds.count_from(first),
+            strip=strip, start=bounds.start, stop=bounds.stop, step=-ROWS if bounds.down else ROWS,
+            opening=_open(first, strip), count=count, rows=ROWS, left=bounds.count_from(first),
             counting=_count(parts), inside=inside, adding=adding,
         )  # fmt: skip
         made[-1].note = note_of(loop)  # type: ignore[attr-defined]
@@ -474,12 +469,12 @@ for block in range(start, stop, step):
     def _write_functions(self, parts: LoopParts, names: dict[str, str], at: str, count: ast.expr) -> list[ast.stmt]:
         """The functions along rows, and the loops of arithmetic between them."""
         made: list[ast.stmt] = []
-        for step in parts.steps:
-            if isinstance(step, Kernel):
-                made += self._call(step.function, [names[step.argument], names[step.name], count])
+        for line in parts.lines:
+            if isinstance(line, Kernel):
+                made += self._call(line.function, [names[line.argument], names[line.name], count])
                 continue
-            value = substitute(step.expression, {x: _element(row, at) for x, row in names.items()})
-            row = names[step.name]
+            value = substitute(line.expression, {x: _element(row, at) for x, row in names.items()})
+            row = names[line.name]
             made += statements("for at in range(count):\n    row[at] = x", at=at, count=count, row=row, x=value)
         return made
 
@@ -499,9 +494,9 @@ def _bounds(loop: ast.For) -> Bounds | None:
     return None if names_of(loop.iter) & names_assigned([loop]) else bounds
 
 
-def _open(first: str, block: str) -> list[ast.stmt]:
+def _open(first: str, strip: str) -> list[ast.stmt]:
     """The first index of a strip."""
-    return statements("first = place(block)", first=first, block=block) if block != first else []
+    return statements("first = place(strip)", first=first, strip=strip) if strip != first else []
 
 
 def _count(parts: LoopParts) -> list[ast.stmt]:
@@ -525,8 +520,3 @@ def _take(names: Iterable[tuple[str, str]], at: Part) -> list[ast.stmt]:
 
 def _either(test: ast.expr, then: list[ast.stmt], other: list[ast.stmt]) -> list[ast.stmt]:
     return statements("if test:\n    then\nelse:\n    other", test=test, then=then, other=other)
-
-
-def _head_of(s: ast.stmt) -> ast.AST:
-    """A statement without nested statements."""
-    return s.iter if isinstance(s, ast.For) else s.test if isinstance(s, (ast.While, ast.If)) else s

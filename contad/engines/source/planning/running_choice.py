@@ -8,7 +8,7 @@ from typing import NamedTuple
 from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import SELECT
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     FLOAT,
     INT,
     Apply,
@@ -32,11 +32,11 @@ class RunningChoice(NamedTuple):
     last: Value  # the index of the iteration that chose last; -1 before any has
 
 
-def choices(program: SourceFunction, activity: Activity) -> dict[Loop, RunningChoice]:
+def choices(function: SourceFunction, activity: Activity) -> dict[Loop, RunningChoice]:
     """The loops that are running choices. From now on they carry the index of the iteration that chose last."""
-    readers = readers_of(program)
+    readers = readers_of(function)
     found: dict[Loop, RunningChoice] = {}
-    for loop in list(walk(program.block)):
+    for loop in list(walk(function.block)):
         if isinstance(loop, For) and loop.exit is None and is_natural(loop.index):
             active = [c for c in loop.carried if c.inner in activity or c.result in activity]
             if len(active) == 1 and not any(root in activity for root in find_written_roots(loop)):

@@ -8,7 +8,7 @@ nan, the loop runs again and is reversed like any other.
 """
 
 from contad.engines.source.ir.known_functions import MULTIPLY
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     Apply,
     Carried,
     For,
@@ -24,14 +24,14 @@ from contad.engines.source.planning.store_plan import StorePlan
 SMALLEST, LARGEST = 2.2250738585072014e-308, 1.7976931348623157e308  # normal numbers
 
 
-def running_products(program: SourceFunction, plan: StorePlan) -> dict[For, Value]:
+def running_products(function: SourceFunction, plan: StorePlan) -> dict[For, Value]:
     """{loop: factor} of loops that only multiply a number, and would store only the partial products."""
-    allowed = program.fastmath
+    allowed = function.fastmath
     if allowed is not True and not (isinstance(allowed, (set, frozenset)) and allowed & {"fast", "reassoc"}):
         return {}
-    readers = readers_of(program)
+    readers = readers_of(function)
     found: dict[For, Value] = {}
-    for o in program.block.operations:
+    for o in function.block.operations:
         if isinstance(o, For) and o.exit is None and not o.is_parallel and len(o.carried) == 1:
             factor = _factor(o, o.carried[0], readers)
             alone = plan.slots.get(o) == [o.carried[0].inner] and o not in plan.fused

@@ -5,7 +5,7 @@
         z = t               not      else:                       but     else:
     else:                                t_bar = 0.0                         x_bar += z_bar
         z = x                            x_bar += z_bar
-                                     x_bar += chain(t_bar, t)
+                                     x_bar += masked_product(t_bar, t)
 
 So no adjoint is computed or masked where it is zero.
 
@@ -16,20 +16,20 @@ from collections.abc import Container, Mapping, Sequence
 
 from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.analysis.partials import passes
-from contad.engines.source.ir.single_assignment import Apply, Block, If, Operation, SourceFunction, Value
+from contad.engines.source.ir.ssa import Apply, Block, If, Operation, SourceFunction, Value
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.planning.store_plan import StorePlan
 
 
 def find_sunk(
-    program: SourceFunction, plan: StorePlan, readers: Mapping[Value, Sequence[Operation]], kept: Container[Value]
+    function: SourceFunction, plan: StorePlan, readers: Mapping[Value, Sequence[Operation]], kept: Container[Value]
 ) -> dict[Operation, Block]:
     """Maps each function of numbers that is reversed in a later branch to the block of that branch.
 
     Values in `kept` get adjoints from elsewhere, too.
     """
     found: dict[Operation, Block] = {}
-    for block in (program.block, *(b for o in walk(program.block) for b in o.blocks)):  # outermost first
+    for block in (function.block, *(b for o in walk(function.block) for b in o.blocks)):  # outermost first
         for o in reversed(block.operations):
             if isinstance(o, Apply) and o.result in plan.activity and o.result not in kept:
                 mine = [x for x in readers.get(o.result, ()) if _hands_on(x, o.result, plan.activity)]

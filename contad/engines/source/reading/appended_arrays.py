@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.source.ir.syntax import is_name
+from contad.engines.source.ir.tree_queries import is_name
 
 # NumPy functions that neither keep their arguments, nor write into them, nor return views of them
 _READING = frozenset(

@@ -17,10 +17,8 @@ from typing import Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Iteration, Object, constant, is_number, join_kinds
-from contad.engines.source.ir.refusal import limit
-from contad.engines.source.ir.single_assignment import INT, Check, Kind, Value
+from contad.engines.source.ir.ssa import INT, Check, Kind, Value, limit
 from contad.engines.source.reading.reader import Reader
-from contad.numba_functions.key_slots import find_slot, places_for
 
 _FULL = limit("a list grows by more than the loops around append tell where it is made; make it behind their limits")
 _FULL_DICT = limit(
@@ -203,7 +201,7 @@ class KeyedBuffer:
         if self.width == 0:
             remedy = "loop over a tuple of them, or .values()"
             self.reader.refuse(node, "a loop over the strings of a dict", remedy)
-        return _in_step(self._list(*self.columns))
+        return _zip(self._list(*self.columns))
 
     def _list(self, *arrays: Value) -> list[Any]:
         """Views of the current elements of arrays, as full buffers."""
@@ -216,7 +214,7 @@ class KeyedBuffer:
         builder, merging = self.reader.builder, self.reader.merging
         if not arguments and name in ("keys", "values", "items"):
             keys = [] if name == "values" else [self.list_keys(node)]
-            return _in_step(keys + ([] if name == "keys" else self._list(self.values.array)))
+            return _zip(keys + ([] if name == "keys" else self._list(self.values.array)))
         numbers = len(arguments) == 2 and is_number(arguments[1])
         if name == "get" and numbers:
             self.values.give_kind(arguments[1].kind, node)
@@ -242,6 +240,36 @@ class KeyedBuffer:
         self.reader.builder.add(Check(goes_on, _CHANGED))
 
 
-def _in_step(parts: list[Any]) -> Any:
+def _zip(parts: list[Any]) -> Any:
     """One part, or all of them in a zip."""
     return parts[0] if len(parts) == 1 else Iteration("zip", parts, constant(0))
+
+
+# ---- the keys of a dict, in functions that the generator inlines -----------------------------------------------------
+# A hash table has the slot of each key plus one, or 0 if an entry is empty. No key is deleted, so slots do not change.
+def places_for(room):  # type: ignore[no-untyped-def]
+    """The size of the table for this number of keys: a power of two, at least twice the number."""
+    size = 2
+    while size < 2 * room:
+        size *= 2
+    return size
+
+
+def find_slot(places, columns, key):  # type: ignore[no-untyped-def]
+    """The slot of a key, -1 if there is none, and its place in the table, present or future."""
+    last = len(places) - 1
+    mixed = 0
+    for part in key:
+        mixed = mixed * 31 + part
+    mixed = mixed ^ (mixed >> 15)
+    at = mixed & last
+    slot = places[at] - 1
+    while slot >= 0:
+        same = True
+        for column, part in zip(columns, key):  # noqa: B905
+            same = same and column[slot] == part
+        if same:
+            break
+        at = (at + ((mixed >> 7) | 1)) & last  # an odd number, so that every place is reached
+        slot = places[at] - 1
+    return slot, at

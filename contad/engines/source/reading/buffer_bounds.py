@@ -26,14 +26,15 @@ from contad.compile.dispatchers import is_dispatcher
 from contad.compile.numba_code import result_type
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import UNDEFINED, Grid, Object, Opaque, Range, Unknown, constant, is_number
-from contad.engines.source.ir.options import options_of
-from contad.engines.source.ir.single_assignment import INT, Value
-from contad.engines.source.ir.syntax import clone, expression, is_name, statement
+from contad.engines.source.ir.printing import options_of
+from contad.engines.source.ir.ssa import INT, Value
+from contad.engines.source.ir.syntax import clone, expression, statement
+from contad.engines.source.ir.tree_queries import is_name
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.appended_arrays import is_transient
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer
 from contad.engines.source.reading.exits import RESULT
-from contad.engines.source.reading.numba_typing import number_type
+from contad.engines.source.reading.numba_typing import type_of
 from contad.engines.source.reading.passing import NotPassed, Passed, add_handed
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.python_blocks import find_read_first
@@ -264,14 +265,10 @@ class _CountedInputs(Passed):
 
     def type_of(self, x: Any) -> Any:
         """The Numba type of an entry."""
-        if isinstance(x, tuple):
-            parts = [self.type_of(part) for part in x]
-            return types.NamedTuple(parts, type(x)) if hasattr(x, "_fields") else types.Tuple(parts)
-        if isinstance(x, Opaque):
-            return x.type
-        if isinstance(x, Value) and not x.kind.small:
-            return number_type(x.kind, not self.copying)
-        raise NotPassed
+        found = type_of(x, lambda kind: not kind.small, readonly=not self.copying)
+        if found is None or not all(isinstance(part, (Value, Opaque)) for part in leaves(x)):
+            raise NotPassed
+        return found
 
 
 def _count(

@@ -7,34 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from contad.engines.source.analysis.finite_partials import least
-from contad.engines.source.ir import known_functions
+from contad.engines.source.ir import known_functions, ssa
 from contad.engines.source.ir.entries import Elementwise, constant
 from contad.engines.source.ir.known_functions import Function
 from contad.engines.source.ir.lengths import base_axis, whole_axis
-from contad.engines.source.ir.single_assignment import (
-    BOOL,
-    DIVISION_BY_ZERO,
-    FLOAT,
-    INT,
-    NEW_AXIS,
-    SINGLE,
-    Apply,
-    Block,
-    Carried,
-    Check,
-    Choose,
-    Create,
-    For,
-    Kind,
-    Length,
-    Load,
-    Operation,
-    Permuted,
-    Product,
-    Reshaped,
-    Value,
-    View,
-)
 from contad.engines.source.reading.handlers import raised_by
 from contad.engines.source.reading.progress import Progress
 
@@ -67,10 +43,10 @@ LOGIC = ("<", "<=", ">", ">=", "==", "!=")
 class BlockWriter:
     """Writes to a block."""
 
-    block: Block
+    block: ssa.Block
 
     @contextlib.contextmanager
-    def inside(self, block: Block) -> Iterator[Block]:
+    def inside(self, block: ssa.Block) -> Iterator[ssa.Block]:
         """Write to another block inside the `with` block."""
         outer, self.block = self.block, block
         try:
@@ -84,15 +60,15 @@ class Builder(BlockWriter):
 
     def __init__(self, progress: Progress, most: int) -> None:
         self.progress = progress
-        self.block = Block()
-        self.argument_lengths: dict[tuple[Value, int], Value] = {}  # the lengths of arguments
-        self.start: list[Operation] = []  # computes these lengths, before all other operations
+        self.block = ssa.Block()
+        self.argument_lengths: dict[tuple[ssa.Value, int], ssa.Value] = {}  # the lengths of arguments
+        self.start: list[ssa.Operation] = []  # computes these lengths, before all other operations
         self.added = 0  # the number of operations, without bodies that are rewritten
         self.tried = 0  # the same, with them
         self.most = most  # the limit for operations
-        self.numbered: list[Value] = []  # arrays between which names may switch, by number
+        self.numbered: list[ssa.Value] = []  # arrays between which names may switch, by number
 
-    def add(self, operation: Operation) -> Operation:
+    def add(self, operation: ssa.Operation) -> ssa.Operation:
         self.added += 1
         self.tried += 1
         if self.added > self.most or self.tried > TRIES * self.most:
@@ -107,7 +83,7 @@ class Builder(BlockWriter):
     def trial(self) -> Iterator[None]:
         """Discard the operations written inside; they do not count."""
         before = self.added
-        with self.inside(Block()):
+        with self.inside(ssa.Block()):
             yield
         self.added = before
 
@@ -122,15 +98,15 @@ class Builder(BlockWriter):
                 self.progress.stop("arithmetic of boolean arrays, which is logic", "use &, | and ^, or multiply by 1.0")
             return Elementwise(function, list(operands))
         if any(x.kind.small for x in operands):
-            if function in known_functions.SINGLES and all(x.kind == SINGLE for x in operands):
+            if function in known_functions.SINGLES and all(x.kind == ssa.SINGLE for x in operands):
                 return self._in_single(function, operands)
             self.require_wide(function, operands)
         constants = [x.constant for x in operands]
-        if function is known_functions.TO_FLOAT and operands[0].kind == FLOAT:
+        if function is known_functions.TO_FLOAT and operands[0].kind == ssa.FLOAT:
             return operands[0]
-        if function is known_functions.TO_INT and operands[0].kind == INT:
+        if function is known_functions.TO_INT and operands[0].kind == ssa.INT:
             return operands[0]
-        if function is known_functions.TO_FLOAT and operands[0].kind == BOOL and constants[0] is None:
+        if function is known_functions.TO_FLOAT and operands[0].kind == ssa.BOOL and constants[0] is None:
             operands = (self.apply(known_functions.TO_INT, operands[0]),)  # Numba cannot convert a bool to a float
         if all(c is not None for c in constants):
             if function is known_functions.TO_FLOAT:
@@ -141,11 +117,11 @@ class Builder(BlockWriter):
                 if isinstance(folded, int) and not fits(folded):
                     self.progress.stop("integers whose result does not have 64 bits", "compute it with floats")
                 return constant(folded)
-        if function.name in ("add", "subtract") and operands[1].kind == INT and constants[1] == 0:
-            if operands[0].kind != BOOL:
+        if function.name in ("add", "subtract") and operands[1].kind == ssa.INT and constants[1] == 0:
+            if operands[0].kind != ssa.BOOL:
                 return operands[0]
         adds = function is known_functions.ADD
-        if adds and operands[0].kind == INT and constants[0] == 0 and operands[1].kind != BOOL:
+        if adds and operands[0].kind == ssa.INT and constants[0] == 0 and operands[1].kind != ssa.BOOL:
             return operands[1]
         if function in (known_functions.AND, known_functions.OR) and constants[0] is not None:
             return operands[1] if constants[0] == (function is known_functions.AND) else operands[0]
@@ -154,22 +130,22 @@ class Builder(BlockWriter):
             return self.convert(operands[1 if constants[0] else 2], kind)
         if function is known_functions.MULTIPLY and operands[0] is operands[1]:
             return self.apply(known_functions.SQUARE, operands[0])
-        if function in _RECIPROCALS and constants[0] == 1 and operands[1].kind == FLOAT:
+        if function in _RECIPROCALS and constants[0] == 1 and operands[1].kind == ssa.FLOAT:
             return self.apply(_RECIPROCALS[function], operands[1])
         kind = function.kind([x.kind for x in operands])
         if function is known_functions.SELECT and operands[1].kind == operands[2].kind:
             kind = operands[1].kind
-        result = Value(kind)
-        self.add(Apply(function, list(operands), result))
+        result = ssa.Value(kind)
+        self.add(ssa.Apply(function, list(operands), result))
         return result
 
-    def _in_single(self, function: Function, operands: Sequence[Value]) -> Value:
+    def _in_single(self, function: Function, operands: Sequence[ssa.Value]) -> ssa.Value:
         """Apply a scalar function to float32 numbers, with the result of float32 arithmetic."""
-        rounded, result = known_functions.SINGLES[function], Value(SINGLE)
-        computed = result if rounded is None else Value(FLOAT)
-        self.add(Apply(function, list(operands), computed))
+        rounded, result = known_functions.SINGLES[function], ssa.Value(ssa.SINGLE)
+        computed = result if rounded is None else ssa.Value(ssa.FLOAT)
+        self.add(ssa.Apply(function, list(operands), computed))
         if rounded is not None:
-            self.add(Apply(rounded, [computed], result))
+            self.add(ssa.Apply(rounded, [computed], result))
         return result
 
     def require_wide(self, function: Function, operands: Sequence[Any]) -> None:
@@ -178,7 +154,7 @@ class Builder(BlockWriter):
         if function.result == "bool" or function in (known_functions.TO_FLOAT, known_functions.TO_INT) or chosen:
             return
         small = {x.kind.small for x in operands} - {""}
-        widening = (FLOAT, INT) if function.name in _BINARY else (FLOAT,)
+        widening = (ssa.FLOAT, ssa.INT) if function.name in _BINARY else (ssa.FLOAT,)
         if not any(x.kind in widening for x in operands):
             into = "np.float64" if "single" in small else "np.int64"
             kinds = " and ".join(sorted(_SMALL[x] for x in small))
@@ -189,15 +165,15 @@ class Builder(BlockWriter):
         arrays = any(isinstance(v, Elementwise) or v.is_array for v in (x, y))
         zero = None if arrays else self.is_zero(y)
         if zero is not None:
-            self.add(Check(zero, DIVISION_BY_ZERO))
+            self.add(ssa.Check(zero, ssa.DIVISION_BY_ZERO))
             function = known_functions.CHECKED_DIVIDE if function is known_functions.DIVIDE else function
         return self.apply(function, x, y)
 
-    def is_zero(self, y: Value) -> Value | None:
+    def is_zero(self, y: ssa.Value) -> ssa.Value | None:
         """The condition on which a division by a number raises; None if it never does."""
         if self.progress.flags.error_model != "python" or least(y) > 0.0 or y.constant:
             return None
-        found: Value = self.apply(known_functions.COMPARISONS["Eq"], y, constant(0 if y.kind == INT else 0.0))
+        found: ssa.Value = self.apply(known_functions.COMPARISONS["Eq"], y, constant(0 if y.kind == ssa.INT else 0.0))
         return found
 
     def power(self, x: Any, y: Any, by_ufunc: bool = False) -> Any:
@@ -206,12 +182,12 @@ class Builder(BlockWriter):
             return Elementwise(known_functions.POWER_BY_UFUNC if by_ufunc else known_functions.POWER, [x, y])
         if any(v.kind.small for v in (x, y)):
             self.require_wide(known_functions.POWER, [x, y])
-        n = y.constant if isinstance(y, Value) else None
+        n = y.constant if isinstance(y, ssa.Value) else None
         if n is None or isinstance(n, bool):
             return self.apply(known_functions.POWER, x, y)
         if isinstance(n, float) or by_ufunc:
             if x.kind.base == "float" or isinstance(n, float):
-                x, n = self.convert(x, FLOAT), float(n)
+                x, n = self.convert(x, ssa.FLOAT), float(n)
             if n == 2:
                 return self.apply(known_functions.SQUARE, x)
         elif n in (1, 2, 3, 4):
@@ -223,100 +199,100 @@ class Builder(BlockWriter):
             if n == 3:
                 return self.apply(known_functions.MULTIPLY, square, x)
             return self.apply(known_functions.SQUARE, square)
-        function = known_functions.power_by(n) if x.kind == FLOAT else None
+        function = known_functions.power_by(n) if x.kind == ssa.FLOAT else None
         return self.apply(known_functions.POWER, x, constant(n)) if function is None else self.apply(function, x)
 
     def as_float(self, x: Any) -> Any:
         """Convert an integer, or an array of integers, to float."""
         return x if x.kind.base == "float" else self.apply(known_functions.TO_FLOAT, x)
 
-    def negate(self, condition: Value) -> Value:
-        found: Value = self.apply(known_functions.NOT, condition)
+    def negate(self, condition: ssa.Value) -> ssa.Value:
+        found: ssa.Value = self.apply(known_functions.NOT, condition)
         return found
 
-    def convert(self, x: Value, kind: Kind) -> Value:
+    def convert(self, x: ssa.Value, kind: ssa.Kind) -> ssa.Value:
         """Convert x to the kind of numbers with which it is merged."""
         if x.kind == kind:
             return x
         if x.constant is not None:
             return constant({"float": float, "int": int, "bool": bool}[kind.base](x.constant))
-        converted: Value = self.apply(CONVERSIONS[kind.base], x)
+        converted: ssa.Value = self.apply(CONVERSIONS[kind.base], x)
         return converted
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
-    def load(self, array: Value, indices: list[Value]) -> Value:
-        result = Value(Kind(array.kind.base))
-        self.add(Load(array, indices, result))
+    def load(self, array: ssa.Value, indices: list[ssa.Value]) -> ssa.Value:
+        result = ssa.Value(ssa.Kind(array.kind.base))
+        self.add(ssa.Load(array, indices, result))
         if array.kind.small:
-            wide = Value(Kind(array.kind.base, small=array.kind.small))
-            self.add(Apply(known_functions.WIDENED[array.kind.small], [result], wide))
+            wide = ssa.Value(ssa.Kind(array.kind.base, small=array.kind.small))
+            self.add(ssa.Apply(known_functions.WIDENED[array.kind.small], [result], wide))
             return wide
         return result
 
-    def create(self, fill: str, shape: list[Value], base: str, hint: str = "") -> Value:
-        result = Value(Kind(base, len(shape)), hint)
+    def create(self, fill: str, shape: list[ssa.Value], base: str, hint: str = "") -> ssa.Value:
+        result = ssa.Value(ssa.Kind(base, len(shape)), hint)
         result.order = "C" if len(shape) == 1 else ""
-        self.add(Create(fill, shape, result))
+        self.add(ssa.Create(fill, shape, result))
         return result
 
-    def view(self, array: Value, spec: list[Any] | None) -> Value:
+    def view(self, array: ssa.Value, spec: list[Any] | None) -> ssa.Value:
         """array[spec], with an index (a value) or a slice (start, stop, step: values or None) for each dimension."""
-        parts: list[Value] = []
+        parts: list[ssa.Value] = []
         places: list[Any] = []
         for part in spec or ():
-            if part == NEW_AXIS:
+            if part == ssa.NEW_AXIS:
                 places.append(part)
             elif isinstance(part, tuple):
                 places.append(tuple(None if x is None else _place(parts, x) for x in part))
             else:
                 places.append(_place(parts, part))
-        ndim = array.kind.ndim if spec is None else sum(not isinstance(part, Value) for part in spec)
-        result = Value(replace(array.kind, ndim=ndim), array.hint)
-        self.add(View(array, parts, None if spec is None else places, result))
+        ndim = array.kind.ndim if spec is None else sum(not isinstance(part, ssa.Value) for part in spec)
+        result = ssa.Value(replace(array.kind, ndim=ndim), array.hint)
+        self.add(ssa.View(array, parts, None if spec is None else places, result))
         return result
 
-    def permute(self, array: Value, axes: tuple[int, ...]) -> Value:
+    def permute(self, array: ssa.Value, axes: tuple[int, ...]) -> ssa.Value:
         """np.transpose(array, axes)."""
         if axes == tuple(range(array.kind.ndim)):
             return array
         if axes == tuple(range(array.kind.ndim))[::-1]:
             return self.view(array, None)
-        result = Value(array.kind, array.hint)
-        self.add(Permuted(array, axes, result))
+        result = ssa.Value(array.kind, array.hint)
+        self.add(ssa.Permuted(array, axes, result))
         return result
 
-    def reshape(self, array: Value, shape: list[Value]) -> Value:
+    def reshape(self, array: ssa.Value, shape: list[ssa.Value]) -> ssa.Value:
         """array.reshape(shape); no length is -1."""
-        result = Value(replace(array.kind, ndim=len(shape)), array.hint)
+        result = ssa.Value(replace(array.kind, ndim=len(shape)), array.hint)
         result.order = array.order
-        self.add(Reshaped(array, shape, result))
+        self.add(ssa.Reshaped(array, shape, result))
         return result
 
-    def is_length(self, x: Value) -> bool:
+    def is_length(self, x: ssa.Value) -> bool:
         """Whether a number is the length of an array, and therefore not negative."""
-        return isinstance(x.operation, Length) or any(x is o.result for o in self.start)
+        return isinstance(x.operation, ssa.Length) or any(x is o.result for o in self.start)
 
-    def length(self, array: Value, axis: int) -> Value:
+    def length(self, array: ssa.Value, axis: int) -> ssa.Value:
         """array.shape[axis]."""
         made = array.operation
-        if isinstance(made, Create):
+        if isinstance(made, ssa.Create):
             return made.inputs[axis]
-        if isinstance(made, Product):
+        if isinstance(made, ssa.Product):
             a, b = made.inputs
             return self.length(a, 0) if axis < a.kind.ndim - 1 else self.length(b, b.kind.ndim - 1)
-        if isinstance(made, View) and made.spec is None:
+        if isinstance(made, ssa.View) and made.spec is None:
             return self.length(made.inputs[0], array.kind.ndim - 1 - axis)
-        if isinstance(made, Permuted):
+        if isinstance(made, ssa.Permuted):
             return self.length(made.inputs[0], made.axes[axis])
-        if isinstance(made, Reshaped):
+        if isinstance(made, ssa.Reshaped):
             return made.inputs[1 + axis]
-        if isinstance(made, View) and NEW_AXIS not in (made.spec or ()):  # a slice
+        if isinstance(made, ssa.View) and ssa.NEW_AXIS not in (made.spec or ()):  # a slice
             whole = whole_axis(made, axis)
             if whole is not None:
                 return self.length(made.inputs[0], whole)
             if (found := self._length_of_slice(made, axis)) is not None:
                 return found
-        if isinstance(made, Choose):
+        if isinstance(made, ssa.Choose):
             lengths = [self.length(x, axis) for x in made.inputs[1:]]
             if all(length is lengths[0] for length in lengths):
                 return lengths[0]
@@ -327,7 +303,7 @@ class Builder(BlockWriter):
             self.argument_lengths[array, axis] = self.start[-1].result
         return self.argument_lengths[array, axis]
 
-    def _length_of_slice(self, view: View, axis: int) -> Value | None:
+    def _length_of_slice(self, view: ssa.View, axis: int) -> ssa.Value | None:
         """The length of a slice with constant limits; None for other or backward slices."""
         cuts = [part for part in view.spec or () if not isinstance(part, int)][axis]
         start, stop, step = (x if k is None else view.inputs[k].constant for k, x in zip(cuts, (0, -1, 1), strict=True))
@@ -347,41 +323,42 @@ class Builder(BlockWriter):
         return length
 
     # ---- arrays that a name switches between -------------------------------------------------------------------------
-    def number_of(self, array: Value) -> Value:
+    def number_of(self, array: ssa.Value) -> ssa.Value:
         """The number of an array between which names switch: a constant, or the selector of a choice."""
-        if isinstance(array.operation, Choose):
+        if isinstance(array.operation, ssa.Choose):
             return array.operation.inputs[0]
         if array not in self.numbered:
             self.numbered.append(array)
         return constant(self.numbered.index(array))
 
-    def candidates(self, array: Value) -> dict[int, Value]:
+    def candidates(self, array: ssa.Value) -> dict[int, ssa.Value]:
         """The arrays, by number, that an array value may be."""
-        if isinstance(array.operation, Choose):
+        if isinstance(array.operation, ssa.Choose):
             return dict(zip(array.operation.numbers, array.operation.inputs[1:], strict=True))
         number = self.number_of(array).constant
         assert isinstance(number, int)
         return {number: array}
 
-    def choose(self, selector: Value, arrays: dict[int, Value], hint: str) -> Value:
+    def choose(self, selector: ssa.Value, arrays: dict[int, ssa.Value], hint: str) -> ssa.Value:
         if selector.constant is not None:
             return arrays[selector.constant]
         arrays = dict(sorted(arrays.items()))
-        result = Value(next(iter(arrays.values())).kind, hint)
-        self.add(Choose(selector, arrays, result))
+        result = ssa.Value(next(iter(arrays.values())).kind, hint)
+        self.add(ssa.Choose(selector, arrays, result))
         return result
 
     # ---- control flow ------------------------------------------------------------------------------------------------
-    def repeat(self, stop: Value, body: Any, initial: list[Value] | None = None) -> list[Value]:
+    def repeat(self, stop: ssa.Value, body: Any, initial: list[ssa.Value] | None = None) -> list[ssa.Value]:
         """for index in range(stop), with carried numbers: `body(index, *inner)` returns the next ones. The results."""
-        inner = [Value(x.kind, "total") for x in initial or []]
-        index = Value(INT, "k")
-        with self.inside(Block()) as block:
+        inner = [ssa.Value(x.kind, "total") for x in initial or []]
+        index = ssa.Value(ssa.INT, "k")
+        with self.inside(ssa.Block()) as block:
             following = body(index, *inner) or []
         carried = [
-            Carried(x, i, f, Value(x.kind, "total")) for x, i, f in zip(initial or [], inner, following, strict=True)
+            ssa.Carried(x, i, f, ssa.Value(x.kind, "total"))
+            for x, i, f in zip(initial or [], inner, following, strict=True)
         ]
-        loop = For([constant(0), stop, constant(1)], index, block)
+        loop = ssa.For([constant(0), stop, constant(1)], index, block)
         loop.is_of_arrays = True
         loop.carry(carried)
         self.add(loop)
@@ -393,10 +370,12 @@ def fits(x: int) -> bool:
     return -(2**63) <= x < 2**63
 
 
-def _length(array: Value, axis: int) -> Length:
-    return Length(array, axis, Value(INT, f"{array.hint}_length" if axis == 0 else f"{array.hint}_length_{axis}"))
+def _length(array: ssa.Value, axis: int) -> ssa.Length:
+    return ssa.Length(
+        array, axis, ssa.Value(ssa.INT, f"{array.hint}_length" if axis == 0 else f"{array.hint}_length_{axis}")
+    )
 
 
-def _place(parts: list[Value], x: Value) -> int:
+def _place(parts: list[ssa.Value], x: ssa.Value) -> int:
     parts.append(x)
     return len(parts)

@@ -23,7 +23,7 @@ from contad.engines.source.ir.entries import (
     is_number,
     same,
 )
-from contad.engines.source.ir.single_assignment import Call, SourceFunction, Value
+from contad.engines.source.ir.ssa import Call, SourceFunction, Value
 from contad.engines.source.ir.walks import leaves, map_tree
 from contad.engines.source.reading import class_instances, points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
@@ -263,7 +263,7 @@ class CallReader:
         results = [Value(output.kind) for output in callee.outputs]
         self.builder.add(Call(callee, inputs, results))
         following = iter(results)
-        return map_tree(callee.program.returned, lambda _: next(following))
+        return map_tree(callee.function.returned, lambda _: next(following))
 
     def callee(self, scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> Callee | None:
         """A callee for arguments of these kinds, read once; None if the function has to be inlined."""
@@ -329,7 +329,7 @@ class CallReader:
         if class_instances.class_of(called) is not None:
             return class_instances.call_method(site, method)
         if isinstance(called, StructuredArray) and not arguments:
-            return structured_arrays.copy_records(self.reader, called)
+            return structured_arrays.copy_structured(self.reader, called)
         if isinstance(called, (BoundedBuffer, KeyedBuffer)):
             return called.call(name, [*arguments, *site.keywords.values()], site.node)
         if name == "item" and not arguments and not site.keywords and (is_number(called) or isinstance(called, Point)):

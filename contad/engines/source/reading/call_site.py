@@ -9,7 +9,7 @@ from numba import types
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Object, Point, constant, is_array, is_number
-from contad.engines.source.ir.single_assignment import INT, MOST_AXES, Value
+from contad.engines.source.ir.ssa import INT, MOST_AXES, Value
 from contad.engines.source.reading import points
 from contad.engines.source.reading.elementwise import arrays_of, overlaps
 from contad.engines.source.reading.progress import TAPE, Environment

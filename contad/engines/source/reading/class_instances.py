@@ -10,7 +10,7 @@ from typing import Any
 from numba import types
 
 from contad.engines.source.ir.entries import Instance, Method, Object, Opaque, constant
-from contad.engines.source.ir.single_assignment import Value
+from contad.engines.source.ir.ssa import Value
 from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.numba_typing import BASES
 from contad.engines.source.reading.progress import Environment

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-import numba
 from numba import types
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Object, Point, is_array, is_number
-from contad.engines.source.ir.single_assignment import Kind
+from contad.engines.source.ir.entries import is_number
+from contad.engines.source.ir.ssa import Kind
 from contad.engines.source.ir.walks import like
 from contad.engines.source.reading.builder import Builder
+from contad.engines.source.reading.numba_typing import is_wide, type_of
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import (
     chosen_signature,
@@ -19,26 +19,7 @@ from contad.functions.declared_types import (
     signatures,
 )
 
-_TYPES = {"float": types.float64, "int": types.int64, "bool": types.boolean}
 _KINDS = {"float64": Kind("float"), "int64": Kind("int"), "bool": Kind("bool")}
-
-
-def type_of(entry: Any) -> Any:
-    """The Numba type of an entry; None if it is not known here."""
-    if isinstance(entry, Point):
-        held = type_of(entry.array)
-        return None if held is None else types.Array(held.dtype, 0, "C")
-    if isinstance(entry, tuple):
-        parts = [type_of(part) for part in entry]
-        return None if None in parts else types.Tuple(parts)
-    if is_number(entry) and not entry.kind.small:
-        return _TYPES[entry.kind.base]
-    if is_array(entry):
-        return types.Array(_TYPES[entry.kind.base], entry.kind.ndim, "A") if not entry.kind.narrow else None
-    try:
-        return numba.typeof(entry.value) if isinstance(entry, Object) else None
-    except ValueError:  # Numba knows no type for it
-        return None
 
 
 def cast_arguments(builder: Builder, f: Any, names: list[str], given: dict[str, Any]) -> tuple[dict[str, Any], Any]:
@@ -49,7 +30,7 @@ def cast_arguments(builder: Builder, f: Any, names: list[str], given: dict[str, 
     """
     if f is None or not signatures(f):
         return given, None
-    known = [type_of(given[name]) for name in names]
+    known = [type_of(given[name], is_wide, layout="A") for name in names]
     if None in known:
         k = known.index(None)
         raise UnsupportedError(

@@ -17,10 +17,10 @@ from contad.compiled_rules.user_rules import as_read
 from contad.engines.source.ir.called_derivatives import DerivativeCall, DerivativeSite, number_of
 from contad.engines.source.ir.entries import Object, Point, Unknown, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import MULTIPLY
-from contad.engines.source.ir.single_assignment import Value
-from contad.engines.source.ir.walks import class_of_names, leaves, like
+from contad.engines.source.ir.ssa import Value
+from contad.engines.source.ir.walks import leaves, like
 from contad.engines.source.reading.call_site import CallSite
-from contad.engines.source.reading.numba_typing import number_type
+from contad.engines.source.reading.numba_typing import type_of
 from contad.errors import UnsupportedError
 from contad.functions.transformed import Decorated
 from contad.functions.user_call import numba_function
@@ -78,19 +78,14 @@ def read_derivative(site: CallSite, derivative: WrittenOut) -> Any:
 
 
 def _type_of(site: CallSite, entry: Any) -> Any:
-    """The Numba type of an argument."""
-    if isinstance(entry, Point):
-        site.refuse("an array of no axes in {node}", "give its element, as in z[()]")
-    if isinstance(entry, tuple):
-        parts, cls = [_type_of(site, x) for x in entry], class_of_names(entry)
-        return types.Tuple(parts) if cls is None else types.NamedTuple(parts, cls)
-    if is_number(entry) or is_array(entry):
-        return number_type(entry.kind, False)
-    if isinstance(entry, Object) and entry.value is None:
-        return types.none
-    if isinstance(entry, Object) and is_dispatcher(entry.value):
-        return entry.value._numba_type_
-    return site.refuse(remedy="give a derivative numbers, arrays and tuples of them")
+    """The Numba type of an argument; None and Numba functions are left as they are."""
+    for x in leaves(entry):
+        if isinstance(x, Point):
+            site.refuse("an array of no axes in {node}", "give its element, as in z[()]")
+        is_left = isinstance(x, Object) and (x.value is None or is_dispatcher(x.value))
+        if not (is_number(x) or is_array(x) or is_left):
+            site.refuse(remedy="give a derivative numbers, arrays and tuples of them")
+    return type_of(entry)
 
 
 # ---- calls of run ----------------------------------------------------------------------------------------------------

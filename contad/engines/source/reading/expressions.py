@@ -22,7 +22,7 @@ from contad.engines.source.ir.entries import (
     is_array,
     is_number,
 )
-from contad.engines.source.ir.single_assignment import BOOL, INT, Value
+from contad.engines.source.ir.ssa import BOOL, INT, Value
 from contad.engines.source.ir.walks import class_of_names
 from contad.engines.source.reading import made_containers, points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
@@ -237,11 +237,13 @@ class ExpressionReader:
         return self.builder.apply(known_functions.NEGATIVE, x)
 
     def read_Compare(self, node: ast.Compare, env: Environment) -> Any:
-        return self._chain(
+        return self._compare_rest(
             self.expression(node.left, env), list(zip(node.ops, node.comparators, strict=True)), node, env
         )
 
-    def _chain(self, left: Any, parts: list[tuple[ast.cmpop, ast.expr]], node: ast.Compare, env: Environment) -> Any:
+    def _compare_rest(
+        self, left: Any, parts: list[tuple[ast.cmpop, ast.expr]], node: ast.Compare, env: Environment
+    ) -> Any:
         """left < a < b ...; operands that may raise are computed only where Python computes them."""
         (operator, comparator), *rest = parts
         with self.reader.forbid_writes([left], node):
@@ -252,8 +254,10 @@ class ExpressionReader:
         if not is_number(found):
             self.reader.refuse(node, "{node} of arrays", "compare twice, and combine with &")
         if any(map(_may_raise, node.comparators[-len(rest) :])) and found.constant is None:
-            return self.merging.choice(found, lambda: self._chain(right, rest, node, env), lambda: constant(False))
-        return self.builder.apply(known_functions.AND, found, self._chain(right, rest, node, env))
+            return self.merging.choice(
+                found, lambda: self._compare_rest(right, rest, node, env), lambda: constant(False)
+            )
+        return self.builder.apply(known_functions.AND, found, self._compare_rest(right, rest, node, env))
 
     def compare(self, operator: str, left: Any, right: Any, node: ast.AST) -> Any:
         """One comparison, of numbers, arrays, tuples or constants."""

@@ -8,50 +8,31 @@ two names, because two buffers would be two arrays. Such writes are refused.
 
 from typing import Any
 
-from contad.engines.source.ir import known_functions
+from contad.engines.source.ir import known_functions, ssa
 from contad.engines.source.ir.entries import Yielding, constant
 from contad.engines.source.ir.lengths import lies_in
-from contad.engines.source.ir.refusal import limit
-from contad.engines.source.ir.single_assignment import (
-    NEW_AXIS,
-    Accumulate,
-    Apply,
-    Block,
-    Check,
-    Choose,
-    Create,
-    If,
-    Length,
-    Loop,
-    MatrixCall,
-    Operation,
-    Reshaped,
-    Store,
-    Value,
-    View,
-)
 from contad.engines.source.ir.walks import around, find_written_roots, leaves, precedes, walk
 from contad.engines.source.reading.builder import WHOLE, Builder
 from contad.engines.source.reading.progress import Environment
 
 _SAFE = {"add", "subtract", "multiply", "negative", "square", "select", "and", "or", "not"}
 _SAFE |= {"<", "<=", ">", ">=", "==", "!="}
-GROWS = limit("an array becomes longer in a loop than a run of it beforehand has told; make it of the final length")
-CHANGES = limit("an array that a loop carries changes its shape; make a new name for it")
+GROWS = ssa.limit("an array becomes longer in a loop than a run of it beforehand has told; make it of the final length")
+CHANGES = ssa.limit("an array that a loop carries changes its shape; make a new name for it")
 
 
 class Buffer:
     """Holds the contents of an array that each iteration of a loop may recreate."""
 
-    def __init__(self, name: str, array: Value, initial: Value) -> None:
+    def __init__(self, name: str, array: ssa.Value, initial: ssa.Value) -> None:
         """Hold the array of a name; inside a generator, the names of the caller have a prefix."""
         self.name = name.rpartition(".")[2]
         self.array, self.initial = array, initial
-        self.loop: Loop | None = None
-        self.may_be: set[Value] = set()  # the arrays whose contents it may hold
+        self.loop: ssa.Loop | None = None
+        self.may_be: set[ssa.Value] = set()  # the arrays whose contents it may hold
         self.shrinks: frozenset[int] = frozenset()  # axes along which an iteration may fill less than the whole buffer
-        self.rooms: dict[int, Value] = {}  # lengths along axes along which the array may grow
-        self.made: list[Operation] = []  # the operations that create and fill it before the loop
+        self.rooms: dict[int, ssa.Value] = {}  # lengths along axes along which the array may grow
+        self.made: list[ssa.Operation] = []  # the operations that create and fill it before the loop
         self.inner = array  # the name's array in an iteration: the buffer, or its first part
         self.shared_before = False  # whether another name may refer to the same array before the loop
         self.shared = False
@@ -63,43 +44,43 @@ class FreshArrays:
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self.progress = builder.progress
-        self.buffers: dict[Value, Buffer] = {}  # by array
-        self.copying: set[Operation] = set()  # the stores that fill buffers
+        self.buffers: dict[ssa.Value, Buffer] = {}  # by array
+        self.copying: set[ssa.Operation] = set()  # the stores that fill buffers
         self.copies = UnsharedCopies()
 
-    def copy_into(self, target: Value, source: Value) -> None:
+    def copy_into(self, target: ssa.Value, source: ssa.Value) -> None:
         """target[...] = source, of the same shape; these stores are not the user's."""
 
-        def nest(indices: list[Value]) -> None:
+        def nest(indices: list[ssa.Value]) -> None:
             if len(indices) == target.kind.ndim:
-                self.copying.add(self.builder.add(Store(target, indices, self.builder.load(source, indices))))
+                self.copying.add(self.builder.add(ssa.Store(target, indices, self.builder.load(source, indices))))
             else:
                 self.builder.repeat(self.builder.length(target, len(indices)), lambda k: nest([*indices, k]))
 
         nest([])
 
-    def room_for(self, array: Value, hint: str) -> Value:
+    def room_for(self, array: ssa.Value, hint: str) -> ssa.Value:
         """A new array of the shape of another."""
         lengths = [self.builder.length(array, axis) for axis in range(array.kind.ndim)]
         return self.builder.create("empty", lengths, array.kind.base, hint)
 
     # ---- branches ----------------------------------------------------------------------------------------------------
-    def move_out(self, branch: If, envs: list[Environment]) -> None:
+    def move_out(self, branch: ssa.If, envs: list[Environment]) -> None:
         """Create arrays that outlive a branch before the branch, which is not added yet."""
         for block, env, other in zip(branch.blocks, envs, envs[::-1], strict=True):
             for name in env:
                 self._move(env[name], other.get(name), branch, block)
 
-    def _move(self, entry: Any, other: Any, branch: If, block: Block) -> None:
+    def _move(self, entry: Any, other: Any, branch: ssa.If, block: ssa.Block) -> None:
         if isinstance(entry, tuple) and isinstance(other, tuple):
             for x, y in zip(entry, other, strict=False):
                 self._move(x, y, branch, block)
-        if isinstance(entry, Value) and isinstance(other, Value) and entry is not other and entry.is_array:
+        if isinstance(entry, ssa.Value) and isinstance(other, ssa.Value) and entry is not other and entry.is_array:
             made = entry.operation
-            for array in made.inputs[1:] if isinstance(made, Choose) else [entry]:
+            for array in made.inputs[1:] if isinstance(made, ssa.Choose) else [entry]:
                 self._leave(array, branch, block)
 
-    def _leave(self, value: Value, branch: If, block: Block) -> bool:
+    def _leave(self, value: ssa.Value, branch: ssa.If, block: ssa.Block) -> bool:
         """Move the computation of a value before a branch, if possible; True if the value is available there."""
         if value.constant is not None or not lies_in(value, block):
             return True
@@ -108,31 +89,31 @@ class FreshArrays:
             return False
         if not _cannot_fail(o) or not all(self._leave(x, branch, block) for x in o.inputs):
             return False
-        if isinstance(o, Create):  # the branch may guard against invalid lengths
+        if isinstance(o, ssa.Create):  # the branch may guard against invalid lengths
             o.inputs = [self._length_if_taken(x, branch, block) for x in o.inputs]
         block.operations.remove(o)
         self.builder.block.append(o)
         return True
 
-    def _length_if_taken(self, length: Value, branch: If, block: Block) -> Value:
-        if isinstance(length.operation, Length) or (length.constant is not None and length.constant >= 0):
+    def _length_if_taken(self, length: ssa.Value, branch: ssa.If, block: ssa.Block) -> ssa.Value:
+        if isinstance(length.operation, ssa.Length) or (length.constant is not None and length.constant >= 0):
             return length
         taken = (length, constant(0)) if block is branch.blocks[0] else (constant(0), length)
-        found: Value = self.builder.apply(known_functions.SELECT, branch.inputs[0], *taken)
+        found: ssa.Value = self.builder.apply(known_functions.SELECT, branch.inputs[0], *taken)
         return found
 
     # ---- loops -------------------------------------------------------------------------------------------------------
-    def buffer(self, name: str, initial: Value, before: Environment) -> Buffer:
+    def buffer(self, name: str, initial: ssa.Value, before: Environment) -> Buffer:
         """A buffer for the array of a name, with its contents before the loop."""
         found = self._make(name, initial, {})
         entries = [entry for env in (before, *self.progress.frames) for tree in env.values() for entry in leaves(tree)]
         waiting = [x for x in entries if isinstance(x, Yielding)]
         entries += [entry for x in waiting for tree in x.given.values() for entry in leaves(tree)]
-        holders = sum(isinstance(entry, Value) and initial in entry.roots for entry in entries)
-        found.shared_before = not isinstance(initial.operation, Create) or holders > 1
+        holders = sum(isinstance(entry, ssa.Value) and initial in entry.roots for entry in entries)
+        found.shared_before = not isinstance(initial.operation, ssa.Create) or holders > 1
         return found
 
-    def enlarge(self, buffer: Buffer, rooms: dict[int, Value], shrinks: frozenset[int]) -> Buffer:
+    def enlarge(self, buffer: Buffer, rooms: dict[int, ssa.Value], shrinks: frozenset[int]) -> Buffer:
         """Replace a buffer that is too short along these axes."""
         for o in buffer.made:
             self.builder.block.operations.remove(o)
@@ -141,7 +122,7 @@ class FreshArrays:
         found.shrinks, found.shared_before = shrinks, buffer.shared_before
         return found
 
-    def _make(self, name: str, initial: Value, rooms: dict[int, Value]) -> Buffer:
+    def _make(self, name: str, initial: ssa.Value, rooms: dict[int, ssa.Value]) -> Buffer:
         """A buffer that holds an array, with more room along some axes."""
         first = len(self.builder.block.operations)
         lengths = {axis: self.builder.length(initial, axis) for axis in range(initial.kind.ndim)}
@@ -152,7 +133,7 @@ class FreshArrays:
         found.made = self.builder.block.operations[first:]
         return found
 
-    def carry_contents(self, pairs: list[tuple[Buffer, Value]], body: Block) -> None:
+    def carry_contents(self, pairs: list[tuple[Buffer, ssa.Value]], body: ssa.Block) -> None:
         """At the end of a loop's body, copy the array of each name into its buffer, as if simultaneously."""
         for buffer, array in pairs:
             own = buffer.array
@@ -167,9 +148,11 @@ class FreshArrays:
                 for axis in range(array.kind.ndim):
                     a, b = self.builder.length(buffer.array, axis), self.builder.length(array, axis)
                     if axis in buffer.rooms:
-                        self.builder.add(Check(self.builder.apply(known_functions.COMPARISONS["Lt"], a, b), GROWS))
+                        self.builder.add(ssa.Check(self.builder.apply(known_functions.COMPARISONS["Lt"], a, b), GROWS))
                     elif a is not b and axis not in buffer.shrinks:
-                        self.builder.add(Check(self.builder.apply(known_functions.COMPARISONS["NotEq"], a, b), CHANGES))
+                        self.builder.add(
+                            ssa.Check(self.builder.apply(known_functions.COMPARISONS["NotEq"], a, b), CHANGES)
+                        )
             while waiting:
                 k = next((k for k in range(len(waiting)) if self._is_free(k, waiting)), None)
                 if k is None:  # the names swap their arrays
@@ -179,68 +162,68 @@ class FreshArrays:
                 else:
                     self._renew(*waiting.pop(k))
 
-    def first_part(self, buffer: Buffer, lengths: dict[int, Value]) -> Value:
+    def first_part(self, buffer: Buffer, lengths: dict[int, ssa.Value]) -> ssa.Value:
         """The used part of a buffer, by its lengths along the axes that shrink."""
         axes = range(buffer.array.kind.ndim)
         return self.builder.view(
             buffer.array, [(None, lengths[axis], None) if axis in lengths else WHOLE for axis in axes]
         )
 
-    def _is_free(self, k: int, waiting: list[tuple[Buffer, Value]]) -> bool:
+    def _is_free(self, k: int, waiting: list[tuple[Buffer, ssa.Value]]) -> bool:
         """Whether a buffer may be filled before the waiting ones: none of them reads it."""
         buffer, array = waiting[k]
         target = buffer.array
         own = self._others(buffer, array) if target in array.roots else [array]
         return not any(target in x.roots for x in [*own, *(x for j, (_, x) in enumerate(waiting) if j != k)])
 
-    def _others(self, buffer: Buffer, array: Value) -> list[Value]:
+    def _others(self, buffer: Buffer, array: ssa.Value) -> list[ssa.Value]:
         """The arrays of a name other than its buffer itself."""
         return [x for x in self.builder.candidates(array).values() if x is not buffer.inner]
 
-    def _renew(self, buffer: Buffer, array: Value) -> None:
+    def _renew(self, buffer: Buffer, array: ssa.Value) -> None:
         """Fill a buffer with the array of its name, unless that is the buffer itself."""
         if buffer.array not in array.roots:
             self._fill(buffer, array)
             return
         candidates = self.builder.candidates(array)
         (number,) = (n for n, x in candidates.items() if x is buffer.inner)
-        with self.builder.inside(Block()) as block:
+        with self.builder.inside(ssa.Block()) as block:
             self._fill(buffer, self.choose_among(array, {n: x for n, x in candidates.items() if n != number}))
         changed = self.builder.apply(
             known_functions.COMPARISONS["NotEq"], self.builder.number_of(array), constant(number)
         )
-        self.builder.add(If(changed, block, Block()))
+        self.builder.add(ssa.If(changed, block, ssa.Block()))
 
-    def _fill(self, buffer: Buffer, array: Value) -> None:
+    def _fill(self, buffer: Buffer, array: ssa.Value) -> None:
         lengths = {axis: self.builder.length(array, axis) for axis in sorted(buffer.shrinks)}
         self.copy_into(self.first_part(buffer, lengths) if lengths else buffer.array, array)
 
-    def choose_among(self, array: Value, arrays: dict[int, Value]) -> Value:
+    def choose_among(self, array: ssa.Value, arrays: dict[int, ssa.Value]) -> ssa.Value:
         """A choice among only some of its arrays."""
         if len(arrays) == 1:
             return next(iter(arrays.values()))
         return self.builder.choose(self.builder.number_of(array), arrays, array.hint)
 
     # ---- writes into carried arrays ----------------------------------------------------------------------------------
-    def wrongly_written(self, block: Block) -> tuple[Operation, Buffer] | None:
+    def wrongly_written(self, block: ssa.Block) -> tuple[ssa.Operation, Buffer] | None:
         """A user's write into an array that may have two names, one of them carried; and its buffer."""
         operations = list(walk(block))
         live = set(operations)
         buffers = [b for b in self.buffers.values() if b.loop in live]
         for o in operations:
-            if isinstance(o, (Store, Accumulate)) and o not in self.copying:
+            if isinstance(o, (ssa.Store, ssa.Accumulate)) and o not in self.copying:
                 for buffer in buffers:
                     if self._is_wrong(o, buffer):
                         return o, buffer
         return None
 
-    def _is_wrong(self, o: Store | Accumulate, buffer: Buffer) -> bool:
+    def _is_wrong(self, o: ssa.Store | ssa.Accumulate, buffer: Buffer) -> bool:
         """Whether a write may go to an array with two names, one of which has a buffer."""
         copied = self._find_copies(buffer)
         if buffer.array in o.array.roots and any(b.shared for b in copied):
             return True
         assert buffer.loop is not None
-        outside = next((holder for holder in around(buffer.loop.block) if isinstance(holder, Loop)), None)
+        outside = next((holder for holder in around(buffer.loop.block) if isinstance(holder, ssa.Loop)), None)
         if outside is not None and outside not in around(o.block):
             return False  # an array that outlives an iteration has its own buffer
         if not set(o.array.roots) & {root for b in copied for root in b.may_be} or precedes(o, buffer.loop):
@@ -264,16 +247,18 @@ class FreshArrays:
         return found
 
 
-def _cannot_fail(o: Operation) -> bool:
+def _cannot_fail(o: ssa.Operation) -> bool:
     """Whether an operation may run although the user's function does not run it."""
-    if isinstance(o, Reshaped):
+    if isinstance(o, ssa.Reshaped):
         return False
-    if isinstance(o, View):  # slices with nonzero steps
+    if isinstance(o, ssa.View):  # slices with nonzero steps
         return all(
-            part == NEW_AXIS or (isinstance(part, tuple) and (part[2] is None or bool(o.inputs[part[2]].constant)))
+            part == ssa.NEW_AXIS or (isinstance(part, tuple) and (part[2] is None or bool(o.inputs[part[2]].constant)))
             for part in o.spec or ()
         )
-    return isinstance(o, (Create, Choose, Length)) or (isinstance(o, Apply) and o.function.name in _SAFE)
+    return isinstance(o, (ssa.Create, ssa.Choose, ssa.Length)) or (
+        isinstance(o, ssa.Apply) and o.function.name in _SAFE
+    )
 
 
 # ---- copies that may be the array itself in Numba --------------------------------------------------------------------
@@ -284,17 +269,19 @@ class UnsharedCopies:
     """
 
     def __init__(self) -> None:
-        self.found: list[tuple[Value, Value, set[Operation], int]] = []  # array, copy, stores of the copy, line
+        self.found: list[
+            tuple[ssa.Value, ssa.Value, set[ssa.Operation], int]
+        ] = []  # array, copy, stores of the copy, line
 
-    def add(self, array: Value, copy: Value, made: list[Operation], line: int) -> None:
+    def add(self, array: ssa.Value, copy: ssa.Value, made: list[ssa.Operation], line: int) -> None:
         """Note a copy of an array, and the operations that fill it."""
         self.found.append((array, copy, {inner for o in made for inner in _with_inner(o)}, line))
 
-    def find_written(self, block: Block) -> int | None:
+    def find_written(self, block: ssa.Block) -> int | None:
         """The line of a copy that is written later, or whose array is; None if there is none."""
         operations = list(walk(block)) if self.found else []
         live = set(operations)
-        writes = [o for o in operations if isinstance(o, (Store, Accumulate, MatrixCall))]
+        writes = [o for o in operations if isinstance(o, (ssa.Store, ssa.Accumulate, ssa.MatrixCall))]
         for array, copy, own, line in self.found:
             if copy.operation not in live:  # the copy is from a discarded version of a loop body
                 continue
@@ -305,15 +292,15 @@ class UnsharedCopies:
         return None
 
 
-def _with_inner(o: Operation) -> list[Operation]:
+def _with_inner(o: ssa.Operation) -> list[ssa.Operation]:
     return [o, *(inner for block in o.blocks for inner in walk(block))]
 
 
-def _is_before(o: Operation, copy: Value, array: Value) -> bool:
+def _is_before(o: ssa.Operation, copy: ssa.Value, array: ssa.Value) -> bool:
     """Whether a write precedes the copy of an array that the same iteration creates."""
     made = copy.operation
     assert made is not None
-    loops = [holder for holder in around(made.block) if isinstance(holder, Loop)]
+    loops = [holder for holder in around(made.block) if isinstance(holder, ssa.Loop)]
     if loops and not all(loops[0] in around(root.block) for root in array.roots):
         return False
     return precedes(o, made)

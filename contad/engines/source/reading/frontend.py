@@ -5,13 +5,12 @@ from typing import Any
 
 from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.scalar_expansion import expand_scalars
-from contad.engines.source.analysis.shared_elements import share_elements
 from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Point, Unknown
-from contad.engines.source.ir.refusal import Place, refuse
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     Accumulate,
     Block,
+    For,
     Handed,
     Kind,
     Loop,
@@ -19,7 +18,7 @@ from contad.engines.source.ir.single_assignment import (
     Store,
     Value,
 )
-from contad.engines.source.ir.walks import leaves, like, walk
+from contad.engines.source.ir.walks import around, leaves, like, walk
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading import joining_calls, matrix_calls, numpy_calls, shape_calls  # noqa: F401  (readers)
 from contad.engines.source.reading.appended_arrays import AppendedArray
@@ -29,7 +28,7 @@ from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.progress import Progress, TooLong
 from contad.engines.source.reading.reader import Reader
-from contad.engines.source.reading.scope import Scope
+from contad.engines.source.reading.scope import Place, Scope, refuse
 from contad.engines.source.reading.statements import StatementReader
 from contad.engines.source.reading.structured_arrays import WrittenArgument, copy_argument, is_argument
 from contad.engines.source.reading.subscripts import SubscriptReader
@@ -44,7 +43,7 @@ def _begin_reading(progress: Progress, most: int) -> Reader:
     reader = Reader(progress, most)
 
     def read_callee(scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> SourceFunction:
-        return _program(_begin_reading(Progress(scope, flags, progress), most), kinds)
+        return _read_function(_begin_reading(Progress(scope, flags, progress), most), kinds)
 
     subscripts, calls, statements = SubscriptReader(reader), CallReader(reader, read_callee), StatementReader(reader)
     expressions = ExpressionReader(reader, subscripts.read, calls.read)
@@ -86,18 +85,22 @@ def read(
         progress.callables = {} if callables is None else callables
         progress.calling, progress.written, progress.at_ties = calling, written, at_ties
         try:
-            return _program(_begin_reading(progress, MOST if calling else INLINED), kinds, argnums, transform, is_part)
+            return _read_function(
+                _begin_reading(progress, MOST if calling else INLINED), kinds, argnums, transform, is_part
+            )
         except TooLong:
             calling = True
         except AppendedArray as found:
             arrays.add(*found.args)
         except WrittenArgument as found:
             if str(found) in written:
-                refuse(scope.place, f"a write into the records {found}", "pass them as an argument of their own")
+                refuse(
+                    scope.place, f"a write into the structured array {found}", "pass them as an argument of their own"
+                )
             written |= {str(found)}
 
 
-def _program(
+def _read_function(
     reader: Reader,
     kinds: tuple[Any, ...],
     argnums: tuple[int, ...] | None = None,
@@ -126,7 +129,7 @@ def _program(
         reader.statements(scope.body, env)
     except RecursionError:
         place = Place(progress.scope.place.filename, progress.scope.place.function, progress.line)
-        refuse(place, "an expression or a chain of calls that is nested too deeply", "split it into statements")
+        refuse(place, "an expression, or calls that are nested too deeply", "split it into statements")
     for length in reversed(builder.start):
         length.block = builder.block
         length.result.block = builder.block
@@ -143,29 +146,29 @@ def _program(
         place = Place(scope.place.filename, scope.place.function, line)
         refuse(place, "an array that may be another one or a copy of it, one of which is written", "call .copy() first")
     returned = cast(builder, dispatcher, "the result", env.get(RESULT, Object(None)), declared)
-    program = SourceFunction(scope.function.__name__, list(parameters), builder.block)
-    program.returned = _settle(reader, returned, is_part)
-    program.returns_small = any(isinstance(x, Value) and x.kind.small for x in leaves(program.returned))
+    function = SourceFunction(scope.function.__name__, list(parameters), builder.block)
+    function.returned = _settle(reader, returned, is_part)
+    function.returns_small = any(isinstance(x, Value) and x.kind.small for x in leaves(function.returned))
     _widen(builder.block)
-    program.callables = progress.callables
-    program.captured = {name: array for name, (_, array) in progress.captured.items()}
+    function.callables = progress.callables
+    function.captured = {name: array for name, (_, array) in progress.captured.items()}
     for name, (value, _) in progress.captured.items():
         value.hint = name
     # a flag holds only if all inlined functions have it
-    program.fastmath = flags.fastmath if all(x == flags.fastmath for x in progress.fastmath) else False
-    simplify(program)
-    hoist(program)
-    if expand_scalars(program):
-        simplify(program)
+    function.fastmath = flags.fastmath if all(x == flags.fastmath for x in progress.fastmath) else False
+    simplify(function)
+    hoist(function)
+    if expand_scalars(function):
+        simplify(function)
     if flags.parallel_arrays:
-        share_elements(program)
-    program.captured_values = [value for value, _ in progress.captured.values()]
+        _share_elements(function)
+    function.captured_values = [value for value, _ in progress.captured.values()]
     if transform is not None:
-        transform(program)
-        simplify(program)
-        hoist(program)
-    divide(program)
-    return program
+        transform(function)
+        simplify(function)
+        hoist(function)
+    divide(function)
+    return function
 
 
 def _widen(block: Block) -> None:
@@ -229,3 +232,10 @@ def _parameter(kind: Any, name: str) -> Any:
     value = Value(kind, name)
     value.order = kind.order
     return value
+
+
+def _share_elements(function: SourceFunction) -> None:
+    """Mark the loops of statements on whole arrays, except inside other loops, where arrays are mostly small."""
+    for o in walk(function.block):
+        if isinstance(o, For) and o.is_of_arrays and not any(isinstance(x, Loop) for x in around(o.block)):
+            o.is_parallel = True

@@ -15,7 +15,7 @@ from typing import Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Yielding, constant, is_number, join_kinds, same
-from contad.engines.source.ir.single_assignment import Value
+from contad.engines.source.ir.ssa import Value
 from contad.engines.source.ir.walks import like
 from contad.engines.source.reading.declared_names import cast, cast_arguments, cast_declared
 from contad.engines.source.reading.exits import locate, without_exits, without_ladders

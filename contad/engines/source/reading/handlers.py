@@ -13,31 +13,14 @@ Numba's handlers catch every exception. The reader refuses anything else in a tr
 import ast
 import copy
 import itertools
+from collections.abc import Callable
 from typing import NoReturn
 
-from contad.engines.source.ir.refusal import LIMIT, Place, refuse
-from contad.engines.source.ir.single_assignment import (
-    DIVISION_BY_ZERO,
-    Accumulate,
-    Apply,
-    Call,
-    Check,
-    Choose,
-    Create,
-    For,
-    If,
-    Length,
-    Load,
-    Operation,
-    Permuted,
-    Store,
-    Value,
-    View,
-    While,
-)
+from contad.engines.source.ir import ssa
 from contad.engines.source.ir.walks import is_natural
 from contad.engines.source.reading.exits import Region, Thrown, assign, locate
 
+Refuse = Callable[[ast.AST, str, str], NoReturn]  # a node, the construct, and a remedy
 _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 _LAZY = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
@@ -54,16 +37,16 @@ class DividesByZero(ast.expr):
             self.divisor = divisor
 
 
-def without_tries(body: list[ast.stmt], place: Place) -> list[ast.stmt]:
+def without_tries(body: list[ast.stmt], refuse: Refuse) -> list[ast.stmt]:
     """Statements with regions and branches in place of try; those in a region have the attribute `in_try`."""
-    return _Tries(place).block(body, "")
+    return _Tries(refuse).block(body, "")
 
 
 class _Tries:
     """Rewrites the statements of one function."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, refuse: Refuse) -> None:
+        self.refuse = refuse
         self.numbers = itertools.count(1)
 
     def block(self, statements: list[ast.stmt], flag: str) -> list[ast.stmt]:
@@ -132,9 +115,6 @@ class _Tries:
             made += [assign(name, divisor, statement), locate(ast.If(test, thrown, []), statement)]
         return [*made, statement]
 
-    def refuse(self, node: ast.AST, construct: str, remedy: str) -> NoReturn:
-        refuse(self.place.at(node), construct, remedy)
-
 
 class _Divisors(ast.NodeTransformer):
     """Names the divisors in an expression, except those that are computed conditionally."""
@@ -164,27 +144,38 @@ class _Divisors(ast.NodeTransformer):
 
 
 # ---- operations that may raise ---------------------------------------------------------------------------------------
-_SAFE = (Apply, Load, Length, Store, Accumulate, If, For, While, Choose, Permuted)
+_SAFE = (
+    ssa.Apply,
+    ssa.Load,
+    ssa.Length,
+    ssa.Store,
+    ssa.Accumulate,
+    ssa.If,
+    ssa.For,
+    ssa.While,
+    ssa.Choose,
+    ssa.Permuted,
+)
 
 
-def raised_by(o: Operation, tested: set[Value]) -> str:
+def raised_by(o: ssa.Operation, tested: set[ssa.Value]) -> str:
     """The exception that an operation in a try may raise after tests of these divisors; "" if none."""
-    if isinstance(o, Check):
+    if isinstance(o, ssa.Check):
         never = o.inputs[0].constant is False or _is_tested(o, tested)
         what: str = o.exception[0]
-        return "" if never else "arrays, whose lengths may differ" if what == LIMIT else what
-    if isinstance(o, Create):
-        known = all(isinstance(x.operation, Length) or is_natural(x) for x in o.inputs)
+        return "" if never else "arrays, whose lengths may differ" if what == ssa.LIMIT else what
+    if isinstance(o, ssa.Create):
+        known = all(isinstance(x.operation, ssa.Length) or is_natural(x) for x in o.inputs)
         return "" if known else "the making of an array, whose length may be negative"
-    if isinstance(o, View):
+    if isinstance(o, ssa.View):
         steps = [part[2] for part in o.spec or () if isinstance(part, tuple) and part[2] is not None]
         return "a slice with a step that may be 0" if any(not o.inputs[k].constant for k in steps) else ""
-    if isinstance(o, Call):
+    if isinstance(o, ssa.Call):
         return "a call" if o.callee.may_raise else ""
     return "" if isinstance(o, _SAFE) else "a call"
 
 
-def _is_tested(o: Check, tested: set[Value]) -> bool:
+def _is_tested(o: ssa.Check, tested: set[ssa.Value]) -> bool:
     """Whether a check tests a divisor that was tested before."""
     test = o.inputs[0].operation
-    return o.exception == DIVISION_BY_ZERO and isinstance(test, Apply) and test.inputs[0] in tested
+    return o.exception == ssa.DIVISION_BY_ZERO and isinstance(test, ssa.Apply) and test.inputs[0] in tested

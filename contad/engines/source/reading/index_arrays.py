@@ -7,7 +7,7 @@ import numpy as np
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Object
-from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
+from contad.engines.source.ir.ssa import INT, NEW_AXIS, Check, Value
 from contad.engines.source.ir.syntax import expression, place_at
 from contad.engines.source.reading.builder import WHOLE
 from contad.engines.source.reading.reader import Reader

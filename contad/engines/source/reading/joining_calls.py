@@ -7,7 +7,7 @@ import numpy as np
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Point, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import ADD, COMPARISONS, MULTIPLY, REMAINDER, SELECT, SUBTRACT
-from contad.engines.source.ir.single_assignment import INT, Kind, Value
+from contad.engines.source.ir.ssa import INT, Kind, Value
 from contad.engines.source.reading import points
 from contad.engines.source.reading.builder import WHOLE
 from contad.engines.source.reading.call_site import CallSite, is_none, reads

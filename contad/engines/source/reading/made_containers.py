@@ -15,8 +15,8 @@ from numba import types
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Object, Rows, Unknown, constant, is_array, is_number, join_kinds
-from contad.engines.source.ir.single_assignment import INT, Block, For, Kind, Value
-from contad.engines.source.ir.syntax import is_name
+from contad.engines.source.ir.ssa import INT, Block, For, Kind, Value
+from contad.engines.source.ir.tree_queries import is_name
 from contad.engines.source.ir.walks import find_written_roots
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.buffer_bounds import count_runs, find_bound, find_following

@@ -22,7 +22,7 @@ from contad.compile.numba_objects import (
 )
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, Object, is_array, is_number
-from contad.engines.source.ir.single_assignment import INT, Kind, Value
+from contad.engines.source.ir.ssa import INT, Kind, Value
 from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import overlaps

@@ -6,11 +6,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from contad.engines.source.ir import known_functions, known_matrix_functions as known
+from contad.engines.source.ir import known_functions, runtime_functions as known
 from contad.engines.source.ir.entries import Object, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import ABSOLUTE, COMPARISONS, SELECT, SUBTRACT
-from contad.engines.source.ir.refusal import limit
-from contad.engines.source.ir.single_assignment import FLOAT, INT, Check, MatrixCall, Value
+from contad.engines.source.ir.ssa import FLOAT, INT, Check, MatrixCall, Value, limit
 from contad.engines.source.ir.walks import like
 from contad.engines.source.reading.call_site import CallSite, is_none, reads
 from contad.engines.source.reading.rule_calls import read_rule

@@ -13,7 +13,7 @@ from typing import Any
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import UNDEFINED, Unknown, default, is_number, join_kinds, same
 from contad.engines.source.ir.lengths import is_within, lies_in, may_differ, same_length
-from contad.engines.source.ir.single_assignment import BOOL, INT, Apply, Block, Carried, If, Kind, Loop, Value
+from contad.engines.source.ir.ssa import BOOL, INT, Apply, Block, Carried, If, Kind, Loop, Value
 from contad.engines.source.ir.walks import leaves, like
 from contad.engines.source.reading.fresh_arrays import Buffer, FreshArrays
 from contad.engines.source.reading.progress import Environment

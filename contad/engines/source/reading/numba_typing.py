@@ -1,11 +1,15 @@
-"""Maps kinds to Numba types, and the Numba types of user expressions to kinds."""
+"""The Numba types of kinds and entries, and the kinds of Numba types."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numba
 from numba import types
 
-from contad.engines.source.ir.single_assignment import MOST_AXES, SINGLE, Kind
+from contad.engines.source.ir.entries import Object, Opaque, Point, is_array, is_number
+from contad.engines.source.ir.ssa import MOST_AXES, SINGLE, Kind
+from contad.engines.source.ir.walks import class_of_names
 
 BASES = {"float64": "float", "int64": "int", "bool": "bool"}
 NARROW = ("int32", "int16", "int8")
@@ -16,13 +20,41 @@ MUTABLE = (
 )  # fmt: skip
 
 
-def number_type(kind: Kind, readonly: bool) -> Any:
-    """The Numba type of a number or array. The layout of an array is unknown, so it is "A"."""
+def is_wide(kind: Kind) -> bool:
+    """Whether numbers, or the elements of an array, have 64 bits."""
+    return not (kind.small or kind.narrow)
+
+
+def type_of(
+    entry: Any, takes: Callable[[Kind], bool] = lambda kind: True, readonly: bool = False, layout: str = "C"
+) -> Any:
+    """The Numba type of an entry; None if it has none, or contains a number or array of a kind that is not taken.
+
+    Arrays are taken to be read-only or not, and to have this layout.
+    """
+    if isinstance(entry, tuple):
+        parts, cls = [type_of(part, takes, readonly, layout) for part in entry], class_of_names(entry)
+        return None if None in parts else types.Tuple(parts) if cls is None else types.NamedTuple(parts, cls)
+    if isinstance(entry, Point):
+        held = type_of(entry.array, takes)
+        return None if held is None else types.Array(held.dtype, 0, "C")
+    if isinstance(entry, Opaque):
+        return entry.type
+    if is_number(entry) or is_array(entry):
+        return number_type(entry.kind, readonly, layout) if takes(entry.kind) else None
+    try:
+        return numba.typeof(entry.value) if isinstance(entry, Object) else None
+    except ValueError:  # Numba knows no type for it
+        return None
+
+
+def number_type(kind: Kind, readonly: bool = False, layout: str = "C") -> Any:
+    """The Numba type of a number or array."""
     base = {"float": types.float64, "int": types.int64, "bool": types.boolean}[kind.base]
     if not kind.ndim:
         return base
     base = types.float32 if kind.small == "single" else types.int32 if kind.narrow else base
-    return types.Array(base, kind.ndim, "C", readonly=readonly)
+    return types.Array(base, kind.ndim, layout, readonly=readonly)
 
 
 def kind_of(t: Any) -> Any:

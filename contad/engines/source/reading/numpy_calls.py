@@ -34,7 +34,7 @@ from contad.engines.source.ir.known_functions import (
     TO_FLOAT,
     TO_INT,
 )
-from contad.engines.source.ir.single_assignment import BOOL, INT, SINGLE, Apply, Check, Kind, Value
+from contad.engines.source.ir.ssa import BOOL, INT, SINGLE, Apply, Check, Kind, Value
 from contad.engines.source.reading import points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.call_site import CallSite, is_none, reads
@@ -51,9 +51,9 @@ _ROUNDS = "{node}, which rounds"
 @reads("shape dtype", np.empty, fill="empty")
 def _create(site: CallSite, shape: Any, dtype: Any, fill: str) -> Any:
     """A new array of numbers, or a structured array."""
-    record = structured_arrays.record_of(dtype)
+    record = structured_arrays.record_type_of(dtype)
     if record is not None:
-        return structured_arrays.make_records(site, fill, site.lengths(shape), record)
+        return structured_arrays.make_structured(site, fill, site.lengths(shape), record)
     if shape == ():
         return points.make(site.builder, fill, site.dtype(dtype))
     made = site.builder.create(fill, site.lengths(shape), site.dtype(dtype))
@@ -389,6 +389,26 @@ def _reduce(site: CallSite, array: Any, axis: Any, reduce: Callable[[Any, Any], 
 
 for _name, _function in _REDUCE.items():
     reads("a axis", getattr(np, _name), method=_name, reduce=_function)(_reduce)
+
+
+@reads("a axis", np.all, method="all", sought=False)
+@reads("a axis", np.any, method="any", sought=True)
+def _test(site: CallSite, given: Any, axis: Any, sought: bool) -> Any:
+    """Whether no element is zero, or any is another: a count in one loop, so that no array of tests is made."""
+    if axis is not None:
+        site.refuse()
+    if is_number(given):
+        return site.builder.convert(given, BOOL)
+    array = points.vector(given)
+    if not is_array(array) or array.kind.small:
+        site.refuse()
+    symbol = "NotEq" if sought else "Eq"
+
+    def count(n: Value, x: Value) -> Value:
+        is_found = site.apply(COMPARISONS[symbol], site.builder.convert(x, BOOL), constant(False))
+        return site.apply(ADD, n, site.builder.convert(is_found, INT))
+
+    return site.apply(COMPARISONS[symbol], site.arrays.fold(array, constant(0), count), constant(0))
 
 
 @reads("iterable start", sum)

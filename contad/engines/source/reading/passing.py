@@ -19,7 +19,7 @@ from contad.compile.dispatchers import is_dispatcher
 from contad.compile.numba_code import result_type
 from contad.engines.source.ir.entries import Object, Opaque, Point
 from contad.engines.source.ir.known_functions import WIDENED
-from contad.engines.source.ir.single_assignment import FLOAT, SINGLE, Apply, Handed, Value, input_name
+from contad.engines.source.ir.ssa import FLOAT, SINGLE, Apply, Handed, Value, input_name
 from contad.engines.source.ir.syntax import clone, expression, name, number
 from contad.engines.source.ir.walks import class_of_names, like
 from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type
@@ -32,7 +32,7 @@ from contad.rules.scalar_rule import ScalarRule
 
 _READS = {"get", "index", "count", "keys", "values", "items", "copy"}  # methods that do not change a container
 # functions that are locally constant
-_STEPS = ("round", "np.round", "np.around", "np.round_", "np.rint", "np.trunc", "np.fix")
+_FLAT = ("round", "np.round", "np.around", "np.round_", "np.rint", "np.trunc", "np.fix")
 
 
 _SIGNS = (ast.operator, ast.unaryop)
@@ -239,7 +239,7 @@ def add_handed(
     if inside and any(x.kind.narrow and k not in aliases for k, x in enumerate(results)):
         return None
     call = Handed(expression, passed.inputs, results, shape, aliases, refusal)
-    call.is_step = _is_step(node, expression)
+    call.is_flat = _is_flat(node, expression)
     reader.builder.add(call)
     entries = list(results)
     for k in singles:
@@ -256,12 +256,12 @@ def add_handed(
     return entry(shape)
 
 
-def _is_step(node: ast.expr, expression: ast.expr) -> bool:
+def _is_flat(node: ast.expr, expression: ast.expr) -> bool:
     """Whether the called function has derivative zero."""
     if not isinstance(node, ast.Call):
         return False
     method = isinstance(node.func, ast.Attribute) and node.func.attr == "round"
-    return method or (isinstance(expression, ast.Call) and ast.unparse(expression.func) in _STEPS)
+    return method or (isinstance(expression, ast.Call) and ast.unparse(expression.func) in _FLAT)
 
 
 def _require_reads(tree: ast.expr, opaque: dict[str, Any]) -> None:

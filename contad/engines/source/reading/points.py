@@ -8,7 +8,7 @@ import numpy as np
 
 from contad.engines.source.ir.entries import Grid, Method, Object, Point, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import OPERATORS
-from contad.engines.source.ir.single_assignment import NEW_AXIS, Accumulate, Kind, Value
+from contad.engines.source.ir.ssa import NEW_AXIS, Accumulate, Kind, Value
 from contad.engines.source.reading.builder import Builder
 from contad.engines.source.reading.elementwise import WholeArrays
 from contad.engines.source.reading.progress import Environment

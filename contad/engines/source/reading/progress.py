@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from contad.engines.source.ir.refusal import refusal, refuse
-from contad.engines.source.ir.single_assignment import Value
-from contad.engines.source.reading.scope import Scope
+from contad.engines.source.ir.ssa import Value
+from contad.engines.source.reading.scope import Scope, refusal, refuse
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import Flags
 
@@ -114,6 +113,6 @@ class Progress:
             raise TooLong
         refuse(
             self.scope.place,
-            f"a program of more than {most} operations, as loops over tuples and functions written in place make it",
+            f"a function of more than {most} operations, as loops over tuples and functions written in place make it",
             "call functions of numbers, which are not written in place",
         )

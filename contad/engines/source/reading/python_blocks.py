@@ -12,7 +12,7 @@ import numba
 from numba import types
 
 from contad.engines.source.ir.entries import Opaque, Unknown
-from contad.engines.source.ir.single_assignment import Handed, Value
+from contad.engines.source.ir.ssa import Handed, Value
 from contad.engines.source.reading.numba_typing import MUTABLE, kind_of
 from contad.engines.source.reading.passing import NotPassed, Passed, add_handed
 from contad.engines.source.reading.progress import Environment

@@ -12,7 +12,7 @@ import numpy as np
 
 from contad.engines.source.ir.entries import SMALL, Elementwise, Object, Point, constant, is_number
 from contad.engines.source.ir.known_functions import OR
-from contad.engines.source.ir.single_assignment import MOST_AXES, Kind, Value
+from contad.engines.source.ir.ssa import MOST_AXES, Kind, Value
 from contad.engines.source.ir.walks import find_written_roots, like
 from contad.engines.source.reading.builder import Builder, fits
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of

@@ -11,9 +11,9 @@ from contad.compile.dispatchers import is_dispatcher
 from contad.compiled_rules.user_rules import FUNCTIONS_BY_NAME, compile_parts, forward_types, names_of, require_packable
 from contad.engines.source.ir.entries import Object, is_array, is_number
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
-from contad.engines.source.ir.single_assignment import Value
+from contad.engines.source.ir.ssa import Value
 from contad.engines.source.reading.call_site import CallSite
-from contad.engines.source.reading.numba_typing import number_type
+from contad.engines.source.reading.numba_typing import is_wide, number_type
 from contad.functions.transformed import Decorated
 from contad.functions.user_call import numba_function
 from contad.rules.compilable import Compilable, MakesRules, Parts, WithParts
@@ -45,10 +45,10 @@ def read_rule(site: CallSite, rule: WithParts) -> Any:
             known[len(given)] = x.value if is_known else x.constant
             plain.append(typeof(known[len(given)]))
             given.append(None)
-        elif (is_number(x) and not x.kind.small) or (is_array(x) and not x.kind.narrow):
+        elif (is_number(x) or is_array(x)) and is_wide(x.kind):
             given.append(len(read))
             read.append(x)
-            plain.append(number_type(x.kind, False))
+            plain.append(number_type(x.kind))
         else:
             site.refuse()
     z, saved = forward_types(rule, parts, tuple(plain))

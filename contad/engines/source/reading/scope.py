@@ -1,4 +1,7 @@
-"""A function for the front end: its statements without early exits, its names, and its place in the source."""
+"""A function for the front end: its statements without early exits, its names, its place in the source; refusals.
+
+A refusal is the error for an unsupported construct: it names file, line, function, construct and a remedy.
+"""
 
 import ast
 import builtins
@@ -7,12 +10,32 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NoReturn
 
 from contad.compile.dispatchers import declared_names
-from contad.engines.source.ir.refusal import Place, refuse
 from contad.engines.source.reading.appended_arrays import AppendedArray, without_appended_arrays
 from contad.engines.source.reading.exits import without_exits, without_ladders
 from contad.engines.source.reading.handlers import without_tries
 from contad.errors import UnsupportedError
 from contad.rules.definition import captured_values, definition_of
+
+
+class Place:
+    """A place in the user's source."""
+
+    def __init__(self, filename: str, function: str, line: int) -> None:
+        self.filename, self.function, self.line = filename, function, line
+
+    def at(self, node: ast.AST) -> "Place":
+        """The place of a node of the same function."""
+        return Place(self.filename, self.function, getattr(node, "lineno", self.line))
+
+
+def refusal(place: Place, construct: str, remedy: str) -> UnsupportedError:
+    """The error that names file, line, function, construct and remedy."""
+    return UnsupportedError(f"{place.filename}:{place.line}: {place.function}: {construct}; {remedy}")
+
+
+def refuse(place: Place, construct: str, remedy: str) -> NoReturn:
+    """Raise it."""
+    raise refusal(place, construct, remedy)
 
 
 class Scope:
@@ -59,8 +82,11 @@ class Scope:
             body = body[1:]
         arrays = [name for *place, name in self.arrays if place == [self.place.filename, self.line]]
         body = without_appended_arrays(body, self.outer, arrays)
-        body = self.written = without_tries(body, self.place)  # still with early exits
+        body = self.written = without_tries(body, self.refuse)  # still with early exits
         self.body = without_exits(without_ladders(body))
+
+    def refuse(self, node: ast.AST, construct: str, remedy: str) -> NoReturn:
+        refuse(self.place.at(node), construct, remedy)
 
     def unlist(self, name: str) -> NoReturn:
         """Have the function read again, with an array in place of a list."""

@@ -7,9 +7,8 @@ import numpy as np
 
 from contad.engines.source.ir.entries import Elementwise, Point, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import COMPARISONS, FLOOR_DIVIDE, MULTIPLY
-from contad.engines.source.ir.memory_orders import UNSEEN, order_of
-from contad.engines.source.ir.refusal import limit
-from contad.engines.source.ir.single_assignment import INT, MOST_AXES, NEW_AXIS, Check, Value
+from contad.engines.source.ir.lengths import UNSEEN, order_of
+from contad.engines.source.ir.ssa import INT, MOST_AXES, NEW_AXIS, Check, Value, limit
 from contad.engines.source.ir.walks import is_natural
 from contad.engines.source.reading import points
 from contad.engines.source.reading.builder import WHOLE

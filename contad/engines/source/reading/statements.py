@@ -24,7 +24,7 @@ from contad.engines.source.ir.entries import (
     is_array,
     is_number,
 )
-from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
+from contad.engines.source.ir.ssa import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.source.ir.syntax import expression, place_at
 from contad.engines.source.ir.walks import find_written_roots
 from contad.engines.source.reading import class_instances, made_containers, points, structured_arrays
@@ -133,9 +133,9 @@ class StatementReader:
             filled.assign(self.reader.expression(target.slice, env), entry, target, statement)
             return
         with self.reader.forbid_writes([entry], target):
-            records = self.records_at(target, env)
-            if records is not None:
-                structured_arrays.assign_record(self.reader, records, entry, target)
+            structured = self.structured_at(target, env)
+            if structured is not None:
+                structured_arrays.assign_element(self.reader, structured, entry, target)
                 return
             array, spec = self.place(target, env)
             entry = points.element(self.arrays, entry)
@@ -153,7 +153,7 @@ class StatementReader:
         everything = all(part == WHOLE for part in spec)
         self.arrays.fill(array if everything else self.builder.view(array, spec), entry, target)
 
-    def records_at(self, target: ast.Subscript, env: Environment) -> Any:
+    def structured_at(self, target: ast.Subscript, env: Environment) -> Any:
         """The structured array, or its element, that an assignment replaces; None for other targets."""
         of = target.value
         if not isinstance(of, ast.Name) or not isinstance(env.get(of.id), (StructuredArray, Opaque)):

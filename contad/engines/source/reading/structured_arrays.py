@@ -13,7 +13,7 @@ from numba import types
 
 from contad.compile.typing_rules import from_dtype
 from contad.engines.source.ir.entries import Method, Object, Opaque, StructuredArray, constant, is_array, is_number
-from contad.engines.source.ir.single_assignment import MOST_AXES, Block, Value
+from contad.engines.source.ir.ssa import MOST_AXES, Block, Value
 from contad.engines.source.reading.builder import WHOLE
 from contad.engines.source.reading.call_site import CallSite
 from contad.engines.source.reading.numba_typing import BASES, NARROW
@@ -28,7 +28,7 @@ class WrittenArgument(Exception):
 
 
 # ---- making ----------------------------------------------------------------------------------------------------------
-def record_of(dtype: Any) -> Any:
+def record_type_of(dtype: Any) -> Any:
     """Numba's record type for a dtype; None for other dtypes."""
     found = dtype.value if isinstance(dtype, Object) else None
     if isinstance(found, np.dtype) and found.names:
@@ -36,7 +36,7 @@ def record_of(dtype: Any) -> Any:
     return found if isinstance(found, types.Record) else None
 
 
-def make_records(site: CallSite, fill: str, shape: list[Value], t: Any) -> StructuredArray:
+def make_structured(site: CallSite, fill: str, shape: list[Value], t: Any) -> StructuredArray:
     """A new structured array of a record type."""
     made: dict[str, Value] = {}
     for name, field in t.fields.items():
@@ -106,86 +106,88 @@ def copy_argument(reader: Reader, given: Opaque) -> StructuredArray:
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
-def read_part(reader: Reader, records: StructuredArray, node: ast.Subscript, env: Environment) -> Any:
-    """records[...]: a field, an element, or a slice."""
+def read_part(reader: Reader, structured: StructuredArray, node: ast.Subscript, env: Environment) -> Any:
+    """structured[...]: a field, an element, or a slice."""
     index = reader.expression(node.slice, env) if not isinstance(node.slice, (ast.Slice, ast.Tuple)) else None
     if isinstance(index, Object) and isinstance(index.value, str):
-        return read_field(reader, records, index.value, node)
-    if not records.ndim or not records.fields:
-        reader.refuse(node, "the subscript {node} of a record", "give the name of a field")
-    first = next(iter(records.fields.values()))
-    more = first.kind.ndim - len(records.index) - records.ndim
-    lead = reader.builder.view(first, [*records.index, *[WHOLE] * records.ndim, *[constant(0)] * more])
+        return read_field(reader, structured, index.value, node)
+    if not structured.ndim or not structured.fields:
+        reader.refuse(node, "the subscript {node} of an element of a structured array", "give the name of a field")
+    first = next(iter(structured.fields.values()))
+    more = first.kind.ndim - len(structured.index) - structured.ndim
+    lead = reader.builder.view(first, [*structured.index, *[WHOLE] * structured.ndim, *[constant(0)] * more])
     spec = reader.subscript(lead, node.slice, env)
     if all(isinstance(part, Value) and not part.is_array for part in spec):
-        return StructuredArray(records.fields, 0, records.type, [*records.index, *spec], records.argument)
+        return StructuredArray(structured.fields, 0, structured.type, [*structured.index, *spec], structured.argument)
     if not all(isinstance(part, tuple) or (isinstance(part, Value) and not part.is_array) for part in spec):
-        reader.refuse(node, "the subscript {node} of records", "take integers and slices")
-    fields = {name: reader.builder.view(x, _all_of(spec, x)) for name, x in records.fields.items()}
-    return StructuredArray(fields, sum(isinstance(part, tuple) for part in spec), records.type, [], records.argument)
+        reader.refuse(node, "the subscript {node} of a structured array", "take integers and slices")
+    fields = {name: reader.builder.view(x, _all_of(spec, x)) for name, x in structured.fields.items()}
+    return StructuredArray(
+        fields, sum(isinstance(part, tuple) for part in spec), structured.type, [], structured.argument
+    )
 
 
 def _all_of(spec: list[Any], array: Value) -> list[Any]:
     return spec + [WHOLE] * (array.kind.ndim - len(spec))
 
 
-def read_item(records: StructuredArray, index: Value) -> StructuredArray:
+def read_item(structured: StructuredArray, index: Value) -> StructuredArray:
     """The element at an index, for a loop over an array of one axis."""
-    return StructuredArray(records.fields, 0, records.type, [index], records.argument)
+    return StructuredArray(structured.fields, 0, structured.type, [index], structured.argument)
 
 
-def read_field(reader: Reader, records: StructuredArray, name: str, node: ast.expr) -> Any:
+def read_field(reader: Reader, structured: StructuredArray, name: str, node: ast.expr) -> Any:
     """A field of an element, or of the whole array."""
-    field = records.fields.get(name)
+    field = structured.fields.get(name)
     if field is None:
         what = "the field in {node}, which there is none of, or of another type"
         reader.refuse(node, what, "use fields of float64, int64 or bool")
-    if field.kind.ndim == len(records.index):
-        return reader.builder.load(field, records.index)
-    return reader.builder.view(field, _all_of(records.index, field)) if records.index else field
+    if field.kind.ndim == len(structured.index):
+        return reader.builder.load(field, structured.index)
+    return reader.builder.view(field, _all_of(structured.index, field)) if structured.index else field
 
 
-def read_attribute(reader: Reader, records: StructuredArray, node: ast.Attribute) -> Any:
+def read_attribute(reader: Reader, structured: StructuredArray, node: ast.Attribute) -> Any:
     """A field by attribute, or an attribute of the array."""
-    if node.attr in records.fields or not records.ndim:
-        return read_field(reader, records, node.attr, node)
+    if node.attr in structured.fields or not structured.ndim:
+        return read_field(reader, structured, node.attr, node)
     if node.attr in ("shape", "size", "ndim"):
-        lengths = shape_of(reader, records)
+        lengths = shape_of(reader, structured)
         if node.attr == "shape":
             return tuple(lengths)
         return constant(len(lengths)) if node.attr == "ndim" else lengths[0] if len(lengths) == 1 else None
     if node.attr == "copy":
-        return Method(records, "copy")
-    return read_field(reader, records, node.attr, node)
+        return Method(structured, "copy")
+    return read_field(reader, structured, node.attr, node)
 
 
-def shape_of(reader: Reader, records: StructuredArray) -> list[Value]:
+def shape_of(reader: Reader, structured: StructuredArray) -> list[Value]:
     """The lengths of a structured array."""
-    first = next(iter(records.fields.values()))
-    return [reader.builder.length(first, axis) for axis in range(records.ndim)]
+    first = next(iter(structured.fields.values()))
+    return [reader.builder.length(first, axis) for axis in range(structured.ndim)]
 
 
-def copy_records(reader: Reader, records: StructuredArray) -> StructuredArray:
-    """records.copy()."""
-    fields = {name: reader.arrays.copy_elements(x) for name, x in records.fields.items()}
-    return StructuredArray(fields, records.ndim, records.type)
+def copy_structured(reader: Reader, structured: StructuredArray) -> StructuredArray:
+    """structured.copy()."""
+    fields = {name: reader.arrays.copy_elements(x) for name, x in structured.fields.items()}
+    return StructuredArray(fields, structured.ndim, structured.type)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
-def find_place(reader: Reader, records: StructuredArray, name: Any, target: ast.expr) -> tuple[Value, list[Any]]:
+def find_place(reader: Reader, structured: StructuredArray, name: Any, target: ast.expr) -> tuple[Value, list[Any]]:
     """The array and the indices of a field of an element."""
-    if records.argument:
-        raise WrittenArgument(records.argument)
-    field = records.fields.get(name) if isinstance(name, str) else None
-    if field is None or len(records.index) == 0:
-        what = "the assignment to {node}, which is no field of a record"
+    if structured.argument:
+        raise WrittenArgument(structured.argument)
+    field = structured.fields.get(name) if isinstance(name, str) else None
+    if field is None or len(structured.index) == 0:
+        what = "the assignment to {node}, which is no field of a structured array"
         reader.refuse(target, what, "assign to fields of float64, int64 or bool, as in data[i].x = ...")
-    return field, _all_of(records.index, field)
+    return field, _all_of(structured.index, field)
 
 
-def assign_field(reader: Reader, records: StructuredArray, name: Any, target: ast.expr, entry: Any) -> None:
-    """record.name = entry."""
-    field, spec = find_place(reader, records, name, target)
+def assign_field(reader: Reader, structured: StructuredArray, name: Any, target: ast.expr, entry: Any) -> None:
+    """element.name = entry."""
+    field, spec = find_place(reader, structured, name, target)
     if any(isinstance(part, tuple) for part in spec):
         reader.arrays.fill(reader.builder.view(field, spec), entry, target)
         return
@@ -199,15 +201,15 @@ def put_number(reader: Reader, field: Value, place: list[Any], entry: Any, targe
     reader.arrays.put(field, place, entry)
 
 
-def assign_record(reader: Reader, record: StructuredArray, entry: Any, target: ast.Subscript) -> None:
-    """records[i] = another element."""
-    if record.argument:
-        raise WrittenArgument(record.argument)
-    known = isinstance(entry, StructuredArray) and not record.ndim and not entry.ndim and entry.type == record.type
-    if not known or set(entry.fields) != set(record.fields):
-        what = "the assignment to {node} of something that is no record of this type"
+def assign_element(reader: Reader, element: StructuredArray, entry: Any, target: ast.Subscript) -> None:
+    """array[i] = another element."""
+    if element.argument:
+        raise WrittenArgument(element.argument)
+    known = isinstance(entry, StructuredArray) and not element.ndim and not entry.ndim and entry.type == element.type
+    if not known or set(entry.fields) != set(element.fields):
+        what = "the assignment to {node} of something that is no element of this type"
         reader.refuse(target, what, "assign to its fields, one by one")
-    read = {name: read_field(reader, entry, name, target) for name in record.fields}
+    read = {name: read_field(reader, entry, name, target) for name in element.fields}
     read = {name: reader.arrays.copy_elements(x) if is_array(x) else x for name, x in read.items()}
     for name, x in read.items():
-        assign_field(reader, record, name, target, x)
+        assign_field(reader, element, name, target, x)

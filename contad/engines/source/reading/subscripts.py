@@ -14,7 +14,7 @@ from contad.engines.source.ir.entries import (
     is_array,
     is_number,
 )
-from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
+from contad.engines.source.ir.ssa import INT, NEW_AXIS, Check, Value
 from contad.engines.source.reading import points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.builder import WHOLE

@@ -50,14 +50,14 @@ def _write_nest(statement: str, work: Any, place: Any, part: Any) -> Any:
     if work != NUMBERS or not isinstance(part, types.Array):
         return None
     lines = ["k = place", *(f"{'    ' * axis}for i_{axis} in range(part.shape[{axis}]):" for axis in range(part.ndim))]
-    x, step = f"part[{', '.join(f'i_{axis}' for axis in range(part.ndim)) or '()'}]", 1
+    x, width = f"part[{', '.join(f'i_{axis}' for axis in range(part.ndim)) or '()'}]", 1
     keep, take = f"put_integer(work, k, int({x}))", "integer(work, k)"
     if part.dtype == types.float64:
         keep, take = f"work[k] = {x}", "work[k]"
     elif isinstance(part.dtype, LanesType):
-        step = part.dtype.count
-        keep, take = f"put_lanes(work, k, {x}, {step})", f"lanes_at(work, k, {step})"
-    inner = [statement.format(keep=keep, take=f"{x} = {take}"), f"k += {step}"]
+        width = part.dtype.count
+        keep, take = f"put_lanes(work, k, {x}, {width})", f"lanes_at(work, k, {width})"
+    inner = [statement.format(keep=keep, take=f"{x} = {take}"), f"k += {width}"]
     return [*lines, *(f"{'    ' * part.ndim}{line}" for line in inner)], _KNOWN
 
 

@@ -2,10 +2,11 @@
 
 Small ones are on the stack, because allocating them would take longer than computing them.
 
-Each such array of the source has a number. Loops and callees use NumPy's arrays, because there several arrays would
-have the same number.
+Each such array of the source has a number. In loops and callees several arrays would have the same number; arrays that
+die with their iteration are on the stack, or NumPy's.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from numba import types
 from numba.extending import lower_builtin, type_callable
 
 from contad.compile.emitted_arrays import type_of_new
-from contad.compile.emitting import cgutils, ir
+from contad.compile.emitting import cgutils, ir, make_array, pack, populate_array
 from contad.compile.named_code import compiled_address, emit_address, emit_call, name_of
 from contad.compile.words import WORD, array_at, emit_array_at, set_word
 from contad.memory.arena import MOST_NUMBERS, lend
 
 ON_STACK = 64  # the most numbers in an array on the stack
+UNLENT = -1  # the number of arrays that NumPy creates where they are not on the stack
 _LARGE = 1 << 14  # from this many numbers on, the allocator asks the system for memory, and returns it
 
 
@@ -32,12 +34,22 @@ def lent_zeros(k: int, shape: tuple[int, ...]) -> Any:
     return np.zeros(shape)
 
 
+def brief_empty(shape: tuple[int, ...]) -> Any:
+    """np.empty(shape), for an array that dies with its iteration."""
+    return np.empty(shape)
+
+
+def brief_zeros(shape: tuple[int, ...]) -> Any:
+    """np.zeros(shape), for an array that dies with its iteration."""
+    return np.zeros(shape)
+
+
 def lend_array(k, shape, clears):  # type: ignore[no-untyped-def]
     """Array k of this shape: in memory that the thread lends if it is large and memory is left, else NumPy's."""
     size = 1.0  # a float does not overflow
     for length in shape:
         size *= max(length, 0)
-    if _LARGE <= size <= MOST_NUMBERS:
+    if _LARGE <= size <= MOST_NUMBERS and k != UNLENT:
         address = lend(k, np.int64(size))
         if address != 0:
             if clears:
@@ -74,6 +86,28 @@ def _lower_zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return _emit(context, builder, signature, args, True)
 
 
+@type_callable(brief_empty)
+@type_callable(brief_zeros)
+def _type_of_brief_array(context):  # type: ignore[no-untyped-def]
+    return type_of_new
+
+
+@lower_builtin(brief_empty, types.Any)
+def _lower_brief_empty(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return _emit_brief(context, builder, signature, args, False)
+
+
+@lower_builtin(brief_zeros, types.Any)
+def _lower_brief_zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return _emit_brief(context, builder, signature, args, True)
+
+
+def _emit_brief(context: Any, builder: Any, signature: Any, args: Any, clears: bool) -> Any:
+    """Emit an array on the stack, or one that NumPy creates."""
+    unlent = signature.return_type(types.int64, *signature.args)
+    return _emit(context, builder, unlent, [context.get_constant(types.int64, UNLENT), *args], clears)
+
+
 def _emit(context: Any, builder: Any, signature: Any, args: Any, clears: bool) -> Any:
     """Emit an array on the stack of the current function, or a call that lends or creates an array."""
     kind, (counter, shape) = signature.return_type, signature.args
@@ -102,3 +136,42 @@ def _emit(context: Any, builder: Any, signature: Any, args: Any, clears: bool) -
             clear = context.get_constant(types.boolean, clears)
             builder.store(emit_call(context, builder, lender, lent, [k, asked, clear]), made)
     return builder.load(made)
+
+
+# ---- small arrays of a known shape -----------------------------------------------------------------------------------
+def small_zeros(shape: tuple[int, ...]) -> Any:
+    """An array of zeros of a literal shape, whose elements LLVM turns into variables.
+
+    In compiled code it is on the stack, and must not outlive the function or an iteration.
+    """
+    return np.zeros(shape)
+
+
+@type_callable(small_zeros)
+def _type_of_small_zeros(context):  # type: ignore[no-untyped-def]
+    def typer(shape: Any) -> Any:
+        literal = isinstance(shape, types.BaseTuple) and all(isinstance(n, types.IntegerLiteral) for n in shape.types)
+        return types.Array(types.float64, len(shape.types), "C") if literal else None
+
+    return typer
+
+
+@lower_builtin(small_zeros, types.BaseTuple)
+def _lower_small_zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Emit an array on the stack."""
+    shape = [n.literal_value for n in signature.args[0].types]
+    number = ir.DoubleType()
+    zeros = ir.Constant(ir.ArrayType(number, math.prod(shape)), None)
+    data = cgutils.alloca_once(builder, zeros.type)
+    builder.store(zeros, data)
+    made = make_array(signature.return_type)(context, builder)
+    strides = [8 * math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    populate_array(
+        made,
+        data=builder.bitcast(data, number.as_pointer()),
+        shape=[context.get_constant(types.intp, n) for n in shape],
+        strides=[context.get_constant(types.intp, n) for n in strides],
+        itemsize=context.get_constant(types.intp, 8),
+        meminfo=None,
+    )
+    return pack(made)

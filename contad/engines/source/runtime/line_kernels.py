@@ -9,7 +9,7 @@ from typing import Any
 from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.overloads import add_overload, in_machine_code
 from contad.compile.words import array_at
-from contad.engines.source.ir.known_matrix_functions import KERNELS
+from contad.engines.source.ir.runtime_functions import KERNELS
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.workspace import grow, kept_matrix
 from contad.kernels.matrix_loops import is_zero, write_into

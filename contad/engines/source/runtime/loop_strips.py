@@ -17,7 +17,7 @@ MOST_BUFFERED = 1 << 22  # the most numbers in all buffers together
 
 
 @in_machine_code
-def count_blocks(n: int, cost: float, buffered: int) -> int:
+def count_strips(n: int, cost: float, buffered: int) -> int:
     """The number of strips for n iterations of `cost` additions each, if each strip has `buffered` numbers in buffers.
 
     The result is a power of 2, from 1 to MOST_ITEMS.
@@ -25,15 +25,15 @@ def count_blocks(n: int, cost: float, buffered: int) -> int:
     most = min(n * cost / SMALLEST, float(n), float(MOST_ITEMS))
     if buffered > 0:
         most = min(most, n * cost / (SHARE * buffered), MOST_BUFFERED / buffered)
-    blocks = 1
-    while 2 * blocks <= most:
-        blocks *= 2
-    return blocks
+    strips = 1
+    while 2 * strips <= most:
+        strips *= 2
+    return strips
 
 
-def make_parts(array: Any, blocks: int) -> Any:
+def make_parts(array: Any, strips: int) -> Any:
     """Zeroed buffers for the terms that are added to an array, one for each strip, separated by unused rows."""
-    return np.zeros((blocks, array.shape[0] + rows_between(array), *array.shape[1:]))
+    return np.zeros((strips, array.shape[0] + rows_between(array), *array.shape[1:]))
 
 
 @in_machine_code
@@ -42,9 +42,9 @@ def rows_between(array: Any) -> int:
     return 0 if array.size >= 64 * APART else -(-APART * array.shape[0] // max(array.size, 1))
 
 
-def part_of(array: Any, parts: Any, block: int) -> Any:
+def part_of(array: Any, parts: Any, strip: int) -> Any:
     """The buffer of a strip."""
-    return parts[block][: array.shape[0]]
+    return parts[strip][: array.shape[0]]
 
 
 def add_parts(array: Any, parts: Any) -> None:
@@ -55,21 +55,21 @@ def add_parts(array: Any, parts: Any) -> None:
 
 # ---- in compiled code: a single strip adds to the array itself, if Numba's type of it is C-contiguous ----------------
 @add_overload(make_parts)
-def _make_parts(array: Any, blocks: Any) -> Any:
+def _make_parts(array: Any, strips: Any) -> Any:
     least = 1 if array.layout == "C" else 0
 
-    def implementation(array: Any, blocks: int) -> Any:
+    def implementation(array: Any, strips: int) -> Any:
         rows = array.shape[0] + rows_between(array)
-        return np.zeros((blocks if blocks > least else 0, rows, *array.shape[1:]))
+        return np.zeros((strips if strips > least else 0, rows, *array.shape[1:]))
 
     return implementation
 
 
 @add_overload(part_of)
-def _part_of(array: Any, parts: Any, block: Any) -> Any:
+def _part_of(array: Any, parts: Any, strip: Any) -> Any:
     if array.layout == "C":
-        return lambda array, parts, block: parts[block][: array.shape[0]] if len(parts) > 0 else array
-    return lambda array, parts, block: parts[block][: array.shape[0]]
+        return lambda array, parts, strip: parts[strip][: array.shape[0]] if len(parts) > 0 else array
+    return lambda array, parts, strip: parts[strip][: array.shape[0]]
 
 
 @add_overload(add_parts)

@@ -13,7 +13,7 @@ from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.called_derivatives import DerivativeCall, number_of
 from contad.engines.source.ir.clones import clone
 from contad.engines.source.ir.known_functions import MULTIPLY
-from contad.engines.source.ir.single_assignment import Block, Call, Create, Product, SourceFunction, Value
+from contad.engines.source.ir.ssa import Block, Call, Create, Product, SourceFunction, Value
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.tangents.appending import ZERO, Appender
 
@@ -23,7 +23,7 @@ AddTangents = Callable[[SourceFunction, list[Value]], Any]
 class CalleeTangents:
     """Adds the tangents of arguments and results to calls.
 
-    `add(program, given)` writes tangents into a callee and returns the writer: its `dots` maps values to tangents,
+    `add(function, given)` writes tangents into a callee and returns the writer: its `dots` maps values to tangents,
     `new_dot(value)` makes one that is not computed yet, and `shared` are additional arguments of all calls.
     """
 
@@ -52,26 +52,26 @@ class CalleeTangents:
 
     def _make(self, callee: Callee, places: list[int]) -> tuple[Callee, list[int]]:
         """The callee with the tangents of the arguments at these places, and the outputs that have tangents."""
-        (body,) = callee.program.block.operations
+        (body,) = callee.function.block.operations
         parameters = [Value(x.kind, x.hint) for x in callee.parameters]
         new = dict(zip(callee.parameters, parameters, strict=True))
         block = Block()
         for operation in clone(body.blocks[0].operations, new):
             block.append(operation)
         outputs = [new.get(x, x) for x in callee.outputs]
-        program = SourceFunction(callee.program.name, list(parameters), block)
-        program.fastmath, program.callables = callee.program.fastmath, callee.program.callables
-        program.returned = tuple(outputs)
+        function = SourceFunction(callee.function.name, list(parameters), block)
+        function.fastmath, function.callables = callee.function.fastmath, callee.function.callables
+        function.returned = tuple(outputs)
         given = [parameters[k] for k in places]
-        tangents = self.add(program, given)
+        tangents = self.add(function, given)
         found = [tangents.dot(x) if x.kind.base == "float" else None for x in outputs]
         with_dot = [k for k, dot in enumerate(found) if dot is not None and dot.constant != 0.0]
-        program.parameters += [*tangents.shared, *(tangents.dots[x] for x in given)]
-        program.returned = (*outputs, *(found[k] for k in with_dot))
-        simplify(program)
-        hoist(program)
-        assert not any(isinstance(o, Product) for o in walk(program.block)), "products are loops in what is called"
-        return Callee(program), with_dot
+        function.parameters += [*tangents.shared, *(tangents.dots[x] for x in given)]
+        function.returned = (*outputs, *(found[k] for k in with_dot))
+        simplify(function)
+        hoist(function)
+        assert not any(isinstance(o, Product) for o in walk(function.block)), "products are loops in what is called"
+        return Callee(function), with_dot
 
 # ---- derivatives -----------------------------------------------------------------------------------------------------
 class Tangents(Protocol):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from contad.engines.source.ir.entries import constant
-from contad.engines.source.ir.known_matrix_functions import NORM, MatrixFunction
-from contad.engines.source.ir.single_assignment import Kind, MatrixCall, SourceFunction, Value, View
+from contad.engines.source.ir.runtime_functions import NORM, MatrixFunction
+from contad.engines.source.ir.ssa import Kind, MatrixCall, SourceFunction, Value, View
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents import matrix_formulas as formulas
@@ -44,10 +44,10 @@ class MatrixTangents:
 
     def _write(self, formula: Callable[..., Any], given: list[Value]) -> list[Value]:
         """Inline a formula; its results."""
-        program = _program(formula, tuple((x.kind, x.constant) for x in given))
-        new = dict(zip(leaves(tuple(program.parameters)), given, strict=True))
-        self.append.append_copies(program.block.operations, new, self.is_called)
-        return [new.get(x, x) for x in leaves(program.returned)]
+        function = _read_formula(formula, tuple((x.kind, x.constant) for x in given))
+        new = dict(zip(leaves(tuple(function.parameters)), given, strict=True))
+        self.append.append_copies(function.block.operations, new, self.is_called)
+        return [new.get(x, x) for x in leaves(function.returned)]
 
 
 def find_formula(function: MatrixFunction) -> Callable[..., Any]:
@@ -57,7 +57,7 @@ def find_formula(function: MatrixFunction) -> Callable[..., Any]:
 
 
 @functools.cache
-def _program(formula: Callable[..., Any], given: tuple[tuple[Kind, Any], ...]) -> SourceFunction:
+def _read_formula(formula: Callable[..., Any], given: tuple[tuple[Kind, Any], ...]) -> SourceFunction:
     """A formula in SSA form, to be copied."""
     kinds = tuple(kind if x is None else constant(x) for kind, x in given)
     return read(formula, kinds, Flags(error_model="numpy"))

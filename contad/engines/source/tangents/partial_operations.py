@@ -10,7 +10,7 @@ from typing import Any
 from contad.engines.source.ir import known_functions as known
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import Function, function_of
-from contad.engines.source.ir.single_assignment import Apply, Value
+from contad.engines.source.ir.ssa import Apply, Value
 from contad.engines.source.tangents.appending import Appender
 from contad.errors import UnsupportedError
 from contad.rules.body import RuleBody

@@ -12,7 +12,7 @@ from numba import types
 from contad.engines.source.ir.entries import Object, constant
 from contad.engines.source.ir.known_functions import COMPARISONS, TO_FLOAT
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     Accumulate,
     Check,
     Kind,
@@ -31,8 +31,8 @@ from contad.functions.python_copy import flags_of
 class RuleTangents:
     """Inlines the forward mode of rules into a function."""
 
-    def __init__(self, append: Appender, program: SourceFunction) -> None:
-        self.append, self.program = append, program
+    def __init__(self, append: Appender, function: SourceFunction) -> None:
+        self.append, self.function = append, function
         self.is_called = False  # whether it writes into a callee
 
     def tangent(self, o: RuleValue, dots: Mapping[Value, Value]) -> Value:
@@ -41,16 +41,16 @@ class RuleTangents:
         assert isinstance(forward, RuleForward)
         (z,) = o.varying
         kinds, given = self._arguments(site, forward, z, dots)
-        program = self._read(site, kinds)
-        new = dict(zip(values_in(program.parameters), given, strict=True))
-        written = {r for x in walk(program.block) if isinstance(x, (Store, Accumulate)) for r in x.array.roots}
+        function = self._read(site, kinds)
+        new = dict(zip(values_in(function.parameters), given, strict=True))
+        written = {r for x in walk(function.block) if isinstance(x, (Store, Accumulate)) for r in x.array.roots}
         for parameter in [x for x in new if x in written]:
             copied = self.append.zeros(self.append.shape_of(new[parameter]))
             self.append.copy_into(copied, new[parameter])
             new[parameter] = copied
-        self._take_over(site, program)
-        self.append.append_copies(program.block.operations, new, self.is_called)
-        found = new.get(program.returned, program.returned)
+        self._take_over(site, function)
+        self.append.append_copies(function.block.operations, new, self.is_called)
+        found = new.get(function.returned, function.returned)
         self._require_shape(site, found, z)
         return self.append.apply(TO_FLOAT, found) if found.kind.base != "float" and not found.is_array else found
 
@@ -91,23 +91,23 @@ class RuleTangents:
         """The forward mode of a rule in SSA form."""
         part = site.parts.tangent
         try:
-            program = read(part.py_func, kinds, flags_of(part), part, callables=self.program.callables, at_ties=True)
+            function = read(part.py_func, kinds, flags_of(part), part, callables=self.function.callables, at_ties=True)
         except UnsupportedError as error:
             raise _refusal(site, str(error)) from error
-        if not isinstance(program.returned, Value):
+        if not isinstance(function.returned, Value):
             raise _refusal(site, "its tangent is no number or array")
-        return program
+        return function
 
-    def _take_over(self, site: RuleSite, program: SourceFunction) -> None:
+    def _take_over(self, site: RuleSite, function: SourceFunction) -> None:
         """Take over the global arrays of another function, and only the fastmath flags that it permits."""
-        if program.fastmath != self.program.fastmath:
-            self.program.fastmath = False
-        if program.captured and self.is_called:
+        if function.fastmath != self.function.fastmath:
+            self.function.fastmath = False
+        if function.captured and self.is_called:
             raise _refusal(site, "it reads a global array, inside a function that is called")
-        for value, (name, array) in zip(program.captured_values, program.captured.items(), strict=True):
-            count = len(self.program.captured)
-            self.program.captured[f"{name}_{count}" if name in self.program.captured else name] = array
-            self.program.captured_values.append(value)
+        for value, (name, array) in zip(function.captured_values, function.captured.items(), strict=True):
+            count = len(self.function.captured)
+            self.function.captured[f"{name}_{count}" if name in self.function.captured else name] = array
+            self.function.captured_values.append(value)
 
     def _require_shape(self, site: RuleSite, found: Value, z: Value) -> None:
         if found.kind.ndim != z.kind.ndim or (found.is_array and found.kind.base != "float"):

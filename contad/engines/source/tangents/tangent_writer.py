@@ -21,6 +21,7 @@ from contad.engines.source.analysis.finite_partials import (
     wild_values,
 )
 from contad.engines.source.analysis.partials import partial
+from contad.engines.source.ir import ssa
 from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.kink_functions import (
@@ -36,6 +37,7 @@ from contad.engines.source.ir.known_functions import (
     ABSOLUTE,
     AND,
     COMPARISONS,
+    MASKED_PRODUCT,
     MAXIMUM,
     MULTIPLY,
     NEGATIVE,
@@ -43,32 +45,8 @@ from contad.engines.source.ir.known_functions import (
     SUBTRACT,
     TO_FLOAT,
 )
-from contad.engines.source.ir.known_matrix_functions import NORM
-from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
-from contad.engines.source.ir.single_assignment import (
-    FLOAT,
-    Accumulate,
-    Apply,
-    Block,
-    Call,
-    Carried,
-    Choose,
-    Create,
-    Handed,
-    If,
-    Kind,
-    Length,
-    Load,
-    Loop,
-    MatrixCall,
-    Operation,
-    Product,
-    SourceFunction,
-    Store,
-    Value,
-    View,
-)
+from contad.engines.source.ir.runtime_functions import NORM
 from contad.engines.source.ir.walks import leaves, map_tree, values_in, walk
 from contad.engines.source.tangents.appending import ZERO, Appender
 from contad.engines.source.tangents.called_tangents import CalleeTangents, write_tangents
@@ -85,13 +63,13 @@ class TangentWriter:
 
     suffix = DOT
     zero = ZERO  # the tangent of an inactive number
-    shared: tuple[Value, ...] = ()  # additional arguments of callees, besides tangents
+    shared: tuple[ssa.Value, ...] = ()  # additional arguments of callees, besides tangents
 
     def __init__(
         self,
-        program: SourceFunction,
-        given: Sequence[Value],
-        outputs: Sequence[Value],
+        function: ssa.SourceFunction,
+        given: Sequence[ssa.Value],
+        outputs: Sequence[ssa.Value],
         callees: CalleeTangents | None = None,
         is_reversed: bool = False,
         rules_written: bool = False,
@@ -102,37 +80,37 @@ class TangentWriter:
         With `rules_written` the forward mode of user-written rules is inlined, as further derivatives or several
         directions require; else it is called.
         """
-        self.active = Activity(program, list(given), list(outputs))
-        refuse_lost(program, self.active)
-        self.wild = wild_values(program)
-        self.program = program
+        self.active = Activity(function, list(given), list(outputs))
+        refuse_lost(function, self.active)
+        self.wild = wild_values(function)
+        self.function = function
         self.has_kinks = False  # whether it has kinks that matter to second derivatives
         self.is_reversed = is_reversed  # whether the reverse pass differentiates the result again
         self.rules_written = rules_written
         self.in_lanes = in_lanes  # whether tangents have lanes: then they may not decide a branch
-        self.append = Appender(program.block)
+        self.append = Appender(function.block)
         self.matrices = MatrixTangents(self.append, is_reversed, in_lanes)
-        self.rules = RuleTangents(self.append, program)
+        self.rules = RuleTangents(self.append, function)
         self.callees = callees or CalleeTangents(self._of_callee)
-        self.dots: dict[Value, Value] = {}
+        self.dots: dict[ssa.Value, ssa.Value] = {}
         self.given = frozenset(given)
-        others = [o for o in walk(program.block) if not isinstance(o, (Load, Length))] if is_reversed else []
+        others = [o for o in walk(function.block) if not isinstance(o, (ssa.Load, ssa.Length))] if is_reversed else []
         self.touched = {root for o in others for x in o.inputs for root in x.roots}  # arrays that may be written
         for value in given:
             self.new_dot(value)
 
     def write(self) -> None:
         """Write the tangents; values that do not depend on the given ones have none."""
-        operations, self.program.block.operations = self.program.block.operations, []
+        operations, self.function.block.operations = self.function.block.operations, []
         made = {x for o in walk_all(operations) for x in o.results}
         for root in dict.fromkeys(r for o in walk_all(operations) for x in (*o.inputs, *o.results) for r in x.roots):
             if root not in made and root not in self.dots and root in self.active:  # a written argument
                 self._new_zeros(root)
         had = walk_all(operations)
         self._operations(operations)
-        self.program.has_unknown_slopes |= self.has_kinks and has_bounded_slopes(had)
+        self.function.has_unknown_slopes |= self.has_kinks and has_bounded_slopes(had)
 
-    def dot(self, value: Value) -> Value:
+    def dot(self, value: ssa.Value) -> ssa.Value:
         """The tangent of a value; 0 for a number without one."""
         found = self.dots.get(value)
         if found is not None:
@@ -140,20 +118,20 @@ class TangentWriter:
         assert not value.is_array or value not in self.active
         return self.zero
 
-    def has_dot(self, value: Value) -> bool:
+    def has_dot(self, value: ssa.Value) -> bool:
         """Whether a value has a tangent that is not known to be 0."""
         return value in self.dots and self.dots[value].constant != 0.0
 
-    def new_dot(self, value: Value) -> Value:
+    def new_dot(self, value: ssa.Value) -> ssa.Value:
         """A tangent that is not computed yet."""
-        self.dots[value] = Value(self.kind_of_dot(value), value.hint + self.suffix if value.hint else "")
+        self.dots[value] = ssa.Value(self.kind_of_dot(value), value.hint + self.suffix if value.hint else "")
         return self.dots[value]
 
-    def kind_of_dot(self, value: Value) -> Kind:
+    def kind_of_dot(self, value: ssa.Value) -> ssa.Kind:
         """The kind of the tangent of a value; integers have a float tangent, too."""
-        return value.kind if value.kind.base == "float" else Kind("float", value.kind.ndim)
+        return value.kind if value.kind.base == "float" else ssa.Kind("float", value.kind.ndim)
 
-    def of_result(self, value: Value) -> Value:
+    def of_result(self, value: ssa.Value) -> ssa.Value:
         """The tangent of a result; zeros for an array without one."""
         if value.is_array and value not in self.dots:
             self._new_zeros(value)
@@ -163,22 +141,22 @@ class TangentWriter:
         """Let the function take the tangents of the `wanted` arguments, and return the tangents of its results, too."""
         added = [map_tree(tree, lambda v: self.dots[v]) for tree in wanted]
         added += self.shared
-        self.program.parameters += added
-        self.program.tangents += added
+        self.function.parameters += added
+        self.function.tangents += added
         self.append.line = 0
-        self.program.returned = map_tree(returned, self.of_result), self.program.returned
+        self.function.returned = map_tree(returned, self.of_result), self.function.returned
 
-    def _new_zeros(self, array: Value) -> None:
+    def _new_zeros(self, array: ssa.Value) -> None:
         """Give a tangent of zeros to an array that is created as a constant and written later."""
-        self.append.add(Create("zeros", self.append.shape_of(array), self.new_dot(array)))
+        self.append.add(ssa.Create("zeros", self.append.shape_of(array), self.new_dot(array)))
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
-    def _block(self, block: Block) -> None:
+    def _block(self, block: ssa.Block) -> None:
         operations, block.operations = block.operations, []
         with self.append.inside(block):
             self._operations(operations)
 
-    def _operations(self, operations: list[Operation]) -> None:
+    def _operations(self, operations: list[ssa.Operation]) -> None:
         """Append operations and their tangents."""
         for o in operations:
             self.append.line = o.line
@@ -195,7 +173,7 @@ class TangentWriter:
             else:
                 write(o)
 
-    def _of_If(self, o: If) -> None:
+    def _of_If(self, o: ssa.If) -> None:
         for block in o.blocks:
             self._block(block)
         self.append.add(o)
@@ -203,7 +181,7 @@ class TangentWriter:
             if m.result in self.active:
                 o.merge(self.dot(m.then), self.dot(m.otherwise), self.new_dot(m.result))
 
-    def _of_Loop(self, o: Loop) -> None:
+    def _of_Loop(self, o: ssa.Loop) -> None:
         """Carry a tangent with each carried number that has one."""
         carried = [c for c in o.carried if c.inner in self.active]
         initial = [self.dot(c.initial) for c in carried]
@@ -211,7 +189,7 @@ class TangentWriter:
         for block in o.blocks:
             self._block(block)
         added = [
-            Carried(first, i, self.dot(c.following), self.new_dot(c.result))
+            ssa.Carried(first, i, self.dot(c.following), self.new_dot(c.result))
             for c, first, i in zip(carried, initial, inner, strict=True)
         ]
         self.append.add(o)
@@ -220,7 +198,7 @@ class TangentWriter:
     _of_For = _of_While = _of_Loop
 
     # ---- numbers -----------------------------------------------------------------------------------------------------
-    def _of_Apply(self, o: Apply) -> None:
+    def _of_Apply(self, o: ssa.Apply) -> None:
         """The sum of the partials times the tangents of the operands."""
         if self.is_reversed and o.function.name in PARTS:
             self._of_extreme(o)
@@ -244,7 +222,7 @@ class TangentWriter:
         partials = Partials(self.append, o) if o.function.rule is not None else None
         self.append.of_kink = kink is not None
         for k, x in enumerate(o.inputs):
-            if self.has_dot(x) and x.kind == FLOAT:
+            if self.has_dot(x) and x.kind == ssa.FLOAT:
                 terms.append(self._term(o, k, partials))
         z_dot = self.append.sum(terms)
         if kink is not None:
@@ -252,18 +230,18 @@ class TangentWriter:
         self.append.of_kink = False
         self.dots[z] = self._give_name(z_dot, z)
 
-    def _of_parts(self, o: Apply) -> None:
+    def _of_parts(self, o: ssa.Apply) -> None:
         """Rewrite a function by one with known kinks: |x| times a sign, or a difference of the larger one."""
-        (x, y), part = o.inputs, Value(FLOAT)
+        (x, y), part = o.inputs, ssa.Value(ssa.FLOAT)
         if o.function.name == "fdim":
-            written = [Apply(MAXIMUM, [x, y], part), Apply(SUBTRACT, [part, y], o.result)]
+            written = [ssa.Apply(MAXIMUM, [x, y], part), ssa.Apply(SUBTRACT, [part, y], o.result)]
         else:
             side = self.append.apply(o.function, constant(1.0), y)
-            written = [Apply(ABSOLUTE, [x], part), Apply(MULTIPLY, [part, side], o.result)]
+            written = [ssa.Apply(ABSOLUTE, [x], part), ssa.Apply(MULTIPLY, [part, side], o.result)]
         for operation in written:
             self._of_Apply(operation)
 
-    def _find_kink(self, o: Apply) -> Kink | None:
+    def _find_kink(self, o: ssa.Apply) -> Kink | None:
         """What replaces o at its kink; None if o cannot be at a kink."""
         if o.function.name == "power":
             exponent = o.inputs[1].constant
@@ -272,7 +250,7 @@ class TangentWriter:
             kink = find_kink(o.function)
         return None if kink is None or (least(o.inputs[0]) > 0.0 and not kink.at_end) else kink
 
-    def _of_extreme(self, o: Apply) -> None:
+    def _of_extreme(self, o: ssa.Apply) -> None:
         """The larger or smaller of two numbers; at a tie, the one that is larger or smaller along v."""
         z, (x, y), dots = o.result, o.inputs, [self.dot(x) for x in o.inputs]
         o.results[0] = self._rename(z, o)
@@ -287,22 +265,22 @@ class TangentWriter:
             if self.has_dot(o.inputs[k]):
                 known = apply(SELECT, is_tie, apply(KNOWN_PART, at_tie), first)
                 terms.append(apply(PART_OF_TANGENT, dots[k], parts[k], known))
-        self.append.add(Apply(EXTREME_ON_LINE, [o.result, x, y, *parts], z))
+        self.append.add(ssa.Apply(EXTREME_ON_LINE, [o.result, x, y, *parts], z))
         self.dots[z] = self._give_name(self.append.sum(terms), z)
 
-    def _is_given(self, x: Value) -> bool:
+    def _is_given(self, x: ssa.Value) -> bool:
         """Whether a number is an argument or an element of one: its tangent does not depend on the arguments."""
-        if isinstance(x.operation, Load):
+        if isinstance(x.operation, ssa.Load):
             return x.operation.array in self.given and x.operation.array not in self.touched
         return x in self.given
 
-    def _rename(self, z: Value, o: Operation) -> Value:
+    def _rename(self, z: ssa.Value, o: ssa.Operation) -> ssa.Value:
         """Give o a new result, so that another value can replace z for all readers."""
-        made = Value(z.kind, z.hint)
+        made = ssa.Value(z.kind, z.hint)
         made.operation = o
         return made
 
-    def _cross(self, o: Apply, z: Value, z_dot: Value, kink: Kink) -> Value:
+    def _cross(self, o: ssa.Apply, z: ssa.Value, z_dot: ssa.Value, kink: Kink) -> ssa.Value:
         """Let z be another function at a kink of o; the tangent of z."""
         operands = o.inputs[:1] if kink.is_pole else o.inputs
         apply, dots = self.append.apply, [self.dot(x) for x in operands]
@@ -322,8 +300,9 @@ class TangentWriter:
             if kink.is_pole:
                 tangent = self.append.sum([z_dot, self._times(self.append.sum(dots), constant(math.nan))])
             else:
-                unknown = [f for dot in dots for f in (apply(CHAIN, dot, constant(math.nan)), apply(POLE.value, dot))]
-                tangent = self.append.sum(unknown)
+                nan = constant(math.nan)
+                pairs = [(apply(MASKED_PRODUCT, dot, nan), apply(POLE.value, dot)) for dot in dots]
+                tangent = self.append.sum([x for pair in pairs for x in pair])
         elif kink.is_pole:  # a number with a nonzero tangent moves away from 0, where the root has its usual tangent
             rests = apply(AND, at_kink, apply(COMPARISONS["Eq"], dots[0], constant(0.0)))
             on_line, tangent = apply(POLE.value, o.inputs[0]), apply(POLE.tangent, dots[0])
@@ -331,10 +310,10 @@ class TangentWriter:
             on_line, tangent = apply(kink.value, *o.inputs, *dots), apply(kink.tangent, *dots)
         if kink.at_end:
             on_line = self.append.sum([o.result, on_line])
-        self.append.add(Apply(SELECT, [at_kink, on_line, o.result], z))
+        self.append.add(ssa.Apply(SELECT, [at_kink, on_line, o.result], z))
         return z_dot if tangent is z_dot else apply(SELECT, rests, tangent, z_dot)
 
-    def _term(self, o: Apply, k: int, partials: Partials | None) -> Value:
+    def _term(self, o: ssa.Apply, k: int, partials: Partials | None) -> ssa.Value:
         """The tangent of operand k times its partial."""
         x_dot, literal = self.dot(o.inputs[k]), partial(o.function, k).literal
         if literal is not None:
@@ -346,67 +325,67 @@ class TangentWriter:
         masked = may_be_infinite(o, k, self.wild, set()) and not may_rest
         p = partials(k)
         if o.function.rule.body.routes(k):
-            return self.append.apply(CHAIN, p, x_dot)
-        return self.append.apply(CHAIN, x_dot, p) if masked and p.constant is None else self._times(x_dot, p)
+            return self.append.apply(MASKED_PRODUCT, p, x_dot)
+        return self.append.apply(MASKED_PRODUCT, x_dot, p) if masked and p.constant is None else self._times(x_dot, p)
 
-    def _times(self, x: Value, y: Value) -> Value:
+    def _times(self, x: ssa.Value, y: ssa.Value) -> ssa.Value:
         return self.append.apply(MULTIPLY, x, y)
 
-    def _give_name(self, dot: Value, value: Value) -> Value:
+    def _give_name(self, dot: ssa.Value, value: ssa.Value) -> ssa.Value:
         if value.hint and not dot.hint and dot.constant is None:
             dot.hint = value.hint + DOT
         return dot
 
-    def _of_Call(self, o: Call) -> None:
+    def _of_Call(self, o: ssa.Call) -> None:
         self.append.add(self.callees.with_tangents(o, self))
 
-    def _of_callee(self, program: SourceFunction, given: list[Value]) -> "TangentWriter":
+    def _of_callee(self, function: ssa.SourceFunction, given: list[ssa.Value]) -> "TangentWriter":
         ways = self.is_reversed, self.rules_written, self.in_lanes
-        tangents = TangentWriter(program, given, leaves(program.returned), self.callees, *ways)
+        tangents = TangentWriter(function, given, leaves(function.returned), self.callees, *ways)
         tangents.matrices.is_called = tangents.rules.is_called = True
         tangents.write()
         return tangents
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
-    def _of_Load(self, o: Load) -> None:
+    def _of_Load(self, o: ssa.Load) -> None:
         self.append.add(o)
         guard = [] if o.guard is None else [o.guard]
-        self.append.add(Load(self.dot(o.array), [*o.indices, *guard], self.new_dot(o.result)))
+        self.append.add(ssa.Load(self.dot(o.array), [*o.indices, *guard], self.new_dot(o.result)))
 
-    def _of_Store(self, o: Store) -> None:
-        self.append.add(Store(self.dot(o.array), list(o.indices), self.dot(o.stored)))
+    def _of_Store(self, o: ssa.Store) -> None:
+        self.append.add(ssa.Store(self.dot(o.array), list(o.indices), self.dot(o.stored)))
         self.append.add(o)
 
-    def _of_Accumulate(self, o: Accumulate) -> None:
+    def _of_Accumulate(self, o: ssa.Accumulate) -> None:
         if self.has_dot(o.added):
-            self.append.add(Accumulate(self.dot(o.array), list(o.indices), self.dot(o.added), o.sign))
+            self.append.add(ssa.Accumulate(self.dot(o.array), list(o.indices), self.dot(o.added), o.sign))
         self.append.add(o)
 
-    def _of_Create(self, o: Create) -> None:
+    def _of_Create(self, o: ssa.Create) -> None:
         self.append.add(o)
-        self.append.add(Create("zeros" if o.fill == "ones" else o.fill, list(o.inputs), self.new_dot(o.result)))
+        self.append.add(ssa.Create("zeros" if o.fill == "ones" else o.fill, list(o.inputs), self.new_dot(o.result)))
 
-    def _of_View(self, o: View) -> None:
+    def _of_View(self, o: ssa.View) -> None:
         self.append.add(o)
         self.append.add(o.again(self.dot(o.inputs[0]), self.new_dot(o.result)))
 
     _of_Permuted = _of_Reshaped = _of_View
 
-    def _of_Choose(self, o: Choose) -> None:
+    def _of_Choose(self, o: ssa.Choose) -> None:
         self.append.add(o)
         arrays = dict(zip(o.numbers, map(self.dot, o.inputs[1:]), strict=True))
-        self.append.add(Choose(o.inputs[0], arrays, self.new_dot(o.result)))
+        self.append.add(ssa.Choose(o.inputs[0], arrays, self.new_dot(o.result)))
 
     # ---- matrices ----------------------------------------------------------------------------------------------------
-    def _of_Product(self, o: Product) -> None:
+    def _of_Product(self, o: ssa.Product) -> None:
         """z_dot = a_dot b + a b_dot"""
         self.append.add(o)
         a, b = o.inputs
         terms = []
         for x in dict.fromkeys(x for x in o.inputs if x in self.active):
             for left, right in [(self.dots[x], b)] * (x is a) + [(a, self.dots[x])] * (x is b):
-                term = Value(o.result.kind, o.result.hint + DOT)
-                self.append.add(Product(left, right, term))
+                term = ssa.Value(o.result.kind, o.result.hint + DOT)
+                self.append.add(ssa.Product(left, right, term))
                 terms.append(term)
         if not o.result.is_array:
             self.dots[o.result] = self.append.sum(terms)
@@ -415,7 +394,7 @@ class TangentWriter:
             self.append.add_array(terms[0], term)
         self.dots[o.result] = terms[0]
 
-    def _of_MatrixCall(self, o: MatrixCall) -> None:
+    def _of_MatrixCall(self, o: ssa.MatrixCall) -> None:
         """Inline the formula; at its kink, another function replaces a norm that is differentiated again."""
         z = o.results[0] if o.function is NORM and self.is_reversed else None
         if z is not None:
@@ -425,7 +404,7 @@ class TangentWriter:
         found = self.matrices.tangents(o, {x: self.dots[x] for x in o.operands if x in self.active})
         if z is not None:
             on_line, self.dots[z] = found
-            self.append.add(Apply(TO_FLOAT, [on_line], z))
+            self.append.add(ssa.Apply(TO_FLOAT, [on_line], z))
             return
         for x, dot in zip(o.varying, found, strict=True):
             if not x.is_array:
@@ -478,7 +457,7 @@ class TangentWriter:
         for x in o.results:
             self.dots[x] = ZERO
 
-    def _of_Handed(self, o: Handed) -> None:
+    def _of_Handed(self, o: ssa.Handed) -> None:
         """Its derivative is zero, or it would have been refused; its arrays may be written later."""
         self.append.add(o)
         for x in o.results:
@@ -486,28 +465,28 @@ class TangentWriter:
                 self._new_zeros(x)
 
 
-def walk_all(operations: list[Operation]) -> list[Operation]:
+def walk_all(operations: list[ssa.Operation]) -> list[ssa.Operation]:
     """Operations and those inside them."""
     return [x for o in operations for x in (o, *(inner for block in o.blocks for inner in walk(block)))]
 
 
 def add_tangents(
-    program: SourceFunction, argnums: Sequence[int], is_reversed: bool = False, rules_written: bool = False,
+    function: ssa.SourceFunction, argnums: Sequence[int], is_reversed: bool = False, rules_written: bool = False,
     in_lanes: bool = False,
 ) -> None:  # fmt: skip
     """Add a tangent parameter to a function for each of these arguments; it then returns (tangent, old result)."""
-    wanted, returned = [program.parameters[k] for k in argnums], leaves(program.returned)
-    tangents = TangentWriter(program, values_in(wanted), returned, None, is_reversed, rules_written, in_lanes)
+    wanted, returned = [function.parameters[k] for k in argnums], leaves(function.returned)
+    tangents = TangentWriter(function, values_in(wanted), returned, None, is_reversed, rules_written, in_lanes)
     tangents.write()
-    tangents.return_with(wanted, program.returned)
+    tangents.return_with(wanted, function.returned)
 
 
-def add_tangents_of_floats(program: SourceFunction, given: list[Value]) -> None:
+def add_tangents_of_floats(function: ssa.SourceFunction, given: list[ssa.Value]) -> None:
     """As `add_tangents`, for some floats and arrays of floats, each with its own parameter.
 
     The function returns the tangents of all floats in order.
     """
-    floats = tuple(x for x in leaves(program.returned) if x.kind.base == "float")
-    tangents = TangentWriter(program, given, floats, None, is_reversed=True, rules_written=True)
+    floats = tuple(x for x in leaves(function.returned) if x.kind.base == "float")
+    tangents = TangentWriter(function, given, floats, None, is_reversed=True, rules_written=True)
     tangents.write()
     tangents.return_with(given, floats)

@@ -8,31 +8,12 @@ from contad.distributions.formula import Formula
 from contad.engines.source.analysis.finite_partials import may_be_infinite, pole_values, unselected_values
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.partials import find_negated, partial, recall_calls, write_partial
-from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, SELECT
-from contad.engines.source.ir.masked_products import CHAIN
-from contad.engines.source.ir.name_table import NameTable
-from contad.engines.source.ir.single_assignment import (
-    FLOAT,
-    Accumulate,
-    Apply,
-    Call,
-    Choose,
-    Create,
-    Handed,
-    If,
-    Load,
-    Loop,
-    MatrixCall,
-    Operation,
-    Product,
-    SourceFunction,
-    Store,
-    Value,
-    View,
-)
-from contad.engines.source.ir.syntax import Part, call, expression, is_name, key, name, part, same
+from contad.engines.source.ir import ssa
+from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, MASKED_PRODUCT, SELECT
+from contad.engines.source.ir.syntax import Part, call, expression, name, part
+from contad.engines.source.ir.tree_queries import is_name, key, same
 from contad.engines.source.ir.walks import leaves, readers_of, walk
-from contad.engines.source.ir.writer import BAR, Writer
+from contad.engines.source.ir.writer import BAR, NameTable, Writer
 from contad.engines.source.planning.sinking import find_sunk
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.operation_text import ExpressionWriter, copy_of
@@ -44,57 +25,59 @@ class AdjointWriter:
     """Writes the reverse of operations. The first contribution assigns an adjoint, later ones add to it."""
 
     def __init__(
-        self, writer: Writer, plan: StorePlan, sums: dict[Value, Value], lanes: LaneValues | None = None
+        self, writer: Writer, plan: StorePlan, sums: dict[ssa.Value, ssa.Value], lanes: LaneValues | None = None
     ) -> None:
         """Give values that share an adjoint the same name, before any statement is written."""
-        program = writer.program
+        function = writer.function
         self.writer, self.plan, self.lanes = writer, plan, lanes
         self.expressions = ExpressionWriter(writer, lanes)
-        self.outputs: list[Value] = []  # the differentiated results
+        self.outputs: list[ssa.Value] = []  # the differentiated results
         self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity
         self.wild = plan.wild
-        self.before_poles, self.behind_poles = pole_values(program) if program.has_unknown_slopes else (set(), set())
-        self.readers = readers_of(program)
-        kept = {*sums, *sums.values(), *leaves(program.returned)}
-        self.sunk = find_sunk(program, plan, self.readers, kept)
-        self.unselected = unselected_values(program, self.readers, {o.results[0]: x for o, x in self.sunk.items()})
-        self.renamed: set[Value] = set()
-        self.same: dict[Value, str] = {}  # values that share the adjoint of another one, whose name they map to
+        self.before_poles, self.behind_poles = pole_values(function) if function.has_unknown_slopes else (set(), set())
+        self.readers = readers_of(function)
+        kept = {*sums, *sums.values(), *leaves(function.returned)}
+        self.sunk = find_sunk(function, plan, self.readers, kept)
+        self.unselected = unselected_values(function, self.readers, {o.results[0]: x for o, x in self.sunk.items()})
+        self.renamed: set[ssa.Value] = set()
+        self.same: dict[ssa.Value, str] = {}  # values that share the adjoint of another one, whose name they map to
         for value, total in sums.items():  # partial sums share one variable
             total.name = min(total.name, value.name, key=lambda name: (len(name), name))
         for value, total in sums.items():
             value.name = total.name
-        self._name_alike(program, sums)
-        self.names = NameTable(writer.fresh, writer.rules, program.name)
-        self.names.add_program(program)
+        self._name_alike(function, sums)
+        self.names = NameTable(writer.fresh, writer.rules, function.name)
+        self.names.add_function(function)
         self.formulas = WrittenFormulas(writer, self.names, plan.fused, enabled=lanes is None)
-        self.folded = fold(program, plan, self.readers, kept)
-        self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
-        self.begun: set[Value] = set()  # values whose adjoint has been assigned
-        self.left_out: Callable[[Value], bool] = lambda _: False  # values whose adjoints scalar functions skip now
+        self.folded = fold(function, plan, self.readers, kept)
+        self.kept: dict[tuple[ssa.Product, ssa.Value], str] = {}  # copies of operands of products
+        self.begun: set[ssa.Value] = set()  # values whose adjoint has been assigned
+        self.left_out: Callable[[ssa.Value], bool] = lambda _: False  # values whose adjoints scalar functions skip now
 
-    def _name_alike(self, program: SourceFunction, sums: dict[Value, Value]) -> None:
+    def _name_alike(self, function: ssa.SourceFunction, sums: dict[ssa.Value, ssa.Value]) -> None:
         """Give the values that the branches of an if merge the name of the result."""
-        for o in walk(program.block):
-            for m in o.merges if isinstance(o, If) else []:
+        for o in walk(function.block):
+            for m in o.merges if isinstance(o, ssa.If) else []:
                 for value, block in ((m.then, o.blocks[0]), (m.otherwise, o.blocks[1])):
                     made = value.operation
-                    inside = isinstance(made, (Apply, If)) and value.block is block and value not in self.renamed
+                    inside = (
+                        isinstance(made, (ssa.Apply, ssa.If)) and value.block is block and value not in self.renamed
+                    )
                     if inside and not {value, m.result} & {*sums, *sums.values()}:
                         value.name = m.result.name
                         self.renamed.add(value)
 
-    def bar(self, value: Value) -> str:
+    def bar(self, value: ssa.Value) -> str:
         """The name of an adjoint."""
         value = self.sums.get(value, value)
         return self.same.get(value) or value.name + BAR
 
-    def has_bar(self, value: Value) -> bool:
+    def has_bar(self, value: ssa.Value) -> bool:
         """Whether anything has been added to an adjoint yet."""
         return self.sums.get(value, value) in self.begun
 
-    def add(self, value: Value, given: Part) -> None:
+    def add(self, value: ssa.Value, given: Part) -> None:
         """Add to an adjoint."""
         if value not in self.active or value in self.sums:  # the total's adjoint is complete before the loop
             return
@@ -112,21 +95,21 @@ class AdjointWriter:
         else:
             self.writer.line("bar += term", bar=bar, term=term)
 
-    def is_alone(self, value: Value) -> bool:
+    def is_alone(self, value: ssa.Value) -> bool:
         """Whether an adjoint has a single contribution, from the block that defines the value."""
         mine = self.readers.get(value, [])
-        if len(mine) != 1 or value in self.outputs or isinstance(value.operation, Loop):
+        if len(mine) != 1 or value in self.outputs or isinstance(value.operation, ssa.Loop):
             return False  # the adjoint of a carried value changes while the loop is reversed
-        if isinstance(mine[0], If):  # a branch merges it
+        if isinstance(mine[0], ssa.If):  # a branch merges it
             return any(value.block is block for block in mine[0].blocks)
-        return isinstance(mine[0], Apply) and mine[0].block is value.block
+        return isinstance(mine[0], ssa.Apply) and mine[0].block is value.block
 
-    def begin(self, value: Value) -> None:
+    def begin(self, value: ssa.Value) -> None:
         """Assign an adjoint unless it is assigned already."""
         if not self.has_bar(value):
             self.add(value, 0.0)
 
-    def begin_outside(self, o: Operation) -> None:
+    def begin_outside(self, o: ssa.Operation) -> None:
         """Assign the adjoints, of values from outside, to which the reverse of a branch or loop adds."""
         inside = {id(block) for block in o.blocks}
         reads = list(o.reads())
@@ -138,11 +121,11 @@ class AdjointWriter:
         reads += [value for x in sunk for value in x.reads()]
         mine = {x.results[0] for x in sunk}
         for value in dict.fromkeys(x for x in reads if x not in mine):
-            if value.kind == FLOAT and value in self.active and id(value.block) not in inside:
+            if value.kind == ssa.FLOAT and value in self.active and id(value.block) not in inside:
                 self.begin(value)
 
     # ---- numbers -----------------------------------------------------------------------------------------------------
-    def reverse_Apply(self, o: Apply) -> None:
+    def reverse_Apply(self, o: ssa.Apply) -> None:
         """Add to the adjoints of the operands of a scalar function."""
         if not self.has_bar(o.result):
             return
@@ -168,12 +151,12 @@ class AdjointWriter:
             else:
                 self.add(x, self.product(o, k, d, self._partial(o, k, inverses, shared)))
 
-    def reverse_choice(self, o: Apply | If) -> None:
+    def reverse_choice(self, o: ssa.Apply | ssa.If) -> None:
         """The reverse of the iteration that chose last: its value gets the adjoint of the result."""
         choice = self.plan.choosing[o]
         self.add(choice.chosen, self.bar(choice.following))
 
-    def _partial(self, o: Apply, k: int, inverses: Mapping[Any, str], shared: dict[str, ast.expr]) -> ast.expr:
+    def _partial(self, o: ssa.Apply, k: int, inverses: Mapping[Any, str], shared: dict[str, ast.expr]) -> ast.expr:
         """A partial, after the lines that it needs; the names of these lines belong to the partials of this operation.
 
         `shared` are the lines of other partials that this one may read.
@@ -182,8 +165,8 @@ class AdjointWriter:
             other = self.writer.text(self.plan.pairs[o])
             return other if o.function.name == "sin" else expression("-other", other=other)
         operands = [*map(self.writer.text, o.inputs)]
-        if o.function is CHAIN and k == 0 and self.lanes is not None:  # mask each lane separately
-            return call("chain_slope", operands)
+        if o.function is MASKED_PRODUCT and k == 0 and self.lanes is not None:  # mask each lane separately
+            return call("masked_slope", operands)
         rule = o.function.rule
         assert rule is not None
         names = [name(o.result.name), *operands]
@@ -205,7 +188,7 @@ class AdjointWriter:
         self.writer.taken |= dict(lines).keys()
         return found
 
-    def _inverses(self, o: Apply) -> Mapping[Any, str]:
+    def _inverses(self, o: ssa.Apply) -> Mapping[Any, str]:
         """Invert a divisor of both partials once; maps the key of the divisor to the name of its inverse."""
         both = all(x in self.active and not self.left_out(x) for x in o.inputs)
         if o.function not in (DIVIDE, CHECKED_DIVIDE) or not both:
@@ -215,7 +198,7 @@ class AdjointWriter:
         self.writer.line("inverse = 1.0 / divisor", inverse=inverse, divisor=divisor)
         return {key(divisor): inverse}
 
-    def product(self, o: Apply, k: int, d: str, slope: ast.expr) -> ast.expr:
+    def product(self, o: ssa.Apply, k: int, d: str, slope: ast.expr) -> ast.expr:
         """An adjoint times a partial.
 
         A zero adjoint gives 0, even if the partial is infinite. The zero partial of a selection gives 0, even if the
@@ -225,15 +208,15 @@ class AdjointWriter:
         rule = o.function.rule
         masked = may_be_infinite(o, k, self.wild, self.unselected)
         routes = rule is not None and rule.body is not None and rule.body.routes(k)
-        is_masked = self.writer.program.has_unknown_slopes and o.result not in self.before_poles
+        is_masked = self.writer.function.has_unknown_slopes and o.result not in self.before_poles
         if routes or (is_masked and self.behind_poles.isdisjoint(o.inputs)):
-            masked_slope = expression("chain_slope(d, slope)", d=d, slope=slope) if masked else slope
-            return expression("chain(slope, d)", slope=masked_slope, d=d)
+            once = expression("masked_slope(d, slope)", d=d, slope=slope) if masked else slope
+            return expression("masked_product(slope, d)", slope=once, d=d)
         if masked:
-            return expression("chain(d, slope)", d=d, slope=slope)
+            return expression("masked_product(d, slope)", d=d, slope=slope)
         return expression("d * slope", d=d, slope=slope)
 
-    def reverse_Call(self, o: Call) -> None:
+    def reverse_Call(self, o: ssa.Call) -> None:
         """Call the reverse of a callee, and add the adjoints that it returns."""
         called = self.plan.plan_call(o)
         if not called.pushes and not any(map(self.has_bar, o.results)):
@@ -246,7 +229,7 @@ class AdjointWriter:
         for x, k in zip(found, called.number_bars, strict=True):
             self.add(o.inputs[k], x)
 
-    def reverse_MatrixCall(self, o: MatrixCall) -> None:
+    def reverse_MatrixCall(self, o: ssa.MatrixCall) -> None:
         """Pop the kept values, even if the adjoint is zero."""
         given: list[Part] = []
         for x in [*o.varying, *o.operands]:
@@ -261,7 +244,7 @@ class AdjointWriter:
         self.writer.line("top = reverse(given, work, top)", reverse=f"{way}{o.function.name}", given=given)
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
-    def reverse_Load(self, o: Load) -> None:
+    def reverse_Load(self, o: ssa.Load) -> None:
         if not self.has_bar(o.result):
             return
         cell, bar = self.writer.subscript(self.bar(o.array), o.indices), self.bar(o.result)
@@ -270,23 +253,23 @@ class AdjointWriter:
         else:
             self.writer.line("if guard: cell += bar", guard=self.writer.text(o.guard), cell=cell, bar=bar)
 
-    def reverse_Store(self, o: Store) -> None:
+    def reverse_Store(self, o: ssa.Store) -> None:
         cell = self.writer.subscript(self.bar(o.array), o.indices)
         self.add(o.stored, cell)
         self.writer.line("cell = 0.0", cell=cell)
 
-    def reverse_Accumulate(self, o: Accumulate) -> None:
+    def reverse_Accumulate(self, o: ssa.Accumulate) -> None:
         cell = self.writer.subscript(self.bar(o.array), o.indices)
         self.add(o.added, cell if o.sign == "+" else expression("-cell", cell=cell))
 
-    def keep_operands(self, o: Product) -> None:
+    def keep_operands(self, o: ssa.Product) -> None:
         """Copy an operand that is overwritten later, because the adjoint of the other operand needs it."""
         for x, other in ((o.inputs[0], o.inputs[1]), (o.inputs[1], o.inputs[0])):
             if o.result in self.active and other in self.active and not self.plan.is_unchanged(o, x):
                 self.kept[o, x] = self.writer.fresh(f"{x.name}_kept")
                 self.writer.line("kept = x", kept=self.kept[o, x], x=copy_of(x, self.lanes))
 
-    def reverse_Product(self, o: Product) -> None:
+    def reverse_Product(self, o: ssa.Product) -> None:
         """Add to the adjoints of the factors of a matrix product."""
         a, b = o.inputs
         d = self.bar(o.result)
@@ -302,24 +285,24 @@ class AdjointWriter:
             if x in self.active:
                 self.writer.line("add(d, y, bar)", add=f"add_{of_lanes}{side}", d=d, y=other, bar=self.bar(x))
 
-    def shadow(self, o: Operation) -> None:
+    def shadow(self, o: ssa.Operation) -> None:
         """Create the adjoint of an array, unless its reverse is in a loop of its own."""
         if o.result in self.active and self.plan.region(o.block) is None:
             self.make_shadow(o)
 
-    def shadow_results(self, o: Handed) -> None:
+    def shadow_results(self, o: ssa.Handed) -> None:
         """Create the adjoints of arrays that a call returns and that are written later."""
         for value in o.results:
             if value.is_array and value in self.active:
                 self.writer.line("bar = zeros", bar=self.bar(value), zeros=self.expressions.zeros_like(value))
 
-    def make_shadow(self, o: Operation) -> None:
+    def make_shadow(self, o: ssa.Operation) -> None:
         """Create the adjoint of an array that is created, viewed or chosen."""
-        if isinstance(o, View):
+        if isinstance(o, ssa.View):
             made = self.expressions.write_view(o, name(self.bar(o.inputs[0])))
-        elif isinstance(o, Choose):
+        elif isinstance(o, ssa.Choose):
             made = self.expressions.write_choice(o, BAR)
-        elif isinstance(o, Create):
+        elif isinstance(o, ssa.Create):
             shape = self.expressions.shape(o)
             if self.expressions.is_small(o):
                 made = self.expressions.zeros(o.result, shape, small=True)

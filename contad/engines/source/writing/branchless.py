@@ -14,21 +14,21 @@ from contad.compile.typing_rules import AbstractTemplate, infer_global
 from contad.kernels.lanes import Lanes, lane, lanes_among
 
 
-def chain(d: Any, p: Any) -> Any:
+def masked_product(d: Any, p: Any) -> Any:
     """d * p, but 0 if d is 0, whatever p is: a zero adjoint cancels an infinite or nan partial."""
     if isinstance(d, Lanes):
-        return Lanes([chain(x, lane(p, k)) for k, x in enumerate(d.numbers)])
+        return Lanes([masked_product(x, lane(p, k)) for k, x in enumerate(d.numbers)])
     if isinstance(p, Lanes):
-        return Lanes([chain(d, x) for x in p.numbers])
+        return Lanes([masked_product(d, x) for x in p.numbers])
     return d * p if d != 0.0 else 0.0
 
 
-def chain_slope(d: Any, p: Any) -> Any:
-    """The factor s with d * s = chain(d, p): 0 if d is 0 and p is infinite or nan, else p."""
+def masked_slope(d: Any, p: Any) -> Any:
+    """The factor s with d * s = masked_product(d, p): 0 if d is 0 and p is infinite or nan, else p."""
     if isinstance(d, Lanes):
-        return Lanes([chain_slope(x, lane(p, k)) for k, x in enumerate(d.numbers)])
+        return Lanes([masked_slope(x, lane(p, k)) for k, x in enumerate(d.numbers)])
     if isinstance(p, Lanes):
-        return Lanes([chain_slope(d, x) for x in p.numbers])
+        return Lanes([masked_slope(d, x) for x in p.numbers])
     return p if d != 0.0 or math.isfinite(p) else 0.0
 
 
@@ -46,10 +46,10 @@ def select(condition: bool, x: Any, y: Any) -> Any:
     return x if condition else y
 
 
-@type_callable(chain)
-@type_callable(chain_slope)
+@type_callable(masked_product)
+@type_callable(masked_slope)
 @type_callable(larger)
-def _type_of_chain(context):  # type: ignore[no-untyped-def]
+def _type_of_masked(context):  # type: ignore[no-untyped-def]
     return lambda d, p: lanes_among((d, p)) or types.float64
 
 
@@ -59,14 +59,14 @@ def _convert(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return d, p, ir.Constant(d.type, [0.0] * d.type.count if isinstance(d.type, ir.VectorType) else 0.0)
 
 
-@lower_builtin(chain, types.Any, types.Any)
-def _lower_chain(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+@lower_builtin(masked_product, types.Any, types.Any)
+def _lower_masked(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     d, p, zero = _convert(context, builder, sig, args)
     return builder.select(builder.fcmp_unordered("!=", d, zero), builder.fmul(d, p), zero)
 
 
-@lower_builtin(chain_slope, types.Any, types.Any)
-def _lower_chain_slope(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+@lower_builtin(masked_slope, types.Any, types.Any)
+def _lower_masked_slope(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     d, p, zero = _convert(context, builder, sig, args)
     is_finite = builder.fcmp_ordered("==", builder.fsub(p, p), zero)
     return builder.select(builder.or_(builder.fcmp_unordered("!=", d, zero), is_finite), p, zero)

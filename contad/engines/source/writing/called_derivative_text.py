@@ -5,8 +5,8 @@ from typing import Any
 
 from contad.engines.source.analysis.lane_values import refuse
 from contad.engines.source.ir.called_derivatives import DerivativeCall
-from contad.engines.source.ir.memory_orders import order_of
-from contad.engines.source.ir.single_assignment import FLOAT, Value
+from contad.engines.source.ir.lengths import order_of
+from contad.engines.source.ir.ssa import FLOAT, Value
 from contad.engines.source.ir.syntax import Part, either, expression, tuple_of
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.numba_functions.asked_derivatives import DERIVE
@@ -24,7 +24,7 @@ class DerivativeCallWriter:
     def forward(self, o: DerivativeCall) -> None:
         """Write the call; the workspace keeps the values that the reverse reads."""
         if self.adjoints.lanes is not None and any(x in self.adjoints.lanes for x in o.operands):
-            refuse(self.writer.program.name, o.site.what)
+            refuse(self.writer.function.name, o.site.what)
         line = self.writer.line
         arguments, directions = (list(map(self._give, values)) for values in (o.arguments, o.directions))
         found = self._compute(o, o.along, o.by, arguments, directions, o.line)
@@ -44,7 +44,7 @@ class DerivativeCallWriter:
     def reverse(self, o: DerivativeCall) -> None:
         """Pop the kept values; unless the cotangents are zero, add the gradients of their product with the results."""
         if self.adjoints.lanes is not None:
-            refuse(self.writer.program.name, o.site.what)
+            refuse(self.writer.function.name, o.site.what)
         taken = self._take_all(o)
         parts = [(k, x) for k, x in zip(o.by, o.parts, strict=True) if self._has_bar(x)]
         has_value = o.value is not None and self.adjoints.has_bar(o.value)

@@ -16,9 +16,10 @@ from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
-from contad.engines.source.ir.options import options_of
-from contad.engines.source.ir.single_assignment import Body
-from contad.engines.source.ir.syntax import Part, clone, names_of, number, statement, statements
+from contad.engines.source.ir.printing import options_of
+from contad.engines.source.ir.ssa import Body
+from contad.engines.source.ir.syntax import Part, clone, number, statement, statements
+from contad.engines.source.ir.tree_queries import names_of
 from contad.engines.source.ir.writer import Writer
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
@@ -37,7 +38,7 @@ class Functions:
         key = callee, active, kept
         if key not in self._made:
             made = Called(callee, active, kept, self)
-            name = callee.program.name
+            name = callee.function.name
             number = self._names[name] = self._names.get(name, 0) + 1
             made.name = name if number == 1 else f"{name}_{number}"
             self._made[key] = made
@@ -67,17 +68,17 @@ class Called:
 
     def __init__(self, callee: Callee, active: tuple[int, ...], kept: tuple[int, ...], functions: Functions) -> None:
         """Plan the derivative of a callee with respect to the parameters at positions `active`."""
-        program, parameters = callee.program, callee.parameters
-        activity = Activity(program, [parameters[k] for k in active], callee.outputs)
-        refuse_lost(program, activity)
+        function, parameters = callee.function, callee.parameters
+        activity = Activity(function, [parameters[k] for k in active], callee.outputs)
+        refuse_lost(function, activity)
         arrays = [k for k, x in enumerate(parameters) if x.is_array]
         gone = frozenset(parameters[k] for k in arrays if k not in kept)
         # any call may pass infinite values
         wild = [x for x in parameters if x.kind.base == "float"]
-        sums = partial_sums(program)
-        plan = StorePlan(program, activity, sums, functions=functions, gone=gone, wild=wild)
-        self.program, self.plan = program, plan
-        self.reverse_sweep = ReverseSweep(program, plan, sums, functions.lanes)
+        sums = partial_sums(function)
+        plan = StorePlan(function, activity, sums, functions=functions, gone=gone, wild=wild)
+        self.function, self.plan = function, plan
+        self.reverse_sweep = ReverseSweep(function, plan, sums, functions.lanes)
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints
         self.parameters, self.results = parameters, callee.outputs
         self.adjoints.outputs = callee.outputs
@@ -89,7 +90,7 @@ class Called:
 
     @property
     def body(self) -> Body:
-        (body,) = self.program.block.operations
+        (body,) = self.function.block.operations
         assert isinstance(body, Body)
         return body
 
@@ -154,7 +155,7 @@ class Called:
     @property
     def decorator(self) -> str:
         """The decorator that compiles both functions."""
-        return f"link({write_options(options_of(self.program.fastmath))})"
+        return f"link({write_options(options_of(self.function.fastmath))})"
 
     def functions(self) -> Iterator[ast.FunctionDef]:
         """Both functions."""

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Sequence
 
 from contad.engines.source.analysis.copies import Copy
-from contad.engines.source.ir.single_assignment import Create, For, Load, Operation, Value
+from contad.engines.source.ir.ssa import Create, For, Load, Operation, Value
 from contad.engines.source.ir.syntax import Part, both, expression, name, part, product, terms_of, total
 from contad.engines.source.writing.storing import Storing
 

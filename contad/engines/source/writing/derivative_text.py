@@ -9,18 +9,10 @@ from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.entries import Point
-from contad.engines.source.ir.options import options_of
-from contad.engines.source.ir.single_assignment import INT, SourceFunction, Value
-from contad.engines.source.ir.syntax import (
-    call,
-    expression,
-    name,
-    number,
-    statement,
-    statements,
-    tuple_of,
-    walk_statements,
-)
+from contad.engines.source.ir.printing import ModuleFunction, options_of, print_module
+from contad.engines.source.ir.ssa import INT, SourceFunction, Value
+from contad.engines.source.ir.syntax import call, expression, name, number, statement, statements, tuple_of
+from contad.engines.source.ir.tree_queries import walk_statements
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in
 from contad.engines.source.passes.order import Draft, optimise
 from contad.engines.source.passes.parallelise import SharedLoop
@@ -30,7 +22,6 @@ from contad.engines.source.planning.running_products import running_products
 from contad.engines.source.planning.segments import split_into_segments
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.called_reverse import Functions, find_used
-from contad.engines.source.writing.module_text import ModuleFunction, print_module
 from contad.engines.source.writing.operation_text import copy_of
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.errors import UnsupportedError
@@ -45,9 +36,9 @@ WHAT = {
     "value_and_grad": "value and gradient",
     "vjp": "vjp",
     "jvp": "value and directional derivative",
-    "hvp": "value, and product of the Hessian with a vector,",
-    "dependencies": "value, and graph of what depends on what,",
-    "all_dependencies": "graph of what depends on what, by all branches,",
+    "hvp": "value and Hessian-vector product",
+    "dependencies": "value and dependency graph",
+    "all_dependencies": "dependency graph for all branches",
 }
 _TOGETHER = {"value_and_grad": "tangents", "vjp": "cotangents", "jvp": "tangents", "hvp": "vectors"}
 _PACKED = {
@@ -66,7 +57,7 @@ class DerivativeWriter:
 
     def __init__(
         self,
-        program: SourceFunction,
+        function: SourceFunction,
         argnums: tuple[int, ...],
         has_aux: bool = False,
         mode: str = "value_and_grad",
@@ -95,34 +86,34 @@ class DerivativeWriter:
         operation cannot.
         """
         self.mode = mode
-        self.wanted = [program.parameters[k] for k in argnums] if mode not in FORWARD else []
-        self.differentiated = program.returned[0] if has_aux or mode == "hvp" else program.returned
+        self.wanted = [function.parameters[k] for k in argnums] if mode not in FORWARD else []
+        self.differentiated = function.returned[0] if has_aux or mode == "hvp" else function.returned
         if mode in FORWARD:
             self.differentiated = ()
         outputs = leaves(self.differentiated)
-        activity = Activity(program, values_in(self.wanted), outputs)
-        refuse_lost(program, activity)
-        sums = partial_sums(program)
-        self.lanes = self._find_lanes(program, lanes) if lanes > 1 else None
+        activity = Activity(function, values_in(self.wanted), outputs)
+        refuse_lost(function, activity)
+        sums = partial_sums(function)
+        self.lanes = self._find_lanes(function, lanes) if lanes > 1 else None
         functions = Functions(self.lanes)
-        found = choices(program, activity)
-        fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
-        plan = StorePlan(program, activity, sums, fused, found, functions)
-        if split_into_segments(program, plan):
-            activity = Activity(program, values_in(self.wanted), outputs)
-            sums = partial_sums(program)
-            self.lanes = self._find_lanes(program, lanes) if lanes > 1 else None
+        found = choices(function, activity)
+        fused = fuse_loops(function, activity, sums, found, functions) if fuse else frozenset()
+        plan = StorePlan(function, activity, sums, fused, found, functions)
+        if split_into_segments(function, plan):
+            activity = Activity(function, values_in(self.wanted), outputs)
+            sums = partial_sums(function)
+            self.lanes = self._find_lanes(function, lanes) if lanes > 1 else None
             functions = Functions(self.lanes)
             found = {loop: choice for loop, choice in found.items() if not loop.checkpointed}
-            fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
-            plan = StorePlan(program, activity, sums, fused, found, functions)
+            fused = fuse_loops(function, activity, sums, found, functions) if fuse else frozenset()
+            plan = StorePlan(function, activity, sums, fused, found, functions)
         while late := [loop for loop in found if plan.sequential(loop)]:
             found = {loop: choice for loop, choice in found.items() if loop not in late}
-            plan = StorePlan(program, activity, sums, fused, found, functions)
+            plan = StorePlan(function, activity, sums, fused, found, functions)
         if self.lanes is None and not nested and not memory:
-            plan.products = running_products(program, plan)
-        self.program, self.plan = program, plan
-        self.reverse_sweep = ReverseSweep(program, plan, sums, self.lanes)
+            plan.products = running_products(function, plan)
+        self.function, self.plan = function, plan
+        self.reverse_sweep = ReverseSweep(function, plan, sums, self.lanes)
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints
         self.adjoints.outputs = outputs
         self.has_memory, self.writer.recalls = memory, memory and numerics == "libm"
@@ -136,23 +127,23 @@ class DerivativeWriter:
         if not nested:
             self.adjoints.expressions.lend_arrays()
 
-    def _find_lanes(self, program: SourceFunction, count: int) -> LaneValues:
+    def _find_lanes(self, function: SourceFunction, count: int) -> LaneValues:
         """The values with lanes: the tangents and the results that depend on them; or only the adjoints."""
-        shown = leaves(program.returned[0]) if self.mode == "jvp" else []
-        given = [*values_in(program.tangents), *(x for x in shown if x.is_array)]
-        return LaneValues(program, count, given)
+        shown = leaves(function.returned[0]) if self.mode == "jvp" else []
+        given = [*values_in(function.tangents), *(x for x in shown if x.is_array)]
+        return LaneValues(function, count, given)
 
     def source(self, decorator: str = "") -> str:
         """The module with the function `run`, with this decorator, if any: a call of njit or link."""
         self._arguments()
-        for value in values_in(self.program.parameters):
+        for value in values_in(self.function.parameters):
             if value in self.adjoints.active and value.is_array:
                 self.writer.line("bar = zeros", bar=self.adjoints.bar(value), zeros=self._zeros(value))
         seed = name("cotangent") if self.mode == "vjp" else number(1.0)
-        self.reverse_sweep.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
+        self.reverse_sweep.sweep(self.function.block, lambda: self._seed(self.differentiated, seed))
         results = self._results()
         self.writer.line("return results", results=[results, "work"] if self.is_nested else results)
-        given = [self._argument(k) for k in range(len(self.program.parameters))]
+        given = [self._argument(k) for k in range(len(self.function.parameters))]
         arguments = [*(_PACKED.get(self.mode) or [*given, *self.outs.values()])]
         arguments += ["memory", "marks"] * self.has_memory + ["work", "top"] * self.is_nested
         run: ast.FunctionDef = statement("def run(arguments): pass", arguments=arguments)
@@ -176,10 +167,10 @@ class DerivativeWriter:
 
     def _print(self, draft: Draft, functions: list[tuple[ast.FunctionDef, str]], decorator: str) -> str:
         """The text of the module; UnsupportedError if it is so long that compiling it would take minutes."""
-        inside = f"link({write_options(options_of(self.program.fastmath))})"
+        inside = f"link({write_options(options_of(self.function.fastmath))})"
         made = [ModuleFunction(function, link if decorator else "") for function, link in functions]
-        made += [ModuleFunction(block, inside if decorator else "", is_shared=True) for block in draft.blocks]
-        name = self.program.name
+        made += [ModuleFunction(strip, inside if decorator else "", is_shared=True) for strip in draft.strips]
+        name = self.function.name
         many = "" if self.lanes is None else f", for {self.lanes.count} {_TOGETHER[self.mode]} at once"
         what = f"The {WHAT[self.mode]} of {name}{many}; generated by contad, with the lines of {name} noted."
         made.append(ModuleFunction(draft.run, decorator))
@@ -210,20 +201,20 @@ class DerivativeWriter:
             self.adjoints.add(tree, seed)
 
     def _argument(self, k: int) -> str:
-        p = self.program.parameters[k]
+        p = self.function.parameters[k]
         return p.name if isinstance(p, Value) else f"argument_{k}"
 
     def _arguments(self) -> None:
         """Unpack tuples, and copy the arrays that the function writes, so that arguments are never modified."""
         if self.mode in _PACKED:
-            tangents = self.program.tangents
-            self._unpack(tuple(self.program.parameters[: len(self.program.parameters) - len(tangents)]), name("args"))
+            tangents = self.function.tangents
+            self._unpack(tuple(self.function.parameters[: len(self.function.parameters) - len(tangents)]), name("args"))
             self._unpack(tuple(tangents), name("tangents"))
         else:
-            for k, p in enumerate(self.program.parameters):
+            for k, p in enumerate(self.function.parameters):
                 if isinstance(p, tuple):
                     self._unpack(p, name(self._argument(k)))
-        for value in values_in(self.program.parameters):
+        for value in values_in(self.function.parameters):
             if value.is_array and value.name not in self.adjoints.names.constant:
                 self.writer.line("x = x.copy()", x=value.name)
 
@@ -262,10 +253,10 @@ class DerivativeWriter:
         parts, cls = [write(part) for part in tree], class_of_names(tree)
         if cls is None:
             return tuple_of(parts)
-        known = next((known for known, x in self.program.callables.items() if x is cls), "")
+        known = next((known for known, x in self.function.callables.items() if x is cls), "")
         if not known:
             known = self.writer.fresh(cls.__name__)
-            self.program.callables[known] = cls
+            self.function.callables[known] = cls
         return call(known, parts)
 
     def _write_returned(self, tree: Any) -> ast.expr:
@@ -275,7 +266,7 @@ class DerivativeWriter:
 
     def _results(self) -> list[ast.expr]:
         """The results of `run`."""
-        returned = self.program.returned
+        returned = self.function.returned
         grads = tuple_of([self._gradient(tree) for tree in self.wanted])
         if self.mode == "vjp":
             has_aux = returned is not self.differentiated
@@ -296,9 +287,9 @@ class DerivativeWriter:
 
     def constants(self) -> dict[str, Any]:
         """The global arrays that the source reads, and the functions that it calls, by name."""
-        values = self.program.captured_values
-        arrays = {v.name: array for v, array in zip(values, self.program.captured.values(), strict=True)}
-        return arrays | self.program.callables
+        values = self.function.captured_values
+        arrays = {v.name: array for v, array in zip(values, self.function.captured.values(), strict=True)}
+        return arrays | self.function.callables
 
 
 def _count_loops(function: ast.FunctionDef) -> int:

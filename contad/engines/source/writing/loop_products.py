@@ -14,7 +14,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from contad.engines.source.ir.single_assignment import Apply, Create, For, Load, Store, Value
+from contad.engines.source.ir.ssa import Apply, Create, For, Load, Store, Value
 from contad.engines.source.ir.syntax import name, statement
 from contad.engines.source.ir.walks import around
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter

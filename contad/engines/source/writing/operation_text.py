@@ -5,34 +5,18 @@ import functools
 import math
 
 from contad.engines.source.analysis.lane_values import LaneValues
+from contad.engines.source.ir import ssa
 from contad.engines.source.ir.rule_sites import RuleForward
-from contad.engines.source.ir.single_assignment import (
-    NEW_AXIS,
-    Apply,
-    Choose,
-    Create,
-    For,
-    Handed,
-    Length,
-    Load,
-    MatrixCall,
-    Operation,
-    Permuted,
-    Product,
-    Reshaped,
-    Value,
-    View,
-)
 from contad.engines.source.ir.syntax import call, expression, name, tuple_of
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.ir.writer import BAR, ZEROS, Writer
-from contad.engines.source.writing.small_products import MOST
 from contad.memory.arena import LOANS
 
+MOST_SMALL = 32  # elements of an array of a known shape that is on the stack
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 
 
-def copy_of(x: Value, lanes: LaneValues | None) -> ast.expr:
+def copy_of(x: ssa.Value, lanes: LaneValues | None) -> ast.expr:
     """A copy of an array, which may have lanes."""
     if lanes is not None and x in lanes:
         return expression("copy_lanes(x)", x=x.name)
@@ -44,68 +28,68 @@ class ExpressionWriter:
 
     def __init__(self, writer: Writer, lanes: LaneValues | None = None) -> None:
         self.writer, self.lanes = writer, lanes
-        self.lent: dict[tuple[Operation, str], int] | None = None  # numbers of lent arrays
+        self.lent: dict[tuple[ssa.Operation, str], int] | None = None  # numbers of lent arrays
 
     def lend_arrays(self) -> None:
         """Use memory of the thread for arrays that are created once, if the function is likely to use large arrays.
 
         That is likely for functions with matrices or parallel loops: the system gives pages to one thread at a time.
         """
-        if any(map(self._is_with_large_arrays, walk(self.writer.program.block))):
+        if any(map(self._is_with_large_arrays, walk(self.writer.function.block))):
             self.lent = {}
 
-    def _is_with_large_arrays(self, o: Operation) -> bool:
-        if isinstance(o, Create):
-            return o.result.kind.ndim == 2 and o.block is self.writer.program.block and not self.is_small(o)
-        return isinstance(o, (MatrixCall, Product)) or (isinstance(o, For) and o.is_parallel)
+    def _is_with_large_arrays(self, o: ssa.Operation) -> bool:
+        if isinstance(o, ssa.Create):
+            return o.result.kind.ndim == 2 and o.block is self.writer.function.block and not self.is_small(o)
+        return isinstance(o, (ssa.MatrixCall, ssa.Product)) or (isinstance(o, ssa.For) and o.is_parallel)
 
-    def make_array(self, o: Operation, fill: str, shape: ast.expr, suffix: str = "") -> ast.expr:
+    def make_array(self, o: ssa.Operation, fill: str, shape: ast.expr, suffix: str = "") -> ast.expr:
         """A new array of numbers, or the adjoint of a new array."""
         if self.is_lanes(o.result, suffix):
             return self.zeros(o.result, shape, suffix)
         key = o, suffix
-        if self.lent is not None and o.block is self.writer.program.block and fill in ("empty", "zeros"):
+        if self.lent is not None and o.block is self.writer.function.block and fill in ("empty", "zeros"):
             if key in self.lent or len(self.lent) < LOANS:
                 return call(f"lent_{fill}", [self.lent.setdefault(key, len(self.lent)), shape])
         return call(f"np.{fill}", [shape])
 
-    def is_lanes(self, value: Value, suffix: str = "") -> bool:
+    def is_lanes(self, value: ssa.Value, suffix: str = "") -> bool:
         """Whether a value, or with the suffix its adjoint, has lanes."""
         return self.lanes is not None and (self.lanes.bar(value) if suffix else value in self.lanes)
 
-    def zeros(self, value: Value, shape: ast.expr, suffix: str = BAR, small: bool = False) -> ast.expr:
+    def zeros(self, value: ssa.Value, shape: ast.expr, suffix: str = BAR, small: bool = False) -> ast.expr:
         """A zero array of this shape, for the adjoint of a value."""
         before = "small_" if small else ""
         if self.lanes is not None and self.is_lanes(value, suffix):
             return call(f"{before}lanes_zeros", [shape, self.lanes.count])
         return call("small_zeros" if small else "np.zeros", [shape])
 
-    def zeros_like(self, value: Value) -> ast.expr:
+    def zeros_like(self, value: ssa.Value) -> ast.expr:
         """A zero array of the shape of another one, for its adjoint."""
         return self.zeros(value, name(f"{value.name}.shape"))
 
-    def expression(self, o: Operation) -> ast.expr:
+    def expression(self, o: ssa.Operation) -> ast.expr:
         """The expression of an operation with one result."""
-        if isinstance(o, Apply):
+        if isinstance(o, ssa.Apply):
             return self.writer.apply(o)
-        if isinstance(o, Load):
+        if isinstance(o, ssa.Load):
             return self._load(o)
-        if isinstance(o, Length):
+        if isinstance(o, ssa.Length):
             return expression("x.shape[axis]", x=self.writer.text(o.inputs[0]), axis=o.axis)
-        if isinstance(o, Create):
+        if isinstance(o, ssa.Create):
             return self._create(o)
-        if isinstance(o, View):
+        if isinstance(o, ssa.View):
             return self.write_view(o, self.writer.text(o.inputs[0]))
-        if isinstance(o, Choose):
+        if isinstance(o, ssa.Choose):
             return self.write_choice(o, "")
-        if isinstance(o, Product):
+        if isinstance(o, ssa.Product):
             a, b = map(self.writer.text, o.inputs)
             if self.is_lanes(o.result):
                 return expression("lanes_product(a, b)", a=a, b=b)
             return expression("gram(b)", b=b) if o.is_gram else expression("a @ b", a=a, b=b)
         raise TypeError(type(o))
 
-    def _load(self, o: Load) -> ast.expr:
+    def _load(self, o: ssa.Load) -> ast.expr:
         """An element; 0 if its guard is False."""
         found = self.writer.subscript(self.writer.text(o.array), o.indices)
         if o.array.kind.narrow or o.result.kind.base == "bool":  # in Python, small integers wrap
@@ -115,7 +99,7 @@ class ExpressionWriter:
         zero = ZEROS[o.result.kind.base]
         return expression("found if guard else zero", found=found, guard=self.writer.text(o.guard), zero=zero)
 
-    def _create(self, o: Create) -> ast.expr:
+    def _create(self, o: ssa.Create) -> ast.expr:
         """A new array."""
         shape, base = self.shape(o), o.result.kind.base
         if base == "float" and o.fill in ("empty", "zeros") and self.is_small(o):
@@ -124,7 +108,7 @@ class ExpressionWriter:
             return self.make_array(o, o.fill, shape)
         return call(f"np.{o.fill}", [shape] if base == "float" else [shape, _DTYPES[base]])
 
-    def make_product(self, o: Product) -> ast.expr | None:
+    def make_product(self, o: ssa.Product) -> ast.expr | None:
         """The new array for the product of a matrix and a vector; None for other products."""
         a, b = o.inputs
         if {a.kind.ndim, b.kind.ndim} != {1, 2} or self.is_lanes(o.result):
@@ -136,29 +120,31 @@ class ExpressionWriter:
     @functools.cached_property
     def hands_on(self) -> bool:
         """Whether handed-on expressions get arrays, to which they may keep references."""
-        return any(isinstance(o, Handed) and not isinstance(o, RuleForward) for o in walk(self.writer.program.block))
+        return any(
+            isinstance(o, ssa.Handed) and not isinstance(o, RuleForward) for o in walk(self.writer.function.block)
+        )
 
-    def shape(self, o: Create) -> ast.expr:
+    def shape(self, o: ssa.Create) -> ast.expr:
         """The shape of a new array, as a tuple."""
         return tuple_of([self.writer.text(x) for x in o.inputs])
 
-    def is_small(self, o: Create) -> bool:
+    def is_small(self, o: ssa.Create) -> bool:
         """Whether an array and its adjoint may be on the stack: it is small and has a known shape."""
         sizes = [x.constant for x in o.inputs]
-        return None not in sizes and min(sizes) >= 1 and math.prod(sizes) <= MOST
+        return None not in sizes and min(sizes) >= 1 and math.prod(sizes) <= MOST_SMALL
 
-    def write_view(self, o: View, array: ast.expr) -> ast.expr:
+    def write_view(self, o: ssa.View, array: ast.expr) -> ast.expr:
         """A view of an array, or of its adjoint."""
         if o.spec is None:
             return expression("array.T", array=array)
-        if isinstance(o, Permuted):
+        if isinstance(o, ssa.Permuted):
             return expression("np.transpose(array, axes)", array=array, axes=tuple_of(o.axes))
-        if isinstance(o, Reshaped):
+        if isinstance(o, ssa.Reshaped):
             shape = tuple_of([self.writer.text(x) for x in o.inputs[1:]])
             return expression("array.reshape(shape)", array=array, shape=shape)
         parts: list[ast.expr] = []
         for part in o.spec:
-            if part == NEW_AXIS:
+            if part == ssa.NEW_AXIS:
                 parts.append(ast.Constant(None))
             elif isinstance(part, tuple):
                 parts.append(ast.Slice(*(None if k is None else self.writer.text(o.inputs[k]) for k in part)))
@@ -166,7 +152,7 @@ class ExpressionWriter:
                 parts.append(self.writer.text(o.inputs[part]))
         return expression("array[parts]", array=array, parts=parts)
 
-    def write_choice(self, o: Choose, suffix: str) -> ast.expr:
+    def write_choice(self, o: ssa.Choose, suffix: str) -> ast.expr:
         """One of several arrays, or of their adjoints, by its index."""
         selector, *arrays = o.inputs
         found = name(arrays[-1].name + suffix)

@@ -2,7 +2,7 @@
 
 import ast
 
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     Apply,
     Block,
     Carried,
@@ -17,7 +17,7 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.syntax import Part, expression
 from contad.engines.source.ir.walks import is_inside
-from contad.engines.source.planning.store_plan import find_count, find_steps
+from contad.engines.source.planning.store_plan import find_count, find_increments
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.storing import times
@@ -39,22 +39,22 @@ class Restoring:
             if found is not None:
                 self._write_count(c.inner, c.initial, found, k)
             elif o not in self.plan.replayed:
-                for step in find_steps(o, c) or ():
+                for increment in find_increments(o, c) or ():
 
                     def write(value: Value) -> ast.expr:
                         return self.write_sum(value, o)
 
-                    amount = write(step.amount)
-                    if step.times:
-                        amount = times(self.storing.trip_count(step.times, write), amount)
-                    if step.sign == "+":
+                    amount = write(increment.amount)
+                    if increment.times:
+                        amount = times(self.storing.trip_count(increment.times, write), amount)
+                    if increment.sign == "+":
                         self.writer.line("x -= amount", x=c.inner.name, amount=amount)
                     else:
                         self.writer.line("x += amount", x=c.inner.name, amount=amount)
 
-    def _write_count(self, x: Value, first: Value, step: tuple[str, Value], count: Part) -> None:
+    def _write_count(self, x: Value, first: Value, increment: tuple[str, Value], count: Part) -> None:
         """Write the value, after `count` iterations, of an integer that each iteration changes by the same amount."""
-        sign, amount = step
+        sign, amount = increment
         first_text, moved = self.writer.text(first), times(count, self.writer.text(amount))
         if sign == "+":
             self.writer.line("x = first + moved", x=x.name, first=first_text, moved=moved)
@@ -114,6 +114,6 @@ class Restoring:
         self._write_count(value, c.initial, found, count)
 
     def _read_back(self, loop: Loop, value: Value) -> None:
-        if isinstance(loop, For) and self.plan.as_block(loop):
+        if isinstance(loop, For) and self.plan.stores_at_once(loop):
             stored = self.storing.restore(value, self.storing.place(loop, value))
             self.writer.line("x = stored", x=value.name, stored=stored)

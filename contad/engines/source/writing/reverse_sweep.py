@@ -9,7 +9,7 @@ from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.known_functions import SELECT
 from contad.engines.source.ir.rule_sites import RuleValue
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     Apply,
     Block,
     For,
@@ -38,10 +38,10 @@ class ReverseSweep:
     """Writes operations backwards. A forward sweep of the same function helps with loops that are reversed at once."""
 
     def __init__(
-        self, program: SourceFunction, plan: StorePlan, sums: dict[Value, Value], lanes: LaneValues | None = None
+        self, function: SourceFunction, plan: StorePlan, sums: dict[Value, Value], lanes: LaneValues | None = None
     ) -> None:
         """Create the writers; `lanes` tells which values have lanes."""
-        self.writer, self.plan = Writer(program), plan
+        self.writer, self.plan = Writer(function), plan
         self.storing = Storing(self.writer, plan, lanes)
         self.copying = Copying(self.storing)
         self.adjoints = AdjointWriter(self.writer, plan, sums, lanes)
@@ -145,8 +145,8 @@ class ReverseSweep:
     def _reverse_stored(self, o: For) -> None:
         """Write the reverse of a loop from stored values."""
         slots = self.storing.slots(o)
-        if slots and self.plan.as_block(o):
-            base, n = self.storing.block_names(o)
+        if slots and self.plan.stores_at_once(o):
+            base, n = self.storing.names_of_storage(o)
             self.writer.line("n = trips", n=n, trips=self.storing.trip_count(o))
             self.writer.line("top -= size", size=times(self.storing.width(*slots), n))
             self.writer.line("base = top", base=base)
@@ -198,7 +198,7 @@ class ReverseSweep:
         """Whether the reverse of a loop can stop when all adjoints of its carried values are zero."""
         if self.storing.lanes is not None:  # only some lanes may be zero
             return False
-        pops = any(map(self.plan.pushes, walk(o.body))) or not self.plan.as_block(o)
+        pops = any(map(self.plan.pushes, walk(o.body))) or not self.plan.stores_at_once(o)
         return not pops and not any(root in self.adjoints.active for root in find_written_roots(o))
 
     @contextlib.contextmanager
@@ -253,7 +253,7 @@ class ReverseSweep:
     def reverse_iteration(self, o: Loop, k: ast.expr) -> None:
         """Write one iteration backwards. The result of a loop and the carried value share an adjoint."""
         slots = self.storing.slots(o)
-        if slots and not self.plan.as_block(o):
+        if slots and not self.plan.stores_at_once(o):
             for value, place in self.storing.places_from_top(slots):
                 self.writer.line("x = stored", x=value.name, stored=self.storing.restore(value, place))
             self.writer.line("top -= n", n=self.storing.width(*slots))

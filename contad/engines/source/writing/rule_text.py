@@ -21,7 +21,7 @@ from contad.compiled_rules.user_rules import (
     wrong_shape,
 )
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
-from contad.engines.source.ir.single_assignment import FLOAT, Value
+from contad.engines.source.ir.ssa import FLOAT, Value
 from contad.engines.source.ir.syntax import Part, call, either, expression, number, total, tuple_of
 from contad.engines.source.ir.walks import leaves as leaves_of
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
@@ -66,7 +66,7 @@ class RuleWriter:
                 dots = [self._take_lane(self.writer.text(x), x, k) for x in moved]
                 line("z, work = f((given,), (dots,), work, top)", o.line, z=result, f=name, given=given, dots=dots)
             return True
-        assert not wanted, "where there are further derivatives it is written into the program"
+        assert not wanted, "where there are further derivatives it is written into the function"
         plain = f"{found}_plain"
         line("plain = f(given)", o.line, plain=plain, f=site.forward_name, given=self._give_all(site, o.inputs))
         name = self._name(site, "tangent", (site.rule, site.parts.tangent), lambda: site.parts.tangent)
@@ -319,7 +319,7 @@ class RuleWriter:
     def _backward(self, site: RuleSite, wanted: tuple[int, ...], given: tuple[Any, ...], count: int) -> tuple[str, Any]:
         """The name of the backward part for some arguments, and the types of its cotangents."""
         name = self._name(site, "backward", (site.rule, wanted), lambda: backward_of(site.rule, wanted))
-        return name, backward_types(site.rule, self.writer.program.callables[name], given, count)
+        return name, backward_types(site.rule, self.writer.function.callables[name], given, count)
 
 
 def _item(x: Part, *places: int) -> ast.expr:

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable
 
-from contad.engines.source.ir.single_assignment import For, Loop, Segments, SourceFunction, Value
+from contad.engines.source.ir.ssa import For, Loop, Segments, SourceFunction, Value
 from contad.engines.source.ir.syntax import Part, expression
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.planning.segments import KeptArray
@@ -14,8 +14,8 @@ from contad.engines.source.writing.storing import Storing
 class SegmentWriter:
     """Writes the loops over segments; the sweeps write their bodies."""
 
-    def __init__(self, program: SourceFunction, storing: Storing, adjoints: AdjointWriter) -> None:
-        self.program, self.storing, self.writer, self.adjoints = program, storing, storing.writer, adjoints
+    def __init__(self, function: SourceFunction, storing: Storing, adjoints: AdjointWriter) -> None:
+        self.function, self.storing, self.writer, self.adjoints = function, storing, storing.writer, adjoints
         self.names: dict[Segments, tuple[str, str]] = {}  # of the size of a segment and of the number of segments
         self.places: dict[tuple[Segments, KeptArray], str] = {}  # the names of the offsets of arrays that are kept once
 
@@ -156,7 +156,7 @@ class SegmentWriter:
         """The numbers and arrays that are read after the loop, and that running the loop again overwrites."""
         made = {x.name for inner in walk(o.body) for x in _find_made(inner)} | {x.name for x in _find_made(o)[1:]}
         found = {c.result.name: c.result for c in o.carried if c.result.name in made}
-        shown = {root for x in leaves(self.program.returned) if isinstance(x, Value) for root in x.roots}
+        shown = {root for x in leaves(self.function.returned) if isinstance(x, Value) for root in x.roots}
         return [*found.values(), *(k.array for k in o.kept if k.array in shown)]
 
 

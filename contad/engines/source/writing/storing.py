@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from contad.engines.source.analysis.lane_values import LaneValues
-from contad.engines.source.ir.single_assignment import FLOAT, INT, For, Loop, Segments, Value
-from contad.engines.source.ir.syntax import Part, expression, is_number, name, number, part, product, total
+from contad.engines.source.ir.ssa import FLOAT, INT, For, Loop, Segments, Value
+from contad.engines.source.ir.syntax import Part, expression, name, number, part, product, total
+from contad.engines.source.ir.tree_queries import is_number
 from contad.engines.source.ir.walks import around, is_inside, walk
 from contad.engines.source.ir.writer import ZEROS, Writer
 from contad.engines.source.planning.store_plan import StorePlan
@@ -25,7 +26,7 @@ class Storing:
         self.copies_once: set[Loop] = set()  # loops before which space for copies is reserved
         self.bases: dict[Loop, tuple[str, str]] = {}
 
-    def block_names(self, o: Loop) -> tuple[str, str]:
+    def names_of_storage(self, o: Loop) -> tuple[str, str]:
         """The names of the offset of a loop's numbers in the workspace, and of its trip count."""
         if o not in self.bases:
             self.bases[o] = self.writer.fresh("base"), self.writer.fresh("trips")
@@ -85,9 +86,9 @@ class Storing:
                 parts += own_parts
         return parts
 
-    def step(self, o: Loop) -> ast.expr | None:
+    def stride(self, o: Loop) -> ast.expr | None:
         """How far an iteration moves the top of the workspace; None if unknown."""
-        if self.plan.as_block(o) and not any(map(self.plan.pushes, walk(o.body))):
+        if self.plan.stores_at_once(o) and not any(map(self.plan.pushes, walk(o.body))):
             return total([])
         parts = self._iteration_storage(o, o)
         return None if parts is None else total(parts)
@@ -134,7 +135,7 @@ class Storing:
 
     def begin_iteration(self, o: Loop) -> None:
         slots = self.slots(o)
-        if slots and not self.plan.as_block(o):
+        if slots and not self.plan.stores_at_once(o):
             for value in slots:  # values of a branch that was not taken are stored as well
                 if value.block is not None and value.block not in o.blocks:
                     self.writer.line("x = zero", x=value.name, zero=ZEROS[value.kind.base])
@@ -143,13 +144,13 @@ class Storing:
         """Store a value where it is defined, if that is in a branch of a loop that stores in one allocation."""
         loop = self.plan.region(value.block)
         if isinstance(loop, For) and value.block is not loop.body and value in self.slots(loop):
-            if self.plan.as_block(loop):
+            if self.plan.stores_at_once(loop):
                 self.put(value, self.place(loop, value))
 
     def end_iteration(self, o: Loop) -> None:
         """Store the values of an iteration at its end, so that no store comes between its loads."""
         slots = self.slots(o)
-        if isinstance(o, For) and self.plan.as_block(o):
+        if isinstance(o, For) and self.plan.stores_at_once(o):
             for value in slots:
                 if value.block is o.body:
                     self.put(value, self.place(o, value))
@@ -179,7 +180,7 @@ class Storing:
 
     def place(self, loop: For, value: Value) -> ast.expr:
         """The offset of a value of the current iteration, if all iterations store in one allocation."""
-        base, n = self.block_names(loop)
+        base, n = self.names_of_storage(loop)
         slots = self.slots(loop)
         k = self.width(*slots[: slots.index(value)])
         return total([base, *([times(k, n)] if k else []), times(self.width(value), self.iteration(loop))])

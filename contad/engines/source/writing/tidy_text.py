@@ -1,7 +1,7 @@
 """Makes the source readable: decides which temporaries are written inside the expression that reads them."""
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
-from contad.engines.source.ir.single_assignment import (
+from contad.engines.source.ir.ssa import (
     INT,
     Accumulate,
     Apply,
@@ -19,21 +19,21 @@ from contad.engines.source.planning.store_plan import StorePlan
 
 
 def fold(
-    program: SourceFunction, plan: StorePlan, readers: dict[Value, list[Operation]], kept: set[Value]
+    function: SourceFunction, plan: StorePlan, readers: dict[Value, list[Operation]], kept: set[Value]
 ) -> set[Value]:
     """The values that are folded: they have no user name, one reader close to their definition, none in the reverse.
 
     Loop indices plus a constant are folded, too.
     """
-    read_back = {value for operation in walk(program.block) for value in plan.reverse_reads(operation)} | kept
+    read_back = {value for operation in walk(function.block) for value in plan.reverse_reads(operation)} | kept
     for values in (*plan.needed.values(), *plan.slots.values(), *plan.recomputed.values()):
         read_back.update(values)
     found = {
         o.result
-        for o in walk(program.block)
+        for o in walk(function.block)
         if isinstance(o, Apply) and _is_shifted_index(o) and not any(o.result in s for s in plan.slots.values())
     }
-    for block in (program.block, *(b for o in walk(program.block) for b in o.blocks)):
+    for block in (function.block, *(b for o in walk(function.block) for b in o.blocks)):
         found |= _in_block(block, readers, read_back)
     return found
 

@@ -5,11 +5,11 @@ from typing import Any, TypeAlias, cast
 
 from contad.distributions.formula import Formula
 from contad.engines.source.analysis.partials import ByInverse, write_partial
-from contad.engines.source.ir.name_table import NameTable
-from contad.engines.source.ir.single_assignment import BOOL, FLOAT, Apply, Loop
-from contad.engines.source.ir.syntax import called_name, expression, key, name, names_of, nodes_in, substitute
+from contad.engines.source.ir.ssa import BOOL, FLOAT, Apply, Loop
+from contad.engines.source.ir.syntax import expression, name, substitute
+from contad.engines.source.ir.tree_queries import called_name, key, names_of, nodes_in
 from contad.engines.source.ir.walks import is_inside
-from contad.engines.source.ir.writer import Writer
+from contad.engines.source.ir.writer import NameTable, Writer
 from contad.rules.scalar_rule import ScalarRule
 
 Lines: TypeAlias = list[tuple[str, ast.expr]]  # assignments: name and value

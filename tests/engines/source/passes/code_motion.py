@@ -3,7 +3,7 @@
 import ast
 from collections import Counter
 
-from contad.engines.source.ir.syntax import names_in
+from contad.engines.source.ir.tree_queries import names_in
 from contad.engines.source.passes import code_motion
 from tests.engines.source.passes.harness import Table, programs
 

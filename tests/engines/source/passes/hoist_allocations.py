@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from contad.engines.source.ir.syntax import called_name
+from contad.engines.source.ir.tree_queries import called_name
 from contad.engines.source.passes import hoist_allocations
 from tests.engines.source.passes.harness import Table, programs
 

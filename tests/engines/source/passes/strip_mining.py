@@ -1,11 +1,11 @@
-"""Loops that are split into blocks, so that elementary functions run in vector registers: of one loop, or of a nest."""
+"""Loops that are split into strips, so that elementary functions run in vector registers: of one loop, or of a nest."""
 
 import re
 import textwrap
 
 import numpy as np
 
-from contad.engines.source.ir.single_assignment import FLOAT, Kind
+from contad.engines.source.ir.ssa import FLOAT, Kind
 from contad.engines.source.passes import collapsing, compaction, dependence, fission, strip_mining
 from tests.engines.source.passes.harness import Table, programs
 from tests.engines.source.passes.random_nests import ARRAYS, FLOATS

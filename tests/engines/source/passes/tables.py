@@ -6,9 +6,10 @@ from tests.engines.source.passes.hoist_allocations import HOIST_ALLOCATIONS
 from tests.engines.source.passes.partial_dead_code import PARTIAL_DEAD_CODE
 from tests.engines.source.passes.peel import PEEL
 from tests.engines.source.passes.scalar_replacement import SCALAR_REPLACEMENT
+from tests.engines.source.passes.stack_allocation import STACK_ALLOCATION
 from tests.engines.source.passes.strip_mining import STRIP_MINING, STRIP_MINING_BY_DEFAULT
 
 TABLES = [
-    DEAD_STORES, PEEL, SCALAR_REPLACEMENT, HOIST_ALLOCATIONS, HOIST, PARTIAL_DEAD_CODE,
+    DEAD_STORES, PEEL, SCALAR_REPLACEMENT, HOIST_ALLOCATIONS, HOIST, PARTIAL_DEAD_CODE, STACK_ALLOCATION,
     STRIP_MINING, STRIP_MINING_BY_DEFAULT,
 ]  # fmt: skip

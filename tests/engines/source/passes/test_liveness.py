@@ -4,11 +4,10 @@ import ast
 
 import pytest
 
-from contad.engines.source.ir.syntax import names_in
+from contad.engines.source.ir.tree_queries import names_in
 from contad.engines.source.passes import liveness
 from contad.engines.source.passes.collapsing import find_integers
-from contad.engines.source.passes.liveness import LiveNames, carried_names
-from contad.engines.source.passes.sum_reductions import is_sum
+from contad.engines.source.passes.liveness import LiveNames, carried_names, is_sum
 
 
 @pytest.mark.parametrize(
@@ -25,7 +24,7 @@ from contad.engines.source.passes.sum_reductions import is_sum
         ("while True:\n    t = 1.0\n    if t > x[i]:\n        break\ns = 1.0", ""),
     ],
 )
-def test_what_is_carried(text, carried):
+def test_carried_names(text, carried):
     assert carried_names(ast.parse(text).body) == set(carried.split())
 
 
@@ -45,12 +44,12 @@ def test_what_is_carried(text, carried):
         ("for s in range(3):\n    s += 1", False),
     ],
 )
-def test_what_is_a_sum(text, found):
+def test_sums(text, found):
     body = ast.parse(text).body
     assert is_sum("s", body, carried_names(body)) == found
 
 
-def test_what_is_read_after_a_loop():
+def test_names_read_after_a_loop():
     body = ast.parse(
         "for i in range(n):\n    t = x[i]\n    u = t\n    v = t\nif n > 3:\n    u = 1.0\nw = u + t\nt = 2.0"
     ).body

@@ -21,12 +21,12 @@ def _settings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(("table", "name"), MUST)
-def test_what_is_changed_gives_the_same_bits(table: Table, name: str) -> None:
+def test_changed_programs_give_the_same_bits(table: Table, name: str) -> None:
     require_change(table, name)
 
 
 @pytest.mark.parametrize(("table", "name"), STAY)
-def test_what_is_not_known_to_be_safe_stays(table: Table, name: str) -> None:
+def test_programs_not_known_to_be_safe_stay(table: Table, name: str) -> None:
     before, after, is_changed = rewrite(table, text_with(table, table.leaves[name]))
     assert not is_changed
     assert after == before

@@ -16,67 +16,39 @@ RECORDS["mass"], RECORDS["count"] = [0.5, 1.5, -2.0], [3, 1, 2]
 
 GROUPS = {
     "linear algebra": """
-# dot_at
-return np.dot(x, x) * a + (m @ x[:4])[1] + (m.T @ m)[0, 1]
-# norm
-return np.linalg.norm(x) * a
-# norm_fro
-return np.linalg.norm(m * a)
+# dot_at: return np.dot(x, x) * a + (m @ x[:4])[1] + (m.T @ m)[0, 1]
+# norm: return np.linalg.norm(x) * a
+# norm_fro: return np.linalg.norm(m * a)
 # trace
 return np.trace(m[:, :3] * a * x[0]) + np.trace(m * x[1], 1) * a - np.trace(m * x[2], offset=-1) + np.trace(m, -7)
-# outer
-return np.sum(np.outer(x, x[:3]) * m[0, :3]) * a
-# kron
-return np.sum(np.kron(np.outer(x[:2], x[1:3]), m[:2, :2])) * a
-# vdot
-return np.vdot(x, x[::-1]) * a
-# cross
-return np.cross(x[:3], x[2:])[1] * a
-# solve
-return np.sum(np.linalg.solve(np.outer(x, x) + 3.0 * np.eye(5), x)) * a
-# inv
-return np.sum(np.linalg.inv(np.outer(x, x) + 3.0 * np.eye(5))) * a
-# det
-return np.linalg.det(np.outer(x, x) + 3.0 * np.eye(5)) * a
-# slogdet
-return np.linalg.slogdet(np.outer(x, x) + 3.0 * np.eye(5))[1] * a
-# cholesky
-return np.sum(np.linalg.cholesky(np.outer(x, x) + 3.0 * np.eye(5))) * a
-# eigh
-return np.linalg.eigh(np.outer(x, x) + np.diag(x))[0][1] * a
-# eigvalsh
-return np.linalg.eigvalsh(np.outer(x, x) + np.diag(x))[1] * a
-# eig
-return np.linalg.eig(np.outer(x, x) + np.diag(x))[0][1] * a
-# svd
-return np.linalg.svd(np.outer(x, x) + np.diag(x))[1][0] * a
-# qr
-return np.linalg.qr(np.outer(x, x) + np.diag(x))[1][0, 2] * a
-# lstsq
-return np.linalg.lstsq(np.outer(x, x)[:, :2] + m[0, 1] * np.eye(5)[:, :2], x)[0][1] * a
-# pinv
-return np.linalg.pinv(np.outer(x, x)[:, :2] + np.eye(5)[:, :2])[1, 1] * a
-# norm_1
-return np.linalg.norm(np.outer(x, x), 1) * a
+# outer: return np.sum(np.outer(x, x[:3]) * m[0, :3]) * a
+# kron: return np.sum(np.kron(np.outer(x[:2], x[1:3]), m[:2, :2])) * a
+# vdot: return np.vdot(x, x[::-1]) * a
+# cross: return np.cross(x[:3], x[2:])[1] * a
+# solve: return np.sum(np.linalg.solve(np.outer(x, x) + 3.0 * np.eye(5), x)) * a
+# inv: return np.sum(np.linalg.inv(np.outer(x, x) + 3.0 * np.eye(5))) * a
+# det: return np.linalg.det(np.outer(x, x) + 3.0 * np.eye(5)) * a
+# slogdet: return np.linalg.slogdet(np.outer(x, x) + 3.0 * np.eye(5))[1] * a
+# cholesky: return np.sum(np.linalg.cholesky(np.outer(x, x) + 3.0 * np.eye(5))) * a
+# eigh: return np.linalg.eigh(np.outer(x, x) + np.diag(x))[0][1] * a
+# eigvalsh: return np.linalg.eigvalsh(np.outer(x, x) + np.diag(x))[1] * a
+# eig: return np.linalg.eig(np.outer(x, x) + np.diag(x))[0][1] * a
+# svd: return np.linalg.svd(np.outer(x, x) + np.diag(x))[1][0] * a
+# qr: return np.linalg.qr(np.outer(x, x) + np.diag(x))[1][0, 2] * a
+# lstsq: return np.linalg.lstsq(np.outer(x, x)[:, :2] + m[0, 1] * np.eye(5)[:, :2], x)[0][1] * a
+# pinv: return np.linalg.pinv(np.outer(x, x)[:, :2] + np.eye(5)[:, :2])[1, 1] * a
+# norm_1: return np.linalg.norm(np.outer(x, x), 1) * a
 # matrix_power
 return np.linalg.matrix_power(np.outer(x, x) * 0.3 + np.eye(5), 3)[0, 1] * a""",
     "reductions": """
-# sum_axis
-return np.sum(m * a, axis=0)[1] * np.sum(m * x[0], axis=1)[2] + x.sum()
-# max_method
-return x.max() * a + x.min() * x[0]
-# sum_axis_tuple_keep
-return np.sum(np.sum(m * a, axis=1) * x[:3])
-# prod
-return np.prod(x) * a
-# std_var
-return np.std(x) * a + np.var(x) + x.std() * x.var()
-# cumsum
-return np.cumsum(x)[3] * a + x.cumsum()[1] * x[0]
-# cumprod
-return np.cumprod(x)[3] * a + x.cumprod()[1]
-# argmax
-return x[np.argmax(x)] * a + x[x.argmin()] * x[0]
+# sum_axis: return np.sum(m * a, axis=0)[1] * np.sum(m * x[0], axis=1)[2] + x.sum()
+# max_method: return x.max() * a + x.min() * x[0]
+# sum_axis_tuple_keep: return np.sum(np.sum(m * a, axis=1) * x[:3])
+# prod: return np.prod(x) * a
+# std_var: return np.std(x) * a + np.var(x) + x.std() * x.var()
+# cumsum: return np.cumsum(x)[3] * a + x.cumsum()[1] * x[0]
+# cumprod: return np.cumprod(x)[3] * a + x.cumprod()[1]
+# argmax: return x[np.argmax(x)] * a + x[x.argmin()] * x[0]
 # argsort
 o = np.argsort(x)
 return x[o[0]] * a + x[o[3]] * x[0]
@@ -84,10 +56,8 @@ return x[o[0]] * a + x[o[3]] * x[0]
 y = np.sort(x)
 y.sort()
 return y[0] * a + y[2] * y[3]
-# median
-return np.median(x) * a
-# quantile
-return np.quantile(x, 0.3) * a + np.percentile(x, 80.0) * x[0]
+# median: return np.median(x) * a
+# quantile: return np.quantile(x, 0.3) * a + np.percentile(x, 80.0) * x[0]
 # any_all
 s = a if np.any(x > 1.5) else x[0]
 if np.all(x < 5.0) and (x > -5.0).all() and not (m > 9.0).any():
@@ -97,12 +67,9 @@ return s
 y = x.copy()
 y[1] = np.nan
 return np.nansum(y) * a + np.nanmean(y) * x[0]
-# diff
-return np.sum(np.diff(x) ** 2) * a
-# ptp
-return np.ptp(x) * a + np.ptp(x[:3]) * x[0]
-# count_nonzero
-return np.count_nonzero(x > 0.0) * a + np.count_nonzero(x) * x[0]
+# diff: return np.sum(np.diff(x) ** 2) * a
+# ptp: return np.ptp(x) * a + np.ptp(x[:3]) * x[0]
+# count_nonzero: return np.count_nonzero(x > 0.0) * a + np.count_nonzero(x) * x[0]
 # builtin_sum
 return sum((x[0] * a, x[1], a)) + sum([x[0], a])""",
     "shape and movement": """
@@ -110,10 +77,8 @@ return sum((x[0] * a, x[1], a)) + sum([x[0], a])""",
 y = m.reshape((4, 3)) * a
 z = np.reshape(x[:4], (2, 2))
 return np.sum(y.reshape(12)[:5] * x) + z[1, 0] * z[0, 1] + m.reshape(2, -1)[1, 2] * a
-# ravel
-return np.sum(m.ravel()[:5] * x) * a + np.outer(x, x).ravel()[7]
-# flatten
-return np.sum((m * a).flatten()[2:7] * x)
+# ravel: return np.sum(m.ravel()[:5] * x) * a + np.outer(x, x).ravel()[7]
+# flatten: return np.sum((m * a).flatten()[2:7] * x)
 # flat
 s = 0.0
 y = np.outer(x, x)
@@ -123,8 +88,7 @@ return s * a
 # T_transpose
 y = np.outer(x, x[:2])
 return y.T[1, 3] * a + np.transpose(y)[0, 2] * y.transpose()[1, 1] + np.transpose(m * a)[1, 2]
-# newaxis
-return np.sum(x[:, None] * x[None, :3] * m[0, :3]) * a + x[:, np.newaxis][1, 0]
+# newaxis: return np.sum(x[:, None] * x[None, :3] * m[0, :3]) * a + x[:, np.newaxis][1, 0]
 # concatenate
 y = np.concatenate((x, x[:2] * a))
 z = np.concatenate((m, m * a), axis=1)
@@ -133,25 +97,20 @@ return np.sum(y * y) + z[1, 6] * x[0]
 y = np.stack((x, x * a))
 z = np.stack((x, x * a), axis=1)
 return np.sum(y[0] * y[1]) + z[2, 1] * x[0]
-# hstack
-return np.sum(np.hstack((x, x[:2] * a)) ** 2) + np.hstack((m, m * a))[1, 5] * x[0]
-# vstack
-return np.sum(np.vstack((x, x * a)) ** 2) + np.vstack((m, m * a))[4, 2] * x[0]
+# hstack: return np.sum(np.hstack((x, x[:2] * a)) ** 2) + np.hstack((m, m * a))[1, 5] * x[0]
+# vstack: return np.sum(np.vstack((x, x * a)) ** 2) + np.vstack((m, m * a))[4, 2] * x[0]
 # column_stack
 y = np.column_stack((x, x * a))
 return np.sum(y[:, 0] * y[:, 1]) + y[1, 1]
 # append
 y = np.append(x, a)
 return np.sum(y * y) * np.append(x, x[:2])[6]
-# repeat
-return np.sum(np.repeat(x, 2) * np.arange(10.0)) * a
-# diag
-return np.sum(np.diag(x) @ x) * a + np.diag(np.outer(x, x))[1]
+# repeat: return np.sum(np.repeat(x, 2) * np.arange(10.0)) * a
+# diag: return np.sum(np.diag(x) @ x) * a + np.diag(np.outer(x, x))[1]
 # roll
 y = np.roll(x, k)
 return np.sum(y * np.roll(x, -1) * np.arange(5)) * a
-# flip
-return np.sum(np.flip(x) * x * np.arange(5)) * a + np.fliplr(m * a)[0, 1] * np.flipud(m * a)[0, 1]
+# flip: return np.sum(np.flip(x) * x * np.arange(5)) * a + np.fliplr(m * a)[0, 1] * np.flipud(m * a)[0, 1]
 # expand
 y = np.expand_dims(x, 0)
 return y[0, 1] * a + np.expand_dims(x, 1)[2, 0] * x[0]
@@ -202,8 +161,7 @@ z = m[1] * a
 z[z > 0.5] = 0.5
 z[m[1] < 0.0] = x[:1]
 return np.sum(y * x) + np.sum(z) * x[0]
-# take
-return np.sum(np.take(x, idx) * x) * a + x.take(np.array([1, 2]))[0] + np.take(x, 3)
+# take: return np.sum(np.take(x, idx) * x) * a + x.take(np.array([1, 2]))[0] + np.take(x, 3)
 # where1
 at = np.where(x > 0.0)[0]
 s = 0.0
@@ -237,46 +195,33 @@ for i in range(5):
     y[idx[i]] += x[i] * a
 return np.sum(y * y)""",
     "elementwise": """
-# where
-return np.sum(np.where(x > 0.0, x * a, -x * x))
-# clip
-return np.sum(np.clip(x, -0.5, 1.0) * x) * a + np.clip(x, m[0, 1], None)[1] * x[0]
-# maximum
-return np.sum(np.maximum(x, 0.5) * np.minimum(x, a))
-# isnan
-return np.sum(np.where(np.isnan(x), 0.0, x)) * a + (1.0 if np.isfinite(a) else a)
-# sign_floor
-return np.sum(np.sign(x) * x + np.floor(x) * x + np.ceil(x) * x + np.trunc(x) * x) * a
-# round
-return np.sum(np.round(x) * x) * a + round(x[0]) * a + np.round(x, 1)[2] * x[1]
-# heaviside_like
-return np.sum((x > 0.25) * x) * a
-# interp
-return np.sum(np.interp(x, np.array([-2.0, 0.0, 2.0]), np.array([1.0, 0.0, 4.0]))) * a
-# interp_fp
-return np.interp(0.4, np.array([-2.0, 0.0, 2.0]), x[:3]) * a
+# where: return np.sum(np.where(x > 0.0, x * a, -x * x))
+# clip: return np.sum(np.clip(x, -0.5, 1.0) * x) * a + np.clip(x, m[0, 1], None)[1] * x[0]
+# maximum: return np.sum(np.maximum(x, 0.5) * np.minimum(x, a))
+# isnan: return np.sum(np.where(np.isnan(x), 0.0, x)) * a + (1.0 if np.isfinite(a) else a)
+# sign_floor: return np.sum(np.sign(x) * x + np.floor(x) * x + np.ceil(x) * x + np.trunc(x) * x) * a
+# round: return np.sum(np.round(x) * x) * a + round(x[0]) * a + np.round(x, 1)[2] * x[1]
+# heaviside_like: return np.sum((x > 0.25) * x) * a
+# interp: return np.sum(np.interp(x, np.array([-2.0, 0.0, 2.0]), np.array([1.0, 0.0, 4.0]))) * a
+# interp_fp: return np.interp(0.4, np.array([-2.0, 0.0, 2.0]), x[:3]) * a
 # linspace
 y = np.linspace(x[0], a, 4)
 return np.sum(y * y) * x[1] + np.linspace(0.0, 1.0, 5)[2] * a
 # arange_float
 y = np.arange(0.0, 1.0, 0.3)
 return np.sum(y) * a + np.sum(np.arange(0, 10, 3) * x[:4]) + np.sum(np.arange(5.0) * x)
-# trapz
-return np.trapezoid(x * x, np.arange(5.0)) * a + np.trapezoid(x)
-# convolve
-return np.sum(np.convolve(x, x[:2]) ** 2) * a + np.correlate(x, m[0, :2])[1]
+# trapz: return np.trapezoid(x * x, np.arange(5.0)) * a + np.trapezoid(x)
+# convolve: return np.sum(np.convolve(x, x[:2]) ** 2) * a + np.correlate(x, m[0, :2])[1]
 # hist
 h, e = np.histogram(x, 4, (-2.0, 2.0))
 return h[1] * x[0] * a
-# fmod
-return np.fmod(x[3], 0.6) * a + np.sum(np.fmod(x, 0.65)) * x[0] + np.sum(np.fmin(x, 1.1 * a) * np.fmax(x, 0.1))
+# fmod: return np.fmod(x[3], 0.6) * a + np.sum(np.fmod(x, 0.65)) * x[0] + np.sum(np.fmin(x, 1.1 * a) * np.fmax(x, 0.1))
 # out
 y = np.empty(5)
 np.exp(x, y)
 np.multiply(y, x, y)
 return np.sum(y * x) * a
-# astype
-return np.sum(x.astype(np.float64) * x) * a + np.sum(idx.astype(np.float64) * x)
+# astype: return np.sum(x.astype(np.float64) * x) * a + np.sum(idx.astype(np.float64) * x)
 # dtype32
 y = np.zeros(5, dtype="float64")
 y[:] = x
@@ -286,8 +231,7 @@ return np.sum(y * y) * a + np.ones(2, np.dtype("float64"))[0] * x[0] + z[1] * x[
 y = np.asarray(x)
 z = np.atleast_1d(x * a)
 return np.sum(y * y) * z[0] + np.atleast_2d(x)[0, 1] * np.asarray((x[0], a))[1]
-# full_like
-return np.sum(np.full_like(x, a) * x)
+# full_like: return np.sum(np.full_like(x, a) * x)
 # complex
 z = complex(a, x[0])
 return (z * z).real + abs(z)
@@ -392,10 +336,8 @@ return s
 # namedtuple_made
 p = Pair(a, x[0])
 return p.first * p.second + p[1]
-# namedtuple_arg
-return other.first * a + other.second[1] * x[0]
-# namedtuple_const
-return CONSTANT.first * a + CONSTANT.second * x[0]
+# namedtuple_arg: return other.first * a + other.second[1] * x[0]
+# namedtuple_const: return CONSTANT.first * a + CONSTANT.second * x[0]
 # optional_arg
 @njit
 def g(y, scale=None):
@@ -434,8 +376,7 @@ return s
 if a > 100.0:
     print("large", a)
 return a * x[0]
-# global_const_dict_free
-return a * x[0] * SCALE
+# global_const_dict_free: return a * x[0] * SCALE
 # string_arg
 s = a
 if other == "square":
@@ -474,13 +415,11 @@ def g(y, z):
     return y[1] / z
 ---
 return g(x, a)
-# random
-return np.random.uniform(0.5, 0.5) * a * x[0] + np.random.normal(2.0, 0.0) * x[1]
+# random: return np.random.uniform(0.5, 0.5) * a * x[0] + np.random.normal(2.0, 0.0) * x[1]
 # random_seed_normal
 np.random.seed(3)
 return np.random.normal(1.0, 0.0) * a * x[0]
-# generator_arg
-return other.normal(1.0, 0.0) * a * x[0]
+# generator_arg: return other.normal(1.0, 0.0) * a * x[0]
 # function_arg
 @njit
 def g(y):
@@ -495,10 +434,8 @@ s = 0.0
 for i in range(3):
     s += other[i] * x[i]
 return s * a
-# fortran
-return np.sum(other * a) + other[1, 2] * x[0]
-# tuple_arg
-return other[0] * a + other[1][2] * x[0]
+# fortran: return np.sum(other * a) + other[1, 2] * x[0]
+# tuple_arg: return other[0] * a + other[1][2] * x[0]
 # cfunc_call
 @numba.cfunc("float64(float64)")
 def g(y):
@@ -510,16 +447,14 @@ s = a * x[0]
 with numba.objmode(n="int64"):
     n = 2
 return s * n
-# list_arg
-return other[0] * a + other[1] * x[0]
+# list_arg: return other[0] * a + other[1] * x[0]
 # vectorize
 @numba.vectorize
 def g(y, z):
     return y * z
 ---
 return np.sum(g(x, a))
-# jitclass_arg
-return other.scale * a + other.weights[1] * x[0]
+# jitclass_arg: return other.scale * a + other.weights[1] * x[0]
 # jitclass_inside
 @numba.experimental.jitclass([("scale", numba.float64), ("weights", numba.float64[:])])
 class Scaled:
@@ -572,18 +507,13 @@ def make_scaled():
 
 
 OTHERS = {
-    "namedtuple_arg": lambda: Pair(1.5, np.array([0.5, 2.0])),
-    "string_arg": lambda: "square",
-    "generator_arg": lambda: np.random.default_rng(1),
-    "float32_arg": lambda: np.array([0.5, 1.5, -2.0], np.float32),
+    "namedtuple_arg": lambda: Pair(1.5, np.array([0.5, 2.0])), "string_arg": lambda: "square",
+    "generator_arg": lambda: np.random.default_rng(1), "float32_arg": lambda: np.array([0.5, 1.5, -2.0], np.float32),
     "fortran": lambda: np.asfortranarray(np.arange(12.0).reshape(3, 4)),
-    "tuple_arg": lambda: (1.5, np.array([0.5, 2.0, -1.0])),
-    "list_arg": lambda: [1.5, 2.5],
-    "jitclass_arg": make_scaled,
-    "structured": lambda: RECORDS.view(np.recarray),
-    "uint8_arg": lambda: np.array([3, 200, 7], np.uint8),
+    "tuple_arg": lambda: (1.5, np.array([0.5, 2.0, -1.0])), "list_arg": lambda: [1.5, 2.5], "jitclass_arg": make_scaled,
+    "structured": lambda: RECORDS.view(np.recarray), "uint8_arg": lambda: np.array([3, 200, 7], np.uint8),
     "4d_arg": lambda: np.arange(24.0).reshape(2, 2, 2, 3) * 0.1,
-}
+}  # fmt: skip
 # what `generated` refuses, and who takes it then
 TAKEN_BY = {"complex": "nothing", "recursion": "tape", "generator_arg": "tape"}
 

@@ -49,8 +49,7 @@ return np.sum(np.sin(slope[0])) * slope[1]
 # by count
 slope, other = contad.grad(counted, (0, 2))(x[:2], 3, x[2])
 return np.sin(slope[1]) * other + slope[0]
-# by product
-return np.sum(np.sin(contad.hvp(chain)(x, x * 0.5)))
+# by product: return np.sum(np.sin(contad.hvp(chain)(x, x * 0.5)))
 # by tangent
 value, slope = contad.jvp(chain, (x,), (x * x,))
 return value * np.sin(slope)
@@ -60,17 +59,13 @@ return np.sum(value * np.sin(slope))
 # by tangent of gradient
 value, slope = contad.jvp(contad.grad(chain), (x,), (x * x,))
 return np.sum(value * np.sin(slope))
-# by repeated
-return np.sin(contad.grad(contad.grad(contad.grad(bump)))(x[0])) * x[1]
+# by repeated: return np.sin(contad.grad(contad.grad(contad.grad(bump)))(x[0])) * x[1]
 # by hessian
 blocks = contad.hessian(scaled, (0, 1))(x, x[0])
 return np.sum(np.sin(blocks[0][0])) * np.sum(blocks[0][1] * x) * blocks[1][1]
-# by jacobian
-return np.sum(np.sin(contad.jacobian(turned)(x)))
-# by columns
-return np.sum(np.sin(contad.jacfwd(turned)(x)))
-# by trace
-return contad.laplacian(chain)(x) * x[0]
+# by jacobian: return np.sum(np.sin(contad.jacobian(turned)(x)))
+# by columns: return np.sum(np.sin(contad.jacfwd(turned)(x)))
+# by trace: return contad.laplacian(chain)(x) * x[0]
 # downhill
 y = x.copy()
 for _ in range(3):

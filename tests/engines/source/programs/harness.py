@@ -10,6 +10,7 @@ import re
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numba
 import numpy as np
@@ -19,9 +20,11 @@ from numba.typed import Dict, List
 
 import contad
 from contad.engines.source import source
+from contad.functions.python_copy import python_twin
 from tests.engines.source.agreement import request
 from tests.engines.source.plain_text import generate, numbers
-from tests.random_programs.generated_programs import copied, plainly, run as define
+from tests.judges.written import define
+from tests.random_programs.generated_programs import copied, plainly
 
 Plant = tuple[Any, str, Any]  # the owner of an attribute, its name, and what it is instead
 X = np.array([0.6, -1.3, 2.1, 0.4])
@@ -55,6 +58,9 @@ class Table(NamedTuple):
     faults: Mapping[str, Plant] = {}  # each is found by a program
     shows: Mapping[str, tuple[str, ...]] = {}  # patterns in the texts of derivatives, or not in them: `!pattern`
     twice: Collection[str] = ()  # programs that are differentiated twice in every run: all others in long ones
+    compiled: Collection[str] = ()  # and those that are compiled in every run
+    overflows: bool = False  # integers are those of 64 bits once they are compiled, and exact in Python
+    by_records: bool = False  # gradients are those of the engine `records` too, to ten digits
     before: str = ""  # definitions that stand before each program
     known: Mapping[str, Any] = {}  # what they name besides KNOWN
     as_numba: Collection[str] = ()  # programs that mean something else in Python: they are compiled to be compared
@@ -67,14 +73,23 @@ class Table(NamedTuple):
 
 
 def listed(text: str) -> list[tuple[str, str]]:
-    """The programs of a text, each with what its first line, a comment, says."""
-    _, *parts = re.split(r"(?m)^# (.*)\n", textwrap.dedent(text))
-    return list(zip(parts[::2], parts[1::2], strict=True))
+    """The programs of a text, each with what its first line, a comment, says; one line may stand behind it."""
+    _, *parts = re.split(r"(?m)^# (.*)\n?", textwrap.dedent(text))
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return [(name, body) if body else (name.partition(": ")[0], name.partition(": ")[2]) for name, body in pairs]
 
 
 def numbered(text: str) -> dict[str, str]:
-    """The programs of a text, which blank lines separate, by their numbers and what they return."""
-    bodies = textwrap.dedent(text).strip().split("\n\n")
+    """The programs of a text, which blank lines separate, by their numbers and what they return.
+
+    Lines below each other that all return something are programs.
+    """
+    blocks = [block.splitlines() for block in textwrap.dedent(text).strip().split("\n\n")]
+    bodies = [
+        body
+        for block in blocks
+        for body in (block if all(line.startswith("return ") for line in block) else ["\n".join(block)])
+    ]
     return {f"{k}, {body.splitlines()[-1].strip()[:40]}": body for k, body in enumerate(bodies)}
 
 
@@ -91,6 +106,19 @@ def function_of(table: Table, body: str, name: str = "") -> Any:
     text = f"{table.before}\n{before}@njit\ndef f({table.head}):\n{textwrap.indent(body, '    ')}"
     known = {**KNOWN, **table.known, "__name__": "programs"}
     return define(text, f"<{table.name}: {name or hash(text)}>", known)["f"]
+
+
+def defined(text: str, filename: str, **known: Any) -> dict[str, Any]:
+    """The functions of a text, as if it were a file."""
+    names = define(text, f"<{filename}>", {**KNOWN, **known, "__name__": "programs"})
+    return {name: f for name, f in names.items() if getattr(f, "__module__", "") == "programs"}
+
+
+def functions_of(text: str, head: str, **known: Any) -> dict[str, Any]:
+    """The plain functions of the bodies in a text, by their names."""
+    made = {name: f"def f({head}):\n{textwrap.indent(body, '    ')}" for name, body in programs(text).items()}
+    known = {**KNOWN, **known}
+    return {name: define(body, f"<{name}, {crc32(body.encode())}>", known)["f"] for name, body in made.items()}
 
 
 def given_to(table: Table) -> list[Any]:
@@ -146,6 +174,10 @@ def require_right(table: Table, name: str) -> None:
         expected = along(function, args, table.argnums, 1e-6)[:, :1].ravel()
         assert k or np.any(expected != 0.0)
         np.testing.assert_allclose(numbers(gradient), expected, rtol=1e-6, atol=1e-7)
+        if table.by_records:
+            expected = numbers(contad.grad(python_twin(f), table.argnums, engine="records")(*copied(args)))
+            scale = np.max(np.abs(expected))
+            np.testing.assert_allclose(numbers(gradient), expected, rtol=1e-10, atol=1e-12 * scale)
 
 
 def require_right_twice(table: Table, name: str) -> None:

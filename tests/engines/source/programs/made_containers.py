@@ -150,8 +150,7 @@ REFUSED = listed("""
     y = x * 1.0
     np.multiply(y[:-1], 2.0, y[1:])
     return np.sum(y)
-    # rows of a list of lists have one length
-    return np.sum(np.array([[x[j] for j in range(i)] for i in range(3)]))
+    # rows of a list of lists have one length: return np.sum(np.array([[x[j] for j in range(i)] for i in range(3)]))
     # of what is no number
     rows = [x * k for k in range(3)]
     return rows[0][1]

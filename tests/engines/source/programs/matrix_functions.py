@@ -7,28 +7,20 @@ from tests.engines.source.programs.harness import Table, function_of, programs
 X, V = np.array([0.4, -0.7, 1.1]), np.array([0.3, 1.0, -0.5])
 A = np.array([[2.0, 0.3, -0.1], [0.2, 1.5, 0.4], [-0.3, 0.1, 1.8]])
 MATRICES = programs("""
-# solve
-return np.sum(np.linalg.solve(a + np.outer(x, x), x) * x)
-# inverse
-return np.sum(np.linalg.inv(a + np.outer(x, x)) * a)
-# determinant
-return np.linalg.slogdet(a + np.outer(x, x))[1]
-# cholesky
-return np.sum(np.linalg.cholesky(a @ a.T + np.outer(x, x)) * a)
+# solve: return np.sum(np.linalg.solve(a + np.outer(x, x), x) * x)
+# inverse: return np.sum(np.linalg.inv(a + np.outer(x, x)) * a)
+# determinant: return np.linalg.slogdet(a + np.outer(x, x))[1]
+# cholesky: return np.sum(np.linalg.cholesky(a @ a.T + np.outer(x, x)) * a)
 # eigenvectors
 w, v = np.linalg.eigh(a + a.T + np.outer(x, x))
 return np.sum(w * w * w) + np.sum(v[:, 0] * v[:, 0] * x)
-# eigenvalues
-return np.sum(np.exp(0.3 * np.linalg.eigvalsh(a + a.T + np.outer(x, x))))
-# norm
-return np.linalg.norm(a @ x) * np.linalg.norm(a * x)
+# eigenvalues: return np.sum(np.exp(0.3 * np.linalg.eigvalsh(a + a.T + np.outer(x, x))))
+# norm: return np.linalg.norm(a @ x) * np.linalg.norm(a * x)
 # triangle
 u = contad.scipy.linalg.solve_triangular(a + np.outer(x, x), x, lower=True)
 return np.sum(u * contad.scipy.linalg.solve_triangular(a * x[0], x, trans=1, unit_diagonal=True))
-# exponential
-return np.sum(contad.scipy.linalg.expm(np.outer(x, x) * 0.3) * a)
-# log sums
-return contad.logsumexp(x * x) + np.sum(contad.softmax(x * x) * x)
+# exponential: return np.sum(contad.scipy.linalg.expm(np.outer(x, x) * 0.3) * a)
+# log sums: return contad.logsumexp(x * x) + np.sum(contad.softmax(x * x) * x)
 # log sums along
 b = a * x
 down, across = contad.logsumexp(b, axis=0), contad.logsumexp(b * b, axis=1)
@@ -75,20 +67,16 @@ return np.sum(q * q * q * a[:, :2]) + np.sum(r * r * a[:2, :2])
 # wide qr
 q, r = np.linalg.qr((a + np.outer(x, x))[:2])
 return np.sum(q * q * q * a[:2, :2]) + np.sum(r * r * a[:2])
-# pseudoinverse
-return np.sum(np.linalg.pinv((a + np.outer(x, x))[:, :2]) * a[:2])
-# wide pseudoinverse
-return np.sum(np.linalg.pinv((a + np.outer(x, x))[:2]) * a[:, :2])
-# pseudoinverse of low rank
-return np.sum(np.linalg.pinv(np.outer(x, x * x), 1e-8) * a)
+# pseudoinverse: return np.sum(np.linalg.pinv((a + np.outer(x, x))[:, :2]) * a[:2])
+# wide pseudoinverse: return np.sum(np.linalg.pinv((a + np.outer(x, x))[:2]) * a[:, :2])
+# pseudoinverse of low rank: return np.sum(np.linalg.pinv(np.outer(x, x * x), 1e-8) * a)
 # least squares
 b = a + np.outer(x, x)
 y, squares, _, s = np.linalg.lstsq(b[:, :2], x * x)
 return np.sum(y * y * y) + squares[0] + s[0] * s[1]
 # truncated pseudoinverse
 return np.sum(np.linalg.pinv(a + np.outer(x, x), 0.6) * a)  # which drops the last singular value
-# truncated least squares
-return np.sum(np.linalg.lstsq(a + np.outer(x, x), x * x, 0.6)[0] * x)
+# truncated least squares: return np.sum(np.linalg.lstsq(a + np.outer(x, x), x * x, 0.6)[0] * x)
 # least squares of columns
 b = a + np.outer(x, x)
 y, squares, _, s = np.linalg.lstsq(b[:, :2], b * x)

@@ -8,8 +8,7 @@ import numpy as np
 from tests.engines.source.programs.harness import Table, programs
 
 MODELS = programs("""
-# summed by nansum
-return np.nansum((p[0] * t + p[1] - d) ** 2)
+# summed by nansum: return np.nansum((p[0] * t + p[1] - d) ** 2)
 # chosen by where
 r = (p[0] * t + p[1] - d) ** 2
 return np.sum(np.where(np.isfinite(d), r, 0.0))

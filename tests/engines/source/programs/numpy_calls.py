@@ -3,6 +3,10 @@
 from tests.engines.source.programs.harness import Table, listed, numbered
 
 TAKEN = numbered("""
+return np.sinc(a) * np.sum(np.sinc(x)) + np.sinc(x[0] * a)
+return np.sum(np.diff(x, 2) ** 2) * a + np.diff(x, n=k + 1)[1] + len(np.diff(x, 7)) + np.sum(np.ediff1d(x) ** 3)
+return np.average(x) * a + np.average(x, weights=x * x + a) * np.average(m)
+
 r = np.arange(a, 3.0 * a, 0.3)
 p = np.arange(5.5 * a, a, -0.9)
 return np.sum(r * r) + np.sum(np.arange(0.1, 2.0, x[0]) * a) + p[2] * p[1] + len(np.arange(3.0, a)) * a
@@ -17,8 +21,6 @@ return s
 mantissa, exponent = math.frexp(a * 5.0)
 return math.ldexp(x[0], exponent) * mantissa + math.ldexp(a, -3) + math.ldexp(math.ldexp(x[2], 900) * 1e-290, -901)
 
-return np.sinc(a) * np.sum(np.sinc(x)) + np.sinc(x[0] * a)
-
 y = np.empty(3)
 np.dot(m, x[:4], y)
 z = np.empty((5, 5))
@@ -28,10 +30,6 @@ return np.sum(y * y) + z[0, 1] * z[2, 2]
 y = np.bincount(idx % 5, weights=x * a)
 z = np.bincount(idx % 5, x, 7)
 return np.sum(y * y) + y[3] * z[1] + len(z) * a
-
-return np.sum(np.diff(x, 2) ** 2) * a + np.diff(x, n=k + 1)[1] + len(np.diff(x, 7)) + np.sum(np.ediff1d(x) ** 3)
-
-return np.average(x) * a + np.average(x, weights=x * x + a) * np.average(m)
 
 y = x * a
 y[2] = np.nan
@@ -71,8 +69,7 @@ return np.bincount(idx[:2], x)[0]
 return np.diff(x, -k)[0]
 """)
 REFUSED = listed("""
-# the draw 'np.random.gamma(a, 1.0)' with parameters that vary
-return np.random.gamma(a, 1.0) * x[0]
+# the draw 'np.random.gamma(a, 1.0)' with parameters that vary: return np.random.gamma(a, 1.0) * x[0]
 """)
 NUMPY_CALLS = Table("NumPy calls", TAKEN, REFUSED, RAISED)
 

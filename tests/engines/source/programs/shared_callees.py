@@ -84,10 +84,8 @@ CALLED = programs("""
     u, (v, w) = pairs(((x, a[0, 1]), 3.0))
     u2, _ = pairs(((u, v), w), scale=x)
     return u2 * w + v
-    # functions
-    return applied(sine, x, 3) * applied(cosine, a[1, 1], 2) + applied(sine, a[0, 2], 4)
-    # global arrays
-    return weighted(x) * weighted(a[0, 0]) + WEIGHTS[1] * x
+    # functions: return applied(sine, x, 3) * applied(cosine, a[1, 1], 2) + applied(sine, a[0, 2], 4)
+    # global arrays: return weighted(x) * weighted(a[0, 0]) + WEIGHTS[1] * x
     # inactive
     m = 0.0
     for _ in range(3):
@@ -108,8 +106,7 @@ CALLED = programs("""
     return best * x
 """)
 IN_PLACE = programs("""
-    # what writes or returns arrays
-    return np.sum(made(x) * a[0]) + made(x * 2.0)[1]
+    # what writes or returns arrays: return np.sum(made(x) * a[0]) + made(x * 2.0)[1]
 """)
 OWN = r"^def \w+_of_\w+\("  # a function of its own
 SHARED_CALLEES = Table(

@@ -4,6 +4,50 @@ from tests.engines.source.programs.harness import Table, listed, numbered
 
 # as Python runs them
 AS_PYTHON = numbered("""\
+return (-7 // 2) * a + (-7 % 3) + (7 // -2) + (7 % -3) + x[0]
+return (a - 2.0) // 0.3 * a + (a - 2.0) % 0.3 + x[0] % -0.25 + 5.5 // -2.0
+return (on + on) * a + (True + 1) * x[0] + on * 2.5
+return a * (on * on) + x[0] * (-on)
+return a * (on - (k > 1)) + x[0]
+return x[-1] * a + x[-2 + 1] + idx[-3] + m[-1, -2]
+return a * x[0] if x is not None else 1.0
+return a * x[0] if 0.0 < a < 1.0 < 2.0 else a
+return a * x[0] if -1 < k <= 2 != 3 else a
+return math.floor(-a) * x[0] + math.ceil(a) * x[1] + math.trunc(-1.5) * a + a
+return a ** k * x[0] + x[1] ** 3 + 2 ** 3 * a + (-2) ** 2 + k ** 2
+return -x[0] ** 2 + a
+return (x[1] ** 2.0) * a + x[1] ** 3.0 + a ** -1 + a ** 0 + a ** 0.0 + x[0]
+return a // 1 * x[0] + a
+return a * x[0] + len((1, 2, 3)) + (a, 2.0)[0] + (1, 2, 3)[k]
+return ~k * a + x[0]
+return +a * x[0] - -a
+return a * x[0] if on else a
+return a * x[0] if on and not (k == 3) else a
+return a * x[0] if on & (k == 2) else a
+return np.sum(np.array([a, x[0]]))
+return x.sum() * a + x.mean() + x.max() + x.min() + (x * x).sum()
+return np.sum(m, axis=0)[1] * a + x[0]
+return np.sum(m, 1)[1] * a + x[0]
+return m.sum(axis=1)[1] * a + x[0]
+return m.sum(0)[1] * a + x[0]
+return np.maximum(a, x[0]) * np.minimum(x[1], a) + max(a, x[0], 3) + min(k, 1)
+return np.abs(x[1]) * np.fabs(a) + np.sign(x[1]) + np.square(a)
+return x.T[0] * x.ndim * a + x.size * m.size
+return np.dot(m, x[:4])[0] * a + (m @ m.T)[0, 1] + x[:4] @ x[1:]
+return a * x[0] * math.pi + np.pi + math.e + math.inf * 0.0 if a > 10.0 else a * math.tau
+return x[int(a * 3)] * a
+return x[k - 4] * a
+return np.exp(x)[1] * a + np.sum(np.exp(x) * np.sin(m[0, 0]))
+return a * x[0] + 10**18 * 10 * 0.0
+return a * x[0] + (-7 // 2.0) + 7 % -2.5 + (k / 3)
+return np.floor(a) * x[0] + a + np.ceil(a)
+return np.where(a > 0.5, x[0], 1.0) * a
+return a * x[0] if x.shape == (5,) else a
+return a * x[0] if (1, 2) == (1, 2) else a
+return contad.expit(a) * contad.erf(x[0])
+return np.arctan2(a, x[0]) + np.hypot(a, x[1]) + math.atan2(a, x[2]) + np.logaddexp(a, x[1])
+return abs(idx[2]) * a + x[0] * abs(-3)
+
 u = x.copy()
 pair = (u * 2.0, a)
 u[0] = 7.0
@@ -66,8 +110,6 @@ u = x.copy()
 u[h(u)] = h(u) * a
 return u[1] + u[0]
 
-return (-7 // 2) * a + (-7 % 3) + (7 // -2) + (7 % -3) + x[0]
-
 i = k - 9
 return (i // 2) * a + (i % 3) + (i // -2) * 10 + (9 - i) % -4 + x[1]
 
@@ -75,16 +117,6 @@ s = 0.0
 for i in range(-4, 5):
     s += (i // 3) * a + (i % 3) * x[0] + (i % -3) + (i // -3)
 return s
-
-return (a - 2.0) // 0.3 * a + (a - 2.0) % 0.3 + x[0] % -0.25 + 5.5 // -2.0
-
-return (on + on) * a + (True + 1) * x[0] + on * 2.5
-
-return a * (on * on) + x[0] * (-on)
-
-return a * (on - (k > 1)) + x[0]
-
-return x[-1] * a + x[-2 + 1] + idx[-3] + m[-1, -2]
 
 u = v = x * a
 u[0] = 9.0
@@ -157,8 +189,6 @@ return z * x[0]
 z = None
 return a * x[0] if z is None else a
 
-return a * x[0] if x is not None else 1.0
-
 for i in range(4):
     a += x[i]
 return a * i
@@ -188,22 +218,8 @@ if i < 5 and x[i] > 0:
     a = 1.0
 return a * x[0]
 
-return a * x[0] if 0.0 < a < 1.0 < 2.0 else a
-
-return a * x[0] if -1 < k <= 2 != 3 else a
-
 z = not (a > 5.0)
 return x[0] * a * z + (not k)
-
-return math.floor(-a) * x[0] + math.ceil(a) * x[1] + math.trunc(-1.5) * a + a
-
-return a ** k * x[0] + x[1] ** 3 + 2 ** 3 * a + (-2) ** 2 + k ** 2
-
-return -x[0] ** 2 + a
-
-return (x[1] ** 2.0) * a + x[1] ** 3.0 + a ** -1 + a ** 0 + a ** 0.0 + x[0]
-
-return a // 1 * x[0] + a
 
 w = np.zeros(5, np.int64)
 w[0] = 2.7
@@ -265,8 +281,6 @@ for row in m:
     s += row[0] * row[1] * a
 return s + m[0, 0]
 
-return a * x[0] + len((1, 2, 3)) + (a, 2.0)[0] + (1, 2, 3)[k]
-
 p, (q, r) = a, (x[0], x[1])
 return p * q * r
 
@@ -305,28 +319,6 @@ s <<= 2
 s >>= 1
 return s * a * x[0]
 
-return ~k * a + x[0]
-
-return +a * x[0] - -a
-
-return a * x[0] if on else a
-
-return a * x[0] if on and not (k == 3) else a
-
-return a * x[0] if on & (k == 2) else a
-
-return np.sum(np.array([a, x[0]]))
-
-return x.sum() * a + x.mean() + x.max() + x.min() + (x * x).sum()
-
-return np.sum(m, axis=0)[1] * a + x[0]
-
-return np.sum(m, 1)[1] * a + x[0]
-
-return m.sum(axis=1)[1] * a + x[0]
-
-return m.sum(0)[1] * a + x[0]
-
 w = m * x[:4] + m[:, 0:1]
 return np.sum(w) * a
 
@@ -342,14 +334,6 @@ return np.sum(w) * a
 
 m[:] = m[:, 0:1]
 return np.sum(m * m) * a + x[0]
-
-return np.maximum(a, x[0]) * np.minimum(x[1], a) + max(a, x[0], 3) + min(k, 1)
-
-return np.abs(x[1]) * np.fabs(a) + np.sign(x[1]) + np.square(a)
-
-return x.T[0] * x.ndim * a + x.size * m.size
-
-return np.dot(m, x[:4])[0] * a + (m @ m.T)[0, 1] + x[:4] @ x[1:]
 
 w = np.empty((2, 3))
 for i in range(2):
@@ -378,14 +362,6 @@ return g * x[0]
 
 g = lambda y: y * a
 return g(x[0])
-
-return a * x[0] * math.pi + np.pi + math.e + math.inf * 0.0 if a > 10.0 else a * math.tau
-
-return x[int(a * 3)] * a
-
-return x[k - 4] * a
-
-return np.exp(x)[1] * a + np.sum(np.exp(x) * np.sin(m[0, 0]))
 
 u = x
 u[0] = 5.0 * a
@@ -434,36 +410,14 @@ for i in range(len(x)):
     s += x[i] if x[i] > 0 else (0 if i % 2 else a)
 return s
 
-return a * x[0] + 10**18 * 10 * 0.0
-
-z = 2**62
-return a * x[0] + (z * 2) * 1e-20
-
-z = 9223372036854775807 + k
-return a * x[0] + z * 1e-20
-
-return a * x[0] + (-7 // 2.0) + 7 % -2.5 + (k / 3)
-
 c = 1j
 return a
-
-return np.floor(a) * x[0] + a + np.ceil(a)
-
-return np.where(a > 0.5, x[0], 1.0) * a
-
-return a * x[0] if x.shape == (5,) else a
-
-return a * x[0] if (1, 2) == (1, 2) else a
 
 for i in (0, 1):
     if x[i] > 0:
         break
     a += x[i]
 return a
-
-return contad.expit(a) * contad.erf(x[0])
-
-return np.arctan2(a, x[0]) + np.hypot(a, x[1]) + math.atan2(a, x[2]) + np.logaddexp(a, x[1])
 
 w = np.zeros((2, 2, 2))
 w[1, 0, 1] = a
@@ -488,8 +442,6 @@ return y[0] + y[1]
 y = idx * 1
 y += 1
 return y[0] * a + x[0]
-
-return abs(idx[2]) * a + x[0] * abs(-3)
 
 u = np.array([a, 2.0, x[0]])
 v = np.array([[1, 2], [3, 4]])
@@ -552,18 +504,17 @@ return s * a + idx[2] // 3 * x[0] + idx[2] % 3
 
 # of which Numba computes a part, as it stands
 HANDED_ON = numbered("""\
+return a * (k and 3) + x[0]
+return int(-2.7) * a + int(a * 13.0) * x[0] + round(a)
+return 2 ** k * a + x[0]
+return 2 ** -1 * a + x[0]
+return np.var(m) * a + x[0] * np.std(idx) + m.max() * a
+return np.sum(m[0][m[0] > -0.5]) * a + np.sum(x * x[idx[0]]) * np.sum(m[1][np.array([2, 0])])
+return np.sum(np.round(x, 1) * x) + np.any(x > 1.5) * a + np.all(x > 0.0) * x[0] + x.argmax() * x[1]
+return sum([v * v for v in m[0]]) * a + len({1: k}) * x[0] + np.sum(np.array([j * 0.5 for j in range(k)])) * x[1]
+
 w = small + small
 return w[0] * a + x[0]
-
-return a * (k and 3) + x[0]
-
-return int(-2.7) * a + int(a * 13.0) * x[0] + round(a)
-
-return 2 ** k * a + x[0]
-
-return 2 ** -1 * a + x[0]
-
-return np.var(m) * a + x[0] * np.std(idx) + m.max() * a
 
 u, s, v = np.linalg.svd(m)
 return a * u[0, 1] + s[1] * x[0] * x[1] + v[0, 0]
@@ -593,18 +544,12 @@ return a * x[0]
 w = m.reshape(4, 3)
 return w[3, 1] * a + np.sum(w.ravel()[2:7] * x)
 
-return np.sum(m[0][m[0] > -0.5]) * a + np.sum(x * x[idx[0]]) * np.sum(m[1][np.array([2, 0])])
-
 grid = np.linspace(-1.0, 2.0, 7)
 s = 0.0
 for i in range(5):
     c = np.searchsorted(grid, x[i])
     s += (x[i] - grid[c - 1]) * x[i] * a
 return s
-
-return np.sum(np.round(x, 1) * x) + np.any(x > 1.5) * a + np.all(x > 0.0) * x[0] + x.argmax() * x[1]
-
-return sum([v * v for v in m[0]]) * a + len({1: k}) * x[0] + np.sum(np.array([j * 0.5 for j in range(k)])) * x[1]
 
 np.random.seed(3)
 w = np.random.normal(0.0, 1.0, 5)
@@ -688,18 +633,15 @@ return np.sum(w)
 # a write into an array of fewer than 64 bits, which wraps or rounds
 small[0] += 1
 return small[0] * a + x[0]
-# 'a and x[0]', which is one of its operands
-return (a and x[0]) + (k or 3)
+# 'a and x[0]', which is one of its operands: return (a and x[0]) + (k or 3)
 # 'a or x[0]', which is one of its operands
 z = a or x[0]
 return z * x[0]
 # the statement del
 del k
 return a * x[0]
-# 'a and on', which is one of its operands
-return (a and on) * x[0]
-# the index 'on'
-return x[on] * a
+# 'a and on', which is one of its operands: return (a and on) * x[0]
+# the index 'on': return x[on] * a
 # 'q[:, :-1] += q[:, 1:]' of overlapping parts, where Numba and NumPy differ
 q = m.copy()
 q[:, :-1] += q[:, 1:]
@@ -728,8 +670,7 @@ def g(y):
     return w * w
 c = 2.0
 return g(a)
-# the call of 'setdiff1d'
-return np.setdiff1d(x * a, x)[0]
+# the call of 'setdiff1d': return np.setdiff1d(x * a, x)[0]
 # the call of 'asfortranarray'
 w = x[:4].copy()
 w[0] = a
@@ -755,5 +696,15 @@ found[0] = x[0]
 return found.popitem()[1] * a
 """)
 
+# beyond 64 bits
+OVERFLOWS = numbered("""\
+z = 2**62
+return a * x[0] + (z * 2) * 1e-20
+
+z = 9223372036854775807 + k
+return a * x[0] + z * 1e-20
+""")
+
 STATEMENTS = Table("statements", AS_PYTHON | LAZY, REFUSED, RAISING)
 COMPUTED_BY_NUMBA = Table("computed by Numba", HANDED_ON)
+BEYOND_64_BITS = Table("integers beyond 64 bits", OVERFLOWS, overflows=True)
