@@ -29,6 +29,7 @@ def make_parser() -> argparse.ArgumentParser:
     made.add_argument("--engines", type=split_names, metavar="A,B", default=("matrix",), help="contad's, in `arrays`")
     made.add_argument("--passes", type=split_names, metavar="A,B", help="some passes only, in `passes`")
     made.add_argument("--texts", action="store_true", help="which programs passes change, in `passes`: no times")
+    made.add_argument("--data", type=Path, metavar="CLONE", help="a clone of posteriordb, for `posteriordb`")
     made.add_argument("--quick", action="store_true", help="small sizes, few repeats, no memory: about two minutes")
     made.add_argument("--startup", action="store_true", help="what a fresh process and a call cost, and nothing else")
     made.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
@@ -63,7 +64,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks.comparison.topic import Choice, find_topics, run_topic
 
     topics = _know("topic", options.topics, find_topics()) if options.topics else []
-    tools = _know("tool", options.tools, TOOLS)
+    tools = [tool for tool in _know("tool", options.tools, [*TOOLS, "stanli", "Stan Math"]) if tool in TOOLS]
     figures: dict[str, Any] = {}
     if options.startup:
         topics += STARTUP
@@ -77,7 +78,10 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         )
         figures = put_into(earlier, figures)
         topics = [] if options.quick or options.programs else STARTUP
-    choice = Choice(options.quick, options.engines, options.programs, options.passes, options.texts)
+    data = options.data and options.data.absolute()
+    choice = Choice(
+        options.quick, options.engines, options.programs, options.passes, options.texts, data, options.tools
+    )
     found = [run_topic(topic, tools, choice) for topic in topics]
     return figures | {"topics": found or figures.get("topics", [])}
 

@@ -278,7 +278,9 @@ def test_objects_are_told_how_to_go_on():
 
 def test_places_of_other_forms():
     def over_lines(x):
-        return np.packbits(x * 2.0)
+        return np.packbits(
+            x * 2.0
+        )  # fmt: skip
 
     def long(x):
         return float(x[0] + x[1] + x[2] + x[0] + x[1] + x[2] + x[0] + x[1] + x[2] + x[0] + x[1] + x[2] + x[0] + x[1])

@@ -22,6 +22,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 ADAPTERS = sorted((ROOT / "examples" / "adapters").glob("*.py"))  # which need libraries of the extra `adapters`
 DISTRIBUTED = sorted((ROOT / "examples" / "distributed").glob("*.py"))  # of the extra `distributed`
 HEAVY = {  # libraries that the extra leaves out, and why; their examples run where they are installed
+    "blackjax": "brings JAX, some 600 MB",
     "nutpie": "brings ArviZ, pandas, PyArrow and zarr, some 400 MB",
     "pytensor": "asks for a Numba no newer than 0.65.1, and so would take away the one that is tested",
 }

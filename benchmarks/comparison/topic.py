@@ -6,6 +6,7 @@ tables of what else a function finds: counts, bytes, seconds of fresh processes.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
@@ -46,6 +47,8 @@ class Choice(NamedTuple):
     names: Collection[str] | None = None  # programs, if not all
     passes: Collection[str] | None = None  # of the engine `generated`, if not all
     texts: bool = False  # whether sources alone are looked at, in `passes`
+    data: Path | None = None  # a clone of posteriordb, in `posteriordb`
+    tools: Collection[str] | None = None  # the other tools, if not all
 
     def chooses(self, name: str) -> bool:
         """Whether a program is one of them."""

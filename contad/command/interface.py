@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -31,7 +31,7 @@ DESCRIPTION = """\
 Differentiate a function of a Python file, at the point and with the data that the file defines, and check the gradient
 against finite differences. Without FILE.py:FUNCTION: fit a Bayesian logistic regression to the 569 patients of the
 Wisconsin breast-cancer table with contad's gradient. `python -m contad warm` compiles all of contad's own functions,
-once per machine."""
+once per machine; `python -m contad stan MODEL.stan` translates a Stan program."""
 
 EPILOG = """\
 Parameters with numeric defaults are the point. A parameter without a default takes its value from --data, or the file's
@@ -105,15 +105,18 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status."""
+def main(
+    argv: Sequence[str] | None = None, others: Mapping[str, Callable[[Sequence[str]], str]] | None = None
+) -> int:
+    """Run the command, or that of its first argument, such as `warm` or one of `others`; the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     try:
         try:
-            options = None if arguments[:1] == ["warm"] else _parse(arguments)
-            if options is None:
-                text, status = warm(arguments[1:]), 0
+            command = ({"warm": warm} | (others or {})).get(arguments[0]) if arguments else None
+            options = _parse(arguments) if command is None else None
+            if command is not None:
+                text, status = command(arguments[1:]), 0
         except SystemExit as stop:  # --help
             return int(stop.code or 0)
         if options is not None:

@@ -69,6 +69,10 @@ SIGNATURES = {
         "types.float64(types.uintc, pointer, pointer, types.voidptr)", "length, x, gradient, data", _BOTH, "nan", "z"
     ),
     "scipy": _Signature("types.float64(types.intc, pointer, types.voidptr)", "length, x, data", _VALUE, "nan", "z"),
+    "bridgestan": _Signature(
+        "types.intc(types.voidptr, types.boolean, types.boolean, pointer, pointer, pointer, types.voidptr)",
+        "model, propto, jacobian, x, value, gradient, message", _BOTH + _STORED, "-1", "0",
+    ),
 }  # fmt: skip
 
 
@@ -83,6 +87,8 @@ def c_function(value_and_grad: Derivative, n: int, signature: str) -> Any:
         wrong = "is_null(x)" if n else "False"
         if form.parameters.startswith("length"):
             wrong = f"length != {n} or {wrong}"
+        if "jacobian" in form.parameters:  # f has the log-Jacobian, and no other log density is known
+            wrong = f"not jacobian or {wrong}"
         body = form.body.format(n=n, point=point).rstrip()
         parts = form._asdict() | {"cache": served.stable, "n": n, "wrong": wrong, "body": body}
         served.write(_SOURCE.format(**parts))

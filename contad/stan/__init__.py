@@ -16,6 +16,8 @@ triangles there, and zeros above, so it is the derivative with respect to the el
 >>> y, x = np.array([0.3, -0.2, 0.7]), np.array([0.0, 1.0, 2.5])
 >>> contad.grad(log_density, argnums=3)(y, x, 1.0, 0.8)
 0.10758201
+
+`Model` makes a log density of unconstrained numbers from Stan's block of parameters and a function of named values.
 """
 
 import sys
@@ -27,7 +29,7 @@ from contad.rules.compilable import name_in_njit
 from contad.stan import (  # isort: skip
     checks, decompositions, densities, distribution_functions, first_passage_times, gaussian_processes, glms,
     hypergeometric_series, linear_filters, matrix_algebra, multivariate, ordered_outcomes, scalar_functions, solves,
-    sparse,
+    sparse, spelled_functions, transform_functions,
 )  # fmt: skip
 from contad.stan.checks import *  # noqa: F403
 from contad.stan.decompositions import *  # noqa: F403
@@ -44,12 +46,16 @@ from contad.stan.ordered_outcomes import *  # noqa: F403
 from contad.stan.scalar_functions import *  # noqa: F403
 from contad.stan.solves import *  # noqa: F403
 from contad.stan.sparse import *  # noqa: F403
+from contad.stan.spelled_functions import *  # noqa: F403
+from contad.stan.transform_functions import *  # noqa: F403
 
 from contad.stan.transforms import (  # isort: skip
     cholesky_factor_corr, cholesky_factor_cov, corr_matrix, cov_matrix, lower_bound, lower_upper_bound,
     offset_multiplier, ordered, positive_ordered, simplex, stochastic_column, stochastic_row, sum_to_zero, unit_vector,
     upper_bound,
 )  # fmt: skip
+
+_MODELS = ("Model",)  # imported on first use, because models need transforms of functions
 
 # functions of functions, which need the transforms, and are imported on first use
 _FUNCTIONALS = (
@@ -72,7 +78,8 @@ __all__ = [  # noqa: PLE0604  (names are added)
     *checks.__all__, *decompositions.__all__, *densities.__all__, *distribution_functions.__all__,
     *first_passage_times.__all__, *gaussian_processes.__all__, *glms.__all__, *hypergeometric_series.__all__,
     *linear_filters.__all__, *matrix_algebra.__all__, *multivariate.__all__, *ordered_outcomes.__all__,
-    *scalar_functions.__all__, *solves.__all__, *sparse.__all__, *_FUNCTIONALS,
+    *scalar_functions.__all__, *solves.__all__, *sparse.__all__, *spelled_functions.__all__,
+    *transform_functions.__all__, *_FUNCTIONALS, *_MODELS,
     "cholesky_factor_corr", "cholesky_factor_cov", "corr_matrix", "cov_matrix", "lower_bound", "lower_upper_bound",
     "offset_multiplier", "ordered", "positive_ordered", "simplex", "stochastic_column", "stochastic_row", "sum_to_zero",
     "unit_vector", "upper_bound",
@@ -86,6 +93,10 @@ def _functionals() -> ModuleType:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODELS:
+        from contad.stan.model import Model
+
+        return Model
     if name in __all__:
         return getattr(_functionals(), name)
     raise AttributeError(f"module 'contad.stan' has no attribute {name!r}")

@@ -153,6 +153,55 @@ def density_of_vectors(
     return WithBodies(form, ways, demands, after, empty, far, (), "", known, is_evaluated=True)
 
 
+class Evaluated(InExpressions):
+    """A function that has only its expressions, for each pattern of axes of its arguments; Python evaluates them, too.
+
+    tests       by pattern, a condition on the arguments, and its description
+    in_python   by pattern, the expression in Python, if it is another one
+    meanings    what names in the expressions mean in Python, where that is something else
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], ways: Mapping[Pattern, str], known: Mapping[str, Any] | None = None,
+        tests: Mapping[Pattern, tuple[str, str]] | None = None, in_python: Mapping[Pattern, str] | None = None,
+        meanings: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(function, ways, known or {})
+        self.tests, self.in_python = tests or {}, {**ways, **(in_python or {})}
+        self._globals: dict[str, Any] = {**self.known, **(meanings or {})}
+        self._found: dict[tuple[int, ...], Any] = {}
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.run(*map(as_operand, self.signature.bind(*args, **named).args))
+
+    def run(self, *args: Any) -> Any:
+        """The function for arguments that are numbers and arrays, by position."""
+        return self.for_axes(tuple([getattr(x, "ndim", 0) for x in args]))(*args)
+
+    def for_axes(self, axes: tuple[int, ...]) -> Callable[..., Any]:
+        """The function for arguments with so many axes."""
+        found = self._found.get(axes)
+        if found is None:
+            found = self._found[axes] = self._write_for_python(axes)
+        return found
+
+    def _write_for_python(self, axes: tuple[int, ...]) -> Callable[..., Any]:
+        for pattern, value in self.in_python.items():
+            kinds = axes_in(pattern)
+            if len(axes) == len(kinds) and all(str(n) in known for n, known in zip(axes, kinds, strict=True)):
+                names = list(self.signature.parameters)[: len(axes)]
+                lines = [f"def {self.__name__}({', '.join(names)}):"]
+                lines += write_lengths(self.__name__, names, pattern, axes)
+                lines += write_demands(self.__name__, [self.tests[pattern]] if pattern in self.tests else [], {})
+                text = "\n".join([*lines, f"    return {value}"]) + "\n"
+                return function_of_text(text, self.__name__, self._globals)
+        raise TypeError(self.refuse().replace(" inside njit it", ""))
+
+    def _write(self, pattern: Pattern, given: tuple[Any, ...]) -> Any:
+        self.inside = [self.tests[pattern]] if pattern in self.tests else []
+        return super()._write(pattern, given)
+
+
 class AsWritten(Compilable):
     """A composition of rules and NumPy functions whose Python source is compiled."""
 

@@ -1,69 +1,119 @@
-"""The functions of a constraint, which Numba functions may also call."""
+"""The functions of a constraint, which Numba functions may also call: source text, for both."""
 
 import inspect
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.linalg import cholesky
-
 from contad.distributions.faces import function_of_text
-from contad.ops.triangular_factors import cholesky_factor
 from contad.rules.compilable import Compilable
-from contad.stan import bodies, constraint_bodies
-from contad.stan.recorded_checks import is_cholesky_factor, is_symmetric
-from contad.variables.open_types import ArrayValue
+from contad.stan.constraint_bodies import in_a_row, zeros
+from contad.stan.transform_functions import FUNCTIONS
 
 # the remedy if compiled code has no function: for arguments that are arrays or variables
 WRITTEN_OUT = {
-    "lower_bound": ("lower", "lower + np.exp(u)"),
-    "upper_bound": ("upper", "upper - np.exp(u)"),
-    "lower_upper_bound": ("lower and upper", "lower + (upper - lower) * contad.expit(u)"),
-    "offset_multiplier": ("offset and multiplier", "offset + multiplier * u"),
-}
-
-
-def as_shape(value: str, shape: tuple[int, ...]) -> str:
-    """An expression of a vector, reshaped to the shape of the value; expressions of matrices already have it."""
-    if not shape:
-        return f"({value})[0]" if value else ""
-    of_vector = value.startswith("bounded_of(") or "_of(" not in value
-    return f"({value}).reshape(({shape[0]}, {shape[1]}))" if value and len(shape) == 2 and of_vector else value
-
-
-_KNOWN = vars(bodies) | vars(constraint_bodies) | {"np": np, "cholesky": cholesky}
-_IN_PYTHON = _KNOWN | {
-    "cholesky": cholesky_factor, "is_cholesky_factor": is_cholesky_factor, "is_symmetric": is_symmetric
-}
-
-
-def evaluate(argument: str, expression: str) -> Callable[[ArrayValue], Any]:
-    """The Python function of an expression."""
-    found: Callable[[ArrayValue], Any] = eval(f"lambda {argument}: {expression}", _IN_PYTHON)
-    return found
+    "lower_bound": "lower", "upper_bound": "upper", "lower_upper_bound": "lower, upper",
+    "offset_multiplier": "offset, multiplier",
+}  # fmt: skip
+KNOWN = {**FUNCTIONS, "_zeros": zeros, "_in_a_row": in_a_row}
+IN_PYTHON = KNOWN | {name: function.run for name, function in FUNCTIONS.items()}
 
 
 class Constrained(Protocol):
-    """The attributes that the functions of a constraint use: see `Constraint`."""
+    """The attributes of a constraint that its text is made of: see `Constraint`."""
 
     __name__: str
     name: str
+    transform: str
+    literal: bool
     size: int
     shape: tuple[int, ...]
-    expected: str
+    free_shape: tuple[int, ...]
+    array_shape: tuple[int, ...]
+    order: str
+
+    def write(self, kind: str, literal: bool) -> list[str]:
+        """The statements of a function."""
+
+
+def _turn(axes: int) -> str:
+    """The method that exchanges the last two axes of an array."""
+    return ".T" if axes == 2 else f".transpose({(*range(axes - 2), axes - 1, axes - 2)})"
+
+
+def write_part(u: str, start: str, shape: tuple[int, ...], order: str) -> str:
+    """The expression of the numbers of a vector from a place on, as an array; matrices in it are in this order.
+
+    Without a place they are the whole vector.
+    """
+    if not shape:
+        return f"{u}[{start or 0}]"
+    end = f"{start} + {math.prod(shape)}" if not start.isdigit() else str(int(start) + math.prod(shape))
+    part = f"{u}[{start}:{end}]" if start else u
+    if len(shape) == 1:
+        return part
+    if order == "C":
+        return f"{part}.reshape({shape})"
+    return f"{part}.reshape({(*shape[:-2], shape[-1], shape[-2])}){_turn(len(shape))}"
+
+
+def write_row(y: str, axes: int, order: str) -> str:
+    """The inverse expression: a vector of the elements of an array."""
+    return y if axes == 1 else f"_in_a_row({y}{_turn(axes) if order == 'F' and axes else ''})"
+
+
+def write_value(
+    y: str, c: Constrained, arguments: Sequence[str], u: str, start: int | None = None, copies: bool = True
+) -> list[str]:
+    """Statements that assign the value of a constraint to y, and add its log-Jacobian to _logs.
+
+    Without a place to start from, they are of the whole vector u. Without copies, arrays of numbers without a
+    constraint are views of u.
+    """
+    place = "" if start is None else str(start)
+    rest = "".join(f", {x}" for x in arguments)
+    if c.transform == "real":
+        part = write_part(u, place, c.shape, c.order)
+        return [f"{y} = real_constrain({part})" if copies else f"{y} = {part}"]
+    if not c.array_shape:
+        part = write_part(u, place, c.free_shape, c.order)
+        return [f"{y}, _log = {c.transform}_jacobian({part}{rest})", "_logs = _logs + _log"]
+    count, one = math.prod(c.array_shape), c.shape[len(c.array_shape) :]
+    part = write_part(u, f"{place or 0} + _k * {math.prod(c.free_shape)}", c.free_shape, c.order)
+    return [
+        f"{y} = _zeros({u}, {count}, {', '.join(map(str, one))})",
+        f"for _k in range({count}):",
+        f"    {y}[_k], _log = {c.transform}_jacobian({part}{rest})",
+        "    _logs = _logs + _log",
+        *([f"{y} = {y}.reshape({c.shape})"] if len(c.array_shape) > 1 else []),
+    ]
+
+
+def write_free(u: str, c: Constrained, arguments: Sequence[str], y: str) -> list[str]:
+    """Statements that assign the unconstrained numbers of a value y to u."""
+    function = FUNCTIONS[f"{c.transform}_unconstrain"]
+    rest = "".join(f", {x}" for x in arguments[: len(function.signature.parameters) - 1])
+    if not c.array_shape:
+        found = f"{function.__name__}({y}{rest})"
+        return [f"{u} = {write_row(found, len(c.free_shape), c.order)}"]
+    count, one = math.prod(c.array_shape), c.shape[len(c.array_shape) :]
+    found = f"{function.__name__}({y}.reshape({(count, *one)})[_k]{rest})"
+    size = math.prod(c.free_shape)
+    return [
+        f"{u} = _zeros({y}, {c.size})",
+        f"for _k in range({count}):",
+        f"    {u}[_k * {size} : (_k + 1) * {size}] = {write_row(found, len(c.free_shape), c.order)}",
+    ]
 
 
 class ConstraintFunction(Compilable):
-    """One of these functions: a Python function of one argument, and the expression for compiled code."""
+    """One of these functions, of u or of y. Compiled code has it if all arguments of the constraint are numbers."""
 
     has_bodies = True
 
-    def __init__(
-        self, constraint: Constrained, function: Callable[..., Any], argument: str, loops: str, test: str = "True"
-    ) -> None:
+    def __init__(self, constraint: Constrained, function: Callable[..., Any], argument: str) -> None:
         super().__init__(function)
-        self.constraint, self.loops, self.test = constraint, loops, test
-        self.argument = argument
+        self.constraint, self.argument = constraint, argument
         self.signature = inspect.Signature([inspect.Parameter(argument, inspect.Parameter.POSITIONAL_OR_KEYWORD)])
         self.__name__ = function.__name__.removeprefix("_")
         self.__qualname__ = f"{constraint.__name__}.{self.__name__}"
@@ -77,43 +127,26 @@ class ConstraintFunction(Compilable):
 
     def body(self, given: tuple[Any, ...]) -> Any:
         """The function for a vector u, or for a value y of the shape of the constraint; None for other arguments."""
-        shape = self.constraint.shape
-        if not self.loops or given != (1 if self.argument == "u" else len(shape),):
+        c = self.constraint
+        if not c.literal or given != (1 if self.argument == "u" else len(c.shape),):
             return None
         if self._body is None:
-            self._body = self._write()
+            if self.argument == "u":
+                tests = {f"len(u) != {c.size}": f"have {c.size} elements"}
+            else:
+                tests = {f"y.shape[{k}] != {n}": f"have the shape {c.shape}" for k, n in enumerate(c.shape)}
+            words = f"{c.name}: {self.argument} must "
+            checks = [f"if {test}: raise ValueError({words + what!r})" for test, what in tests.items()]
+            lines = [f"def {self.__name__}({self.argument}):", *checks, *c.write(self.__name__, literal=True)]
+            text = "\n    ".join(lines)
+            self._body = function_of_text(text, self.__name__, KNOWN)
         return self._body
-
-    def _write(self) -> Any:
-        name, shape = self.constraint.name, self.constraint.shape
-        lines = [f"def {self.__name__}({self.argument}):"]
-        if self.argument == "u":
-            lines.append(f"    if len(u) != {self.constraint.size}:")
-            lines.append(f"        raise ValueError({f'{name}: u must have {self.constraint.size} elements'!r})")
-        else:
-            for axis, length in enumerate(shape):
-                lines.append(f"    if y.shape[{axis}] != {length}:")
-                lines.append(f"        raise ValueError({f'{name}: y must have the shape {shape}'!r})")
-            test = self.test.replace("np.all(", "(") if not shape else self.test
-            lines.append(f"    if not ({test}):")
-            lines.append(f"        raise ValueError({f'{name}: y must {self.constraint.expected}'!r})")
-        lines += self._results(shape)
-        return function_of_text("\n".join(lines) + "\n", self.__name__, _KNOWN)
-
-    def _results(self, shape: tuple[int, ...]) -> list[str]:
-        if self.argument == "u":
-            return [f"    return {self.loops}"]
-        if not shape:
-            return ["    made = np.zeros(1)", f"    made[0] = {self.loops}", "    return made"]
-        if len(shape) == 2 and "_of" not in self.loops:
-            return [f"    made = {self.loops}", f"    return made.reshape(({self.constraint.size},))"]
-        return [f"    return {self.loops}"]
 
     def refuse(self) -> str:
         """The message for other arguments."""
-        name, size, shape = self.constraint.name, self.constraint.size, self.constraint.shape
-        if not self.loops:
-            names, formula = WRITTEN_OUT.get(name, ("its arguments", "the formula of its docstring"))
-            return f"{name}: inside njit, {names} must be finite numbers, not variables; write {formula}"
-        what = f"u, a vector of {size} float64 numbers" if self.argument == "u" else f"y of shape {shape}"
-        return f"{name}: inside njit {self.__name__} takes {what}"
+        c = self.constraint
+        if not c.literal:
+            names = WRITTEN_OUT.get(c.name, "its arguments")
+            return f"{c.name}: inside njit, {names} must be numbers, not variables; call {c.name}_constrain(u, {names})"
+        what = f"u, a vector of {c.size} float64 numbers" if self.argument == "u" else f"y of shape {c.shape}"
+        return f"{c.name}: inside njit {self.__name__} takes {what}"

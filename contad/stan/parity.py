@@ -18,6 +18,10 @@ def _each(prefixes: str, suffixes: str) -> tuple[str, ...]:
     return tuple(f"{prefix}_{suffix}" for prefix in prefixes.split() for suffix in suffixes.split())
 
 
+_TRANSFORMS = """lower_bound upper_bound lower_upper_bound offset_multiplier ordered positive_ordered simplex
+    stochastic_column stochastic_row sum_to_zero unit_vector cholesky_factor_corr cholesky_factor_cov corr_matrix
+    cov_matrix"""
+
 _WITH_CDF = """bernoulli beta beta_binomial beta_neg_binomial beta_proportion binomial cauchy chi_square discrete_range
     double_exponential exp_mod_normal exponential frechet gamma gumbel inv_chi_square inv_gamma logistic lognormal
     neg_binomial neg_binomial_2 normal pareto pareto_type_2 poisson rayleigh scaled_inv_chi_square
@@ -66,9 +70,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "Sparse matrices": _names("csr_extract csr_extract_u csr_extract_v csr_extract_w csr_to_dense_matrix"),
     "Complex numbers and Fourier transforms": _names("""
         arg conj get_real get_imag polar proj to_complex fft fft2 inv_fft inv_fft2 norm"""),
-    "Constraining transforms": _names("""
-        lower_bound upper_bound lower_upper_bound offset_multiplier ordered positive_ordered simplex stochastic_column
-        stochastic_row sum_to_zero unit_vector cholesky_factor_corr cholesky_factor_cov corr_matrix cov_matrix"""),
+    "Constraining transforms": _names(_TRANSFORMS),
+    "Transforms as functions": _each(_TRANSFORMS, "constrain jacobian unconstrain"),
     "Functions of functions": _names("""
         gradient jacobian hessian hessian_times_vector grad_hessian grad_tr_mat_times_hessian gradient_dot_vector
         derivative partial_derivative hessian_block_diag finite_diff_gradient finite_diff_gradient_auto
@@ -109,39 +112,17 @@ NAMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 SPELLINGS: dict[str, dict[str, str]] = {
-    "Scalar functions of one argument": {
-        "minus": "-x", "plus": "+x",
-    },
-    "Scalar functions of two arguments": {
-        "add": "x + y", "subtract": "x - y", "multiply": "x * y", "divide": "x / y",
-        "min": "np.minimum(x, y)", "max": "np.maximum(x, y)",
-    },
     "Reductions and statistics": {
-        "sum": "np.sum(v)", "prod": "np.prod(v)", "mean": "np.mean(v)", "sd": "np.std(v, ddof=1)",
-        "variance": "np.var(v, ddof=1)", "norm": "np.linalg.norm(v)",
-        "norm1": "np.sum(np.abs(v))", "norm2": "np.linalg.norm(v)", "quantile": "np.quantile(v, 0.3)",
-        "cumulative_sum": "np.cumsum(v)", "dot_product": "np.dot(v, w)",
-        "dot_self": "np.dot(v, v)", "distance": "np.linalg.norm(v - w)", "squared_distance": "np.sum((v - w) ** 2)",
-        "sort_asc": "np.sort(v)", "sort_desc": "np.sort(v)[::-1]", "trace": "np.trace(a)",
-        "trace_dot": "np.sum(a.T * b)",
+        "norm": "np.linalg.norm(v)",
     },
     "Constructors and containers": {
-        "append_array": "np.concatenate([v, w])", "append_col": "np.column_stack([a, v])",
-        "append_row": "np.vstack([a, v])", "block": "a[0:2, 1:3]", "col": "a[:, k]", "row": "a[k]",
-        "diag_matrix": "np.diag(v)", "diagonal": "np.diagonal(a)", "head": "v[:n]", "tail": "v[-n:]",
-        "segment": "v[k : k + n]", "sub_col": "a[0:n, k]", "sub_row": "a[k, 0:n]",
-        "linspaced_array": "np.linspace(x, y, n)", "linspaced_row_vector": "np.linspace(x, y, n)",
-        "linspaced_vector": "np.linspace(x, y, n)", "rep_array": "contad.full(n, x)",
-        "rep_matrix": "contad.full((n, k), x)", "rep_row_vector": "contad.full(n, x)",
-        "rep_vector": "contad.full(n, x)",
-        "reverse": "v[::-1]", "transpose": "a.T", "to_array_1d": 'np.ravel(a, order="F")', "to_array_2d": "+a",
-        "to_matrix": 'np.reshape(a, (1, a.size), order="F")', "to_row_vector": 'np.ravel(a, order="F")',
-        "to_vector": 'np.ravel(a, order="F")', "symmetrize_from_lower_tri": "np.tril(a) + np.tril(a, -1).T",
+        "append_col": "np.column_stack([a, v])", "append_row": "np.vstack([a, v])", "block": "a[0:2, 1:3]",
+        "col": "a[:, k]", "row": "a[k]", "segment": "v[k : k + n]", "sub_col": "a[0:n, k]", "sub_row": "a[k, 0:n]",
     },
     "Functions of functions": {
         "gradient": "contad.grad(f)(v)", "jacobian": "contad.jacobian(np.cumprod)(v)",
-        "hessian": "contad.hessian(f)(v)",
-        "hessian_times_vector": "contad.hvp(f)(v, w)", "grad_hessian": "contad.jacobian(contad.hessian(f))(v)",
+        "hessian": "contad.hessian(f)(v)", "hessian_times_vector": "contad.hvp(f)(v, w)",
+        "grad_hessian": "contad.jacobian(contad.hessian(f))(v)",
         "grad_tr_mat_times_hessian": "contad.grad_tr_mat_times_hessian(f, v, a)",
         "gradient_dot_vector": "contad.gradient_dot_vector(f, v, w)[1]", "derivative": "contad.derivative(np.sin)(x)",
         "partial_derivative": "contad.grad(f)(v)[k]", "hessian_block_diag": "contad.hessian_block_diag(f, 3)(v)",
@@ -150,33 +131,16 @@ SPELLINGS: dict[str, dict[str, str]] = {
 
 CONSTANTS: dict[str, dict[str, str]] = {
     "Scalar functions of one argument": {
-        "int_step": "1 if x > 0.0 else 0", "is_inf": "np.isinf(x)", "is_nan": "np.isnan(x)",
-        "round": "np.trunc(x + np.copysign(0.5, x))", "step": "1.0 if x >= 0.0 else 0.0",
-        "to_int": "int(contad.value_of(x))",
-    },
-    "Scalar functions of two arguments": {"modulus": "int(np.fmod(n, k))"},
-    "Logical functions": {
-        "logical_and": "np.logical_and(x, y)", "logical_or": "np.logical_or(x, y)",
-        "logical_negation": "np.logical_not(x)", "logical_eq": "x == y", "logical_neq": "x != y", "logical_lt": "x < y",
-        "logical_lte": "x <= y", "logical_gt": "x > y", "logical_gte": "x >= y",
-    },
-    "Constants": {
-        "e": "np.e", "pi": "np.pi", "sqrt2": "np.sqrt(2.0)", "machine_precision": "np.finfo(float).eps",
-        "positive_infinity": "np.inf", "negative_infinity": "-np.inf", "not_a_number": "np.nan",
+        "round": "np.trunc(x + np.copysign(0.5, x))", "to_int": "int(contad.value_of(x))",
     },
     "Reductions and statistics": {
         "rank": "np.count_nonzero(v < v[k])", "sort_indices_asc": "np.argsort(v)",
         "sort_indices_desc": "np.argsort(-v)",
     },
     "Constructors and containers": {
-        "cols": "a.shape[1]", "rows": "a.shape[0]", "dims": "a.shape", "size": "len(v)", "num_elements": "a.size",
-        "identity_matrix": "np.eye(n)", "linspaced_int_array": "np.linspace(0, 6, n).astype(int)",
-        **dict.fromkeys(_each("one_hot", "array row_vector vector"), "np.eye(n)[k]"),
+        "dims": "a.shape", "linspaced_int_array": "np.linspace(0, 6, n).astype(int)", "one_hot_array": "np.eye(n)[k]",
+        "one_hot_row_vector": "np.eye(n)[k]", "one_hot_vector": "np.eye(n)[k]",
         "one_hot_int_array": "np.eye(n, dtype=int)[k]",
-        **dict.fromkeys(_each("ones", "array row_vector vector"), "np.ones(n)"),
-        "ones_int_array": "np.ones(n, dtype=int)",
-        **dict.fromkeys(_each("zeros", "array row_vector vector"), "np.zeros(n)"),
-        "zeros_int_array": "np.zeros(n, dtype=int)", "uniform_simplex": "np.full(n, 1.0 / n)",
     },
 }  # fmt: skip
 
@@ -188,6 +152,7 @@ NOT_FOR_PYTHON = {
 }
 
 REMARKS = {
+    **dict.fromkeys(_each(_TRANSFORMS, "jacobian"), "returns the value and the log-Jacobian, and adds to no target"),
     "check_column_index": "places count from 0",
     "check_range": "places count from 0",
     "check_row_index": "places count from 0",
@@ -225,8 +190,8 @@ def rows(exported: tuple[str, ...]) -> list[StanName]:
     >>> found = rows(tuple(stan.__all__))
     >>> next(row.how for row in found if row.name == "quad_form_sym")
     'contad.stan.quad_form_sym'
-    >>> next(row.how for row in found if row.name == "sd")
-    'np.std(v, ddof=1)'
+    >>> next(row.how for row in found if row.name == "segment")
+    'v[k : k + n]'
     """
     found = []
     for section, names in NAMES.items():

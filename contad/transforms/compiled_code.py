@@ -241,6 +241,8 @@ def cfunc(f: Function, n: int, signature: str = "contad") -> Any:
     "nuts"      int (size_t n, const double *x, double *grad, double *value, void *); 1, else 0 (walnutpie)
     "nlopt"     double (unsigned n, const double *x, double *grad, void *), the value; nan
     "scipy"     double (int n, double *x, void *), the value alone, as scipy.LowLevelCallable takes it; nan
+    "bridgestan" int (const void *, bool propto, bool jacobian, const double *x, double *value, double *grad, void *);
+                -1 also where jacobian is false, because f has the log-Jacobian; else 0
 
     If f raises, or receives another length, value and grad are left as they are. If grad is NULL only the value is
     computed, and if value is NULL only the gradient. The result has `address` and `ctypes`, lives as long as f, and may

@@ -157,6 +157,8 @@ def test_values_and_gradients(name):
     f, z = njit(plain), plain(*args)
     assert_same(f(*args), z, 1e-9)
     active = active_in(args)
+    if not active:  # sizes and constants
+        return
     expected = contad.grad(sum_of(plain, z, len(args)), active)(*args)
     assert_same(contad.grad(njit(sum_of(f, z, len(args))), active)(*args), expected, 1e-7)
 
@@ -190,6 +192,8 @@ def at(args, active, given):
 @pytest.mark.parametrize("name", sampled(CALLED, 160, family=lambda name: name.partition(".")[0]))
 def test_every_transform(name):
     args = arguments_of(name)
+    if not active_in(args):
+        return
     plain = function_of(name, len(args))
     z = plain(*args)
     g, expected = njit(sum_of(njit(plain), z, len(args))), sum_of(plain, z, len(args))

@@ -24,7 +24,8 @@ MODULES = {
 
 def faces():
     """Every name, with its function or distribution."""
-    found = {f"stan.{name}": getattr(stan, name) for name in stan.__all__} | {"stan.real": stan.transforms.real}
+    found = {f"stan.{name}": getattr(stan, name) for name in stan.__all__ if name != "Model"}  # a class
+    found["stan.real"] = stan.transforms.real
     for label, module in MODULES.items():
         names = [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
         found |= {f"{label}.{name}": getattr(module, name) for name in names}

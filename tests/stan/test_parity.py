@@ -50,8 +50,8 @@ def function_of(row):
 
 
 # ---- what works ------------------------------------------------------------------------------------------------------
-def test_there_is_a_row_for_each_of_564_names():
-    assert len(ROWS) == 564 and len({(row.section, row.name) for row in ROWS}) == 564
+def test_there_is_a_row_for_each_of_609_names():
+    assert len(ROWS) == 609 and len({(row.section, row.name) for row in ROWS}) == 609
 
 
 def test_every_working_function_is_judged():
@@ -67,7 +67,7 @@ def test_every_working_function_is_judged():
 
 
 def test_every_name_of_contad_stan_is_one_of_stan():
-    assert set(stan.__all__) == {row.name for row in ROWS if row.status == "works"}
+    assert set(stan.__all__) - {"Model"} == {row.name for row in ROWS if row.status == "works"}
 
 
 # ---- what is spelled -------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def test_a_constant_is_one_with_variables_too(row):
 
 
 def test_constants_are_those_of_stan():
-    found = {row.name: function_of(row)[0]() for row in CONSTANT if row.section == "Constants"}
+    found = {row.name: getattr(stan, row.name)() for row in ROWS if row.section == "Constants"}
     expected = [2.718281828459045, 3.141592653589793, 2.0**0.5, 2.0**-52, np.inf, -np.inf, np.nan]
     np.testing.assert_array_equal(list(found.values()), expected)
 
@@ -163,11 +163,11 @@ def test_the_command_prints_the_table():
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == table.stan_table()
     lines = done.stdout.splitlines()
-    assert sum(line.startswith("| `") for line in lines) == 564
+    assert sum(line.startswith("| `") for line in lines) == 609
     counts = [sum(row.status == status for row in ROWS) for status in ("works", "NumPy", "constant")]
-    assert f"Of 564 names {counts[0]} are functions of `contad.stan`, {counts[1]} are expressions that" in done.stdout
+    assert f"Of 609 names {counts[0]} are functions of `contad.stan`, {counts[1]} are expressions that" in done.stdout
     assert "| `inverse` | works | `contad.stan.inverse` | The inverse of a square matrix, like" in done.stdout
-    assert "| `sd` | NumPy | `np.std(v, ddof=1)` |  |" in lines and "| `fft` | missing |  |  |" in lines
+    assert "| `segment` | NumPy | `v[k : k + n]` |  |" in lines and "| `fft` | missing |  |  |" in lines
     assert "| `check_ldlt_factor` | not for Python |  | a state of Eigen's factorisation; np.linalg" in done.stdout
 
 

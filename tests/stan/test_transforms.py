@@ -137,7 +137,7 @@ def test_bounds_that_are_refused():
 def test_edges_of_what_is_unconstrained():
     """A share of 0 is no error, and says nothing; no elements are a value, too."""
     with np.errstate(all="raise"):
-        np.testing.assert_array_equal(stan.simplex(3).unconstrain([0.0, 0.5, 0.5]), [-np.inf, 0.0])
+        np.testing.assert_array_equal(stan.simplex(3, "2.36").unconstrain([0.0, 0.5, 0.5]), [-np.inf, 0.0])
         for make in (stan.cholesky_factor_cov, stan.cholesky_factor_corr, stan.cov_matrix, stan.corr_matrix):
             assert make(0).unconstrain(np.zeros((0, 0))).shape == (0,)
 

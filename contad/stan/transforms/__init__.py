@@ -11,12 +11,15 @@ Each function returns a `Constraint`; `Parameters` holds a tree of them, so a mo
 array([0.33333333, 0.33333333, 0.33333333])
 >>> parameters.unconstrain(values)
 array([0., 0., 0., 0.])
+
+`contad.stan.Model` takes such constraints, too. A bound may then be a function of the parameters declared before, as in
+`bounded(0.0, lambda p: 1.0 - p.alpha)`.
 """
 
 import sys
 
 from contad.rules.compilable import name_in_njit
-from contad.stan.transforms.bounds import lower_bound, lower_upper_bound, offset_multiplier, real, upper_bound
+from contad.stan.transforms.bounds import bounded, lower_bound, lower_upper_bound, offset_multiplier, real, upper_bound
 from contad.stan.transforms.constraints import Constraint, Parameters
 from contad.stan.transforms.matrices import (
     cholesky_factor_corr,
@@ -29,7 +32,7 @@ from contad.stan.transforms.matrices import (
 from contad.stan.transforms.vectors import ordered, positive_ordered, simplex, sum_to_zero, unit_vector
 
 __all__ = [
-    "Constraint", "Parameters", "cholesky_factor_corr", "cholesky_factor_cov", "corr_matrix", "cov_matrix",
+    "Constraint", "Parameters", "bounded", "cholesky_factor_corr", "cholesky_factor_cov", "corr_matrix", "cov_matrix",
     "lower_bound", "lower_upper_bound", "offset_multiplier", "ordered", "positive_ordered", "real", "simplex",
     "stochastic_column", "stochastic_row", "sum_to_zero", "unit_vector", "upper_bound",
 ]  # fmt: skip

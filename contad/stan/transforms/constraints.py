@@ -1,17 +1,39 @@
 """Constraining transforms, and trees of them."""
 
 import contextlib
-from collections.abc import Callable, Sequence
-from types import ModuleType
+import functools
+import math
+import operator
+import re
+from collections.abc import Sequence
+from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
 import optree
 
 from contad.errors import UnsupportedError
+from contad.ops.cotangents import plain
 from contad.ops.products import as_array
-from contad.stan.compiled_constraints import ConstraintFunction, as_shape, evaluate
+from contad.stan.compiled_constraints import IN_PYTHON, ConstraintFunction, write_free, write_value
+from contad.stan.transform_functions import FUNCTIONS, TRANSFORMS
+from contad.variables.arguments import fail
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
+
+
+def axes_of(name: str, shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    """A shape as a tuple; an integer is the length of one axis."""
+    axes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    whole = all(hasattr(n, "__index__") for n in axes)
+    if not whole or any(n < 0 for n in axes):
+        error = ValueError if whole else TypeError
+        fail(name, "shape", "be the length of an axis or a tuple of them", repr(shape), error)
+    return tuple(map(operator.index, axes))
+
+
+@functools.cache
+def _compile(text: str) -> CodeType:
+    return compile(text, "<constraint>", "exec")
 
 
 class Constraint(ModuleType):
@@ -19,57 +41,131 @@ class Constraint(ModuleType):
 
     It is a namespace of three functions, which Numba functions may call like those of a module:
 
-    constrain(u)      the value of the parameter for unconstrained numbers log_jacobian(u)   the logarithm of the
-    absolute Jacobian determinant of `constrain` unconstrain(y)    the inverse of `constrain`; ValueError if y violates
-    the constraint
+    constrain(u)      the value of the parameter for unconstrained numbers
+    log_jacobian(u)   the logarithm of the absolute Jacobian determinant of `constrain`
+    unconstrain(y)    the inverse of `constrain`; ValueError if y violates the constraint
 
-    expected    the condition on a value, in words
-    loops       the three functions, and the test of the constraint, as expressions of u or y
-    forward     the value and the log-Jacobian for a vector, if Python does not evaluate the expressions
-    backward    the vector for a checked value, if Python does not evaluate the expression
-    accepts     whether a value meets the constraint, if Python does not evaluate the expression
+    transform     the row of `contad.stan.transform_functions.TRANSFORMS`
+    arguments     those of its functions after u: bounds, or sizes. A bound may be a function of other parameters; the
+                  constraint then belongs to a `contad.stan.Model`, and has no functions of its own.
+    element       the shape of one element of an array of such values; all of it without `array`
+    free_shape    the shape in which its functions take the unconstrained numbers
+    array_shape   the shape of an array of values that are made one by one
+    order         the order in which unconstrained numbers fill a matrix: "C" by rows, "F" by columns
     """
 
     def __init__(
-        self, name: str, size: int, shape: tuple[int, ...], expected: str, loops: Sequence[str] = (),
-        forward: Callable[[ArrayValue], tuple[Value, Real]] | None = None,
-        backward: Callable[[ArrayValue], ArrayValue] | None = None,
-        accepts: Callable[[ArrayValue], bool] | None = None,
+        self, name: str, element: tuple[int, ...], free: tuple[int, ...] | None = None, arguments: Sequence[Any] = (),
+        transform: str = "", array: tuple[int, ...] = (), order: str = "C",
     ) -> None:  # fmt: skip
+        arguments = [x.item() if isinstance(x, np.generic) else x for x in arguments]
+        self.transform = transform or name
+        self._made_of = name, element, free, tuple(arguments), transform, array, order
+        self.name, self.element, self.shape, self.arguments = name, element, array + element, tuple(arguments)
+        by_element = any(pattern.startswith("0") for pattern in TRANSFORMS[self.transform].ways)
+        self.free_shape = self.shape if by_element else element if free is None else free
+        self.array_shape = () if by_element else array
+        self.order = order if by_element and len(element) > 1 else "C" if by_element else "F"
+        self.size = math.prod(self.free_shape) * math.prod(self.array_shape)
+        self.literal = all(isinstance(x, (int, float)) and math.isfinite(x) for x in arguments)
         # compiled code is cached under a module name that contains everything on which the functions depend
-        super().__init__(f"{__name__}.{name}{shape}{tuple(loops)}", self.__doc__)
-        self.name, self.size, self.shape, self.expected = name, size, shape, expected
-        self.loops = tuple(loops)
-        value, logs, inverse, test = loops or ("", "", "", "")
-        self.forward = forward or evaluate("u", f"({value}, {logs})")
-        self.backward, self.accepts = backward or evaluate("y", inverse), accepts or evaluate("y", test)
-        self.constrain = ConstraintFunction(self, self._constrain, "u", as_shape(value, shape))
-        self.log_jacobian = ConstraintFunction(self, self._log_jacobian, "u", logs)
-        self.unconstrain = ConstraintFunction(self, self._unconstrain, "y", inverse, test)
+        super().__init__(f"{__name__}.{name}{self._made_of[1:]}", self.__doc__)
+        self.constrain = ConstraintFunction(self, self._constrain, "u")
+        self.log_jacobian = ConstraintFunction(self, self._log_jacobian, "u")
+        self.unconstrain = ConstraintFunction(self, self._unconstrain, "y")
+        self._functions: dict[str, Any] = {}
 
     def __repr__(self) -> str:
         return f"<{self.name} of shape {self.shape}>"
 
+    def __reduce__(self) -> Any:
+        return Constraint, self._made_of
+
+    @property
+    def expected(self) -> str:
+        """The condition on a value, in words."""
+        t = TRANSFORMS[self.transform]
+        text = t.expected
+        for name, x in zip(t.arguments.split(", "), self.arguments, strict=False):
+            text = text.replace(name, str(plain(x))) if name in {"lower", "upper"} else text
+        return text
+
+    def array(self, *shape: int) -> "Constraint":
+        """An array of such values, as in Stan's `array[5] simplex[2] theta`.
+
+        >>> from contad.stan.transforms import simplex
+        >>> simplex(2).array(5)
+        <simplex of shape (5, 2)>
+        """
+        return self._change(array=axes_of("array", shape) + self._made_of[5])
+
+    def _change(self, **changes: Any) -> "Constraint":
+        names = ("name", "element", "free", "arguments", "transform", "array", "order")
+        return Constraint(**dict(zip(names, self._made_of, strict=True)) | changes)
+
     def rename(self, name: str) -> "Constraint":
         """The same constraint under another name."""
-        return Constraint(
-            name, self.size, self.shape, self.expected, self.loops, self.forward, self.backward, self.accepts
-        )
+        return self._change(name=name, transform=self.transform)
+
+    def ordered_by(self, order: str) -> "Constraint":
+        """The same constraint, with matrices in another order."""
+        return self._change(order=order)
+
+    def of_version(self, stan_version: str) -> "Constraint":
+        """The same constraint in a version of Stan: before 2.37 simplices break sticks."""
+        numbers = [int(x) for x in re.findall(r"\d+", stan_version)]
+        sticks = f"{self.transform}_of_sticks"
+        return self._change(transform=sticks) if sticks in TRANSFORMS and numbers < [2, 37] else self
+
+    def write(self, kind: str, literal: bool) -> list[str]:
+        """The statements of a function: "constrain", "log_jacobian", "both" of these, or "unconstrain".
+
+        Unless they are literal, the arguments have names there.
+        """
+        if any(map(callable, self.arguments)):
+            raise UnsupportedError(f"{self.name}: a bound depends on other parameters, which contad.stan.Model knows")
+        given = [repr(x) if literal else f"_{k}" for k, x in enumerate(self.arguments)]
+        if kind == "unconstrain":
+            return [*write_free("u", self, given, "y"), "return u"]
+        result = {"constrain": "y", "log_jacobian": "_logs", "both": "y, _logs"}[kind]
+        lines = write_value("y", self, given, "u", copies=literal)
+        if self.transform == "real" or self.array_shape:
+            return ["_logs = 0.0", *lines, f"return {result}"]
+        return [lines[0].replace(", _log =", ", _logs =", 1), f"return {result}"]
+
+    def run(self, kind: str, x: ArrayValue) -> Any:
+        """Run one of these functions in Python, without checks of the shape."""
+        if kind not in self._functions:
+            known = IN_PYTHON | {f"_{k}": x for k, x in enumerate(self.arguments)}
+            axes = len(self.free_shape), *map(np.ndim, self.arguments)
+            for name in (f"{self.transform}_jacobian", f"{self.transform}_constrain"):
+                known[name] = FUNCTIONS[name].for_axes(axes)
+            argument = "y" if kind == "unconstrain" else "u"
+            exec(_compile("\n    ".join([f"def {kind}({argument}):", *self.write(kind, literal=False)])), known)
+            self._functions[kind] = known[kind]
+        return self._functions[kind](x)
+
+    def accepts(self, y: ArrayValue) -> bool:
+        """Whether an array of the right shape meets the constraint."""
+        with contextlib.suppress(ValueError):
+            self.run("unconstrain", y)
+            return True
+        return False
 
     def _constrain(self, u: Nested) -> Value:
-        return self.forward(self._vector(u))[0]
+        return self.run("constrain", self._vector(u))
 
     def _log_jacobian(self, u: Nested) -> Real:
-        return self.forward(self._vector(u))[1]
+        return self.run("log_jacobian", self._vector(u))
 
     def _unconstrain(self, y: Nested) -> ArrayValue:
         value = as_array(y)
         if np.shape(value) != self.shape:
             raise ValueError(f"{self.name}: y must have the shape {self.shape}, got {np.shape(value)}")
-        if self.accepts(value):
-            with contextlib.suppress(np.linalg.LinAlgError):  # no Cholesky factor
-                return np.reshape(self.backward(value), (self.size,))
-        raise ValueError(f"{self.name}: y must {self.expected}")
+        try:
+            return self.run("unconstrain", value)
+        except ValueError as error:
+            raise ValueError(f"{self.name}: y must {self.expected}") from error
 
     def _vector(self, u: Nested) -> ArrayValue:
         given = as_array(u)
@@ -79,21 +175,27 @@ class Constraint(ModuleType):
 
 
 class Parameters:
-    """A tree of transforms, as one unconstrained vector."""
+    """A tree of transforms, as one unconstrained vector.
 
-    def __init__(self, tree: Any) -> None:
-        self.transforms: list[Constraint]
-        self.transforms, self._structure = optree.tree_flatten(tree, is_leaf=lambda x: isinstance(x, Constraint))
+    `order` is the order in which the vector fills matrices of bounded or unbounded numbers: "C" by rows, or "F" by
+    columns, as in Stan.
+    """
+
+    def __init__(self, tree: Any, order: str = "C") -> None:
+        leaves, self._structure = optree.tree_flatten(tree, is_leaf=lambda x: isinstance(x, Constraint))
+        for x in leaves:
+            if not isinstance(x, Constraint):
+                fail("Parameters", "tree", "hold constraints, such as real() or lower_bound(0.0)", repr(x), TypeError)
+        self.transforms: list[Constraint] = [x if order == "C" else x.ordered_by(order) for x in leaves]
         ends = np.cumsum([0, *(t.size for t in self.transforms)]).tolist()
         self.size = ends[-1]
-        self._parts = [(t.forward, slice(*ends[k : k + 2])) for k, t in enumerate(self.transforms)]
+        self._parts = [(t, slice(*ends[k : k + 2])) for k, t in enumerate(self.transforms)]
 
     @property
     def _numba_type_(self) -> NoReturn:
         raise UnsupportedError(
             "Parameters: a tree is not supported inside njit; call constrain and log_jacobian of each constraint "
-            "there, "
-            "with its part of u"
+            "there, with its part of u, or use contad.stan.Model"
         )
 
     def constrain(self, u: Nested) -> tuple[Any, Real]:
@@ -103,8 +205,8 @@ class Parameters:
         if shape != (self.size,):
             raise ValueError(f"Parameters: u must have {self.size} elements, got shape {shape}")
         values, total = [], 0.0
-        for forward, part in self._parts:
-            value, log_jacobian = forward(given[part])
+        for transform, part in self._parts:
+            value, log_jacobian = transform.run("both", given[part])
             values.append(value)
             if log_jacobian.__class__ is not float or log_jacobian != 0.0:
                 total = total + log_jacobian

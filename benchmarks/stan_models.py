@@ -1,0 +1,205 @@
+"""One posterior of posteriordb: contad's value and gradient beside those of Stan Math and of stanli, as a process.
+
+`python -m benchmarks.stan_models CLONE POSTERIOR` prints JSON. The program is translated from Stan as
+`python -m contad stan` does it. All tools are called through BridgeStan's C signature from one compiled loop.
+"""
+
+import ctypes
+import importlib.util
+import inspect
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numba
+import numpy as np
+
+from benchmarks.timing import take_turns
+from contad.stan.translation.stanc import TranslationError
+from contad.stan.translation.translated_file import translate
+
+SIGNATURE = (
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
+    ctypes.c_void_p,
+)  # fmt: skip
+STAN = "Stan Math"
+DRIVER = """\
+#include <sstream>
+#include <stan/io/json/json_data.hpp>
+#include <stan/model/model_base.hpp>
+#include "model.hpp"
+
+extern "C" void* make_model(const char* data) {
+  std::istringstream text(data);
+  stan::json::json_data context(text);
+  return &new_model(context, 1, nullptr);
+}
+
+extern "C" int compute_gradient(const void* model, bool, bool, const double* u, double* value, double* slope, char**) {
+  auto& density = *static_cast<const stan::model::model_base*>(model);
+  Eigen::Matrix<stan::math::var, Eigen::Dynamic, 1> x(density.num_params_r());
+  int failed = 0;
+  try {
+    for (int i = 0; i < x.size(); ++i) x(i) = u[i];
+    stan::math::var z = density.log_prob_propto_jacobian(x, nullptr);
+    *value = z.val();
+    z.grad();
+    for (int i = 0; i < x.size(); ++i) slope[i] = x(i).adj();
+  } catch (...) {
+    failed = 1;
+  }
+  stan::math::recover_memory();
+  return failed;
+}
+"""
+OPTIONS = [
+    "-O3",
+    "-std=c++14",
+    "-fPIC",
+    "-shared",
+    "-w",
+    "-D_REENTRANT",
+    "-D_GLIBCXX_USE_CXX11_ABI=0",
+    "-DBOOST_DISABLE_ASSERTS",
+    "-DBOOST_PHOENIX_NO_VARIADIC_EXPRESSION",
+]  # those of httpstan
+
+
+class Posterior:
+    """A program and its data in a clone of posteriordb."""
+
+    def __init__(self, clone: Path, name: str) -> None:
+        folder = next(path for path in (clone / "posterior_database", clone) if (path / "models").exists())
+        about = json.loads((folder / "posteriors" / f"{name}.json").read_text())
+        self.program = folder / "models" / "stan" / f"{about['model_name']}.stan"
+        with zipfile.ZipFile(folder / "data" / "data" / f"{about['data_name']}.json.zip") as archive:
+            self.data = json.loads(archive.read(archive.namelist()[0]))
+
+
+def list_posteriors(clone: Path) -> Iterator[str]:
+    """The names of those whose data are there, in order."""
+    folder = next(path for path in (clone / "posterior_database", clone) if (path / "models").exists())
+    for path in sorted((folder / "posteriors").glob("*.json")):
+        if (folder / "data" / "data" / f"{json.loads(path.read_text())['data_name']}.json.zip").exists():
+            yield path.stem
+
+
+# ---- the tools: each gives a C function and the address of its model -------------------------------------------------
+def prepare_contad(posterior: Posterior, folder: str) -> tuple[Any, int]:
+    path = Path(folder, "translated_model.py")
+    path.write_text(translate(posterior.program))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    names = inspect.signature(module.model).parameters
+    model = module.model(**{name: posterior.data[name] for name in names})
+    return model.cfunc("bridgestan").ctypes, 0
+
+
+def prepare_stan(posterior: Posterior, folder: str) -> tuple[Any, int]:
+    import httpstan
+
+    package = Path(httpstan.__file__).parent
+    Path(folder, "driver.cpp").write_text(DRIVER)
+    made = [f"--name=model_{posterior.program.stem}", f"--o={folder}/model.hpp", str(posterior.program)]
+    subprocess.run([package / "stanc", *made], check=True)
+    libraries = ["-lsundials_cvodes", "-lsundials_idas", "-lsundials_nvecserial", "-ltbb"]
+    places = [f"-I{package / 'include'}", f"-L{package / 'lib'}", f"-Wl,-rpath,{package / 'lib'}"]
+    library = f"{folder}/model.so"
+    subprocess.run(["g++", *OPTIONS, f"{folder}/driver.cpp", "-o", library, *places, *libraries], check=True)
+    loaded = ctypes.CDLL(library)
+    loaded.make_model.restype = ctypes.c_void_p
+    return loaded.compute_gradient, loaded.make_model(json.dumps(posterior.data).encode())
+
+
+def prepare_stanli(posterior: Posterior, folder: str) -> tuple[Any, int]:
+    import stanli
+
+    loaded = ctypes.CDLL(str(next((Path(stanli.__file__).parent / "_bin").glob("libstanli.*"))))
+    loaded.bs_model_construct.restype = ctypes.c_void_p
+    loaded.bs_model_construct.argtypes = ctypes.c_char_p, ctypes.c_uint, ctypes.c_void_p
+    text = stanli.stan_to_mir(posterior.program.read_text())
+    given = posterior.data | {"__stanli": {"build_id": stanli.build_id(), "mir": text, "name": posterior.program.stem}}
+    return loaded.bs_log_density_gradient, loaded.bs_model_construct(json.dumps(given).encode(), 1, None)
+
+
+TOOLS = {"contad": prepare_contad, "stanli": prepare_stanli, STAN: prepare_stan}
+
+
+def compile_loop(function: Any) -> Callable[..., int]:
+    """A compiled loop of calls."""
+    function.restype, function.argtypes = SIGNATURE[0], SIGNATURE[1:]
+
+    @numba.njit
+    def loop(model: int, u: np.ndarray, value: np.ndarray, slope: np.ndarray, calls: int) -> int:
+        failed = 0
+        for _ in range(calls):
+            failed += function(model, True, True, u.ctypes, value.ctypes, slope.ctypes, 0)
+        return failed
+
+    return loop
+
+
+# ---- a posterior -----------------------------------------------------------------------------------------------------
+def measure(clone: Path, name: str, tools: list[str], points: int = 2) -> dict[str, Any]:
+    """By tool: seconds of a value and gradient, of the preparation with the first one, and the error beside Stan's."""
+    posterior = Posterior(clone, name)
+    found: dict[str, dict[str, Any]] = {}
+    runs: dict[str, Callable[[], int]] = {}
+    slopes: dict[str, list[np.ndarray]] = {}
+    dimension = count_numbers(posterior)
+    draws = [np.random.default_rng(k).normal(size=dimension) * 0.3 * k for k in range(1, points + 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        for tool in tools:
+            start = perf_counter()
+            try:
+                function, model = TOOLS[tool](posterior, folder)
+            except (TranslationError, subprocess.CalledProcessError, RuntimeError) as error:
+                found[tool] = {"refused": str(error)}
+                continue
+            loop = compile_loop(function)
+            value, slope = np.zeros(1), np.zeros(dimension)
+            failed = [loop(model, u, value, slope, 1) for u in draws]
+            found[tool] = {"first": perf_counter() - start, "failed": sum(failed)}
+            slopes[tool] = [(loop(model, u, value, slope, 1), slope.copy())[1] for u in draws]
+            calls = calls_in(2e-3, lambda n, run=loop, at=model, v=value, g=slope: run(at, draws[0], v, g, n))
+            runs[tool] = lambda run=loop, at=model, v=value, g=slope, n=calls: run(at, draws[0], v, g, n)
+            found[tool]["calls"] = calls
+        for tool, timing in take_turns(runs, 20, 2e-3, 2.0, warm=True).items():
+            found[tool]["seconds"] = timing.seconds / found[tool].pop("calls")
+    for tool, expected in ((tool, slopes.get(STAN, slopes.get("stanli"))) for tool in slopes):
+        if expected is not None:
+            found[tool]["error"] = max(compare(a, b) for a, b in zip(slopes[tool], expected, strict=True))
+    return {"posterior": name, "numbers": dimension, "tools": found}
+
+
+def count_numbers(posterior: Posterior) -> int:
+    """How many unconstrained numbers a posterior has."""
+    import stanli
+
+    return int(stanli.Model(stan_file=str(posterior.program), data=posterior.data).n_unconstrained)
+
+
+def calls_in(seconds: float, run: Callable[[int], Any]) -> int:
+    """How many calls take so many seconds."""
+    start = perf_counter()
+    run(1)
+    return max(1, math.ceil(seconds / max(perf_counter() - start, 1e-8)))
+
+
+def compare(a: np.ndarray, b: np.ndarray) -> float:
+    """The largest difference, relative to the largest number of the second."""
+    with np.errstate(invalid="ignore"):
+        return float(np.max(np.abs(a - b), initial=0.0) / max(np.max(np.abs(b), initial=0.0), 1e-300))
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(Path(sys.argv[1]), sys.argv[2], sys.argv[3:] or ["contad", "stanli"])))

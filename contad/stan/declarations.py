@@ -1,0 +1,282 @@
+"""Stan's declarations of parameters, read as text: names, constraints, and bounds that depend on earlier parameters."""
+
+import ast
+import keyword
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+
+from contad.stan import matrix_algebra, scalar_functions, spelled_functions, transforms
+from contad.stan.transforms import Constraint
+
+FUNCTIONS = (scalar_functions, spelled_functions, matrix_algebra)  # modules with the functions in expressions
+# by type: the numbers of sizes, and the constraint; none where bounds choose it
+TYPES: dict[str, tuple[tuple[int, ...], str]] = {
+    "real": ((0,), ""), "vector": ((1,), ""), "row_vector": ((1,), ""), "matrix": ((2,), ""),
+    "ordered": ((1,), "ordered"), "positive_ordered": ((1,), "positive_ordered"), "simplex": ((1,), "simplex"),
+    "unit_vector": ((1,), "unit_vector"), "sum_to_zero_vector": ((1,), "sum_to_zero"),
+    "sum_to_zero_matrix": ((2,), "sum_to_zero"), "cholesky_factor_corr": ((1,), "cholesky_factor_corr"),
+    "cholesky_factor_cov": ((1, 2), "cholesky_factor_cov"), "corr_matrix": ((1,), "corr_matrix"),
+    "cov_matrix": ((1,), "cov_matrix"), "row_stochastic_matrix": ((2,), "stochastic_row"),
+    "column_stochastic_matrix": ((2,), "stochastic_column"),
+}  # fmt: skip
+BOUNDS: dict[str, Callable[..., Constraint]] = {"lower": transforms.lower_bound, "upper": transforms.upper_bound}
+UNITS = {"offset": 0.0, "multiplier": 1.0}
+_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z]\w*")
+# what Python spells in another way; a quote after an operand transposes
+_SPELLINGS = [
+    (r"\.\*", "*"), (r"\./", "/"), (r"\.?\^", "**"), (r"%/%", "//"), (r"&&", " and "), (r"\|\|", " or "),
+    (r"!(?!=)", " not "), (r"(?<=[\w)\]])\s*'", ".T"),
+]  # fmt: skip
+
+
+def python_name(name: str) -> str:
+    """A name of Stan as an argument of a Python function: `lambda` is `lambda_`, and `len` is `len_`."""
+    return f"{name}_" if keyword.iskeyword(name) or name in {"len", "range"} else name
+
+
+class Expression:
+    """A bound that depends on earlier parameters: Python text, and the values of names in it that begin with `_`."""
+
+    def __init__(self, text: str, known: Mapping[str, Any]) -> None:
+        self.text, self.known = text, dict(known)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __call__(self, p: Any) -> Any:
+        """The bound for a namespace of parameters."""
+        return eval(self.text, dict(self.known), vars(p))
+
+
+def read_parameters(text: str, data: Mapping[str, Any]) -> dict[str, Constraint]:
+    """The constraints of the parameters of a block, by their names and in their order.
+
+    >>> read_parameters("real mu; array[2] simplex[K] theta;  // shares", {"K": 3})
+    {'mu': <real of shape ()>, 'theta': <simplex of shape (2, 3)>}
+    """
+    return _DeclarationReader(text, data).read()
+
+
+class _DeclarationReader:
+    """A position in the text of a block."""
+
+    def __init__(self, text: str, data: Mapping[str, Any]) -> None:
+        self.text = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+        self.place, self.data = 0, data
+        self.found: dict[str, Constraint] = {}
+
+    def fail(self, expected: str, place: int | None = None) -> NoReturn:
+        at = self.place if place is None else place
+        at = len(self.text) - len(self.text[at:].lstrip())
+        line = self.text.count("\n", 0, at) + 1
+        got = self.text[at:].strip().partition("\n")[0][:40]
+        raise ValueError(f"Model: line {line} of the parameters: expected {expected}, got {got or 'the end'!r}")
+
+    def take(self, pattern: str | re.Pattern[str], expected: str = "") -> str:
+        """The next characters, if they match; "" if they need not."""
+        start = len(self.text) - len(self.text[self.place :].lstrip())
+        match = re.compile(pattern).match(self.text, start)
+        if match is None:
+            if expected:
+                self.fail(expected, start)
+            return ""
+        self.place = match.end()
+        return match[0]
+
+    def sees(self, pattern: str) -> bool:
+        """Whether the next characters match."""
+        return re.compile(rf"\s*(?=\S){pattern}").match(self.text, self.place) is not None
+
+    def read(self) -> dict[str, Constraint]:
+        self.take(r"parameters\b")
+        enclosed = self.take(r"\{")
+        while self.sees("[^}]"):
+            self.read_declaration()
+        if enclosed:
+            self.take(r"\}", "}")
+        self.take(r"\Z", "the end of the block")
+        return self.found
+
+    def read_declaration(self) -> None:
+        """One declaration, of one name or several."""
+        start = self.place
+        dimensions = self.take_sizes() if self.take(r"array\b") else ()
+        kind = self.take(_NAME, "a type")
+        if kind not in TYPES:
+            self.fail(f"a type of parameters ({', '.join(TYPES)})", start)
+        bounds = self.take_bounds() if self.take("<") else {}
+        sizes = self.take_sizes() if self.sees(r"\[") else ()
+        counts, constraint = TYPES[kind]
+        if len(sizes) not in counts:
+            self.fail(f"{kind} with {' or '.join(map(str, counts))} sizes", start)
+        if constraint and bounds:
+            self.fail(f"no bounds of {kind}", start)
+        try:
+            made = getattr(transforms, constraint)(*sizes) if constraint else self.make_bounded(bounds, sizes)
+        except ValueError as error:
+            self.fail(f"another declaration ({error})", start)
+        while True:
+            name = self.take(_NAME, "a name")
+            if name in self.found or name in self.data:
+                home = "data" if name in self.data else "parameters"
+                self.fail(f"a new name, and {name} is one of the {home}", start)
+            arrays = self.take_sizes() if self.sees(r"\[") else dimensions  # Stan's arrays before 2.26
+            self.found[name] = made.array(*arrays) if arrays else made
+            if not self.take(","):
+                break
+        self.take(";", ";")
+
+    def make_bounded(self, bounds: dict[str, Any], shape: tuple[int, ...]) -> Constraint:
+        limits, units = bounds.keys() & BOUNDS.keys(), UNITS | bounds
+        if limits and len(limits) < len(bounds):
+            raise ValueError("bounds or units, not both")
+        if len(limits) == 2:
+            return transforms.lower_upper_bound(bounds["lower"], bounds["upper"], shape)
+        if limits:
+            (name, bound), *_ = bounds.items()
+            return BOUNDS[name](bound, shape)
+        if bounds:
+            return transforms.offset_multiplier(units["offset"], units["multiplier"], shape)
+        return transforms.real(shape)
+
+    # ---- expressions -------------------------------------------------------------------------------------------------
+    def take_expression(self, closing: str) -> Any:
+        """The value of an expression up to one of these characters, or an `Expression` of earlier parameters."""
+        start, depth = self.place, 0
+        while self.place < len(self.text):
+            x = self.text[self.place]
+            if depth == 0 and x in closing:
+                break
+            depth += (x in "([{") - (x in ")]}")
+            self.place += 1
+        text = self.text[start : self.place]
+        for pattern, spelling in _SPELLINGS:
+            text = re.sub(pattern, spelling, text)
+        text = _NAME.sub(lambda name: python_name(name[0]), text)
+        try:
+            tree = ast.parse(text.strip(), mode="eval").body
+        except SyntaxError:
+            self.fail("an expression", start)
+        folding = _Folding(self.data, self.found)
+        try:
+            found = folding.visit(tree)
+        except (LookupError, TypeError, ValueError, NotImplementedError) as error:
+            self.fail(str(error.args[0]) if isinstance(error, LookupError) else f"another expression ({error})", start)
+        if isinstance(found, ast.Constant):
+            value: Any = found.value
+            return np.asarray(value) if found.kind and np.ndim(value) == 0 else value
+        known = dict(folding.known)
+        return Expression(ast.unparse(ast.fix_missing_locations(_Naming(known).visit(found))), known)
+
+    def take_sizes(self) -> tuple[int, ...]:
+        self.take(r"\[", "[ and sizes")
+        sizes = []
+        while True:
+            start = self.place
+            size = self.take_expression(",]")
+            if isinstance(size, Expression) or np.ndim(size) or int(size) != size or size < 0:
+                self.fail("a size, a whole number made of data", start)
+            sizes.append(int(size))
+            if not self.take(","):
+                break
+        self.take(r"\]", "]")
+        return tuple(sizes)
+
+    def take_bounds(self) -> dict[str, Any]:
+        bounds = {}
+        while True:
+            name = self.take(r"(lower|upper|offset|multiplier)\b", "lower, upper, offset or multiplier")
+            self.take("=", "=")
+            bounds[name] = self.take_expression(",>")
+            if not self.take(","):
+                break
+        self.take(">", ">")
+        return bounds
+
+
+def _place(k: Any) -> Any:
+    """An index that counts from 1 as one that counts from 0."""
+    if isinstance(k, tuple):
+        return tuple(map(_place, k))
+    return slice(k.start and k.start - 1, k.stop) if isinstance(k, slice) else k - 1
+
+
+class _Folding(ast.NodeTransformer):
+    """Replaces what consists of data by its value, in a constant whose kind is "data" unless it is literal."""
+
+    def __init__(self, data: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+        self.data = {python_name(name): x for name, x in data.items()}
+        self.parameters = {python_name(name) for name in parameters}
+        self.known: dict[str, Any] = {}
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """The value of data; parameters stay."""
+        if node.id in self.data:
+            return ast.Constant(self.data[node.id], kind="data")
+        if node.id in self.parameters:
+            return node
+        raise LookupError(f"data, or a parameter declared before, and not {node.id}")
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """The value of a function of Stan; a call of it where it depends on parameters."""
+        name = ast.unparse(node.func)
+        function = next((vars(home)[name] for home in FUNCTIONS if name in getattr(home, "__all__", ())), None)
+        if function is None:
+            raise LookupError(f"a function of contad.stan, and not {name}")
+        args: list[Any] = [self.visit(x) for x in node.args]
+        if all(isinstance(x, ast.Constant) for x in args):
+            return ast.Constant(function(*(x.value for x in args)), kind="data")
+        self.known[f"_{name}"] = function
+        return ast.Call(ast.Name(f"_{name}", ast.Load()), args, [])
+
+    def generic_visit(self, node: ast.AST) -> Any:
+        """The value of a node of constants."""
+        super().generic_visit(node)
+        parts: list[Any] = [x for x in ast.iter_child_nodes(node) if isinstance(x, ast.expr)]
+        if not isinstance(node, ast.expr) or isinstance(node, ast.Constant):
+            return node
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            node.slice.value = _place(node.slice.value)
+        if not all(isinstance(x, ast.Constant) for x in parts):
+            return node
+        kind = "data" if any(x.kind for x in parts) else None
+        return ast.Constant(_evaluate(node, [x.value for x in parts]), kind=kind)
+
+
+class _Naming(ast.NodeTransformer):
+    """Gives names to constants that are values of data."""
+
+    def __init__(self, known: dict[str, Any]) -> None:
+        self.known = known
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        """A name for a value of data; a slice and a literal number stay."""
+        value: Any = node.value
+        if isinstance(value, slice):
+            return ast.Slice(*(None if x is None else ast.Constant(x) for x in (value.start, value.stop)))
+        if node.kind is None and not isinstance(value, (np.ndarray, tuple)):
+            return node
+        name = f"_{len(self.known)}"
+        self.known[name] = value
+        return ast.Name(name, ast.Load())
+
+
+def _evaluate(node: ast.expr, values: list[Any]) -> Any:
+    """The value of a node from those of its parts, as in Stan."""
+    if isinstance(node, ast.Slice):
+        ends = iter(values)
+        return slice(node.lower and next(ends), node.upper and next(ends))
+    if isinstance(node, ast.Subscript):
+        return values[0][values[1]]
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return tuple(values) if isinstance(node, ast.Tuple) else np.array(values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
+        if all(isinstance(x, (int, np.integer)) for x in values):
+            return int(values[0] / values[1])  # a quotient of whole numbers is whole
+    known: dict[str, Any] = {}
+    named = ast.fix_missing_locations(ast.Expression(_Naming(known).visit(node)))
+    return eval(compile(named, "<expression>", "eval"), known)

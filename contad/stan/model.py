@@ -1,0 +1,341 @@
+"""Bayesian models: Stan's parameters and a log density of named values, as functions of unconstrained numbers."""
+
+import contextlib
+import inspect
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from contad.distributions.faces import as_operand
+from contad.errors import UnsupportedError
+from contad.front.user_function import UserFunction, primitive_of
+from contad.functions.transformed import reference, remade
+from contad.numba_functions.writes import may_write_arrays
+from contad.stan.declarations import python_name, read_parameters
+from contad.stan.model_text import ModelText
+from contad.stan.transforms import Constraint
+from contad.transforms.compiled_code import cfunc
+from contad.transforms.gradients import value_and_grad
+from contad.transforms.hessians import hessian, hvp
+from contad.variables.arguments import fail, require_callable
+from contad.variables.open_types import ArrayValue, Function, Nested, Options, Value
+
+ARRAY, FLOAT = np.ndarray, np.dtype(np.float64)
+
+
+class Model:
+    """A Bayesian model: parameters as Stan declares them, and the log density of their values and of data.
+
+    parameters             Stan's `parameters` block as text, or a dict of constraints, in the order of declaration
+    log_density            a plain or Numba function; its arguments are names of parameters and of data, in any order
+    generated_quantities   a function of such names that returns a dict; an argument `rng` is a random generator
+    stan_version           before "2.37" simplices break sticks; since then they are isometric log-ratios
+    data                   numbers, arrays and nested lists, as in Stan's `data` block
+
+    Sizes and bounds in the text are expressions of data and of parameters declared before. The constraints of a dict
+    are those of `contad.stan.transforms`: `real()`, `lower_bound(0.0, 8)`, `simplex(3).array(5)`. A bound may be a
+    function of a namespace p of data and earlier parameters: `lower_upper_bound(0.0, lambda p: 1.0 - p.alpha1)`.
+    Unconstrained numbers are in Stan's order, in which columns fill matrices. A name that Python reserves, such as
+    `lambda`, is the argument `lambda_`.
+
+    If log_density is a Numba function, it is compiled with all constraints and Jacobians as one function, and so is its
+    gradient. A plain function runs as it is. `function` is that function of (u, jacobian, *given), where `given` are
+    the data; `contad.grad` and the other transforms take it.
+
+    Methods take the unconstrained numbers u as a vector of length `dimension`; `names` and `shapes` are those of the
+    parameters. BridgeStan's methods have its names.
+
+    >>> import numba
+    >>> from contad import stan
+    >>> @numba.njit
+    ... def log_density(y, sigma, mu, tau, theta):
+    ...     prior = stan.normal_lpdf(mu, 0.0, 5.0) + stan.cauchy_lpdf(tau, 0.0, 5.0)
+    ...     return prior + stan.normal_lpdf(theta, mu, tau) + stan.normal_lpdf(y, theta, sigma)
+    >>> schools = Model(
+    ...     "real mu; real<lower=0> tau; vector[J] theta;", log_density, J=3, y=[28, 8, -3], sigma=[15, 10, 16])
+    >>> schools
+    <contad.stan.Model of log_density: 5 numbers (mu, tau, theta[3])>
+    >>> value, gradient = schools.log_density_gradient(np.zeros(5))
+    >>> round(value, 6), gradient.round(3)
+    (-20.698421, array([ 0.   , -2.077,  0.124,  0.08 , -0.012]))
+    >>> schools.constrain(np.zeros(5))
+    {'mu': 0.0, 'tau': 1.0, 'theta': array([0., 0., 0.])}
+    """
+
+    def __init__(
+        self, parameters: str | Mapping[str, Constraint], log_density: Function, /, *,
+        generated_quantities: Function | None = None, stan_version: str = "2.37", **data: Nested,
+    ) -> None:  # fmt: skip
+        require_callable("Model", "log_density", log_density)
+        self._made_of = parameters, log_density, generated_quantities, stan_version, data
+        self.data = {name: _as_data(name, x) for name, x in data.items()}
+        read = read_parameters(parameters, self.data) if isinstance(parameters, str) else dict(parameters)
+        for name, c in read.items():
+            if not isinstance(c, Constraint):
+                fail("Model", name, "be a constraint, such as real() or lower_bound(0.0)", repr(c), TypeError)
+        self.parameters = {name: c.ordered_by("F").of_version(stan_version) for name, c in read.items()}
+        self.dimension = sum(c.size for c in self.parameters.values())
+        self.names, self.shapes = list(self.parameters), {name: c.shape for name, c in self.parameters.items()}
+        density = UserFunction("Model", log_density)
+        self.is_compiled, self._name = density.dispatcher is not None, density.name
+        self._home, self._generate = density.f.__module__, generated_quantities
+        self._held: dict[tuple[bool, bool], Any] = {}
+        self._in_python = ModelText(self.parameters, self.data, is_compiled=False)
+        self._constrain = self._write_constrain()
+        self.function, self.given = self._write_density(density)
+        self._on_variables = primitive_of(self.function) if self.is_compiled else self.function
+        self._usual = self._arguments(jacobian=True, propto=True)
+        self._gradient = value_and_grad(self.function)
+        self._hessian = hessian(self.function)
+        self._product = hvp(self.function, vector=1)
+
+    # ---- the functions -----------------------------------------------------------------------------------------------
+    def _write_density(self, density: UserFunction) -> tuple[Function, tuple[Any, ...]]:
+        """The log density of u, and the further arguments of this function."""
+        copies = not self.is_compiled or may_write_arrays(density.f)  # u belongs to the caller
+        text = ModelText(self.parameters, self.data, self.is_compiled, copies)
+        names = self._arguments_of(density.f, "propto")
+        self._flags = ["_jacobian", *(["_propto"] if "propto" in names else [])]
+        text.given |= {name: text.data[name] for name in names if name in text.data}
+        statements = [
+            *self._begin(), *text.statements, f"_value = _log_density({', '.join(names.values())})",
+            "return _value + _logs if _jacobian else _value",
+        ]  # fmt: skip
+        if "propto" in names:
+            statements.insert(0, "propto = _propto")
+        run = density.f if self.is_compiled else density.runnable()
+        function: Any = text.make("log_density", ["_u", *self._flags], statements, self._home, _log_density=run)
+        if self.is_compiled:
+            import numba
+
+            function = numba.njit(function)
+        return function, tuple(text.given.values())
+
+    def _begin(self) -> list[str]:
+        wrong = f"Model: u must have {self.dimension} elements"
+        return [f"if len(_u) != {self.dimension}:", f"    raise ValueError({wrong!r})", "_logs = 0.0"]
+
+    def _write_constrain(self) -> Function:
+        values = "".join(f"{python_name(name)}, " for name in self.names)
+        statements = [*self._begin(), *self._in_python.statements, f"return ({values})"]
+        return self._in_python.make("constrain", ["_u"], statements, __name__)
+
+    def _arguments_of(self, function: Function, more: str) -> dict[str, str]:
+        """The arguments that a function takes from the model, as a call writes them; others have defaults."""
+        known = {python_name(name) for name in (*self.names, *self.data)} | {more}
+        found: dict[str, str] = {}
+        left_out = False
+        for name, x in inspect.signature(getattr(function, "py_func", function)).parameters.items():
+            if name in known:
+                found[name] = f"{name}={name}" if left_out or x.kind is x.KEYWORD_ONLY else name
+            elif x.default is x.empty:
+                there = ", ".join(sorted(known - {more}))
+                fail("Model", "log_density", f"have arguments that are parameters or data ({there})", name, TypeError)
+            else:
+                left_out = True
+        return found
+
+    def __repr__(self) -> str:
+        parts = [f"{name}{list(shape) if shape else ''}".replace(" ", "") for name, shape in self.shapes.items()]
+        return f"<contad.stan.Model of {self._name}: {self.dimension} numbers ({', '.join(parts)})>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parameters, log_density, generated, version, data = self._made_of
+        options = {"stan_version": version, **data}
+        return _remade, (parameters, reference(log_density), generated and reference(generated), options)
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+    def constrain(self, u: Nested) -> dict[str, Any]:
+        """The values of the parameters by name; u may have leading axes, like the draws of a sampler."""
+        points = u if hasattr(u, "ndim") else np.asarray(u, dtype=np.float64)
+        if points.ndim != 1:
+            if not points.ndim or points.shape[-1] != self.dimension:
+                fail("Model.constrain", "u", f"have a last axis of length {self.dimension}", f"shape {points.shape}")
+            given, leading = self._in_python.given.values(), points.shape[:-1]
+            found = [self._constrain(point, *given) for point in points.reshape((-1, self.dimension))]
+            return {
+                name: np.reshape([values[k] for values in found], leading + self.shapes[name])
+                for k, name in enumerate(self.names)
+            }
+        found = self._constrain(points, *self._in_python.given.values())
+        return {name: float(x) if isinstance(x, np.floating) else x for name, x in zip(self.names, found, strict=True)}
+
+    def unconstrain(self, values: Mapping[str, Nested]) -> ArrayValue:
+        """The unconstrained numbers of values by name: the inverse of `constrain`.
+
+        Raises:  ValueError if a parameter is missing, has another shape or violates its constraint.
+        """
+        known, parts = dict(self._in_python.given), []
+        for name, c in self.parameters.items():
+            if name not in values:
+                fail("Model.unconstrain", "values", f"have all parameters ({', '.join(self.names)})", f"no {name}")
+            value = as_operand(values[name])
+            if np.shape(value) != c.shape:
+                fail("Model.unconstrain", name, f"have shape {c.shape}", f"shape {np.shape(value)}")
+            known[python_name(name)] = value
+            try:
+                exec("\n".join(self._in_python.write_inverse(name, c)), self._in_python.known, known)
+            except ValueError as error:
+                raise ValueError(f"Model.unconstrain: {name}: {error}") from None
+            parts.append(known["_u"])
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def draw_initial_values(self, seed: Any = None, radius: float = 2.0) -> ArrayValue:
+        """Unconstrained numbers between -radius and radius where the log density and its gradient are finite.
+
+        Raises:  ValueError if 100 draws have no such point, as in Stan.
+        """
+        rng = np.random.default_rng(seed)
+        for _ in range(100):
+            u = rng.uniform(-radius, radius, self.dimension)
+            with contextlib.suppress(ValueError, ZeroDivisionError, FloatingPointError, np.linalg.LinAlgError):
+                value, gradient = self.log_density_gradient(u)
+                if math.isfinite(value) and np.all(np.isfinite(gradient)):
+                    return u
+        raise ValueError(f"Model: 100 draws between -{radius} and {radius} have no finite log density and gradient")
+
+    def generated_quantities(self, u: Nested, seed: Any = None) -> dict[str, Any]:
+        """What `generated_quantities` returns for unconstrained numbers; with leading axes, arrays of it.
+
+        `seed` is a seed or a random generator.
+        """
+        if self._generate is None:
+            fail("Model", "generated_quantities", "be a function that returns a dict", "None")
+        points = np.asarray(u, dtype=np.float64)
+        if points.ndim > 1:
+            rng = np.random.default_rng(seed)
+            found = [self.generated_quantities(point, rng) for point in points.reshape((-1, self.dimension))]
+            return {
+                name: np.reshape([x[name] for x in found], points.shape[:-1] + np.shape(first))
+                for name, first in found[0].items()
+            }
+        known = {python_name(name): x for name, x in {**self.data, **self.constrain(points)}.items()}
+        known["rng"] = np.random.default_rng(seed)
+        names = self._arguments_of(self._generate, "rng")
+        return dict(self._generate(**{name: known[name] for name in names}))
+
+    # ---- the log density and its derivatives -------------------------------------------------------------------------
+    def _arguments(self, jacobian: bool, propto: bool) -> tuple[Any, ...]:
+        flags = (bool(jacobian), bool(propto)) if len(self._flags) == 2 else (bool(jacobian),)
+        return flags + self.given
+
+    def log_density(self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True) -> Value:
+        """The log density at unconstrained numbers, with the log-Jacobian of the constraints unless it is left out.
+
+        propto   passed on to a log density with such an argument, for densities that then leave out their constants
+        """
+        point = _as_point(u)
+        run = self.function if point.__class__ is ARRAY else self._on_variables
+        return run(point, *self._arguments(jacobian, propto))
+
+    def log_density_gradient(
+        self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True
+    ) -> tuple[float, ArrayValue]:
+        """The log density and its gradient."""
+        if u.__class__ is ARRAY and u.dtype is FLOAT and jacobian is True and propto is True:  # most often
+            return self._gradient(u, *self._usual)
+        return self._gradient(_as_point(u), *self._arguments(jacobian, propto))
+
+    def log_density_hessian(
+        self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True
+    ) -> tuple[float, ArrayValue, ArrayValue]:
+        """The log density, its gradient and its Hessian."""
+        point, more = _as_point(u), self._arguments(jacobian, propto)
+        return *self._gradient(point, *more), self._hessian(point, *more)
+
+    def hvp(self, u: ArrayValue, v: ArrayValue, *, propto: bool = True, jacobian: bool = True) -> ArrayValue:
+        """The Hessian times v."""
+        return self._product(_as_point(u), _as_point(v), *self._arguments(jacobian, propto))
+
+    def compiled_log_density(self, *, propto: bool = True, jacobian: bool = True) -> Any:
+        """The log density as a Numba function of the unconstrained numbers alone, which holds the data."""
+        if not self.is_compiled:
+            raise UnsupportedError("Model: compiled code can only call a log density made by numba.njit")
+        key = bool(jacobian), bool(propto)
+        if key not in self._held:
+            import numba
+
+            given = dict(zip((f"_{k}" for k in range(len(self.given))), self.given, strict=True))
+            call = ", ".join(["_u", str(key[0]), *([str(key[1])] if len(self._flags) == 2 else []), *given])
+            text = ModelText({}, {}, True)
+            made = text.make("log_density", ["_u"], [f"return _run({call})"], self._home, _run=self.function, **given)
+            self._held[key] = numba.njit(made)
+        return self._held[key]
+
+    def cfunc(self, signature: str = "contad", *, propto: bool = True, jacobian: bool = True) -> Any:
+        """The log density and its gradient with C's calling convention: see `contad.cfunc`."""
+        if signature == "bridgestan" and not jacobian:
+            fail("Model.cfunc", "jacobian", "be true for this signature, whose callers ask for it", repr(jacobian))
+        return cfunc(self.compiled_log_density(propto=propto, jacobian=jacobian), self.dimension, signature)
+
+    # ---- BridgeStan's other names ------------------------------------------------------------------------------------
+    def param_num(self) -> int:
+        """How many numbers the values of the parameters are."""
+        return sum(map(math.prod, self.shapes.values()))
+
+    def param_unc_num(self) -> int:
+        """How many unconstrained numbers there are: `dimension`."""
+        return self.dimension
+
+    def param_names(self) -> list[str]:
+        """The names of the numbers in values of parameters, as in Stan's output: `theta.2.1`, columns first."""
+        return [x for name, shape in self.shapes.items() for x in _number(name, shape)]
+
+    def param_unc_names(self) -> list[str]:
+        """The names of the unconstrained numbers, in their order: arrays by rows, matrices by columns."""
+        names = []
+        for name, c in self.parameters.items():
+            whole = c.array_shape + c.free_shape
+            inner = len(c.free_shape) if c.array_shape or c.order == "F" else len(c.element)
+            outer = len(whole) - min(inner, len(whole))
+            for k in np.ndindex(whole[:outer]):
+                names += _number(".".join([name, *(str(n + 1) for n in k)]), whole[outer:])
+        return names
+
+    def param_constrain(self, u: ArrayValue) -> np.ndarray:
+        """The values of the parameters as one vector, in the order of `param_names`."""
+        return np.concatenate([np.ravel(x, order="F") for x in self.constrain(u).values()])
+
+    def param_unconstrain(self, values: ArrayValue) -> ArrayValue:
+        """The unconstrained numbers of such a vector."""
+        sizes = np.cumsum([math.prod(shape) for shape in self.shapes.values()])[:-1]
+        parts = np.split(np.asarray(values, dtype=np.float64), sizes)
+        return self.unconstrain({
+            name: np.reshape(x, shape, order="F") if shape else float(x[0])
+            for (name, shape), x in zip(self.shapes.items(), parts, strict=True)
+        })
+
+    def log_density_hessian_vector_product(
+        self, u: ArrayValue, v: ArrayValue, *, propto: bool = True, jacobian: bool = True
+    ) -> tuple[float, ArrayValue]:
+        """The log density, and its Hessian times v."""
+        return self.log_density(u, propto=propto, jacobian=jacobian), self.hvp(u, v, propto=propto, jacobian=jacobian)
+
+
+def _number(name: str, shape: tuple[int, ...]) -> list[str]:
+    """The name with each index, counted from 1; the first index runs fastest."""
+    return [".".join([name, *(str(k + 1) for k in reversed(place))]) for place in np.ndindex(shape[::-1])]
+
+
+def _as_data(name: str, x: Nested) -> Any:
+    """Data as compiled code takes them: a number, or an array of float64 or int64."""
+    found = np.asarray(x)
+    if found.dtype.kind not in "biuf":
+        got = f"{type(x).__name__} of dtype {found.dtype}"
+        fail("Model", name, "be a number, or an array of numbers", got, TypeError)
+    if found.ndim == 0:
+        return int(found) if found.dtype.kind in "biu" else float(found)
+    return np.ascontiguousarray(found, dtype=np.float64 if found.dtype.kind == "f" else np.int64)
+
+
+def _as_point(u: Any) -> Any:
+    """A vector as compiled code takes it; variables as they are."""
+    if u.__class__ is np.ndarray and u.dtype is FLOAT:
+        return u
+    return u if hasattr(u, "ndim") and not isinstance(u, np.ndarray) else np.asarray(u, dtype=np.float64)
+
+
+def _remade(parameters: Any, log_density: Any, generated: Any, options: Options) -> Model:
+    return remade(Model, (parameters, log_density), {**options, "generated_quantities": generated})

@@ -1,0 +1,88 @@
+"""The text of a model: statements that constrain all parameters, in their order, and the values that they name."""
+
+import linecache
+import math
+import re
+from collections import namedtuple
+from collections.abc import Mapping
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from contad.functions.user_call import numba_function
+from contad.stan.compiled_constraints import IN_PYTHON, KNOWN, write_free, write_value
+from contad.stan.declarations import Expression, python_name
+from contad.stan.transforms import Constraint
+
+
+class ModelText:
+    """The statements for parameters with these constraints, in Python or in compiled code.
+
+    statements   they assign the values to their names, from a vector _u, and add the log-Jacobians to _logs
+    known        the globals of a function of them
+    given        further names in them: data, and values of expressions of data
+    """
+
+    def __init__(
+        self, parameters: Mapping[str, Constraint], data: Mapping[str, Any], is_compiled: bool, copies: bool = True
+    ) -> None:
+        self.data, self.is_compiled = {python_name(name): x for name, x in data.items()}, is_compiled
+        self.known: dict[str, Any] = dict(KNOWN if is_compiled else IN_PYTHON)
+        self.given: dict[str, Any] = {}
+        self.statements: list[str] = []
+        self.bounds: dict[str, list[str]] = {}
+        start = 0
+        for name, c in parameters.items():
+            self.bounds[name] = [self._write_bound(x) for x in c.arguments]
+            self.statements += write_value(python_name(name), c, self.bounds[name], "_u", start, copies)
+            start += c.size
+        self.size = start
+
+    def _name(self, x: Any) -> str:
+        """A new name for a value of data."""
+        name = f"_{len(self.given)}_"
+        self.given[name] = float(x) if np.ndim(x) == 0 else np.ascontiguousarray(x, dtype=np.float64)
+        return name
+
+    def _write_bound(self, x: Any) -> str:
+        """The expression of an argument of a constraint."""
+        if isinstance(x, Expression):
+            names = {}
+            for name, value in x.known.items():
+                names[name] = self._name(value) if not callable(value) else f"_{name}"
+                if callable(value):
+                    self.known[names[name]] = value
+            return re.sub(r"\b_\w+", lambda found: names[found[0]], f"({x.text})")
+        if callable(x):
+            return self._write_call(x)
+        return repr(x) if isinstance(x, (int, float)) and math.isfinite(x) else self._name(x)
+
+    def _write_call(self, function: Any) -> str:
+        """The call of a function of a namespace of the parameters declared before, and of the data that it names."""
+        dispatcher = numba_function(function)
+        code = (dispatcher.py_func if dispatcher else function).__code__
+        used = [name for name in self.data if name in code.co_names]
+        self.given |= {name: self.data[name] for name in used}
+        fields = [*used, *(python_name(name) for name in self.bounds)]
+        number = len(self.known)
+        if self.is_compiled and dispatcher is None:
+            import numba
+
+            function = numba.njit(function)
+        self.known |= {f"_function_{number}": function, f"_values_{number}": namedtuple("Values", fields)}
+        return f"_function_{number}(_values_{number}({', '.join(fields)}))"
+
+    def write_inverse(self, name: str, c: Constraint) -> list[str]:
+        """The statements that assign the unconstrained numbers of a parameter to _u."""
+        return write_free("_u", c, self.bounds[name], python_name(name))
+
+    def make(self, name: str, arguments: list[str], statements: list[str], module: str, **known: Any) -> FunctionType:
+        """A function with these arguments, followed by the names of `given`; its source can be read."""
+        text = "\n    ".join([f"def {name}({', '.join(dict.fromkeys([*arguments, *self.given]))}):", *statements, ""])
+        file = f"<model {name} {len(linecache.cache)}>"
+        linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+        names = self.known | known | {"__name__": module}
+        exec(compile(text, file, "exec", dont_inherit=True), names)
+        made: FunctionType = names[name]
+        return made

@@ -1,0 +1,85 @@
+"""Stan's names for expressions of NumPy: their values, and the slopes of those that have some."""
+
+import math
+
+import numpy as np
+import pytest
+
+import contad
+from contad import stan
+from contad.stan import spelled_functions
+
+V, W = np.array([1.3, -0.7, 2.1, 0.4]), np.array([0.4, 1.9, -1.1, 0.8])
+A, B = np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]), np.array([[0.6, 1.7], [-0.4, 0.9], [1.1, 0.3]])
+S = np.array([[1.3, 0.4], [-0.7, 2.1]])
+# by name: arguments and the value, by another way
+VALUES = {
+    "minus": ((V,), -V), "plus": ((V,), V), "add": ((V, W), V + W), "subtract": ((V, W), V - W),
+    "multiply": ((A, B), np.dot(A, B)), "divide": ((V, 2.0), 0.5 * V), "min": ((V,), -0.7), "max": ((0.3, 0.4), 0.4),
+    "sum": ((A,), 3.9), "prod": ((V,), math.prod(V)), "mean": ((V,), np.average(V)),
+    "variance": ((V,), np.var(V, ddof=1)), "sd": ((V,), np.std(V, ddof=1)), "norm1": ((V,), 4.5),
+    "norm2": ((V,), np.linalg.norm(V)), "quantile": ((V, 0.5), np.median(V)), "cumulative_sum": ((V,), np.cumsum(V)),
+    "dot_product": ((V, W), V @ W), "dot_self": ((V,), V @ V), "distance": ((V, W), np.linalg.norm(V - W)),
+    "squared_distance": ((V, W), np.linalg.norm(V - W) ** 2), "sort_asc": ((V,), sorted(V)),
+    "sort_desc": ((V,), sorted(V, reverse=True)), "trace": ((S,), 3.4), "trace_dot": ((A, B), np.trace(A @ B)),
+    "append_array": ((V, W), [*V, *W]), "diag_matrix": ((V,), np.diag(V)), "diagonal": ((S,), [1.3, 2.1]),
+    "head": ((V, 3), [1.3, -0.7, 2.1]), "tail": ((V, 3), [-0.7, 2.1, 0.4]),
+    "linspaced_array": ((3, 1.0, 2.0), [1.0, 1.5, 2.0]), "linspaced_vector": ((3, 1.0, 2.0), [1.0, 1.5, 2.0]),
+    "linspaced_row_vector": ((3, 1.0, 2.0), [1.0, 1.5, 2.0]), "rep_vector": ((0.7, 2), [0.7, 0.7]),
+    "rep_row_vector": ((0.7, 2), [0.7, 0.7]), "rep_array": ((0.7, 1, 2), [[0.7, 0.7]]),
+    "rep_matrix": ((0.7, 2, 1), [[0.7], [0.7]]), "reverse": ((V,), np.flip(V)), "transpose": ((A,), np.transpose(A)),
+    "to_vector": ((A,), np.ravel(A, order="F")), "to_row_vector": ((A,), np.ravel(A, order="F")),
+    "to_array_1d": ((A,), np.ravel(A, order="F")), "to_array_2d": ((A,), A),
+    "to_matrix": ((V, 2, 2), [[1.3, 2.1], [-0.7, 0.4]]),
+    "symmetrize_from_lower_tri": ((S,), [[1.3, -0.7], [-0.7, 2.1]]),
+    "rows": ((A,), 2), "cols": ((A,), 3), "size": ((A,), 2), "num_elements": ((A,), 6),
+    "identity_matrix": ((2,), [[1, 0], [0, 1]]), "ones_array": ((2,), [1, 1]), "ones_vector": ((2,), [1, 1]),
+    "ones_row_vector": ((2,), [1, 1]), "zeros_array": ((2,), [0, 0]), "zeros_vector": ((2,), [0, 0]),
+    "zeros_row_vector": ((2,), [0, 0]), "ones_int_array": ((2,), [1, 1]), "zeros_int_array": ((2,), [0, 0]),
+    "uniform_simplex": ((4,), [0.25] * 4), "int_step": ((0.0,), 0), "step": ((0.0,), 1.0), "is_inf": ((-np.inf,), 1),
+    "is_nan": ((np.nan,), 1), "modulus": ((-7, 3), -1), "e": ((), math.e), "pi": ((), math.pi),
+    "sqrt2": ((), math.sqrt(2.0)), "machine_precision": ((), np.finfo(float).eps), "positive_infinity": ((), np.inf),
+    "negative_infinity": ((), -np.inf), "not_a_number": ((), np.nan), "logical_and": ((1, 0), 0),
+    "logical_or": ((1, 0), 1), "logical_negation": ((0,), 1), "logical_eq": ((1, 1), 1), "logical_neq": ((1, 1), 0),
+    "logical_lt": ((1, 2), 1), "logical_lte": ((2, 2), 1), "logical_gt": ((1, 2), 0), "logical_gte": ((2, 2), 1),
+}  # fmt: skip
+
+
+def test_every_function_is_tried():
+    assert VALUES.keys() == set(spelled_functions.__all__)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values(name):
+    args, expected = VALUES[name]
+    np.testing.assert_allclose(getattr(stan, name)(*args), expected, rtol=1e-14, atol=1e-15)
+    assert np.shape(getattr(stan, name)(*args)) == np.shape(expected)
+
+
+@pytest.mark.parametrize("name", [name for name, (args, z) in VALUES.items() if np.size(z) and any(map(np.ndim, args))])
+def test_slopes(name):
+    """Of the sum of what they give, along a direction, beside differences."""
+    args, _ = VALUES[name]
+    function = getattr(stan, name)
+    active = [k for k, x in enumerate(args) if np.ndim(x)]
+
+    def total(*arrays):
+        given = dict(zip(active, arrays, strict=True))
+        z = function(*(given.get(k, x) for k, x in enumerate(args)))
+        return np.sum(np.sin(z) * z) + np.sum(arrays[0])
+
+    arrays = [args[k] for k in active]
+    ways = [np.cos(np.arange(x.size) + k).reshape(x.shape) for k, x in enumerate(arrays)]
+    expected = sum(
+        sign * total(*(x + sign * 1e-6 * way for x, way in zip(arrays, ways, strict=True))) / 2e-6 for sign in (1, -1)
+    )
+    found = contad.grad(total, tuple(range(len(arrays))))(*arrays)
+    assert sum(np.sum(x * way) for x, way in zip(found, ways, strict=True)) == pytest.approx(expected, rel=1e-6)
+
+
+def test_lists_are_arrays_and_axes_are_checked():
+    assert stan.dot_self([3.0, 4.0]) == 25.0
+    with pytest.raises(ValueError, match="distance: y must have in axis 0 the length of x in axis 0"):
+        stan.distance(V, V[:2])
+    with pytest.raises(TypeError, match="sd: takes arrays of float64 with so many axes"):
+        stan.sd(1.0)

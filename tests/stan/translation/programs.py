@@ -1,0 +1,133 @@
+"""Stan programs and the trees that stanc makes of them, which `python -m tests.stan.translation.programs` writes."""
+
+import json
+import re
+import tempfile
+from pathlib import Path
+
+from contad.stan.translation.stanc import read_blocks, run_stanc
+
+TREES = Path(__file__).with_name("trees.json")
+
+GROWTH = """\
+functions {
+  // the rate at which y grows
+  vector growth(real t, vector y, real rate, array[] real capacity) {
+    return rate * y .* (1 - y / capacity[1]);
+  }
+  real half(real x) {
+    real z;
+    if (x > 0) z = x / 2; else z = 0;
+    return z;
+  }
+}
+data {
+  int<lower=1> N; // measurements
+  int K;
+  real t0;
+  array[N] real t;
+  matrix[N, 2] y;
+  array[N] int<lower=1, upper=K> group;
+  array[K] int counts;
+}
+transformed data {
+  array[1] real capacity = {10};
+  real total = 0;
+  int half_way = N / 2;
+  for (n in 1:N) total += y[n, 1];
+}
+parameters {
+  real<lower=0> rate;
+  vector<lower=0>[2] start; // both of them
+  simplex[K] lambda;
+  matrix[2, 2] A;
+}
+transformed parameters {
+  array[N] vector[2] states = ode_rk45(growth, start, t0, t, rate, capacity);
+  vector[K] logs;
+  for (k in 1:K) {
+    logs[k] = log(lambda[k]); // one by one
+  }
+}
+model {
+  // priors
+  rate ~ lognormal(0, 1);
+  start ~ normal(1, 2) T[0, ];
+  to_vector(A) ~ std_normal();
+  /* the likelihood,
+     group by group */
+  for (n in 1:N) {
+    y[n] ~ normal(states[n], half(rate) + 0.5);
+    target += logs[group[n]];
+  }
+  counts ~ poisson_log(logs);
+  {
+    row_vector[2] v = start' * A;
+    vector[2] w = A * start;
+    matrix[2, 2] B = A;
+    B[1, 2] += dot_product(v, w);
+    B[2] = v;
+    target += -0.5 * (v * w + sum(B .* A)) - square(sum(logs[2:]));
+    if (K > 2 && N > 1) target += logs[K] ^ 2; else if (K == 2) target += -1; else reject("K must be positive");
+  }
+}
+generated quantities {
+  real more = uniform_rng(0, rate) + half_way;
+  array[N] real y_new = normal_rng(to_vector(y[:, 1]), 0.1);
+}
+"""
+
+WORDS = """\
+data { int N; vector[N] np; }
+parameters { real lambda; real normal_lpdf; real<upper=0> sum; }
+model {
+  real target_ = 0;
+  int i = 1;
+  while (i <= N) { target_ += np[i] * lambda; i += 1; if (i > 3) break; }
+  for (x in np) { if (x < 0) continue; target += x * sum; }
+  target += normal_lpdf(np | normal_lpdf, 1) + (N > 2 ? target_ : 0.5) + 7 %/% 2 + 7 % 2 + 2 ^ 3;
+  profile("last") { sum ~ normal(0, 1) T[-5, 0]; }
+}
+"""
+
+REFUSED = {
+    "parameters { complex z; } model { }": "declarations of type complex have no counterpart yet",
+    "functions { real f_lp(real x) { target += x; return x; } } parameters { real x; }\nmodel { real z = f_lp(x); }": (
+        "line 2: f_lp adds to target; make it return what it adds"
+    ),
+    "data { int N; array[2] int a; matrix[N, N] y; } parameters { real x; }\nmodel { target += x * sum(y[a, a]); }": (
+        "line 2: indices with two arrays of integers have no counterpart yet; use them one by one"
+    ),
+    "functions { real f(real x) { return x; } real f(vector x) { return sum(x); } } parameters { real x; } model { }": (
+        "functions with several forms of arguments have no counterpart yet; name them apart"
+    ),
+    "parameters { real x; } model {\n\n tuple(real, real) a = (x, x); }": "line 3: declarations of type tuple",
+    "data { matrix[2, 2] y; } parameters { real x; } model { for (v in y) target += v * x; }": (
+        "line 1: loops over the elements of a matrix have no counterpart yet"
+    ),
+    "parameters { real x; } model { target += x + rep_array(rep_vector(0, 2), 3)[1, 1]; }": "line 1: rep_array",
+}
+
+
+def shortened(tree: str) -> str:
+    """A tree without what nobody reads in it."""
+    for word in (r"\(id_loc <opaque>\)", r"\(loc <opaque>\)", r"\(smeta \(.*?\)\)\)", r"\(ad_level \w+\)"):
+        tree = re.sub(word, "", tree)
+    return re.sub(r"\s+(?=[()])|(?<=[()])\s+", "", re.sub(r"\s+", " ", tree))
+
+
+def blocks_of(text: str) -> dict:
+    """The blocks of one of these programs."""
+    return read_blocks(json.loads(TREES.read_text())[text], text)
+
+
+def record(text: str) -> str:
+    """The tree that stanc makes of a program."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.stan")
+        path.write_text(text)
+        return shortened(run_stanc(path))
+
+
+if __name__ == "__main__":
+    TREES.write_text(json.dumps({text: record(text) for text in (GROWTH, WORDS, *REFUSED)}, indent=0))
