@@ -21,6 +21,7 @@ from contad.engines.source.passes import (
     order,
     peel,
     scalar_replacement,
+    stack_allocation,
     strip_mining,
 )
 from contad.engines.source.planning import fuse, running_choice, running_products, sinking
@@ -68,25 +69,26 @@ _TEXT, _ORDER = (derivative_text,), (order,)
 PASSES = {
     p.name: p
     for p in (
-        Pass("hoist", (frontend,), _nothing, (hoist,), "test_hoist.py", in_place=True),
+        Pass("hoist", (frontend,), _nothing, (hoist,), "programs/hoist.py", in_place=True),
         Pass(
             "expand_scalars", (frontend,), lambda *_: False, (scalar_expansion,), "programs/scalar_expansion.py",
             in_place=True,
         ),
         Pass("fuse_loops", _TEXT, lambda *_: frozenset(), (fuse,), "programs/fuse.py"),
         Pass("choices", _TEXT, lambda *_: {}, (running_choice,)),
-        Pass("find_sunk", (adjoint_sweep,), lambda *_: {}, (sinking,), "test_sinking.py"),
-        Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "test_running_products.py"),
-        Pass("find_product", (loop_products, forward_sweep), _nothing, (loop_products,), "test_loop_products.py"),
+        Pass("find_sunk", (adjoint_sweep,), lambda *_: {}, (sinking,), "planning/test_sinking.py"),
+        Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "planning/test_running_products.py"),
+        Pass("find_product", (loop_products, forward_sweep), _nothing, (loop_products,), "writing/test_loop_products.py"),
         Pass("remove_dead_zeros", _ORDER, _nothing, (dead_stores,), "passes/dead_stores.py"),
         Pass("peel", _ORDER, _nothing, (peel,), "passes/peel.py"),
         Pass("replace_by_scalars", _ORDER, _nothing, (scalar_replacement,), "passes/scalar_replacement.py"),
         Pass("hoist_allocations", _ORDER, _nothing, (hoist_allocations,), "passes/hoist_allocations.py"),
+        Pass("allocate_on_stack", _ORDER, _nothing, (stack_allocation,), "passes/stack_allocation.py"),
         Pass("hoist_invariants", _ORDER, _nothing, (code_motion,), "passes/code_motion.py"),
         Pass(
             "strip_mine", _ORDER, lambda *_, **__: [], (strip_mining, fission), "passes/strip_mining.py",
         ),
-        Pass("find_nest", (strip_mining,), _nothing, (collapsing,), "test_strip_mining.py"),
+        Pass("find_nest", (strip_mining,), _nothing, (collapsing,), "passes/test_strip_mining.py"),
         Pass("gather_calls", (fission,), _nothing, (compaction,)),
     )
 }  # fmt: skip

@@ -113,7 +113,7 @@ def main(
     debug = "--debug" in arguments
     try:
         try:
-            command = ({"warm": warm} | (others or {})).get(arguments[0]) if arguments else None
+            command = {"warm": warm, **(others or {})}.get(arguments[0]) if arguments else None
             options = _parse(arguments) if command is None else None
             if command is not None:
                 text, status = command(arguments[1:]), 0

@@ -16,7 +16,7 @@ from contad.stan.bodies import log_of_each
 from contad.variables import creation
 
 
-@in_expressions({"12 0": "np.zeros(m)", "12 0 0": "np.zeros((m, n))", "12 0 0 0": "np.zeros((m, n, k))"})
+@in_expressions({"1234 0": "np.zeros(m)", "1234 0 0": "np.zeros((m, n))", "1234 0 0 0": "np.zeros((m, n, k))"})
 def zeros(like, m, n=None, k=None):
     """Zeros to which elements of an array, possibly variables, can be assigned."""
     return creation.zeros(m if n is None else (m, n) if k is None else (m, n, k))

@@ -178,7 +178,7 @@ class Model:
             try:
                 exec("\n".join(self._in_python.write_inverse(name, c)), self._in_python.known, known)
             except ValueError as error:
-                raise ValueError(f"Model.unconstrain: {name}: {error}") from None
+                raise ValueError(f"Model.unconstrain: {name} must {c.expected}") from error
             parts.append(known["_u"])
         return np.concatenate(parts) if parts else np.zeros(0)
 

@@ -63,3 +63,8 @@ def test_a_pass_that_brings_nothing_is_told():
     assert topic.remark({topic.TABLE: {"table": table}}) == [
         "is rare: 4 of real, 1.20 in the median; 20 lines", "is slow: 9 of real, 1.01 in the median; 30 lines",
     ]  # fmt: skip
+
+
+def test_files_of_tests_are_there():
+    folder = passes.ROOT / "tests" / "engines" / "source"
+    assert [p.name for p in passes.PASSES.values() if p.tests and not (folder / p.tests).exists()] == []

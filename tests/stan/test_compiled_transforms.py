@@ -17,7 +17,7 @@ TRANSFORMS = [
     stan.lower_upper_bound(-1.0, 2.0, (2, 2)), stan.offset_multiplier(0.3, 2.0, (2,)), stan.ordered(4),
     stan.positive_ordered(3), stan.stochastic_column(3, 2), stan.stochastic_row(2, 3), stan.sum_to_zero(4),
     stan.unit_vector(3), stan.corr_matrix(4), stan.cholesky_factor_cov(3), stan.cholesky_factor_cov(4, 2),
-    stan.cov_matrix(3),
+    stan.cov_matrix(3), stan.simplex(3).array(2), stan.lower_bound(0.5, (2,)).array(3), stan.corr_matrix(2).array(2),
 ]  # fmt: skip
 SAMPLE = [(0, "generated")]
 REST = [(k, engine) for k in range(len(TRANSFORMS)) for engine in ("generated", "tape") if (k, engine) not in SAMPLE]

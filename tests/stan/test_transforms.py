@@ -181,3 +181,19 @@ def test_trees():
     with pytest.raises(ValueError, match=r"Parameters: u must have 5 elements, got shape \(3,\)"):
         parameters.constrain(u[:3])
     assert transforms.Parameters({}).constrain(np.zeros(0)) == ({}, 0.0)
+
+
+def test_arrays_are_made_one_by_one_and_columns_may_come_first():
+    u = np.random.default_rng(6).normal(size=12)
+    shares = stan.simplex(3).array(2, 3)
+    expected = np.stack([stan.simplex(3).constrain(part) for part in u.reshape((6, 2))]).reshape((2, 3, 3))
+    np.testing.assert_array_equal(shares.constrain(u), expected)
+    assert shares.log_jacobian(u) == pytest.approx(sum(stan.simplex(3).log_jacobian(v) for v in u.reshape((6, 2))))
+    np.testing.assert_allclose(shares.unconstrain(shares.constrain(u)), u, rtol=1e-12)
+    by_columns = Parameters({"m": real((2, 3)), "s": stan.lower_bound(0.0, (3, 2))}, order="F")
+    values, _ = by_columns.constrain(u)
+    np.testing.assert_array_equal(values["m"], u[:6].reshape((3, 2)).T)
+    np.testing.assert_allclose(values["s"], np.exp(u[6:].reshape((2, 3)).T))
+    np.testing.assert_allclose(by_columns.unconstrain(values), u, rtol=1e-12)
+    with pytest.raises(TypeError, match=r"tree must hold constraints, such as real\(\) or lower_bound\(0.0\), got 3"):
+        Parameters({"a": 3})
