@@ -1,7 +1,7 @@
 """Distribution functions of counts with a random probability: sums over the support, relative to the largest term.
 
-The derivatives in the parameters are those of each mass, a polynomial in their changes, divided by the sum. So they
-keep their digits in both tails, and are closed under differentiation.
+A derivative in the parameters is the sum of the derivatives of the masses, divided by the sum of the masses. So it
+keeps its digits in both tails, and its own derivatives are made of such quotients again.
 """
 
 import math

@@ -61,7 +61,7 @@ class SameObjects:
         self.single.append((read, x))
 
     def add_each(self, read: Callable[[], Collection[Any]]) -> None:
-        """Add the present contents of a container."""
+        """Add the objects that a container holds now; `read` returns the container."""
         self.several.append((read, [*read()]))
 
     def hold(self) -> bool:

@@ -93,7 +93,7 @@ def with_ends(x, k):
 
 # ---- grids -----------------------------------------------------------------------------------------------------------
 def sum_corners(c, places, weights):
-    """The sums of elements of c (m_1, m_2, ..., rest) at places (n, p_k) of each axis, weighted by (n, p_k) of each."""
+    """For each n, the weighted sum of elements of c (m_1, m_2, ..., rest) at the places (n, p_k) along each axis k."""
     axes = len(places)
     index = tuple(
         np.reshape(i, (len(i), *(1,) * d, i.shape[1], *(1,) * (axes - 1 - d))) for d, i in enumerate(places)

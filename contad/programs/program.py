@@ -209,7 +209,7 @@ class Program:
         if not self.retrace:
             raise GuardError(
                 f"{self.what} takes another way than the recorded one at these inputs: {self._guard(found)}; record it "
-                "with retrace=True, or another program there"
+                "with retrace=True, or record another program at these inputs"
             )
         with self._lock:
             found = self._try(run)  # another thread may have been here

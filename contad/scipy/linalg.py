@@ -1,10 +1,10 @@
 """`scipy.linalg` on variables: SciPy's names and arguments, and SciPy's own functions if nothing is a variable.
 
 NumPy's functions dispatch to contad's rules, but SciPy's cannot, so call these functions in code to differentiate.
-Arguments may be passed by name or by position. Matrices are real. Arguments that permit SciPy something (`overwrite_a`,
-`lapack_driver`) have no effect on variables, and `check_finite` works as in SciPy. Stacks of matrices, in leading axes,
-are accepted on variables with every version of SciPy, except by `block_diag` and for matrices given by vectors.
-Functions without a derivative are refused by name.
+Arguments may be passed by name or by position. Matrices are real. Arguments that only let SciPy choose how it computes
+(`overwrite_a`, `lapack_driver`) have no effect on variables, and `check_finite` works as in SciPy. Variables may hold
+stacks of matrices, in leading axes, with every version of SciPy. `block_diag` does not accept stacks, nor do functions
+whose matrix is given by vectors. Functions without a derivative are refused by name.
 
 >>> import contad
 >>> S = np.array([[4.0, 2.0], [2.0, 10.0]])

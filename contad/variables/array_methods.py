@@ -181,7 +181,7 @@ class Flat:
 
     @property
     def array(self) -> Array:
-        """The array whose elements these are."""
+        """The array to which the elements belong."""
         return self._array
 
     def __len__(self) -> int:

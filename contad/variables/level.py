@@ -116,8 +116,8 @@ def refuse_unusable(level: Level, function: str) -> None:
     """Raise if a level has ended, or belongs to another thread."""
     if level.ended is not None:
         raise StaleVariableError(
-            f"{function}: this variable is stale: {level.ended}; return what you need instead; an object that keeps "
-            "it in an attribute is to be made inside the function, or its attribute set to a plain number again",
+            f"{function}: this variable is stale: {level.ended}; return what you need instead; if an object keeps it "
+            "in an attribute, make the object inside the function, or set the attribute to a plain number again",
             level=level,
         )
     if not level.is_here():
@@ -135,9 +135,10 @@ def raise_caught(level: Level) -> None:
         level.caught = None
         again = error.__class__.__new__(error.__class__)  # not remembered, as one that is made by its class
         message = (
-            f"{error}\nThis error was raised at {where}, and the function caught it and went on as it does not "
-            "with plain numbers, so its derivative would be wrong. Write what the message says there, or catch "
-            "only the errors of numbers (ValueError, ArithmeticError), to see it where it is raised."
+            f"{error}\nThis error was raised at {where}, and the function caught it and took a path that it "
+            "does not take with plain numbers, so its derivative would be wrong. Write there what the message says, or "
+            "catch only the errors of numbers (ValueError, ArithmeticError), so that you see this one where it is "
+            "raised."
         )
         again.args = (message,)
         raise again from error

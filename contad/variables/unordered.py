@@ -81,7 +81,7 @@ def numpy_picks() -> str:
 
 
 def _frame_of_numpy() -> tuple[FrameType | None, str]:
-    """The frame whose call asks for a comparison, and its module; None if an instruction asks."""
+    """The frame whose call asks for a comparison, and its module; None if an operator in the code asks."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and str(frame.f_globals.get("__name__")).startswith("contad.variables."):
         frame = frame.f_back

@@ -156,7 +156,7 @@ def element(make):
     ("`data * 1.0`", element(lambda n: FLOATS * 1.0), element(lambda n: np.array(FLOATS))),
     ("`a += x`", of_floats, added),
     ("`out=a`", lambda x: np.sum(np.exp(x, out=FLOATS)), lambda x: np.sum(np.exp(x, out=contad.zeros(3)))),
-    ("the method `a.dot` passed on", lambda x: next(map(np.eye(3)[0].dot, [x])), lambda x: np.eye(3)[0].dot(x)),
+    ("The method `a.dot` by itself", lambda x: next(map(np.eye(3)[0].dot, [x])), lambda x: np.eye(3)[0].dot(x)),
     ("`where=`", lambda x: np.sum(x, where=x > 1.0), lambda x: np.sum(np.where(x > 1.0, x, 0.0))),
     ("`initial=`", lambda x: np.max(x, initial=1.5), lambda x: np.max(np.where(x > 1.5, x, 1.5))),
     ("`dtype=`", lambda x: np.sum(x, dtype=np.float32), np.sum),
@@ -186,7 +186,7 @@ def test_memory_of_object_arrays_is_read_in_rules_alone():
 
 
 def test_arrays_that_share_memory_are_seen_among_arguments():
-    assert limit("A global or captured array that shares memory")
+    assert limit("If a global or captured array shares memory")
     y = np.array([1.0, 2.0])
 
     def f(a, b):
@@ -199,7 +199,7 @@ def test_arrays_that_share_memory_are_seen_among_arguments():
 
 
 def test_object_arrays_refuse_as_the_table_says():
-    refusals, _, _ = limit("Object arrays of variables are NumPy's").partition(" on them")
+    refusals, _, _ = limit("functions on object arrays of variables. It refuses").partition(" (`python -m")
     names = re.findall(r"`(np\.\w+)`", refusals)
     assert len(names) >= 5
     assert set(names) <= {*table.NOT_ON_OBJECTS, *table.ufuncs_not_on_objects()}

@@ -245,7 +245,7 @@ class Slerp:
 
     Shapes:  times (n,), n rotations -> at times () or (m,): one rotation or m.
     Domain:  increasing times; evaluation between the first and the last.
-    Raises:  ValueError for times and rotations that do not fit, and times outside.
+    Raises:  ValueError if there are not as many times as rotations, and for times outside the domain.
     Cost:    O(log n) for each time.
     Ref:     Shoemake (1985), Computer Graphics 19; scipy.spatial.transform.Slerp.
 
