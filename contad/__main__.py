@@ -31,7 +31,7 @@ def translate_stan(arguments: Sequence[str]) -> str:
         raise CommandError(f"{options.program}: {error}") from error
     if options.output is None:
         return text
-    options.output.write_text(text)
+    options.output.write_text(text, encoding="utf-8")
     return ""
 
 

@@ -23,7 +23,7 @@ def translate(path: Path) -> str:
 
     Raises TranslationError, which names the line, for a program that stanc refuses or that has no counterpart.
     """
-    return write_file(path.stem, read_blocks(run_stanc(path), path.read_text()))
+    return write_file(path.stem, read_blocks(run_stanc(path), path.read_text(encoding="utf-8")))
 
 
 def write_file(title: str, blocks: dict[str, StanBlock]) -> str:
