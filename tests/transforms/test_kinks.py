@@ -472,3 +472,11 @@ def test_a_pole_that_is_masked_is_wrong(monkeypatch):
     monkeypatch.setattr(number, "is_at_pole", lambda d: np.zeros(np.shape(d), bool))
     with pytest.raises(AssertionError):
         require_right_or_nan(contad.hessian(function("roots_of_powers_of_powers"))(np.zeros(2)), 2.0 * EYE)
+
+
+# ---- more equal elements than are sorted again -----------------------------------------------------------------------
+@pytest.mark.parametrize("k", [0, 9, 16])
+@pytest.mark.parametrize("f", [lambda x: np.sort(x)[-1] ** 2, lambda x: np.sort(x)[0] * np.sort(x)[-1]])
+def test_many_equal_elements_have_no_second_derivative(f, k):
+    """Whichever of them v moves: the one that lies in the place of the result is another."""
+    assert np.isnan(contad.hvp(numba.njit(f))(np.ones(17), np.eye(17)[k])).all()

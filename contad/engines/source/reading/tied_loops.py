@@ -39,8 +39,11 @@ def _sort(a):  # type: ignore[no-untyped-def]
     for end in range(1, len(a) + 1):
         if end == len(a) or made[end] != made[first]:
             if end - first > MOST:
+                lost = 0.0  # any of them may be the one that is selected along v
                 for k in range(first, end):
-                    made[k] = made[k] + nowhere(made[k])
+                    lost += nowhere(made[k])
+                for k in range(first, end):
+                    made[k] = made[k] + lost
             else:
                 for j in range(first + 1, end):
                     for k in range(j, first, -1):
