@@ -96,7 +96,7 @@ _deferred: WeakValueDictionary[str, _DeferredLibrary] = WeakValueDictionary()  #
 
 
 class _Linker(RuntimeLinker):
-    """Numba's linker, which fills in the targets of recursive calls. It has machine code made of these targets."""
+    """Numba's linker, which fills in the targets of recursive calls. It compiles these targets first."""
 
     def scan_unresolved_symbols(self, module: Any, engine: Any) -> None:
         """Note the functions that a module calls by address."""

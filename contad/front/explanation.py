@@ -39,7 +39,7 @@ class Explanation(str):
 
     @functools.cached_property
     def loops(self) -> Sequence[Any]:
-        """The loops that the reverse pass runs through."""
+        """The loops that the reverse sweep runs through."""
         return self._find_loops() if self._find_loops is not None else ()
 
     def __repr__(self) -> str:

@@ -52,8 +52,8 @@ class Request(NamedTuple):
     argnums: tuple[int, ...]  # the differentiated arguments: float64 scalars, float64 arrays, (nested) tuples of them
     has_aux: bool
     mode: Mode
-    # of "hvp", for each order of differentiation before the reverse pass the arguments that it has tangents of; argnums
-    # once where there is none. Tangents are in their order, level by level.
+    # for "hvp", for each order of differentiation before the reverse sweep: the arguments with tangents; argnums once
+    # where there is none. Tangents are in their order, level by level.
     along: tuple[tuple[int, ...], ...] = ()
     lanes: int = 1  # of "vjp", "jvp" and "hvp": how many cotangents or tangents are taken at once
     memory: bool = False  # with lanes: `run` takes memory and marks of `contad.kernels.recalled_values` behind these

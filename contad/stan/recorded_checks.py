@@ -46,7 +46,7 @@ def has_surely_units(a: np.ndarray) -> bool:
 
 
 def are_between(low: float, finite: bool, a: Any) -> bool:
-    """Whether elements are above a number, and optionally finite."""
+    """Whether all elements are above `low` and, if `finite`, are finite."""
     if not is_float64(a) or not a.size:
         return False
     return (low == -np.inf or bool(a.min() > low)) and (not finite or are_finite(a))

@@ -76,7 +76,8 @@ class custom_vjp(_Custom):
 
     forward(*args) returns the value and anything that backward needs; backward(saved, z_bar) returns a tuple with a
     cotangent for each argument, None where it is zero. Arguments at positions in `nondiff_argnums` are options:
-    backward receives them first and returns no cotangents for them. Without derivatives, f itself is called.
+    backward receives them first and returns no cotangents for them. If no argument carries a derivative, f
+    itself is called.
 
     Raises:  UnsupportedError in forward mode, as in JAX, though forward over reverse runs through backward;
              RuleError for a wrong number, structure or shape of cotangents, and if a rule uses a variable that is not
@@ -148,7 +149,8 @@ class custom_jvp(_Custom):
 
     rule(primals, tangents) returns the value and its tangent; it must be linear in the tangents. Reverse mode is its
     transpose: when a sweep reaches the operation, it records the rule as a function of the tangents. Arguments at
-    positions in `nondiff_argnums` are options, which the rule receives first. Without derivatives, f itself is called.
+    positions in `nondiff_argnums` are options, which the rule receives first. If no argument carries a derivative, f
+    itself is called.
 
     Raises:  RuleError for a wrong structure or shape of the tangent, and if a rule uses a variable that is not an
              argument.

@@ -28,7 +28,7 @@ class StoredNumber(NamedTuple):
 
 
 class ReversedLoop(NamedTuple):
-    """A loop that the reverse pass runs through: what each iteration stores, and what the reverse pass recomputes."""
+    """A loop that the reverse sweep runs through: what each iteration stores, and what the reverse sweep recomputes."""
 
     file: str
     line: int
@@ -65,7 +65,7 @@ def explain(request: Any) -> str:
     """
     derivative = derivative_of(request)
     derivative.source()
-    what = {"jvp": "forward mode", "hvp": "the reverse pass of forward mode"}.get(request.mode, "the reverse pass")
+    what = {"jvp": "forward mode", "hvp": "the reverse sweep of forward mode"}.get(request.mode, "the reverse sweep")
     lines = [f"{what} is source made from that of the function; contad.source shows it"]
     loops = _list_loops(derivative)
     lines += map(_tell, loops)

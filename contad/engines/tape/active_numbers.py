@@ -28,7 +28,7 @@ def leaves(text: str, kind: Any) -> Iterator[Leaf]:
 def map_leaves(function: Callable[[Leaf], str], text: str, kind: Any, names: dict[str, Any]) -> str:
     """The expression for a value of the same structure, with each leaf replaced by the text that `function` gives.
 
-    `names` takes the classes of named tuples that the expression calls.
+    Classes of named tuples in the expression are added to `names`.
     """
     if not isinstance(kind, types.BaseTuple):
         return function(Leaf(text, kind))

@@ -1,6 +1,6 @@
-"""Copies parts of arrays for the reverse pass where a nest of loops reads each element many times.
+"""Copies parts of arrays for the reverse sweep where a nest of loops reads each element many times.
 
-If an array is overwritten later, the reverse pass stores each element that a loop reads, once for each iteration. In
+If an array is overwritten later, the reverse sweep stores each element that a loop reads, once for each iteration. In
 `for i: for j: z += w[i, j] * state[j]` it would store n * n numbers for n elements. The nest does not write the array,
 so the part that it reads is copied before the nest instead, once in each iteration of the loops around the nest.
 """
@@ -36,7 +36,7 @@ class Regions(Protocol):
         """The innermost loop around a block whose reverse is a loop of its own."""
 
     def is_unchanged(self, reader: Operation, array: Value) -> bool:
-        """Whether an array still holds the values that an operation read when the reverse pass reaches it."""
+        """Whether an array still holds the values that an operation read when the reverse sweep reaches it."""
 
 
 class Copy:
@@ -65,7 +65,7 @@ class Copy:
 
 
 def copies(function: SourceFunction, plan: Regions) -> dict[Load, Copy]:
-    """Maps loads in loops to the copy from which the reverse pass may reload the element."""
+    """Maps loads in loops to the copy from which the reverse sweep may reload the element."""
     possible: dict[Load, Copy] = {}
     worth: dict[object, Copy] = {}
     for o in walk(function.block):

@@ -1,4 +1,4 @@
-"""Finds where a zero adjoint may meet an infinite or nan partial. The reverse pass takes their product as zero.
+"""Finds where a zero adjoint may meet an infinite or nan partial. The reverse sweep takes their product as zero.
 
 Functions with poles, and constants, can make a number infinite or nan although the arguments are finite. The arguments
 themselves may be infinite or nan in elements and branches that are not selected, and adjoints are zero there.

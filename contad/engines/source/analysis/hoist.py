@@ -1,7 +1,7 @@
 """Loop-invariant code motion: computes before a loop what is the same in each iteration.
 
-The reverse pass gains too. An element read before the loop is stored once, and has one adjoint: a variable to which the
-iterations add. A loop may run zero times, so a condition guards each read that is moved out of it.
+The reverse sweep gains too. An element read before the loop is stored once, and has one adjoint: a variable to which
+the iterations add. A loop may run zero times, so a condition guards each read that is moved out of it.
 """
 
 from contad.engines.source.analysis.shared_callees import raises

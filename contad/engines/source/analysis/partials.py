@@ -1,4 +1,4 @@
-"""Tells the reverse pass which operands the derivative of an operation reads, and writes the derivative as source.
+"""Tells the reverse sweep which operands the derivative of an operation reads, and writes the derivative as source.
 
 The derivatives are those of the registry; `contad.compiled_rules.rule_source` turns them into source.
 """

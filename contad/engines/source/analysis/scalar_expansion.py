@@ -7,7 +7,7 @@
                                                   for j in range(m):
                                                       s += scales[j] * x[i, j]
 
-The reverse pass gains as much: the outer loop adds to the adjoints of the elements, and the derivative of the function
+The reverse sweep gains as much: the outer loop adds to the adjoints of the elements, and the derivative of the function
 is computed once for each element. Only functions that take much longer than a read of an element are moved. If a loop
 runs zero times, the elements are not computed, because their operands need not exist.
 

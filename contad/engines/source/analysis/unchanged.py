@@ -1,4 +1,4 @@
-"""Decides whether the reverse pass may reload from an array because no store has written there since."""
+"""Decides whether the reverse sweep may reload from an array because no store has written there since."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ Region = Callable[[Block | None], Loop | None]  # the innermost loop around whos
 
 
 def is_unchanged(reader: Operation, array: Value, stores: list[Store | Accumulate], region: Region) -> bool:
-    """Whether an array still holds the values that an operation read when the reverse pass reaches the operation."""
+    """Whether an array still holds the values that an operation read when the reverse sweep reaches the operation."""
     if any(region(root.block) is not None for root in array.roots):
         return False  # an earlier iteration has made the array
     held = {id(reader.block): reader, **{id(o.block): o for o in around(reader.block)}}

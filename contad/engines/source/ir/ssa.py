@@ -1,4 +1,4 @@
-"""Structured SSA: the form of a function between the user's source and its reverse pass.
+"""Structured SSA: the form of a function between the user's source and its reverse sweep.
 
 A block is a list of operations. Loops and branches are operations that hold blocks, as in Python. One operation
 computes each value, once. A loop *carries* values from one iteration to the next, and a branch *merges* the values of
@@ -440,8 +440,8 @@ class While(Loop):
 class Segments(Loop):
     """A checkpointed loop: each iteration runs a segment, `range(first, last, step)`.
 
-    The inputs are the limits of the whole loop. The reverse pass restores the state at the start of a segment, runs the
-    segment again, storing this time, and reverses it.
+    The inputs are the limits of the whole loop. The reverse sweep restores the state at the start of a segment, runs
+    the segment again, storing this time, and reverses it.
     """
 
     def __init__(self, limits: list[Value], body: Block, exit: Value | None, kept: list[Any]) -> None:

@@ -1,1 +1,1 @@
-"""Plans the reverse pass: which values it stores, which it recomputes, which loops reverse each iteration at once."""
+"""Plans the reverse sweep: which values it stores, which it recomputes, which loops reverse each iteration at once."""

@@ -1,10 +1,10 @@
-"""Checkpointed loops: a loop becomes a loop over segments, and the reverse pass keeps the state at the start of each.
+"""Checkpointed loops: a loop becomes a loop over segments, and the reverse sweep keeps the state at the start of each.
 
     for t in range(start, stop, step):          for segment in ...:                     (keeps the carried values)
         ...                              ->         for t in range(first, last, step):
                                                         ...
 
-The values that a segment stores live until it is reversed. The reverse pass also needs the old contents of the arrays
+The values that a segment stores live until it is reversed. The reverse sweep also needs the old contents of the arrays
 that a segment writes. If each iteration writes the row of its index, or a row at a fixed distance from it, the old rows
 of the segment are kept. If iterations read only rows behind those that they write, nothing is kept. Otherwise the
 whole array is kept.
@@ -21,7 +21,7 @@ from contad.engines.source.planning.store_plan import StorePlan
 
 
 class KeptArray:
-    """An array that the reverse pass keeps: along an axis the rows of a segment's iterations, or the whole array.
+    """An array that the reverse sweep keeps: along an axis the rows of a segment's iterations, or the whole array.
 
     An array that the loop only reads, but that is written later, is kept `once`, before the loop.
     """

@@ -1,4 +1,4 @@
-"""Code sinking in the reverse pass: if only one branch reads a result, the operation is reversed in that branch.
+"""Code sinking in the reverse sweep: if only one branch reads a result, the operation is reversed in that branch.
 
     t = math.exp(x)                  if test:                            if test:
     if test:                             t_bar = z_bar                       x_bar += z_bar * t

@@ -1,4 +1,4 @@
-"""Store or recompute: decides how the reverse pass gets the values of earlier iterations.
+"""Store or recompute: decides how the reverse sweep gets the values of earlier iterations.
 
 Outside loops a number keeps its variable. In a loop, each value that the reverse of the body reads is either stored in
 the workspace in every iteration, or recomputed from stored values, read-only arrays and the iteration number. A minimum
@@ -44,14 +44,14 @@ class StorePlan:
         gone: frozenset[ssa.Value] = frozenset(),
         wild: Iterable[ssa.Value] = (),
     ) -> None:
-        """Find the values that the reverse pass reads, and decide for each loop which of them it stores."""
+        """Find the values that the reverse sweep reads, and decide for each loop which of them it stores."""
         self.activity = activity
         self.sums = sums
-        self.choices = choices or {}  # running choices: the reverse pass visits only one iteration
+        self.choices = choices or {}  # running choices: the reverse sweep visits only one iteration
         self.choosing = {choice.operation: choice for choice in self.choices.values()}
         self.fused = fused  # loops that reverse each iteration as soon as it has run
         self.functions = functions  # creates the derivatives of callees
-        self.gone = gone  # arrays of the caller that have changed when the reverse pass runs
+        self.gone = gone  # arrays of the caller that have changed when the reverse sweep runs
         self.wild = wild_values(function, wild)  # values that may be infinite or nan
         self.products: dict[ssa.For, ssa.Value] = {}  # the factors of running products whose order is open
         self._called: dict[ssa.Call, Any] = {}
@@ -68,7 +68,7 @@ class StorePlan:
         self._decide(function.block)
 
     def need(self, value: ssa.Value) -> None:
-        """Note that the reverse pass reads this value."""
+        """Note that the reverse sweep reads this value."""
         if value.constant is None and value.operation is not None:
             self.needed.setdefault(self.region(value.block), {})[value] = None
 
@@ -138,7 +138,7 @@ class StorePlan:
         return all(_are_separate(root, loop, inside) for root in written if root in self.activity)
 
     def copies_in_use(self) -> list[Copy]:
-        """The copies of parts of arrays that the reverse pass reads."""
+        """The copies of parts of arrays that the reverse sweep reads."""
         again = set().union(*self.recomputed.values()) if self.recomputed else set()
         return list(dict.fromkeys(copy for o, copy in self.copies.items() if o.result in again))
 
@@ -241,13 +241,13 @@ class StorePlan:
         return INFINITE, []
 
     def _is_lost(self, array: ssa.Value) -> bool:
-        """Whether an array no longer exists in the reverse pass: iterations create it, and it has no adjoint."""
+        """Whether an array no longer exists in the reverse sweep: iterations create it, and it has no adjoint."""
         if self.gone & set(array.roots):
             return True
         return array not in self.activity and any(self.region(root.block) is not None for root in array.roots)
 
     def is_unchanged(self, reader: ssa.Operation, array: ssa.Value) -> bool:
-        """Whether an array still holds the values that an operation read when the reverse pass reaches it."""
+        """Whether an array still holds the values that an operation read when the reverse sweep reaches it."""
         return not self.gone & set(array.roots) and is_unchanged(reader, array, self.stores, self.region)
 
 

@@ -1,7 +1,7 @@
 """Merges entries where control flow joins: those of two branches, and those of successive iterations of a loop.
 
 Numbers are merged and carried as numbers. If a name switches between arrays (`u, w = w, u`), an integer is merged and
-carried: the number of its array. So the reverse pass replays it like any other integer. For an array that an iteration
+carried: the number of its array. So the reverse sweep replays it like any other integer. For an array that an iteration
 creates, the contents are carried.
 """
 

@@ -1,4 +1,4 @@
-"""The workspace: float64 memory that stores the numbers of iterations until the reverse pass reads them.
+"""The workspace: float64 memory that stores the numbers of iterations until the reverse sweep reads them.
 
 In compiled code the workspace is a part of the thread's arena. Each call uses it from its start, whatever the previous
 call has left there, so an exception leaves nothing to clean up. Therefore a derivative must never run inside another

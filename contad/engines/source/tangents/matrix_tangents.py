@@ -21,7 +21,7 @@ class MatrixTangents:
     def __init__(self, append: Appender, is_reversed: bool, in_lanes: bool) -> None:
         self.append = append
         self.in_lanes = in_lanes  # whether tangents have lanes: no tangent may decide a branch then
-        self.is_reversed = is_reversed  # whether the reverse pass differentiates the tangents again
+        self.is_reversed = is_reversed  # whether the reverse sweep differentiates the tangents again
         self.is_called = False  # whether it writes into a callee, in which products are loops
 
     def tangents(self, o: MatrixCall, dots: Mapping[Value, Value]) -> list[Value]:

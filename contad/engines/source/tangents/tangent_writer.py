@@ -85,7 +85,7 @@ class TangentWriter:
         self.wild = wild_values(function)
         self.function = function
         self.has_kinks = False  # whether it has kinks that matter to second derivatives
-        self.is_reversed = is_reversed  # whether the reverse pass differentiates the result again
+        self.is_reversed = is_reversed  # whether the reverse sweep differentiates the result again
         self.rules_written = rules_written
         self.in_lanes = in_lanes  # whether tangents have lanes: then they may not decide a branch
         self.append = Appender(function.block)
@@ -231,7 +231,7 @@ class TangentWriter:
         self.dots[z] = self._give_name(z_dot, z)
 
     def _of_parts(self, o: ssa.Apply) -> None:
-        """Rewrite a function by one with known kinks: |x| times a sign, or a difference of the larger one."""
+        """Replace fdim by the maximum, and a product with a sign by |x|, whose kinks are known."""
         (x, y), part = o.inputs, ssa.Value(ssa.FLOAT)
         if o.function.name == "fdim":
             written = [ssa.Apply(MAXIMUM, [x, y], part), ssa.Apply(SUBTRACT, [part, y], o.result)]

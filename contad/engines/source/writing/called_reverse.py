@@ -34,7 +34,7 @@ class Functions:
         self._names: dict[str, int] = {}
 
     def call(self, callee: Callee, active: tuple[int, ...], kept: tuple[int, ...]) -> "Called":
-        """The derivative with respect to some arguments; `kept` are the arrays that the reverse pass may reload."""
+        """The derivative with respect to some arguments; `kept` are the arrays that the reverse sweep may reload."""
         key = callee, active, kept
         if key not in self._made:
             made = Called(callee, active, kept, self)
@@ -96,7 +96,7 @@ class Called:
 
     @property
     def needs(self) -> list[int]:
-        """The parameters that the caller's reverse pass must have."""
+        """The parameters that the caller's reverse sweep must have."""
         return sorted({*self.reads, *self.array_bars})
 
     def write(self) -> None:

@@ -45,7 +45,7 @@ _PACKED = {
     "vjp": ("args", "cotangent"), "jvp": ("args", "tangents"), "hvp": ("args", "tangents"),
     "dependencies": ("args", "tangents"), "all_dependencies": ("args", "tangents"),
 }  # fmt: skip
-FORWARD = ("jvp", "dependencies", "all_dependencies")  # modes without a reverse pass
+FORWARD = ("jvp", "dependencies", "all_dependencies")  # modes without a reverse sweep
 
 
 class DerivativeWriter:

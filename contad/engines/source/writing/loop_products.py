@@ -6,7 +6,7 @@
         for i in range(m):
             ...
 
-The calls find the values that the loops would store and copy for the reverse pass.
+The calls find the values that the loops would store and copy for the reverse sweep.
 """
 
 import ast
