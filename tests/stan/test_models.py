@@ -267,7 +267,7 @@ def test_a_model_shows_its_parameters():
         (lambda: Model("real x;", 3), TypeError, "Model: log_density must be callable, got int"),
         (lambda: bounded(0.0, lambda p: p.x).constrain([0.5]), contad.UnsupportedError, "depends on other parameters"),
     ],
-    ids=str,
+    ids=lambda x: x if isinstance(x, str) else "",
 )  # fmt: skip
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):

@@ -23,7 +23,7 @@ from contad.rules.array_rule import array_rule, array_rule_of
 from contad.variables.stack import THREAD, opened
 from tests.engines.matrix.array_programs import close, complex_steps
 from tests.engines.source.programs.harness import functions_of
-from tests.random_programs.generated_programs import run
+from tests.judges.written import define as run
 
 POINT = np.array([0.3, 0.7, 1.1, 0.4])
 CONSTANTS = np.array([1.3, 2.0, 0.6, 1.7])
