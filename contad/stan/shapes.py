@@ -1,6 +1,8 @@
 """Checks of shapes: Stan's functions never broadcast, so a wrong length is an error and does not give another
 matrix."""
 
+import math
+from typing import Any
 
 import numpy as np
 
@@ -27,3 +29,21 @@ def require_length(function: str, name: str, x: ArrayValue, axis: int, n: int, o
     """Raise ValueError unless x has n elements along an axis, as another argument requires."""
     if np.ndim(x) < -axis or np.shape(x)[axis] != n:
         raise ValueError(f"{function}: {name} must have length {n} in axis {axis}, as {of}, got shape {np.shape(x)}")
+
+
+def read_data(name: str, value: Any, shape: tuple[int, ...] = (), whole: bool = False) -> Any:
+    """Data as a translated Stan program declares them: a number, or an array of float64, or of int64 if they are whole.
+
+    Raises:  ValueError if the shape is another one, or a number is not whole.
+
+    >>> read_data("y", [1, 2], (2,))
+    array([1., 2.])
+    """
+    found = np.asarray(value)
+    is_single = shape == (1,) and found.shape == ()
+    if found.shape != shape and not is_single and (found.size or math.prod(shape)):
+        raise ValueError(f"{name} must have shape {shape}, got shape {found.shape}")
+    if whole and not np.all(found == np.floor(found)):
+        raise ValueError(f"{name} must be whole, got {value}")
+    made = found.astype(np.int64 if whole else np.float64).reshape(shape)
+    return made if shape else made.item()

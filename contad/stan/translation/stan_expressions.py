@@ -25,12 +25,20 @@ def rank_of(type_: Any) -> int:
     raise TranslationError(f"values of type {_name_of_type(type_)} have no counterpart yet")
 
 
+def _base_of(type_: Any) -> Any:
+    """The type of the numbers in a value."""
+    return _base_of(type_[1]) if isinstance(type_, list) and type_[0] == "UArray" else type_
+
+
 def _name_of_type(type_: Any) -> str:
     return type_ if isinstance(type_, str) else str(type_[0])
 
 
 # ---- pieces of Python ------------------------------------------------------------------------------------------------
-_PYTHON = {"np", "njit", "target", "len", "range", "int", "float", "min", "max", "rng", "Model"}
+_PYTHON = {
+    "np", "njit", "target", "len", "range", "int", "float", "min", "max", "rng", "Model", "read_data", "PARAMETERS",
+    "data", "model", "log_density", "transform_data", "generated_quantities", "stan_version", "propto", "self",
+}  # fmt: skip
 
 
 def parse(text: str, **holes: ast.expr) -> ast.expr:
@@ -77,7 +85,21 @@ def _is_whole(node: ast.expr) -> bool:
 def span(begin: ast.expr, end: ast.expr) -> ast.Slice:
     """The slice from one place to another."""
     starts = isinstance(begin, ast.Constant) and begin.value == 0
-    return ast.Slice(None if starts else begin, end)
+    return ast.Slice(None if starts else begin, _natural(end))
+
+
+def _natural(end: ast.expr) -> ast.expr:
+    """The end of a slice: a negative one would count from the end of the array."""
+    may_be_negative = any(isinstance(x, ast.Sub | ast.USub) for x in ast.walk(end))
+    return parse("max(A, 0)", A=end) if may_be_negative else end
+
+
+def _as_test(node: ast.expr) -> ast.expr:
+    """An operand of `and` or `or`, which give their operands."""
+    is_test = isinstance(node, ast.Compare | ast.BoolOp) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    )
+    return node if is_test else parse("A != 0", A=node)
 
 
 _OPERATORS = {
@@ -96,10 +118,10 @@ _SAME = {
     "ceil", "sum", "prod", "mean", "exp2", "hypot", "abs", "trunc",
 }  # fmt: skip
 _TEMPLATES = {
-    "fabs": "np.abs(A)", "pow": "A ** B", "square": "A ** 2", "e": "np.e", "pi": "np.pi",
+    "fabs": "np.abs(A)", "square": "A ** 2", "e": "np.e", "pi": "np.pi",
     "positive_infinity": "np.inf", "negative_infinity": "-np.inf", "not_a_number": "np.nan", "is_inf": "np.isinf(A)",
     "is_nan": "np.isnan(A)", "to_int": "int(A)", "cumulative_sum": "np.cumsum(A)", "dot_product": "np.dot(A, B)",
-    "reverse": "A[::-1]", "size": "len(A)", "num_elements": "A.size", "head": "A[:B]", "tail": "A[len(A) - B:]",
+    "reverse": "A[::-1]", "num_elements": "A.size", "head": "A[:B]", "tail": "A[len(A) - B:]",
     "diag_matrix": "np.diag(A)", "identity_matrix": "np.eye(A)", "append_array": "np.concatenate((A, B))",
     "zeros_vector": "np.zeros(A)", "zeros_row_vector": "np.zeros(A)", "zeros_array": "np.zeros(A)",
     "ones_vector": "np.ones(A)", "ones_row_vector": "np.ones(A)", "ones_array": "np.ones(A)",
@@ -131,6 +153,7 @@ class StanExpressions:
         self._imports = imports  # those that are used, here collected, and `dopri5`, `sdirk4`
         self._own = own  # the program's own functions
         self.zero_based: set[str] = set()  # loop variables that count from 0 in Python
+        self._elements: set[ast.expr] = set()  # subscripts by numbers alone
 
     # ---- names ----
     def name(self, stan: str) -> str:
@@ -166,10 +189,14 @@ class StanExpressions:
         return self.load(identifier[0][1])
 
     def _write_Promotion(self, expr: Any, type_: Any, _level: str) -> ast.expr:
-        node = self.write(expr)
-        if isinstance(node, ast.Constant) and type_ == "UReal":
+        node, given = self.write(expr), type_of(expr)
+        if _base_of(given) != "UInt":
+            return node
+        if rank_of(given):
+            return parse("A * 1.0", A=node)
+        if isinstance(node, ast.Constant):
             return ast.Constant(float(node.value))  # type: ignore[arg-type]
-        return node
+        return parse("float(A)", A=node)
 
     def _write_TernaryIf(self, test: Any, then: Any, other: Any) -> ast.expr:
         return ast.IfExp(self.write(test), self.write(then), self.write(other))
@@ -184,24 +211,41 @@ class StanExpressions:
         return self.write(expr)  # vectors and row vectors are arrays of one axis
 
     def _write_ArrayExpr(self, items: Sequence[Any]) -> ast.expr:
+        ranks = {rank_of(type_of(item)) for item in items}
+        if ranks == {1}:
+            return parse("np.vstack(A)", A=ast.Tuple([self.write(item) for item in items]))
+        if ranks - {0}:
+            raise TranslationError("an array of matrices has no counterpart yet; assign its parts")
         return parse("np.array(A)", A=ast.List([self.write(item) for item in items]))
 
-    _write_RowVectorExpr = _write_ArrayExpr
+    def _write_RowVectorExpr(self, items: Sequence[Any]) -> ast.expr:
+        found = self._write_ArrayExpr(items)
+        return parse("A * 1.0", A=found) if items and all(type_of(x) == "UInt" for x in items) else found
 
     def _write_BinOp(self, left: Any, operator: str, right: Any) -> ast.expr:
-        return self.operate(self.write(left), type_of(left), operator, self.write(right), type_of(right))
+        a, b = (self._write_operand(x, operator) for x in (left, right))
+        return self.operate(a, type_of(left), operator, b, type_of(right))
+
+    def _write_operand(self, expr: Any, operator: str) -> ast.expr:
+        """An operand; arithmetic with a real number needs no conversion of the other one."""
+        inner = fields(expr)["expr"]
+        if inner[0] == "Promotion" and operator in ("Plus", "Minus", "Times", "Divide", "EltTimes", "EltDivide"):
+            node = self.write(inner[1])
+            if not isinstance(node, ast.Constant) and not rank_of(type_of(inner[1])):
+                return node
+        return self.write(expr)
 
     def operate(self, a: ast.expr, a_type: Any, operator: str, b: ast.expr, b_type: Any) -> ast.expr:
         """The value of an operator of Stan."""
         if operator in _COMPARISONS:
             return ast.Compare(a, [_COMPARISONS[operator]()], [b])
         if operator in _JOINTS:
-            return ast.BoolOp(_JOINTS[operator](), [a, b])
+            return ast.BoolOp(_JOINTS[operator](), [_as_test(a), _as_test(b)])
         are_ints = a_type == b_type == "UInt"
         if operator == "IntDivide" or (operator == "Divide" and are_ints):
             return parse("int(A / B)", A=a, B=b)  # which rounds to zero, as Stan does
         if operator == "Modulo":
-            return parse("int(np.fmod(A, B))", A=a, B=b)
+            return parse("int(np.fmod(float(A), B))", A=a, B=b)
         if operator in ("Times", "Divide") and a_type in _LINEAR and b_type in _LINEAR:
             if operator == "Divide":
                 return self.call("mdivide_right", [a, b])
@@ -225,16 +269,21 @@ class StanExpressions:
         gathers = [i for i in indices if isinstance(i, list) and i[0] == "Single" and rank_of(type_of(i[1])) > 0]
         if len(gathers) > 1:  # which Stan takes as a grid, and NumPy as pairs
             raise TranslationError("indices with two arrays of integers have no counterpart yet; use them one by one")
+        if gathers and len(indices) > 2:
+            raise TranslationError("an array of integers among three indices has no counterpart yet; use it alone")
         places = [self._place(index) for index in indices]
         while places and isinstance(places[-1], ast.Slice) and places[-1].lower is places[-1].upper is None:
             places.pop()
         if not places:
             return node
-        before = getattr(node, "slice", None) if isinstance(node, ast.Subscript) else None
-        if before is not None and not any(isinstance(place, ast.Slice) for place in ast.walk(before)) and not gathers:
+        if isinstance(node, ast.Subscript) and node in self._elements and not gathers:
+            before = node.slice
             places = [*(before.elts if isinstance(before, ast.Tuple) else [before]), *places]  # x[i][j] is x[i, j]
-            node = node.value  # type: ignore[attr-defined]
-        return ast.Subscript(node, places[0] if len(places) == 1 else ast.Tuple(places))
+            node = node.value
+        found = ast.Subscript(node, places[0] if len(places) == 1 else ast.Tuple(places))
+        if not gathers and not any(isinstance(place, ast.Slice) for place in places):
+            self._elements.add(found)
+        return found
 
     def _place(self, index: Any) -> ast.expr:
         if index == "All":
@@ -245,7 +294,7 @@ class StanExpressions:
         if kind == "Upfrom":
             return ast.Slice(plus(first, -1))
         if kind == "Downfrom":
-            return ast.Slice(None, first)
+            return ast.Slice(None, _natural(first))
         return span(plus(first, -1), self.write(index[2]))
 
     # ---- calls ----
@@ -280,6 +329,10 @@ class StanExpressions:
         states = ast.Call(ast.Name(solver), [f, times, start, given, *close], [])
         return ast.Subscript(states, ast.Slice(ast.Constant(1)))  # those at the times, without the first
 
+    def is_mass(self, name: str) -> bool:
+        """Whether a distribution has whole numbers."""
+        return f"{name}_lpmf" in self._stan_names | self._own
+
     def density(self, name: str, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
         """The log density or log mass of a distribution."""
         for ending in ("_lpdf", "_lpmf"):
@@ -295,6 +348,8 @@ class StanExpressions:
         if special is not None:
             return special(args, types)
         if name.endswith("_rng") and name[:-4] in _RANDOM:
+            if name[:-4] in ("student_t", "cauchy", "weibull") and any(map(rank_of, types)):
+                raise TranslationError(f"{name} of vectors has no counterpart yet; draw in a loop")
             return parse(_RANDOM[name[:-4]], **dict(zip("ABC", args, strict=False)))
         if name in _TEMPLATES:
             return parse(_TEMPLATES[name], **dict(zip("ABCD", args, strict=False)))
@@ -307,6 +362,12 @@ class StanExpressions:
             return ast.Call(ast.Name(known), args, propto)
         raise TranslationError(f"{name} has no counterpart yet")
 
+    def _call_size(self, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
+        return parse("A.size" if types[0] == "UMatrix" else "len(A)" if rank_of(types[0]) else "1", A=args[0])
+
+    def _call_pow(self, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
+        return self.operate(args[0], types[0], "Pow", args[1], types[1])
+
     def _call_min(self, args: list[ast.expr], types: Sequence[Any], name: str = "min") -> ast.expr:
         return ast.Call(ast.Name(name) if len(args) == 2 else ast.Attribute(ast.Name("np"), name), args, [])
 
@@ -314,7 +375,7 @@ class StanExpressions:
         return self._call_min(args, types, "max")
 
     def _call_rep_vector(self, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
-        return self._fill(args[1], args[0], "UReal")
+        return self._fill(args[1], _as_real(args[0], types[0]), "UReal")
 
     _call_rep_row_vector = _call_rep_vector
 
@@ -324,8 +385,8 @@ class StanExpressions:
         return self._fill(args[1] if len(args) == 2 else ast.Tuple(args[1:]), args[0], types[0])
 
     def _call_rep_matrix(self, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
-        if types[0] == "UReal":
-            return self._fill(ast.Tuple(args[1:]), args[0], "UReal")
+        if not rank_of(types[0]):
+            return self._fill(ast.Tuple(args[1:]), _as_real(args[0], types[0]), "UReal")
         text = "np.outer(A, np.ones(B))" if types[0] == "UVector" else "np.outer(np.ones(B), A)"
         return parse(text, A=args[0], B=args[1])
 
@@ -384,11 +445,22 @@ class StanExpressions:
         return ast.Attribute(args[0], "T") if types[0] == "UMatrix" else args[0]
 
     def _call_to_vector(self, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
+        if types[0] == "UMatrix":
+            return parse("A.T.ravel()", A=args[0])
+        return parse("A * 1.0", A=args[0]) if _base_of(types[0]) == "UInt" else args[0]
+
+    def _call_to_array_1d(self, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
+        if rank_of(types[0]) > 1 and types[0] != "UMatrix":
+            raise TranslationError("to_array_1d of an array of arrays has no counterpart yet")
         return parse("A.T.ravel()", A=args[0]) if types[0] == "UMatrix" else args[0]
 
-    _call_to_row_vector = _call_to_array_1d = _call_to_vector
+    _call_to_row_vector = _call_to_vector
 
     def _call_to_matrix(self, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
+        if len(args) == 4:
+            raise TranslationError("to_matrix by rows has no counterpart yet; use to_matrix and transpose it")
+        if _base_of(types[0]) == "UInt":
+            args = [parse("A * 1.0", A=args[0]), *args[1:]]
         if len(args) == 3:
             flat = self._call_to_vector(args[:1], types[:1])
             return parse("A.reshape((C, B)).T", A=flat, B=args[1], C=args[2])
@@ -402,6 +474,11 @@ class StanExpressions:
 
     def _call_divide(self, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
         return self.operate(args[0], types[0], "Divide", args[1], types[1])
+
+
+def _as_real(node: ast.expr, type_: Any) -> ast.expr:
+    """A number as float64."""
+    return parse("float(A)", A=node) if type_ == "UInt" and not isinstance(node, ast.Constant) else node
 
 
 def _add(a: ast.expr, b: ast.expr) -> ast.expr:

@@ -20,11 +20,13 @@ class StanStatements:
         self.lines: list[str] = []
         self._indent = 1
         self._written: set[str] = set()  # the arrays some of whose elements are assigned
+        self._sources: set[str] = set()  # those that are assigned from such an array
 
     # ---- a list of statements ----
     def write(self, statements: Sequence[Statement]) -> None:
         """The lines of these statements, added to `lines`."""
         self._written |= {name for statement in statements for name in _written_in(statement)}
+        self._sources |= {name for statement in statements for name in _sharing_in(statement, self._written)}
         self._write_list(statements)
 
     def _write_list(self, statements: Sequence[Statement]) -> None:
@@ -101,11 +103,7 @@ class StanStatements:
     def _own_value(self, name: str, expr: Any) -> ast.expr:
         """The value to assign to a whole variable: a copy where NumPy would share elements that are written."""
         node = self.expressions.write(expr)
-        root = node
-        while isinstance(root, ast.Subscript | ast.Attribute):
-            root = root.value
-        is_view = isinstance(root, ast.Name) and rank_of(type_of(expr)) > 0
-        if is_view and {name, root.id, root.id.removesuffix("_")} & self._written:  # type: ignore[attr-defined]
+        if rank_of(type_of(expr)) and name in self._written | self._sources and not _is_fresh(node):
             return parse("A.copy()", A=node)
         return node
 
@@ -119,11 +117,11 @@ class StanStatements:
             is_whole = isinstance(node, ast.Name)
             self._assign(node, self._own_value(name, right) if is_whole else self.expressions.write(right))
             return
-        whole = self.expressions.operate(node, type_, op[1], self.expressions.write(right), type_of(right))
-        if isinstance(whole, ast.BinOp) and not isinstance(whole.op, ast.MatMult):
-            self._put(ast.AugAssign(node, whole.op, whole.right))  # type: ignore[arg-type]
-        else:
-            self._assign(node, whole)
+        by = self.expressions.write(right)
+        if rank_of(type_) == 0 and op[1] in ("Plus", "Minus"):
+            self._put(ast.AugAssign(node, ast.Add() if op[1] == "Plus" else ast.Sub(), by))  # type: ignore[arg-type]
+        else:  # in place, an array of another name would change, too
+            self._assign(node, self.expressions.operate(node, type_, op[1], by, type_of(right)))
 
     def _left(self, value: Any) -> tuple[str, ast.expr, Any]:
         """The variable that an assignment changes, its target in Python, and the target's type."""
@@ -165,15 +163,18 @@ class StanStatements:
         of = ["UReal", *types]
         least, most = ("np.min(A)", "np.max(A)") if rank_of(outcome[1]) else ("A", "A")
         below, above = f"{least} < B", f"{most} > B"
+        if bounds[0] == "TruncateBetween" and any(map(rank_of, types)):
+            raise TranslationError("a truncation between two bounds with vectors has no counterpart yet; use a loop")
+        least_in = plus(ends[0], -1) if write.is_mass(name) else ends[0]  # P(y < L) of whole numbers
         if bounds[0] == "TruncateUpFrom":
             outside = parse(below, A=outcome[0], B=ends[0])
-            probability = write.call(f"{name}_lccdf", [ends[0], *values], of)
+            probability = write.call(f"{name}_lccdf", [least_in, *values], of)
         else:
             outside = parse(above, A=outcome[0], B=ends[-1])
             probability = write.call(f"{name}_lcdf", [ends[-1], *values], of)
         if bounds[0] == "TruncateBetween":
             outside = parse(f"{below} or {most} > C", A=outcome[0], B=ends[0], C=ends[1])
-            lower = write.call(f"{name}_lcdf", [ends[0], *values], of)
+            lower = write.call(f"{name}_lcdf", [least_in, *values], of)
             probability = write.call("log_diff_exp", [probability, lower], ["UReal", "UReal"])
         if rank_of(outcome[1]) and not any(rank_of(type_) for type_ in types):
             probability = parse("A.size * B", A=outcome[0], B=probability)
@@ -232,6 +233,9 @@ class StanStatements:
             self.put("else:")
             self._write_body(other[0])
 
+    def _write_NRFunApp(self, *_: Any) -> None:
+        raise TranslationError("a call without a result has no counterpart yet; return what the function computes")
+
     def _write_Break(self) -> None:
         self.put("break")
 
@@ -279,6 +283,22 @@ def _written_in(statement: Statement) -> Iterator[str]:
     for part in _inside(statement):
         if isinstance(part, list) and part and part[0] == "LIndexed":
             yield from _variables_of(part)
+
+
+def _sharing_in(statement: Statement, written: set[str]) -> Iterator[str]:
+    """The variables that this statement, or one inside of it, assigns from an expression with a written array."""
+    for part in _inside(statement):
+        if isinstance(part, Statement) and part.kind in ("Assignment", "VarDecl") and names_in(part.parts) & written:
+            yield from _variables_of(part.parts)
+            yield from (x[1][0][1] for x in _inside(part.parts) if isinstance(x, list) and x[:1] == ["identifier"])
+
+
+def _is_fresh(node: ast.expr) -> bool:
+    """Whether an expression makes an array of its own: arithmetic, and functions of NumPy and Stan."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        owner, name = node.func.value, node.func.attr
+        return name == "copy" or (isinstance(owner, ast.Name) and owner.id == "np" and name not in ("ravel", "diag"))
+    return isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare)
 
 
 def _variables_of(left: Any) -> Iterator[str]:
@@ -329,7 +349,12 @@ def break_line(line: str, depth: int = 0) -> list[str]:
     is_continued, is_sum = depth > 0, False
     best: tuple[tuple[int, int], int] | None = None  # the last break of the least rank that fits, and its place
     equals = re.match(r" *[^=()]* [+*/-]?= (?=.)", line) if not depth else None
+    quote = ""
     for place, char in enumerate(line):
+        if char in ("'", '"') and quote in ("", char):
+            quote = "" if quote else char
+        if quote:
+            continue
         depth += (char in "([{") - (char in ")]}")
         is_operator = line[place : place + 3] in _BREAKS
         is_sum |= is_operator and depth == 0 and equals is not None and place >= equals.end()

@@ -195,7 +195,7 @@ def _read_statement(node: Any, places: "_Places") -> Statement:
     """A printed statement; those inside of it become Statements, too."""
     inner = fields(node)["stmt"]
     kind, parts = (inner, []) if isinstance(inner, str) else (inner[0], inner[1:])
-    if not any(_is_statement(piece) for piece in _pieces(parts)):
+    if kind != "Block" and not any(_is_statement(piece) for piece in _pieces(parts)):
         end = places.next()
         return Statement(kind, parts, end.line, end.before + end.inside, end.remark)
     first = places.peek()

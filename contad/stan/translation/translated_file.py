@@ -19,7 +19,8 @@ def translate(path: Path) -> str:
 
     The file has the program's functions, its transformed data, its density and its generated quantities as functions,
     the parameters' block as text, and `model(...)`, which takes the data and returns a `contad.stan.Model`. Places in
-    it count from 0. Bounds of data are not checked.
+    it count from 0. Bounds of data and of transformed parameters are not checked, and neither are indices: Numba reads
+    and writes past the end of an array unless NUMBA_BOUNDSCHECK=1 is set.
 
     Raises TranslationError, which names the line, for a program that stanc refuses or that has no counterpart.
     """
@@ -55,6 +56,10 @@ class _FileWriter:
         """The text of the file."""
         if len(self._own) < len(self._functions):
             raise TranslationError("functions with several forms of arguments have no counterpart yet; name them apart")
+        if any(name.endswith("_rng") for name in self._own):
+            raise TranslationError("functions of random numbers have no counterpart yet; draw in generated quantities")
+        if any(name.endswith("_rng") for s in self._block("transformed data").statements for name in names_in(s.parts)):
+            raise TranslationError("random numbers in transformed data have no counterpart yet; pass them as data")
         functions = [line for function in self._functions for line in self._write_function(function)]
         made = self._list_declared("transformed data")
         data = self._list_declared("data")
@@ -70,8 +75,10 @@ class _FileWriter:
         one_line = f"from contad.stan import {', '.join(names)}"
         several = ["from contad.stan import (", *(f"    {name}," for name in names), ")"]
         head += [one_line] if len(one_line) <= 100 else several
+        if data:
+            head.append("from contad.stan.shapes import read_data")
         text = _python_names(self._block("parameters").text, self._expressions(), self._list_declared("parameters"))
-        parameters = ["", 'PARAMETERS = """', *text.strip("\n").rstrip().splitlines(), '"""']
+        parameters = ["", 'PARAMETERS = """', *_escaped(text).strip("\n").rstrip().splitlines(), '"""']
         return "\n".join([*head, *parameters, *body]) + "\n"
 
     # ---- functions ----
@@ -134,12 +141,14 @@ class _FileWriter:
             writer.shape_of(fields(statement.parts)["decl_type"])  # which refuses types without a counterpart
         for statement in self._block("data").statements:
             shape, is_int = writer.shape_of(fields(statement.parts)["decl_type"])
-            for name in (expressions.name(variable) for variable in _variables_of(statement)):
-                if shape:
-                    kind, sizes = "np.int64" if is_int else "float", ", ".join(ast.unparse(size) for size in shape)
-                    writer.put(f"{name} = np.asarray({name}, {kind}).reshape({sizes})")
-                elif not is_int:
-                    writer.put(f"{name} = float({name})")
+            for name in _variables_of(statement):
+                if expressions.name(name) != name:
+                    raise TranslationError(
+                        f"line {statement.line}: the data have a name that Python needs: rename {name}"
+                    )
+                sizes = ", ".join(ast.unparse(size) for size in shape)
+                options = f", ({sizes}{',' * (len(shape) == 1)})" * bool(shape) + ", whole=True" * is_int
+                writer.put(f'{name} = read_data("{name}", {name}{options})')
         names = [expressions.name(name) for name in data]
         writer.put("data = {" + ", ".join(f'"{name}": {name}' for name in names) + "}")
         if made:
@@ -158,6 +167,11 @@ class _FileWriter:
     def _list_used(self, names: Sequence[str], *blocks: str) -> list[str]:
         mentioned = set().union(*(names_in(s.parts) for name in blocks for s in self._block(name).statements))
         return [name for name in names if name in mentioned]
+
+
+def _escaped(text: str) -> str:
+    """A text between three quotes."""
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
 
 
 def _name_of(identifier: Any) -> str:
