@@ -193,6 +193,8 @@ class StanExpressions:
         if _base_of(given) != "UInt":
             return node
         if rank_of(given):
+            if isinstance(node, ast.Call) and len(node.args) == 2 and ast.unparse(node.args[1]) == "np.int64":
+                return ast.Call(node.func, node.args[:1], [])  # zeros or ones
             return parse("A * 1.0", A=node)
         if isinstance(node, ast.Constant):
             return ast.Constant(float(node.value))  # type: ignore[arg-type]

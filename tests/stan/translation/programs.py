@@ -78,15 +78,46 @@ generated quantities {
 """
 
 WORDS = """\
-data { int N; vector[N] np; }
+data { int N; vector[N] xs; }
 parameters { real lambda; real normal_lpdf; real<upper=0> sum; }
 model {
   real target_ = 0;
   int i = 1;
-  while (i <= N) { target_ += np[i] * lambda; i += 1; if (i > 3) break; }
-  for (x in np) { if (x < 0) continue; target += x * sum; }
-  target += normal_lpdf(np | normal_lpdf, 1) + (N > 2 ? target_ : 0.5) + 7 %/% 2 + 7 % 2 + 2 ^ 3;
+  while (i <= N) { target_ += xs[i] * lambda; i += 1; if (i > 3) break; }
+  for (x in xs) { if (x < 0) continue; target += x * sum; }
+  target += normal_lpdf(xs | normal_lpdf, 1) + (N > 2 ? target_ : 0.5) + 7 %/% 2 + 7 % 2 + 2 ^ 3;
   profile("last") { sum ~ normal(0, 1) T[-5, 0]; }
+}
+"""
+
+SHARED = """\
+functions {
+  vector same(vector x) { return x; }
+}
+data { int n; array[3] int k; vector[3] x; matrix[2, 3] m; array[2] int rows_of; int none; }
+transformed data {
+  vector[3] centred = x;
+  centred -= mean(x);
+  array[3] real half = k;
+  half[1] = 0.5;
+}
+parameters { vector[3] theta; real<lower=2> c; }
+model {
+  vector[3] y = theta;
+  y += 1;
+  vector[3] z = same(theta);
+  z[2] = 7;
+  vector[3] w = c > 100 ? theta : x;
+  w[1] = 3;
+  int count = 10;
+  count -= n + 2;
+  array[2] int steps = {n, 1};
+  steps[1] += steps[2] + 4;
+  target += sum(y) * 2 + dot_product(z, theta) + sum(w .* theta) + theta[1] * sum(x);
+  target += theta[1] * count + theta[2] * steps[1] + theta[3] * pow(n, -1) + c * ((n && count) + (-7) % 3);
+  target += sum(theta[1:(none - 1)]) + size(m) * theta[1] + m[rows_of][2, 1] * theta[2] + half[1] * theta[3];
+  n ~ poisson(c) T[2, ];
+  target += dot_product(centred, theta);
 }
 """
 
@@ -105,6 +136,10 @@ REFUSED = {
     "data { matrix[2, 2] y; } parameters { real x; } model { for (v in y) target += v * x; }": (
         "line 1: loops over the elements of a matrix have no counterpart yet"
     ),
+    "data { vector[2] np; } parameters { real x; } model { target += x; }": (
+        "line 1: the data have a name that Python needs: rename np"
+    ),
+    "parameters { real x; } model {\n x ~ normal(0, [1, 2]) T[0, 1]; }": "line 2: a truncation between two bounds",
     "parameters { real x; } model { target += x + rep_array(rep_vector(0, 2), 3)[1, 1]; }": "line 1: rep_array",
 }
 
@@ -130,4 +165,4 @@ def record(text: str) -> str:
 
 
 if __name__ == "__main__":
-    TREES.write_text(json.dumps({text: record(text) for text in (GROWTH, WORDS, *REFUSED)}, indent=0))
+    TREES.write_text(json.dumps({text: record(text) for text in (GROWTH, WORDS, SHARED, *REFUSED)}, indent=0))

@@ -11,7 +11,7 @@ from scipy import stats
 import contad
 from contad.stan.translation.stanc import TranslationError, find_stanc
 from contad.stan.translation.translated_file import write_file
-from tests.stan.translation.programs import GROWTH, REFUSED, TREES, WORDS, blocks_of, record
+from tests.stan.translation.programs import GROWTH, REFUSED, SHARED, TREES, WORDS, blocks_of, record
 
 Y = np.array([[1.0, 2.0], [1.5, 2.6], [2.5, 3.1]])
 DATA = {
@@ -73,6 +73,32 @@ def test_names_that_python_or_the_file_needs():
     expected -= math.log(stats.norm.cdf(0.0) - stats.norm.cdf(-5.0))
     assert z == pytest.approx(expected, rel=1e-12)
     assert module.log_density(0.4, 0.2, -5.5, 4, np_) == -np.inf  # outside of the truncation
+
+
+def test_arrays_are_not_shared_and_integers_are_those_of_stan():
+    module = module_of(SHARED)
+    x, k, m = np.array([0.3, -0.8, 2.0]), np.array([4, 5, 6]), np.arange(6.0).reshape(2, 3) + 0.25
+    made = module.transform_data(k, x)
+    assert x.tolist() == [0.3, -0.8, 2.0] and made["centred"] == pytest.approx(x - 0.5)
+    assert made["half"].tolist() == [0.5, 5.0, 6.0]
+    given = {"n": 3, "x": x, "m": m, "rows_of": np.array([2, 1]), "none": 0, **made}
+    theta, c = np.array([0.4, -1.3, 0.9]), 2.5
+    names = module.log_density.py_func.__code__.co_varnames[2 : module.log_density.py_func.__code__.co_argcount]
+    found = [module.log_density(theta, c, *(given[name] for name in names)) for _ in range(2)]
+    z, w = np.array([0.4, 7.0, 0.9]), np.array([3.0, -0.8, 2.0])
+    expected = 2.0 * (np.sum(theta) + 3.0) + z @ theta + w @ theta + theta[0] * 1.5
+    expected += theta[0] * 5 + theta[1] * 8 + theta[2] / 3.0 + c * (1 - 1)
+    expected += 0.0 + 6 * theta[0] + m[0, 0] * theta[1] + 0.5 * theta[2]
+    expected += 3 * math.log(c) - c - stats.poisson.logsf(1, c) + (x - 0.5) @ theta
+    assert found[0] == found[1] == pytest.approx(expected, rel=1e-12)
+    assert theta.tolist() == [0.4, -1.3, 0.9]
+
+
+def test_data_have_the_declared_shape():
+    with pytest.raises(ValueError, match=r"y must have shape \(3, 2\), got shape \(2, 3\)"):
+        module_of(GROWTH).model(**DATA | {"y": Y.T})
+    with pytest.raises(ValueError, match="counts must be whole"):
+        module_of(GROWTH).model(**DATA | {"counts": [3, 0.5]})
 
 
 def test_comments_stay_where_they_were():
