@@ -1,6 +1,7 @@
 """Stan's declarations of parameters, read as text: names, constraints, and bounds that depend on earlier parameters."""
 
 import ast
+import copy
 import keyword
 import re
 from collections.abc import Callable, Mapping
@@ -26,9 +27,10 @@ BOUNDS: dict[str, Callable[..., Constraint]] = {"lower": transforms.lower_bound,
 UNITS = {"offset": 0.0, "multiplier": 1.0}
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z]\w*")
-# what Python spells in another way; a quote after an operand transposes
+# what Python spells in another way; a quote after an operand transposes. The operator @ is an elementwise product here,
+# and @ ~ an elementwise quotient: they have the precedence of * and of /
 _SPELLINGS = [
-    (r"\.\*", "*"), (r"\./", "/"), (r"\.?\^", "**"), (r"%/%", "//"), (r"&&", " and "), (r"\|\|", " or "),
+    (r"\.\*", "@"), (r"\./", "@ ~"), (r"\.?\^", "**"), (r"%/%", "//"), (r"&&", " and "), (r"\|\|", " or "),
     (r"!(?!=)", " not "), (r"(?<=[\w)\]])\s*'", ".T"),
 ]  # fmt: skip
 
@@ -154,6 +156,8 @@ class _DeclarationReader:
             depth += (x in "([{") - (x in ")]}")
             self.place += 1
         text = self.text[start : self.place]
+        if re.search("[@~]", text):
+            self.fail("an expression", start)
         for pattern, spelling in _SPELLINGS:
             text = re.sub(pattern, spelling, text)
         text = _NAME.sub(lambda name: python_name(name[0]), text)
@@ -164,7 +168,7 @@ class _DeclarationReader:
         folding = _Folding(self.data, self.found)
         try:
             found = folding.visit(tree)
-        except (LookupError, TypeError, ValueError, NotImplementedError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError, NotImplementedError) as error:
             self.fail(str(error.args[0]) if isinstance(error, LookupError) else f"another expression ({error})", start)
         if isinstance(found, ast.Constant):
             value: Any = found.value
@@ -189,7 +193,10 @@ class _DeclarationReader:
     def take_bounds(self) -> dict[str, Any]:
         bounds = {}
         while True:
+            start = self.place
             name = self.take(r"(lower|upper|offset|multiplier)\b", "lower, upper, offset or multiplier")
+            if name in bounds:
+                self.fail(f"{name} only once", start)
             self.take("=", "=")
             bounds[name] = self.take_expression(",>")
             if not self.take(","):
@@ -202,15 +209,18 @@ def _place(k: Any) -> Any:
     """An index that counts from 1 as one that counts from 0."""
     if isinstance(k, tuple):
         return tuple(map(_place, k))
+    first, last = (k.start, k.stop) if isinstance(k, slice) else (k, None)
+    if (first is not None and np.any(np.less(first, 1))) or (last is not None and last < 0):
+        raise LookupError("indices that count from 1")
     return slice(k.start and k.start - 1, k.stop) if isinstance(k, slice) else k - 1
 
 
 class _Folding(ast.NodeTransformer):
     """Replaces what consists of data by its value, in a constant whose kind is "data" unless it is literal."""
 
-    def __init__(self, data: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+    def __init__(self, data: Mapping[str, Any], parameters: Mapping[str, Constraint]) -> None:
         self.data = {python_name(name): x for name, x in data.items()}
-        self.parameters = {python_name(name) for name in parameters}
+        self.parameters = {python_name(name): c for name, c in parameters.items()}
         self.known: dict[str, Any] = {}
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -233,9 +243,43 @@ class _Folding(ast.NodeTransformer):
         self.known[f"_{name}"] = function
         return ast.Call(ast.Name(f"_{name}", ast.Load()), args, [])
 
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        """The value of an operation; arrays are multiplied and divided by elements only."""
+        if is_elementwise := isinstance(node.op, ast.MatMult):
+            divides = isinstance(node.right, ast.UnaryOp) and isinstance(node.right.op, ast.Invert)
+            node.op = ast.Div() if divides else ast.Mult()
+            node.right = node.right.operand if divides else node.right  # type: ignore[attr-defined]
+        node.left, node.right = self.visit(node.left), self.visit(node.right)
+        if isinstance(node.op, (ast.Mod, ast.FloorDiv)):
+            if not all(isinstance(x, ast.Constant) and _is_whole(x.value) for x in (node.left, node.right)):
+                raise LookupError("whole numbers of data beside % and %/%")
+        if isinstance(node.op, (ast.Mult, ast.Div)) and not is_elementwise:
+            if self.is_array(node.left) and self.is_array(node.right):
+                raise LookupError("no * or / between two arrays: write .* or ./, or make a matrix product part of data")
+        return self.fold(node)
+
+    def is_array(self, node: ast.expr) -> bool:
+        """Whether the value of a node that was visited has axes; it is tried where parameters are 0.5."""
+        if isinstance(node, ast.Constant):
+            value: Any = node.value
+            return np.ndim(value) > 0
+        known = dict(self.known)
+        tried = ast.fix_missing_locations(ast.Expression(_Naming(known).visit(copy.deepcopy(node))))
+        known |= {name: np.full(c.shape, 0.5) if c.shape else 0.5 for name, c in self.parameters.items()}
+        try:
+            return np.ndim(eval(compile(tried, "<expression>", "eval"), known)) > 0
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+            return True
+
     def generic_visit(self, node: ast.AST) -> Any:
         """The value of a node of constants."""
+        if isinstance(node, ast.Slice) and node.step:
+            raise LookupError("a range without a step")
         super().generic_visit(node)
+        return self.fold(node)
+
+    def fold(self, node: ast.AST) -> Any:
+        """The value of a node whose parts were visited, if they are constants."""
         parts: list[Any] = [x for x in ast.iter_child_nodes(node) if isinstance(x, ast.expr)]
         if not isinstance(node, ast.expr) or isinstance(node, ast.Constant):
             return node
@@ -265,6 +309,10 @@ class _Naming(ast.NodeTransformer):
         return ast.Name(name, ast.Load())
 
 
+def _is_whole(x: Any) -> bool:
+    return isinstance(x, (int, np.integer))
+
+
 def _evaluate(node: ast.expr, values: list[Any]) -> Any:
     """The value of a node from those of its parts, as in Stan."""
     if isinstance(node, ast.Slice):
@@ -275,8 +323,11 @@ def _evaluate(node: ast.expr, values: list[Any]) -> Any:
     if isinstance(node, (ast.Tuple, ast.List)):
         return tuple(values) if isinstance(node, ast.Tuple) else np.array(values)
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
-        if all(isinstance(x, (int, np.integer)) for x in values):
+        if all(map(_is_whole, values)):
             return int(values[0] / values[1])  # a quotient of whole numbers is whole
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        rest = abs(values[0]) % abs(values[1])
+        return rest if values[0] >= 0 else -rest  # a remainder has the sign of the dividend
     known: dict[str, Any] = {}
     named = ast.fix_missing_locations(ast.Expression(_Naming(known).visit(node)))
     return eval(compile(named, "<expression>", "eval"), known)

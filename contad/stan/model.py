@@ -3,7 +3,9 @@
 import contextlib
 import inspect
 import math
+import re
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from contad.variables.arguments import fail, require_callable
 from contad.variables.open_types import ArrayValue, Function, Nested, Options, Value
 
 ARRAY, FLOAT = np.ndarray, np.dtype(np.float64)
+RESERVED = {"propto", "rng"}  # arguments that the model gives to functions of the user
 
 
 class Model:
@@ -38,7 +41,7 @@ class Model:
     are those of `contad.stan.transforms`: `real()`, `lower_bound(0.0, 8)`, `simplex(3).array(5)`. A bound may be a
     function of a namespace p of data and earlier parameters: `lower_upper_bound(0.0, lambda p: 1.0 - p.alpha1)`.
     Unconstrained numbers are in Stan's order, in which columns fill matrices. A name that Python reserves, such as
-    `lambda`, is the argument `lambda_`.
+    `lambda`, is the argument `lambda_`. No name is `propto` or `rng`, or begins with `_`. Data are copied.
 
     If log_density is a Numba function, it is compiled with all constraints and Jacobians as one function, and so is its
     gradient. A plain function runs as it is. `function` is that function of (u, jacobian, *given), where `given` are
@@ -69,9 +72,14 @@ class Model:
         generated_quantities: Function | None = None, stan_version: str = "2.37", **data: Nested,
     ) -> None:  # fmt: skip
         require_callable("Model", "log_density", log_density)
-        self._made_of = parameters, log_density, generated_quantities, stan_version, data
+        if not isinstance(stan_version, str) or not re.fullmatch(r"\d+\.\d+(\.\d+)?(-rc\d+)?", stan_version):
+            fail("Model", "stan_version", 'be a version of Stan, such as "2.37"', repr(stan_version))
         self.data = {name: _as_data(name, x) for name, x in data.items()}
+        self._made_of = parameters, log_density, generated_quantities, stan_version, self.data
         read = read_parameters(parameters, self.data) if isinstance(parameters, str) else dict(parameters)
+        for name in (*read, *self.data):
+            if name in RESERVED or name.startswith("_"):
+                fail("Model", name, "have another name: propto, rng and names that begin with _ are reserved", name)
         for name, c in read.items():
             if not isinstance(c, Constraint):
                 fail("Model", name, "be a constraint, such as real() or lower_bound(0.0)", repr(c), TypeError)
@@ -94,11 +102,16 @@ class Model:
     # ---- the functions -----------------------------------------------------------------------------------------------
     def _write_density(self, density: UserFunction) -> tuple[Function, tuple[Any, ...]]:
         """The log density of u, and the further arguments of this function."""
-        copies = not self.is_compiled or may_write_arrays(density.f)  # u belongs to the caller
+        is_known = self.is_compiled or isinstance(density.f, FunctionType)
+        writes = not is_known or may_write_arrays(density.f)
+        copies = not self.is_compiled or writes  # u belongs to the caller
         text = ModelText(self.parameters, self.data, self.is_compiled, copies)
         names = self._arguments_of(density.f, "propto")
         self._flags = ["_jacobian", *(["_propto"] if "propto" in names else [])]
         text.given |= {name: text.data[name] for name in names if name in text.data}
+        if writes:  # the data belong to the model
+            arrays = {name for name in names if np.ndim(text.data.get(name, 0))}
+            names |= {name: f"{names[name]}.copy()" for name in arrays}
         statements = [
             *self._begin(), *text.statements, f"_value = _log_density({', '.join(names.values())})",
             "return _value + _logs if _jacobian else _value",
@@ -151,16 +164,20 @@ class Model:
         """The values of the parameters by name; u may have leading axes, like the draws of a sampler."""
         points = u if hasattr(u, "ndim") else np.asarray(u, dtype=np.float64)
         if points.ndim != 1:
-            if not points.ndim or points.shape[-1] != self.dimension:
-                fail("Model.constrain", "u", f"have a last axis of length {self.dimension}", f"shape {points.shape}")
             given, leading = self._in_python.given.values(), points.shape[:-1]
-            found = [self._constrain(point, *given) for point in points.reshape((-1, self.dimension))]
+            found = [self._constrain(point, *given) for point in self._rows("Model.constrain", points)]
             return {
                 name: np.reshape([values[k] for values in found], leading + self.shapes[name])
                 for k, name in enumerate(self.names)
             }
         found = self._constrain(points, *self._in_python.given.values())
         return {name: float(x) if isinstance(x, np.floating) else x for name, x in zip(self.names, found, strict=True)}
+
+    def _rows(self, method: str, points: Any) -> Any:
+        """The vectors along the last axis, one after the other."""
+        if not points.ndim or points.shape[-1] != self.dimension:
+            fail(method, "u", f"have a last axis of length {self.dimension}", f"shape {points.shape}")
+        return points.reshape((math.prod(points.shape[:-1]), self.dimension))
 
     def unconstrain(self, values: Mapping[str, Nested]) -> ArrayValue:
         """The unconstrained numbers of values by name: the inverse of `constrain`.
@@ -206,17 +223,33 @@ class Model:
         points = np.asarray(u, dtype=np.float64)
         if points.ndim > 1:
             rng = np.random.default_rng(seed)
-            found = [self.generated_quantities(point, rng) for point in points.reshape((-1, self.dimension))]
+            rows = self._rows("Model.generated_quantities", points)
+            found = [self.generated_quantities(point, rng) for point in rows]
+            if not found:
+                fail("Model.generated_quantities", "u", "have a draw or more", f"shape {points.shape}")
             return {
                 name: np.reshape([x[name] for x in found], points.shape[:-1] + np.shape(first))
                 for name, first in found[0].items()
             }
-        known = {python_name(name): x for name, x in {**self.data, **self.constrain(points)}.items()}
+        data = {name: np.copy(x) if np.ndim(x) else x for name, x in self.data.items()}  # they belong to the model
+        known = {python_name(name): x for name, x in {**data, **self.constrain(points)}.items()}
         known["rng"] = np.random.default_rng(seed)
         names = self._arguments_of(self._generate, "rng")
         return dict(self._generate(**{name: known[name] for name in names}))
 
     # ---- the log density and its derivatives -------------------------------------------------------------------------
+    def _as_point(self, u: Any, name: str = "u") -> Any:
+        """A vector as compiled code takes it; variables as they are."""
+        if u.__class__ is ARRAY and u.dtype is FLOAT and u.ndim == 1:
+            return u
+        expected = f"be a vector of {self.dimension} numbers"
+        if np.iscomplexobj(u):
+            fail("Model", name, expected, f"complex numbers of shape {np.shape(u)}")
+        point = u if hasattr(u, "ndim") and not isinstance(u, np.ndarray) else np.asarray(u, dtype=np.float64)
+        if point.ndim != 1:
+            fail("Model", name, expected, f"shape {point.shape}")
+        return point
+
     def _arguments(self, jacobian: bool, propto: bool) -> tuple[Any, ...]:
         flags = (bool(jacobian), bool(propto)) if len(self._flags) == 2 else (bool(jacobian),)
         return flags + self.given
@@ -226,7 +259,7 @@ class Model:
 
         propto   passed on to a log density with such an argument, for densities that then leave out their constants
         """
-        point = _as_point(u)
+        point = self._as_point(u)
         run = self.function if point.__class__ is ARRAY else self._on_variables
         return run(point, *self._arguments(jacobian, propto))
 
@@ -234,20 +267,20 @@ class Model:
         self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True
     ) -> tuple[float, ArrayValue]:
         """The log density and its gradient."""
-        if u.__class__ is ARRAY and u.dtype is FLOAT and jacobian is True and propto is True:  # most often
-            return self._gradient(u, *self._usual)
-        return self._gradient(_as_point(u), *self._arguments(jacobian, propto))
+        if u.__class__ is ARRAY and u.dtype is FLOAT and u.ndim == 1 and jacobian is True and propto is True:
+            return self._gradient(u, *self._usual)  # most often
+        return self._gradient(self._as_point(u), *self._arguments(jacobian, propto))
 
     def log_density_hessian(
         self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True
     ) -> tuple[float, ArrayValue, ArrayValue]:
         """The log density, its gradient and its Hessian."""
-        point, more = _as_point(u), self._arguments(jacobian, propto)
+        point, more = self._as_point(u), self._arguments(jacobian, propto)
         return *self._gradient(point, *more), self._hessian(point, *more)
 
     def hvp(self, u: ArrayValue, v: ArrayValue, *, propto: bool = True, jacobian: bool = True) -> ArrayValue:
         """The Hessian times v."""
-        return self._product(_as_point(u), _as_point(v), *self._arguments(jacobian, propto))
+        return self._product(self._as_point(u), self._as_point(v, "v"), *self._arguments(jacobian, propto))
 
     def compiled_log_density(self, *, propto: bool = True, jacobian: bool = True) -> Any:
         """The log density as a Numba function of the unconstrained numbers alone, which holds the data."""
@@ -296,12 +329,17 @@ class Model:
 
     def param_constrain(self, u: ArrayValue) -> np.ndarray:
         """The values of the parameters as one vector, in the order of `param_names`."""
-        return np.concatenate([np.ravel(x, order="F") for x in self.constrain(u).values()])
+        values = self.constrain(self._as_point(u)).values()
+        return np.concatenate([np.ravel(x, order="F") for x in values]) if values else np.zeros(0)
 
     def param_unconstrain(self, values: ArrayValue) -> ArrayValue:
         """The unconstrained numbers of such a vector."""
-        sizes = np.cumsum([math.prod(shape) for shape in self.shapes.values()])[:-1]
-        parts = np.split(np.asarray(values, dtype=np.float64), sizes)
+        numbers = np.asarray(values, dtype=np.float64)
+        if numbers.shape != (self.param_num(),):
+            expected = f"be a vector of {self.param_num()} numbers"
+            fail("Model.param_unconstrain", "values", expected, f"shape {numbers.shape}")
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes.values()], dtype=np.int64)
+        parts = np.split(numbers, ends)[:-1]
         return self.unconstrain({
             name: np.reshape(x, shape, order="F") if shape else float(x[0])
             for (name, shape), x in zip(self.shapes.items(), parts, strict=True)
@@ -327,14 +365,7 @@ def _as_data(name: str, x: Nested) -> Any:
         fail("Model", name, "be a number, or an array of numbers", got, TypeError)
     if found.ndim == 0:
         return int(found) if found.dtype.kind in "biu" else float(found)
-    return np.ascontiguousarray(found, dtype=np.float64 if found.dtype.kind == "f" else np.int64)
-
-
-def _as_point(u: Any) -> Any:
-    """A vector as compiled code takes it; variables as they are."""
-    if u.__class__ is np.ndarray and u.dtype is FLOAT:
-        return u
-    return u if hasattr(u, "ndim") and not isinstance(u, np.ndarray) else np.asarray(u, dtype=np.float64)
+    return np.array(found, dtype=np.float64 if found.dtype.kind == "f" else np.int64, order="C")
 
 
 def _remade(parameters: Any, log_density: Any, generated: Any, options: Options) -> Model:

@@ -30,6 +30,7 @@ def read(text, **more):
         ("array[5] cov_matrix[2] x;", "cov_matrix", (5, 2, 2)),
         ("row_stochastic_matrix[2, 3] x;", "stochastic_row", (2, 3)),
         ("column_stochastic_matrix[2, 3] x;", "stochastic_column", (2, 3)), ("real x[N];", "real", (4,)),
+        ("array[7 %/% 2, 1 + 7 % 4] real x;", "real", (3, 4)), ("vector[5 + (-7) % 4] x;", "real", (2,)),
         ("array[num_elements(L)] real x;", "real", (4,)), ("vector[min(N, K) ^ 2] x;", "real", (9,)),
     ],
 )  # fmt: skip
@@ -56,6 +57,7 @@ def test_a_block_as_it_stands():
     ("bound", "value"),
     [
         ("1 - a", 0.75), ("(N / 3) * a", 0.25), ("y[2] * a", 0.625), ("fmax(a, 1.0 / N)", 0.25), ("a ^ 2", 0.0625),
+        ("a * sum(y .* y)", 2.1875), ("sum(a * y ./ y)", 0.75), ("sum(6 ./ -y[1:2]) * a", -1.6),
         ("sum(y[2:3]) - a", 2.75), ("-a", -0.25), ("mean(y) + sd(y) .* a", 1.75), ("lambda * a", 0.5),
     ],
 )  # fmt: skip
@@ -83,6 +85,16 @@ def test_bounds_of_earlier_parameters(bound, value):
         ("real<lower=1, upper=0> x;", "upper must be greater than lower"),
         ("real<lower=> x;", "expected an expression"), ("real 3;", "expected a name, got '3;'"),
         ("real x; model {}", "expected a type of parameters"), ("parameters { real x;", "expected }, got 'the end'"),
+        ("real<lower=0,\nlower=1> x;", "line 2 .*: expected lower only once, got 'lower=1> x;'"),
+        ("real x;\nreal<lower=L[0]> z;", "line 2 .*: expected indices that count from 1, got 'L.0.> z;'"),
+        ("real<lower=L[-1]> x;", "indices that count from 1"), ("vector[2] a; real<lower=a[0]> x;", "count from 1"),
+        ("vector[3] x; real<lower=sum(x[0:2])> z;", "that count from 1"), ("vector<lower=L[1:-1]>[3] x;", "from 1"),
+        ("vector<lower=L[1:4:2]>[2] x;", "expected a range without a step"),
+        ("vector[num_elements(y * y)] x;", r"expected no \* or / between two arrays: write .\* or ./"),
+        ("vector[3] a; vector<lower=exp(a) / y>[3] x;", r"expected no \* or / between two arrays"),
+        ("real<lower=y' * y> x;", r"no \* or / between two arrays"), ("vector[N % 0] x;", "another expression"),
+        ("real a; real<lower=a % 2> x;", "expected whole numbers of data beside % and %/%"),
+        ("vector<lower=y @ y>[3] x;", "expected an expression"),
         ("vector<lower=y>[N] x;", r"lower must be a number or of shape \(4,\), got shape \(3,\)"),
     ],
 )  # fmt: skip

@@ -147,6 +147,41 @@ def test_u_is_not_written_to():
         assert list(u) == [0.5, -1.0, 0.3]
 
 
+def test_data_stay_as_they_were_given():
+    @njit
+    def shifted(x, y, n):
+        y[0] += 1.0
+        n[0] += 1
+        return -n[0] - (y[0] + y[1] - x) ** 2
+
+    def generate(x, y):
+        y[0] += 1.0
+        return {"z": y[0] + x}
+
+    for function in (shifted, shifted.py_func, lambda *, x, y, n: shifted.py_func(x, n=n, y=y)):
+        y, n = np.array([0.5, 1.0]), np.array([2])
+        model = Model("real x;", function, generated_quantities=generate, y=y, n=n)
+        y[1] = n[0] = 7.0
+        u = np.array([0.5])
+        for _ in range(2):
+            assert model.log_density(u) == -7.0
+            assert model.log_density_gradient(u)[1] == pytest.approx([4.0])
+            assert model.generated_quantities(u) == {"z": 2.0}
+        slopes = contad.grad(model.function, 2)(u, True, *model.given)
+        np.testing.assert_allclose(slopes, [-4.0, -4.0], rtol=1e-12)
+    y = np.ones(3)
+    model = Model(BLOCK, log_density, **DATA | {"y": y})
+    y[:] = 7.0
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).data["y"], np.ones(3))
+
+
+def test_models_of_no_numbers():
+    for model in (Model("vector[0] z;", lambda z: 1.0), Model({}, lambda: 1.0)):
+        assert model.log_density_gradient(np.zeros(0))[0] == 1.0
+        assert all(x.shape == (3, 0) for x in model.constrain(np.zeros((3, 0))).values())
+        assert model.param_constrain(np.zeros(0)).shape == model.param_unconstrain([]).shape == (0,)
+
+
 def test_a_name_that_python_reserves():
     model = Model("real<lower=lambda> in;", lambda in_, lambda_: in_ * lambda_, **{"lambda": 2.0})
     assert model.log_density([0.0], jacobian=False) == 6.0
@@ -264,6 +299,26 @@ def test_a_model_shows_its_parameters():
         (lambda: Model("real x;", lambda z: z, y=1.0), TypeError, r"parameters or data \(x, y\), got z"),
         (lambda: Model({"x": 3}, lambda x: x), TypeError, "x must be a constraint, such as real"),
         (lambda: Model("real x;", lambda x: x, y="a"), TypeError, "y must be a number, or an array of numbers"),
+        (lambda: MODEL.log_density(np.ones((2, 3))), ValueError, r"u must be a vector of 16 numbers, got shape \(2"),
+        (lambda: PLAIN.log_density_gradient(np.ones((16, 2))), ValueError, r"u must be a vector of 16 numbers"),
+        (lambda: PLAIN.log_density_hessian(U[None]), ValueError, r"vector of 16 numbers, got shape \(1, 16\)"),
+        (lambda: PLAIN.hvp(U[None], U), ValueError, r"u must be a vector of 16 numbers, got shape \(1, 16\)"),
+        (lambda: PLAIN.hvp(U, U + 0j), ValueError, r"v must be a vector of 16 numbers, got complex numbers"),
+        (lambda: MODEL.log_density(1.0), ValueError, r"u must be a vector of 16 numbers, got shape \(\)"),
+        (lambda: MODEL.log_density_gradient(U + 0j), ValueError, r"got complex numbers of shape \(16,\)"),
+        (lambda: MODEL.param_constrain(U[None]), ValueError, r"u must be a vector of 16 numbers, got shape"),
+        (lambda: MODEL.param_unconstrain(np.ones(19)), ValueError, r"vector of 18 numbers, got shape \(19,\)"),
+        (lambda: MODEL.param_unconstrain(np.ones(17)), ValueError, r"vector of 18 numbers, got shape \(17,\)"),
+        (lambda: Model("real x;", lambda x: x, propto=1), ValueError, "propto must have another name: .*, got propto"),
+        (lambda: Model("real rng;", lambda rng: rng), ValueError, "rng must have another name"),
+        (lambda: Model({"_x": real()}, lambda _x: _x), ValueError, "_x must have another name"),
+        (lambda: Model("real x;", lambda x: x, _logs=1), ValueError, "names that begin with _ are reserved, got _logs"),
+        (lambda: Model("real x;", lambda x: x, stan_version="v2.36"), ValueError, "be a version of Stan.*got 'v2.36'"),
+        (lambda: Model("real x;", lambda x: x, stan_version="abc"), ValueError, "stan_version must be a version of"),
+        (lambda: Model("real x;", lambda x: x, generated_quantities=dict).generated_quantities(np.ones((0, 1))),
+         ValueError, r"u must have a draw or more, got shape \(0, 1\)"),
+        (lambda: Model("real x;", lambda x: x, generated_quantities=dict).generated_quantities(np.ones((2, 3))),
+         ValueError, r"u must have a last axis of length 1, got shape \(2, 3\)"),
         (lambda: Model("real x;", 3), TypeError, "Model: log_density must be callable, got int"),
         (lambda: bounded(0.0, lambda p: p.x).constrain([0.5]), contad.UnsupportedError, "depends on other parameters"),
     ],
