@@ -5,10 +5,8 @@ import itertools
 from typing import Any
 
 from contad.errors import UnsupportedError
-from contad.front.user_function import UserFunction
-from contad.interop.xla_handlers import make_handler
-from contad.variables.arguments import fail, require_positive_size
-from contad.variables.open_types import NumbaFunction
+from contad.interop.xla_handlers import make_handler, require_function
+from contad.variables.arguments import fail
 
 _WIDE = 'compute with 64 bits: jax.config.update("jax_enable_x64", True)'
 _numbers = itertools.count()
@@ -35,7 +33,7 @@ def as_jax(f: Any, n: int | None = None) -> Any:
 
     if not jax.config.jax_enable_x64:
         fail("as_jax", "jax", _WIDE, "32 bits")
-    f, n = _require_function(f, n)
+    f, n = require_function(f, n)
     handler = make_handler(f, n)
     name = f"contad_{next(_numbers)}"
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(ctypes.cast(handler.address, ctypes.c_void_p)), platform="cpu")
@@ -66,19 +64,3 @@ def as_jax(f: Any, n: int | None = None) -> Any:
     call.defjvp(jvp_of_call)
     call.handler = handler  # which has to live as long as the function
     return call
-
-
-def _require_function(f: Any, n: int | None) -> tuple[NumbaFunction, int]:
-    """The Numba function, and the length of its argument."""
-    if hasattr(f, "compiled_log_density"):
-        if n is not None:
-            fail("as_jax", "n", "be left out for a Model, which knows its dimension", n)
-        return f.compiled_log_density(), f.dimension
-    found = UserFunction("as_jax", f)
-    if found.dispatcher is None:
-        expected = "be a function made by numba.njit, or a contad.stan.Model"
-        fail("as_jax", "f", expected, f"{found.name}, of type {type(f).__name__}", UnsupportedError)
-    if n is None:
-        fail("as_jax", "n", f"be the length of the argument of {found.name}", n)
-    require_positive_size("as_jax", "n", n)
-    return found.dispatcher, int(n)
