@@ -4,20 +4,11 @@ import ctypes
 import itertools
 from typing import Any
 
-from numba import types
-
-from contad.compile.machine_code import cfunc, njit
-from contad.compile.words import array_at, set_word, word
-from contad.transforms.gradients import value_and_grad
+from contad.errors import UnsupportedError
+from contad.interop.xla_handlers import make_handler, require_function
 from contad.variables.arguments import fail
-from contad.variables.open_types import NumbaFunction
 
-# XLA's call frame in words: a list of extensions, of which the first one asks for the version of the interface when
-# the function is registered; then the stage of the call, the buffers of the arguments, those of the results.
-# A buffer's fourth word is the address of its numbers. (xla/ffi/api/c_api.h, version 0.)
-_EXTENSIONS, _ARGUMENTS, _RESULTS = 1, 9, 14
-_METADATA = 1
-_VERSION = 1 << 32  # 0.1: the minor version is in the upper half
+_WIDE = 'compute with 64 bits: jax.config.update("jax_enable_x64", True)'
 _numbers = itertools.count()
 
 
@@ -26,9 +17,12 @@ def as_jax(f: Any, n: int | None = None) -> Any:
 
     The result of f is a number. You can use the function in `jax.jit`, `grad`, `jvp`, `vmap` and `lax.scan`, on the
     CPU. One call computes the value and the gradient in compiled code, so a sampler written in JAX runs at the speed of
-    contad's gradient. If f raises, the value and the gradient are nan. It has first derivatives only.
+    contad's gradient. f computes with 64 bits; the gradient has the type of the argument. If f raises, the value and
+    the gradient are nan. It has first derivatives only.
 
-    Raises:  ValueError if JAX computes with 32 bits: call `jax.config.update("jax_enable_x64", True)` first.
+    Raises:  ValueError if JAX computes with 32 bits: call `jax.config.update("jax_enable_x64", True)` first; if n is
+             missing for a Numba function or given for a Model; if x has another length.
+             UnsupportedError if f is neither a Numba function nor a Model; for second derivatives.
 
     >>> import jax, numba, numpy as np                                                          # doctest: +SKIP
     >>> density = as_jax(numba.njit(lambda x: -0.5 * np.sum(x * x)), 3)                         # doctest: +SKIP
@@ -38,51 +32,35 @@ def as_jax(f: Any, n: int | None = None) -> Any:
     import jax
 
     if not jax.config.jax_enable_x64:
-        fail("as_jax", "jax", 'compute with 64 bits: jax.config.update("jax_enable_x64", True)', "32 bits")
-    if n is None:
-        f, n = f.compiled_log_density(), f.dimension
-    handler = _make_handler(f, n)
+        fail("as_jax", "jax", _WIDE, "32 bits")
+    f, n = require_function(f, n)
+    handler = make_handler(f, n)
     name = f"contad_{next(_numbers)}"
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(ctypes.cast(handler.address, ctypes.c_void_p)), platform="cpu")
     shapes = jax.ShapeDtypeStruct((), float), jax.ShapeDtypeStruct((n,), float)
 
+    @jax.custom_jvp
     def both(x: Any) -> Any:
+        x = jax.numpy.asarray(x, float)
+        if x.shape != (n,):
+            fail("as_jax", "x", f"have shape ({n},)", f"shape {x.shape}")
+        if x.dtype != float:  # the handler reads and writes numbers of 64 bits
+            fail("as_jax", "jax", _WIDE, "32 bits")
         return jax.ffi.ffi_call(name, shapes, vmap_method="sequential")(x)
+
+    def refuse(primals: Any, tangents: Any) -> Any:
+        raise UnsupportedError("as_jax: the function has first derivatives only")
+
+    both.defjvp(refuse)
 
     @jax.custom_jvp
     def call(x: Any) -> Any:
-        return both(jax.numpy.asarray(x, float))[0]
+        return both(x)[0]
 
     def jvp_of_call(primals: Any, tangents: Any) -> Any:
         value, slope = both(primals[0])
-        return value, jax.numpy.dot(slope, tangents[0])
+        return value, jax.numpy.dot(slope, jax.numpy.asarray(tangents[0], float))
 
     call.defjvp(jvp_of_call)
     call.handler = handler  # which has to live as long as the function
     return call
-
-
-def _make_handler(f: NumbaFunction, n: int) -> Any:
-    """The C function that XLA calls."""
-    both: Any = value_and_grad(f)
-    both.compile((types.Array(types.float64, 1, "C"),))
-
-    @njit
-    def evaluate(x, value, slope):  # type: ignore[no-untyped-def]
-        value[0], slope[:] = both(x)
-
-    @cfunc("int64(int64)")
-    def handle(frame):  # type: ignore[no-untyped-def]
-        extension = word(frame, _EXTENSIONS)
-        if extension != 0 and word(extension, 1) & 0xFFFFFFFF == _METADATA:
-            set_word(word(extension, 3), 3, _VERSION)
-            return 0
-        value = array_at(word(word(word(frame, _RESULTS), 0), 3), 1)
-        slope = array_at(word(word(word(frame, _RESULTS), 1), 3), n)
-        try:
-            evaluate(array_at(word(word(word(frame, _ARGUMENTS), 0), 3), n), value, slope)
-        except Exception:
-            value[:] = slope[:] = float("nan")
-        return 0
-
-    return handle

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from contad.errors import UnsupportedError
+from contad.errors import OutputError, UnsupportedError
+from contad.functions.user_call import name_of
 from contad.transforms.gradients import vjp
 from contad.variables.open_types import Function
 
@@ -12,8 +13,11 @@ from contad.variables.open_types import Function
 def as_torch(f: Function) -> Function:
     """A plain or Numba function of arrays, as a function of PyTorch tensors that autograd differentiates.
 
-    Tensors are on the CPU. f computes with 64 bits; the result and the gradients have the types of the tensors.
-    Arguments that are not tensors are passed on as they are. It has first derivatives only.
+    Tensors are on the CPU. f computes with 64 bits, and returns one number or array, which has the type of the first
+    tensor of floats; each gradient has the type of its tensor. Arguments that are not tensors are passed on as they
+    are. It has first derivatives only.
+
+    Raises:  OutputError if f returns several results.
 
     >>> import numpy as np, torch                                                               # doctest: +SKIP
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)                                        # doctest: +SKIP
@@ -39,7 +43,7 @@ def as_torch(f: Function) -> Function:
             value, ctx.pull = vjp(f if len(active) == len(args) else function, *[given[k] for k in ctx.where])
             ctx.count, ctx.is_number = len(args), not np.ndim(value)
             ctx.save_for_backward(*active)
-            return torch.as_tensor(np.asarray(value), dtype=active[0].dtype)
+            return _as_tensor(value, args)
 
         @staticmethod
         def backward(ctx: Any, z_bar: Any) -> Any:
@@ -60,9 +64,15 @@ def as_torch(f: Function) -> Function:
     def call(*args: Any) -> Any:
         if any(isinstance(x, torch.Tensor) and x.requires_grad for x in args) and torch.is_grad_enabled():
             return Called.apply(*args)
-        return torch.as_tensor(np.asarray(f(*map(_as_array, args))))
+        return _as_tensor(f(*map(_as_array, args)), args)
 
     def _as_array(x: Any) -> Any:
         return x.detach().numpy().astype(float, copy=False) if isinstance(x, torch.Tensor) else x
+
+    def _as_tensor(value: Any, args: Any) -> Any:
+        if isinstance(value, (tuple, list, dict)):
+            raise OutputError(f"as_torch: {name_of(f)} must return one number or array, got a {type(value).__name__}")
+        kinds = (x.dtype for x in args if isinstance(x, torch.Tensor) and x.is_floating_point())
+        return torch.as_tensor(np.asarray(value), dtype=next(kinds, None))
 
     return call

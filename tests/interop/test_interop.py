@@ -1,13 +1,15 @@
 """contad's functions inside of JAX, PyTorch and OpenMDAO, beside gradients by hand."""
 
 import math
+import re
 
 import numba
 import numpy as np
 import pytest
 
-from contad.errors import UnsupportedError
+from contad.errors import OutputError, UnsupportedError
 from contad.interop import as_jax, as_openmdao, as_torch
+from contad.stan import Model
 
 pytestmark = pytest.mark.adapters
 
@@ -61,10 +63,64 @@ def test_an_exception_is_nan_in_jax(jax):
     assert np.isnan(value) and np.isnan(slope).all()
 
 
+@pytest.mark.parametrize("of", ["numpy", "jax"])
+def test_jax_takes_slopes_at_points_of_32_bits(jax, of):
+    f = as_jax(hill, 2)
+    x, by_hand = np.array([0.3, -0.7], "float32"), slope_of_hill(np.array([0.3, -0.7], "float32").astype(float))
+    x = x if of == "numpy" else jax.numpy.asarray(x)
+    for differentiate in (jax.grad(f), jax.jit(jax.grad(f)), jax.jacrev(f)):
+        found = differentiate(x)
+        assert found.dtype == "float32" and found == pytest.approx(by_hand, rel=1e-6)
+    assert jax.jacfwd(f)(x) == pytest.approx(by_hand, rel=1e-14)
+    value, tangent = jax.jvp(f, (x,), (x,))
+    assert value.dtype == tangent.dtype == "float64"
+    assert float(value) == hill(np.asarray(x, float)) and float(tangent) == pytest.approx(
+        by_hand @ np.asarray(x, float)
+    )
+    found = jax.vmap(jax.grad(f))(jax.numpy.stack([x, 2 * x]))
+    assert np.asarray(found) == pytest.approx(np.array([by_hand, slope_of_hill(np.asarray(2 * x, float))]), rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(1,), (3,), (), (2, 1), (2, 2)])
+def test_jax_refuses_other_shapes(jax, shape):
+    f = as_jax(hill, 2)
+    for call in (f, jax.jit(f), jax.grad(f), jax.jit(jax.grad(f))):
+        with pytest.raises(ValueError, match=rf"as_jax: x must have shape \(2,\), got shape {re.escape(str(shape))}"):
+            call(np.ones(shape))
+    with pytest.raises(ValueError, match=r"as_jax: x must have shape \(2,\), got shape \(3,\)"):
+        jax.vmap(f)(np.ones((2, 3)))
+
+
+def test_jax_refuses_other_functions_and_lengths(jax):
+    with pytest.raises(
+        UnsupportedError, match=r"as_jax: f must be a function made by numba.njit, or a .*slope_of_hill"
+    ):
+        as_jax(slope_of_hill, 2)
+    with pytest.raises(TypeError, match="as_jax: f must be"):
+        as_jax(2.0, 2)
+    with pytest.raises(ValueError, match="as_jax: n must be the length of the argument of hill, got None"):
+        as_jax(hill)
+    with pytest.raises(ValueError, match="as_jax: n must be positive, got 0"):
+        as_jax(hill, 0)
+    model = Model("real mu;", numba.njit(lambda mu: -0.5 * mu**2))
+    assert jax.grad(as_jax(model))(np.array([3.0])) == -3.0
+    with pytest.raises(ValueError, match="as_jax: n must be left out for a Model, which knows its dimension, got 1"):
+        as_jax(model, 1)
+
+
+def test_jax_has_first_derivatives_only(jax):
+    f, x = as_jax(hill, 2), np.array([0.3, -0.7])
+    for second in (jax.hessian(f), jax.jacrev(jax.grad(f)), lambda x: jax.jvp(jax.jit(jax.grad(f)), (x,), (x,))):
+        with pytest.raises(UnsupportedError, match="as_jax: the function has first derivatives only"):
+            second(x)
+
+
 def test_jax_must_compute_with_64_bits(jax):
+    f = as_jax(hill, 2)
     jax.config.update("jax_enable_x64", False)
-    with pytest.raises(ValueError, match="as_jax: jax must compute with 64 bits"):
-        as_jax(hill, 2)
+    for call in (lambda: as_jax(hill, 2), lambda: f(np.ones(2)), lambda: jax.grad(f)(np.ones(2))):
+        with pytest.raises(ValueError, match="as_jax: jax must compute with 64 bits"):
+            call()
 
 
 # ---- PyTorch ---------------------------------------------------------------------------------------------------------
@@ -82,7 +138,29 @@ def test_torch_takes_arrays_and_their_slopes(torch, kind):
     assert z.dtype == x.dtype and z.tolist() == [28.0, 29.0]
     (z * torch.tensor([1.0, 2.0], dtype=x.dtype)).sum().backward()
     assert x.grad.dtype == x.dtype and x.grad.tolist() == [28.0, 110.0]
-    assert f(x.detach(), y, 3).tolist() == [28.0, 29.0]
+    z = f(x.detach(), y, 3)
+    assert z.dtype == x.dtype and z.tolist() == [28.0, 29.0]
+
+
+def test_torch_gives_the_result_the_type_of_the_first_floats(torch):
+    f = as_torch(lambda k, x, y: k * x * y)
+    k, x, y = torch.tensor([1, 2]), torch.tensor([1.5, 2.5]), torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+    for given in (y, y.detach()):
+        z = f(k, x, given)
+        assert z.dtype == torch.float32 and z.tolist() == [0.75, 2.5]
+    f(k, x, y).sum().backward()
+    assert y.grad.dtype == torch.float64 and y.grad == 6.5
+    assert as_torch(lambda k: 0.5 * k)(k).dtype == torch.float64
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+def test_torch_refuses_several_results(torch, is_active):
+    def pair(x):
+        return x, 2.0 * x
+
+    for f in (pair, numba.njit(pair)):
+        with pytest.raises(OutputError, match="as_torch: pair must return one number or array, got a tuple"):
+            as_torch(f)(torch.ones(2, requires_grad=is_active))
 
 
 def test_torch_checks_a_numba_function(torch):
@@ -94,17 +172,58 @@ def test_torch_checks_a_numba_function(torch):
 
 
 # ---- OpenMDAO --------------------------------------------------------------------------------------------------------
-def test_openmdao_has_partials_and_their_pattern():
-    om = pytest.importorskip("openmdao.api", reason="openmdao is not installed")
-    part = as_openmdao(lambda x, y: (x * y, np.sum(x**2) * y), "z total", x=np.array([1.0, 2.0, 3.0]), y=2.0)
+@pytest.fixture
+def om(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where OpenMDAO makes a folder for each problem
+    return pytest.importorskip("openmdao.api", reason="openmdao is not installed")
+
+
+def run(om, part, **values):
+    """A problem of the part alone, run at these values."""
     problem = om.Problem()
     problem.model.add_subsystem("part", part, promotes=["*"])
     problem.setup()
-    problem.set_val("y", -1.5)
+    for name, x in values.items():
+        problem.set_val(name, x)
     problem.run_model()
+    return problem
+
+
+@pytest.mark.parametrize("compile", [lambda f: f, numba.njit], ids=["plain", "numba"])
+def test_openmdao_has_partials(om, compile):
+    f = compile(lambda y, x: (x * y, np.sum(x**2) * math.exp(0.0) * y))
+    problem = run(om, as_openmdao(f, "z total", x=np.array([1.0, 2.0, 3.0]), y=2.0), y=-1.5)
     assert problem.get_val("z").tolist() == [-1.5, -3.0, -4.5] and problem.get_val("total") == [-21.0]
     found = problem.compute_totals(of=["z", "total"], wrt=["x", "y"])
     assert np.array_equal(found["z", "x"], -1.5 * np.eye(3)) and found["z", "y"].ravel().tolist() == [1.0, 2.0, 3.0]
     assert found["total", "x"].ravel().tolist() == [-3.0, -6.0, -9.0] and found["total", "y"] == 14.0
-    declared = part._subjacs_info["part.z", "part.x"]
-    assert len(declared["rows"]) == 3
+
+
+@pytest.mark.parametrize("compile", [lambda f: f, numba.njit], ids=["plain", "numba"])
+@pytest.mark.parametrize(
+    ("f", "partials"),
+    [
+        (lambda x: np.max(x), [[0.0, 1.0, 0.0]]),
+        (lambda x: np.sort(x), [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]),
+        (lambda x: np.where(x > 2.5, x * x, 3.0), [[0.0, 0.0, 0.0], [0.0, 10.0, 0.0], [0.0, 0.0, 0.0]]),
+    ],
+    ids=["max", "sort", "where"],
+)
+def test_openmdao_has_partials_away_from_the_start(om, compile, f, partials):
+    part = as_openmdao(compile(f), "z", x=np.array([1.0, 2.0, 3.0]))
+    problem = run(om, part, x=np.array([2.0, 5.0, 1.0]))
+    assert problem.compute_totals(of=["z"], wrt=["x"])["z", "x"].tolist() == partials
+
+
+@pytest.mark.parametrize("outputs", ["", "z", "z total more"])
+def test_openmdao_names_each_result(om, outputs):
+    with pytest.raises(
+        ValueError, match=rf"as_openmdao: outputs must name the results of pair, 2 in all, got '{outputs}'"
+    ):
+        as_openmdao(pair, outputs, x=np.ones(2))
+    with pytest.raises(ValueError, match="as_openmdao: outputs must name the results of sum, 1 in all, got 'z total'"):
+        as_openmdao(np.sum, "z total", a=np.ones(2))
+
+
+def pair(x):
+    return x, np.sum(x)
