@@ -78,7 +78,7 @@ class _FileWriter:
         if data:
             head.append("from contad.stan.shapes import read_data")
         text = _python_names(self._block("parameters").text, self._expressions(), self._list_declared("parameters"))
-        parameters = ["", 'PARAMETERS = """', *_escaped(text).strip("\n").rstrip().splitlines(), '"""']
+        parameters = ["", 'PARAMETERS = """', *_escape_quotes(text).strip("\n").rstrip().splitlines(), '"""']
         return "\n".join([*head, *parameters, *body]) + "\n"
 
     # ---- functions ----
@@ -169,7 +169,7 @@ class _FileWriter:
         return [name for name in names if name in mentioned]
 
 
-def _escaped(text: str) -> str:
+def _escape_quotes(text: str) -> str:
     """A text between three quotes."""
     return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
 
