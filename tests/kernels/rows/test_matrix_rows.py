@@ -271,7 +271,10 @@ def test_at_edges_kernels_raise_or_are_those_of_the_rule(name, edge):
                 run(row, "leave", prepare(row, sizes, options, [EDGES[edge](operands[0]), *operands[1:]]))
             except (np.linalg.LinAlgError, ValueError, ZeroDivisionError):
                 continue
-            compare(name, sizes, options, EDGES[edge])
+            try:
+                compare(name, sizes, options, EDGES[edge])
+            except np.linalg.LinAlgError:  # some processors find one eigenvector twice, exactly
+                assert (name, edge) in {("real_spectrum", "deficient"), ("eigvals", "deficient")}
 
 
 def test_a_kernel_that_misses_an_edge_is_found(monkeypatch):
