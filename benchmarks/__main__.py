@@ -78,6 +78,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         )
         figures = put_into(earlier, figures)
         topics = [] if options.quick or options.programs else STARTUP
+    if "posteriordb" in topics and not options.data:
+        raise SystemExit("python -m benchmarks: posteriordb needs --data, a clone of github.com/stan-dev/posteriordb")
     data = options.data and options.data.absolute()
     choice = Choice(
         options.quick, options.engines, options.programs, options.passes, options.texts, data, options.tools

@@ -31,7 +31,7 @@ def find_tools() -> list[str]:
 def compare_posteriors(choice: Choice) -> dict[str, dict[str, Any]]:
     """A row for each posterior: microseconds of a value and gradient, ratios, seconds to the first one, the error."""
     if choice.data is None:
-        raise SystemExit("python -m benchmarks: posteriordb needs --data, a clone of github.com/stan-dev/posteriordb")
+        return {}
     tools = [tool for tool in find_tools() if not choice.tools or tool == CONTAD or tool in choice.tools]
     table = {}
     for name in filter(choice.chooses, list_posteriors(choice.data)):

@@ -147,7 +147,7 @@ def of_data(a, n):
 
 def inside_loops(text, made):
     """The lines inside of loops that make arrays so."""
-    return [line for line in text.splitlines() if re.match(rf" {{8,}}\w+ = np\.{made}\(", line)]
+    return [line for line in text.splitlines() if re.match(rf" {{8,}}\w+ = (np\.|brief_){made}\(", line)]
 
 
 @pytest.mark.parametrize("compiled", [False, True])
