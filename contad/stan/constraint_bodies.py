@@ -130,7 +130,7 @@ def free_between_numbers(y, lower, upper):
 
 def scale(u, offset, multiplier):
     """offset + multiplier u, and the log-Jacobian; each element of a multiplier may be that of several."""
-    return offset + multiplier * u, total(log(multiplier)) * (count(u) / count(multiplier))
+    return offset + multiplier * u, total(log(multiplier)) * (count(u) / max(count(multiplier), 1))
 
 
 # ---- vectors ---------------------------------------------------------------------------------------------------------
