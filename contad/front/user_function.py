@@ -75,7 +75,7 @@ def _call_compiled(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Option
 def _data_of(
     name: str, functions: Sequence[Function | None], keep: Callable[[np.ndarray], np.ndarray]
 ) -> Optional["Captured"]:
-    """The data that the functions of a rule capture; None if there are none."""
+    """The data that the functions of a rule capture, or None if they capture nothing."""
     from contad.functions.captured import Captured  # for rules of users' own
 
     found = Captured(name, functions, keep)

@@ -12,7 +12,7 @@ The header of an arena is words:
     RECORDS           address of the records, 24 bytes each
     ADJOINTS          address of the adjoints, 8 bytes each; all zero between sweeps
     ADJOINT_CAPACITY  number of adjoints that fit
-    ARRAY_RECORD      the last record of the newest array record (one operation on whole arrays); 0 if there is none
+    ARRAY_RECORD      the last record of the newest array record (one operation on whole arrays); 0 without any
     WORKSPACE         address of the numbers that generated derivatives store; the word before them says how many fit
     LENT              for each of the LOANS arrays of a derivative, the size of its memory in numbers, and the address
     NONE              0, the word before the numbers of an empty workspace

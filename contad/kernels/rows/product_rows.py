@@ -46,7 +46,7 @@ def _type_of_call(context):  # type: ignore[no-untyped-def]
 
 @lower_builtin(put_product, types.Array, types.Array, types.Array)
 def _lower_product(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """A vector a is a row, and a vector b is a column; the result likewise."""
+    """The product as matrices: a vector counts as a row if it is a, and as a column if it is b."""
     a_is_row = signature.args[1].ndim == 1
     z, a, b = map(MatrixWords, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, a_is_row, False))
     return _emit(context, builder, put_product_at, z, a, b, (*a.sizes, b.sizes[1]))
@@ -54,7 +54,7 @@ def _lower_product(context: Any, builder: Any, signature: Any, args: Any) -> Any
 
 @lower_builtin(add_left, types.Any, types.Array, types.Array)
 def _lower_left(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """A vector a is a row, and a vector b is a column; the adjoint of the result likewise."""
+    """The adjoints as matrices: a vector counts as a row if it is a, and as a column if it is b."""
     a_is_row = signature.args[2].ndim == 1
     d, b, a_bar = map(MatrixWords, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, False, True))
     return _emit(context, builder, add_masked_at, d, b.turn(), a_bar, (*d.sizes, b.sizes[0]))

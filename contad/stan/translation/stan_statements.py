@@ -189,8 +189,7 @@ class StanStatements:
         self._indent -= 1
 
     def _write_Block(self, statements: list[Statement]) -> None:
-        for place, statement in enumerate(statements):
-            self._write_statement(statement, statements[place + 1 :])
+        self._write_list(statements)
 
     def _write_Profile(self, _name: str, statements: list[Statement]) -> None:
         self._write_Block(statements)

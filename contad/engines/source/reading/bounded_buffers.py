@@ -256,7 +256,7 @@ def places_for(room):  # type: ignore[no-untyped-def]
 
 
 def find_slot(places, columns, key):  # type: ignore[no-untyped-def]
-    """The slot of a key, -1 if there is none, and its place in the table, present or future."""
+    """The slot of a key, or -1 for a new key, and the place in the table where the key is or would go."""
     last = len(places) - 1
     mixed = 0
     for part in key:
