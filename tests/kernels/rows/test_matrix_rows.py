@@ -274,9 +274,11 @@ def test_at_edges_kernels_raise_or_are_those_of_the_rule(name, edge):
             try:
                 compare(name, sizes, options, EDGES[edge])
             except np.linalg.LinAlgError:  # some processors find one eigenvector twice, exactly
-                assert (name, edge) in {("real_spectrum", "deficient"), ("eigvals", "deficient")}
+                if (name, edge) not in {("real_spectrum", "deficient"), ("eigvals", "deficient")}:
+                    raise
             except AssertionError:  # a matrix of rank 1 has many orthogonal factors, which rounding tells apart
-                assert (name, edge) == ("orthogonal_factor", "one row")
+                if (name, edge) != ("orthogonal_factor", "one row"):
+                    raise
 
 
 def test_a_kernel_that_misses_an_edge_is_found(monkeypatch):
