@@ -14,6 +14,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -150,13 +151,16 @@ def compile_loop(function: Any) -> Callable[..., int]:
 
 # ---- a posterior -----------------------------------------------------------------------------------------------------
 def measure(clone: Path, name: str, tools: list[str], points: int = 2) -> dict[str, Any]:
-    """By tool: seconds of a value and gradient, of the preparation with the first one, and the error beside Stan's."""
+    """By tool: seconds of a value and gradient, of the preparation with the first one, and the error beside Stan's.
+
+    They are measured at the first points where every tool finds a gradient.
+    """
     posterior = Posterior(clone, name)
     found: dict[str, dict[str, Any]] = {}
-    runs: dict[str, Callable[[], int]] = {}
+    loops: dict[str, Callable[[np.ndarray, int], int]] = {}
     slopes: dict[str, list[np.ndarray]] = {}
     dimension = count_numbers(posterior)
-    draws = [np.random.default_rng(k).normal(size=dimension) * 0.3 * k for k in range(1, points + 1)]
+    draws = [np.random.default_rng(k).normal(size=dimension) * 0.3 * (1 + k % 2) for k in range(10)]
     with tempfile.TemporaryDirectory() as folder:
         for tool in tools:
             start = perf_counter()
@@ -165,19 +169,22 @@ def measure(clone: Path, name: str, tools: list[str], points: int = 2) -> dict[s
             except (TranslationError, subprocess.CalledProcessError, RuntimeError) as error:
                 found[tool] = {"refused": str(error)}
                 continue
-            loop = compile_loop(function)
-            value, slope = np.zeros(1), np.zeros(dimension)
-            failed = [loop(model, u, value, slope, 1) for u in draws]
-            found[tool] = {"first": perf_counter() - start, "failed": sum(failed)}
-            slopes[tool] = [(loop(model, u, value, slope, 1), slope.copy())[1] for u in draws]
-            calls = calls_in(2e-3, lambda n, run=loop, at=model, v=value, g=slope: run(at, draws[0], v, g, n))
-            runs[tool] = lambda run=loop, at=model, v=value, g=slope, n=calls: run(at, draws[0], v, g, n)
-            found[tool]["calls"] = calls
+            loop, value, slope = compile_loop(function), np.zeros(1), np.zeros(dimension)
+            loops[tool] = lambda u, n, run=loop, at=model, v=value, g=slope: run(at, u, v, g, n)
+            loops[tool](draws[0], 1)
+            found[tool] = {"first": perf_counter() - start}
+            results = [(loops[tool](u, 1), slope.copy()) for u in draws]
+            slopes[tool] = [np.full(dimension, np.nan) if code else bar for code, bar in results]
+        usable = [k for k in range(len(draws)) if all(np.isfinite(bars[k]).all() for bars in slopes.values())][:points]
+        if not usable:
+            return {"posterior": name, "tools": {"contad": {"refused": f"no gradient at {len(draws)} points"}}}
+        calls = {tool: calls_in(2e-3, partial(loop, draws[usable[0]])) for tool, loop in loops.items()}
+        runs = {tool: partial(loop, draws[usable[0]], calls[tool]) for tool, loop in loops.items()}
         for tool, timing in take_turns(runs, 20, 2e-3, 2.0, warm=True).items():
-            found[tool]["seconds"] = timing.seconds / found[tool].pop("calls")
-    for tool, expected in ((tool, slopes.get(STAN, slopes.get("stanli"))) for tool in slopes):
-        if expected is not None:
-            found[tool]["error"] = max(compare(a, b) for a, b in zip(slopes[tool], expected, strict=True))
+            found[tool]["seconds"] = timing.seconds / calls[tool]
+    expected = slopes.get(STAN, slopes.get("stanli"))
+    for tool in slopes if expected else ():
+        found[tool]["error"] = max(compare(slopes[tool][k], expected[k]) for k in usable)
     return {"posterior": name, "numbers": dimension, "tools": found}
 
 
