@@ -185,6 +185,20 @@ def log_divergence_partials(z, n, alpha):
     return 0.0, exp(alpha) - n
 
 
+LOG_FACTORIALS = tuple(math.log(math.factorial(n)) for n in range(FEW + 1))
+
+
+@unlisted_rule(points=[(3.0, 7.0)])
+def log_few_choices(n, N):
+    """log (N over n), of whole numbers 0 <= n <= N <= FEW, exactly 0 if there is one choice."""
+    return LOG_FACTORIALS[int(N)] - LOG_FACTORIALS[int(n)] - LOG_FACTORIALS[int(N - n)]
+
+
+@log_few_choices.partials
+def log_few_choices_partials(z, n, N):
+    return 0.0, 0.0
+
+
 @formula(whole=["n", "N"], points=[(3.0, 7.0), (0.0, 4.0)])
 def choices_excess(n, N):
     """log (N over n) without the divergence, its large part."""
@@ -206,6 +220,9 @@ def bernoulli_log_mass(n, theta):
     """
     one = n == 1.0
     return select(one, log(select(one, theta, 1.0)), log1p(-select(one, 0.0, theta)))
+
+
+bernoulli_log_mass.branch("np.log(theta) if n == 1.0 else np.log1p(-theta)")
 
 
 @formula(where(valid="alpha == alpha", outside="n != 0.0 and n != 1.0"), ["n"], [(1.0, 0.3), (0.0, 0.4)])
@@ -236,6 +253,12 @@ def binomial_log_mass(n, N, theta):
 def binomial_log_mass_of_theta(n, N, theta):
     """Without log (N over n)."""
     return xlogy(n, theta) + xlog1py(N - n, -theta)
+
+
+binomial_log_mass.branch(  # divergences only where large terms cancel
+    "log_few_choices(n, N) + (n * np.log(theta) if n > 0.0 else 0.0) + ((N - n) * np.log1p(-theta) if n < N else 0.0)"
+    " if N <= 16.0 else rule(n, N, theta)", log_few_choices=log_few_choices,
+)  # fmt: skip
 
 
 @formula(

@@ -265,6 +265,8 @@ class Face(Compilable):
                 checks += [f"if {some}not ({test}):", f"    raise ValueError({text!r})"]
         values = [at.get(name, repr(float(self.defaults.get(name, 0.0)))) for name in self.names]
         call = f"rule({', '.join(values)})"
+        if not arrays and getattr(self.formula, "in_branches", "") and values == [*self.formula.argument_names]:
+            call = self.formula.in_branches
         if "propto" in names:
             call = f"(short({', '.join(values)}) if propto else {call})"
         for other in arrays[1:]:
@@ -298,7 +300,7 @@ class Face(Compilable):
         return function_of_text("\n".join(lines) + "\n", self.__name__, self._name_globals())
 
     def _name_globals(self) -> dict[str, Any]:
-        known = {"np": np, "zeros": np.zeros, "rule": self.formula}
+        known = {"np": np, "zeros": np.zeros, "rule": self.formula} | getattr(self.formula, "in_branches_known", {})
         return known | ({"short": self.formula.without_constants()} if self.has_propto else {})
 
     def rules(self) -> list[ScalarRule]:

@@ -133,7 +133,7 @@ def power(x, y):
     Domain:  x > 0, or x <= 0 and y an integer; z is nan for x < 0 and any other y. For x < 0 there is no derivative in
              y: dz/dy is nan (a constant exponent does not need it). At x = 0, dz/dy = 0 for y >= 0; and dz/dx = 0 at x
              = y = 0, where z = 1.
-    Ref:     DLMF 4.2(iv), 4.7. dz/dx is computed as y z / x if y - 1 would lose digits of y, and for y of at least 4, where
+    Ref:     DLMF 4.2(iv), 4.7. dz/dx is computed as y z / x if y - 1 would lose digits of y; and for y of at least 4, where
              no higher derivative cancels, unless z underflows or overflows.
 
     >>> power(2.0, 3.0)
