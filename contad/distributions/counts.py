@@ -222,7 +222,7 @@ def bernoulli_log_mass(n, theta):
     return select(one, log(select(one, theta, 1.0)), log1p(-select(one, 0.0, theta)))
 
 
-bernoulli_log_mass.branch("np.log(theta) if n == 1.0 else np.log1p(-theta)")
+bernoulli_log_mass.branch(*["np.log(theta) if n == 1.0 else np.log1p(-theta)"] * 2)
 
 
 @formula(where(valid="alpha == alpha", outside="n != 0.0 and n != 1.0"), ["n"], [(1.0, 0.3), (0.0, 0.4)])
@@ -255,9 +255,10 @@ def binomial_log_mass_of_theta(n, N, theta):
     return xlogy(n, theta) + xlog1py(N - n, -theta)
 
 
+_OF_THETA = "(n * np.log(theta) if n > 0.0 else 0.0) + ((N - n) * np.log1p(-theta) if n < N else 0.0)"
 binomial_log_mass.branch(  # divergences only where large terms cancel
-    "log_few_choices(n, N) + (n * np.log(theta) if n > 0.0 else 0.0) + ((N - n) * np.log1p(-theta) if n < N else 0.0)"
-    " if N <= 16.0 else rule(n, N, theta)", log_few_choices=log_few_choices,
+    f"log_few_choices(n, N) + {_OF_THETA} if N <= {float(FEW)} else rule(n, N, theta)", _OF_THETA,
+    log_few_choices=log_few_choices,
 )  # fmt: skip
 
 
