@@ -48,8 +48,9 @@ def log_factorial_excess(n):
         return math.nan
     if n < 16.0:
         return EXCESSES[int(n)]
-    s = 1.0 / (n * n)
-    tail = (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) / n
+    r = 1.0 / n
+    s = r * r
+    tail = (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) * r
     return 0.5 * math.log(6.283185307179586 * n) + tail
 
 
@@ -199,10 +200,30 @@ def log_few_choices_partials(z, n, N):
     return 0.0, 0.0
 
 
-@formula(whole=["n", "N"], points=[(3.0, 7.0), (0.0, 4.0)])
+def _choices_excess_of_arrays(n, N):
+    return _excess_of_arrays(N) - _excess_of_arrays(n) - _excess_of_arrays(N - n)
+
+
+@unlisted_rule(points=[(3.0, 7.0), (0.0, 4.0), (40.0, 90.0)], array=_choices_excess_of_arrays)
 def choices_excess(n, N):
     """log (N over n) without the divergence, its large part."""
-    return log_factorial_excess(N) - log_factorial_excess(n) - log_factorial_excess(N - n)
+    m = N - n
+    if n < 16.0 or m < 16.0:
+        excess = log_factorial_excess.function
+        return excess(N) - excess(n) - excess(m)
+    total = 0.5 * math.log(N / (6.283185307179586 * n * m))  # three times Stirling's formula, with one logarithm
+    sign = 1.0
+    for k in (N, n, m):
+        r = 1.0 / k
+        s = r * r
+        total += sign * (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) * r
+        sign = -1.0
+    return total
+
+
+@choices_excess.partials
+def choices_excess_partials(z, n, N):
+    return 0.0, 0.0
 
 
 @formula(whole=["n", "N"], points=[(3.0, 7.0), (0.0, 4.0)])
