@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from numba import types
+from numba import NumbaError, types
 from numba.extending import intrinsic
 
 from contad.compile.compiling import NJIT_OPTIONS, write_options
@@ -88,8 +88,6 @@ def c_function(value_and_grad: Derivative, n: int, signature: str) -> Any:
     """A function with C's calling convention for arrays of length n, as a Numba object: see `contad.cfunc`."""
     f = value_and_grad.f
     form = SIGNATURES[signature]
-    if "gradient" in form.parameters:
-        value_and_grad.compile((_POINT,))
     point = "point.copy()" if may_write_arrays(f) else "point"  # x belongs to the caller
     served = Served("cfunc", f, (str(n), signature, str(value_and_grad.form)), value_and_grad.noted)
     if served.text() is None:
@@ -102,7 +100,13 @@ def c_function(value_and_grad: Derivative, n: int, signature: str) -> Any:
         parts = form._asdict() | {"cache": served.stable, "n": n, "wrong": wrong, "body": body}
         served.write(_SOURCE.format(**parts))
     names = {"f": f, "value_and_grad": value_and_grad, "value_alone": _call_value(value_and_grad)}
-    return served.load(names).function
+    try:
+        with defer_code():
+            return served.load(names).function
+    except NumbaError:
+        if "gradient" in form.parameters:
+            value_and_grad.link((_POINT,))  # whose error says which engine refuses, and why
+        raise
 
 
 # ---- the value alone -------------------------------------------------------------------------------------------------
