@@ -51,12 +51,16 @@ def as_openmdao(f: Function, outputs: str, *, sparse: Any = False, **inputs: Any
     def as_vector(vector: Any) -> Any:
         return np.concatenate([np.ravel(z) for z in results(vector)])
 
+    pairs = list(itertools.product(rows, columns))
     if sparse is False:
-        derivative, places = jacobian(as_vector), {}
+        derivative: Any = jacobian(as_vector)
+        blocks: Any = {(of, wrt): ((rows[of], columns[wrt]), {}) for of, wrt in pairs}
     else:
-        derivative = sparse_jacobian(as_vector, pattern=sparsity(as_vector)(start) if sparse is True else sparse, check=True)
-        where = derivative.structure(start)
-        places = {(of, wrt): _inside(where, rows[of], columns[wrt]) for of in rows for wrt in columns}
+        pattern = sparsity(as_vector, start) if sparse is True else sparse
+        whole = sparse_jacobian(as_vector, pattern=pattern, check=True)
+        derivative, where = whole.values, whole.structure(start)
+        blocks = {(of, wrt): _inside(where, rows[of], columns[wrt]) for of, wrt in pairs}
+        blocks = {pair: block for pair, block in blocks.items() if len(block[0])}
 
     class Component(om.ExplicitComponent):
         def setup(self) -> None:
@@ -64,27 +68,17 @@ def as_openmdao(f: Function, outputs: str, *, sparse: Any = False, **inputs: Any
                 self.add_input(name, np.asarray(x, float))
             for name, shape in zip(names, shapes, strict=True):
                 self.add_output(name, shape=shape or 1)
-            if sparse is False:
-                self.declare_partials("*", "*")
-            for (of, wrt), (_, row, column) in places.items():
-                if len(row):
-                    self.declare_partials(of, wrt, rows=row, cols=column)
+            for pair, (_, places) in blocks.items():
+                self.declare_partials(*pair, **places)
 
         def compute(self, given: Any, found: Any) -> None:
             for name, z in zip(names, results(vector_of(given)), strict=True):
                 found[name] = z
 
         def compute_partials(self, given: Any, partials: Any) -> None:
-            if places:
-                values = derivative.values(vector_of(given))
-                for pair, (chosen, *_) in places.items():
-                    if len(chosen):
-                        partials[pair] = values[chosen]
-                return
             slopes = derivative(vector_of(given))
-            for of, row in rows.items():
-                for wrt, column in columns.items():
-                    partials[of, wrt] = slopes[row, column]
+            for pair, (index, _) in blocks.items():
+                partials[pair] = slopes[index]
 
     def vector_of(given: Any) -> Any:
         return np.concatenate([np.ravel(given[name]) for name in inputs])
@@ -98,8 +92,10 @@ def _slices(names: Any, sizes: list[int]) -> dict[str, slice]:
     return {name: slice(*pair) for name, pair in zip(names, ends, strict=True)}
 
 
-def _inside(where: Any, rows: slice, columns: slice) -> tuple[Any, Any, Any]:
-    """Which elements of a sparse matrix are in a block of it, with their rows and columns in that block."""
+def _inside(where: Any, rows: slice, columns: slice) -> tuple[Any, dict[str, Any]]:
+    """Which elements of a sparse matrix are in a block of it, and their places there."""
     row, column = where
-    chosen = np.flatnonzero((rows.start <= row) & (row < rows.stop) & (columns.start <= column) & (column < columns.stop))
-    return chosen, row[chosen] - rows.start, column[chosen] - columns.start
+    chosen = np.flatnonzero(
+        (rows.start <= row) & (row < rows.stop) & (columns.start <= column) & (column < columns.stop)
+    )
+    return chosen, {"rows": row[chosen] - rows.start, "cols": column[chosen] - columns.start}

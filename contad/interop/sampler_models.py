@@ -39,7 +39,7 @@ def as_nutpie(model: Any, *, dims: Any = None, coords: Any = None) -> Any:
 def as_inference_data(
     model: Any, draws: Any, *, seed: Any = None, dims: Any = None, coords: Any = None, **groups: Any
 ) -> Any:
-    """Draws of the unconstrained numbers of a `contad.stan.Model` as ArviZ's InferenceData; a DataTree from ArviZ 1.0 on.
+    """Draws of the unconstrained numbers of a `contad.stan.Model` as ArviZ's InferenceData; its DataTree from 1.0 on.
 
     draws    shape (chain, draw, dimension)
     seed     of generated quantities: a seed or a random generator

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import math
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ _PAIRS = 6  # steps that L-BFGS remembers
 _ROUNDING = 1e-11  # of the log density: no line search sees a smaller gain
 _TRIALS = 60  # of one line search
 _MOST_DECREMENT = 1e-3  # gradient^T covariance gradient at what is called a mode
+_quietly = np.errstate(all="ignore")  # far away, densities overflow
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class NormalApproximation:
         root = self._move(np.eye(len(self.u)))
         return np.asarray(root.T @ root)
 
+    @_quietly
     def draw(self, n: int, seed: Any = None) -> Draws:
         """n draws; `seed` is a seed or a random generator."""
         require_positive_size("draw", "n", n)
@@ -109,18 +112,19 @@ class InverseHessian:
         return np.asarray(self.scales * v + self.factors @ (self.middle @ (self.factors.T @ v)))
 
     def update(self, s: np.ndarray, y: np.ndarray) -> "InverseHessian":
-        """The estimate after a step s that decreased the gradient by y, with s^T y > 0."""
+        """The estimate after a step s that decreased the gradient by y; as before, if rounding spoils it."""
         new, d = InverseHessian(0), self.scales
-        a, b, c = y @ (d * y), s @ y, s @ (s / d)
-        new.scales = 1.0 / (a / (b * d) + y * y / b - a * s * s / (b * c * d * d))
         new.pairs = [*self.pairs, (s, y)][-_PAIRS:]
         steps, falls = (np.stack(x, axis=1) for x in zip(*new.pairs, strict=True))
+        a, b, c = y @ (d * y), s @ y, s @ (s / d)
+        new.scales = b / (a / d * np.maximum(1.0 - s * s / (c * d), 0.0) + y * y)
         scaled, products = new.scales[:, None] * falls, steps.T @ falls
-        inverse = scipy.linalg.solve_triangular(np.triu(products), np.eye(len(new.pairs)))
+        inverse, _ = scipy.linalg.lapack.dtrtri(np.triu(products))
         corner = inverse.T @ (np.diag(np.diag(products)) + falls.T @ scaled) @ inverse
         new.factors = np.hstack([scaled, steps])
         new.middle = np.block([[np.zeros_like(corner), -inverse], [-inverse.T, corner]])
-        return new
+        is_usable = b > 0.0 and np.all(np.isfinite(new.scales)) and np.all(np.isfinite(new.middle))
+        return new if is_usable else self
 
     def approximate(self, model: Any, u: np.ndarray, jacobian: bool) -> NormalApproximation:
         """The normal distribution around u with the estimate as its covariance."""
@@ -141,7 +145,7 @@ class Point(NamedTuple):
 
 
 def climb(model: Any, u: np.ndarray, jacobian: bool, tolerance: float) -> Iterator[Point]:
-    """The points of L-BFGS, up to one with gain <= tolerance or the last one from which a line search finds a better."""
+    """The points of L-BFGS, until the gain is at most tolerance, or the line search finds no better point."""
     u, inverse = np.array(u), InverseHessian(len(u))
     value, gradient = _evaluate_both(model, u, jacobian)
     if value == -math.inf:
@@ -195,14 +199,13 @@ def _evaluate_both(model: Any, u: np.ndarray, jacobian: bool) -> tuple[float, np
 
 
 # ---- what Model's methods call ---------------------------------------------------------------------------------------
+@_quietly
 def find_mode(
     model: Any, start: Any, seed: Any, jacobian: bool, tolerance: float, max_steps: int, require_converged: bool
 ) -> Optimum:
     """The result of `Model.optimize`."""
-    steps = -1
-    for steps, point in enumerate(climb(model, _start(model, start, seed), jacobian, tolerance)):
-        if steps == max_steps:
-            break
+    points = climb(model, _start(model, start, seed), jacobian, tolerance)
+    [(steps, point)] = deque(enumerate(itertools.islice(points, max_steps + 1)), maxlen=1)
     allowed = max(tolerance, _ROUNDING * abs(point.value))
     converged = point.gain <= allowed
     reason = f"{steps} steps were not enough" if steps == max_steps else "no step makes it greater"
@@ -239,6 +242,7 @@ def approximate_at_mode(model: Any, mode: Any, seed: Any, jacobian: bool) -> Nor
     return NormalApproximation(model, u, np.ones(len(u)), np.eye(len(u)), inner, jacobian)
 
 
+@_quietly
 def follow_path(model: Any, start: Any, seed: Any, elbo_draws: int, max_steps: int) -> NormalApproximation:
     """The result of `Model.pathfinder`."""
     rng = np.random.default_rng(seed)
