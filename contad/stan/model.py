@@ -22,6 +22,7 @@ from contad.stan.transforms import Constraint
 from contad.transforms.compiled_code import cfunc
 from contad.transforms.gradients import value_and_grad
 from contad.transforms.hessians import hessian, hvp
+from contad.transforms.jacobians import is_array
 from contad.variables.arguments import fail, require_callable
 from contad.variables.open_types import ArrayValue, Function, Nested, Options, Value
 
@@ -163,7 +164,7 @@ class Model:
     # ---- values ------------------------------------------------------------------------------------------------------
     def constrain(self, u: Nested) -> dict[str, Any]:
         """The values of the parameters by name; u may have leading axes, like the draws of a sampler."""
-        points = u if hasattr(u, "ndim") else np.asarray(u, dtype=np.float64)
+        points = u if is_array(u) else np.asarray(u, dtype=np.float64)
         if points.ndim != 1:
             given, leading = self._in_python.given.values(), points.shape[:-1]
             found = [self._constrain(point, *given) for point in self._rows("Model.constrain", points)]
@@ -250,7 +251,7 @@ class Model:
         expected = f"be a vector of {self.dimension} numbers"
         if np.iscomplexobj(u):
             fail("Model", name, expected, f"complex numbers of shape {np.shape(u)}")
-        point = u if hasattr(u, "ndim") and not isinstance(u, np.ndarray) else np.asarray(u, dtype=np.float64)
+        point = u if is_array(u) and not isinstance(u, np.ndarray) else np.asarray(u, dtype=np.float64)
         if point.ndim != 1:
             fail("Model", name, expected, f"shape {point.shape}")
         return point

@@ -84,7 +84,7 @@ def test_points_that_are_rejected_are_not_taken():
 
 def test_a_density_that_grows_for_ever_has_no_mode():
     model = Model("real x; real<lower=0> s;", lambda x, s: normal_lpdf(x, 0.0, s))
-    with pytest.raises(RuntimeError, match=r"Model\.optimize: not converged: no step .* would still gain"):
+    with pytest.raises(RuntimeError, match=r"Model\.optimize: not converged: .* would still gain"):
         model.optimize({"x": 0.3, "s": 1.0})
     found = model.optimize({"x": 0.3, "s": 1.0}, require_converged=False)
     assert not found.converged and found.log_density > 20.0
