@@ -47,7 +47,8 @@ class Model:
     stan_version           before "2.37" simplices break sticks; since then they are isometric log-ratios
     data                   numbers, arrays and nested lists, as in Stan's `data` block
 
-    Sizes and bounds in the text are expressions of data and of parameters declared before. The constraints of a dict
+    Sizes and bounds in the text are expressions of data and of parameters declared before; they may call
+    functions of the module of log_density. The constraints of a dict
     are those of `contad.stan.transforms`: `real()`, `lower_bound(0.0, 8)`, `simplex(3).array(5)`. A bound may be a
     function of a namespace p of data and earlier parameters: `lower_upper_bound(0.0, lambda p: 1.0 - p.alpha1)`.
     Unconstrained numbers are in Stan's order, in which columns fill matrices. A name that Python reserves, such as
@@ -86,7 +87,9 @@ class Model:
             fail("Model", "stan_version", 'be a version of Stan, such as "2.37"', repr(stan_version))
         self.data = {name: _as_data(name, x) for name, x in data.items()}
         self._made_of = parameters, log_density, generated_quantities, stan_version, self.data
-        read = read_parameters(parameters, self.data) if isinstance(parameters, str) else dict(parameters)
+        density = UserFunction("Model", log_density)
+        beside = getattr(getattr(density.f, "py_func", density.f), "__globals__", {})
+        read = read_parameters(parameters, self.data, beside) if isinstance(parameters, str) else dict(parameters)
         for name in (*read, *self.data):
             if name in RESERVED or name.startswith("_"):
                 fail("Model", name, "have another name: propto, rng and names that begin with _ are reserved", name)
@@ -96,7 +99,6 @@ class Model:
         self.parameters = {name: c.ordered_by("F").of_version(stan_version) for name, c in read.items()}
         self.dimension = sum(c.size for c in self.parameters.values())
         self.names, self.shapes = list(self.parameters), {name: c.shape for name, c in self.parameters.items()}
-        density = UserFunction("Model", log_density)
         self.is_compiled, self._name = density.dispatcher is not None, density.name
         self._home, self._generate = density.f.__module__, generated_quantities
         self._has_propto = "propto" in self._arguments_of(density.f, "propto")

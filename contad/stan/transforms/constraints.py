@@ -101,6 +101,10 @@ class Constraint(ModuleType):
         """
         return self._change(array=axes_of("array", shape) + self._made_of[5])
 
+    def of_numbers(self) -> "Constraint":
+        """The same constraint as an array of numbers, which fill it in the order of its indices."""
+        return self._change(element=(), array=self.shape)
+
     def _change(self, **changes: Any) -> "Constraint":
         names = ("name", "element", "free", "arguments", "transform", "array", "order")
         return Constraint(**dict(zip(names, self._made_of, strict=True)) | changes)

@@ -99,7 +99,7 @@ def test_constants_are_dropped_only_with_propto():
     model = module_of(DROPPED).model(3, y, z)
     mass, normal = np.sum(stats.poisson.logpmf(z, math.exp(mu))), stats.norm.logpdf
     whole = normal(mu, 0.0, 3.0) + np.sum(normal(y, mu, 2.0)) + normal(s) + normal(s, 1.0) + 2.0 * mass + 0.2
-    dropped = -math.log(3.0) - math.log(2.0 * math.pi) - math.log(12.0)
+    dropped = -math.log(2.0 * math.pi) - math.log(12.0)
     value, gradient = model.log_density_gradient(np.array([mu, 0.2]), propto=False)
     assert value == model.log_density([mu, 0.2], propto=False) == pytest.approx(whole, rel=1e-12)
     assert model.log_density([mu, 0.2]) == pytest.approx(whole - dropped, rel=1e-12)
