@@ -140,8 +140,8 @@ per_operation["objects"] = seconds(with_objects, 0.7, 1.3, STEPS) / (2 * STEPS) 
 print("objects: {objects:.0f} ns, closures: {closures:.0f} ns for an operation".format(**per_operation))
 
 # %% [markdown]
-# Closures are not faster here. The gain is elsewhere: a new operation needs no class, adjoints are a vector that any
-# number of sweeps can use, and what a closure captures can be *written down*.
+# Closures are not faster here: they are more objects. The gain is elsewhere: a new operation needs no class, adjoints
+# are a vector that any number of sweeps can use, and what a closure captures can be *written down*.
 #
 # ## What replaces a closure?
 #

@@ -151,7 +151,7 @@ class Specimen:
 
     def scalar(self, *args: Nested) -> Real:
         """The result as one number: that of f, or a fixed combination of several."""
-        plain = self.runnable is self.f or not any(isinstance(v, Carrier) for x in args for v in carriers_of(x))
+        plain = self.runnable is self.f or not any(map(_is_for_levels, args))
         z = (self.f if plain else self.runnable)(*args)
         if not self.has_arrays:
             return combine(self.results(z))
@@ -315,10 +315,10 @@ def inner(x: Nested, numbers: Iterable[float]) -> Real:
     return total
 
 
-def carriers_of(x: Nested) -> list[Carrier]:
-    """The numbers in a pytree, which may belong to levels; arrays of levels stay whole."""
+def _is_for_levels(x: Nested) -> bool:
+    """Whether a pytree holds numbers or arrays of levels, or object arrays, which may be empty."""
     leaves = flatten(x).leaves
-    return [v for leaf in leaves for v in ([leaf] if isinstance(leaf, Array) else elements(leaf))]
+    return any(isinstance(x, Carrier) or (isinstance(x, np.ndarray) and x.dtype.hasobject) for x in leaves)
 
 
 def numbers_of(x: Nested) -> list[Real]:

@@ -643,6 +643,18 @@ def test_empty_arrays(f, args, compared):
     assert report.skipped["all others"] == "there is no number in the arguments, or none in the result"
 
 
+def test_a_numba_function_of_empty_arrays():
+    @njit
+    def planted(a, x):
+        total = x
+        for v in a:
+            total += v * x
+        return total
+
+    assert expect_ad(planted, np.zeros(0), 1.3).passed["mixes"]
+    assert expect_ad(planted, V, 1.3).passed["mixes"]
+
+
 def test_an_empty_array_that_raises():
     assert expect_ad(np.max, np.zeros(0)).passed["errors"] == 4
     planted = lambda a: np.max(a) if class_of(a) is np.ndarray else np.sum(a)
