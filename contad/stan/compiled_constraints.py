@@ -212,6 +212,7 @@ class ConstraintFunction(Compilable):
         c = self.constraint
         if not c.literal:
             names = WRITTEN_OUT.get(c.name, "its arguments")
-            return f"{c.name}: inside njit, {names} must be numbers or arrays, not variables; call {c.name}_constrain(u, {names})"
+            instead = f"call {c.name}_constrain(u, {names})"
+            return f"{c.name}: inside njit, {names} must be numbers or arrays, not variables; {instead}"
         what = f"u, a vector of {c.size} float64 numbers" if self.argument == "u" else f"y of shape {c.shape}"
         return f"{c.name}: inside njit {self.__name__} takes {what}"

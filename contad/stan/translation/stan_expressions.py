@@ -327,7 +327,8 @@ class StanExpressions:
         if name in ("reduce_sum", "reduce_sum_static"):
             whole = self.write(args[1])
             rest = [self.write(arg) for arg in args[3:]]
-            return self._call_own(fields(args[0])["expr"][1][0][1], [whole, ast.Constant(1), parse("len(A)", A=whole), *rest])
+            part = fields(args[0])["expr"][1][0][1]
+            return self._call_own(part, [whole, ast.Constant(1), parse("len(A)", A=whole), *rest])
         return self.call(name, [self.write(arg) for arg in args], [type_of(arg) for arg in args])
 
     def _write_solution(self, is_stiff: bool, problem: Any, args: Any, tolerances: Any) -> ast.expr:
