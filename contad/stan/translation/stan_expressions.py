@@ -42,7 +42,7 @@ _PYTHON = {
 }  # fmt: skip
 
 
-def normalised(name: str) -> str:
+def normalise(name: str) -> str:
     """The name of a density with all its terms."""
     return re.sub("_lup([dm]f)$", r"_lp\1", name)
 
@@ -367,7 +367,7 @@ class StanExpressions:
             return parse(_TEMPLATES[name], **dict(zip("ABCD", args, strict=False)))
         if name in _SAME:
             return ast.Call(ast.Attribute(ast.Name("np"), name), args, [])
-        known = normalised(name)
+        known = normalise(name)
         if known in self._stan_names:
             self._imports.add(known)
             return ast.Call(ast.Name(known), args, [] if known == name else self._pass_propto())
@@ -375,7 +375,7 @@ class StanExpressions:
 
     def _call_own(self, name: str, args: list[ast.expr]) -> ast.expr:
         """The call of one of the program's functions."""
-        known = normalised(name)
+        known = normalise(name)
         propto = self._pass_propto() if known != name and known in self._with_propto else []
         return ast.Call(ast.Name(self.name(known)), args, propto)
 
