@@ -17,10 +17,12 @@ from contad.functions.transformed import reference, remade
 from contad.numba_functions.writes import may_write_arrays
 from contad.stan.declarations import python_name, read_parameters
 from contad.stan.model_text import ModelText
+from contad.stan.modes import REJECTIONS, NormalApproximation, Optimum, approximate_at_mode, find_mode, follow_path
 from contad.stan.transforms import Constraint
 from contad.transforms.compiled_code import cfunc
 from contad.transforms.gradients import value_and_grad
 from contad.transforms.hessians import hessian, hvp
+from contad.transforms.jacobians import is_array
 from contad.variables.arguments import fail, require_callable
 from contad.variables.open_types import ArrayValue, Function, Nested, Options, Value
 
@@ -185,7 +187,7 @@ class Model:
     # ---- values ------------------------------------------------------------------------------------------------------
     def constrain(self, u: Nested) -> dict[str, Any]:
         """The values of the parameters by name; u may have leading axes, like the draws of a sampler."""
-        points = u if hasattr(u, "ndim") else np.asarray(u, dtype=np.float64)
+        points = u if is_array(u) else np.asarray(u, dtype=np.float64)
         if points.ndim != 1:
             given, leading = self._in_python.given.values(), points.shape[:-1]
             found = [self._constrain(point, *given) for point in self._rows("Model.constrain", points)]
@@ -230,7 +232,7 @@ class Model:
         rng = np.random.default_rng(seed)
         for _ in range(100):
             u = rng.uniform(-radius, radius, self.dimension)
-            with contextlib.suppress(ValueError, ZeroDivisionError, FloatingPointError, np.linalg.LinAlgError):
+            with contextlib.suppress(*REJECTIONS):
                 value, gradient = self.log_density_gradient(u)
                 if math.isfinite(value) and np.all(np.isfinite(gradient)):
                     return u
@@ -260,6 +262,10 @@ class Model:
         names = self._arguments_of(self._generate, "rng")
         return dict(self._generate(**{name: known[name] for name in names}))
 
+    def quantities(self, u: Nested, seed: Any = None) -> dict[str, Any]:
+        """The values of the parameters, and the generated quantities if there are any, by name."""
+        return self.constrain(u) | ({} if self._generate is None else self.generated_quantities(u, seed))
+
     # ---- the log density and its derivatives -------------------------------------------------------------------------
     def _as_point(self, u: Any, name: str = "u") -> Any:
         """A vector as compiled code takes it; variables as they are."""
@@ -268,7 +274,7 @@ class Model:
         expected = f"be a vector of {self.dimension} numbers"
         if np.iscomplexobj(u):
             fail("Model", name, expected, f"complex numbers of shape {np.shape(u)}")
-        point = u if hasattr(u, "ndim") and not isinstance(u, np.ndarray) else np.asarray(u, dtype=np.float64)
+        point = u if is_array(u) and not isinstance(u, np.ndarray) else np.asarray(u, dtype=np.float64)
         if point.ndim != 1:
             fail("Model", name, expected, f"shape {point.shape}")
         return point
@@ -324,6 +330,78 @@ class Model:
         if signature == "bridgestan" and not jacobian:
             fail("Model.cfunc", "jacobian", "be true for this signature, whose callers ask for it", repr(jacobian))
         return cfunc(self.compiled_log_density(propto=propto, jacobian=jacobian), self.dimension, signature)
+
+    # ---- modes and approximations ------------------------------------------------------------------------------------
+    def optimize(
+        self, start: Any = None, *, seed: Any = None, jacobian: bool = False, tolerance: float = 1e-10,
+        max_steps: int = 2000, require_converged: bool = True,
+    ) -> Optimum:  # fmt: skip
+        """The values of greatest log density, by L-BFGS: Stan's optimisation.
+
+            theta = argmax p(theta);     with jacobian=True: u = argmax p(theta(u)) |det d theta / d u|
+
+        start       values by name, or unconstrained numbers; without it `draw_initial_values(seed)`
+        jacobian    False for the penalised likelihood estimate of the parameters, True for the mode in u
+        tolerance   of the gain in log density, gradient^T H gradient / 2, that L-BFGS's H predicts
+
+        The result has `values` by name, `u`, `log_density`, `converged`, `message` and `steps`. A point that the
+        density rejects by a ValueError, or where it is not finite, is not taken.
+
+        Raises:  RuntimeError if it has not converged, unless require_converged is False; ValueError if the log density
+                 at start is not finite.
+        Cost:    a value and a gradient or two for each step.
+        Ref:     Stan's optimize; Nocedal & Wright (2006), section 7.2; Lewis & Overton (2013), for the line search.
+
+        >>> from contad import stan
+        >>> model = Model("real<lower=0> s;", lambda s, y: stan.normal_lpdf(y, 0.0, s), y=[1.0, -2.0, 2.0])
+        >>> mode = model.optimize({"s": 1.0})
+        >>> round(mode.values["s"] ** 2, 6), mode.converged
+        (3.0, True)
+        """
+        return find_mode(self, start, seed, jacobian, tolerance, max_steps, require_converged)
+
+    def laplace(self, mode: Any = None, *, seed: Any = None, jacobian: bool = True) -> NormalApproximation:
+        """The normal approximation of the unconstrained numbers at the mode: Stan's Laplace approximation.
+
+            u ~ normal(mode, (-Hessian)^-1)
+
+        mode   the result of `optimize` with the same `jacobian`, or its values or u; without it, it is searched
+
+        The result has `u`, `covariance`, `values`, and `draw(n, seed)`, whose result has `u`, `values` by name, the log
+        densities `log_p` of the model and `log_q` of the approximation (with its constants, which Stan leaves out),
+        and `weights` for importance sampling.
+
+        Raises:  SingularPointError if the Hessian is not negative definite; ValueError for a mode of another density.
+        Cost:    a Hessian, O(dimension^3).
+        Ref:     Stan's laplace; Gelman et al. (2013), Bayesian Data Analysis, section 4.1.
+
+        >>> model = Model("vector[2] x;", lambda x: -2.0 * x[0] ** 2 - 0.5 * (x[1] - x[0]) ** 2)
+        >>> model.laplace(seed=1).covariance
+        array([[0.25, 0.25],
+               [0.25, 1.25]])
+        >>> model.laplace(seed=1).draw(5, seed=2).values["x"].shape
+        (5, 2)
+        """
+        return approximate_at_mode(self, mode, seed, jacobian)
+
+    def pathfinder(
+        self, start: Any = None, *, seed: Any = None, elbo_draws: int = 10, max_steps: int = 1000
+    ) -> NormalApproximation:  # fmt: skip
+        """A normal approximation on the way to the mode, for the first points of samplers: Pathfinder with one path.
+
+        Each point of L-BFGS has a normal approximation whose covariance is a diagonal plus a matrix of low rank. The
+        result is the one with the greatest ELBO, the mean of log_p - log_q over some draws, and has the methods of that
+        of `laplace`. It needs no Hessian, and no mode: the density of a hierarchical model may be unbounded.
+
+        Raises:  ValueError as `optimize`; RuntimeError if the model accepts no draws of any approximation.
+        Cost:    for each point some gradients, elbo_draws values, and O(dimension).
+        Ref:     Zhang, Carpenter, Gelman & Vehtari (2022), JMLR 23(306).
+
+        >>> model = Model("vector[2] x;", lambda x: -2.0 * x[0] ** 2 - 0.5 * (x[1] - x[0]) ** 2)
+        >>> model.pathfinder(seed=1).draw(4, seed=2).u.shape
+        (4, 2)
+        """
+        return follow_path(self, start, seed, elbo_draws, max_steps)
 
     # ---- BridgeStan's other names ------------------------------------------------------------------------------------
     def param_num(self) -> int:
