@@ -103,6 +103,7 @@ def test_a_tree_of_parameters():
     with pytest.raises(ValueError, match="Parameters: u must have 15 elements"):
         of_tree(u[1:])
     assert pickle.loads(pickle.dumps(TREE)).size == TREE.size
+    assert pickle.loads(pickle.dumps(TREE.constrain))(u)[1] == TREE.constrain(u)[1]
 
 
 def test_trees_with_other_keys_are_refused():

@@ -258,7 +258,7 @@ def bounded(u):
 
 
 def solve(y):
-    return stan.ode_rk45(values, y, 0.0, y)
+    return stan.ode_rk45(1.0, y, 0.0, y)
 
 
 @pytest.mark.parametrize(("function", "x", "message"), [
