@@ -65,7 +65,7 @@ DESCRIBED: dict[str, tuple[str, ...]] = {
     ),
     "dirichlet_lpdf": (
         "points of a simplex", "log f = log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log theta",
-        "theta and alpha (k,)", "theta a simplex, alpha > 0", "",
+        "theta and alpha (k,), or (n, k), over whose rows the result is summed", "theta a simplex, alpha > 0", "",
         "Kotz, Balakrishnan & Johnson (2000), chapter 49; Stan Functions Reference, Dirichlet distribution",
         "[0.2, 0.3, 0.5], [1.0, 1.0, 1.0]", "0.693147",
     ),

@@ -51,6 +51,14 @@ def is_simplex(a):
     return np.all(a >= 0.0) and abs(np.sum(a) - 1.0) <= 1e-8
 
 
+def are_simplices(rows):
+    """Whether each row is a simplex."""
+    good = True
+    for k in range(len(rows)):
+        good = good and is_simplex(rows[k])
+    return good
+
+
 def is_factor(a):
     """Whether a matrix is square and has a positive diagonal."""
     return a.shape[0] == a.shape[1] and np.all(np.diag(a) > 0.0)
@@ -208,6 +216,14 @@ def dirichlet_of_vector(theta, alpha):
     return constant_of_dirichlet(alpha) + sum_of_products(alpha - 1.0, theta)
 
 
+def dirichlet_of_rows(theta, alpha):
+    """The sum over rows of the density of a vector."""
+    total = 0.0
+    for k in range(len(theta)):
+        total = total + dirichlet_of_vector(theta[k], alpha[k])
+    return total
+
+
 def dirichlet_multinomial_of_counts(n, alpha, propto=False):
     """The multinomial mass averaged over the Dirichlet density of its probabilities."""
     if len(n) == 0:
@@ -241,6 +257,7 @@ def mixture_of_vectors(theta, x):
 
 
 # ---- categories ------------------------------------------------------------------------------------------------------
+
 
 def are_categories(y, count):
     """Whether elements are whole numbers from 1 to count."""

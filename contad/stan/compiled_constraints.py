@@ -119,6 +119,7 @@ class TreeFunction(Compilable):
     """
 
     has_bodies = True
+    __name__: str
 
     def __init__(
         self, function: Callable[..., Any], transforms: Sequence[Constrained], tree: Any, home: str, size: int
@@ -126,9 +127,13 @@ class TreeFunction(Compilable):
         super().__init__(function)
         self.transforms, self.tree, self.size = transforms, tree, size
         self.signature = inspect.Signature([inspect.Parameter("u", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
+        self.__name__ = function.__name__.removeprefix("_")
         self.__qualname__ = f"{home}.{self.__name__}"
         self._known: dict[str, Any] = dict(KNOWN)
         self._body: Any = None
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.function.__self__, self.__name__)
 
     def body(self, given: tuple[Any, ...]) -> Any:
         """The function of a vector u."""
@@ -150,6 +155,7 @@ class TreeFunction(Compilable):
         """The expression of a tree of values."""
         if isinstance(tree, int):
             return f"_y{tree}"
+        kind: Any
         if isinstance(tree, dict):
             if not all(isinstance(name, str) and name.isidentifier() for name in tree):
                 raise UnsupportedError("Parameters: inside njit, the keys of a dict must be names")
@@ -212,6 +218,7 @@ class ConstraintFunction(Compilable):
         c = self.constraint
         if not c.literal:
             names = WRITTEN_OUT.get(c.name, "its arguments")
-            return f"{c.name}: inside njit, {names} must be numbers or arrays, not variables; call {c.name}_constrain(u, {names})"
+            instead = f"call {c.name}_constrain(u, {names})"
+            return f"{c.name}: inside njit, {names} must be numbers or arrays, not variables; {instead}"
         what = f"u, a vector of {c.size} float64 numbers" if self.argument == "u" else f"y of shape {c.shape}"
         return f"{c.name}: inside njit {self.__name__} takes {what}"

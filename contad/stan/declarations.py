@@ -302,8 +302,8 @@ class _Folding(ast.NodeTransformer):
         test = self.visit(node.test)
         if isinstance(test, ast.Constant):
             return self.visit(node.body if test.value else node.orelse)
-        node.test = test
-        return self.generic_visit(node)
+        node.test, node.body, node.orelse = test, self.visit(node.body), self.visit(node.orelse)
+        return node
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         """The value of an operation; arrays are multiplied and divided by elements only."""

@@ -65,9 +65,7 @@ def _require_elements(kind: str, function: str, name: str, x: Value) -> None:
     check_domain(function, name, x, kind)
 
 
-def _array(
-    judged: str, holds: Callable[[Any], bool], condition: str, is_surely: Callable[[Any], bool]
-) -> ArgumentKind:
+def _array(judged: str, holds: Callable[[Any], bool], condition: str, is_surely: Callable[[Any], bool]) -> ArgumentKind:
     return ArgumentKind(checks.ARRAYS[judged][0], partial(_require_array, judged, holds), condition, is_surely)
 
 
@@ -111,6 +109,22 @@ KINDS: dict[str, ArgumentKind] = {
 }  # fmt: skip
 
 
+def _require_simplices(function: str, name: str, x: Value) -> None:
+    for k in range(len(x)):
+        KINDS["simplex"].require(function, f"{name}[{k}]", x[k])
+
+
+KINDS["simplices"] = ArgumentKind(
+    "have rows that are simplices",
+    _require_simplices, "are_simplices({x})", lambda a: all(map(is_surely_simplex, a)),
+)  # fmt: skip
+
+
+def _find_kind(what: str, axes: int) -> ArgumentKind:
+    """A kind for an argument with this number of axes: simplices are the rows of a matrix."""
+    return KINDS["simplices" if what == "simplex" and axes == 2 else what]
+
+
 # conditions without a loop in Python
 _KNOWN = vars(bodies) | {"np": np, "is_cholesky_factor": is_cholesky_factor, "is_symmetric": is_symmetric}
 
@@ -125,7 +139,7 @@ def write_demands(function: str, demands: Demands, axes: Mapping[str, int]) -> l
     lines: list[str] = []
     for subject, what in demands:
         if what in KINDS:
-            kind = KINDS[what]
+            kind = _find_kind(what, axes[subject])
             test, message = kind.condition.format(x=subject), f"{subject} must {kind.words}"
             if what in DOMAINS and axes[subject]:
                 test = " and ".join(f"np.all({part})" for part in test.split(" and "))
@@ -167,7 +181,7 @@ def list_requirements(
     conditions, kinds, each = ["True"], [], []
     for subject, what in demands:
         if what in KINDS:
-            kind = KINDS[what]
+            kind = _find_kind(what, axes[subject])
             if axes[subject] or what not in DOMAINS:
                 kinds.append((names.index(subject), kind.is_surely, partial(kind.require, function, subject)))
                 continue
@@ -177,9 +191,7 @@ def list_requirements(
             continue
         elif not _is_of_numbers((subject, what), axes):
             shown = [name for name in names if re.search(rf"\b{name}\b", f"{subject} {what}")]
-            each.append(
-                partial(_require_condition, _function_of(names, subject), f"{function}: {what}", tuple(shown))
-            )
+            each.append(partial(_require_condition, _function_of(names, subject), f"{function}: {what}", tuple(shown)))
             conditions.append(subject)
     holds = _function_of(names, " and ".join(f"({x})" for x in conditions))
     return Requirements(names, holds, kinds, each)

@@ -67,31 +67,36 @@ _neg_binomial = _outcomes(
 
 normal_id_glm_lpdf = density_of_vectors(
     __name__, "normal_id_glm_lpdf", "y x alpha beta sigma",
-    {"01 2 01 1 01": "outcomes(y, x @ beta + alpha, sigmaPROPTO)"},
+    {"01 12 01 1 01": "outcomes(y, x @ beta + alpha, sigmaPROPTO)"},
     (*FITS, _for_rows("sigma")), after=[(name, "finite") for name in ("y", "beta", "alpha", "x")], outcomes=_normal,
 )  # fmt: skip
 bernoulli_logit_glm_lpmf = density_of_vectors(
-    __name__, "bernoulli_logit_glm_lpmf", "y x alpha beta", {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"},
+    __name__, "bernoulli_logit_glm_lpmf", "y x alpha beta", {"01 12 01 1": "outcomes(y, x @ beta + alphaPROPTO)"},
     FITS, after=[(name, "finite") for name in ("beta", "alpha", "x")], outcomes=_bernoulli,
 )  # fmt: skip
 binomial_logit_glm_lpmf = density_of_vectors(
     __name__, "binomial_logit_glm_lpmf", "n N x alpha beta",
-    {"01 01 2 01 1": "outcomes(n, N, x @ beta + alphaPROPTO)"},
+    {"01 01 12 01 1": "outcomes(n, N, x @ beta + alphaPROPTO)"},
     (_for_rows("n"), _for_rows("N"), COLUMNS, _for_rows("alpha")), empty="n N x alpha beta", outcomes=_binomial,
 )  # fmt: skip
 poisson_log_glm_lpmf = density_of_vectors(
-    __name__, "poisson_log_glm_lpmf", "y x alpha beta", {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"},
+    __name__, "poisson_log_glm_lpmf", "y x alpha beta", {"01 12 01 1": "outcomes(y, x @ beta + alphaPROPTO)"},
     FITS, outcomes=_poisson,
 )  # fmt: skip
 neg_binomial_2_log_glm_lpmf = density_of_vectors(
     __name__, "neg_binomial_2_log_glm_lpmf", "y x alpha beta phi",
-    {"01 2 01 1 01": "outcomes(y, x @ beta + alpha, phiPROPTO)"},
+    {"01 12 01 1 01": "outcomes(y, x @ beta + alpha, phiPROPTO)"},
     (*FITS, _for_rows("phi"), ("beta", "finite"), ("alpha", "finite")), outcomes=_neg_binomial,
 )  # fmt: skip
 
 
 @with_bodies(
-    {"1 2 1 2": "categorical_of_predictors(y, x @ beta + alpha)"},
+    {
+        "1 2 1 2": "categorical_of_predictors(y, x @ beta + alpha)",
+        "0 2 1 2": "categorical_of_predictors(np.full(len(x), y), x @ beta + alpha)",
+        "1 1 1 2": "categorical_of_predictors(y, x.reshape((1, len(x))) @ beta + alpha)",
+        "0 1 1 2": "categorical_of_predictors(np.full(1, y), x.reshape((1, len(x))) @ beta + alpha)",
+    },
     (
         ("len(y) == (1 if x.ndim == 1 else len(x))", _for_rows("y")[1]), COLUMNS,
         ("alpha.shape[0] == beta.shape[1]", "alpha must have an element for each column of beta"),
@@ -121,7 +126,13 @@ def categorical_logit_glm_lpmf(y: Nested, x: Nested, alpha: Nested, beta: Nested
 
 
 @with_bodies(
-    {"1 2 1 1": "ordered_logistic_of_predictors(y, x @ beta, cuts)"}, (FITS[0], COLUMNS, *ordered_outcomes.ORDERED)
+    {
+        "1 2 1 1": "ordered_logistic_of_predictors(y, x @ beta, cuts)",
+        "0 2 1 1": "ordered_logistic_of_predictors(np.full(len(x), y), x @ beta, cuts)",
+        "1 1 1 1": "ordered_logistic_of_predictors(y, np.ones(len(y)) * (x @ beta), cuts)",
+        "0 1 1 1": "ordered_logistic_of_predictors(np.full(1, y), np.ones(1) * (x @ beta), cuts)",
+    },
+    (FITS[0], COLUMNS, *ordered_outcomes.ORDERED),
 )
 def ordered_logistic_glm_lpmf(y: Nested, x: Nested, beta: Nested, cuts: Nested, propto: bool = False) -> Real:
     """Log mass of ordered categories y = 1, ..., c with the location x beta and c - 1 cut points.

@@ -1,6 +1,5 @@
 """Stan's products of matrices."""
 
-
 import numpy as np
 
 from contad.distributions.docstrings import with_rest_of
@@ -24,7 +23,7 @@ SYMMETRIC = (("a", "symmetric"),)
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------
-@with_bodies({"n n": "x * y", "mn mn": "x * y"})
+@with_bodies({"n n": "x * y", "mn mn": "x * y", "0 0": "x * y"})
 def elt_multiply(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     """The products of the elements of two arrays.
 

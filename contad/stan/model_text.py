@@ -78,7 +78,8 @@ class ModelText:
         self.given |= {name: self.data[name] for name in used}
         fields = [*used, *(python_name(name) for name in self.bounds)]
         number = len(self.known)
-        self.known |= {f"_function_{number}": self._as_called(function), f"_values_{number}": namedtuple("Values", fields)}
+        self.known[f"_function_{number}"] = self._as_called(function)
+        self.known[f"_values_{number}"] = namedtuple("Values", fields)
         return f"_function_{number}(_values_{number}({', '.join(fields)}))"
 
     def write_inverse(self, name: str, c: Constraint) -> list[str]:

@@ -102,8 +102,17 @@ multi_gp_cholesky_lpdf = _density(
 
 # ---- simplices and counts --------------------------------------------------------------------------------------------
 dirichlet_lpdf = _density(
-    "dirichlet_lpdf", "theta alpha", {"1 1": "dirichlet_of_vector(theta, alpha)"},
-    ((FIT.format("theta", "alpha"), FITS.format("theta", "alpha")), ("alpha", "positive"), ("theta", "simplex")),
+    "dirichlet_lpdf", "theta alpha",
+    {
+        "1 1": "dirichlet_of_vector(theta, alpha)", "2 2": "dirichlet_of_rows(theta, alpha)",
+        "2 1": "dirichlet_of_rows(theta, np.ones((len(theta), 1)) * alpha)",
+        "1 2": "dirichlet_of_rows(np.ones((len(alpha), 1)) * theta, alpha)",
+    },
+    (
+        ("theta.shape[-1] == alpha.shape[-1]", FITS.format("theta", "alpha")),
+        ("theta.ndim == 1 or alpha.ndim == 1 or len(theta) == len(alpha)", "theta and alpha must have as many rows"),
+        ("alpha", "positive"), ("theta", "simplex"),
+    ),
 )  # fmt: skip
 multinomial_lpmf = _density(
     "multinomial_lpmf", "n theta", {"1 1": "multinomial_of_shares(n, thetaPROPTO)"},

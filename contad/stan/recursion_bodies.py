@@ -5,8 +5,8 @@ from numpy.linalg import cholesky
 
 from contad.ops.exponential import exp, log
 from contad.ops.logic import stop_gradient
-from contad.stan.bodies import has_factor, is_finite_symmetric
 from contad.scipy.vector_densities import LOG_TWO_PI, log_diagonal, solve_lower
+from contad.stan.bodies import has_factor, is_finite_symmetric
 
 
 def are_distributions(rows):

@@ -93,7 +93,14 @@ hypergeometric_1F0 = _composition(
 )  # fmt: skip
 
 
-@with_bodies({"0 0": "-log(y_hat) if y != 0 else -minus(y_hat)"}, minus=log1m)
+@with_bodies(
+    {
+        "0 0": "-log(y_hat) if y != 0 else -minus(y_hat)",
+        "n n": "-np.where(y != 0, np.log(y_hat), np.log1p(-y_hat))",
+        "0 1": "-np.log(y_hat if y != 0 else 1.0 - y_hat)",
+    },
+    minus=log1m,
+)
 def binary_log_loss(y: Value, y_hat: Value) -> Value:
     """Log loss of a predicted probability for an outcome 0 or 1.
 
@@ -131,7 +138,7 @@ lchoose = _composition(
 )  # fmt: skip
 
 
-@with_bodies({"0 0": "rule(x, 1.0 * n)"}, rule=multigammaln)
+@with_bodies({"0 01": "rule(x, 1.0 * n)"}, rule=multigammaln)
 def lmgamma(n: int, x: Value) -> Value:
     """Logarithm of the multivariate gamma function, `multigammaln(x, n)`.
 
@@ -201,7 +208,7 @@ def log_softmax(x: Nested) -> ArrayValue:
 
 
 @with_bodies(
-    {"1": "rule(x)", "2": "rule(x)", "0 0": "both(x, y)", "1 1": "both(x, y)", "2 2": "both(x, y)"},
+    {"12": "rule(x)", "0 012": "both(x, y)", "12 0": "both(x, y)", "1 1": "both(x, y)", "2 2": "both(x, y)"},
     rule=logsumexp, both=logaddexp,
 )  # fmt: skip
 def log_sum_exp(x: Nested, y: Nested | None = None, axis: Any = None, b: Any = None, keepdims: bool = False) -> Value:

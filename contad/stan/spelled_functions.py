@@ -69,7 +69,10 @@ _TABLE: dict[str, tuple[str, Mapping[Pattern, str]]] = {
     "reverse": ("x", {_ARRAY: "x[::-1]"}), "transpose": ("x", {"2": "x.T"}),
     **dict.fromkeys(("to_vector", "to_row_vector"), ("x", {"1": "1.0 * x", "2": "x.T.ravel()"})),
     "to_array_1d": ("x", {"1": "+x", "2": "x.T.ravel()"}), "to_array_2d": ("x", {"2": "+x"}),
-    "to_matrix": ("x, m=None, n=None", {"2": "1.0 * x", "1 0 0": "x.reshape((n, m)).T", "2 0 0": "x.T.ravel().reshape((n, m)).T"}),
+    "to_matrix": (
+        "x, m=None, n=None",
+        {"2": "1.0 * x", "1 0 0": "x.reshape((n, m)).T", "2 0 0": "x.T.ravel().reshape((n, m)).T"},
+    ),
     "symmetrize_from_lower_tri": ("x", {"nn": "np.tril(x) + np.tril(x, -1).T"}),
     # sizes and constants
     "rows": ("x", {"2": "x.shape[0]"}), "cols": ("x", {"2": "x.shape[1]"}), "size": ("x", {_ARRAY: "len(x)", "0": "1"}),

@@ -96,3 +96,53 @@ def test_booleans():
     assert of_booleans(y, 0.3) == pytest.approx(of_booleans.py_func(y, 0.3), rel=1e-14)
     assert contad.grad(of_booleans, 1)(y, 0.3) == pytest.approx(contad.grad(of_booleans.py_func, 1)(y, 0.3), rel=1e-12)
     assert of_booleans(True, 0.3) == pytest.approx(of_booleans.py_func(True, 0.3), rel=1e-14)
+
+
+# ---- rows of vectors, and one row of predictors ----------------------------------------------------------------------
+@njit
+def of_rows(alphas, theta):
+    return (
+        stan.dirichlet_lpdf(theta, alphas)
+        + stan.dirichlet_lpdf(theta, alphas[0])
+        + stan.dirichlet_lpdf(theta[1], alphas[:, ::-1])
+    )
+
+
+@njit
+def of_row(beta, coefficients, x):
+    total = stan.categorical_logit_glm_lpmf(2, x, beta, coefficients) + stan.ordered_logistic_glm_lpmf(3, x, beta, CUTS)
+    total += stan.categorical_logit_glm_lpmf(2, x[1], beta, coefficients)
+    total += stan.ordered_logistic_glm_lpmf(np.array([1, 3]), x[1], beta, CUTS)
+    total += stan.bernoulli_logit_glm_lpmf(np.array([1, 0, 1]), x[1], 0.3, beta)
+    return total + stan.normal_id_glm_lpdf(np.array([0.2, 1.1]), x[0], np.array([0.3, 0.4]), beta, 1.5)
+
+
+@njit
+def of_numbers(x, v):
+    both = stan.log_sum_exp(x, v) + stan.lmgamma(2, 3.0 + v) * stan.elt_multiply(x, x)
+    losses = stan.binary_log_loss(np.array([1, 0, 1]), v) + stan.binary_log_loss(0, v)
+    return np.sum(both) + np.sum(losses * v) + np.sum(stan.log_sum_exp(v, x))
+
+
+ROWS = np.array([[0.2, 0.3, 0.5], [0.6, 0.1, 0.3]])
+CASES = {
+    of_rows: (np.array([[1.3, 0.8, 2.4], [0.7, 1.9, 1.1]]), ROWS),
+    of_row: (ALPHA, np.arange(9.0).reshape(3, 3) / 7.0, ROWS), of_numbers: (0.4, SHARES),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
+def test_other_axes(f):
+    args = CASES[f]
+    assert f(*args) == pytest.approx(f.py_func(*args), rel=1e-13)
+    found, expected = (contad.grad(g, tuple(range(len(args))))(*args) for g in (f, f.py_func))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10)
+
+
+def test_rows_that_are_no_simplices_are_told():
+    for f in (of_rows, of_rows.py_func):
+        with pytest.raises(
+            ValueError, match=r"dirichlet_lpdf: theta(\[0\])? must (have rows that are simplices|be a s)"
+        ):
+            f(CASES[of_rows][0], ROWS / 2.0)

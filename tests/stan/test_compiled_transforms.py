@@ -77,32 +77,28 @@ def test_checks(engine):
 # ---- trees, and bounds that are arrays -------------------------------------------------------------------------------
 Pair = namedtuple("Pair", "slope shares")
 LOW = np.array([0.5, -1.5])
-TREE = Parameters({
-    "mu": real(), "scales": stan.lower_bound(LOW, 2), "pair": Pair(real((2, 2)), stan.simplex(3).array(2)),
-    "rest": (stan.lower_upper_bound(LOW, LOW + 2.0, 2), stan.ordered(2)),
-})  # fmt: skip
+TREE = Parameters({"mu": real(), "scales": stan.lower_bound(LOW, 2), "pair": Pair(real((2, 2)), (stan.simplex(3),))})
 
 
 @njit
 def of_tree(u):
     v, log_jacobian = TREE.constrain(u)
-    total = v.mu * np.sum(v.scales) + v.pair.slope[0, 1] * v.pair.shares[1, 2]
-    return log_jacobian + total + np.sum(v.rest[0] * v.rest[1]) * TREE.size
+    return log_jacobian + v.mu * np.sum(v.scales) + v.pair.slope[0, 1] * v.pair.shares[0][2] * TREE.size
 
 
 def of_dict(u):
     v, log_jacobian = TREE.constrain(u)
-    total = v["mu"] * np.sum(v["scales"]) + v["pair"].slope[0, 1] * v["pair"].shares[1, 2]
-    return log_jacobian + total + np.sum(v["rest"][0] * v["rest"][1]) * TREE.size
+    return log_jacobian + v["mu"] * np.sum(v["scales"]) + v["pair"].slope[0, 1] * v["pair"].shares[0][2] * TREE.size
 
 
 def test_a_tree_of_parameters():
     u = np.random.default_rng(6).normal(size=TREE.size)
     assert of_tree(u) == pytest.approx(of_dict(u), rel=1e-14)
     np.testing.assert_allclose(contad.grad(of_tree)(u), contad.grad(of_dict)(u), rtol=1e-12)
-    with pytest.raises(ValueError, match="Parameters: u must have 15 elements"):
+    with pytest.raises(ValueError, match="Parameters: u must have 9 elements"):
         of_tree(u[1:])
     assert pickle.loads(pickle.dumps(TREE)).size == TREE.size
+    assert pickle.loads(pickle.dumps(TREE.constrain))(u)[1] == TREE.constrain(u)[1]
 
 
 def test_trees_with_other_keys_are_refused():
@@ -122,11 +118,7 @@ def test_array_bounds_are_those_of_the_constraint():
     found = []
     for low in (LOW, LOW + 1e-12):
         theta = stan.lower_bound(low, 2)
-
-        @njit
-        def f(u):
-            return np.sum(theta.constrain(u))
-
+        f = njit(functions_of_text("def f(u):\n    return np.sum(theta.constrain(u))", {"theta": theta, "np": np})["f"])
         assert f(u) == np.sum(theta.constrain(u))
         np.testing.assert_allclose(contad.grad(f)(u), np.exp(u), rtol=1e-14)
         found.append(theta.__name__)

@@ -250,16 +250,21 @@ def values(a):
     return stan.csr_extract_w(a)
 
 
-BOUNDS = stan.lower_bound([0.0, 1.0], (2,))
+BOUNDS = stan.lower_bound(lambda p: p.low, (2,))
 
 
 def bounded(u):
     return BOUNDS.constrain(u)
 
 
+def solve(y):
+    return stan.ode_rk45(1.0, y, 0.0, y)
+
+
 @pytest.mark.parametrize(("function", "x", "message"), [
     (values, np.eye(2), "contad.stan.csr_extract_w cannot be called inside njit; call it outside"),
-    (bounded, np.zeros(2), r"lower must be numbers, not variables; call lower_bound_constrain\(u, lower\)"),
+    (solve, np.zeros(2), "contad.stan.ode_rk45 cannot be called inside njit; call contad.scipy.integrate.dopri5, "),
+    (bounded, np.zeros(2), r"lower must be numbers or arrays, not variables; call lower_bound_constrain\(u, lower\)"),
 ])  # fmt: skip
 def test_refusals_inside_njit_name_the_remedy(function, x, message):
     with pytest.raises((contad.UnsupportedError, numba.TypingError), match=message):

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numba import njit
 
 import contad
 from contad import stan
@@ -124,3 +125,39 @@ def test_bad_input(name, model, message):
     with pytest.raises(ValueError, match=f"{name}: {message}"):
         contad.grad(lambda x: np.sum(getattr(stan, name)(x, *model[1:], *more)))(model[0])
     assert contad.stack().top <= 1
+
+
+# ---- Numba functions and recorded programs ---------------------------------------------------------------------------
+@njit
+def compiled(log_omega, gamma, rho):
+    states = stan.hmm_hidden_state_prob(log_omega, gamma, rho)
+    return stan.hmm_marginal(log_omega, gamma, rho) + np.sum(states[0] * states[0])
+
+
+def test_numba_functions():
+    assert compiled(*MODEL) == pytest.approx(compiled.py_func(*MODEL), rel=1e-13)
+    found, expected = (contad.grad(f, (0, 1, 2))(*MODEL) for f in (compiled, compiled.py_func))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-14)
+    with pytest.raises(ValueError, match="hmm_marginal: gamma must have rows of nonnegative numbers that sum to 1"):
+        contad.grad(marginal)(LOG_OMEGA, 1.1 * GAMMA, RHO)
+    assert marginal(np.full((2, 3), -np.inf), np.eye(2), np.array([0.5, 0.5])) == -np.inf
+    assert marginal(LOG_OMEGA[:, :0], GAMMA, RHO) == 0.0
+
+
+@njit
+def marginal(log_omega, gamma, rho):
+    return stan.hmm_marginal(log_omega, gamma, rho)
+
+
+def test_recorded_programs_check_again():
+    def f(log_omega, p):
+        return stan.hmm_marginal(log_omega, np.stack([np.stack([p, 1.0 - p]), np.array([0.3, 0.7])]), np.full(2, 0.5))
+
+    program = contad.record(f, LOG_OMEGA[:2], 0.6)
+    assert program(LOG_OMEGA[1:], 0.8) == pytest.approx(f(LOG_OMEGA[1:], 0.8), rel=1e-13)
+    assert contad.grad(program, 1)(LOG_OMEGA[1:], 0.8) == pytest.approx(
+        contad.grad(f, 1)(LOG_OMEGA[1:], 0.8), rel=1e-12
+    )
+    with pytest.raises((ValueError, contad.errors.GuardError)):
+        program(LOG_OMEGA[1:], 1.2)

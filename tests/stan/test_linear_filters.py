@@ -1,8 +1,8 @@
 """The Kalman filter against the joint normal density of all observations, missing ones left out of both."""
 
-
 import numpy as np
 import pytest
+from numba import njit
 
 import contad
 from contad import stan
@@ -100,3 +100,29 @@ def test_bad_input(place, value, message):
         with pytest.raises(ValueError, match=f"gaussian_dlm_obs_lpdf: {message}"):
             call(*args)
     assert contad.stack().top <= 1
+
+
+# ---- Numba functions -------------------------------------------------------------------------------------------------
+@njit
+def compiled(y, F, G, V, W, m0, C0):
+    return stan.gaussian_dlm_obs_lpdf(y, F, G, V, W, m0, C0)
+
+
+@pytest.mark.parametrize("y", [Y, MISSING], ids=["complete", "missing"])
+@pytest.mark.parametrize("noise", [V, np.array([0.4, 1.3])], ids=["matrix", "vector"])
+def test_numba_functions(y, noise):
+    model = y, F, G, noise, W, M0, C0
+    assert compiled(*model) == pytest.approx(compiled.py_func(*model), rel=1e-12)
+    active = (1, 2, 3, 4, 5, 6)
+    found, expected = (contad.grad(f, active)(*model) for f in (compiled, compiled.py_func))
+    for k, a, b in zip(active, found, expected, strict=True):
+        is_symmetric = k in (4, 6) or (k == 3 and noise.ndim == 2)  # it may be read by halves
+        x, y = (a + a.T, b + b.T) if is_symmetric else (a, b)
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
+
+
+def test_numba_functions_check_their_arguments():
+    with pytest.raises(ValueError, match="gaussian_dlm_obs_lpdf: V, W and C0 must be finite and positive semidefinite"):
+        compiled(Y, F, G, V, -W, M0, C0)
+    with pytest.raises(ValueError, match="gaussian_dlm_obs_lpdf: m0 must be finite"):
+        compiled(Y, F, G, V, W, M0 * np.inf, C0)

@@ -23,3 +23,10 @@ __all__ = [  # noqa: PLE0604  (names are added)
 ]  # fmt: skip
 
 name_in_njit(sys.modules[__name__])
+for _home, _instead in (
+    (initial_values, "call contad.scipy.integrate.dopri5, or sdirk4 for stiff equations"),
+    (algebraic_equations, "call contad.scipy.optimize.newton_system"),
+    (parallel_jobs, "call your function itself, on all data or in a loop"),
+):
+    for _name in _home.__all__:
+        vars(_home)[_name].instead = _instead

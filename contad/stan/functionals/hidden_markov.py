@@ -28,9 +28,7 @@ _PROBABILITIES = [
 
 def _in_njit(body: str) -> Callable[[Callable[..., Any]], Any]:
     """Let Numba functions call a function of a model, by a body."""
-    return with_bodies(
-        {"st ss s": f"{body}(log_omega, gamma, rho)"}, inside=_PROBABILITIES, **vars(recursion_bodies)
-    )
+    return with_bodies({"st ss s": f"{body}(log_omega, gamma, rho)"}, inside=_PROBABILITIES, **vars(recursion_bodies))
 
 
 @_in_njit("log_sum_over_sequences")

@@ -12,6 +12,16 @@ array([0.33333333, 0.33333333, 0.33333333])
 >>> parameters.unconstrain(values)
 array([0., 0., 0., 0.])
 
+Numba functions may call `parameters.constrain(u)`, too; a dict of values is a named tuple there:
+
+>>> import numba
+>>> @numba.njit
+... def log_density(u):
+...     values, log_jacobian = parameters.constrain(u)
+...     return log_jacobian - 0.5 * (values.mu / values.sigma) ** 2 + np.sum(np.log(values.theta))
+>>> round(log_density(np.zeros(4)), 6)
+-6.042368
+
 `contad.stan.Model` takes such constraints, too. A bound may then be a function of the parameters declared before, as in
 `bounded(0.0, lambda p: 1.0 - p.alpha)`.
 """

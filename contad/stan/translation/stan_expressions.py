@@ -42,7 +42,7 @@ _PYTHON = {
 }  # fmt: skip
 
 
-def normalised(name: str) -> str:
+def normalise(name: str) -> str:
     """The name of a density with all its terms."""
     return re.sub("_lup([dm]f)$", r"_lp\1", name)
 
@@ -327,7 +327,8 @@ class StanExpressions:
         if name in ("reduce_sum", "reduce_sum_static"):
             whole = self.write(args[1])
             rest = [self.write(arg) for arg in args[3:]]
-            return self._call_own(fields(args[0])["expr"][1][0][1], [whole, ast.Constant(1), parse("len(A)", A=whole), *rest])
+            part = fields(args[0])["expr"][1][0][1]
+            return self._call_own(part, [whole, ast.Constant(1), parse("len(A)", A=whole), *rest])
         return self.call(name, [self.write(arg) for arg in args], [type_of(arg) for arg in args])
 
     def _write_solution(self, is_stiff: bool, problem: Any, args: Any, tolerances: Any) -> ast.expr:
@@ -366,7 +367,7 @@ class StanExpressions:
             return parse(_TEMPLATES[name], **dict(zip("ABCD", args, strict=False)))
         if name in _SAME:
             return ast.Call(ast.Attribute(ast.Name("np"), name), args, [])
-        known = normalised(name)
+        known = normalise(name)
         if known in self._stan_names:
             self._imports.add(known)
             return ast.Call(ast.Name(known), args, [] if known == name else self._pass_propto())
@@ -374,7 +375,7 @@ class StanExpressions:
 
     def _call_own(self, name: str, args: list[ast.expr]) -> ast.expr:
         """The call of one of the program's functions."""
-        known = normalised(name)
+        known = normalise(name)
         propto = self._pass_propto() if known != name and known in self._with_propto else []
         return ast.Call(ast.Name(self.name(known)), args, propto)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from contad import stan
-from contad.stan.translation.stan_expressions import StanExpressions, normalised
+from contad.stan.translation.stan_expressions import StanExpressions, normalise
 from contad.stan.translation.stan_statements import StanStatements, break_line, names_in
 from contad.stan.translation.stanc import StanBlock, Statement, TranslationError, fields, read_blocks, run_stanc
 
@@ -44,7 +44,7 @@ class _FileWriter:
         self._own = frozenset(_name_of(fields(s.parts)["funname"]) for s in self._functions)
         self._with_propto = frozenset(
             _name_of(fields(s.parts)["funname"]) for s in self._functions
-            if any(name != normalised(name) for name in names_in(s.parts))
+            if any(name != normalise(name) for name in names_in(s.parts))
         )  # fmt: skip
 
     def _block(self, name: str) -> StanBlock:
