@@ -134,7 +134,7 @@ class InverseHessian:
         return NormalApproximation(model, u, root, basis, inner, jacobian)
 
 
-class Point(NamedTuple):
+class AscentPoint(NamedTuple):
     """A point of an ascent; `gain` is what the log density would still gain if it were quadratic."""
 
     u: np.ndarray
@@ -144,7 +144,7 @@ class Point(NamedTuple):
     gain: float
 
 
-def climb(model: Any, u: np.ndarray, jacobian: bool, tolerance: float) -> Iterator[Point]:
+def climb(model: Any, u: np.ndarray, jacobian: bool, tolerance: float) -> Iterator[AscentPoint]:
     """The points of L-BFGS, until the gain is at most tolerance, or the line search finds no better point."""
     u, inverse = np.array(u), InverseHessian(len(u))
     value, gradient = _evaluate_both(model, u, jacobian)
@@ -154,7 +154,7 @@ def climb(model: Any, u: np.ndarray, jacobian: bool, tolerance: float) -> Iterat
         direction = inverse.times(gradient)
         size = float(np.linalg.norm(gradient))
         gain = 0.5 * float(gradient @ direction) if inverse.pairs else size  # at first nobody knows the scale
-        yield Point(u, value, gradient, inverse, gain)
+        yield AscentPoint(u, value, gradient, inverse, gain)
         if gain <= tolerance:
             return
         ahead = _search(model, u, value, gradient, direction, 1.0 if inverse.pairs else 1.0 / max(size, 1.0), jacobian)

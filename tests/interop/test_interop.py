@@ -7,7 +7,8 @@ import numba
 import numpy as np
 import pytest
 
-from contad.errors import OutputError, UnsupportedError
+import contad
+from contad.errors import OutputError, UnsupportedError, ValueMismatchError
 from contad.interop import as_jax, as_openmdao, as_torch
 from contad.stan import Model
 
@@ -213,6 +214,47 @@ def test_openmdao_has_partials_away_from_the_start(om, compile, f, partials):
     part = as_openmdao(compile(f), "z", x=np.array([1.0, 2.0, 3.0]))
     problem = run(om, part, x=np.array([2.0, 5.0, 1.0]))
     assert problem.compute_totals(of=["z"], wrt=["x"])["z", "x"].tolist() == partials
+
+
+@pytest.mark.parametrize("compile", [lambda f: f, numba.njit], ids=["plain", "numba"])
+def test_openmdao_takes_sparse_partials(om, compile):
+    def f(x, y):
+        return x[1:] * x[:-1] * y, np.sum(x), y * y
+
+    x = np.arange(1.0, 6.0)
+    dense, sparse = (
+        run(om, as_openmdao(compile(f), "z total square", sparse=sparse, x=np.ones(5), y=2.0), x=x, y=3.0)
+        for sparse in (False, True)
+    )
+    wanted = {"of": ["z", "total", "square"], "wrt": ["x", "y"]}
+    expected, found = dense.compute_totals(**wanted), sparse.compute_totals(**wanted)
+    for pair, slopes in expected.items():
+        assert np.array_equal(found[pair], slopes), pair
+    assert found["z", "x"][1].tolist() == [0.0, 9.0, 6.0, 0.0, 0.0]
+    declared = sparse.model.part._declared_partials_patterns
+    assert {pair: list(map(len, (part["rows"], part["cols"]))) for pair, part in declared.items()} == {
+        ("z", "x"): [8, 8], ("z", "y"): [4, 4], ("total", "x"): [5, 5], ("square", "y"): [1, 1],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("compile", [lambda f: f, numba.njit], ids=["plain", "numba"])
+def test_openmdao_refuses_partials_outside_the_pattern(om, compile):
+    @compile
+    def f(x):
+        return np.where(x > 2.5, x * x, 3.0)
+
+    starts, other = np.array([1.0, 3.0]), np.array([3.0, 1.0])
+    problem = run(om, as_openmdao(f, "z", sparse=True, x=starts))
+    assert problem.compute_totals(of=["z"], wrt=["x"])["z", "x"].tolist() == [[0.0, 0.0], [0.0, 6.0]]
+    problem.set_val("x", other)
+    problem.run_model()
+    with pytest.raises(ValueMismatchError, match=r"the pattern misses element \(0, 0\), where the derivative is 6"):
+        problem.compute_totals(of=["z"], wrt=["x"])
+    both = contad.sparsity(f, starts) + contad.sparsity(f, other)
+    problem = run(om, as_openmdao(f, "z", sparse=both, x=starts), x=other)
+    assert problem.compute_totals(of=["z"], wrt=["x"])["z", "x"].tolist() == [[6.0, 0.0], [0.0, 0.0]]
+    with pytest.raises(ValueError, match="pattern must have a column for each of the 2 numbers"):
+        as_openmdao(f, "z", sparse=np.eye(3), x=starts)
 
 
 @pytest.mark.parametrize("outputs", ["", "z", "z total more"])
