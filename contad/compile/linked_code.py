@@ -122,7 +122,10 @@ def defer_code() -> Iterator[None]:
     codegen._rtlinker.__class__ = _Linker  # from now on: users' functions may call this code
     with global_compiler_lock:
         rtsys.initialize(cpu_target.target_context)  # Numba's own functions, whose addresses the linker asks for
-        with _libraries(codegen, _DeferredLibrary), remember_calls(), _refresh_if_grown(), _untimed(), _without_collections():
+        with (
+            _libraries(codegen, _DeferredLibrary), remember_calls(), _refresh_if_grown(), _without_timers(),
+            _without_collections(),
+        ):  # fmt: skip
             yield
 
 
@@ -133,7 +136,7 @@ def calls_function(dispatcher: Any, names: frozenset[str]) -> bool:
 
 
 @contextmanager
-def _untimed() -> Iterator[None]:
+def _without_timers() -> Iterator[None]:
     """Inside, Numba does not time each of the thousands of calls of LLVM."""
     lock = llvm.ffi.lib._lock
     with lock._lock:
