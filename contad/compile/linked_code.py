@@ -122,7 +122,10 @@ def defer_code() -> Iterator[None]:
     codegen._rtlinker.__class__ = _Linker  # from now on: users' functions may call this code
     with global_compiler_lock:
         rtsys.initialize(cpu_target.target_context)  # Numba's own functions, whose addresses the linker asks for
-        with _libraries(codegen, _DeferredLibrary), remember_calls(), _without_collections():
+        with (
+            _libraries(codegen, _DeferredLibrary), remember_calls(), _refresh_if_grown(), _without_timers(),
+            _without_collections(),
+        ):  # fmt: skip
             yield
 
 
@@ -130,6 +133,45 @@ def calls_function(dispatcher: Any, names: frozenset[str]) -> bool:
     """Whether the compiled code of a Numba function, with the code linked into it, calls C functions of these names."""
     modules = [x.library._final_module for x in dispatcher.overloads.values()]
     return any(x.is_declaration and x.name in names for module in modules for x in module.functions)
+
+
+@contextmanager
+def _without_timers() -> Iterator[None]:
+    """Inside, Numba does not time each of the thousands of calls of LLVM."""
+    lock = llvm.ffi.lib._lock
+    with lock._lock:
+        timers, lock._cblist = lock._cblist, []
+    try:
+        yield
+    finally:
+        with lock._lock:
+            lock._cblist = timers
+
+
+@contextmanager
+def _refresh_if_grown() -> Iterator[None]:
+    """Inside, Numba looks for new overloads only if there are any, and not with each function that it compiles."""
+    context, known = cpu_target.target_context, -1
+
+    def refresh() -> None:
+        nonlocal known
+        if known != (known := _count_registered(context)):
+            type(context).refresh(context)
+
+    if "refresh" in vars(context):
+        yield
+        return
+    context.refresh = refresh
+    try:
+        yield
+    finally:
+        del context.refresh
+
+
+def _count_registered(context: Any) -> int:
+    """How many overloads, attributes, casts and constants Numba's registries have."""
+    loaders = [*context._registries.items(), *context.typing_context._registries.items()]
+    return sum(len(getattr(registry, name)) for registry, loader in loaders for name in loader.registry_items)
 
 
 @contextmanager

@@ -504,7 +504,8 @@ class Derivative(Dispatcher, WrittenOut):
             vars(module).update(run=again.run, run_along=again.along)
             self.choices[args] = choice._replace(run=again.run, along=again.along)
         if is_linked:
-            module.derivative = derivative = link(nogil=True, error_model="numpy")(derivative.py_func)
+            derivative = link(nogil=True, error_model="numpy")(derivative.py_func)
+            vars(module).update(derivative=derivative)  # Numba forgets the code of functions that nobody holds
         derivative.compile(args)
         return derivative.overloads[args]
 

@@ -1,10 +1,12 @@
 """Functions that are optimised with their callers, once."""
 
+import llvmlite.binding as llvm
 import numba
 import numpy as np
 import pytest
 from numba import types
 from numba.core.codegen import JITCodeLibrary
+from numba.core.registry import cpu_target
 from numba.extending import overload
 
 import contad
@@ -126,3 +128,28 @@ def test_numbers_are_taken_from_a_single_block_without_asking_which(count, asks)
     body = plan(f, Form("hessian", (0,)), [types.UniTuple(types.float64, count)], "hessian", lanes=True).body
     assert any("= lane(" in line for line in body)
     assert any("start <=" in line for line in body) is asks
+
+
+def test_an_overload_that_is_added_between_two_compilations_is_found():
+    def stub(x):
+        raise NotImplementedError
+
+    calls_stub = numba.njit(lambda x: stub(x) + 1.0)
+    with defer_code():
+        numba.njit(lambda x: x + 1.0).compile((types.float64,))
+        overload(stub)(lambda x: lambda x: 2.0 * x)
+        calls_stub.compile((types.float64,))
+    assert calls_stub(3.0) == 7.0
+    assert "refresh" not in vars(cpu_target.target_context)
+
+
+def test_numba_times_calls_of_llvm_only_outside(monkeypatch):
+    calls = []
+    monkeypatch.setattr(llvm.ffi.lib._lock, "_cblist", [(lambda: calls.append("begun"), lambda: calls.append("ended"))])
+    with defer_code(), defer_code():
+        calls.clear()
+        llvm.get_default_triple()
+        assert calls == []
+    calls.clear()
+    llvm.get_default_triple()
+    assert calls[:2] == ["begun", "ended"]

@@ -8,6 +8,7 @@ import numba
 import numpy as np
 import pytest
 import scipy
+from numba.core.event import install_recorder
 from scipy.integrate import quad
 
 import contad
@@ -82,6 +83,26 @@ def test_f_is_compiled_at_the_first_call_for_its_value_alone():
     assert not scaled.overloads
     value[0] = 0.0
     assert f(pointer(x), pointer(value), None) == 0 and value[0] == 6.0
+
+
+def test_each_part_of_a_derivative_is_compiled_once():
+    scale = np.random.default_rng().random()  # which no cache knows
+
+    @numba.njit
+    def scaled(x):
+        return scale * x[0] * x[1]
+
+    gradient = contad.value_and_grad(scaled)
+    with install_recorder("numba:compile") as begun:
+        contad.cfunc(scaled, 2)
+        names = [x.data["dispatcher"].py_func.__name__ for _, x in begun.buffer if x.is_start]
+        assert (names.count("run"), names.count("derivative"), names.count("scaled")) == (1, 1, 0)
+        assert not gradient.overloads  # no machine code but that of the C function
+        assert gradient.compile((numba.float64[::1],)) is not None
+        names = [x.data["dispatcher"].py_func.__name__ for _, x in begun.buffer if x.is_start]
+        assert (names.count("run"), names.count("derivative")) == (1, 2)
+        contad.cfunc(scaled, 2, "nuts")
+        assert names == [x.data["dispatcher"].py_func.__name__ for _, x in begun.buffer if x.is_start]
 
 
 def test_a_value_whose_function_has_changed_is_an_error(capsys):
