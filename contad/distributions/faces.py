@@ -297,7 +297,9 @@ class Face(Compilable):
             step = {"sum": f"total = total + {call}", "product": f"total = total * {call}"}
             lines.append(indent + step.get(self.reduce, f"made{index} = {call}"))
             lines.append("    return total" if self.reduce else "    return made")
-        return function_of_text("\n".join(lines) + "\n", self.__name__, self._name_globals())
+        body = function_of_text("\n".join(lines) + "\n", self.__name__, self._name_globals())
+        vars(body)["adds_in_any_order"] = True  # which the engine `generated` asks
+        return body
 
     def _name_globals(self) -> dict[str, Any]:
         known = {"np": np, "zeros": np.zeros, "rule": self.formula} | getattr(self.formula, "in_branches_known", {})

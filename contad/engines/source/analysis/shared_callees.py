@@ -25,6 +25,9 @@ class Callee:
         """Note the facts that callers ask for, and turn the block into a body that is not reversed where it runs."""
         operations = list(walk(function.block))
         self.is_small = len(operations) <= SMALL and not any(o.blocks for o in operations)
+        # a sum over arrays is inlined, so that its loop runs along rows and joins those of the caller
+        is_sum = any(c.inner.adds_in_any_order for o in operations if isinstance(o, ssa.Loop) for c in o.carried)
+        self.loops = is_sum and len(operations) <= 60
         self.may_raise = any(map(raises, operations))
         self.captured = function.captured  # global arrays, passed as additional arguments
         self.parameters = [x for x in leaves(tuple(function.parameters)) if isinstance(x, ssa.Value)]

@@ -51,7 +51,9 @@ for _function in FUNCTIONS.values():
 # ---- names -----------------------------------------------------------------------------------------------------------
 CALLEES = ("forward_of_", "reverse_of_", "value_of_", "share_")  # prefixes of functions that a derivative defines
 RUNTIME: dict[str, tuple[str, ...]] = {
-    "engines.source.writing.branchless": ("masked_product", "masked_slope", "larger", "select"),
+    "engines.source.writing.branchless": (
+        "add_in_any_order", "masked_product", "masked_slope", "larger", "select",
+    ),
     "engines.source.ir.dependency_graph": ("note",),
     "engines.source.runtime.kept_parts": ("keep_part", "put_part_back", "root_of"),
     "engines.source.runtime.kept_values": tuple(

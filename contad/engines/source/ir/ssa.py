@@ -45,6 +45,7 @@ class Value:
         # of an array: the parameters and created arrays that it may alias
         self.roots: tuple[Value, ...] = (self,) if kind.ndim else ()
         self.name = ""  # assigned when the source is written
+        self.adds_in_any_order = False  # whether it is a sum whose order nobody wrote
         self.order = ""  # "C" if Numba also knows that the array is C-contiguous; its creator sets it
 
     def __repr__(self) -> str:

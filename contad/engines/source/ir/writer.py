@@ -187,6 +187,7 @@ class NameTable:
         self.roots = {WORK: frozenset((WORK,))}  # the memory that an array may refer to
         self.constant: set[str] = set()  # arrays that nothing writes
         self.adjoints: set[str] = set()  # of numbers
+        self.sums: set[str] = set()  # numbers to which terms may be added in any order
         self.lines: set[str] = set()  # lines of formulas: each is assigned once, by an expression without side effects
 
     def add(self, kind: Kind, names: Iterable[str], roots: frozenset[str] | None = None) -> None:
@@ -215,3 +216,5 @@ class NameTable:
         self.add(Kind("float", value.kind.ndim), [value.name + BAR], frozenset([root + BAR for root in roots]))
         if not value.is_array:
             self.adjoints.add(value.name + BAR)
+            if value.adds_in_any_order:
+                self.sums.add(value.name)

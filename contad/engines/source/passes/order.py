@@ -11,6 +11,7 @@ from contad.engines.source.passes.hoist_allocations import hoist_allocations
 from contad.engines.source.passes.parallelise import SharedLoop, share_loops
 from contad.engines.source.passes.partial_dead_code import ask_for_value
 from contad.engines.source.passes.peel import peel
+from contad.engines.source.passes.reassociation import reassociate
 from contad.engines.source.passes.scalar_replacement import replace_by_scalars
 from contad.engines.source.passes.stack_allocation import allocate_on_stack
 from contad.engines.source.passes.strip_mining import strip_mine
@@ -57,6 +58,11 @@ class Draft:
         for function in self.functions:
             self.definitions += strip_mine(function, self.names, self.numerics == "simd", alone=not self.strips)
 
+    def reorder(self) -> None:
+        """Let sums be added in any order."""
+        for function in self.functions:
+            reassociate(function, (self.names.adjoints | self.names.sums) & self.names.floats)
+
     def ask(self) -> None:
         """Let callers skip the value."""
         self.asks_value = ask_for_value(self.run, self.names)
@@ -87,6 +93,7 @@ PASSES = (
     ListedPass("loop-invariant code motion", Draft.move),
     ListedPass("strip mining, loop fission", Draft.mine, lambda draft: draft.numerics != "libm"),
     ListedPass("partial dead code elimination", Draft.ask, lambda draft: draft.optional_value and not draft.strips),
+    ListedPass("reassociation", Draft.reorder, _is_scalar),
 )  # fmt: skip
 
 

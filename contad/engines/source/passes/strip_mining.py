@@ -24,6 +24,7 @@ import ast
 import contextlib
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -41,7 +42,16 @@ from contad.engines.source.ir.syntax import (
     statements,
     substitute,
 )
-from contad.engines.source.ir.tree_queries import called_name, dotted_name, head_of, key, names_of, nodes_in, note_of
+from contad.engines.source.ir.tree_queries import (
+    called_name,
+    dotted_name,
+    head_of,
+    integer_of,
+    key,
+    names_of,
+    nodes_in,
+    note_of,
+)
 from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes.collapsing import NestParts, OuterBody, find_inner, find_integers, find_nest
 from contad.engines.source.passes.dependence import Bounds, LoopStatements, bounds_of, is_function
@@ -62,7 +72,7 @@ def strip_mine(
     Other lengths, of states or components, are often small. If they are known before all loops, the function tests
     them: then either all loops that share functions run in strips, or none does and all call the C library. So a call
     never mixes two versions of a function. No loop is split for a function that would also stay in another loop,
-    because the C library is faster there. If a function is not `alone`, but shares its work with others, it has no
+    because the C library is faster there, unless that loop is known to run at most 8 times. If a function is not `alone`, but shares its work with others, it has no
     such test.
     """
     miner, fresh = _Miner(function, names, nests), names.fresh
@@ -74,6 +84,10 @@ def strip_mine(
     for way in dict.fromkeys([(True, long), (True, None), (False, None)]):
         if miner.mine(None, *way).is_consistent:
             return miner.mine(fresh, *way).finish()
+    while mixed := miner.used & miner.staying:  # loops that call these stay whole, too
+        miner.avoided |= mixed
+        if miner.mine(None).is_consistent:
+            return miner.mine(fresh).finish()
     return []
 
 
@@ -161,6 +175,9 @@ class _Miner:
         self.staying: set[str] = set()  # functions in loops, not along rows
         self.elsewhere: set[str] = set()  # functions outside of the branches of the test
         self.around: list[str] = []  # the counters of the loops around the current statement
+        self.avoided: set[str] = set()  # functions for which no loop is split
+        self.trips = 1.0  # the most iterations that these loops run together
+        self.greatest: dict[str, float] = {}  # the greatest values of counters
         self.stays_whole = self.in_nest = False
         tests = [expression("length >= least", length=x, least=LONG) for x in long.lengths] if long else []
         test = statements("long = tests", long=long.name, tests=both(tests)) if long and tests else []
@@ -233,12 +250,17 @@ class _Miner:
             self.functions_in[head] = {BY_CALL[called_name(x)].name for x in nodes_in(head) if is_function(x)}
         if self.functions_in[head]:
             self.calls += [(x, self.way) for x in nodes_in(made) if isinstance(x, ast.Call) and is_function(x)]
-            self.staying |= self.functions_in[head] if self.around and not self.stays_whole else set()
+            self.staying |= self.functions_in[head] if self.trips > FEWEST and not self.stays_whole else set()
             self.elsewhere |= set() if self.way else self.functions_in[head]
         if isinstance(s, ast.If):
             made.body, made.orelse = self.write_all(s.body), self.write_all(s.orelse)
         elif isinstance(s, (ast.For, ast.While)):
-            with self._set(around=[*self.around, dotted_name(getattr(s, "target", s))]):
+            counter = dotted_name(getattr(s, "target", s))
+            greatest, trips = _find_most(s, self.greatest)
+            with self._set(
+                around=[*self.around, counter], trips=self.trips * trips,
+                greatest={**self.greatest, counter: greatest},
+            ):  # fmt: skip
                 made.body = self.write_all(s.body)
         return made
 
@@ -268,7 +290,7 @@ class _Miner:
         if is_known and self.around and self.long is not None:
             return []
         parts = self._find_nest(loop, bounds.down) or self._find_parts(loop)
-        if parts is None:
+        if parts is None or parts.functions & self.avoided:
             return []
         length = bounds.span
         if isinstance(parts, NestParts):
@@ -319,7 +341,7 @@ class _Miner:
     # ---- loops in strips ---------------------------------------------------------------------------------------------
     def _write_split(self, loop: ast.For, bounds: Bounds, parts: LoopParts | NestParts) -> list[ast.stmt]:
         """A loop in strips. In a nest, strips of the outer loop if the inner one is short, else of the inner one."""
-        with self._set(around=[*self.around, dotted_name(loop.target)]):
+        with self._set(around=[*self.around, dotted_name(loop.target)], trips=math.inf):
             if not isinstance(parts, NestParts):
                 return self._write_parts(loop, bounds, parts)
             together = self._write_nest(loop, bounds, parts)
@@ -482,6 +504,23 @@ for strip in range(start, stop, step):
         """The call of a function along rows."""
         self.used.add(function)
         return statements("kernel(given)", kernel=self.functions[function][1], given=given)
+
+
+def _find_most(loop: ast.stmt, greatest: Mapping[str, float]) -> tuple[float, float]:
+    """The greatest value of a loop's counter, and its most iterations, given those of the counters around it."""
+
+    def most(x: ast.expr) -> float:
+        known = integer_of(x)
+        if known is None and isinstance(x, ast.BinOp) and isinstance(x.op, ast.Sub):  # n - 1
+            return most(x.left) - (integer_of(x.right) or 0)
+        return greatest.get(dotted_name(x), math.inf) if known is None else known
+
+    bounds = bounds_of(loop)
+    least = None if bounds is None else integer_of(bounds.stop if bounds.down else bounds.start)
+    if bounds is None or least is None or bounds.step not in (1, -1):
+        return math.inf, math.inf
+    last = most(bounds.start) if bounds.down else most(bounds.stop) - 1
+    return last, max(last - least + (0 if bounds.down else 1), 0)
 
 
 def _bounds(loop: ast.For) -> Bounds | None:

@@ -24,6 +24,7 @@ from contad.engines.source.ir.entries import (
     same,
 )
 from contad.engines.source.ir.ssa import Call, SourceFunction, Value
+from contad.engines.source.ir.tree_queries import key, nodes_in
 from contad.engines.source.ir.walks import leaves, map_tree
 from contad.engines.source.reading import class_instances, points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
@@ -243,7 +244,8 @@ class CallReader:
         flags = flags_of(dispatcher, self.progress.flags)
         if scope.yields is not None:
             return Yielding(scope, flags, given, self.progress.loop_depth)
-        if not scope.starred and (self.progress.calling or flags.fastmath != self.progress.flags.fastmath):
+        one = self.progress.loop_depth == 0 and self._is_only_call(node)
+        if not scope.starred and ((self.progress.calling and not one) or flags.fastmath != self.progress.flags.fastmath):
             called = self.call_shared(scope, flags, given, node)
             if called is not None:
                 return called
@@ -251,12 +253,20 @@ class CallReader:
         with self.progress.standing(flags=flags):
             return self.write_in_place(scope, given, caller)
 
+    def _is_only_call(self, node: ast.AST) -> bool:
+        """Whether the caller calls the same function nowhere else: then a copy in its place is the only one."""
+        if not isinstance(node, ast.Call) or len(self.progress.inlining) > 3:
+            return False
+        called = key(node.func)
+        calls = [x for s in self.progress.scope.body for x in nodes_in(s) if isinstance(x, ast.Call)]
+        return sum(key(x.func) == called for x in calls) <= 1
+
     def call_shared(self, scope: Scope, flags: Flags, given: Environment, node: ast.AST) -> Any:
         """The result of a function that keeps its own derivative; None if it has to be inlined."""
         arguments = tuple(given[name] for name in scope.names)
         kinds = kinds_of(arguments)
         callee = None if kinds is None else self.callee(scope, flags, kinds)
-        if callee is None or (callee.is_small and flags.fastmath == self.progress.flags.fastmath):
+        if callee is None or ((callee.is_small or callee.loops) and flags.fastmath == self.progress.flags.fastmath):
             return None
         inputs = [x for x in leaves(arguments) if isinstance(x, Value)]
         inputs += [self.reader.capture_array(array, node, name) for name, array in callee.captured.items()]

@@ -327,6 +327,7 @@ class _Carrying:
         initial = default(kind) if initial is UNDEFINED else initial
         inner = Value(kind, place[0])
         inner.block = self.merging.builder.block  # the length changes in the body
+        inner.adds_in_any_order = getattr(self.merging.progress.scope.function, "adds_in_any_order", False)
         self.carried[place] = Carried(initial, inner, inner, Value(kind, place[0]))
         return self.carried[place]
 
