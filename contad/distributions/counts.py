@@ -292,10 +292,16 @@ def binomial_logit_log_mass(n, N, alpha):
 
     Ref: McCullagh & Nelder (1989), section 4.3.
     """
-    none = n == 0.0
-    every = n == N
-    success = n * log_expit(select(none, 0.0, alpha))
-    return log_choices(n, N) + select(none, 0.0, success) + (N - n) * log_expit(-select(every, 0.0, alpha))
+    is_positive = alpha > 0.0
+    k = select(is_positive, n - N, n)
+    rest = log1p_exp(select(is_positive, -alpha, alpha))  # all terms have one sign
+    return log_choices(n, N) + k * select(k == 0.0, 0.0, alpha) - N * rest
+
+
+binomial_logit_log_mass.branch(
+    f"(log_few_choices(n, N) if N <= {float(FEW)} else log_choices(n, N)) + short(n, N, alpha)", "",
+    log_few_choices=log_few_choices, log_choices=log_choices,
+)  # fmt: skip
 
 
 @formula(

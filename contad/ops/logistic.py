@@ -44,10 +44,8 @@ def expit(x):
     >>> round(expit(0.7), 12)
     0.668187772168
     """
-    if x >= 0.0:
-        return 1.0 / (1.0 + math.exp(-x))
-    e = math.exp(x)
-    return e / (1.0 + e)
+    t = math.exp(-abs(x))  # log_expit computes it, too: compiled code takes it once
+    return (1.0 if x >= 0.0 else t) / (1.0 + t)
 
 
 @expit.partials
@@ -112,9 +110,7 @@ def log_expit(x):
     >>> log_expit(-800.0)
     -800.0
     """
-    if x > 0.0:
-        return -math.log1p(math.exp(-x))
-    return x - math.log1p(math.exp(x))
+    return (0.0 if x > 0.0 else x) - math.log1p(math.exp(-abs(x)))
 
 
 @log_expit.partials
@@ -134,9 +130,7 @@ def log1p_exp(x):
     >>> log1p_exp(800.0)
     800.0
     """
-    if x > 0.0:
-        return x + math.log1p(math.exp(-x))
-    return math.log1p(math.exp(x))
+    return (x if x > 0.0 else 0.0) + math.log1p(math.exp(-abs(x)))
 
 
 @log1p_exp.partials

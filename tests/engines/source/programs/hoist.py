@@ -32,11 +32,20 @@ HOISTED = programs("""
     for i in range(1, x.size):
         made[0] = made[0] * x[i] + a
     return made[0]
+    # a function that some iterations need
+    total = 0.0
+    for i in range(x.size):
+        if x[i] > 0.5:
+            total += x[i] * math.exp(a)
+        else:
+            total += math.cos(x[i])
+    return total
 """)
-DENSITY, SLICES, KNOWN_LENGTHS, _ = HOISTED
+DENSITY, SLICES, KNOWN_LENGTHS, _, IN_BRANCH = HOISTED
 HOISTED_READS = Table(
     "hoisted", HOISTED, by_records=True, compiled=(DENSITY, SLICES), known={"contad": contad},
     shows={DENSITY: (r"^    \w+ = value_normal_log_density", r"^        .*math.sin"),
+           IN_BRANCH: (r"^    \w+ = math.exp", r"^            .*math.cos"),
            KNOWN_LENGTHS: ("!EngineLimitError", r"range\(3\)")},
     faults={"what is written changes": (hoist, "find_written_roots", lambda _: set())},
 )  # fmt: skip
