@@ -125,6 +125,7 @@ class _Miner:
         self._note_calling(function.body)
         self.functions_in: dict[ast.AST, set[str]] = {}  # the functions in statements, and in heads of loops
         self.bodies: dict[ast.For, LoopStatements] = {}
+        self.avoided: set[str] = set()  # functions for which no loop is split
         self.tried: dict[tuple[ast.For, bool], LoopParts | None] = {}  # the parts of loops from trials
 
     def _note_calling(self, body: list[ast.stmt]) -> bool:
@@ -175,7 +176,6 @@ class _Miner:
         self.staying: set[str] = set()  # functions in loops, not along rows
         self.elsewhere: set[str] = set()  # functions outside of the branches of the test
         self.around: list[str] = []  # the counters of the loops around the current statement
-        self.avoided: set[str] = set()  # functions for which no loop is split
         self.trips = 1.0  # the most iterations that these loops run together
         self.greatest: dict[str, float] = {}  # the greatest values of counters
         self.stays_whole = self.in_nest = False
