@@ -62,9 +62,9 @@ class Value:
                 x.adjoint += z.adjoint * partial
 
 
-def with_values(write: Callable[[Any], Any], argnums: tuple[int, ...]) -> Callable[..., Run]:
-    """The version of a program on these numbers: of an array, or a list, one of each element."""
-    make = np.frompyfunc(Value, 1, 1)
+def with_values(write: Callable[[Any], Any], argnums: tuple[int, ...], kind: Any = Value) -> Callable[..., Run]:
+    """The version of a program on numbers of a kind: of an array, or a list, one of each element."""
+    make = np.frompyfunc(kind, 1, 1)
     read = np.frompyfunc(lambda v: v.adjoint, 1, 1)
 
     def version(*args: Any) -> Run:
@@ -74,7 +74,7 @@ def with_values(write: Callable[[Any], Any], argnums: tuple[int, ...]) -> Callab
             own = list(args)
             for n in argnums:
                 x = args[n]
-                own[n] = make(x) if isinstance(x, np.ndarray) else [*map(Value, x)] if isinstance(x, list) else Value(x)
+                own[n] = make(x) if isinstance(x, np.ndarray) else [*map(kind, x)] if isinstance(x, list) else kind(x)
             y = f(*own)
             y.sweep()
             found = [

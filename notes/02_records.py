@@ -52,8 +52,7 @@ print(f"together        {total:4} bytes, and the numbers themselves")
 #
 # ## What does it cost in time?
 #
-# A program of $n$ steps, $x \leftarrow \sin(x \cdot a)$, with closures; the stack is kept, so Python's cyclic garbage
-# collector walks over it again and again, in search of cycles that are not there:
+# $n$ times $x \leftarrow \sin(x \cdot a)$. The stack is kept, so Python's garbage collector walks over it repeatedly:
 
 # %%
 def with_closures(x, a, steps):
@@ -104,6 +103,46 @@ assert 200 < bytes_per_operation < 1000
 # %% [markdown]
 # The objects cost twice: when they are made, and when the collector visits them.
 #
+# ## What did continuations replace?
+#
+# Stan Math began with *one object for each value*: value, adjoint, operands, and a virtual method `chain` that passes
+# the adjoint on (Carpenter et al. 2015). Compare `multiply_chain` and `sin_chain`: classes have become closures.
+
+# %%
+class Product:
+    def __init__(self, value, *operands):
+        self.value, self.adjoint, self.operands = value, 0.0, operands
+
+    def chain(self):
+        x, y = self.operands
+        x.adjoint += self.adjoint * y.value
+        y.adjoint += self.adjoint * x.value
+
+
+class Sine(Product):
+    def chain(self):
+        self.operands[0].adjoint += self.adjoint * math.cos(self.operands[0].value)
+
+
+def with_objects(x, a, steps):
+    x, a = stack = [Product(x), Product(a)]
+    for _ in range(steps):
+        stack.append(Product(x.value * a.value, x, a))
+        stack.append(x := Sine(math.sin(stack[-1].value), stack[-1]))
+    x.adjoint = 1.0
+    for node in stack[:1:-1]:
+        node.chain()
+    return x.value, (stack[0].adjoint, a.adjoint)
+
+
+assert with_objects(0.7, 1.3, 100) == with_closures(0.7, 1.3, 100)
+per_operation["objects"] = seconds(with_objects, 0.7, 1.3, STEPS) / (2 * STEPS) * 1e9
+print("objects: {objects:.0f} ns, closures: {closures:.0f} ns for an operation".format(**per_operation))
+
+# %% [markdown]
+# Closures are not faster here. The gain is elsewhere: a new operation needs no class, adjoints are a vector that any
+# number of sweeps can use, and what a closure captures can be *written down*.
+#
 # ## What replaces a closure?
 #
 # A **record**: a few numbers of a fixed size, in one flat array. The continuation's *code* shrinks to a number that
@@ -113,9 +152,6 @@ assert 200 < bytes_per_operation < 1000
 # |---|---|
 # | `op` | which operation made the value |
 # | `i`, `j` | the indices of its operands |
-#
-# So a record *names* its operation, which a closure need not: it is the operation. And a closure holds what a record
-# has not: the code that is to run, and the values of this one run.
 #
 # Record $k$ belongs to value $k$ and adjoint $k$. Nothing in it is a Python object, so the sweep can be compiled.
 # There is only one sweep for all programs: it looks at `op`, computes the partials from the *values*, and adds.
@@ -202,9 +238,8 @@ print(gradient)
 assert gradient == list(contad.grad(lambda x1, x2: x1 * x2 * 2 + 7, (0, 1), engine="records")(10.3, 1.1))
 
 # %% [markdown]
-# Two records are there for the constants 2 and 7, which nobody differentiates. contad avoids them: its operations
-# have *variants*, and "a product with a constant" keeps the constant in the record, in the place of the second
-# index:
+# Two records are there for the constants 2 and 7, which nobody differentiates. contad avoids them: its operation "a
+# product with a constant" keeps the constant in the record, in the place of the second index:
 
 # %%
 with contad.nested("records") as theirs:
@@ -216,8 +251,7 @@ with contad.nested("records") as theirs:
 # %% [markdown]
 # ## What does compiling buy, and what not?
 #
-# Compile time apart, we take the time of the two halves: making the records, and sweeping them, once as Python and
-# once compiled.
+# We time the two halves, without compilation: making records, and sweeping them, as Python and compiled.
 
 # %%
 def with_records(steps, records):
@@ -247,10 +281,9 @@ for name, time_taken in parts.items():
     print(f"{name:28} {time_taken / (2 * STEPS) * 1e9:7.1f} ns for an operation")
 
 # %% [markdown]
-# The compiled sweep is about a hundred times faster than the same lines in Python: it has become a loop over an array.
-# It is now all but free. But *pushing* is still Python: one method call and one small object for each operation,
-# and no compiler helps with that. This is the cost of recording from Python, whatever one records. contad pays more
-# than the toy, most of a microsecond where nothing else runs: it also checks owners, and packs its lists into arrays.
+# The compiled sweep, now a loop over an array, is about a hundred times faster than the same lines in Python: all but
+# free. But *pushing* is still Python: one method call and one small object for each operation, whatever one records.
+# contad pays more than the toy, most of a microsecond: it also checks owners, and packs its lists into arrays.
 #
 # ## Where are we, in one picture?
 
@@ -285,6 +318,7 @@ theirs = {name: contad.grad(loop, (0, 1), engine=name) for name in ("closures", 
 for gradient in theirs.values():
     assert np.allclose(gradient(0.7, 1.3), by_hand(0.7, 1.3, STEPS)[1])
 bars = {
+    "objects, toy": per_operation["objects"],
     "closures, toy": per_operation["closures"],
     "records, toy": (parts["pushing records from Python"] + parts["the sweep, compiled"]) / (2 * STEPS) * 1e9,
     "contad, closures": ns(theirs["closures"], 0.7, 1.3),
@@ -295,10 +329,9 @@ bars = {
 pictures.draw_bars(bars, "ns", log=True)
 pictures.show(
     "Time for an operation and its gradient. From closures to records the objects go; what is left is Python's "
-    "time to push. The two lowest bars record without Python, or not at all: notebooks 6 and 7. C++ tapes are not "
-    "run here: 5 to 15 ns for an addition or a product is what contad's authors measured of such tapes on another "
-    "machine, so do not rank that bar against the one below it; see Carpenter et al. (2015) and Yang (2021). What is "
-    "left by hand is mostly the sine and the cosine."
+    "time to push. The two lowest bars record without Python, or not at all: notebooks 6 and 7. C++ tapes are quoted, "
+    "from another machine: 5 to 15 ns for an addition or a product, so do not rank that bar against the one below it; "
+    "see Carpenter et al. (2015) and Yang (2021). What is left by hand is mostly the sine and the cosine."
 )
 
 # %% [markdown]
@@ -315,9 +348,8 @@ print(value, gradient)
 assert np.allclose(gradient, contad.grad(lambda x, a: np.sin(x * a) * x, (0, 1))(0.2, 2.0))
 
 # %% [markdown]
-# There is a price: a stream knows what the program *did*, not what it would have done. If it branched on a value, the
-# records are those of one branch. A toy would go on and give a wrong number. contad records the decision, too, as a
-# *guard*: a record that compares again, and stops if the answer is another one. The cell that is wrong on purpose:
+# There is a price: a stream has the records of one branch, and at another value a toy would give a wrong number. contad
+# records a *guard*, which compares again and stops if the answer is another one. The cell that is wrong on purpose:
 
 # %% tags=["raises"]
 huber = contad.record(lambda x: x * x if abs(x) < 1.0 else 2.0 * abs(x) - 1.0, 0.5)
@@ -341,14 +373,12 @@ except contad.GuardError as error:
 #
 # ## Exercises
 #
-# 1. Add subtraction to the toy without a new operation, and then with one. How many records does `x - 1` take in
-#    each?
+# 1. Add subtraction without a new operation, and then with one. How many records does `x - 1` take in each?
 # 2. Why may the compiled sweep go from newest to oldest in one loop, though it knows nothing of the expression graph?
 # 3. Let the toy play its stream again at new inputs.
 
 # %% jupyter={"source_hidden": true}
-# 1. x + (-1) * 1 takes four: -1 and 1 as constants, a product, a sum. An operation of its own takes two, one where it
-#    has a variant for a constant. contad:
+# 1. x + (-1) * 1 takes four: two constants, a product, a sum. An operation takes two; one with a variant for constants:
 with contad.nested("records") as theirs:
     contad.var(3.0) - 1.0
     assert theirs.top == 3

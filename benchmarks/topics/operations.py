@@ -14,6 +14,7 @@ from benchmarks.comparison.program import Program, Run
 from benchmarks.comparison.shaped import import_torch, on_engine, with_autograd, with_torch
 from benchmarks.comparison.topic import EVERYTHING, QUICK, Choice, Timed, Topic
 from benchmarks.micro import with_values
+from benchmarks.stacks import Indexed, Vari
 
 C = 0.999
 SIZES = {"full": {"n": 100}, QUICK: {"n": 5}}
@@ -102,7 +103,11 @@ def make_program(name: str, write: Any, by_hand: Any, inputs: Any, count: Any) -
         name=name, about=name, sizes=SIZES, inputs=inputs, argnums=(0,), primal=f, by_hand=by_hand,
         contad={engine: on_engine(f, (0,), engine, wrapped=False) for engine in ("matrix", "closures")},
         peers={"autograd": with_autograd(write, (0,)), "torch": with_torch(write, (0,))},
-        written={"micro-library": with_values(write, (0,))}, count=count,
+        written={
+            "micro-library": with_values(write, (0,)), "stack of objects": with_values(write, (0,), Vari),
+            "stack of continuations": with_values(write, (0,), Indexed),
+        },
+        count=count,
     )  # fmt: skip
 
 
@@ -136,7 +141,8 @@ TOPIC = Topic(
     {
         "Value and gradient of chains, us per operation": Timed(
             "The whole call over the number of operations. The micro-library is `benchmarks/micro.py`: what micrograd "
-            "and its like do, written for this table.",
+            "and its like do, written for this table. The two stacks are `benchmarks/stacks.py`: an object with a "
+            "virtual method for each operation, as in Stan Math's older design, and a closure for each.",
             list_chains, beside="matrix",
         ),
     },

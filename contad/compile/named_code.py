@@ -39,13 +39,16 @@ def _find(text: bytes) -> int:
 llvm.add_symbol(_FIND, ctypes.cast(_find, ctypes.c_void_p).value)
 
 
-def emit_address(context: Any, builder: Any, find: Callable[[str], int], name: str) -> Any:
+def emit_address(
+    context: Any, builder: Any, find: Callable[[str], int], name: str, compile_now: bool = True
+) -> Any:
     """Emit the word `find(name)`, the address of machine code; `find` is a function of a module.
 
     The caller looks the address up at its first use and keeps it in a word, so that machine code from the disk finds
-    it, whatever was loaded before.
+    it, whatever was loaded before. Unless `compile_now`, nothing is compiled before that.
     """
-    find(name)  # compile now if necessary
+    if compile_now:
+        find(name)
     cell = cgutils.add_global_variable(builder.module, WORD, "contad_address")
     cell.initializer, cell.linkage = ir.Constant(WORD, 0), "internal"
     found = cgutils.alloca_once_value(builder, builder.load(cell))

@@ -9,6 +9,8 @@ from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import OmittedArg
 from numba.core.registry import CPUDispatcher
+from numba.core.sigutils import normalize_signature
+from numba.core.typing.templates import make_concrete_template
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
 
@@ -27,6 +29,21 @@ class Dispatcher(CPUDispatcher):
     @abstractmethod
     def find_entry(self, *args: Any, **kwargs: Any) -> Any:
         """The entry point for argument types without admitted machine code."""
+
+    @abstractmethod
+    def link(self, given: tuple[Any, ...]) -> Any:
+        """The result of compilation for a compiled caller, into which the code is linked: it may lack machine code."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """What Numba's type inference asks for when it finds a call in a compiled caller."""
+        python_signature, given = self._compiler.fold_argument_types(args, kws)
+        name, signature = self.py_func.__name__, self.link(tuple(given)).signature
+        template = make_concrete_template(f"CallTemplate({name})", key=name, signatures=[signature])
+        return template, python_signature, given, {}
+
+    def get_overload(self, sig: Any) -> Any:
+        """What Numba's lowering asks for then: the key under which it finds the code."""
+        return self.link(tuple(normalize_signature(sig)[0])).entry_point
 
     def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
         """Numba calls this for new argument types, and then calls the result with the arguments."""

@@ -48,8 +48,9 @@ def log_factorial_excess(n):
         return math.nan
     if n < 16.0:
         return EXCESSES[int(n)]
-    s = 1.0 / (n * n)
-    tail = (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) / n
+    r = 1.0 / n
+    s = r * r
+    tail = (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) * r
     return 0.5 * math.log(6.283185307179586 * n) + tail
 
 
@@ -185,10 +186,44 @@ def log_divergence_partials(z, n, alpha):
     return 0.0, exp(alpha) - n
 
 
-@formula(whole=["n", "N"], points=[(3.0, 7.0), (0.0, 4.0)])
+LOG_FACTORIALS = tuple(math.log(math.factorial(n)) for n in range(FEW + 1))
+
+
+@unlisted_rule(points=[(3.0, 7.0)])
+def log_few_choices(n, N):
+    """log (N over n), of whole numbers 0 <= n <= N <= FEW, exactly 0 if there is one choice."""
+    return LOG_FACTORIALS[int(N)] - LOG_FACTORIALS[int(n)] - LOG_FACTORIALS[int(N - n)]
+
+
+@log_few_choices.partials
+def log_few_choices_partials(z, n, N):
+    return 0.0, 0.0
+
+
+def _choices_excess_of_arrays(n, N):
+    return _excess_of_arrays(N) - _excess_of_arrays(n) - _excess_of_arrays(N - n)
+
+
+@unlisted_rule(points=[(3.0, 7.0), (0.0, 4.0), (40.0, 90.0)], array=_choices_excess_of_arrays)
 def choices_excess(n, N):
     """log (N over n) without the divergence, its large part."""
-    return log_factorial_excess(N) - log_factorial_excess(n) - log_factorial_excess(N - n)
+    m = N - n
+    if n < 16.0 or m < 16.0:
+        excess = log_factorial_excess.function
+        return excess(N) - excess(n) - excess(m)
+    total = 0.5 * math.log(N / (6.283185307179586 * n * m))  # three times Stirling's formula, with one logarithm
+    sign = 1.0
+    for k in (N, n, m):
+        r = 1.0 / k
+        s = r * r
+        total += sign * (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) * r
+        sign = -1.0
+    return total
+
+
+@choices_excess.partials
+def choices_excess_partials(z, n, N):
+    return 0.0, 0.0
 
 
 @formula(whole=["n", "N"], points=[(3.0, 7.0), (0.0, 4.0)])
@@ -206,6 +241,9 @@ def bernoulli_log_mass(n, theta):
     """
     one = n == 1.0
     return select(one, log(select(one, theta, 1.0)), log1p(-select(one, 0.0, theta)))
+
+
+bernoulli_log_mass.branch(*["np.log(theta) if n == 1.0 else np.log1p(-theta)"] * 2)
 
 
 @formula(where(valid="alpha == alpha", outside="n != 0.0 and n != 1.0"), ["n"], [(1.0, 0.3), (0.0, 0.4)])
@@ -236,6 +274,13 @@ def binomial_log_mass(n, N, theta):
 def binomial_log_mass_of_theta(n, N, theta):
     """Without log (N over n)."""
     return xlogy(n, theta) + xlog1py(N - n, -theta)
+
+
+_OF_THETA = "(n * np.log(theta) if n > 0.0 else 0.0) + ((N - n) * np.log1p(-theta) if n < N else 0.0)"
+binomial_log_mass.branch(  # divergences only where large terms cancel
+    f"log_few_choices(n, N) + {_OF_THETA} if N <= {float(FEW)} else rule(n, N, theta)", _OF_THETA,
+    log_few_choices=log_few_choices,
+)  # fmt: skip
 
 
 @formula(

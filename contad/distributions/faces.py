@@ -264,9 +264,11 @@ class Face(Compilable):
                 some = f"{arrays[0]}.size > 0 and " if self.lenient and arrays else ""
                 checks += [f"if {some}not ({test}):", f"    raise ValueError({text!r})"]
         values = [at.get(name, repr(float(self.defaults.get(name, 0.0)))) for name in self.names]
-        call = f"rule({', '.join(values)})"
+        call, short = f"rule({', '.join(values)})", f"short({', '.join(values)})"
+        if not arrays and isinstance(self.formula, Formula) and values == [*self.formula.argument_names]:
+            call, short = (x or y for x, y in zip(self.formula.in_branches, (call, short), strict=True))
         if "propto" in names:
-            call = f"(short({', '.join(values)}) if propto else {call})"
+            call = f"(({short}) if propto else ({call}))"
         for other in arrays[1:]:
             lines += [f"    if {arrays[0]}.shape != {other}.shape:"]
             text = f"{self.__name__}: {arrays[0]} and {other} must have the same shape"
@@ -300,7 +302,7 @@ class Face(Compilable):
         return body
 
     def _name_globals(self) -> dict[str, Any]:
-        known = {"np": np, "zeros": np.zeros, "rule": self.formula}
+        known = {"np": np, "zeros": np.zeros, "rule": self.formula} | getattr(self.formula, "in_branches_known", {})
         return known | ({"short": self.formula.without_constants()} if self.has_propto else {})
 
     def rules(self) -> list[ScalarRule]:

@@ -51,12 +51,21 @@ class Formula(ScalarRule):
         self.array = self.on_arrays
         self._short: Formula | None = None
         self._terms: Function | None = None
+        self.in_branches, self.in_branches_known = ("", ""), dict[str, Any]()
         add_unlisted(self)
 
     def constant_free(self, terms: Function) -> Function:
         """Declare the formula without its constants, if they are not separate terms; decorates that function."""
         self._terms = terms
         return terms
+
+    def branch(self, text: str, short: str, **known: Any) -> None:
+        """Give the expressions that compiled code evaluates for numbers inside the domain, the second without
+        constants; `known` are their names.
+
+        It computes the same in branches on whole numbers. So a function of parameters alone can leave a loop over data.
+        """
+        self.in_branches, self.in_branches_known = (text, short), known
 
     def functions(self) -> tuple[Any, ...]:
         """The formula."""

@@ -1,5 +1,6 @@
 """Which compiled engine answers a request: the first that does not refuse it, or the one that the user chose."""
 
+import json
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -32,6 +33,22 @@ class Choice(NamedTuple):
     loses: bool = False  # whether calls may note that digits were lost
     lanes: bool = False  # whether a call takes several directions at once
     one_direction: str = ""  # why not, if there might be several
+
+
+_KEPT = "limited", "stores", "loses", "lanes", "one_direction"
+
+
+def write_choice(choice: Choice) -> str:
+    """A choice as the first line of the module of a derivative."""
+    kept = {name: getattr(choice, name) for name in ("engine", "refusals", *_KEPT)}
+    return f"# {json.dumps(kept)}\n"
+
+
+def read_choice(text: str) -> Choice:
+    """The choice in that line, without the functions."""
+    header = json.loads(text.partition("\n")[0].removeprefix("# "))
+    refusals = tuple((name, why) for name, why in header["refusals"])
+    return Choice(header["engine"], None, None, refusals, **{name: header[name] for name in _KEPT})
 
 
 def choose(plan: Plan, names: Sequence[str]) -> Choice:

@@ -6,7 +6,6 @@ as much as a call of a Numba function. Calls that no compiled engine takes run o
 
 import functools
 import inspect
-import json
 import warnings
 import weakref
 from collections.abc import Callable, Hashable, Sequence
@@ -18,7 +17,7 @@ from numba import NumbaError, typeof, types
 from numba.extending import typeof_impl
 
 from contad.compile.dispatchers import is_dispatcher
-from contad.compile.linked_code import defer_code
+from contad.compile.linked_code import defer_code, link
 from contad.compile.numba_objects import (
     Dispatcher,
     as_python_object,
@@ -31,7 +30,7 @@ from contad.compile.typing_rules import normalize_signature
 from contad.compiled_rules.user_rules import holds_derivative
 from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
-from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, reason
+from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, read_choice, reason, write_choice
 from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import DECIDED, FILLED, Form
 from contad.front.plan import Plan, plan, write_out
@@ -94,6 +93,7 @@ class Derivative(Dispatcher, WrittenOut):
         self.eager = functools.cache(eager)
         # modules whose functions are among the overloads
         self._made: dict[tuple[NumbaType, ...], tuple[ModuleType, Served]] = {}
+        self._linked: dict[tuple[NumbaType, ...], Any] = {}  # code that only compiled callers have asked for
         self._saving: Derivative | None = None  # takes calls that need too much memory
         self._following: Derivative | None = None  # takes calls at which this engine reaches its limit
         self._columns: Derivative | None = None  # the same derivatives by forward mode
@@ -418,21 +418,28 @@ class Derivative(Dispatcher, WrittenOut):
         Raises UnsupportedError if no engine takes them, FrozenValueError if a global or captured value of f has changed
         since this derivative was requested.
         """
-        args = tuple(map(types.unliteral, normalize_signature(sig)[0]))
+        return self._find(tuple(map(types.unliteral, normalize_signature(sig)[0])), self.overloads).entry_point
+
+    def link(self, given: tuple[NumbaType, ...]) -> Any:
+        """The result of compilation for compiled callers."""
+        args = tuple(map(types.unliteral, given))
+        return self._find(args, self.overloads if args in self.overloads else self._linked)
+
+    def _find(self, args: tuple[NumbaType, ...], among: dict[tuple[NumbaType, ...], Any]) -> Any:
+        """The result among these results of compilation, made at the first request."""
         with global_compiler_lock:
-            known = self.overloads.get(args)
+            known = among.get(args)
             if known is not None:
                 self.frozen.check()
-                return known.entry_point
+                return known
             choice = self.choices.get(args)
             if choice is not None and choice.engine is None:
                 self.frozen.check()
                 raise UnsupportedError(self._refusal(choice))
             self.frozen.require_unchanged()
             with defer_code():
-                found = self._compile(args)
-            self.overloads[args] = found  # for compiled callers; calls from Python are let in by `_call_first`
-            return found.entry_point
+                among[args] = self._compile(args, among is self._linked)  # `_call_first` lets in calls from Python
+            return among[args]
 
     def write_out(self, given: tuple[NumbaType, ...]) -> NumbaFunction:
         """A Numba function for arguments of these types that does the same, for a caller that is differentiated."""
@@ -449,13 +456,15 @@ class Derivative(Dispatcher, WrittenOut):
         self.frozen.note()
         self._forget_calls()
         self.choices.clear()
+        self._linked.clear()
         self._made.clear()
         self._following = self._saving = self._columns = None
         self.eager.cache_clear()
         super().recompile()
 
-    def _compile(self, args: tuple[NumbaType, ...]) -> Any:
-        """The result of compilation for these types, from the disk if it is there."""
+    def _compile(self, args: tuple[NumbaType, ...], is_linked: bool = False) -> Any:
+        """The result of compilation for these types, from the disk if it is there; if `is_linked`, for callers
+        alone."""
         if any(map(holds_derivative, args)):
             # the tape's overloads of NumPy functions must not appear while Numba types a function that calls these
             from contad.front.called_gradients import compile_call
@@ -464,16 +473,16 @@ class Derivative(Dispatcher, WrittenOut):
         p = self._plan(args)
         served = self._module(args)
         text = served.text()
-        choice = None if text is None else _choice_in(text)
+        choice = self.choices.get(args) or (None if text is None else read_choice(text))
         if choice is None:
             p, choice = choose_lanes(p, self._plan(args, lanes=True), self._engines())
-            if not choice.lasting:
-                served = self._module(args, lasting=False)
-            if choice.engine or choice.lasting:
-                text = p.asking(choice.run).source(served.stable) if choice.engine else ""
-                served.write(_header(choice) + text)
         elif choice.lanes:
             p = self._plan(args, lanes=True)
+        if not choice.lasting:
+            served, text = self._module(args, lasting=False), None
+        if text is None and (choice.engine or choice.lasting):
+            text = p.asking(choice.run).source(served.stable) if choice.engine else ""
+            served.write(write_choice(choice) + text)
         self.choices[args] = choice
         if choice.engine is None:
             raise UnsupportedError(self._refusal(choice))
@@ -489,10 +498,13 @@ class Derivative(Dispatcher, WrittenOut):
         if found is not None:
             return found
         if choice.run is None:  # machine code is missing, damaged, or for another processor
-            choice = choose(p, [choice.engine])
-            if choice.run is None:
-                raise UnsupportedError(self._refusal(choice))
-            vars(module).update(run=choice.run, run_along=choice.along)
+            again = choose(p, [choice.engine])
+            if again.run is None:
+                raise UnsupportedError(self._refusal(again))
+            vars(module).update(run=again.run, run_along=again.along)
+            self.choices[args] = choice._replace(run=again.run, along=again.along)
+        if is_linked:
+            module.derivative = derivative = link(nogil=True, error_model="numpy")(derivative.py_func)
         derivative.compile(args)
         return derivative.overloads[args]
 
@@ -580,17 +592,3 @@ def _as_floats(x: Nested) -> Nested:
 def _zeros(x: Nested) -> Nested:
     """A tangent of zeros."""
     return np.zeros(x.shape) if isinstance(x, np.ndarray) else 0.0
-
-
-def _header(choice: Choice) -> str:
-    header = {"engine": choice.engine, "refusals": choice.refusals, "limited": choice.limited, "stores": choice.stores}
-    header["loses"] = choice.loses
-    header |= {"lanes": choice.lanes, "one_direction": choice.one_direction}
-    return f"# {json.dumps(header)}\n"
-
-
-def _choice_in(text: str) -> Choice:
-    header = json.loads(text.partition("\n")[0].removeprefix("# "))
-    refusals = tuple((name, why) for name, why in header["refusals"])
-    kept = {name: header[name] for name in ("limited", "stores", "loses", "lanes", "one_direction")}
-    return Choice(header["engine"], None, None, refusals, **kept)

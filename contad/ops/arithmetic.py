@@ -133,7 +133,8 @@ def power(x, y):
     Domain:  x > 0, or x <= 0 and y an integer; z is nan for x < 0 and any other y. For x < 0 there is no derivative in
              y: dz/dy is nan (a constant exponent does not need it). At x = 0, dz/dy = 0 for y >= 0; and dz/dx = 0 at x
              = y = 0, where z = 1.
-    Ref:     DLMF 4.2(iv), 4.7. dz/dx is computed as y z / x if y - 1 would lose digits of y.
+    Ref:     DLMF 4.2(iv), 4.7. dz/dx is computed as y z / x if y - 1 would lose digits of y; and also, unless z
+             underflows or overflows, for y = 1 and y >= 2, where the second derivative does not cancel.
 
     >>> power(2.0, 3.0)
     8.0
@@ -143,8 +144,9 @@ def power(x, y):
 
 @power.partials
 def power_partials(z, x, y):
-    small = x != 0.0 and -1.0 < y < 0.5
-    dx = select(small, y * z / x, select(x == 0.0 and y == 0.0, 0.0, y * power(x, y - 1.0)))
+    is_moderate = 1e-280 < absolute(z) < 1e280
+    is_quotient = x != 0.0 and (-1.0 < y < 0.5 or (is_moderate and (y >= 2.0 or y == 1.0)))
+    dx = select(is_quotient, y * z / x, select(x == 0.0 and y == 0.0, 0.0, y * power(x, y - 1.0)))
     return dx, select(x == 0.0 and y >= 0.0, 0.0, z * log(x))
 
 

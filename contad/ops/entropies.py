@@ -147,7 +147,8 @@ def log1pmx(x):
         z = log(1 + x) - x,     dz/dx = -x / (1 + x)
 
     Domain:  x > -1; z = -inf and dz/dx = inf at -1, and z is nan below.
-    Ref:     near 0 the series of arctanh(r) - r at r = x / (2 + x), whose terms have one sign.
+    Ref:     near 0 by arctanh(r) - r at r = x / (2 + x), whose series has terms of one sign; a polynomial interpolates
+             it at Chebyshev's points, with a relative error of 8e-17.
 
     >>> round(log1pmx(1e-8) * 1e17, 7)
     -5.0
@@ -155,13 +156,13 @@ def log1pmx(x):
     if not -0.6 < x < 1.2:
         return math.nan if x < -1.0 else -math.inf if x in (-1.0, math.inf) else math.log1p(x) - x
     r = x / (2.0 + x)
-    square = r * r
-    total, power, k = 0.0, square, 3.0
-    while power > 1e-18:
-        total += power / k
-        power *= square
-        k += 2.0
-    return r * (2.0 * total - x)
+    s = r * r
+    q = s * s
+    even = 0.06664037913485343 + q * (0.04992097491405264 - q * 0.003919424444557627)
+    even = 0.3333333333333333 + q * (0.14285714284837114 + q * (0.09090904557976656 + q * even))
+    odd = 0.05915214092323143 + q * (0.062115856560120926 + q * 0.12100278603106707)
+    odd = 0.2000000000000342 + q * (0.11111111198976566 + q * (0.07692445140073842 + q * odd))
+    return r * (2.0 * s * (even + s * odd) - x)
 
 
 @log1pmx.partials

@@ -163,7 +163,10 @@ def logaddexp(x, y):
     >>> logaddexp(1000.0, 1000.0)
     1000.6931471805599
     """
-    return x + math.log(2.0) if x == y else max(x, y) + math.log1p(math.exp(-abs(x - y)))
+    difference = y - x
+    d = 0.0 if x == y and difference != 0.0 else difference
+    t = math.exp(-d if d > 0.0 else d)  # compiled code shares it with the partials
+    return (y if d > 0.0 else x) + math.log1p(t)
 
 
 @logaddexp.partials
@@ -171,7 +174,8 @@ def logaddexp_partials(z, x, y):
     difference = y - x
     d = select(x == y and difference != 0.0, 0.0, difference)
     t = exp(select(d > 0.0, -d, d))  # at most 1: no overflow, at any order of derivative
-    return select(d > 0.0, t, 1.0) / (1.0 + t), select(d > 0.0, 1.0, t) / (1.0 + t)
+    inverse = 1.0 / (1.0 + t)
+    return select(d > 0.0, t, 1.0) * inverse, select(d > 0.0, 1.0, t) * inverse
 
 
 @scalar_rule(ufunc=np.logaddexp2, points=[(0.7, -0.4), (1.3, 2.6)])

@@ -229,11 +229,15 @@ def log_mix(theta, x, y):
         return math.nan
     if x == y or theta in (0.0, 1.0):
         return x if theta == 1.0 else y
-    top, share = (x, 1.0 - theta) if x > y else (y, theta)
-    change = share * math.expm1(-abs(x - y))
+    d = y - x
+    s = -d if d > 0.0 else d
+    t = math.exp(s)  # compiled code shares it with the partials
+    rest = 1.0 - theta
+    top, share = (y, theta) if d > 0.0 else (x, rest)
+    change = share * (math.expm1(s) if s > -0.5 else t - 1.0)
     if change > -0.5:
         return top + math.log1p(change)
-    return top + math.log((1.0 - share if x < y else theta) + share * math.exp(-abs(x - y)))
+    return top + math.log(theta * t + rest if d > 0.0 else theta + rest * t)
 
 
 @log_mix.partials
@@ -242,9 +246,10 @@ def log_mix_partials(z, theta, x, y):
     s = select(d > 0.0, -d, d)
     t = exp(s)
     rest = 1.0 - theta
-    total = select(d > 0.0, theta * t + rest, theta + rest * t)
+    inverse = 1.0 / select(d > 0.0, theta * t + rest, theta + rest * t)
+    change = select(s > -0.5, expm1(select(s > -0.5, s, 0.0)), t - 1.0)
     return (
-        select(d > 0.0, expm1(s), -expm1(s)) / total,
-        theta * select(d > 0.0, t, 1.0) / total,
-        rest * select(d > 0.0, 1.0, t) / total,
+        select(d > 0.0, change, -change) * inverse,
+        theta * select(d > 0.0, t, 1.0) * inverse,
+        rest * select(d > 0.0, 1.0, t) * inverse,
     )

@@ -88,7 +88,7 @@ def name_in_njit(module: ModuleType, instead: str = Compilable.instead) -> None:
 
 # modules of functions that bodies call and Python also runs
 LOOPS = "contad.distributions.loops"  # the module of the functions that `contad.distributions.faces` writes
-BODIES = "contad.scipy.", "contad.stan.bodies", "contad.stan.constraint_bodies"
+BODIES = "contad.scipy.", "contad.stan.bodies", "contad.stan.constraint_bodies", "contad.stan.recursion_bodies"
 
 
 def is_in_bodies(x: Any) -> TypeGuard[Compilable[Any, Any]]:

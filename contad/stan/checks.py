@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from contad.distributions.faces import function_of_text
 from contad.rules.compilable import Compilable
 from contad.stan.check_docstrings import describe_check
 from contad.stan.compiled_checks import ELEMENTS, write_check
 from contad.variables import arguments
-from contad.variables.number import read_primal
+from contad.variables.number import Number, read_primal
 from contad.variables.open_types import Nested, Real
 
 __all__ = [
@@ -33,7 +34,7 @@ __all__ = [
     "check_matching_sizes", "check_multiplicable", "check_nonnegative", "check_nonzero_size", "check_not_nan",
     "check_ordered", "check_pos_definite", "check_pos_semidefinite", "check_positive", "check_positive_finite",
     "check_positive_ordered", "check_range", "check_row_index", "check_simplex", "check_size_match", "check_sorted",
-    "check_square", "check_symmetric", "check_unit_vector", "check_vector", "check_vector_index",
+    "check_square", "check_symmetric", "check_unit_vector", "check_vector", "check_vector_index", "reject",
 ]  # fmt: skip
 
 TOLERANCE = 1e-8
@@ -79,6 +80,43 @@ class ArgumentCheck(Compilable):
             f"{self.__name__}: inside njit the names of function and argument must be literal strings, and the values "
             "numbers or float64 arrays of one or two axes, as the check requires; call it outside njit"
         )
+
+
+class Rejection(Compilable):
+    """Stan's `reject`. Inside njit the message consists of its literal strings, because compiled code formats no
+    numbers."""
+
+    has_bodies = True
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        super().__init__(function)
+        names = [f"part{k}" for k in range(12)]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.signature = inspect.Signature(
+            [inspect.Parameter(names[0], kind), *(inspect.Parameter(x, kind, default=None) for x in names[1:])]
+        )
+
+    def body(self, given: tuple[Any, ...]) -> Any:
+        """The function that raises; its arguments are strings, numbers and arrays."""
+        message = "".join(x for x in given if isinstance(x, str))
+        names = list(self.signature.parameters)[: len(given)]
+        text = f"def reject({', '.join(names)}):\n    raise ValueError({message!r})\n"
+        return function_of_text(text, "reject", {})
+
+
+@Rejection
+def reject(*parts: Any) -> None:
+    """Reject the parameters: raise ValueError with a message of strings and numbers, like Stan's statement.
+
+    Domain:  inside njit at most 12 parts, and the message consists of the literal strings.
+    Raises:  ValueError, always; samplers take it as a log density of -inf.
+    Ref:     Stan Reference Manual, reject statements.
+
+    >>> reject("sigma must be positive, got ", -1.5)
+    Traceback (most recent call last):
+    ValueError: sigma must be positive, got -1.5
+    """
+    raise ValueError("".join(str(read_primal(x) if isinstance(x, Number) else x) for x in parts))
 
 
 def _number(x: Real) -> Real:

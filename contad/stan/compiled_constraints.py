@@ -2,10 +2,12 @@
 
 import inspect
 import math
+from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from contad.distributions.faces import function_of_text
+from contad.errors import UnsupportedError
 from contad.rules.compilable import Compilable
 from contad.stan.constraint_bodies import in_a_row, zeros
 from contad.stan.transform_functions import FUNCTIONS
@@ -34,6 +36,9 @@ class Constrained(Protocol):
 
     def write(self, kind: str, literal: bool) -> list[str]:
         """The statements of a function."""
+
+    def name_arguments(self, prefix: str, known: dict[str, Any]) -> list[str]:
+        """The expressions of the arguments."""
 
 
 def _turn(axes: int) -> str:
@@ -106,8 +111,67 @@ def write_free(u: str, c: Constrained, arguments: Sequence[str], y: str) -> list
     ]
 
 
+class TreeFunction(Compilable):
+    """`constrain` of a tree of constraints, which Numba functions may also call: a dict is then a named tuple.
+
+    transforms   the constraints, in the order of u
+    tree         the tree of their places in this order
+    """
+
+    has_bodies = True
+
+    def __init__(
+        self, function: Callable[..., Any], transforms: Sequence[Constrained], tree: Any, home: str, size: int
+    ) -> None:
+        super().__init__(function)
+        self.transforms, self.tree, self.size = transforms, tree, size
+        self.signature = inspect.Signature([inspect.Parameter("u", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
+        self.__qualname__ = f"{home}.{self.__name__}"
+        self._known: dict[str, Any] = dict(KNOWN)
+        self._body: Any = None
+
+    def body(self, given: tuple[Any, ...]) -> Any:
+        """The function of a vector u."""
+        if given != (1,):
+            return None
+        if self._body is None:
+            wrong = f"Parameters: u must have {self.size} elements"
+            lines = ["def constrain(u):", f"if len(u) != {self.size}: raise ValueError({wrong!r})", "_logs = 0.0"]
+            start = 0
+            for k, c in enumerate(self.transforms):
+                arguments = c.name_arguments(f"_{k}", self._known)
+                lines += write_value(f"_y{k}", c, arguments, "u", start)
+                start += c.size
+            text = "\n    ".join([*lines, f"return {self._write_tree(self.tree)}, _logs"])
+            self._body = function_of_text(text, "constrain", self._known)
+        return self._body
+
+    def _write_tree(self, tree: Any) -> str:
+        """The expression of a tree of values."""
+        if isinstance(tree, int):
+            return f"_y{tree}"
+        if isinstance(tree, dict):
+            if not all(isinstance(name, str) and name.isidentifier() for name in tree):
+                raise UnsupportedError("Parameters: inside njit, the keys of a dict must be names")
+            kind, items = namedtuple("Values", tree), list(tree.values())
+        elif isinstance(tree, (tuple, list)):
+            kind, items = type(tree), list(tree)
+        else:
+            raise UnsupportedError(f"Parameters: inside njit, a tree consists of dicts and tuples, got {type(tree)}")
+        parts = "".join(f"{self._write_tree(x)}, " for x in items)
+        if not hasattr(kind, "_fields"):
+            return f"({parts})"
+        name = f"_Values{len(self._known)}"
+        self._known[name] = kind
+        return f"{name}({parts})"
+
+    def refuse(self) -> str:
+        """The message for other arguments."""
+        return f"Parameters: inside njit constrain takes u, a vector of {self.size} float64 numbers"
+
+
 class ConstraintFunction(Compilable):
-    """One of these functions, of u or of y. Compiled code has it if all arguments of the constraint are numbers."""
+    """One of these functions, of u or of y. Compiled code has it unless an argument of the constraint is a variable."""
 
     has_bodies = True
 
@@ -138,8 +202,9 @@ class ConstraintFunction(Compilable):
             words = f"{c.name}: {self.argument} must "
             checks = [f"if {test}: raise ValueError({words + what!r})" for test, what in tests.items()]
             lines = [f"def {self.__name__}({self.argument}):", *checks, *c.write(self.__name__, literal=True)]
-            text = "\n    ".join(lines)
-            self._body = function_of_text(text, self.__name__, KNOWN)
+            text, known = "\n    ".join(lines), dict(KNOWN)
+            c.name_arguments("", known)
+            self._body = function_of_text(text, self.__name__, known)
         return self._body
 
     def refuse(self) -> str:
@@ -147,6 +212,6 @@ class ConstraintFunction(Compilable):
         c = self.constraint
         if not c.literal:
             names = WRITTEN_OUT.get(c.name, "its arguments")
-            return f"{c.name}: inside njit, {names} must be numbers, not variables; call {c.name}_constrain(u, {names})"
+            return f"{c.name}: inside njit, {names} must be numbers or arrays, not variables; call {c.name}_constrain(u, {names})"
         what = f"u, a vector of {c.size} float64 numbers" if self.argument == "u" else f"y of shape {c.shape}"
         return f"{c.name}: inside njit {self.__name__} takes {what}"

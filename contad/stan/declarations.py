@@ -31,13 +31,46 @@ _NAME = re.compile(r"[A-Za-z]\w*")
 # and @ ~ an elementwise quotient: they have the precedence of * and of /
 _SPELLINGS = [
     (r"\.\*", "@"), (r"\./", "@ ~"), (r"\.?\^", "**"), (r"%/%", "//"), (r"&&", " and "), (r"\|\|", " or "),
-    (r"!(?!=)", " not "), (r"(?<=[\w)\]])\s*'", ".T"),
+    (r"!(?!=)", " not "), (r"(?<=[\w)\]])\s*'", ".T"), (r"\[\s*(?=,)", "[:"), (r",\s*(?=[,\]])", ", :"),
 ]  # fmt: skip
 
 
 def python_name(name: str) -> str:
     """A name of Stan as an argument of a Python function: `lambda` is `lambda_`, and `len` is `len_`."""
     return f"{name}_" if keyword.iskeyword(name) or name in {"len", "range"} else name
+
+
+def _write_choices(text: str) -> str:
+    """An expression in which `test ? x : y` is Python's `x if test else y`, also inside brackets."""
+    if "?" not in text:
+        return text
+    held: list[str] = []  # the insides of brackets, whose places have these numbers in \0
+
+    def hold(found: re.Match[str]) -> str:
+        held.append(f"{found[0][0]}{','.join(map(_write_choice, found[0][1:-1].split(',')))}{found[0][-1]}")
+        return f"\0{len(held) - 1}\0"
+
+    innermost = re.compile(r"\([^()\[\]{}]*\)|\[[^()\[\]{}]*\]|\{[^()\[\]{}]*\}")
+    while innermost.search(text):
+        text = innermost.sub(hold, text)
+    text = _write_choice(text)
+    while "\0" in text:
+        text = re.sub("\0(\\d+)\0", lambda found: held[int(found[1])], text)
+    return text
+
+
+def _write_choice(text: str) -> str:
+    """Likewise for an expression without brackets."""
+    test, asks, rest = text.partition("?")
+    if not asks:
+        return text
+    depth = 1
+    for place, x in enumerate(rest):
+        depth += (x == "?") - (x == ":")
+        if depth == 0:
+            then, other = _write_choice(rest[:place]), _write_choice(rest[place + 1 :])
+            return f"(({then}) if ({test}) else ({other}))"
+    return text
 
 
 class Expression:
@@ -54,19 +87,24 @@ class Expression:
         return eval(self.text, dict(self.known), vars(p))
 
 
-def read_parameters(text: str, data: Mapping[str, Any]) -> dict[str, Constraint]:
+def read_parameters(
+    text: str, data: Mapping[str, Any], functions: Mapping[str, Any] | None = None
+) -> dict[str, Constraint]:
     """The constraints of the parameters of a block, by their names and in their order.
+
+    Expressions may call `functions`, by their names, and those of `contad.stan`.
 
     >>> read_parameters("real mu; array[2] simplex[K] theta;  // shares", {"K": 3})
     {'mu': <real of shape ()>, 'theta': <simplex of shape (2, 3)>}
     """
-    return _DeclarationReader(text, data).read()
+    return _DeclarationReader(text, data, functions or {}).read()
 
 
 class _DeclarationReader:
     """A position in the text of a block."""
 
-    def __init__(self, text: str, data: Mapping[str, Any]) -> None:
+    def __init__(self, text: str, data: Mapping[str, Any], functions: Mapping[str, Any]) -> None:
+        self.functions = functions
         self.text = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
         self.place, self.data = 0, data
         self.found: dict[str, Constraint] = {}
@@ -117,20 +155,28 @@ class _DeclarationReader:
             self.fail(f"{kind} with {' or '.join(map(str, counts))} sizes", start)
         if constraint and bounds:
             self.fail(f"no bounds of {kind}", start)
-        try:
-            made = getattr(transforms, constraint)(*sizes) if constraint else self.make_bounded(bounds, sizes)
-        except ValueError as error:
-            self.fail(f"another declaration ({error})", start)
         while True:
             name = self.take(_NAME, "a name")
             if name in self.found or name in self.data:
                 home = "data" if name in self.data else "parameters"
                 self.fail(f"a new name, and {name} is one of the {home}", start)
             arrays = self.take_sizes() if self.sees(r"\[") else dimensions  # Stan's arrays before 2.26
-            self.found[name] = made.array(*arrays) if arrays else made
+            try:
+                self.found[name] = self.make(constraint, bounds, sizes, arrays)
+            except ValueError as error:
+                self.fail(f"another declaration ({error})", start)
             if not self.take(","):
                 break
         self.take(";", ";")
+
+    def make(
+        self, constraint: str, bounds: dict[str, Any], sizes: tuple[int, ...], arrays: tuple[int, ...]
+    ) -> Constraint:
+        """The constraint of a parameter."""
+        if not constraint and not sizes and any(map(np.ndim, bounds.values())):  # a bound for each number of an array
+            return self.make_bounded(bounds, arrays).of_numbers()
+        made = getattr(transforms, constraint)(*sizes) if constraint else self.make_bounded(bounds, sizes)
+        return made.array(*arrays) if arrays else made
 
     def make_bounded(self, bounds: dict[str, Any], shape: tuple[int, ...]) -> Constraint:
         limits, units = bounds.keys() & BOUNDS.keys(), UNITS | bounds
@@ -160,12 +206,12 @@ class _DeclarationReader:
             self.fail("an expression", start)
         for pattern, spelling in _SPELLINGS:
             text = re.sub(pattern, spelling, text)
-        text = _NAME.sub(lambda name: python_name(name[0]), text)
+        text = _write_choices(_NAME.sub(lambda name: python_name(name[0]), text))
         try:
             tree = ast.parse(text.strip(), mode="eval").body
         except SyntaxError:
             self.fail("an expression", start)
-        folding = _Folding(self.data, self.found)
+        folding = _Folding(self.data, self.found, self.functions)
         try:
             found = folding.visit(tree)
         except (LookupError, TypeError, ValueError, ArithmeticError, NotImplementedError) as error:
@@ -218,7 +264,10 @@ def _place(k: Any) -> Any:
 class _Folding(ast.NodeTransformer):
     """Replaces what consists of data by its value, in a constant whose kind is "data" unless it is literal."""
 
-    def __init__(self, data: Mapping[str, Any], parameters: Mapping[str, Constraint]) -> None:
+    def __init__(
+        self, data: Mapping[str, Any], parameters: Mapping[str, Constraint], functions: Mapping[str, Any]
+    ) -> None:
+        self.functions = functions
         self.data = {python_name(name): x for name, x in data.items()}
         self.parameters = {python_name(name): c for name, c in parameters.items()}
         self.known: dict[str, Any] = {}
@@ -235,13 +284,26 @@ class _Folding(ast.NodeTransformer):
         """The value of a function of Stan; a call of it where it depends on parameters."""
         name = ast.unparse(node.func)
         function = next((vars(home)[name] for home in FUNCTIONS if name in getattr(home, "__all__", ())), None)
-        if function is None:
-            raise LookupError(f"a function of contad.stan, and not {name}")
+        function = self.functions.get(name, function)
+        if not callable(function):
+            raise LookupError(f"a function of contad.stan, or beside the log density, and not {name}")
         args: list[Any] = [self.visit(x) for x in node.args]
         if all(isinstance(x, ast.Constant) for x in args):
             return ast.Constant(function(*(x.value for x in args)), kind="data")
         self.known[f"_{name}"] = function
         return ast.Call(ast.Name(f"_{name}", ast.Load()), args, [])
+
+    def visit_Set(self, node: ast.Set) -> Any:
+        """The array of some elements."""
+        return self.visit(ast.List(node.elts, ast.Load()))
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        """One of two expressions, if data say which."""
+        test = self.visit(node.test)
+        if isinstance(test, ast.Constant):
+            return self.visit(node.body if test.value else node.orelse)
+        node.test = test
+        return self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         """The value of an operation; arrays are multiplied and divided by elements only."""
@@ -302,7 +364,9 @@ class _Naming(ast.NodeTransformer):
         value: Any = node.value
         if isinstance(value, slice):
             return ast.Slice(*(None if x is None else ast.Constant(x) for x in (value.start, value.stop)))
-        if node.kind is None and not isinstance(value, (np.ndarray, tuple)):
+        if isinstance(value, tuple):  # indices
+            return ast.Tuple([self.visit_Constant(ast.Constant(x)) for x in value], ast.Load())
+        if node.kind is None and not isinstance(value, np.ndarray):
             return node
         name = f"_{len(self.known)}"
         self.known[name] = value

@@ -5,7 +5,9 @@ import math
 import numpy as np
 
 from contad.ops.exponential import log
+from contad.stan import recursion_bodies
 from contad.stan.checks import ARRAYS
+from contad.stan.compiled import with_bodies
 from contad.stan.decompositions import cholesky_decompose
 from contad.stan.matrix_algebra import diag_pre_multiply
 from contad.stan.solves import mdivide_left_tri_low
@@ -19,6 +21,17 @@ __all__ = ["gaussian_dlm_obs_lpdf"]
 _LOG_TWO_PI = math.log(2.0 * math.pi)
 
 
+@with_bodies(
+    {
+        "rt nr nn rr nn n nn": "filter_observations(y, F, G, V, W, m0, C0PROPTO)",
+        "rt nr nn r nn n nn": "filter_observations(y, F, G, np.diag(V), W, m0, C0PROPTO)",
+    },
+    inside=[
+        *((f"np.all(np.abs({name}) < np.inf)", f"{name} must be finite") for name in ("F", "G", "m0")),
+        ("not np.any(np.abs(y) == np.inf)", "y must be finite"),
+    ],
+    **vars(recursion_bodies),
+)
 def gaussian_dlm_obs_lpdf(
     y: Nested, F: Nested, G: Nested, V: Nested, W: Nested, m0: Nested, C0: Nested, propto: bool = False
 ) -> Real:

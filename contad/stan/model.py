@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +17,27 @@ from contad.functions.transformed import reference, remade
 from contad.numba_functions.writes import may_write_arrays
 from contad.stan.declarations import python_name, read_parameters
 from contad.stan.model_text import ModelText
+from contad.stan.modes import REJECTIONS, NormalApproximation, Optimum, approximate_at_mode, find_mode, follow_path
 from contad.stan.transforms import Constraint
 from contad.transforms.compiled_code import cfunc
 from contad.transforms.gradients import value_and_grad
 from contad.transforms.hessians import hessian, hvp
+from contad.transforms.jacobians import is_array
 from contad.variables.arguments import fail, require_callable
 from contad.variables.open_types import ArrayValue, Function, Nested, Options, Value
 
 ARRAY, FLOAT = np.ndarray, np.dtype(np.float64)
 RESERVED = {"propto", "rng"}  # arguments that the model gives to functions of the user
+
+
+class _Functions(NamedTuple):
+    """The log density of (u, jacobian, *given), its derivatives, and the function for variables."""
+
+    function: Function
+    gradient: Function
+    hessian: Function
+    product: Function
+    on_variables: Function
 
 
 class Model:
@@ -37,7 +49,8 @@ class Model:
     stan_version           before "2.37" simplices break sticks; since then they are isometric log-ratios
     data                   numbers, arrays and nested lists, as in Stan's `data` block
 
-    Sizes and bounds in the text are expressions of data and of parameters declared before. The constraints of a dict
+    Sizes and bounds in the text are expressions of data and of parameters declared before; they may call
+    functions of the module of log_density. The constraints of a dict
     are those of `contad.stan.transforms`: `real()`, `lower_bound(0.0, 8)`, `simplex(3).array(5)`. A bound may be a
     function of a namespace p of data and earlier parameters: `lower_upper_bound(0.0, lambda p: 1.0 - p.alpha1)`.
     Unconstrained numbers are in Stan's order, in which columns fill matrices. A name that Python reserves, such as
@@ -45,7 +58,7 @@ class Model:
 
     If log_density is a Numba function, it is compiled with all constraints and Jacobians as one function, and so is its
     gradient. A plain function runs as it is. `function` is that function of (u, jacobian, *given), where `given` are
-    the data; `contad.grad` and the other transforms take it.
+    the data, with propto=True; `contad.grad` and the other transforms take it.
 
     Methods take the unconstrained numbers u as a vector of length `dimension`; `names` and `shapes` are those of the
     parameters. BridgeStan's methods have its names.
@@ -76,7 +89,9 @@ class Model:
             fail("Model", "stan_version", 'be a version of Stan, such as "2.37"', repr(stan_version))
         self.data = {name: _as_data(name, x) for name, x in data.items()}
         self._made_of = parameters, log_density, generated_quantities, stan_version, self.data
-        read = read_parameters(parameters, self.data) if isinstance(parameters, str) else dict(parameters)
+        density = UserFunction("Model", log_density)
+        beside = getattr(getattr(density.f, "py_func", density.f), "__globals__", {})
+        read = read_parameters(parameters, self.data, beside) if isinstance(parameters, str) else dict(parameters)
         for name in (*read, *self.data):
             if name in RESERVED or name.startswith("_"):
                 fail("Model", name, "have another name: propto, rng and names that begin with _ are reserved", name)
@@ -86,28 +101,39 @@ class Model:
         self.parameters = {name: c.ordered_by("F").of_version(stan_version) for name, c in read.items()}
         self.dimension = sum(c.size for c in self.parameters.values())
         self.names, self.shapes = list(self.parameters), {name: c.shape for name, c in self.parameters.items()}
-        density = UserFunction("Model", log_density)
         self.is_compiled, self._name = density.dispatcher is not None, density.name
         self._home, self._generate = density.f.__module__, generated_quantities
+        self._has_propto = "propto" in self._arguments_of(density.f, "propto")
         self._held: dict[tuple[bool, bool], Any] = {}
         self._in_python = ModelText(self.parameters, self.data, is_compiled=False)
         self._constrain = self._write_constrain()
-        self.function, self.given = self._write_density(density)
-        self._on_variables = primitive_of(self.function) if self.is_compiled else self.function
-        self._usual = self._arguments(jacobian=True, propto=True)
-        self._gradient = value_and_grad(self.function)
-        self._hessian = hessian(self.function)
-        self._product = hvp(self.function, vector=1)
+        self._density, self._versions = density, dict[bool, _Functions]()
+        self.function, self._gradient, *_ = self._functions(propto=True)
+        self._usual = (True, *self.given)
 
     # ---- the functions -----------------------------------------------------------------------------------------------
-    def _write_density(self, density: UserFunction) -> tuple[Function, tuple[Any, ...]]:
-        """The log density of u, and the further arguments of this function."""
+    def _functions(self, propto: bool) -> "_Functions":
+        """The functions for one value of `propto`; without such an argument of the density both are the same.
+
+        The value is a constant in the text, so compiled code has no branch for it.
+        """
+        key = bool(propto) or not self._has_propto
+        if key not in self._versions:
+            function = self._write_density(self._density, key)
+            plain = primitive_of(function) if self.is_compiled else function
+            derivatives = value_and_grad(function), hessian(function), hvp(function, vector=1)
+            self._versions[key] = _Functions(function, *derivatives, plain)
+        return self._versions[key]
+
+    def _write_density(self, density: UserFunction, propto: bool) -> Function:
+        """The log density of u."""
         is_known = self.is_compiled or isinstance(density.f, FunctionType)
         writes = not is_known or may_write_arrays(density.f)
         copies = not self.is_compiled or writes  # u belongs to the caller
         text = ModelText(self.parameters, self.data, self.is_compiled, copies)
         names = self._arguments_of(density.f, "propto")
-        self._flags = ["_jacobian", *(["_propto"] if "propto" in names else [])]
+        if "propto" in names:
+            names["propto"] = re.sub("propto$", str(propto), names["propto"])
         text.given |= {name: text.data[name] for name in names if name in text.data}
         if writes:  # the data belong to the model
             arrays = {name for name in names if np.ndim(text.data.get(name, 0))}
@@ -116,15 +142,14 @@ class Model:
             *self._begin(), *text.statements, f"_value = _log_density({', '.join(names.values())})",
             "return _value + _logs if _jacobian else _value",
         ]  # fmt: skip
-        if "propto" in names:
-            statements.insert(0, "propto = _propto")
         run = density.f if self.is_compiled else density.runnable()
-        function: Any = text.make("log_density", ["_u", *self._flags], statements, self._home, _log_density=run)
+        function: Any = text.make("log_density", ["_u", "_jacobian"], statements, self._home, _log_density=run)
+        self.given = tuple(text.given.values())
         if self.is_compiled:
             import numba
 
             function = numba.njit(function)
-        return function, tuple(text.given.values())
+        return function
 
     def _begin(self) -> list[str]:
         wrong = f"Model: u must have {self.dimension} elements"
@@ -162,7 +187,7 @@ class Model:
     # ---- values ------------------------------------------------------------------------------------------------------
     def constrain(self, u: Nested) -> dict[str, Any]:
         """The values of the parameters by name; u may have leading axes, like the draws of a sampler."""
-        points = u if hasattr(u, "ndim") else np.asarray(u, dtype=np.float64)
+        points = u if is_array(u) else np.asarray(u, dtype=np.float64)
         if points.ndim != 1:
             given, leading = self._in_python.given.values(), points.shape[:-1]
             found = [self._constrain(point, *given) for point in self._rows("Model.constrain", points)]
@@ -207,7 +232,7 @@ class Model:
         rng = np.random.default_rng(seed)
         for _ in range(100):
             u = rng.uniform(-radius, radius, self.dimension)
-            with contextlib.suppress(ValueError, ZeroDivisionError, FloatingPointError, np.linalg.LinAlgError):
+            with contextlib.suppress(*REJECTIONS):
                 value, gradient = self.log_density_gradient(u)
                 if math.isfinite(value) and np.all(np.isfinite(gradient)):
                     return u
@@ -237,6 +262,10 @@ class Model:
         names = self._arguments_of(self._generate, "rng")
         return dict(self._generate(**{name: known[name] for name in names}))
 
+    def quantities(self, u: Nested, seed: Any = None) -> dict[str, Any]:
+        """The values of the parameters, and the generated quantities if there are any, by name."""
+        return self.constrain(u) | ({} if self._generate is None else self.generated_quantities(u, seed))
+
     # ---- the log density and its derivatives -------------------------------------------------------------------------
     def _as_point(self, u: Any, name: str = "u") -> Any:
         """A vector as compiled code takes it; variables as they are."""
@@ -245,14 +274,10 @@ class Model:
         expected = f"be a vector of {self.dimension} numbers"
         if np.iscomplexobj(u):
             fail("Model", name, expected, f"complex numbers of shape {np.shape(u)}")
-        point = u if hasattr(u, "ndim") and not isinstance(u, np.ndarray) else np.asarray(u, dtype=np.float64)
+        point = u if is_array(u) and not isinstance(u, np.ndarray) else np.asarray(u, dtype=np.float64)
         if point.ndim != 1:
             fail("Model", name, expected, f"shape {point.shape}")
         return point
-
-    def _arguments(self, jacobian: bool, propto: bool) -> tuple[Any, ...]:
-        flags = (bool(jacobian), bool(propto)) if len(self._flags) == 2 else (bool(jacobian),)
-        return flags + self.given
 
     def log_density(self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True) -> Value:
         """The log density at unconstrained numbers, with the log-Jacobian of the constraints unless it is left out.
@@ -260,8 +285,9 @@ class Model:
         propto   passed on to a log density with such an argument, for densities that then leave out their constants
         """
         point = self._as_point(u)
-        run = self.function if point.__class__ is ARRAY else self._on_variables
-        return run(point, *self._arguments(jacobian, propto))
+        found = self._functions(propto)
+        run = found.function if point.__class__ is ARRAY else found.on_variables
+        return run(point, bool(jacobian), *self.given)
 
     def log_density_gradient(
         self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True
@@ -269,18 +295,19 @@ class Model:
         """The log density and its gradient."""
         if u.__class__ is ARRAY and u.dtype is FLOAT and u.ndim == 1 and jacobian is True and propto is True:
             return self._gradient(u, *self._usual)  # most often
-        return self._gradient(self._as_point(u), *self._arguments(jacobian, propto))
+        return self._functions(propto).gradient(self._as_point(u), bool(jacobian), *self.given)
 
     def log_density_hessian(
         self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True
     ) -> tuple[float, ArrayValue, ArrayValue]:
         """The log density, its gradient and its Hessian."""
-        point, more = self._as_point(u), self._arguments(jacobian, propto)
-        return *self._gradient(point, *more), self._hessian(point, *more)
+        found, arguments = self._functions(propto), (self._as_point(u), bool(jacobian), *self.given)
+        return *found.gradient(*arguments), found.hessian(*arguments)
 
     def hvp(self, u: ArrayValue, v: ArrayValue, *, propto: bool = True, jacobian: bool = True) -> ArrayValue:
         """The Hessian times v."""
-        return self._product(self._as_point(u), self._as_point(v, "v"), *self._arguments(jacobian, propto))
+        product = self._functions(propto).product
+        return product(self._as_point(u), self._as_point(v, "v"), bool(jacobian), *self.given)
 
     def compiled_log_density(self, *, propto: bool = True, jacobian: bool = True) -> Any:
         """The log density as a Numba function of the unconstrained numbers alone, which holds the data."""
@@ -290,10 +317,11 @@ class Model:
         if key not in self._held:
             import numba
 
+            run = self._functions(propto).function
             given = dict(zip((f"_{k}" for k in range(len(self.given))), self.given, strict=True))
-            call = ", ".join(["_u", str(key[0]), *([str(key[1])] if len(self._flags) == 2 else []), *given])
+            call = ", ".join(["_u", str(key[0]), *given])
             text = ModelText({}, {}, True)
-            made = text.make("log_density", ["_u"], [f"return _run({call})"], self._home, _run=self.function, **given)
+            made = text.make("log_density", ["_u"], [f"return _run({call})"], self._home, _run=run, **given)
             self._held[key] = numba.njit(made)
         return self._held[key]
 
@@ -302,6 +330,78 @@ class Model:
         if signature == "bridgestan" and not jacobian:
             fail("Model.cfunc", "jacobian", "be true for this signature, whose callers ask for it", repr(jacobian))
         return cfunc(self.compiled_log_density(propto=propto, jacobian=jacobian), self.dimension, signature)
+
+    # ---- modes and approximations ------------------------------------------------------------------------------------
+    def optimize(
+        self, start: Any = None, *, seed: Any = None, jacobian: bool = False, tolerance: float = 1e-10,
+        max_steps: int = 2000, require_converged: bool = True,
+    ) -> Optimum:  # fmt: skip
+        """The values of greatest log density, by L-BFGS: Stan's optimisation.
+
+            theta = argmax p(theta);     with jacobian=True: u = argmax p(theta(u)) |det d theta / d u|
+
+        start       values by name, or unconstrained numbers; without it `draw_initial_values(seed)`
+        jacobian    False for the penalised likelihood estimate of the parameters, True for the mode in u
+        tolerance   of the gain in log density, gradient^T H gradient / 2, that L-BFGS's H predicts
+
+        The result has `values` by name, `u`, `log_density`, `converged`, `message` and `steps`. A point that the
+        density rejects by a ValueError, or where it is not finite, is not taken.
+
+        Raises:  RuntimeError if it has not converged, unless require_converged is False; ValueError if the log density
+                 at start is not finite.
+        Cost:    a value and a gradient or two for each step.
+        Ref:     Stan's optimize; Nocedal & Wright (2006), section 7.2; Lewis & Overton (2013), for the line search.
+
+        >>> from contad import stan
+        >>> model = Model("real<lower=0> s;", lambda s, y: stan.normal_lpdf(y, 0.0, s), y=[1.0, -2.0, 2.0])
+        >>> mode = model.optimize({"s": 1.0})
+        >>> round(mode.values["s"] ** 2, 6), mode.converged
+        (3.0, True)
+        """
+        return find_mode(self, start, seed, jacobian, tolerance, max_steps, require_converged)
+
+    def laplace(self, mode: Any = None, *, seed: Any = None, jacobian: bool = True) -> NormalApproximation:
+        """The normal approximation of the unconstrained numbers at the mode: Stan's Laplace approximation.
+
+            u ~ normal(mode, (-Hessian)^-1)
+
+        mode   the result of `optimize` with the same `jacobian`, or its values or u; without it, it is searched
+
+        The result has `u`, `covariance`, `values`, and `draw(n, seed)`, whose result has `u`, `values` by name, the log
+        densities `log_p` of the model and `log_q` of the approximation (with its constants, which Stan leaves out),
+        and `weights` for importance sampling.
+
+        Raises:  SingularPointError if the Hessian is not negative definite; ValueError for a mode of another density.
+        Cost:    a Hessian, O(dimension^3).
+        Ref:     Stan's laplace; Gelman et al. (2013), Bayesian Data Analysis, section 4.1.
+
+        >>> model = Model("vector[2] x;", lambda x: -2.0 * x[0] ** 2 - 0.5 * (x[1] - x[0]) ** 2)
+        >>> model.laplace(seed=1).covariance
+        array([[0.25, 0.25],
+               [0.25, 1.25]])
+        >>> model.laplace(seed=1).draw(5, seed=2).values["x"].shape
+        (5, 2)
+        """
+        return approximate_at_mode(self, mode, seed, jacobian)
+
+    def pathfinder(
+        self, start: Any = None, *, seed: Any = None, elbo_draws: int = 10, max_steps: int = 1000
+    ) -> NormalApproximation:  # fmt: skip
+        """A normal approximation on the way to the mode, for the first points of samplers: Pathfinder with one path.
+
+        Each point of L-BFGS has a normal approximation whose covariance is a diagonal plus a matrix of low rank. The
+        result is the one with the greatest ELBO, the mean of log_p - log_q over some draws, and has the methods of that
+        of `laplace`. It needs no Hessian, and no mode: the density of a hierarchical model may be unbounded.
+
+        Raises:  ValueError as `optimize`; RuntimeError if the model accepts no draws of any approximation.
+        Cost:    for each point some gradients, elbo_draws values, and O(dimension).
+        Ref:     Zhang, Carpenter, Gelman & Vehtari (2022), JMLR 23(306).
+
+        >>> model = Model("vector[2] x;", lambda x: -2.0 * x[0] ** 2 - 0.5 * (x[1] - x[0]) ** 2)
+        >>> model.pathfinder(seed=1).draw(4, seed=2).u.shape
+        (4, 2)
+        """
+        return follow_path(self, start, seed, elbo_draws, max_steps)
 
     # ---- BridgeStan's other names ------------------------------------------------------------------------------------
     def param_num(self) -> int:

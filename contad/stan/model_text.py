@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.front.user_function import primitive_of
 from contad.functions.user_call import numba_function
 from contad.stan.compiled_constraints import IN_PYTHON, KNOWN, write_free, write_value
 from contad.stan.declarations import Expression, python_name
@@ -42,7 +43,9 @@ class ModelText:
     def _name(self, x: Any) -> str:
         """A new name for a value of data."""
         name = f"_{len(self.given)}_"
-        self.given[name] = float(x) if np.ndim(x) == 0 else np.ascontiguousarray(x, dtype=np.float64)
+        is_places = np.ndim(x) and np.asarray(x).dtype.kind in "iu"
+        number = np.ascontiguousarray(x, dtype=np.int64 if is_places else np.float64)
+        self.given[name] = number if np.ndim(x) else float(x)
         return name
 
     def _write_bound(self, x: Any) -> str:
@@ -52,11 +55,20 @@ class ModelText:
             for name, value in x.known.items():
                 names[name] = self._name(value) if not callable(value) else f"_{name}"
                 if callable(value):
-                    self.known[names[name]] = value
+                    self.known[names[name]] = self._as_called(value)
             return re.sub(r"\b_\w+", lambda found: names[found[0]], f"({x.text})")
         if callable(x):
             return self._write_call(x)
         return repr(x) if isinstance(x, (int, float)) and math.isfinite(x) else self._name(x)
+
+    def _as_called(self, function: Any) -> Any:
+        """A function of the user as the statements call it; one of contad's as it is."""
+        if isinstance(function, FunctionType) and self.is_compiled:
+            import numba
+
+            return numba.njit(function)
+        is_compiled = numba_function(function) is not None
+        return primitive_of(function) if is_compiled and not self.is_compiled else function
 
     def _write_call(self, function: Any) -> str:
         """The call of a function of a namespace of the parameters declared before, and of the data that it names."""
@@ -66,11 +78,7 @@ class ModelText:
         self.given |= {name: self.data[name] for name in used}
         fields = [*used, *(python_name(name) for name in self.bounds)]
         number = len(self.known)
-        if self.is_compiled and dispatcher is None:
-            import numba
-
-            function = numba.njit(function)
-        self.known |= {f"_function_{number}": function, f"_values_{number}": namedtuple("Values", fields)}
+        self.known |= {f"_function_{number}": self._as_called(function), f"_values_{number}": namedtuple("Values", fields)}
         return f"_function_{number}(_values_{number}({', '.join(fields)}))"
 
     def write_inverse(self, name: str, c: Constraint) -> list[str]:

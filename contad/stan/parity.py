@@ -109,6 +109,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         ldlt_factor less less_or_equal lower_triangular matching_dims matching_sizes multiplicable nonnegative
         nonzero_size not_nan ordered pos_definite pos_semidefinite positive positive_finite positive_ordered range
         row_index simplex size_match sorted square std_vector_index symmetric unit_vector vector vector_index"""),
+    "Statements": ("reject",),
 }  # fmt: skip
 
 SPELLINGS: dict[str, dict[str, str]] = {
@@ -116,7 +117,7 @@ SPELLINGS: dict[str, dict[str, str]] = {
         "norm": "np.linalg.norm(v)",
     },
     "Constructors and containers": {
-        "append_col": "np.column_stack([a, v])", "append_row": "np.vstack([a, v])", "block": "a[0:2, 1:3]",
+        "block": "a[0:2, 1:3]",
         "col": "a[:, k]", "row": "a[k]", "segment": "v[k : k + n]", "sub_col": "a[0:n, k]", "sub_row": "a[k, 0:n]",
     },
     "Functions of functions": {
@@ -130,15 +131,12 @@ SPELLINGS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 CONSTANTS: dict[str, dict[str, str]] = {
-    "Scalar functions of one argument": {
-        "round": "np.trunc(x + np.copysign(0.5, x))", "to_int": "int(contad.value_of(x))",
-    },
     "Reductions and statistics": {
         "rank": "np.count_nonzero(v < v[k])", "sort_indices_asc": "np.argsort(v)",
         "sort_indices_desc": "np.argsort(-v)",
     },
     "Constructors and containers": {
-        "dims": "a.shape", "linspaced_int_array": "np.linspace(0, 6, n).astype(int)", "one_hot_array": "np.eye(n)[k]",
+        "linspaced_int_array": "np.linspace(0, 6, n).astype(int)", "one_hot_array": "np.eye(n)[k]",
         "one_hot_row_vector": "np.eye(n)[k]", "one_hot_vector": "np.eye(n)[k]",
         "one_hot_int_array": "np.eye(n, dtype=int)[k]",
     },
@@ -153,10 +151,12 @@ NOT_FOR_PYTHON = {
 
 REMARKS = {
     **dict.fromkeys(_each(_TRANSFORMS, "jacobian"), "returns the value and the log-Jacobian, and adds to no target"),
+    **dict.fromkeys(("append_col", "append_row"), "of two vectors: np.concatenate, or np.stack with an axis"),
     "check_column_index": "places count from 0",
     "check_range": "places count from 0",
     "check_row_index": "places count from 0",
     "check_vector_index": "places count from 0",
+    "reject": "inside njit, without the values of numbers",
     "rank": "places count from 0",
     "sort_indices_asc": "places count from 0",
     "sort_indices_desc": "places count from 0; equal elements stay in order",

@@ -9,10 +9,18 @@ from collections.abc import Iterable, Sequence
 from contad.engines import engine_names
 from contad.testing import array_legs, legs
 from contad.testing.forms import usable
-from contad.testing.specimen import FORWARD, TOLERANCES, Report, Specimen, Tolerances, describe_arguments
+from contad.testing.specimen import (
+    FORWARD,
+    TOLERANCES,
+    AdTolerances,
+    Report,
+    Specimen,
+    Tolerances,
+    describe_arguments,
+)
 from contad.variables.open_types import Function, Nested
 
-__all__ = ["TOLERANCES", "Report", "Tolerances", "check_grads", "expect_ad"]
+__all__ = ["TOLERANCES", "AdTolerances", "Report", "Tolerances", "check_grads", "expect_ad"]
 
 
 def expect_ad(
@@ -22,7 +30,7 @@ def expect_ad(
     zero_gradient: bool = False,
     nan: bool = False,
     engines: Sequence[str] | None = None,
-    tolerances: Tolerances = TOLERANCES,
+    tolerances: Tolerances | AdTolerances = TOLERANCES,
     verbose: bool = False,
 ) -> Report:
     """Check everything that contad promises about f at args, on every engine; the report lists the legs.
@@ -53,12 +61,18 @@ def expect_ad(
     - elements: every other element of the arrays is a constant
     - several: forward mode with several tangents at once
 
-    A derivative that is nan fails; `nan=True` declares that nan is expected, and all engines must agree on it. Choose
-    arguments at which no component is zero by symmetry. `verbose` prints the report.
+    Empty arrays may be among the arguments. If the arguments or the result hold no number, the only leg is *empty*: the
+    value, and derivatives that have the shapes of arguments and result and are 0. Arguments such as [] and () are
+    constants.
+
+    `tolerances` are the same for all orders, or `AdTolerances` has those of each: second derivatives of a solver may be
+    less exact. A derivative that is nan fails; `nan=True` declares that nan is expected, and all engines must agree on
+    it. Choose arguments at which no component is zero by symmetry. `verbose` prints the report.
 
     >>> import contad
     >>> expect_ad(contad.ops.square, 3.0).skipped["mixes"]
     'one argument'
+    >>> report = expect_ad(contad.ops.square, 3.0, tolerances=AdTolerances(gradient=1e-8, hessian=1e-5, third=1e-3))
     >>> expect_ad(lambda x: contad.stop_gradient(x) * x, 3.0)
     Traceback (most recent call last):
     AssertionError: <lambda>(3.0): leg gradient, engine closures, argument x: expected 6.0, got 3.0
@@ -71,26 +85,35 @@ def expect_ad(
         specimen.report.skipped["all others"] = "the plain call raises"
     else:
         specimen.report.skipped["errors"] = "the plain call does not raise"
-        of_kind = array_legs if specimen.has_arrays else legs
         if specimen.has_arrays:
             ways = usable(specimen, ways)
-        legs.check_value(specimen, ways)
-        if order is None:
-            order = 3 if not specimen.has_arrays and len(specimen.numbers) <= 2 else 2
-        gradient = of_kind.check_derivatives(specimen, ways, order, zero_gradient)
-        if specimen.has_arrays and order > 1:
-            array_legs.check_whole_hessian(specimen, ways)
-        legs.check_jacobian(specimen, ways)
-        legs.check_product(specimen, ways)
-        legs.check_mixes(specimen, ways, gradient)
-        if specimen.has_arrays:
-            array_legs.check_elements(specimen, ways, gradient)
-            array_legs.check_several(specimen, ways, gradient)
-        of_kind.check_fan_out(specimen, ways, gradient)
-        of_kind.check_special(specimen, ways)
+        if specimen.has_arrays and array_legs.is_empty(specimen):
+            array_legs.check_empty(specimen, ways)
+            specimen.report.skipped["all others"] = "there is no number in the arguments, or none in the result"
+        else:
+            _check_numbers(specimen, ways, order, zero_gradient)
     if verbose:
         print(specimen.report)
     return specimen.report
+
+
+def _check_numbers(specimen: Specimen, ways: Sequence[str], order: int | None, zero_gradient: bool) -> None:
+    """The legs that compare derivatives of numbers."""
+    of_kind = array_legs if specimen.has_arrays else legs
+    legs.check_value(specimen, ways)
+    if order is None:
+        order = 3 if not specimen.has_arrays and len(specimen.numbers) <= 2 else 2
+    gradient = of_kind.check_derivatives(specimen, ways, order, zero_gradient)
+    if specimen.has_arrays and order > 1:
+        array_legs.check_whole_hessian(specimen, ways)
+    legs.check_jacobian(specimen, ways)
+    legs.check_product(specimen, ways)
+    legs.check_mixes(specimen, ways, gradient)
+    if specimen.has_arrays:
+        array_legs.check_elements(specimen, ways, gradient)
+        array_legs.check_several(specimen, ways, gradient)
+    of_kind.check_fan_out(specimen, ways, gradient)
+    of_kind.check_special(specimen, ways)
 
 
 def check_grads(
@@ -100,7 +123,7 @@ def check_grads(
     modes: str | Iterable[str] = ("rev", "fwd"),
     *,
     engines: Sequence[str] | None = None,
-    tolerances: Tolerances = TOLERANCES,
+    tolerances: Tolerances | AdTolerances = TOLERANCES,
     verbose: bool = False,
 ) -> Report:
     """Check the derivatives of f at args up to `order` against differences, in every nesting of modes "rev" and "fwd".
@@ -126,6 +149,8 @@ def check_grads(
     specimen = Specimen(f, tuple(args), False, tolerances)
     if specimen.raised is not None:
         raise ValueError(f"check_grads: {specimen.report.call} raises {specimen.raised}")
+    if not specimen.numbers:
+        raise ValueError(f"{specimen.report.call}: there is no number in the arguments, and so no derivative to check")
     ways = usable(specimen, ways, asked)
     if not ways:
         raise ValueError(f"check_grads: there is nothing to check: {specimen.report}")

@@ -20,6 +20,7 @@ from contad.testing.forms import (
     gradient,
     is_forward,
     is_on_arrays,
+    like,
     refusal,
     several,
 )
@@ -29,13 +30,14 @@ from contad.testing.specimen import (
     MANY,
     Specimen,
     direction_of,
+    fill,
     inner,
     numbers_of,
     outcome,
     size_of,
     weights,
 )
-from contad.transforms.gradients import jvp
+from contad.transforms.gradients import jvp, vjp
 from contad.transforms.hessians import hessian
 from contad.variables.creation import zeros
 from contad.variables.open_types import Function, Nested, Real, Value
@@ -51,7 +53,8 @@ def check_same_exception(s: Specimen, ways: Ways, leg: str, numbers: Sequence[fl
     """Every way raises the exception type of the plain call at these numbers, or that of NumPy on object arrays."""
     for way in ways:
         args = s.rebuilt(numbers)
-        _, got = outcome(gradient(s.scalar, way), *args)
+        derivative = gradient(s.scalar, way) if s.numbers else along(s.scalar, way, [])
+        _, got = outcome(derivative, *args)
         if not is_on_arrays(way) and _type(got) == _type(outcome(s.f, *form(ON_OBJECTS, args))[1]):
             s.count(leg)
         elif _type(got) != _type(expected):
@@ -64,10 +67,46 @@ def _type(raised: str | None) -> str:
     return (raised or "").partition(":")[0]
 
 
+# ---- no numbers ------------------------------------------------------------------------------------------------------
+def is_empty(s: Specimen) -> bool:
+    """Whether the arguments hold no number, or the result of the plain call holds empty arrays alone."""
+    z = s.plainly(s.f, s.rebuilt(s.numbers))
+    leaves = flatten(z).leaves
+    if leaves and all(isinstance(leaf, np.ndarray) and not leaf.size for leaf in leaves):
+        return True
+    s.results(z)  # refuses what is no number
+    return not s.numbers
+
+
+def check_empty(s: Specimen, ways: Ways) -> None:
+    """The value in every way, and derivatives that are 0 or have no elements, in the shapes of arguments and result."""
+    z = s.plainly(s.f, s.rebuilt(s.numbers))
+    for way in ways:
+        if is_forward(way):
+            got, z_dot = s.run("empty", way, jvp, s.f, form(way, s.args), like(s.args, weights(len(s.numbers))))
+            derivatives, expected = z_dot, z
+        else:
+            got, pullback = s.run("empty", way, lambda way=way: vjp(s.f, *form(way, s.args), engine=engine_of(way)))
+            derivatives = list(s.run("empty", way, pullback, fill(flatten(got), weights(len(numbers_of(z))))))
+            expected = list(s.args)
+        if _shapes(got) != _shapes(z) or _shapes(derivatives) != _shapes(expected):
+            shapes = f"{_shapes(got)} and derivatives {_shapes(derivatives)}"
+            s.fail("empty", way, "", f"the shapes {_shapes(z)} and derivatives {_shapes(expected)}", shapes)
+        s.count("empty")
+        for a, b in zip(numbers_of(got), numbers_of(z), strict=True):
+            s.equal("empty", way, "", a, b, s.tolerances(0).value * abs(b))
+        for a in numbers_of(derivatives):
+            s.equal("empty", way, "", a, 0.0)
+
+
+def _shapes(x: Nested) -> list[tuple[int, ...]]:
+    return [np.shape(leaf) for leaf in flatten(x).leaves]
+
+
 # ---- derivatives of any order ----------------------------------------------------------------------------------------
 def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool | None = None) -> np.ndarray:
     """Compare partial derivatives with differences, then derivatives along one direction; returns the gradient."""
-    t, x = s.tolerances, np.array(s.numbers)
+    t, x = s.tolerances(1), np.array(s.numbers)
     scales = np.where(x == 0.0, 1.0, np.abs(x))
 
     def plain(numbers: Real) -> Real:
@@ -100,7 +139,7 @@ def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool |
             allowed = t.differences * np.abs(found) @ np.abs(direction) + slack
             s.equal(leg, way, "all", found @ direction, value, allowed)
         first = found if first is None else first
-        _agree(s, way, found, first, size / scales)
+        _agree(s, way, 1, found, first, size / scales)
     if order > 1:
         numbers = direction.tolist()
         level: list[tuple[Function, tuple[str, ...]]] = [(along(s.scalar, way, numbers), (way,)) for way in ways]
@@ -135,7 +174,7 @@ def _along(
     s: Specimen, ways: Ways, g: Function, inside: tuple[str, ...], reference: _AlongReference, numbers: list[float]
 ) -> None:
     """The derivatives of g, which is f differentiated in the ways `inside`, along a direction."""
-    t, x, direction = s.tolerances, np.array(s.numbers), np.array(numbers)
+    t, x, direction = s.tolerances(len(inside) + 1), np.array(s.numbers), np.array(numbers)
     value, error, size, (at, expected) = reference
     slack = 10.0 * error + t.negligible * size
     resolved = 10.0 * error <= max(t.resolved * abs(value), t.negligible * size)
@@ -144,7 +183,7 @@ def _along(
     if inside != (ways[0],) * len(inside):
         near = float(s.plainly(g, s.rebuilt(at)))
         if math.isfinite(near) and math.isfinite(expected):
-            allowed = 0.01 * t.differences * size
+            allowed = 0.01 * s.tolerances(len(inside)).differences * size
             s.equal("agreement", way_label(inside), "of arrays times 1.001", near, expected, allowed)
     first: Any = None
     for way in ways:
@@ -155,7 +194,7 @@ def _along(
             found = np.array(s.run(leg, label, gradient(g, way), *s.args), dtype=float)
             got = float(found @ direction)
             first = found if first is None else first
-            _agree(s, label, found, first, size / np.where(x == 0.0, 1.0, np.abs(x)))
+            _agree(s, label, len(inside) + 1, found, first, size / np.where(x == 0.0, 1.0, np.abs(x)))
         if resolved:
             s.equal(leg, label, "all", got, value, t.differences * abs(value) + slack)
 
@@ -167,9 +206,9 @@ def _refuse_point(s: Specimen, inside: tuple[str, ...], value: Value, error: Val
     s.fail(leg_of(inside, FORWARD), way_label(inside), label, "finite differences that converge", got)
 
 
-def _agree(s: Specimen, way: str, found: np.ndarray, first: np.ndarray, size: np.ndarray) -> None:
+def _agree(s: Specimen, way: str, order: int, found: np.ndarray, first: np.ndarray, size: np.ndarray) -> None:
     """Require that two gradients agree up to rounding of terms that may cancel in them."""
-    t = s.tolerances
+    t = s.tolerances(order)
     for k, label in enumerate(s.labels):
         s.equal("agreement", way, label, found[k], first[k], t.agreement * abs(first[k]) + 10.0 * t.rounding * size[k])
 
@@ -181,7 +220,7 @@ def check_elements(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
         s.report.skipped["elements"] = "one number"
         return
     chosen = np.arange(len(s.numbers)) % 2 == 0
-    allowed = s.tolerances.agreement * np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0)
+    allowed = s.tolerances(1).agreement * np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0)
     for way in ways:
 
         def partly_constant(*args: Nested, way: str = way) -> Nested:
@@ -239,7 +278,7 @@ def check_several(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
             both = s.run("several", way, several, s.scalar, way, s.args, two)
             for numbers, got in zip(two, both, strict=True):
                 one = s.run("several", way, along(s.scalar, way, numbers.tolist()), *s.args)
-                allowed = s.tolerances.agreement * float(np.abs(numbers) @ np.abs(expected))
+                allowed = s.tolerances(1).agreement * float(np.abs(numbers) @ np.abs(expected))
                 s.equal("several", way, "all", got, one, allowed)
 
 
@@ -260,14 +299,15 @@ def check_fan_out(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
         ("f f", lambda *a: s.scalar(*a) * s.scalar(*a), 2.0 * value * g, 2.0 * abs(value) * g_size),
         ("f + x", lambda *a: s.scalar(*a) + inner(list(a), w.tolist()), g + w, g_size + np.abs(w)),
     )
+    agreement = s.tolerances(1).agreement
     for way in ways:
         for name, function, wanted, size in sums:
             got = s.run("fan-out", way, gradient(function, way), *s.args)
-            _compare(s, way, f" of {name}", got, wanted, s.tolerances.agreement * (size + np.max(size, initial=0.0)))
+            _compare(s, way, f" of {name}", got, wanted, agreement * (size + np.max(size, initial=0.0)))
         # inside an outer level, where the adjoints are numbers of that level
         got, _ = s.run("fan-out", way, jvp, gradient(square, way), list(s.args), s.rebuilt(w.tolist()))
         size = 2.0 * u_size * (2.0 * g_size + np.abs(w))
-        allowed = s.tolerances.agreement * (size + np.max(size, initial=0.0))
+        allowed = s.tolerances(2).agreement * (size + np.max(size, initial=0.0))
         _compare(s, way, " of (f + f + x)^2", got, 2.0 * u * (2.0 * g + w), allowed)
     shapes = [x.shape if isinstance(x, np.ndarray) else () if s.is_number(k) else None for k, x in enumerate(s.args)]
     for i, k in itertools.combinations(range(len(s.args)), 2):
@@ -292,7 +332,7 @@ def _check_one_argument(s: Specimen, ways: Ways, i: int, k: int) -> None:
 
         got = s.run("fan-out", way, gradient(join, way), at[i])
         first, second = (np.array(separate[ends[n] : ends[n + 1]]) for n in (i, k))
-        allowed = s.tolerances.agreement * (np.abs(first) + np.abs(second) + np.max(np.abs(separate)))
+        allowed = s.tolerances(1).agreement * (np.abs(first) + np.abs(second) + np.max(np.abs(separate)))
         for j, (a, b) in enumerate(zip(got, first + second, strict=True)):
             s.equal("fan-out", way, f"{s.labels[ends[i] + j]} in two places", a, b, allowed[j])
 
@@ -326,7 +366,7 @@ def check_special(s: Specimen, ways: Ways) -> None:
 
 
 def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Sequence[float]) -> None:
-    t = s.tolerances
+    of_value, of_gradient = s.tolerances(0).value, s.tolerances(1).agreement
     refused = outcome(s.f, *form(ON_OBJECTS, s.rebuilt(at)))[1]
     of_objects, unusual = outcome(lambda: s.results(s.plainly(s.f, form(ON_OBJECTS, s.rebuilt(at)))))
     gradients: dict[str, list[Real]] = {}
@@ -340,7 +380,7 @@ def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Seque
             continue
         expected = z if is_on_arrays(way) or unusual is not None else of_objects
         for a, b in zip(got, expected, strict=True):
-            s.equal("special", way, label, a, b, t.value * max(abs(b), size_of(expected)), nan=True)
+            s.equal("special", way, label, a, b, of_value * max(abs(b), size_of(expected)), nan=True)
         gradients[way] = s.run("special", way, gradient(s.scalar, way), *s.rebuilt(at))
         # NumPy's operations on objects, and forward mode, mask other partials than the rules of arrays do; if the
         # result is nan, they may have chosen other elements
@@ -348,9 +388,8 @@ def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Seque
         first = gradients[on_objects[0] if way in on_objects else next(iter(gradients))]
         for a, b in zip(gradients[way], first, strict=True):
             if way in on_objects or (math.isfinite(a) and math.isfinite(b) and not any(map(math.isnan, got))):
-                s.equal(
-                    "special", way, f"gradient at {label}", a, b, t.agreement * max(abs(b), size_of(first)), nan=True
-                )
+                allowed = of_gradient * max(abs(b), size_of(first))
+                s.equal("special", way, f"gradient at {label}", a, b, allowed, nan=True)
 
 
 # ---- whole Hessians --------------------------------------------------------------------------------------------------
@@ -363,7 +402,7 @@ def check_whole_hessian(s: Specimen, ways: Sequence[str]) -> None:
     if not 0 < n <= WHOLE:
         s.report.skipped["whole hessian"] = f"not between 1 and {WHOLE} numbers"
         return
-    t, x = s.tolerances, np.array(s.numbers)
+    t, x = s.tolerances(2), np.array(s.numbers)
     scales = np.where(x == 0.0, 1.0, np.abs(x))
     first = gradient(s.scalar, ways[0])
     value, error = gradient_by_differences(lambda v: np.array(first(*s.rebuilt(v)), dtype=float), s.numbers)

@@ -50,7 +50,7 @@ def check_value(s: Specimen, ways: Ways) -> None:
         got = s.run("value", way, value_by, s, way, s.args)
         s.equal("value", way, "", len(got), len(expected))
         for a, b in zip(got, expected, strict=True):
-            s.equal("value", way, "", a, b, s.tolerances.value * max(abs(b), size))
+            s.equal("value", way, "", a, b, s.tolerances(0).value * max(abs(b), size))
 
 
 def value_by(s: Specimen, way: str, args: Sequence[Nested]) -> list[Nested]:
@@ -116,7 +116,7 @@ def _check_nearby(s: Specimen, g: Function, inner: tuple[str, ...], reference: _
     for at, expected in reference.nearby:
         got = _value_at(s, g, at)
         if math.isfinite(got) and math.isfinite(expected):
-            allowed = 0.01 * s.tolerances.differences * reference.terms
+            allowed = 0.01 * s.tolerances(len(inner)).differences * reference.terms
             where = f"of numbers, at {', '.join(map(repr, at))}"
             s.equal("agreement", way_label(inner), where, got, expected, allowed)
 
@@ -125,7 +125,7 @@ def _derivatives(
     s: Specimen, ways: Ways, g: Function, inner: tuple[str, ...], found: _Reference, zero_gradient: bool | None
 ) -> np.ndarray:
     """The derivatives of g, which is f differentiated in the inner ways."""
-    t, x = s.tolerances, np.array(s.numbers)
+    t, x = s.tolerances(len(inner) + 1), np.array(s.numbers)
     size = found.terms / np.array([abs(x) or 1.0 for x in s.numbers])
     slack = 10.0 * found.error + t.negligible * size
     resolved = 10.0 * found.error <= np.maximum(t.resolved * np.abs(found.value), t.negligible * size)
@@ -163,7 +163,7 @@ def _check_symmetry(s: Specimen, way: str, expected: np.ndarray, slack: np.ndarr
         return
     _, got = s.run("symmetry", way, jvp, s.gradient(s.flat, way), s.numbers, weights(n))
     for k, label in enumerate(s.labels):
-        allowed = s.tolerances.differences * abs(expected[k]) + slack[k]
+        allowed = s.tolerances(2).differences * abs(expected[k]) + slack[k]
         s.equal("symmetry", way, label, got[k], expected[k], allowed)
 
 
@@ -190,7 +190,7 @@ def check_jacobian(s: Specimen, ways: Ways) -> None:
         return
     found = gradient_by_differences(lambda v: s.results(s.plainly(s.f, s.rebuilt(v))), s.numbers)
     finite = np.abs(found.value[np.isfinite(found.value)])
-    rounding = 20.0 * s.tolerances.rounding * np.max(finite, initial=0.0)  # for results that depend on each other
+    rounding = 20.0 * s.tolerances(1).rounding * np.max(finite, initial=0.0)  # for results that depend on each other
     heights = [len(elements(leaf)) for leaf in flatten(z).leaves]
     widths = [len(elements(leaf)) for tree in s.trees for leaf in tree.leaves]
     for way in ways:
@@ -201,7 +201,7 @@ def check_jacobian(s: Specimen, ways: Ways) -> None:
             matrix = np.block([[np.reshape(next(blocks), (height, width)) for width in widths] for height in heights])
             for (i, k), a in np.ndenumerate(matrix):
                 expected, error = found.value[i, k], found.error[i, k]
-                allowed = s.tolerances.differences * abs(expected) + 10.0 * error + rounding
+                allowed = s.tolerances(1).differences * abs(expected) + 10.0 * error + rounding
                 s.equal("jacobian", way, f"{s.labels[k]} (result {i})", a, expected, allowed)
 
 
@@ -216,7 +216,7 @@ def check_product(s: Specimen, ways: Ways) -> None:
             z, pullback = s.run("product", way, lambda way=way: vjp(s.f, *form(way, s.args), engine=engine_of(way)))
             x_bar = numbers_of(s.run("product", way, pullback, fill(flatten(z), z_bar)))
             terms = [a * b for a, b in zip(x_bar, x_dot, strict=True)]
-            s.equal("product", way, "", sum(terms), forward, 10.0 * s.tolerances.agreement * sum(map(abs, terms)))
+            s.equal("product", way, "", sum(terms), forward, 10.0 * s.tolerances(1).agreement * sum(map(abs, terms)))
 
 
 # ---- constants -------------------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def _is_refused(s: Specimen, way: str, active: tuple[int, ...]) -> bool:
 def _compare(s: Specimen, way: str, name: str, got: Sequence[Real], expected: Sequence[Real]) -> None:
     size = max(map(abs, expected), default=0.0)
     for a, b in zip(got, expected, strict=True):
-        s.equal("mixes", way, name, a, b, s.tolerances.agreement * size, nan=True)
+        s.equal("mixes", way, name, a, b, s.tolerances(1).agreement * size, nan=True)
 
 
 def _restrict(s: Specimen, way: str, active: tuple[int, ...], args: Sequence[Nested]) -> list[Nested]:
@@ -313,10 +313,10 @@ def check_fan_out(s: Specimen, ways: Ways, gradient: np.ndarray) -> None:
     for way in ways:
         for name, function, expected, size in sums:
             got = s.run("fan-out", way, s.gradient(function, way), *s.numbers)
-            s.equal_along("fan-out", way, got, expected, s.tolerances.agreement * size, name)
+            s.equal_along("fan-out", way, got, expected, s.tolerances(1).agreement * size, name)
         # inside an outer level, where the adjoint of f is a number of that level
         got, _ = s.run("fan-out", way, jvp, s.gradient(square, way), s.numbers, w.tolist())
-        allowed = s.tolerances.agreement * 2.0 * u_size * (2.0 * g_size + w_size)
+        allowed = s.tolerances(2).agreement * 2.0 * u_size * (2.0 * g_size + w_size)
         s.equal_along("fan-out", way, got, 2.0 * u * (2.0 * g + w), allowed, "(f + f + x)^2")
     for x in dict.fromkeys(s.numbers[:2]) if len(s.numbers) > 1 else ():
         _check_one_input(s, ways, [x] * len(s.numbers))
@@ -329,7 +329,7 @@ def _check_one_input(s: Specimen, ways: Ways, at: list[float]) -> None:
             s.report.skipped["one input"] = f"no finite gradient by {way} at {at}"
             continue
         (one,) = s.run("fan-out", way, s.gradient(lambda x: s.flat(*[x] * len(at)), way), at[0])
-        allowed = s.tolerances.agreement * sum(map(abs, separate))
+        allowed = s.tolerances(1).agreement * sum(map(abs, separate))
         s.equal("fan-out", way, f"one input {at[0]}", one, sum(separate), allowed)
 
 
@@ -352,7 +352,7 @@ def check_special(s: Specimen, ways: Ways) -> None:
 
 
 def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Sequence[float]) -> None:
-    t = s.tolerances
+    of_value, of_gradient = s.tolerances(0).value, s.tolerances(1).agreement
     gradients: list[list[Nested]] = []
     for way in ways:
         if len(z) == 1:
@@ -362,9 +362,9 @@ def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Seque
             got = s.run("special", way, value_by, s, way, s.rebuilt(at))
             gradient = s.run("special", way, s.gradient(s.flat, way), *at)
         for a, b in zip(got, z, strict=True):
-            s.equal("special", way, label, a, b, t.value * abs(b), nan=True)
+            s.equal("special", way, label, a, b, of_value * abs(b), nan=True)
         gradients.append(gradient)
         if len(gradients[-1]) == len(gradients[0]):
             for a, b in zip(gradients[-1], gradients[0], strict=True):
                 if way != FORWARD or (math.isfinite(a) and math.isfinite(b)):
-                    s.equal("special", way, f"gradient at {label}", a, b, t.agreement * abs(b), nan=True)
+                    s.equal("special", way, f"gradient at {label}", a, b, of_gradient * abs(b), nan=True)

@@ -5,6 +5,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -43,6 +44,36 @@ class Tolerances(NamedTuple):
 TOLERANCES = Tolerances()
 
 
+@dataclass(frozen=True)
+class AdTolerances:
+    """Tolerances of `expect_ad` and `check_grads` for each order of derivative.
+
+    Each is a `Tolerances`, or a number: the allowed relative error, of the value against the plain call, of derivatives
+    against differences. `gradient` is for all first derivatives, `hessian` for all second ones, and `third` for the
+    third order and above.
+
+    Ref:     `ad_tolerances` of Stan Math, test/unit/math/ad_tolerances.hpp.
+
+    >>> tolerances = AdTolerances(hessian=1e-4)
+    >>> tolerances.of_order(1).differences, tolerances.of_order(2).differences
+    (1e-06, 0.0001)
+    """
+
+    value: Tolerances | float = TOLERANCES
+    gradient: Tolerances | float = TOLERANCES
+    hessian: Tolerances | float = TOLERANCES
+    third: Tolerances | float = TOLERANCES
+
+    def of_order(self, order: int) -> Tolerances:
+        """The tolerances for derivatives of an order, which is 0 for the value."""
+        chosen = (self.value, self.gradient, self.hessian, self.third)[min(order, 3)]
+        if isinstance(chosen, Tolerances):
+            return chosen
+        if order == 0:
+            return TOLERANCES._replace(value=chosen)
+        return TOLERANCES._replace(differences=chosen, resolved=max(chosen, TOLERANCES.resolved))
+
+
 class Report:
     """The legs that ran, with the number of comparisons in each, and those that were skipped, with the reason."""
 
@@ -62,11 +93,21 @@ class Report:
 class Specimen:
     """f at args: as it is, as one number, as a function of all numbers in args; comparisons that count themselves."""
 
-    def __init__(self, f: Function, args: tuple[Nested, ...], nan: bool, tolerances: Tolerances) -> None:
-        self.f, self.args, self.nan, self.tolerances = f, args, nan, tolerances
-        self.runnable = runnable(f)  # a Numba function is rewritten for variables
+    def __init__(self, f: Function, args: tuple[Nested, ...], nan: bool, tolerances: Tolerances | AdTolerances) -> None:
+        self.nan = nan
+        by_order = tolerances if isinstance(tolerances, AdTolerances) else AdTolerances(*[tolerances] * 4)
+        self.tolerances = by_order.of_order
         self.name = name_of(f)
         self.report = Report(f"{self.name}({describe_arguments(args)})")
+        kept = [k for k, x in enumerate(args) if flatten(x).leaves]
+        if not kept:
+            raise ValueError(f"{self.report.call}: there is no number and no array in the arguments; give np.zeros(0)")
+        names = argument_names(f)
+        self.names = [names[k] if k < len(names) else str(k) for k in kept]
+        if len(kept) < len(args):
+            f, args = _with_constants(f, args, kept), tuple(args[k] for k in kept)
+        self.f, self.args = f, args
+        self.runnable = runnable(f)  # a Numba function is rewritten for variables
         self.trees = [flatten(x) for x in args]
         for n, tree in enumerate(self.trees):
             for leaf in tree.leaves:
@@ -79,8 +120,6 @@ class Specimen:
         copies = self.rebuilt(self.numbers)
         before = frozen(copies)
         self.raised = outcome(self.plainly, f, copies)[1]
-        if self.raised is None and not self.numbers:
-            raise ValueError(f"{self.report.call}: there is no number in the arguments, and so no derivative to check")
         self.writes = frozen(copies) != before
 
     def _labels(self, n: int) -> Iterator[str]:
@@ -91,13 +130,7 @@ class Specimen:
 
     def name_of_argument(self, n: int) -> str:
         """The name of argument n in messages."""
-        names = getattr(self.f, "argument_names", None)
-        if names is None:
-            try:
-                names = list(inspect.signature(self.f).parameters)
-            except (TypeError, ValueError):
-                names = []
-        return names[n] if n < len(names) else str(n)
+        return self.names[n]
 
     # ---- forms -------------------------------------------------------------------------------------------------------
     def is_number(self, n: int) -> bool:
@@ -206,6 +239,25 @@ class Specimen:
             self.fail("unmutated", way, "", f"arguments unchanged by leg {leg}", f"({describe_arguments(self.args)})")
         self.count("unmutated")
         return result
+
+
+def argument_names(f: Function) -> list[str]:
+    """The names of a function's arguments, as far as they are known."""
+    try:
+        return list(getattr(f, "argument_names", None) or inspect.signature(f).parameters)
+    except (TypeError, ValueError):
+        return []
+
+
+def _with_constants(f: Function, args: Sequence[Nested], kept: Sequence[int]) -> Function:
+    """f as a function of the arguments `kept`; the others are [], () and the like, which transforms do not take."""
+    whole = runnable(f)
+
+    def of_kept(*own: Nested) -> Nested:
+        given = dict(zip(kept, own, strict=True))
+        return whole(*(given[k] if k in given else flatten(x).unflatten([]) for k, x in enumerate(args)))
+
+    return of_kept
 
 
 def _directions(n: int) -> list[list[float]]:

@@ -246,7 +246,7 @@ def cfunc(f: Function, n: int, signature: str = "contad") -> Any:
 
     If f raises, or receives another length, value and grad are left as they are. If grad is NULL only the value is
     computed, and if value is NULL only the gradient. The result has `address` and `ctypes`, lives as long as f, and may
-    be called on any thread. Captured values of f serve as its data.
+    be called on any thread. Captured values of f serve as its data. The first call without grad compiles f itself.
 
     Raises:  UnsupportedError if f is not a Numba function, or no compiled engine supports it.
 

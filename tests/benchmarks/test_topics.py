@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import contad
-from benchmarks import chains, first_calls, loops, loops_by_hand, micro, pages
+from benchmarks import chains, first_calls, loops, loops_by_hand, micro, pages, stacks
 from benchmarks.comparison import tools
 from benchmarks.comparison.figures import list_rows
 from benchmarks.comparison.measure import AGAIN, BY_HAND, PRIMAL, Effort, arguments, measure
@@ -199,19 +199,21 @@ def test_operations_are_timed_beside_a_micro_library():
     times = find_times("operations", "Value and gradient")
     assert len(times) == 5
     for seconds in times.values():
-        assert {PRIMAL, BY_HAND, "contad matrix", "contad closures", "micro-library"} <= set(seconds)
+        assert {PRIMAL, BY_HAND, "contad matrix", "contad closures", "micro-library", "stack of objects",
+                "stack of continuations"} <= set(seconds)  # fmt: skip
 
 
-def test_a_micro_library_walks_a_graph_once_for_each_number():
+@pytest.mark.parametrize("kind", [micro.Value, stacks.Vari, stacks.Indexed])
+def test_numbers_of_each_design_give_the_gradient(kind):
     def f(x):
         y = x[0] * x[1] + 2.0
         return np.sin(y) * y + np.sum(np.sin(x) * 0.5) + x[0]
 
     x = np.array([0.3, 0.4])
-    value, (found,) = micro.with_values(lambda np: f, (0,))(x)()
+    value, (found,) = micro.with_values(lambda np: f, (0,), kind)(x)()
     assert value == pytest.approx(f(x))
     np.testing.assert_allclose(found, contad.grad(f)(x))
-    (again,) = micro.with_values(lambda np: lambda v: v[0] * v[1] * v[0], (0,))([3.0, 4.0])()[1]
+    (again,) = micro.with_values(lambda np: lambda v: v[0] * v[1] * v[0], (0,), kind)([3.0, 4.0])()[1]
     assert again == [24.0, 9.0]
 
 

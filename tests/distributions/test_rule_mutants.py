@@ -21,7 +21,10 @@ BEYOND = {
 }  # fmt: skip
 COMPARISONS = ["is_at_most", "is_equal", "is_less"]
 # of counts
-CONSTANT = ["as_constant", *COMPARISONS, "log_factorial_excess", "log_hypergeometric_ccdf", "log_hypergeometric_cdf"]
+CONSTANT = [
+    "as_constant", "choices_excess", *COMPARISONS, "log_factorial_excess", "log_few_choices", "log_hypergeometric_ccdf",
+    "log_hypergeometric_cdf",
+]  # fmt: skip
 DEAR = [("log_beta_part", (900.0, 700.0, 0.2)), ("log_beta_part_of_ratio", (3.1, 0.8, 1e-120, 0.7))]  # ten seconds
 
 

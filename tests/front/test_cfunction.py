@@ -69,6 +69,32 @@ def test_null_asks_for_the_value_or_the_gradient_alone(function):
     assert value[0] == 7.0
 
 
+def test_f_is_compiled_at_the_first_call_for_its_value_alone():
+    scale = 2.0
+
+    @numba.njit
+    def scaled(x):
+        return scale * x[0] * x[1]
+
+    f = contad.cfunc(scaled, 2).ctypes
+    x, value, g = np.array([1.5, 2.0]), np.zeros(1), np.zeros(2)
+    assert f(pointer(x), pointer(value), pointer(g)) == 0 and (value[0], g.tolist()) == (6.0, [4.0, 3.0])
+    assert not scaled.overloads
+    value[0] = 0.0
+    assert f(pointer(x), pointer(value), None) == 0 and value[0] == 6.0
+
+
+def test_a_value_whose_function_has_changed_is_an_error(capsys):
+    f = contad.cfunc(changing, 1).ctypes
+    x, value, g = np.array([1.5]), np.zeros(1), np.zeros(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(globals(), "factor", 5.0)
+        assert f(pointer(x), pointer(value), None) == 1 and value[0] == 0.0
+    assert "FrozenValueError" in capsys.readouterr().err
+    assert f(pointer(x), pointer(value), pointer(g)) == 0 and (value[0], g[0]) == (4.5, 3.0)
+    assert f(pointer(x), pointer(value), None) == 0 and value[0] == 4.5
+
+
 def test_signatures_of_samplers_and_optimisers():
     x, value, g = np.array([1.0, 2.0, 3.0]), np.zeros(1), np.zeros(3)
     nuts = contad.cfunc(positive_squares, 3, "nuts").ctypes
@@ -84,6 +110,14 @@ def test_signatures_of_samplers_and_optimisers():
     x[0] = -1.0
     assert math.isnan(nlopt(3, pointer(x), pointer(g), None)) and math.isnan(plain(3, pointer(x), None))
     assert nuts(3, pointer(x), pointer(g), pointer(value), None) == 1 and g.tolist() == [2.0, 8.0, 18.0]
+
+
+factor = 3.0
+
+
+@numba.njit
+def changing(x):
+    return factor * x[0]
 
 
 @numba.njit

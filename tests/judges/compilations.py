@@ -60,11 +60,11 @@ class CompilationCounter:
         return counted
 
     def _counting(self, compile_for):
-        def counted(dispatcher, sig):
+        def counted(dispatcher, sig, *more):
             known = len(dispatcher.overloads)
             self.depth += 1
             try:
-                found = compile_for(dispatcher, sig)
+                found = compile_for(dispatcher, sig, *more)
                 is_new = isinstance(dispatcher, Derivative) or len(dispatcher.overloads) > known
             except BaseException:  # a refusal is found by compiling
                 is_new = True

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numba import njit
 
 import contad
 from contad import stan
@@ -160,3 +161,20 @@ def test_a_check_is_a_function_with_a_name():
     with pytest.raises(TypeError, match="f: expected a value after each name"):
         stan.check_consistent_sizes("f", "x", [1.0], "y")
     assert repr(checks.check_square) == "<contad.stan.checks.check_square>"
+
+
+# ---- reject ----------------------------------------------------------------------------------------------------------
+@njit
+def positive(x):
+    if x < 0.0:
+        stan.reject("x must be positive, got ", x)
+    return x * x
+
+
+def test_reject():
+    with pytest.raises(ValueError, match="x must be positive, got -1.5$"):
+        contad.grad(positive.py_func)(-1.5)
+    for call in (positive, contad.grad(positive), contad.grad(positive, engine="tape")):
+        assert call(2.0) == 4.0
+        with pytest.raises(ValueError, match="x must be positive, got $"):
+            call(-1.5)

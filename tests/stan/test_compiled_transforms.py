@@ -1,5 +1,8 @@
 """Constraining transforms and checks inside njit: what Python has of them, on both compiled engines."""
 
+import pickle
+from collections import namedtuple
+
 import numpy as np
 import pytest
 from numba import njit
@@ -71,12 +74,60 @@ def test_checks(engine):
         gradient(x[:1], 0.5)
 
 
-def test_a_tree_of_parameters_is_refused_by_name():
-    tree = Parameters({"sigma": stan.lower_bound(0.0)})
+# ---- trees, and bounds that are arrays -------------------------------------------------------------------------------
+Pair = namedtuple("Pair", "slope shares")
+LOW = np.array([0.5, -1.5])
+TREE = Parameters({
+    "mu": real(), "scales": stan.lower_bound(LOW, 2), "pair": Pair(real((2, 2)), stan.simplex(3).array(2)),
+    "rest": (stan.lower_upper_bound(LOW, LOW + 2.0, 2), stan.ordered(2)),
+})  # fmt: skip
+
+
+@njit
+def of_tree(u):
+    v, log_jacobian = TREE.constrain(u)
+    total = v.mu * np.sum(v.scales) + v.pair.slope[0, 1] * v.pair.shares[1, 2]
+    return log_jacobian + total + np.sum(v.rest[0] * v.rest[1]) * TREE.size
+
+
+def of_dict(u):
+    v, log_jacobian = TREE.constrain(u)
+    total = v["mu"] * np.sum(v["scales"]) + v["pair"].slope[0, 1] * v["pair"].shares[1, 2]
+    return log_jacobian + total + np.sum(v["rest"][0] * v["rest"][1]) * TREE.size
+
+
+def test_a_tree_of_parameters():
+    u = np.random.default_rng(6).normal(size=TREE.size)
+    assert of_tree(u) == pytest.approx(of_dict(u), rel=1e-14)
+    np.testing.assert_allclose(contad.grad(of_tree)(u), contad.grad(of_dict)(u), rtol=1e-12)
+    with pytest.raises(ValueError, match="Parameters: u must have 15 elements"):
+        of_tree(u[1:])
+    assert pickle.loads(pickle.dumps(TREE)).size == TREE.size
+
+
+def test_trees_with_other_keys_are_refused():
+    tree = Parameters({1: real()})
 
     @njit
     def f(u):
         return tree.constrain(u)
 
-    with pytest.raises((TypingError, UnsupportedError), match="Parameters: a tree is not supported inside njit"):
+    with pytest.raises((TypingError, UnsupportedError), match="Parameters: inside njit, the keys of a dict"):
         f(np.zeros(1))
+
+
+def test_array_bounds_are_those_of_the_constraint():
+    """Two constraints that differ in a bound alone are two functions."""
+    u = np.array([0.3, 0.4])
+    found = []
+    for low in (LOW, LOW + 1e-12):
+        theta = stan.lower_bound(low, 2)
+
+        @njit
+        def f(u):
+            return np.sum(theta.constrain(u))
+
+        assert f(u) == np.sum(theta.constrain(u))
+        np.testing.assert_allclose(contad.grad(f)(u), np.exp(u), rtol=1e-14)
+        found.append(theta.__name__)
+    assert found[0] != found[1]

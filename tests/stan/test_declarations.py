@@ -7,11 +7,17 @@ import pytest
 
 from contad.stan.declarations import Expression, read_parameters
 
-DATA = {"N": 4, "K": 3, "L": np.array([-1.0, -2.0, -3.0, -4.0]), "m": 3.0, "y": np.array([1.5, 2.5, 0.5])}
+DATA = {"N": 4, "K": 3, "L": np.array([-1.0, -2.0, -3.0, -4.0]), "m": 3.0, "y": np.array([1.5, 2.5, 0.5]),
+    "X": np.array([[1.0, 2.0], [3.0, 4.0]]),
+}  # fmt: skip
+
+
+def twice(k):
+    return 2 * k
 
 
 def read(text, **more):
-    return read_parameters(text, {**DATA, **more})
+    return read_parameters(text, {**DATA, **more}, {"twice": twice})
 
 
 @pytest.mark.parametrize(
@@ -32,6 +38,10 @@ def read(text, **more):
         ("column_stochastic_matrix[2, 3] x;", "stochastic_column", (2, 3)), ("real x[N];", "real", (4,)),
         ("array[7 %/% 2, 1 + 7 % 4] real x;", "real", (3, 4)), ("vector[5 + (-7) % 4] x;", "real", (2,)),
         ("array[num_elements(L)] real x;", "real", (4,)), ("vector[min(N, K) ^ 2] x;", "real", (9,)),
+        ("vector[N > 3 ? 2 : 3] x;", "real", (2,)), ("vector[N == 1 ? 2 : N == 4 ? (K > 2 ? 5 : 6) : 7] x;", "real", (5,)),
+        ("vector[size(X[, 2])] x;", "real", (2,)), ("vector[size(X[1:2, ])] x;", "real", (2,)),
+        ("vector[twice(K)] x;", "real", (6,)), ("array[2, 2] real<lower=X> x;", "lower_bound", (2, 2)),
+        ("array[2] vector<lower={1, 2}>[2] x;", "lower_bound", (2, 2)),
     ],
 )  # fmt: skip
 def test_every_type(text, name, shape):
@@ -59,6 +69,7 @@ def test_a_block_as_it_stands():
         ("1 - a", 0.75), ("(N / 3) * a", 0.25), ("y[2] * a", 0.625), ("fmax(a, 1.0 / N)", 0.25), ("a ^ 2", 0.0625),
         ("a * sum(y .* y)", 2.1875), ("sum(a * y ./ y)", 0.75), ("sum(6 ./ -y[1:2]) * a", -1.6),
         ("sum(y[2:3]) - a", 2.75), ("-a", -0.25), ("mean(y) + sd(y) .* a", 1.75), ("lambda * a", 0.5),
+        ("(a > 1 ? a : 3 * a)", 0.75), ("X[1, (N > 3 ? 2 : 1)] * a", 0.5), ("twice(a)", 0.5), ("sum(X[,2]) * a", 1.5),
     ],
 )  # fmt: skip
 def test_bounds_of_earlier_parameters(bound, value):
@@ -79,7 +90,7 @@ def test_bounds_of_earlier_parameters(bound, value):
         ("real<lower=b> a; real b;", "expected data, or a parameter declared before, and not b"),
         ("simplex<lower=0>[3] x;", "expected no bounds of simplex"),
         ("real<lower=0, offset=1> x;", "bounds or units, not both"),
-        ("real<lower=f(1)> x;", "expected a function of contad.stan, and not f"),
+        ("real<lower=f(1)> x;", "expected a function of contad.stan, or beside the log density, and not f"),
         ("vector[2.5] x;", "expected a size, a whole number made of data"),
         ("real a; vector[a] x;", "expected a size, a whole number made of data"),
         ("real<lower=1, upper=0> x;", "upper must be greater than lower"),

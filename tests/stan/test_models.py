@@ -65,6 +65,35 @@ def test_the_value_is_that_of_the_constrained_values_and_the_determinant():
     assert PLAIN.log_density(U) == pytest.approx(found, rel=1e-13)
 
 
+@njit
+def twice(x):
+    return 2.0 * x
+
+
+def test_bounds_with_indices_choices_and_functions():
+    """Each is an expression of earlier parameters in compiled code, too."""
+    block = """
+    matrix[3, 2] a; array[3] real<lower=low> b; vector<lower=a[, 2]>[3] c; vector<lower=a[2:, 1], upper=7>[2] d;
+    vector<lower=c[places]>[2] e; real<lower=(a[1, 1] > 0 ? twice(a[1, 1]) : low[2])> f;
+    """
+
+    def density(a, b, c, d, e, f):
+        return -np.sum(a * a) - np.sum(b) - np.sum(c * c) + np.sum(d) - np.sum(e) - f * f
+
+    data = {"low": [0.5, -1.0, 2.0], "places": [3, 1]}
+    model, plain = Model(block, njit(density), **data), Model(block, density, **data)
+    u = np.random.default_rng(2).normal(size=model.dimension)
+    for first in (0.8, -0.8):
+        u[0] = first
+        values = plain.constrain(u)
+        assert np.all(np.array(values["b"]) > data["low"]) and np.all(values["c"] > values["a"][:, 1])
+        assert np.all(values["e"] > values["c"][[2, 0]]) and values["f"] > (1.6 if first > 0 else -1.0)
+        np.testing.assert_allclose(plain.unconstrain(values), u, rtol=1e-10)
+        (value, gradient), (expected, slopes) = (m.log_density_gradient(u) for m in (model, plain))
+        assert value == pytest.approx(expected, rel=1e-13)
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-12)
+
+
 def test_derivatives():
     value, gradient = MODEL.log_density_gradient(U)
     assert value == MODEL.log_density(U)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from numba import njit
 
 import contad
 from contad import stan
@@ -22,7 +23,8 @@ VALUES = {
     "dot_product": ((V, W), V @ W), "dot_self": ((V,), V @ V), "distance": ((V, W), np.linalg.norm(V - W)),
     "squared_distance": ((V, W), np.linalg.norm(V - W) ** 2), "sort_asc": ((V,), sorted(V)),
     "sort_desc": ((V,), sorted(V, reverse=True)), "trace": ((S,), 3.4), "trace_dot": ((A, B), np.trace(A @ B)),
-    "append_array": ((V, W), [*V, *W]), "diag_matrix": ((V,), np.diag(V)), "diagonal": ((S,), [1.3, 2.1]),
+    "append_array": ((V, W), [*V, *W]), "append_col": ((A, S[0]), np.column_stack([A, S[0]])),
+    "append_row": ((V[:3], A), np.vstack([V[:3], A])), "diag_matrix": ((V,), np.diag(V)), "diagonal": ((S,), [1.3, 2.1]),
     "head": ((V, 3), [1.3, -0.7, 2.1]), "tail": ((V, 3), [-0.7, 2.1, 0.4]),
     "linspaced_array": ((3, 1.0, 2.0), [1.0, 1.5, 2.0]), "linspaced_vector": ((3, 1.0, 2.0), [1.0, 1.5, 2.0]),
     "linspaced_row_vector": ((3, 1.0, 2.0), [1.0, 1.5, 2.0]), "rep_vector": ((0.7, 2), [0.7, 0.7]),
@@ -32,6 +34,7 @@ VALUES = {
     "to_array_1d": ((A,), np.ravel(A, order="F")), "to_array_2d": ((A,), A),
     "to_matrix": ((V, 2, 2), [[1.3, 2.1], [-0.7, 0.4]]),
     "symmetrize_from_lower_tri": ((S,), [[1.3, -0.7], [-0.7, 2.1]]),
+    "dims": ((A,), [2, 3]), "round": ((np.array([-2.6, 0.5 - 2.0**-20, 1.2]),), [-3.0, 0.0, 1.0]), "to_int": ((-2.7,), -2),
     "rows": ((A,), 2), "cols": ((A,), 3), "size": ((A,), 2), "num_elements": ((A,), 6),
     "identity_matrix": ((2,), [[1, 0], [0, 1]]), "ones_array": ((2,), [1, 1]), "ones_vector": ((2,), [1, 1]),
     "ones_row_vector": ((2,), [1, 1]), "zeros_array": ((2,), [0, 0]), "zeros_vector": ((2,), [0, 0]),
@@ -83,3 +86,50 @@ def test_lists_are_arrays_and_axes_are_checked():
         stan.distance(V, V[:2])
     with pytest.raises(TypeError, match="sd: takes arrays of float64 with so many axes"):
         stan.sd(1.0)
+
+
+# ---- other axes, and Numba functions ---------------------------------------------------------------------------------
+@njit
+def append(x, v, a):
+    columns = stan.append_col(stan.append_col(x * a, v[:2]), stan.append_col(v[2:], a))
+    rows = stan.append_row(stan.append_row(a, v[1:]), stan.append_row(a[0], a))
+    ends = stan.append_row(x, stan.append_col(stan.append_row(v, 2.0), x))
+    return np.sum(np.sin(columns)) + np.sum(np.cos(rows)) + ends @ ends
+
+
+@njit
+def repeat(x, v, a):
+    total = np.sum(np.sin(stan.rep_array(v, 2, 3)) * x) + np.sum(np.sin(stan.rep_array(v, 2)[1]))
+    return total + np.sum(np.cos(stan.rep_array(a, 2)[1])) + x * stan.to_int(x + 2.0) * stan.size(3)
+
+
+@njit
+def reshape(x, v, a):
+    turned = stan.to_matrix(a[:, 1:], 1, 4) @ v
+    return np.sum(turned * stan.reverse(a)[0, 0] * stan.head(a, 1)[0, 1]) * x + stan.tail(a, 1)[0, 2] * stan.dims(a)[1]
+
+
+@njit
+def round_off(x, v, a):
+    return stan.round(3.0 * x) * v[0] + np.sum(stan.round(v) * v) + np.sum(stan.diagonal(a) * stan.round(a[:, 1]))
+
+
+@pytest.mark.parametrize("f", [append, repeat, reshape, round_off], ids=lambda f: f.__name__)
+def test_numba_functions(f):
+    assert f(0.7, V, A) == pytest.approx(f.py_func(0.7, V, A), rel=1e-14)
+    expected = contad.grad(f.py_func, (0, 1, 2))(0.7, V, A)
+    for engine in ("generated", "tape"):
+        found = contad.grad(f, (0, 1, 2), engine=engine)(0.7, V, A)
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12)
+
+
+def test_two_vectors_may_be_rows_or_columns():
+    """So what appending makes of them is not known."""
+    with pytest.raises(TypeError, match="append_row: takes arrays of float64 with so many axes"):
+        stan.append_row(V, W)
+
+
+def test_rounding_is_that_of_c():
+    assert [stan.round(x) for x in (0.5, 1.5, -0.5, -2.5, 2.4, 0.5 - 2.0**-54)] == [1.0, 2.0, -1.0, -3.0, 2.0, 0.0]
+    assert stan.round(2.0**52 + 1.0) == 2.0**52 + 1.0 and stan.round(-np.inf) == -np.inf

@@ -1,5 +1,6 @@
 """The checker is checked: every leg fails on a rule, function or engine that is wrong in its way, and names it."""
 
+import dataclasses
 import itertools
 import math
 import re
@@ -16,7 +17,7 @@ from contad.engines.second_order import second_order_records
 from contad.engines.stream import pullbacks
 from contad.engines.stream.pullbacks import accumulate
 from contad.engines.stream.sweep import sweep_source
-from contad.testing import Tolerances, check_grads, expect_ad
+from contad.testing import AdTolerances, Tolerances, check_grads, expect_ad
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel
 from contad.variables.number import Number
 from contad.variables.var import Var
@@ -614,20 +615,124 @@ def test_result_without_numbers_is_refused(result):
 
 
 def test_arguments_without_numbers_are_refused():
-    """There is no derivative; beside others they are taken."""
-    for args in ((np.zeros(0),), (np.zeros((0, 3)), []), ()):
+    """There is nothing to differentiate, and for check_grads no derivative; beside others they are taken."""
+    for args in (([],), ((), {}), ()):
         for check in (expect_ad, lambda f, *args: check_grads(f, args)):
-            with pytest.raises(ValueError, match=r"<lambda>\(.*\): there is no number in the arguments, and so no"):
+            with pytest.raises(ValueError, match=r"<lambda>\(.*\): there is no number and no array in the arguments"):
                 check(lambda *args: 2.0, *args)
+    for args in ((np.zeros(0),), (np.zeros((0, 3)), [])):
+        with pytest.raises(ValueError, match=r"<lambda>\(.*\): there is no number in the arguments, and so no"):
+            check_grads(lambda *args: 2.0, args)
     with pytest.raises(contad.OutputError, match="<lambda> must return real numbers, at least one, got array"):
         check_grads(lambda x, y: x * y, (np.zeros(0), 2.0))
     assert check_grads(lambda x, y: np.sum(x) * y + y * y, (np.zeros(0), 2.3)).passed["gradient"]
+
+
+@pytest.mark.parametrize(("f", "args", "compared"), [
+    (np.exp, (np.zeros(0),), 6),  # shapes, in six ways
+    (np.sum, (np.zeros((0, 3)),), 14),  # and values; tangents in forward mode
+    (lambda a, b: a @ b, (np.zeros((3, 0)), np.zeros((0, 2))), 54),
+    (lambda a, x: a * x, (np.zeros(0), 2.0), 10),  # the result is empty, and the derivative by x is 0
+    (lambda a, b: a[:0] * len(b), (V, []), 18),
+    (np.linalg.det, (np.zeros((0, 0)),), 5),
+    (lambda a: {"sum": np.sum(a), "all": [a, a + 1.0]}, (np.zeros((2, 0)),), 14),
+])  # fmt: skip
+def test_empty_arrays(f, args, compared):
+    report = expect_ad(f, *args)
+    assert set(report.passed) == {"unmutated", "empty"} and report.passed["empty"] == compared
+    assert report.skipped["all others"] == "there is no number in the arguments, or none in the result"
+
+
+def test_an_empty_array_that_raises():
+    assert expect_ad(np.max, np.zeros(0)).passed["errors"] == 4
+    planted = lambda a: np.max(a) if class_of(a) is np.ndarray else np.sum(a)
+    assert "leg errors, engine matrix: expected ValueError: zero-size" in failure(planted, np.zeros(0))
+
+
+def sum_of_sums(*others):
+    return sum(len(x) if isinstance(x, (list, tuple)) else np.sum(x * x) for x in others)
+
+
+@pytest.mark.parametrize("args", [([], 1.3), (1.3, ()), ([], V), (np.zeros((0, 2)), 1.3, [])])
+def test_empty_arguments_beside_others(args):
+    assert expect_ad(sum_of_sums, *args).passed["gradient"]
+    assert check_grads(sum_of_sums, args).passed["gradient"]
+
+
+def test_an_empty_list_is_another_in_each_call():
+    def planted(x, kept):
+        kept.append(x)
+        return kept[0] * x
+
+    expect_ad(planted, 1.3, [])
+
+
+@pytest.mark.parametrize(("planted", "args", "message"), [
+    (lambda a: np.sum(a) + (0.0 if class_of(a) is np.ndarray else 1.0), (np.zeros(0),), "matrix: expected 0.0, got 1."),
+    (lambda a: a if class_of(a) is np.ndarray else np.reshape(a, (0, 2)), (np.zeros(0),),
+     "matrix: expected the shapes [(0,)] and derivatives [(0,)], got [(0, 2)] and derivatives [(0,)]"),
+])  # fmt: skip
+def test_wrong_for_empty_arrays(planted, args, message):
+    assert "leg empty, engine " + message in failure(planted, *args)
+
+
+def test_wrong_derivatives_of_empty_arrays():
+    @contad.array_rule
+    def planted_total(a):
+        return np.sum(a)
+
+    planted_total.vjp("a")(body_of("z, z_bar, a: z_bar + 0.0 * a"))
+    planted_total.jvp(body_of("z, a_dot, a: 1.0 + np.sum(a_dot)", np=np))
+    assert "leg empty, engine forward: expected 0.0, got 1.0" in failure(planted_total, np.zeros(0))
 
 
 def test_tolerances_are_one_table():
     rule = sine("z, x: 1.001 * ops.cos(x)")
     assert failure(rule, 0.7)
     expect_ad(rule, 0.7, tolerances=Tolerances(differences=0.01))
+
+
+def wrong_from(order):
+    """A function whose derivatives of this order are wrong by one per mille; the others are those of what is below."""
+    if order == 1:
+        return sine("z, x: 1.001 * ops.cos(x)")
+    constant = constant_of()
+    if order == 2:
+        return sine("z, x: 1.001 * ops.cos(x) - 0.001 * constant(ops.cos(x))", constant=constant)
+
+    @scalar_rule
+    def cosine(x):
+        return math.cos(x)
+
+    cosine.partials(body_of("z, x: -1.001 * ops.sin(x) + 0.001 * constant(ops.sin(x))", constant=constant))
+    return sine("z, x: cosine(x)", cosine=cosine)
+
+
+@pytest.mark.parametrize(("order", "name", "leg"), [
+    (1, "gradient", "gradient"), (2, "hessian", "hessian"), (3, "third", "order 3"),
+])  # fmt: skip
+def test_tolerances_of_each_order(order, name, leg):
+    f, found = wrong_from(order), f"leg {leg}, engine closures"
+    others = AdTolerances(**{other: 0.01 for other in ("gradient", "hessian", "third") if other != name})
+    assert found in failure(f, 0.7) and found in failure(f, 0.7, tolerances=others)
+    expect_ad(f, 0.7, tolerances=AdTolerances(**{name: 0.01}))
+
+
+def test_tolerances_of_the_value():
+    planted = lambda x: x * x * (1.00000001 if isinstance(x, Number) else 1.0)
+    assert "leg value, engine closures" in failure(planted, 0.7, tolerances=AdTolerances(gradient=0.1, hessian=0.1))
+    assert "leg fan-out, engine closures" in failure(planted, 0.7, tolerances=AdTolerances(value=1e-6))
+
+
+def test_one_table_is_that_of_every_order():
+    loose = Tolerances(agreement=0.1)
+    tolerances = AdTolerances(0.25, loose, 1e-3, 1e-7)
+    assert [tolerances.of_order(k) for k in (0, 1, 4)] == [
+        Tolerances(value=0.25), loose, Tolerances(differences=1e-7)
+    ]  # fmt: skip
+    assert tolerances.of_order(2) == Tolerances(differences=1e-3, resolved=1e-3)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        tolerances.hessian = 1e-3
 
 
 # ---- check_grads -----------------------------------------------------------------------------------------------------

@@ -83,6 +83,8 @@ def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Calla
 
     def write(*args: Any) -> Any:
         """The call of the body for arguments of these types."""
+        if any(isinstance(x, types.UnicodeType) for x in args):
+            return None  # Numba asks again with the literal string
         active = any(map(holds_active if is_face else is_active, args))
         ndims = tuple(map(axes_of, given_types(args))) if is_face else _given_axes(function.signature, args)
         body = function.body(ndims) if active else function.numpy

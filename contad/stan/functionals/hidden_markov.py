@@ -1,11 +1,14 @@
 """Hidden Markov models: the marginal density, the probabilities of states, and draws of their sequence."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from contad.distributions.docstrings import with_rest_of
+from contad.stan import recursion_bodies
+from contad.stan.compiled import with_bodies
+from contad.stan.recorded_checks import values_of
 from contad.transforms.operation import CustomOperation
 from contad.variables import arguments
 from contad.variables.array import numbers_in
@@ -16,8 +19,21 @@ from contad.variables.open_types import ArrayValue, Nested, Real
 __all__ = ["hmm_hidden_state_prob", "hmm_latent", "hmm_marginal"]
 
 _SIMPLEX = 1e-8  # tolerance of sums that must be 1, as in Stan
+_PROBABILITIES = [
+    ("len(log_omega) > 0", "log_omega must have a row for each state"),
+    ("are_distributions(gamma)", "gamma must have rows of nonnegative numbers that sum to 1"),
+    ("are_distributions(rho.reshape((1, len(rho))))", "rho must have nonnegative elements that sum to 1"),
+]
 
 
+def _in_njit(body: str) -> Callable[[Callable[..., Any]], Any]:
+    """Let Numba functions call a function of a model, by a body."""
+    return with_bodies(
+        {"st ss s": f"{body}(log_omega, gamma, rho)"}, inside=_PROBABILITIES, **vars(recursion_bodies)
+    )
+
+
+@_in_njit("log_sum_over_sequences")
 def hmm_marginal(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue) -> Real:
     """log p(y) of a hidden Markov model, summed over all sequences of states.
 
@@ -64,6 +80,7 @@ def hmm_marginal(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue) -> R
     return operation.perform()
 
 
+@_in_njit("probabilities_of_states")
 @with_rest_of(hmm_marginal)
 def hmm_hidden_state_prob(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue) -> ArrayValue:
     """The probability of each state at each time, given all observations.
@@ -175,7 +192,10 @@ def _require_model(name: str, log_omega: Nested, gamma: Nested, rho: Nested) -> 
         if np.shape(x) != shape:
             expected = f"have shape {shape}, as log_omega has {states} rows"
             arguments.fail(name, argument, expected, f"shape {np.shape(x)}")
-        plain = np.asarray(map_numbers(primal, x), float)
+        seen = values_of(name, argument, x)
+        if np.all(seen >= 0.0) and np.all(np.abs(np.sum(seen, axis=-1) - 1.0) <= _SIMPLEX):
+            continue
+        plain = arguments.array(name, argument, peek(x))
         if not (plain >= 0.0).all():
             at = np.unravel_index(np.argmin(plain >= 0.0), shape)
             arguments.fail(name, argument, "not be negative", f"{plain[at]}{arguments.at(at)}")

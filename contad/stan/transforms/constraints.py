@@ -2,12 +2,13 @@
 
 import contextlib
 import functools
+import hashlib
 import math
 import operator
 import re
 from collections.abc import Sequence
 from types import CodeType, ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import optree
@@ -15,7 +16,7 @@ import optree
 from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain
 from contad.ops.products import as_array
-from contad.stan.compiled_constraints import IN_PYTHON, ConstraintFunction, write_free, write_value
+from contad.stan.compiled_constraints import IN_PYTHON, ConstraintFunction, TreeFunction, write_free, write_value
 from contad.stan.transform_functions import FUNCTIONS, TRANSFORMS
 from contad.variables.arguments import fail
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
@@ -67,9 +68,10 @@ class Constraint(ModuleType):
         self.array_shape = () if by_element else array
         self.order = order if by_element and len(element) > 1 else "C" if by_element else "F"
         self.size = math.prod(self.free_shape) * math.prod(self.array_shape)
-        self.literal = all(isinstance(x, (int, float)) and math.isfinite(x) for x in arguments)
+        self.literal = all(isinstance(x, (int, float, np.ndarray)) for x in arguments)
         # compiled code is cached under a module name that contains everything on which the functions depend
-        super().__init__(f"{__name__}.{name}{self._made_of[1:]}", self.__doc__)
+        depends = name, element, free, tuple(map(_describe, arguments)), transform, array, order
+        super().__init__(f"{__name__}.{name}{depends[1:]}", self.__doc__)
         self.constrain = ConstraintFunction(self, self._constrain, "u")
         self.log_jacobian = ConstraintFunction(self, self._log_jacobian, "u")
         self.unconstrain = ConstraintFunction(self, self._unconstrain, "y")
@@ -99,6 +101,10 @@ class Constraint(ModuleType):
         """
         return self._change(array=axes_of("array", shape) + self._made_of[5])
 
+    def of_numbers(self) -> "Constraint":
+        """The same constraint as an array of numbers, which fill it in the order of its indices."""
+        return self._change(element=(), array=self.shape)
+
     def _change(self, **changes: Any) -> "Constraint":
         names = ("name", "element", "free", "arguments", "transform", "array", "order")
         return Constraint(**dict(zip(names, self._made_of, strict=True)) | changes)
@@ -117,14 +123,25 @@ class Constraint(ModuleType):
         sticks = f"{self.transform}_of_sticks"
         return self._change(transform=sticks) if sticks in TRANSFORMS and numbers < [2, 37] else self
 
+    def name_arguments(self, prefix: str, known: dict[str, Any]) -> list[str]:
+        """The expressions of the arguments: numbers, and names of arrays, which `known` gets."""
+        if any(map(callable, self.arguments)):
+            raise UnsupportedError(f"{self.name}: a bound depends on other parameters, which contad.stan.Model knows")
+        found = []
+        for k, x in enumerate(self.arguments):
+            is_number = isinstance(x, (int, float)) and math.isfinite(x)
+            found.append(repr(x) if is_number else f"{prefix}_{k}")
+            if not is_number:
+                known[found[-1]] = x
+        return found
+
     def write(self, kind: str, literal: bool) -> list[str]:
         """The statements of a function: "constrain", "log_jacobian", "both" of these, or "unconstrain".
 
         Unless they are literal, the arguments have names there.
         """
-        if any(map(callable, self.arguments)):
-            raise UnsupportedError(f"{self.name}: a bound depends on other parameters, which contad.stan.Model knows")
-        given = [repr(x) if literal else f"_{k}" for k, x in enumerate(self.arguments)]
+        numbers = self.name_arguments("", {})
+        given = numbers if literal else [f"_{k}" for k in range(len(self.arguments))]
         if kind == "unconstrain":
             return [*write_free("u", self, given, "y"), "return u"]
         result = {"constrain": "y", "log_jacobian": "_logs", "both": "y, _logs"}[kind]
@@ -174,14 +191,22 @@ class Constraint(ModuleType):
         return np.reshape(given, (self.size,))
 
 
-class Parameters:
+def _describe(x: Any) -> Any:
+    """An argument in the name of a constraint."""
+    return (x.shape, hashlib.sha256(x.tobytes()).hexdigest()) if isinstance(x, np.ndarray) else x
+
+
+class Parameters(ModuleType):
     """A tree of transforms, as one unconstrained vector.
+
+    Numba functions may call `constrain`, like a function of a module; a dict of values is a named tuple there.
 
     `order` is the order in which the vector fills matrices of bounded or unbounded numbers: "C" by rows, or "F" by
     columns, as in Stan.
     """
 
     def __init__(self, tree: Any, order: str = "C") -> None:
+        self._made_of = tree, order
         leaves, self._structure = optree.tree_flatten(tree, is_leaf=lambda x: isinstance(x, Constraint))
         for x in leaves:
             if not isinstance(x, Constraint):
@@ -190,15 +215,14 @@ class Parameters:
         ends = np.cumsum([0, *(t.size for t in self.transforms)]).tolist()
         self.size = ends[-1]
         self._parts = [(t, slice(*ends[k : k + 2])) for k, t in enumerate(self.transforms)]
+        super().__init__(f"{__name__}.Parameters {self._structure} {self.transforms}", self.__doc__)
+        places = optree.tree_unflatten(self._structure, range(len(leaves)))
+        self.constrain = TreeFunction(self._constrain, self.transforms, places, "Parameters", self.size)
 
-    @property
-    def _numba_type_(self) -> NoReturn:
-        raise UnsupportedError(
-            "Parameters: a tree is not supported inside njit; call constrain and log_jacobian of each constraint "
-            "there, with its part of u, or use contad.stan.Model"
-        )
+    def __reduce__(self) -> Any:
+        return Parameters, self._made_of
 
-    def constrain(self, u: Nested) -> tuple[Any, Real]:
+    def _constrain(self, u: Nested) -> tuple[Any, Real]:
         """The tree of values, and the sum of the log-Jacobians."""
         given = as_array(u)
         shape = getattr(given, "shape", ())

@@ -2,6 +2,7 @@
 
 import ast
 import keyword
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -39,6 +40,11 @@ _PYTHON = {
     "np", "njit", "target", "len", "range", "int", "float", "min", "max", "rng", "Model", "read_data", "PARAMETERS",
     "data", "model", "log_density", "transform_data", "generated_quantities", "stan_version", "propto", "self",
 }  # fmt: skip
+
+
+def normalised(name: str) -> str:
+    """The name of a density with all its terms."""
+    return re.sub("_lup([dm]f)$", r"_lp\1", name)
 
 
 def parse(text: str, **holes: ast.expr) -> ast.expr:
@@ -146,12 +152,15 @@ class StanExpressions:
     """Writes the expressions of one function."""
 
     def __init__(
-        self, stan_names: frozenset[str], imports: set[str], own: frozenset[str], taken: frozenset[str]
-    ) -> None:
+        self, stan_names: frozenset[str], imports: set[str], own: frozenset[str], taken: frozenset[str],
+        with_propto: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
         self._stan_names = stan_names  # the functions of contad.stan
         self._taken = taken  # names that mean something else in the file
         self._imports = imports  # those that are used, here collected, and `dopri5`, `sdirk4`
         self._own = own  # the program's own functions
+        self._with_propto = with_propto  # those of them that take `propto`
+        self.uses_propto = False
         self.zero_based: set[str] = set()  # loop variables that count from 0 in Python
         self._elements: set[ast.expr] = set()  # subscripts by numbers alone
 
@@ -308,7 +317,7 @@ class StanExpressions:
         if kind[0] == "UserDefined":
             if name.endswith("_lp"):
                 raise TranslationError(f"{name} adds to target; make it return what it adds")
-            return ast.Call(ast.Name(self.name(name)), [self.write(arg) for arg in args], [])
+            return self._call_own(name, [self.write(arg) for arg in args])
         if name in ("integrate_ode_rk45", "integrate_ode_bdf", "integrate_ode_adams", "integrate_ode"):
             return self._write_solution("bdf" in name, args[:4], args[4:7], args[7:])
         if name in ("ode_rk45", "ode_bdf", "ode_adams", "ode_ckrk"):
@@ -318,7 +327,7 @@ class StanExpressions:
         if name in ("reduce_sum", "reduce_sum_static"):
             whole = self.write(args[1])
             rest = [self.write(arg) for arg in args[3:]]
-            return ast.Call(self.write(args[0]), [whole, ast.Constant(1), parse("len(A)", A=whole), *rest], [])
+            return self._call_own(fields(args[0])["expr"][1][0][1], [whole, ast.Constant(1), parse("len(A)", A=whole), *rest])
         return self.call(name, [self.write(arg) for arg in args], [type_of(arg) for arg in args])
 
     def _write_solution(self, is_stiff: bool, problem: Any, args: Any, tolerances: Any) -> ast.expr:
@@ -339,7 +348,7 @@ class StanExpressions:
         """The log density or log mass of a distribution."""
         for ending in ("_lpdf", "_lpmf"):
             if name + ending in self._own:
-                return ast.Call(ast.Name(self.name(name + ending)), args, [])
+                return self._call_own(name + ending.replace("_lp", "_lup"), args)
             if name + ending in self._stan_names:
                 return self.call(name + ending.replace("_lp", "_lup"), args, types)
         raise TranslationError(f"the distribution {name} has no counterpart yet")
@@ -357,12 +366,21 @@ class StanExpressions:
             return parse(_TEMPLATES[name], **dict(zip("ABCD", args, strict=False)))
         if name in _SAME:
             return ast.Call(ast.Attribute(ast.Name("np"), name), args, [])
-        known = name.replace("_lupdf", "_lpdf").replace("_lupmf", "_lpmf")
+        known = normalised(name)
         if known in self._stan_names:
             self._imports.add(known)
-            propto = [] if known == name else [ast.keyword("propto", ast.Constant(value=True))]
-            return ast.Call(ast.Name(known), args, propto)
+            return ast.Call(ast.Name(known), args, [] if known == name else self._pass_propto())
         raise TranslationError(f"{name} has no counterpart yet")
+
+    def _call_own(self, name: str, args: list[ast.expr]) -> ast.expr:
+        """The call of one of the program's functions."""
+        known = normalised(name)
+        propto = self._pass_propto() if known != name and known in self._with_propto else []
+        return ast.Call(ast.Name(self.name(known)), args, propto)
+
+    def _pass_propto(self) -> list[ast.keyword]:
+        self.uses_propto = True
+        return [ast.keyword("propto", ast.Name("propto"))]
 
     def _call_size(self, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
         return parse("A.size" if types[0] == "UMatrix" else "len(A)" if rank_of(types[0]) else "1", A=args[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from contad import stan
-from contad.stan.translation.stan_expressions import StanExpressions
+from contad.stan.translation.stan_expressions import StanExpressions, normalised
 from contad.stan.translation.stan_statements import StanStatements, break_line, names_in
 from contad.stan.translation.stanc import StanBlock, Statement, TranslationError, fields, read_blocks, run_stanc
 
@@ -42,6 +42,10 @@ class _FileWriter:
         self._taken = taken
         self._functions = [s for s in self._block("functions").statements if s.kind == "FunDef" and _has_body(s)]
         self._own = frozenset(_name_of(fields(s.parts)["funname"]) for s in self._functions)
+        self._with_propto = frozenset(
+            _name_of(fields(s.parts)["funname"]) for s in self._functions
+            if any(name != normalised(name) for name in names_in(s.parts))
+        )  # fmt: skip
 
     def _block(self, name: str) -> StanBlock:
         return self._blocks.get(name, _NONE)
@@ -50,7 +54,7 @@ class _FileWriter:
         return [variable for s in self._block(name).statements if s.kind == "VarDecl" for variable in _variables_of(s)]
 
     def _expressions(self) -> StanExpressions:
-        return StanExpressions(frozenset(stan.__all__), self._imports, self._own, self._taken)
+        return StanExpressions(frozenset(stan.__all__), self._imports, self._own, self._taken, self._with_propto)
 
     def write(self) -> str:
         """The text of the file."""
@@ -89,6 +93,8 @@ class _FileWriter:
         writer = StanStatements(expressions)
         body = declared["body"]
         writer.write(body.parts[0])
+        if expressions.uses_propto:
+            arguments.append("propto=False")
         signature = f"def {expressions.name(_name_of(declared['funname']))}({', '.join(arguments)}):"
         return ["", "", *(f"# {line}" for line in function.comments), "@njit", *break_line(signature), *writer.lines]
 
@@ -106,7 +112,8 @@ class _FileWriter:
         return ["", "", *self._signature("transform_data", self._list_used(data, "transformed data")), *writer.lines]
 
     def _write_density(self, data: list[str], made: list[str]) -> list[str]:
-        writer = StanStatements(self._expressions())
+        expressions = self._expressions()
+        writer = StanStatements(expressions)
         writer.put("target = 0.0")
         for name in ("transformed parameters", "model"):
             block = self._block(name)
@@ -115,7 +122,8 @@ class _FileWriter:
         writer.put("return target")
         constants = self._list_used([*data, *made], "transformed parameters", "model")
         taken = [*self._list_declared("parameters"), *constants]
-        return ["", "", "@njit", *self._signature("log_density", taken), *writer.lines]
+        propto = ["propto=True"] if expressions.uses_propto else []
+        return ["", "", "@njit", *self._signature("log_density", taken, propto), *writer.lines]
 
     def _write_quantities(self, data: list[str], made: list[str]) -> list[str]:
         block = self._block("generated quantities")
@@ -159,10 +167,10 @@ class _FileWriter:
         writer.put(f"return Model(PARAMETERS, log_density{quantities}, **data)")
         return ["", "", *self._signature("model", data), *writer.lines]
 
-    def _signature(self, name: str, arguments: Iterable[str]) -> list[str]:
+    def _signature(self, name: str, arguments: Iterable[str], more: Sequence[str] = ()) -> list[str]:
         expressions = self._expressions()
         python = [argument if argument == "rng" else expressions.name(argument) for argument in arguments]
-        return break_line(f"def {name}({', '.join(python)}):")
+        return break_line(f"def {name}({', '.join([*python, *more])}):")
 
     def _list_used(self, names: Sequence[str], *blocks: str) -> list[str]:
         mentioned = set().union(*(names_in(s.parts) for name in blocks for s in self._block(name).statements))

@@ -11,7 +11,7 @@ from scipy import stats
 import contad
 from contad.stan.translation.stanc import TranslationError, find_stanc
 from contad.stan.translation.translated_file import write_file
-from tests.stan.translation.programs import GROWTH, REFUSED, SHARED, TREES, WORDS, blocks_of, record
+from tests.stan.translation.programs import DROPPED, GROWTH, REFUSED, SHARED, TREES, WORDS, blocks_of, record
 
 Y = np.array([[1.0, 2.0], [1.5, 2.6], [2.5, 3.1]])
 DATA = {
@@ -81,7 +81,7 @@ def test_arrays_are_not_shared_and_integers_are_those_of_stan():
     made = module.transform_data(k, x)
     assert x.tolist() == [0.3, -0.8, 2.0] and made["centred"] == pytest.approx(x - 0.5)
     assert made["half"].tolist() == [0.5, 5.0, 6.0]
-    given = {"n": 3, "x": x, "m": m, "rows_of": np.array([2, 1]), "none": 0, **made}
+    given = {"n": 3, "x": x, "m": m, "rows_of": np.array([2, 1]), "none": 0, "propto": True, **made}
     theta, c = np.array([0.4, -1.3, 0.9]), 2.5
     names = module.log_density.py_func.__code__.co_varnames[2 : module.log_density.py_func.__code__.co_argcount]
     found = [module.log_density(theta, c, *(given[name] for name in names)) for _ in range(2)]
@@ -92,6 +92,18 @@ def test_arrays_are_not_shared_and_integers_are_those_of_stan():
     expected += 3 * math.log(c) - c - stats.poisson.logsf(1, c) + (x - 0.5) @ theta
     assert found[0] == found[1] == pytest.approx(expected, rel=1e-12)
     assert theta.tolist() == [0.4, -1.3, 0.9]
+
+
+def test_constants_are_dropped_only_with_propto():
+    y, z, mu, s = np.array([0.1, 0.4, -1.2]), np.array([1, 2, 3]), 0.3, math.exp(0.2)
+    model = module_of(DROPPED).model(3, y, z)
+    mass, normal = np.sum(stats.poisson.logpmf(z, math.exp(mu))), stats.norm.logpdf
+    whole = normal(mu, 0.0, 3.0) + np.sum(normal(y, mu, 2.0)) + normal(s) + normal(s, 1.0) + 2.0 * mass + 0.2
+    dropped = -math.log(2.0 * math.pi) - math.log(12.0)
+    value, gradient = model.log_density_gradient(np.array([mu, 0.2]), propto=False)
+    assert value == model.log_density([mu, 0.2], propto=False) == pytest.approx(whole, rel=1e-12)
+    assert model.log_density([mu, 0.2]) == pytest.approx(whole - dropped, rel=1e-12)
+    np.testing.assert_allclose(model.log_density_gradient(np.array([mu, 0.2]))[1], gradient, rtol=1e-12)
 
 
 def test_data_have_the_declared_shape():

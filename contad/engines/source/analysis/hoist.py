@@ -2,6 +2,9 @@
 
 The reverse sweep gains too. An element read before the loop is stored once, and has one adjoint: a variable to which
 the iterations add. A loop may run zero times, so a condition guards each read that is moved out of it.
+
+Functions also leave branches whose conditions change between iterations, unless they are expensive: it is likely that
+some iteration needs them.
 """
 
 from contad.engines.source.analysis.shared_callees import raises
@@ -12,6 +15,7 @@ from contad.engines.source.ir.ssa import (
     Apply,
     Block,
     For,
+    If,
     Length,
     Load,
     Operation,
@@ -24,6 +28,7 @@ _CHEAP = {
     "add", "subtract", "multiply", "negative", "square", "float", "select", "and", "not",
     "<", "<=", ">", ">=", "==", "!=",
 }  # fmt: skip
+SPECULATED = 100.0  # dearer functions do not leave branches; in units of an addition
 
 
 def hoist(function: SourceFunction) -> None:
@@ -56,7 +61,8 @@ def _find_movable(loop: For) -> list[Operation]:
     may_raise = False
     for o in loop.body.operations:
         may_raise = may_raise or raises(o) or any(raises(i) for b in o.blocks for i in walk(b))
-        if any(x.constant is None and (x.block is loop.body or is_inside(x.block, loop)) for x in o.inputs):
+        if not _is_invariant(o, loop):
+            moved += _leave_branches(o, loop)
             stayed.append(o)
         elif isinstance(o, Length) or (isinstance(o, Apply) and _is_movable(o.function)):
             moved.append(o)
@@ -77,6 +83,28 @@ def _find_movable(loop: For) -> list[Operation]:
         else:
             stayed.append(o)
     loop.body.operations = stayed
+    return moved
+
+
+def _is_invariant(o: Operation, loop: For) -> bool:
+    """Whether all operands are the same in each iteration."""
+    return all(x.constant is not None or not (x.block is loop.body or is_inside(x.block, loop)) for x in o.inputs)
+
+
+def _leave_branches(o: Operation, loop: For) -> list[Operation]:
+    """The invariant functions that leave a branch of a loop, in order."""
+    moved: list[Operation] = []
+    for block in o.blocks if isinstance(o, If) else []:
+        stayed: list[Operation] = []
+        for i in block.operations:
+            is_invariant = _is_invariant(i, loop)
+            if is_invariant and isinstance(i, Apply) and _is_movable(i.function) and i.function.cost <= SPECULATED:
+                moved.append(i)
+                _leave(i)
+            else:
+                moved += [] if is_invariant else _leave_branches(i, loop)
+                stayed.append(i)
+        block.operations = stayed
     return moved
 
 

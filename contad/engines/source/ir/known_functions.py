@@ -123,6 +123,7 @@ BITWISE = {  # for integers, and for boolean masks
 }
 
 _NOT_IN_NUMBA = ("exp2", "cbrt", "fmod")  # functions of `math` that Numba lacks
+_BY_RULE = ("logaddexp",)  # ufuncs whose rule computes the value from numbers that the partials read, too
 _COST = {"sqrt": 8.0, "hypot": 10.0, "copysign": 1.0, "maximum": 1.0, "minimum": 1.0, "sign": 1.0, "reciprocal": 5.0}
 # NumPy's and the module `operator`'s functions for operators
 _OPERATOR_UFUNCS = {
@@ -146,7 +147,8 @@ def _table() -> dict[Any, Function]:
     for value in vars(np).values():
         if isinstance(value, np.ufunc) and (known := rule_of_ufunc(value)) is not None:
             arguments = ", ".join(f"x{k}" for k in range(known.arity))
-            template = f"np.{value.__name__}({arguments})"
+            home = "value_" if known.name in _BY_RULE else "np."
+            template = f"{home}{value.__name__}({arguments})"
             found[value] = Function(known.name, template, known, "float", _COST.get(known.name, 30.0))
     for r in in_math:  # gives the same number as the NumPy function of that name, and compiles faster
         ufunc = vars(np).get(r.name) if r.math == r.name else None  # np.str would warn

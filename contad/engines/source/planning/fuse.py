@@ -56,7 +56,8 @@ class _Fuser:
 
     def are_fusible(self, loops: list[ssa.For], after: list[ssa.Operation]) -> bool:
         """Whether the reverse of loops needs nothing from `after` them, and no adjoint outlives an iteration."""
-        if not all(isinstance(o, (ssa.Apply, ssa.Load, ssa.Length, ssa.Check)) for o in after):
+        plain = (ssa.Apply, ssa.Load, ssa.Length, ssa.Check)
+        if any(not isinstance(o, plain) and self.activity.changes(o) for o in after):
             return False
         if reads_late(self.plan, loops, after) and not leads_back(self.plan, loops, after):
             return False

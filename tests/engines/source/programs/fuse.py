@@ -36,6 +36,15 @@ AT_ONCE = programs("""
         s += x[i] * x[i] * mu
     scale = sigma * mu if sigma > 0.0 else 1.0
     return (s + x[0]) / scale - s / mu
+    # looked over afterwards
+    s = 0.0
+    for i in range(len(x)):
+        s += math.exp(x[i] * mu)
+    if not abs(s) < 1e300:
+        for k in range(2):
+            if not abs(x[k]) < 1e300:
+                raise ValueError("x")
+    return s * sigma
 """)
 SEVERAL = programs("""
     # two sums, and what is written between them for the second one alone
