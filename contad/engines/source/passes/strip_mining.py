@@ -72,8 +72,8 @@ def strip_mine(
     Other lengths, of states or components, are often small. If they are known before all loops, the function tests
     them: then either all loops that share functions run in strips, or none does and all call the C library. So a call
     never mixes two versions of a function. No loop is split for a function that would also stay in another loop,
-    because the C library is faster there, unless that loop is known to run at most 8 times. If a function is not `alone`, but shares its work with others, it has no
-    such test.
+    because the C library is faster there, unless that loop is known to run at most 8 times. If a function is not
+    `alone`, but shares its work with others, it has no such test.
     """
     miner, fresh = _Miner(function, names, nests), names.fresh
     if not miner.called or any(len(x.args) != 1 for x in miner.called):  # a logarithm to another base

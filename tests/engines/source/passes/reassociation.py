@@ -57,9 +57,9 @@ REASSOCIATION = Table(
     "reassociation", lambda function, _: reassociation.reassociate(function, {"s"}), "def run(x, s, t, n):",
     "return s, t, x", lambda: [([0.5, 1.5, 2.5], 0.25, 3.0, n) for n in (0, 1, 3)], REORDERED, KEPT,
     shows={
-        "a sum of products": (r"s = add_in_any_order\(s, x\[i\] \* t\)",),
-        "a difference": (r"s = add_in_any_order\(s, -x\[i\]\)",),
-        "the inner loop": (r"^        s \+= t", r"^            s = add_in_any_order\(s, x\[j\] \* i\)"),
+        "a sum of products": (r"s = add_freely\(s, x\[i\] \* t\)",),
+        "a difference": (r"s = add_freely\(s, -x\[i\]\)",),
+        "the inner loop": (r"^        s \+= t", r"^            s = add_freely\(s, x\[j\] \* i\)"),
     },
     faults={"terms that are subtracted": (reassociation.ast, "USub", reassociation.ast.UAdd)},
 )  # fmt: skip
