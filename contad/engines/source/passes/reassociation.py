@@ -17,6 +17,7 @@ from contad.engines.source.ir.syntax import statement
 from contad.engines.source.ir.tree_queries import called_name, names_of, nodes_in, walk_statements
 
 _VECTORISED = {"abs", "float", "masked_product", "masked_slope", "select", "larger", "math.sqrt"}
+_FORMULA = "value_"  # the prefix of formulas, which LLVM inlines
 
 
 def reassociate(function: ast.FunctionDef, sums: Set[str]) -> ast.FunctionDef:
@@ -29,8 +30,8 @@ def reassociate(function: ast.FunctionDef, sums: Set[str]) -> ast.FunctionDef:
 
 def _is_plain(s: ast.stmt) -> bool:
     """Whether LLVM may vectorise a statement."""
-    calls = {called_name(x) for x in nodes_in(s) if isinstance(x, ast.Call)}
-    return isinstance(s, (ast.Assign, ast.AugAssign)) and calls <= _VECTORISED
+    calls = {called_name(x) for x in nodes_in(s) if isinstance(x, ast.Call)} - _VECTORISED
+    return isinstance(s, (ast.Assign, ast.AugAssign)) and all(x.startswith(_FORMULA) for x in calls)
 
 
 def _reorder(s: ast.stmt, body: list[ast.stmt], sums: Set[str]) -> ast.stmt:
