@@ -20,6 +20,7 @@ from contad.engines.source.passes import (
     hoist_allocations,
     order,
     peel,
+    reassociation,
     scalar_replacement,
     stack_allocation,
     strip_mining,
@@ -91,6 +92,7 @@ PASSES = {
         Pass(
             "strip_mine", _ORDER, lambda *_, **__: [], (strip_mining, fission), "passes/strip_mining.py",
         ),
+        Pass("reassociate", _ORDER, _nothing, (reassociation,), "passes/reassociation.py"),
         Pass("find_nest", (strip_mining,), _nothing, (collapsing,), "passes/test_strip_mining.py"),
         Pass("gather_calls", (fission,), _nothing, (compaction,)),
     )

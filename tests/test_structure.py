@@ -19,6 +19,7 @@ SHORT = {
     "contad.variables.weak_cache": "a decorator of five rooms",
     "contad.engines.records": "one of the five levels of refinement, which readers compare",
     "contad.engines.source.passes.code_motion": "a pass, in a file of its own like the others",
+    "contad.engines.source.passes.reassociation": "a pass, in a file of its own like the others",
     "contad.engines.source.passes.stack_allocation": "a pass, in a file of its own like the others",
     "contad.engines.source.planning.running_products": "a transformation with a standard name",
     "contad.engines.source.planning.sinking": "a transformation with a standard name",

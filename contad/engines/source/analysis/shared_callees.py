@@ -16,6 +16,7 @@ from contad.engines.source.ir.lengths import order_of
 from contad.engines.source.ir.walks import class_of_names, leaves, like, walk
 
 SMALL = 12  # operations without loops and branches: inlining them costs no more than a call
+SHORT_SUM = 60  # operations of a sum over arrays, with its checks
 
 
 class Callee:
@@ -24,10 +25,10 @@ class Callee:
     def __init__(self, function: ssa.SourceFunction) -> None:
         """Note the facts that callers ask for, and turn the block into a body that is not reversed where it runs."""
         operations = list(walk(function.block))
-        self.is_small = len(operations) <= SMALL and not any(o.blocks for o in operations)
-        # a sum over arrays is inlined, so that its loop runs along rows and joins those of the caller
-        is_sum = any(c.inner.adds_in_any_order for o in operations if isinstance(o, ssa.Loop) for c in o.carried)
-        self.loops = is_sum and len(operations) <= 60
+        is_small = len(operations) <= SMALL and not any(o.blocks for o in operations)
+        # passes see the loop of a sum over arrays only if it is inlined
+        is_sum = any(isinstance(o, ssa.Loop) and o.adds_in_any_order for o in operations)
+        self.is_inlined = is_small or (is_sum and len(operations) <= SHORT_SUM)
         self.may_raise = any(map(raises, operations))
         self.captured = function.captured  # global arrays, passed as additional arguments
         self.parameters = [x for x in leaves(tuple(function.parameters)) if isinstance(x, ssa.Value)]

@@ -51,9 +51,7 @@ for _function in FUNCTIONS.values():
 # ---- names -----------------------------------------------------------------------------------------------------------
 CALLEES = ("forward_of_", "reverse_of_", "value_of_", "share_")  # prefixes of functions that a derivative defines
 RUNTIME: dict[str, tuple[str, ...]] = {
-    "engines.source.writing.branchless": (
-        "add_in_any_order", "masked_product", "masked_slope", "larger", "select",
-    ),
+    "engines.source.writing.branchless": ("masked_product", "masked_slope", "larger", "select"),
     "engines.source.ir.dependency_graph": ("note",),
     "engines.source.runtime.kept_parts": ("keep_part", "put_part_back", "root_of"),
     "engines.source.runtime.kept_values": tuple(
@@ -71,6 +69,7 @@ RUNTIME: dict[str, tuple[str, ...]] = {
     "kernels.lanes": (
         "add_lanes", "copy_lanes", "lane_view", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros",
     ),
+    "compile.emitting": ("add_freely",),
     "compile.linked_code": ("link",),
     "compile.machine_code": ("njit",),
     "kernels.rows.product_rows": ("add_left", "add_right", "put_product"),

@@ -379,6 +379,11 @@ class Loop(Operation):
             c.inner.block, c.result.block = self.blocks[0], self.block
 
     @property
+    def adds_in_any_order(self) -> bool:
+        """Whether it carries a sum whose order nobody wrote."""
+        return any(c.inner.adds_in_any_order for c in self.carried)
+
+    @property
     def body(self) -> Block:
         return self.blocks[-1]
 

@@ -28,6 +28,7 @@ class Draft:
         self.run, self.names, self.numerics = run, names, numerics
         self.has_lanes, self.hands_on, self.optional_value = has_lanes, hands_on, optional_value
         self.called: Mapping[str, ast.FunctionDef] = {}  # the callees of `run`
+        self.tables: Mapping[str, NameTable] = {}  # of the callees
         self.loops: list[SharedLoop] = []  # loops that threads may share
         self.strips: list[ast.FunctionDef] = []
         self.serial: dict[int, str] = {}  # by index of a loop: why it is serial; empty if parallel
@@ -52,6 +53,8 @@ class Draft:
         """Put arrays that die with their iteration on the stack."""
         for function in self.functions:
             allocate_on_stack(function, self.names)
+        for name, function in self.called.items():
+            allocate_on_stack(function, self.tables[name], is_callee=True)
 
     def mine(self) -> None:
         """Strip-mine loops."""

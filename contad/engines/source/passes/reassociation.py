@@ -1,7 +1,7 @@
 """Reassociation: lets LLVM add the terms of a sum in any order, as partial sums in the lanes of a vector register.
 
     for i in range(n):                     for i in range(n):
-        s_bar += x[i] * y[i]        ->         s_bar = add_in_any_order(s_bar, x[i] * y[i])
+        s_bar += x[i] * y[i]        ->         s_bar = add_freely(s_bar, x[i] * y[i])
 
 In order, each addition waits for the one before. Adjoints are sums whose order nobody wrote; so are the sums of
 densities. Sums that the user wrote keep their order. Only innermost loops of assignments change, because LLVM
@@ -16,8 +16,8 @@ from collections.abc import Set
 from contad.engines.source.ir.syntax import statement
 from contad.engines.source.ir.tree_queries import called_name, names_of, nodes_in, walk_statements
 
-_ADD = "add_in_any_order"
 _VECTORISED = {"abs", "float", "masked_product", "masked_slope", "select", "larger", "math.sqrt"}
+_FORMULA = "value_"  # the prefix of formulas, which LLVM inlines
 
 
 def reassociate(function: ast.FunctionDef, sums: Set[str]) -> ast.FunctionDef:
@@ -30,8 +30,8 @@ def reassociate(function: ast.FunctionDef, sums: Set[str]) -> ast.FunctionDef:
 
 def _is_plain(s: ast.stmt) -> bool:
     """Whether LLVM may vectorise a statement."""
-    calls = {called_name(x) for x in nodes_in(s) if isinstance(x, ast.Call)}
-    return isinstance(s, (ast.Assign, ast.AugAssign)) and calls <= _VECTORISED
+    calls = {called_name(x) for x in nodes_in(s) if isinstance(x, ast.Call)} - _VECTORISED
+    return isinstance(s, (ast.Assign, ast.AugAssign)) and all(x.startswith(_FORMULA) for x in calls)
 
 
 def _reorder(s: ast.stmt, body: list[ast.stmt], sums: Set[str]) -> ast.stmt:
@@ -44,4 +44,4 @@ def _reorder(s: ast.stmt, body: list[ast.stmt], sums: Set[str]) -> ast.stmt:
     if not isinstance(s.op, (ast.Add, ast.Sub)):
         return s
     term = s.value if isinstance(s.op, ast.Add) else ast.UnaryOp(ast.USub(), s.value)
-    return statement(f"x = {_ADD}(x, term)", x=x, term=term)
+    return statement("x = add_freely(x, term)", x=x, term=term)

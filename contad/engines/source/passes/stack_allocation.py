@@ -4,7 +4,8 @@
         y = np.empty((k,))             ->          y = brief_empty((k,))
         y_bar = np.zeros((k,))                     y_bar = brief_zeros((k,))
 
-An array outlives its iteration only under a name that occurs outside of the loop. To allocate a small array on the heap
+An array outlives its iteration only under a name that occurs outside of the loop. In a callee, which returns numbers,
+each array dies with the call. To allocate a small array on the heap
 takes longer than to compute it.
 
 Ref: Choi, Gupta, Serrano, Sreedhar & Midkiff (1999), Escape analysis for Java, OOPSLA.
@@ -22,9 +23,9 @@ MOST = 64  # arrays, each with room for ON_STACK numbers
 _KEEPS = "keep_"  # the prefix of calls that keep an array for the reverse sweep
 
 
-def allocate_on_stack(function: ast.FunctionDef, names: NameTable) -> None:
-    """Put such arrays on the stack."""
-    found = list(_find(function.body, None))
+def allocate_on_stack(function: ast.FunctionDef, names: NameTable, is_callee: bool = False) -> None:
+    """Put such arrays on the stack; in a callee, all arrays that are made in it."""
+    found = list(_find(function.body, function if is_callee else None))
     if not found:
         return
     everywhere = _count_names(function)

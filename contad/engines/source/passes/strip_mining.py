@@ -72,8 +72,8 @@ def strip_mine(
     Other lengths, of states or components, are often small. If they are known before all loops, the function tests
     them: then either all loops that share functions run in strips, or none does and all call the C library. So a call
     never mixes two versions of a function. No loop is split for a function that would also stay in another loop,
-    because the C library is faster there, unless that loop is known to run at most 8 times. If a function is not `alone`, but shares its work with others, it has no
-    such test.
+    because the C library is faster there, unless that loop is known to run at most 8 times. If a function is not
+    `alone`, but shares its work with others, it has no such test.
     """
     miner, fresh = _Miner(function, names, nests), names.fresh
     if not miner.called or any(len(x.args) != 1 for x in miner.called):  # a logarithm to another base
@@ -125,6 +125,7 @@ class _Miner:
         self._note_calling(function.body)
         self.functions_in: dict[ast.AST, set[str]] = {}  # the functions in statements, and in heads of loops
         self.bodies: dict[ast.For, LoopStatements] = {}
+        self.avoided: set[str] = set()  # functions for which no loop is split
         self.tried: dict[tuple[ast.For, bool], LoopParts | None] = {}  # the parts of loops from trials
 
     def _note_calling(self, body: list[ast.stmt]) -> bool:
@@ -175,7 +176,6 @@ class _Miner:
         self.staying: set[str] = set()  # functions in loops, not along rows
         self.elsewhere: set[str] = set()  # functions outside of the branches of the test
         self.around: list[str] = []  # the counters of the loops around the current statement
-        self.avoided: set[str] = set()  # functions for which no loop is split
         self.trips = 1.0  # the most iterations that these loops run together
         self.greatest: dict[str, float] = {}  # the greatest values of counters
         self.stays_whole = self.in_nest = False

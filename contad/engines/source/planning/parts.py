@@ -114,9 +114,8 @@ def _may_move(o: ssa.Operation) -> bool:
     """Whether an operation may be in a part."""
     within = [inner for block in o.blocks for inner in walk(block)]
     marked = any(isinstance(inner, ssa.For) and inner.checkpointed for inner in (o, *within))
-    if any(c.inner.adds_in_any_order for inner in (o, *within) if isinstance(inner, ssa.Loop) for c in inner.carried):
-        return False
-    return isinstance(o, _WHOLE) and all(isinstance(inner, _INSIDE) for inner in within) and not marked
+    is_sum = any(isinstance(inner, ssa.Loop) and inner.adds_in_any_order for inner in (o, *within))  # for passes
+    return isinstance(o, _WHOLE) and all(isinstance(inner, _INSIDE) for inner in within) and not (marked or is_sum)
 
 
 def _all(group: Iterable[ssa.Operation]) -> Iterable[ssa.Operation]:

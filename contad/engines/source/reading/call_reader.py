@@ -58,6 +58,7 @@ from contad.rules.compilable import (
 # functions whose argument may be a list display
 _LISTED = (np.array, np.asarray, np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, sum)
 _AS_LOOP = 'write it as a loop over numbers, or use engine="tape"'
+NEAR_THE_TOP = 3  # calls deep: a call that is the only one is inlined
 ReadCallee = Callable[[Scope, Flags, tuple[Any, ...]], SourceFunction]  # reads a function that keeps its own derivative
 
 
@@ -244,8 +245,9 @@ class CallReader:
         flags = flags_of(dispatcher, self.progress.flags)
         if scope.yields is not None:
             return Yielding(scope, flags, given, self.progress.loop_depth)
-        one = self.progress.loop_depth == 0 and self._is_only_call(node)
-        if not scope.starred and ((self.progress.calling and not one) or flags.fastmath != self.progress.flags.fastmath):
+        same_flags = flags.fastmath == self.progress.flags.fastmath
+        calls = self.progress.calling and not (self.progress.loop_depth == 0 and self._is_only_call(node))
+        if not scope.starred and (calls or not same_flags):
             called = self.call_shared(scope, flags, given, node)
             if called is not None:
                 return called
@@ -254,8 +256,8 @@ class CallReader:
             return self.write_in_place(scope, given, caller)
 
     def _is_only_call(self, node: ast.AST) -> bool:
-        """Whether the caller calls the same function nowhere else: then a copy in its place is the only one."""
-        if not isinstance(node, ast.Call) or len(self.progress.inlining) > 3:
+        """Whether a function near the top calls another one nowhere else, so that its copy is the only one."""
+        if not isinstance(node, ast.Call) or len(self.progress.inlining) > NEAR_THE_TOP:
             return False
         called = key(node.func)
         calls = [x for s in self.progress.scope.body for x in nodes_in(s) if isinstance(x, ast.Call)]
@@ -266,7 +268,7 @@ class CallReader:
         arguments = tuple(given[name] for name in scope.names)
         kinds = kinds_of(arguments)
         callee = None if kinds is None else self.callee(scope, flags, kinds)
-        if callee is None or ((callee.is_small or callee.loops) and flags.fastmath == self.progress.flags.fastmath):
+        if callee is None or (callee.is_inlined and flags.fastmath == self.progress.flags.fastmath):
             return None
         inputs = [x for x in leaves(arguments) if isinstance(x, Value)]
         inputs += [self.reader.capture_array(array, node, name) for name, array in callee.captured.items()]

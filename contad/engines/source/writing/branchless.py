@@ -41,11 +41,6 @@ def larger(x: Any, y: Any) -> Any:
     return 1.0 if x > y else 0.0 if x < y else 0.5
 
 
-def add_in_any_order(total: Any, term: Any) -> Any:
-    """total + term; a loop that adds with this function only may add in any order."""
-    return total + term
-
-
 def select(condition: bool, x: Any, y: Any) -> Any:
     """x if the condition holds, else y; both are computed."""
     return x if condition else y
@@ -54,7 +49,6 @@ def select(condition: bool, x: Any, y: Any) -> Any:
 @type_callable(masked_product)
 @type_callable(masked_slope)
 @type_callable(larger)
-@type_callable(add_in_any_order)
 def _type_of_masked(context):  # type: ignore[no-untyped-def]
     return lambda d, p: lanes_among((d, p)) or types.float64
 
@@ -85,12 +79,6 @@ def _lower_larger(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     one, half = (ir.Constant(x.type, [n] * several if several else n) for n in (1.0, 0.5))
     not_larger = builder.select(builder.fcmp_ordered("<", x, y), zero, half)
     return builder.select(builder.fcmp_ordered(">", x, y), one, not_larger)
-
-
-@lower_builtin(add_in_any_order, types.Any, types.Any)
-def _lower_addition(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    total, term, _ = _convert(context, builder, sig, args)
-    return builder.fadd(total, term, flags=("reassoc",))
 
 
 @infer_global(select)

@@ -155,11 +155,13 @@ class DerivativeWriter:
             self.optional_value,
         )  # fmt: skip
         called = find_used(self)
-        functions = [(f, x.decorator) for x in called for f in x.functions()]
+        made = [(f, x) for x in called for f in x.functions()]
+        functions = [(f, x.decorator) for f, x in made]
         for x in called:
             self.writer.rules |= x.writer.rules
         loops = self.reverse_sweep.forward_sweep.shared.loops
         draft.loops, draft.called = loops, {f.name: f for f, _ in functions}
+        draft.tables = {f.name: x.adjoints.names for f, x in made}
         optimise(draft)
         self.asks_value = draft.asks_value
         self.shared_reasons = [(x, draft.serial.get(k, "")) for k, x in enumerate(loops)]

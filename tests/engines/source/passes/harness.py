@@ -117,7 +117,7 @@ def _rows_of(name: str) -> Callable[..., None]:
 NAMES: dict[str, Any] = {
     "np": _Numpy(empty=_empty), "math": math, "prange": lambda place, iterations: iterations, "place": int,
     "lent_zeros": lambda slot, shape: np.zeros(shape), "lent_empty": lambda slot, shape: _empty(shape),
-    "select": lambda test, x, y: x if test else y,
+    "add_freely": lambda total, term: total + term, "select": lambda test, x, y: x if test else y,
     "new_row": lambda: _empty(8), "elementary_rows": _rows_of, "elementary": _elementary,
     "are_apart": are_apart, "exp_rows": _rows_of("exp"), "value_own": math.sqrt, "value_other": math.sqrt,
     "other": math.sqrt, "value_expit": contad.expit, "value_log1p_exp": contad.ops.log1p_exp,
