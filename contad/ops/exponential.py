@@ -163,10 +163,7 @@ def logaddexp(x, y):
     >>> logaddexp(1000.0, 1000.0)
     1000.6931471805599
     """
-    difference = y - x
-    d = 0.0 if x == y and difference != 0.0 else difference
-    t = math.exp(-d if d > 0.0 else d)  # compiled code shares it with the partials
-    return (y if d > 0.0 else x) + math.log1p(t)
+    return (y if y - x > 0.0 else x) + math.log1p(math.exp(x - y if y - x > 0.0 else 0.0 if x == y else y - x))
 
 
 @logaddexp.partials
