@@ -257,7 +257,7 @@ class CallReader:
 
     def _is_only_call(self, node: ast.AST) -> bool:
         """Whether a function near the top calls another one nowhere else, so that its copy is the only one."""
-        if not isinstance(node, ast.Call) or len(self.progress.inlining) > NEAR_THE_TOP:
+        if self.progress.is_callee or not isinstance(node, ast.Call) or len(self.progress.inlining) > NEAR_THE_TOP:
             return False
         called = key(node.func)
         calls = [x for s in self.progress.scope.body for x in nodes_in(s) if isinstance(x, ast.Call)]

@@ -42,6 +42,7 @@ class Progress:
         self.typed: dict[Any, Any] = {}  # the types that Numba has inferred for expressions
         self.blocks: dict[Any, Any] = {}  # functions made from objmode blocks
         self.callees: dict[Any, Any] = {}
+        self.is_callee = outer is not None
         self.calling = False  # whether functions are called unless they have to be inlined
         self.at_ties = False  # whether selections among equal elements need right second derivatives
         self.branch_depth = self.loop_depth = 0
