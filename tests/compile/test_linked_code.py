@@ -10,6 +10,7 @@ from numba.core.registry import cpu_target
 from numba.extending import overload
 
 import contad
+from contad.compile import linked_code
 from contad.compile.linked_code import defer_code, link
 from contad.front.form import Form
 from contad.front.plan import plan
@@ -145,11 +146,11 @@ def test_an_overload_that_is_added_between_two_compilations_is_found():
 
 def test_numba_times_calls_of_llvm_only_outside(monkeypatch):
     calls = []
-    monkeypatch.setattr(llvm.ffi.lib._lock, "_cblist", [(lambda: calls.append("begun"), lambda: calls.append("ended"))])
+    monkeypatch.setattr(linked_code.llvm.ffi.lib._lock, "_cblist", [(lambda: calls.append("begun"), lambda: calls.append("ended"))])
     with defer_code(), defer_code():
         calls.clear()
-        llvm.get_default_triple()
+        linked_code.llvm.get_default_triple()
         assert calls == []
     calls.clear()
-    llvm.get_default_triple()
+    linked_code.llvm.get_default_triple()
     assert calls[:2] == ["begun", "ended"]

@@ -37,6 +37,7 @@ class Value:
     """The result of one operation; a constant or a parameter has no operation."""
 
     def __init__(self, kind: Kind, hint: str = "", constant: Any = None) -> None:
+        """A value that no block has yet."""
         self.kind = kind
         self.hint = hint  # the user's name for it
         self.constant = constant
