@@ -1,6 +1,5 @@
 """Functions that are optimised with their callers, once."""
 
-import llvmlite.binding as llvm
 import numba
 import numpy as np
 import pytest
@@ -146,7 +145,8 @@ def test_an_overload_that_is_added_between_two_compilations_is_found():
 
 def test_numba_times_calls_of_llvm_only_outside(monkeypatch):
     calls = []
-    monkeypatch.setattr(linked_code.llvm.ffi.lib._lock, "_cblist", [(lambda: calls.append("begun"), lambda: calls.append("ended"))])
+    timers = [(lambda: calls.append("begun"), lambda: calls.append("ended"))]
+    monkeypatch.setattr(linked_code.llvm.ffi.lib._lock, "_cblist", timers)
     with defer_code(), defer_code():
         calls.clear()
         linked_code.llvm.get_default_triple()
