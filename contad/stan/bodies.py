@@ -250,10 +250,10 @@ def mixture_of_vectors(theta, x):
         raise ValueError("log_mix: theta must be between 0 and 1, and have the length of x")
     if not (np.all(x > -np.inf) and np.all(x < np.inf)):
         raise ValueError("log_mix: x must be finite")
-    if len(x) == 0:
+    if not np.any(theta > 0.0):
         return -np.inf
-    top = np.max(x)
-    return top + log(np.sum(theta * np.exp(x - top)))
+    top = np.max(np.where(theta > 0.0, x, -np.inf))
+    return top + log(np.sum(theta * np.exp(np.minimum(x - top, 709.0))))  # only a share of 0 can have more
 
 
 # ---- categories ------------------------------------------------------------------------------------------------------

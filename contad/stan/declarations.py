@@ -204,9 +204,10 @@ class _DeclarationReader:
         text = self.text[start : self.place]
         if re.search("[@~]", text):
             self.fail("an expression", start)
+        text = _NAME.sub(lambda name: python_name(name[0]), text)
         for pattern, spelling in _SPELLINGS:
             text = re.sub(pattern, spelling, text)
-        text = _write_choices(_NAME.sub(lambda name: python_name(name[0]), text))
+        text = _write_choices(text)
         try:
             tree = ast.parse(text.strip(), mode="eval").body
         except SyntaxError:

@@ -25,6 +25,7 @@ from contad.transforms.hessians import hessian, hvp
 from contad.transforms.jacobians import is_array
 from contad.variables.arguments import fail, require_callable
 from contad.variables.open_types import ArrayValue, Function, Nested, Options, Value
+from contad.variables.trees import scalar_output
 
 ARRAY, FLOAT = np.ndarray, np.dtype(np.float64)
 RESERVED = {"propto", "rng"}  # arguments that the model gives to functions of the user
@@ -286,8 +287,9 @@ class Model:
         """
         point = self._as_point(u)
         found = self._functions(propto)
-        run = found.function if point.__class__ is ARRAY else found.on_variables
-        return run(point, bool(jacobian), *self.given)
+        if point.__class__ is not ARRAY:
+            return found.on_variables(point, bool(jacobian), *self.given)
+        return scalar_output(found.function(point, bool(jacobian), *self.given), f"Model: {self._name}")
 
     def log_density_gradient(
         self, u: ArrayValue, *, propto: bool = True, jacobian: bool = True

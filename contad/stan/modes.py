@@ -208,7 +208,7 @@ def find_mode(
     [(steps, point)] = deque(enumerate(itertools.islice(points, max_steps + 1)), maxlen=1)
     allowed = max(tolerance, _ROUNDING * abs(point.value))
     converged = point.gain <= allowed
-    reason = f"{steps} steps were not enough" if steps == max_steps else "no step makes it greater"
+    reason = f"{steps} steps were not enough" if steps == max_steps else "a line search found no maximum"
     message = f"converged after {steps} steps" if converged else (
         f"not converged: {reason}, and the log density, {point.value:.6g}, would still gain some {point.gain:.2g}"
     )  # fmt: skip

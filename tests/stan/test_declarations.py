@@ -41,7 +41,9 @@ def read(text, **more):
         ("vector[N > 3 ? 2 : 3] x;", "real", (2,)),
         ("vector[N == 1 ? 2 : N == 4 ? (K > 2 ? 5 : 6) : 7] x;", "real", (5,)),
         ("vector[size(X[, 2])] x;", "real", (2,)), ("vector[size(X[1:2, ])] x;", "real", (2,)),
-        ("vector[twice(K)] x;", "real", (6,)), ("array[2, 2] real<lower=X> x;", "lower_bound", (2, 2)),
+        ("vector[twice(K)] x;", "real", (6,)),
+        ("vector[!(K > 2) || N != 4 ? 1 : 2] x;", "real", (2,)),
+        ("array[2, 2] real<lower=X> x;", "lower_bound", (2, 2)),
         ("array[2] vector<lower={1, 2}>[2] x;", "lower_bound", (2, 2)),
     ],
 )  # fmt: skip
@@ -106,7 +108,8 @@ def test_bounds_of_earlier_parameters(bound, value):
         ("vector[3] a; vector<lower=exp(a) / y>[3] x;", r"expected no \* or / between two arrays"),
         ("real<lower=y' * y> x;", r"no \* or / between two arrays"), ("vector[N % 0] x;", "another expression"),
         ("real a; real<lower=a % 2> x;", "expected whole numbers of data beside % and %/%"),
-        ("vector<lower=y @ y>[3] x;", "expected an expression"),
+        ("vector<lower=y @ y>[3] x;", "expected an expression"), ("simplex[0] x;", "sizes must be at least 1"),
+        ("sum_to_zero_matrix[0, 0] x;", "sizes must be at least 1"), ("unit_vector[0] x;", "must be at least 1"),
         ("vector<lower=y>[N] x;", r"lower must be a number or of shape \(4,\), got shape \(3,\)"),
     ],
 )  # fmt: skip

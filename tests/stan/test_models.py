@@ -348,6 +348,8 @@ def test_a_model_shows_its_parameters():
          ValueError, r"u must have a draw or more, got shape \(0, 1\)"),
         (lambda: Model("real x;", lambda x: x, generated_quantities=dict).generated_quantities(np.ones((2, 3))),
          ValueError, r"u must have a last axis of length 1, got shape \(2, 3\)"),
+        (lambda: Model("real x;", lambda x: x * np.ones(2)).log_density(np.ones(1)),
+         contad.OutputError, r"must return one real number, got ndarray of shape \(2,\)"),
         (lambda: Model("real x;", 3), TypeError, "Model: log_density must be callable, got int"),
         (lambda: bounded(0.0, lambda p: p.x).constrain([0.5]), contad.UnsupportedError, "depends on other parameters"),
     ],

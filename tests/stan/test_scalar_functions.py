@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from mpmath import mp
+from numba import njit
 
 import contad
 from contad import stan
@@ -100,6 +101,20 @@ def test_functions_of_vectors():
     np.testing.assert_allclose(stan.log_softmax(x), np.log(shares), rtol=1e-14)
     np.testing.assert_allclose(contad.grad(stan.log_sum_exp)(x), shares, rtol=1e-14)
     np.testing.assert_allclose(contad.jacobian(stan.log_softmax)(x), np.eye(3) - shares, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("function", [stan.log_mix, njit(lambda theta, x: stan.log_mix(theta, x))])
+def test_shares_of_zero_have_the_greatest_density(function):
+    slopes = contad.grad(function, (0, 1))
+    theta = np.array([0.25, 0.0, 0.75])
+    for x in np.array([[1.0, 800.0, -2.0], [0.0, 740.0, 3.0], [1.0, 5.0, 2.0]]):
+        total = float(mp.log(mp.exp(x[0]) / 4 + 3 * mp.exp(x[2]) / 4))
+        assert function(theta, x) == pytest.approx(total, rel=1e-15)
+        by_theta, by_x = slopes(theta, x)
+        assert by_x == pytest.approx(theta * np.exp(np.minimum(x, 700.0) - total), rel=1e-14)
+        assert by_theta[[0, 2]] == pytest.approx(np.exp(x[[0, 2]] - total), rel=1e-14)
+        assert by_theta[1] == pytest.approx(np.exp(x[1] - total), rel=1e-14) if x[1] < 700.0 else by_theta[1] > 1e307
+    assert function(np.zeros(2), np.ones(2)) == -np.inf
 
 
 def test_a_bessel_function_of_large_numbers_has_a_logarithm():

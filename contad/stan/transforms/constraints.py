@@ -65,6 +65,8 @@ class Constraint(ModuleType):
         self.name, self.element, self.shape, self.arguments = name, element, array + element, tuple(arguments)
         by_element = any(pattern.startswith("0") for pattern in TRANSFORMS[self.transform].ways)
         self.free_shape = self.shape if by_element else element if free is None else free
+        if min(self.free_shape, default=0) < 0 or (self.transform == "unit_vector" and 0 in element):
+            raise ValueError(f"{name}: sizes must be at least 1, got shape {element}")
         self.array_shape = () if by_element else array
         self.order = order if by_element and len(element) > 1 else "C" if by_element else "F"
         self.size = math.prod(self.free_shape) * math.prod(self.array_shape)

@@ -58,10 +58,16 @@ class _FileWriter:
 
     def write(self) -> str:
         """The text of the file."""
-        if len(self._own) < len(self._functions):
-            raise TranslationError("functions with several forms of arguments have no counterpart yet; name them apart")
-        if any(name.endswith("_rng") for name in self._own):
-            raise TranslationError("functions of random numbers have no counterpart yet; draw in generated quantities")
+        seen = set[str]()
+        for function in self._functions:
+            name = _name_of(fields(function.parts)["funname"])
+            if name in seen:
+                why = "functions with several forms of arguments have no counterpart yet; name them apart"
+                raise TranslationError(f"line {function.line}: {why}")
+            if name.endswith("_rng"):
+                why = "functions of random numbers have no counterpart yet; draw in generated quantities"
+                raise TranslationError(f"line {function.line}: {why}")
+            seen.add(name)
         if any(name.endswith("_rng") for s in self._block("transformed data").statements for name in names_in(s.parts)):
             raise TranslationError("random numbers in transformed data have no counterpart yet; pass them as data")
         functions = [line for function in self._functions for line in self._write_function(function)]

@@ -130,7 +130,7 @@ REFUSED = {
         "line 2: indices with two arrays of integers have no counterpart yet; use them one by one"
     ),
     "functions { real f(real x) { return x; } real f(vector x) { return sum(x); } } parameters { real x; } model { }": (
-        "functions with several forms of arguments have no counterpart yet; name them apart"
+        "line 1: functions with several forms of arguments have no counterpart yet; name them apart"
     ),
     "parameters { real x; } model {\n\n tuple(real, real) a = (x, x); }": "line 3: declarations of type tuple",
     "data { matrix[2, 2] y; } parameters { real x; } model { for (v in y) target += v * x; }": (
