@@ -108,6 +108,8 @@ class Rejection(Compilable):
 def reject(*parts: Any) -> None:
     """Reject the parameters: raise ValueError with a message of strings and numbers, like Stan's statement.
 
+        log p = -inf, for samplers
+
     Domain:  inside njit at most 12 parts, and the message consists of the literal strings.
     Raises:  ValueError, always; samplers take it as a log density of -inf.
     Ref:     Stan Reference Manual, reject statements.

@@ -14,7 +14,7 @@ NAMELESS = [
 ]  # fmt: skip
 PROFILES = {name for name in FORMULAS if name.endswith("_profile")}  # of covariances
 # what rules call by their values alone, or partials call
-OF_VALUES = ["as_constant", "log_beta_powers", "log_gamma_power"]
+OF_VALUES = ["as_constant", "log_beta_powers", "log_few_choices", "log_gamma_power"]
 OF_PROGRAMS = [rule.name for rule in CHOICES]  # which recorded programs write
 # the changed lines that are the same function, where it is called
 SAME = {

@@ -58,6 +58,8 @@ def of_factor(density, place):
 
 # ---- simplices and counts --------------------------------------------------------------------------------------------
 def dirichlet(theta, alpha):
+    if theta.ndim + alpha.ndim > 2:
+        return sum(dirichlet(*rows) for rows in zip(*np.broadcast_arrays(theta, alpha), strict=True))
     parts = [(a - 1) * mp.log(t) - mp.loggamma(a) for t, a in zip(theta, alpha, strict=True)]
     return mp.loggamma(np.sum(alpha)) + mp.fsum(parts)
 

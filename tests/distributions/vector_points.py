@@ -123,7 +123,10 @@ STAN = {
     "dirichlet_lpdf": (
         exact.dirichlet, "f f",
         [(shares(1.0, 2.0, 5.0), np.array([0.7, 2.0, 3.0])), (shares(0.3, 0.4), np.array([1e-3, 40.0])),
-         (shares(1e-9, 2e-7, 3.0, 1.0), np.array([0.2, 9.0, 90.0, 1.0])), (shares(1.0, 3.0), np.array([1e9, 3e9]))],
+         (shares(1e-9, 2e-7, 3.0, 1.0), np.array([0.2, 9.0, 90.0, 1.0])), (shares(1.0, 3.0), np.array([1e9, 3e9])),
+         (np.stack([shares(1.0, 2.0), shares(0.3, 0.4)]), np.array([[0.7, 2.0], [3.0, 1.6]])),
+         (np.stack([shares(1.0, 2.0), shares(0.3, 0.4)]), np.array([0.7, 2.0])),
+         (shares(0.3, 0.4), np.array([[0.7, 2.0], [3.0, 1.6]]))],
     ),
     "multinomial_lpmf": (
         exact.multinomial, "c f",
@@ -186,12 +189,14 @@ STAN = {
     "categorical_logit_glm_lpmf": (
         exact.categorical_logit_glm, "c f f f",
         [(counts(3, 1, 2, 2), X, ODDS, a(2, 3)), (counts(1, 2, 1, 1), X, a(2), 40.0 * a(2, 2)),
-         (3, X[:1], ODDS, a(2, 3))],
+         (3, X[:1], ODDS, a(2, 3)), (counts(2), X[0], ODDS, a(2, 3)), (2, X[0], ODDS, a(2, 3))],
     ),
     "ordered_logistic_glm_lpmf": (
         exact.ordered_logistic_glm, "c f f f",
         [(counts(4, 2, 1, 3), X, np.array([0.4, -0.7]), CUTS),
-         (counts(1, 3, 2), a(3, 3), np.array([3.0, 1.6, -2.2]), CUTS[:2])],
+         (counts(1, 3, 2), a(3, 3), np.array([3.0, 1.6, -2.2]), CUTS[:2]),
+         (2, X[:1], np.array([0.4, -0.7]), CUTS), (counts(3), X[0], np.array([0.4, -0.7]), CUTS),
+         (3, X[0], np.array([0.4, -0.7]), CUTS)],
     ),
     "gaussian_dlm_obs_lpdf": (
         exact.gaussian_dlm_obs, "f f f s s f s",

@@ -29,7 +29,7 @@ ROOMS = {"stan": stan, "linalg": linalg, "special": special, "integrate": integr
 REFUSED = {
     *("stan.check_2F1_converges", "stan.check_3F2_converges", "stan.check_consistent_sizes"),
     *("stan.check_consistent_sizes_mvt", "stan.csr_extract", "stan.csr_extract_u", "stan.csr_extract_v"),
-    *("stan.csr_extract_w", "stan.gaussian_dlm_obs_lpdf", "stan.hypergeometric_3F2", "stan.hypergeometric_pFq"),
+    *("stan.csr_extract_w", "stan.hypergeometric_3F2", "stan.hypergeometric_pFq"),
     *("stan.wiener_lccdf_unnorm", "stan.wiener_lcdf_unnorm"),
     *("linalg.block_diag", "linalg.logm", "linalg.lu", "linalg.lu_factor", "linalg.lu_solve", "linalg.null_space"),
     *(f"special.{name}" for name in special.__all__ if name.startswith("eval_")),
@@ -37,7 +37,9 @@ REFUSED = {
     *("linalg.solve_sylvester", "linalg.sqrtm", "linalg.subspace_angles", "integrate.simpson"),
 }
 MAKERS = stan.transforms.__all__
-FUNCTIONALS = {*functionals.__all__, "cubature", "odeint", "quad", "quad_vec", "solve_bvp", "solve_ivp", "tanhsinh"}
+INSIDE = {"hmm_hidden_state_prob", "hmm_marginal"}  # functions of arrays alone
+SOLVERS = {"cubature", "odeint", "quad", "quad_vec", "solve_bvp", "solve_ivp", "tanhsinh"}
+FUNCTIONALS = {*functionals.__all__} - INSIDE | SOLVERS
 
 
 def functions():

@@ -58,7 +58,7 @@ def test_written_inside():
     np.testing.assert_allclose([x_bar, y_bar], [g_x, g_y], rtol=1e-13)
 
 
-def test_a_signature_is_compiled_when_a_caller_needs_it():
+def test_a_signature_is_compiled_when_python_needs_it():
     cube = numba.njit(power.py_func)
     derivative = contad.grad(cube)
 
@@ -68,9 +68,9 @@ def test_a_signature_is_compiled_when_a_caller_needs_it():
 
     assert derivative.signatures == []
     assert caller(3) == 27.0 + 12.0
-    assert [str(signature[0]) for signature in derivative.signatures] == ["int64", "float64"]
+    assert derivative.signatures == []  # it is linked into the caller
     assert derivative(2.0, 3) == 12.0
-    assert len(derivative.signatures) == 2
+    assert [str(signature[0]) for signature in derivative.signatures] == ["float64"]
 
 
 def test_jvp_inside():
