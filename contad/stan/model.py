@@ -50,12 +50,12 @@ class Model:
     stan_version           before "2.37" simplices break sticks; since then they are isometric log-ratios
     data                   numbers, arrays and nested lists, as in Stan's `data` block
 
-    Sizes and bounds in the text are expressions of data and of parameters declared before; they may call
-    functions of the module of log_density. The constraints of a dict
-    are those of `contad.stan.transforms`: `real()`, `lower_bound(0.0, 8)`, `simplex(3).array(5)`. A bound may be a
-    function of a namespace p of data and earlier parameters: `lower_upper_bound(0.0, lambda p: 1.0 - p.alpha1)`.
-    Unconstrained numbers are in Stan's order, in which columns fill matrices. A name that Python reserves, such as
-    `lambda`, is the argument `lambda_`. No name is `propto` or `rng`, or begins with `_`. Data are copied.
+    Sizes and bounds in the text are expressions of data and of parameters declared before; they may call functions of
+    the module of log_density. The constraints of a dict are those of `contad.stan.transforms`: `real()`,
+    `lower_bound(0.0, 8)`, `simplex(3).array(5)`. A bound may be a function of a namespace p of data and earlier
+    parameters: `lower_upper_bound(0.0, lambda p: 1.0 - p.alpha1)`. Unconstrained numbers are in Stan's order, in which
+    columns fill matrices. A name that Python reserves, such as `lambda`, is the argument `lambda_`. No name is `propto`
+    or `rng`, or begins with `_`. Data are copied.
 
     If log_density is a Numba function, it is compiled with all constraints and Jacobians as one function, and so is its
     gradient. A plain function runs as it is. `function` is that function of (u, jacobian, *given), where `given` are
