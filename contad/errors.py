@@ -15,6 +15,7 @@ import numpy as np
 
 # the prefixes of the file names of contad and NumPy
 OWN_FILES, NUMPY_FILES = (os.path.join(os.path.dirname(file), "") for file in (__file__, np.__file__))
+REJECTIONS = ValueError, ArithmeticError  # how a density rejects a point
 
 _remember: Callable[["VariableError", Any], bool] = lambda error, level: False  # noqa: E731  (stands for a function)
 

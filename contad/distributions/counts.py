@@ -32,11 +32,17 @@ EXCESSES = (
 )  # fmt: skip
 
 
+def stirling_series(n):
+    """log n! - (n + 1/2) log n + n - log(2 pi) / 2, for n from 16 on: DLMF 5.11.1."""
+    r = 1.0 / n
+    s = r * r
+    return (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) * r
+
+
 def _excess_of_arrays(n):
     few = (n >= 0.0) & (n < 16.0)
-    s = 1.0 / (np.maximum(n, 16.0) ** 2)
-    tail = (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) * np.sqrt(s)
-    far = 0.5 * np.log(6.283185307179586 * np.maximum(n, 16.0)) + tail
+    many = np.maximum(n, 16.0)
+    far = 0.5 * np.log(6.283185307179586 * many) + stirling_series(many)
     near = np.take(EXCESSES, np.where(few, n, 0.0).astype(np.int64))
     return np.where(n < 0.0, np.nan, np.where(few, near, far))
 
@@ -48,10 +54,7 @@ def log_factorial_excess(n):
         return math.nan
     if n < 16.0:
         return EXCESSES[int(n)]
-    r = 1.0 / n
-    s = r * r
-    tail = (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) * r
-    return 0.5 * math.log(6.283185307179586 * n) + tail
+    return 0.5 * math.log(6.283185307179586 * n) + stirling_series(n)
 
 
 @log_factorial_excess.partials
@@ -211,14 +214,8 @@ def choices_excess(n, N):
     if n < 16.0 or m < 16.0:
         excess = log_factorial_excess.function
         return excess(N) - excess(n) - excess(m)
-    total = 0.5 * math.log(N / (6.283185307179586 * n * m))  # three times Stirling's formula, with one logarithm
-    sign = 1.0
-    for k in (N, n, m):
-        r = 1.0 / k
-        s = r * r
-        total += sign * (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) * r
-        sign = -1.0
-    return total
+    series = stirling_series(N) - stirling_series(n) - stirling_series(m)
+    return 0.5 * math.log(N / (6.283185307179586 * n * m)) + series  # with one logarithm
 
 
 @choices_excess.partials

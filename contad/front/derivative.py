@@ -463,8 +463,7 @@ class Derivative(Dispatcher, WrittenOut):
         super().recompile()
 
     def _compile(self, args: tuple[NumbaType, ...], is_linked: bool = False) -> Any:
-        """The result of compilation for these types, from the disk if it is there; if `is_linked`, for callers
-        alone."""
+        """The result of compilation for these types, from the disk if it is there; `is_linked` for callers alone."""
         if any(map(holds_derivative, args)):
             # the tape's overloads of NumPy functions must not appear while Numba types a function that calls these
             from contad.front.called_gradients import compile_call

@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from contad.errors import UnsupportedError
+from contad.errors import REJECTIONS, UnsupportedError
 from contad.front.user_function import UserFunction
 from contad.transforms.gradients import value_and_grad
 from contad.variables.arguments import fail
-
-REJECTIONS = ValueError, ArithmeticError  # how a density rejects a point
 
 
 def as_pytensor(f: Any) -> Any:

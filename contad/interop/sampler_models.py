@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.interop.pytensor_operation import REJECTIONS
+from contad.errors import REJECTIONS
 from contad.variables.arguments import fail
 
 

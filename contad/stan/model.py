@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.distributions.faces import as_operand
-from contad.errors import UnsupportedError
+from contad.errors import REJECTIONS, UnsupportedError
 from contad.front.user_function import UserFunction, primitive_of
 from contad.functions.transformed import reference, remade
 from contad.numba_functions.writes import may_write_arrays
 from contad.stan.declarations import python_name, read_parameters
 from contad.stan.model_text import ModelText
-from contad.stan.modes import REJECTIONS, NormalApproximation, Optimum, approximate_at_mode, find_mode, follow_path
+from contad.stan.modes import NormalApproximation, Optimum, approximate_at_mode, find_mode, follow_path
 from contad.stan.transforms import Constraint
 from contad.transforms.compiled_code import cfunc
 from contad.transforms.gradients import value_and_grad

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
-from contad.errors import SingularPointError
+from contad.errors import REJECTIONS, SingularPointError
 from contad.variables.arguments import fail, require_positive_size
 
-REJECTIONS = ValueError, ArithmeticError  # how a density rejects a point
 _PAIRS = 6  # steps that L-BFGS remembers
 _ROUNDING = 1e-11  # of the log density: no line search sees a smaller gain
 _TRIALS = 60  # of one line search

@@ -9,18 +9,6 @@ from contad.scipy.vector_densities import LOG_TWO_PI, log_diagonal, solve_lower
 from contad.stan.bodies import has_factor, is_finite_symmetric
 
 
-def are_distributions(rows):
-    """Whether each row has nonnegative elements that sum to 1."""
-    good = True
-    for i in range(rows.shape[0]):
-        total = 0.0
-        for j in range(rows.shape[1]):
-            good = good and rows[i, j] >= 0.0
-            total = total + rows[i, j]
-        good = good and abs(total - 1.0) <= 1e-8
-    return good
-
-
 def densities_of_states(log_omega):
     """The densities of observations by time and state, each time over its largest, and the logarithms of these."""
     states, times = log_omega.shape

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from contad.distributions.docstrings import describe
 from contad.distributions.faces import function_of_text
-from contad.distributions.ways_by_axes import Pattern
+from contad.distributions.ways_by_axes import Pattern, axes_in
 from contad.stan.compiled import Evaluated
 
 _ANY, _ARRAY = "01234", "1234"
@@ -109,7 +109,7 @@ def _spell(name: str, arguments: str, ways: Mapping[Pattern, str]) -> Evaluated:
     function = function_of_text(f"def {name}({arguments}):\n    pass\n", name, {})
     function.__module__ = __name__
     pattern, way = next(iter(ways.items()))
-    kinds = [str(len(part)) if part.isalpha() else part[0] for part in pattern.split()]
+    kinds = [axes[0] for axes in axes_in(pattern)]
     names = [x.partition("=")[0] for x in arguments.split(", ")]
     values = [_EXAMPLES.get(x, _EXAMPLES[kind]) for x, kind in zip(names, kinds, strict=False)]
     fields = {"Domain": "that of the expression.", "Ref": "Stan Functions Reference."}

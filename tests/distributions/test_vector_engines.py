@@ -10,6 +10,7 @@ import pytest
 
 import contad
 from contad import stan
+from contad.distributions.ways_by_axes import axes_in
 from contad.engines import engine_names
 from contad.errors import UnsupportedError
 from contad.kernels.array_loops import owns
@@ -131,8 +132,7 @@ def test_bodies_call_what_is_compiled():
     seen, rest = set(), []
     for name in INSIDE:
         function = CASES[name].function
-        axes = [[len(x) if x.isalpha() else int(x[0]) for x in way.split()] for way in function.ways]
-        rest += [function.body(tuple(x)) for x in axes]
+        rest += [function.body(tuple(int(axes[0]) for axes in axes_in(pattern))) for pattern in function.ways]
     while rest:
         body = rest.pop()
         if body not in seen:

@@ -8,6 +8,7 @@ from mpmath import mp
 
 import contad
 from contad import stan
+from contad.distributions.ways_by_axes import axes_in
 from contad.scipy import stats
 from contad.stan.compiled import WithBodies
 from tests.distributions.vector_constants import DROPPED
@@ -224,6 +225,6 @@ def test_every_body_has_a_point():
         if isinstance(case.function, WithBodies):
             given = [tuple(map(np.ndim, point)) for point in case.points]
             for pattern in case.function.ways:
-                ways = [str(len(way)) if way.isalpha() else way for way in pattern.split()]  # letters name lengths
+                ways = axes_in(pattern)
                 fits = (all(str(n) in way for n, way in zip(axes, ways, strict=True)) for axes in given)
                 assert any(fits), (name, pattern)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from contad.distributions.docstrings import with_rest_of
-from contad.stan import recursion_bodies
+from contad.stan import bodies, recursion_bodies
 from contad.stan.compiled import with_bodies
 from contad.stan.recorded_checks import values_of
 from contad.transforms.operation import CustomOperation
@@ -21,14 +21,15 @@ __all__ = ["hmm_hidden_state_prob", "hmm_latent", "hmm_marginal"]
 _SIMPLEX = 1e-8  # tolerance of sums that must be 1, as in Stan
 _PROBABILITIES = [
     ("len(log_omega) > 0", "log_omega must have a row for each state"),
-    ("are_distributions(gamma)", "gamma must have rows of nonnegative numbers that sum to 1"),
-    ("are_distributions(rho.reshape((1, len(rho))))", "rho must have nonnegative elements that sum to 1"),
+    ("are_simplices(gamma)", "gamma must have rows of nonnegative numbers that sum to 1"),
+    ("is_simplex(rho)", "rho must have nonnegative elements that sum to 1"),
 ]
 
 
 def _in_njit(body: str) -> Callable[[Callable[..., Any]], Any]:
     """Let Numba functions call a function of a model, by a body."""
-    return with_bodies({"st ss s": f"{body}(log_omega, gamma, rho)"}, inside=_PROBABILITIES, **vars(recursion_bodies))
+    known = vars(bodies) | vars(recursion_bodies)
+    return with_bodies({"st ss s": f"{body}(log_omega, gamma, rho)"}, inside=_PROBABILITIES, **known)
 
 
 @_in_njit("log_sum_over_sequences")

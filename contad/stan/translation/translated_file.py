@@ -61,11 +61,10 @@ class _FileWriter:
         seen = set[str]()
         for function in self._functions:
             name = _name_of(fields(function.parts)["funname"])
+            why = "functions of random numbers have no counterpart yet; draw in generated quantities"
             if name in seen:
                 why = "functions with several forms of arguments have no counterpart yet; name them apart"
-                raise TranslationError(f"line {function.line}: {why}")
-            if name.endswith("_rng"):
-                why = "functions of random numbers have no counterpart yet; draw in generated quantities"
+            if name in seen or name.endswith("_rng"):
                 raise TranslationError(f"line {function.line}: {why}")
             seen.add(name)
         if any(name.endswith("_rng") for s in self._block("transformed data").statements for name in names_in(s.parts)):

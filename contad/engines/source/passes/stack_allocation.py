@@ -5,8 +5,7 @@
         y_bar = np.zeros((k,))                     y_bar = brief_zeros((k,))
 
 An array outlives its iteration only under a name that occurs outside of the loop. In a callee, which returns numbers,
-each array dies with the call. To allocate a small array on the heap
-takes longer than to compute it.
+each array dies with the call. To allocate a small array on the heap takes longer than to compute it.
 
 Ref: Choi, Gupta, Serrano, Sreedhar & Midkiff (1999), Escape analysis for Java, OOPSLA.
 """

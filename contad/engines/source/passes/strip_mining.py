@@ -84,7 +84,7 @@ def strip_mine(
     for way in dict.fromkeys([(True, long), (True, None), (False, None)]):
         if miner.mine(None, *way).is_consistent:
             return miner.mine(fresh, *way).finish()
-    while mixed := miner.used & miner.staying:  # loops that call these stay whole, too
+    while mixed := (miner.used & miner.staying) - miner.avoided:  # loops that call these stay whole, too
         miner.avoided |= mixed
         if miner.mine(None).is_consistent:
             return miner.mine(fresh).finish()
