@@ -1,6 +1,7 @@
 """The examples run as scripts, and print what is known of their data."""
 
 import functools
+import os
 import re
 import runpy
 import subprocess
@@ -39,7 +40,9 @@ def script(path):
     warnings = ["-W", "error", "-W", "ignore::FutureWarning:arviz"]  # of a coming version: once a day, at its import
     lightly = [] if path.stem in SAMPLING else ["-m", "tests.judges.light_compiling"]
     command = [sys.executable, *warnings, *lightly, str(path)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
+    # A worker whose scheduler closes before its heartbeat is answered logs that as an error.
+    environment = {**os.environ, "DASK_LOGGING__DISTRIBUTED": "critical"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=300, check=False)
 
 
 def library_of(path):
