@@ -16,7 +16,6 @@ import numpy as np
 
 from contad.ops.elementary import hypot
 from contad.ops.hyperbolic import cosh, tanh
-from contad.ops.logic import select
 from contad.ops.rounding import copysign
 from contad.ops.trigonometric import cos, sin
 from contad.rules.scalar_rule import scalar_rule
@@ -24,7 +23,7 @@ from contad.rules.scalar_rule import scalar_rule
 _POINTS = [(0.7, -0.4), (-1.3, 1.9)]
 
 
-def _joined(x, y):
+def _join(x, y):
     """x + iy with the signs of zeros."""
     z = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)), np.complex128)
     z.real, z.imag = x, y
@@ -94,7 +93,7 @@ def log_abs_partials(z, x, y):
 
 
 def _sqrt_real(x, y):
-    return np.sqrt(_joined(x, y)).real
+    return np.sqrt(_join(x, y)).real
 
 
 @scalar_rule(array=_sqrt_real, points=_POINTS)
@@ -120,11 +119,11 @@ def sqrt_real_partials(z, x, y):
 
 # ---- tan -------------------------------------------------------------------------------------------------------------
 def _tan_real(x, y):
-    return np.tan(_joined(x, y)).real
+    return np.tan(_join(x, y)).real
 
 
 def _tan_imag(x, y):
-    return np.tan(_joined(x, y)).imag
+    return np.tan(_join(x, y)).imag
 
 
 @scalar_rule(array=_tan_real, points=_POINTS)
@@ -175,15 +174,15 @@ def tan_imag_partials(z, x, y):
 
 # ---- inverse functions -----------------------------------------------------------------------------------------------
 def _arcsin_real(x, y):
-    return np.arcsin(_joined(x, y)).real
+    return np.arcsin(_join(x, y)).real
 
 
 def _arcsin_imag(x, y):
-    return np.arcsin(_joined(x, y)).imag
+    return np.arcsin(_join(x, y)).imag
 
 
 def _arccos_real(x, y):
-    return np.arccos(_joined(x, y)).real
+    return np.arccos(_join(x, y)).real
 
 
 @scalar_rule(array=_arcsin_real, points=_POINTS)
@@ -256,11 +255,11 @@ def arccos_real_partials(z, x, y):
 
 
 def _arctan_real(x, y):
-    return np.arctan(_joined(x, y)).real
+    return np.arctan(_join(x, y)).real
 
 
 def _arctan_imag(x, y):
-    return np.arctan(_joined(x, y)).imag
+    return np.arctan(_join(x, y)).imag
 
 
 @scalar_rule(array=_arctan_real, points=_POINTS)
