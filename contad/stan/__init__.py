@@ -27,11 +27,12 @@ from typing import Any
 from contad.rules.compilable import name_in_njit
 
 from contad.stan import (  # isort: skip
-    checks, decompositions, densities, distribution_functions, first_passage_times, gaussian_processes, glms,
-    hypergeometric_series, linear_filters, matrix_algebra, multivariate, ordered_outcomes, scalar_functions, solves,
-    sparse, spelled_functions, transform_functions,
+    checks, complex_numbers, decompositions, densities, distribution_functions, first_passage_times, gaussian_processes,
+    glms, hypergeometric_series, linear_filters, matrix_algebra, multivariate, ordered_outcomes, scalar_functions,
+    solves, sparse, spelled_functions, transform_functions,
 )  # fmt: skip
 from contad.stan.checks import *  # noqa: F403
+from contad.stan.complex_numbers import *  # noqa: F403
 from contad.stan.decompositions import *  # noqa: F403
 from contad.stan.densities import *  # noqa: F403
 from contad.stan.distribution_functions import *  # noqa: F403
@@ -75,9 +76,9 @@ _FUNCTIONALS = (
 )  # fmt: skip
 
 __all__ = [  # noqa: PLE0604  (names are added)
-    *checks.__all__, *decompositions.__all__, *densities.__all__, *distribution_functions.__all__,
-    *first_passage_times.__all__, *gaussian_processes.__all__, *glms.__all__, *hypergeometric_series.__all__,
-    *linear_filters.__all__, *matrix_algebra.__all__, *multivariate.__all__, *ordered_outcomes.__all__,
+    *checks.__all__, *complex_numbers.__all__, *decompositions.__all__, *densities.__all__,
+    *distribution_functions.__all__, *first_passage_times.__all__, *gaussian_processes.__all__, *glms.__all__,
+    *hypergeometric_series.__all__, *linear_filters.__all__, *matrix_algebra.__all__, *multivariate.__all__, *ordered_outcomes.__all__,
     *scalar_functions.__all__, *solves.__all__, *sparse.__all__, *spelled_functions.__all__,
     *transform_functions.__all__, *_FUNCTIONALS, *_MODELS,
     "cholesky_factor_corr", "cholesky_factor_cov", "corr_matrix", "cov_matrix", "lower_bound", "lower_upper_bound",

@@ -113,9 +113,6 @@ NAMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 SPELLINGS: dict[str, dict[str, str]] = {
-    "Reductions and statistics": {
-        "norm": "np.linalg.norm(v)",
-    },
     "Constructors and containers": {
         "block": "a[0:2, 1:3]",
         "col": "a[:, k]", "row": "a[k]", "segment": "v[k : k + n]", "sub_col": "a[0:n, k]", "sub_row": "a[k, 0:n]",
