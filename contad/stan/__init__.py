@@ -78,7 +78,8 @@ _FUNCTIONALS = (
 __all__ = [  # noqa: PLE0604  (names are added)
     *checks.__all__, *complex_numbers.__all__, *decompositions.__all__, *densities.__all__,
     *distribution_functions.__all__, *first_passage_times.__all__, *gaussian_processes.__all__, *glms.__all__,
-    *hypergeometric_series.__all__, *linear_filters.__all__, *matrix_algebra.__all__, *multivariate.__all__, *ordered_outcomes.__all__,
+    *hypergeometric_series.__all__, *linear_filters.__all__, *matrix_algebra.__all__, *multivariate.__all__,
+    *ordered_outcomes.__all__,
     *scalar_functions.__all__, *solves.__all__, *sparse.__all__, *spelled_functions.__all__,
     *transform_functions.__all__, *_FUNCTIONALS, *_MODELS,
     "cholesky_factor_corr", "cholesky_factor_cov", "corr_matrix", "cov_matrix", "lower_bound", "lower_upper_bound",
