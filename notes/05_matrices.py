@@ -321,6 +321,22 @@ print(contad.grad(filled)(np.array([1.0, 3.0, 2.0, 4.0])))
 assert np.allclose(contad.grad(filled)(np.array([1.0, 3.0, 2.0, 4.0])), [-1.2, 0.8, -0.4, 0.0], atol=1e-15)
 
 # %% [markdown]
+# ## A complex number is two cells
+#
+# Every cell is real, and complex numbers need no others: $z = x + iy$ is the pair of its parts, and an operation on it
+# is a few operations on them. So the gradient is a pair as well: $\partial L/\partial x + i\,\partial L/\partial y$.
+
+# %%
+def of_parts(x, y):
+    u, v = x * x - y * y + 1.0, 2.0 * x * y
+    return u * u + v * v
+
+
+gradient = contad.grad(lambda z: abs(z * z + 1.0) ** 2)(0.6 - 0.8j)
+print(gradient, contad.grad(of_parts, (0, 1))(0.6, -0.8))
+assert np.allclose(gradient, complex(*contad.grad(of_parts, (0, 1))(0.6, -0.8)), rtol=1e-14)
+
+# %% [markdown]
 # ## What can still go wrong?
 #
 # A continuation of the *user's* may ask for the adjoints of an array after the array has been written to. Which
@@ -347,6 +363,7 @@ except contad.ContadError as error:
 #   pushes records of whole arrays.
 # - `contad/ops/products.py::matmul` is the rule of the product, with Giles' two lines.
 # - `contad/variables/creation.py::zeros` makes arrays that can hold variables.
+# - `contad/variables/complex_pair.py::ComplexArray` is a pair of arrays.
 #
 # ## Exercises
 #
