@@ -14,6 +14,7 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     convolution,
     determinants,
     einsum,
+    fourier_transforms,
     kinks,
     linear_systems,
     matrix_functions,
