@@ -32,6 +32,7 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     quadratic_forms,
     quadrature,
     quantiles,
+    real_transforms,
     recursive_filters,
     reductions,
     rotations,

@@ -237,11 +237,13 @@ def transform(name: str, a: Value, s: Option, axes: Option, norm: Option, worker
     if half and is_complex(a):
         raise TypeError(f"{name[:-1]}: a must be real, got a complex array")
     s, axes = _lengths(np.shape(a), s, axes, to_real)
+    if not axes:
+        if half or to_real:
+            raise ValueError("at least 1 axis must be transformed")
+        return a
     if len({k % np.ndim(a) for k in axes}) < len(axes):
         return _one_by_one(name, a, s, axes, norm, workers)
     options: Any = {"s": s, "axes": axes, "norm": norm, "inverse": inverse, "workers": workers}
-    if not axes:
-        return a
     x, y = split(a)
     if to_real:
         return transform_to_real(x, y if is_complex(a) else np.zeros(np.shape(x)), **options)
