@@ -117,7 +117,7 @@ def transform_to_real(x, y, *, s, axes, norm=None, inverse=False, workers=NUMPY)
 
         z_n = c Re(w_0 + 2 sum_(0 < k < N / 2) w_k exp(-+2 pi i k n / N) + (-1)^n w_(N / 2)),     w = x + iy,
         the last term for even N, after transforms along the other axes;     z_dot: the transform of x_dot + i y_dot
-        x_bar + i y_bar: the half spectrum of z_bar, with twice the terms of 0 < k < N / 2; so y_bar_0 = y_bar_(N / 2) = 0
+        x_bar + i y_bar: the half spectrum of z_bar, twice its terms for 0 < k < N / 2, so y_bar_0 = y_bar_(N / 2) = 0
 
     Shapes:  x, y (..., m, ...) -> z (..., N, ...), cut or padded with zeros to N // 2 + 1 along the last of the axes.
     Domain:  different axes; lengths of at least 1.

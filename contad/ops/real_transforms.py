@@ -70,7 +70,8 @@ def _weights(z, sine, type, axes):
     ends = () if type == 4 or (sine and type == 1) else (0, -1) if type == 1 else (-1 if sine else 0,)
     if not ends:
         return None
-    found = np.ones([n if k in {a % np.ndim(z) for a in axes} else 1 for k, n in enumerate(np.shape(z))], dtype_beside(z))
+    along = {axis % np.ndim(z) for axis in axes}
+    found = np.ones([n if k in along else 1 for k, n in enumerate(np.shape(z))], dtype_beside(z))
     for axis in axes:
         for end in ends:
             np.moveaxis(found, axis, 0)[end] *= 2.0

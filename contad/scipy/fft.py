@@ -21,9 +21,9 @@ from contad.scipy.mirroring import as_one, mirror_of, refuse_missing
 from contad.variables.open_types import ArrayValue, Option, Value
 
 __all__ = [
-    "dct", "dctn", "dst", "dstn", "fft", "fft2", "fftfreq", "fftn", "fftshift", "fht", "fhtoffset", "hfft", "hfft2",
-    "hfftn", "idct", "idctn", "idst", "idstn", "ifft", "ifft2", "ifftn", "ifftshift", "ifht", "ihfft", "ihfft2",
-    "ihfftn", "irfft", "irfft2", "irfftn", "next_fast_len", "prev_fast_len", "rfft", "rfft2", "rfftfreq", "rfftn",
+    "dct", "dctn", "dst", "dstn", "fft", "fft2", "fftn", "fftshift", "fht", "hfft", "hfft2", "hfftn", "idct",
+    "idctn", "idst", "idstn", "ifft", "ifft2", "ifftn", "ifftshift", "ifht", "ihfft", "ihfft2", "ihfftn", "irfft",
+    "irfft2", "irfftn", "rfft", "rfft2", "rfftn",
 ]  # fmt: skip
 
 _mirror = mirror_of(_scipy_fft)
@@ -60,7 +60,8 @@ def fft(
 ) -> Value:  # fmt: skip
     """The Fourier transform of a real or complex array along an axis.
 
-        z_k = c sum_j x_j exp(-2 pi i j k / n),     x_bar_j = c sum_k z_bar_k exp(2 pi i j k / n), its real part for real x
+        z_k = c sum_j x_j exp(-2 pi i j k / n)
+        x_bar_j = c sum_k z_bar_k exp(2 pi i j k / n), its real part for real x
         c = 1 for norm "backward" or None, 1 / sqrt(n) for "ortho", 1 / n for "forward"
 
     Shapes:  x (..., m, ...) -> (..., n, ...), cut or padded with zeros to n; n = m if not given.
