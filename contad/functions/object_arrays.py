@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import LostDerivativeError
+from contad.rules.numpy_functions import entry_of
 from contad.variables.array import Array, numbers_in
 from contad.variables.creation import array
 from contad.variables.library_refusals import IN_A_RULE
@@ -184,6 +185,20 @@ def matrix_power(a: Value, n: int) -> ArrayValue:
     return z.reshape(numbers.shape)
 
 
+def _by_entry(function: Function) -> Function:
+    """A NumPy function of one array that looks up contad's form of it for lists and object arrays too."""
+    entry = entry_of(function)
+    assert entry is not None
+    found: Function = entry.implementation
+
+    @functools.wraps(function)
+    def call(a: Value, *args: Option, **options: Option) -> Value:
+        numbers = _numbers(a)
+        return (function if numbers is None else found)(a if numbers is None else numbers, *args, **options)
+
+    return call
+
+
 def _root(square: Real, length: Real) -> Real:
     """The root of a sum of squares; for 0 the length by hypot, which has derivatives there."""
     return length if square == 0.0 else np.sqrt(square)
@@ -200,4 +215,9 @@ OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> replacement for variable
 OF_LINALG: dict[str, Function] = {  # name in np.linalg -> replacement for variables
     "norm": norm,
     "matrix_power": matrix_power,
+}
+OF_FFT: dict[str, Function] = {  # name in np.fft -> replacement for variables
+    name: _by_entry(function)
+    for name in np.fft.__all__
+    if (entry := entry_of(function := getattr(np.fft, name))) is not None and entry.kind == "composite"
 }

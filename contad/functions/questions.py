@@ -161,7 +161,7 @@ def is_contads(f: FunctionType) -> bool:
     return (f.__globals__.get("__name__") or "").partition(".")[0] == "contad"
 
 
-_BY_NAME = {id(module) for module in (np, np.linalg, math)}  # modules of which only some functions have answers
+_BY_NAME = {id(module) for module in (np, np.linalg, np.fft, math)}  # modules of which only some functions have answers
 
 
 def names_of_objects(f: FunctionType, named: list[Any]) -> bool:
@@ -322,7 +322,7 @@ def builtins_of(f: FunctionType, stand_ins: StandIns) -> dict[str, Any]:
     return names
 
 
-_IMPORTED = {"numpy", "math", "numpy.linalg", "numpy.polynomial"}
+_IMPORTED = {"numpy", "math", "numpy.linalg", "numpy.fft", "numpy.polynomial"}
 
 
 def handles_unseen(code: CodeType) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from contad.functions.array_making import CONVERSIONS, CREATIONS, Vectorized
 from contad.functions.math_functions import OF_MATH
 from contad.functions.methods_of_arrays import shuffling
-from contad.functions.object_arrays import OF_LINALG, OF_OBJECTS
+from contad.functions.object_arrays import OF_FFT, OF_LINALG, OF_OBJECTS
 from contad.variables.open_types import Function
 
 
@@ -19,7 +19,7 @@ class StandIns:
     """The stand-ins for modules, and for names imported from them."""
 
     def __init__(self, of_numpy: Mapping[str, Function]) -> None:
-        answers = [(np.linalg, OF_LINALG), (math, OF_MATH), (np, of_numpy)]
+        answers = [(np.linalg, OF_LINALG), (np.fft, OF_FFT), (math, OF_MATH), (np, of_numpy)]
         self.modules = [
             (module, ModuleType(module.__name__, module.__doc__), found, {x: getattr(module, x) for x in found})
             for module, found in answers
@@ -46,7 +46,7 @@ class StandIns:
             others = {name: own.get(name, x) for name, x in at_first.items() if own.get(name, x) is not x}
             others = {name: self.of.get(id(x), x) for name, x in others.items()}  # that somebody has put there
             vars(copy).update(own, **{**functions, **others})
-        vars(self.of[id(np)]).update(self.submodules, linalg=self.of[id(np.linalg)])
+        vars(self.of[id(np)]).update(self.submodules, linalg=self.of[id(np.linalg)], fft=self.of[id(np.fft)])
 
 
 def _random_numbers(module: ModuleType) -> ModuleType | None:
@@ -64,7 +64,7 @@ def _with_shuffle(module: ModuleType) -> ModuleType:
 _ALWAYS = OF_OBJECTS | CONVERSIONS | {"vectorize": Vectorized}
 PLAIN = StandIns(_ALWAYS)
 ASSIGNABLE = StandIns(_ALWAYS | CREATIONS)  # if variables are assigned to elements
-ANSWERED = frozenset(_ALWAYS) | frozenset(OF_LINALG) | {"polynomial"}
+ANSWERED = frozenset(_ALWAYS) | frozenset(OF_LINALG) | frozenset(OF_FFT) | {"polynomial"}
 MADE = frozenset(CREATIONS)
 OF_NUMBERS = frozenset(OF_MATH)
 

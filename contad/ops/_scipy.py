@@ -25,7 +25,7 @@ def _import_later(name: str) -> Callable[[], Any]:
     return functools.cache(functools.partial(pkgutil.resolve_name, f"scipy.{name}"))
 
 
-special, linalg, sparse, signal = map(_import_later, ("special", "linalg", "sparse", "signal"))
+special, linalg, sparse, signal, fft = map(_import_later, ("special", "linalg", "sparse", "signal", "fft"))
 interpolate, ndimage, stats, integrate = map(_import_later, ("interpolate", "ndimage", "stats", "integrate"))
 sparse_linalg, spatial_distance = map(_import_later, ("sparse.linalg", "spatial.distance"))
 spatial_transform = _import_later("spatial.transform")

@@ -28,6 +28,7 @@ COMPOSED = frozenset((
     np.linalg.tensorinv, np.linalg.matrix_power, np.linalg.multi_dot, np.diff, np.gradient, np.trapezoid, np.einsum,
     np.average, np.trace, np.linalg.trace, np.polyval, np.vander, np.polyadd, np.polysub, np.polymul, np.shape, np.ndim,
     np.size, np.iscomplexobj, np.isrealobj, np.iscomplex, np.isreal,
+    *(getattr(np.fft, name) for name in np.fft.__all__),
 ))  # fmt: skip
 
 

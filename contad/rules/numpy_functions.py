@@ -20,7 +20,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.rules.scalar_rule import owner_of
 from contad.variables.array import Array, copy_parts, lower_constants, numbers_in, root_of
-from contad.variables.complex_pair import holds_complex, imag_part, join, real_part
+from contad.variables.complex_pair import ComplexPair, holds_complex, imag_part, join, real_part
 from contad.variables.layout import inverse, layout_of
 from contad.variables.number import map_numbers, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Options, Sources, Value
@@ -177,9 +177,9 @@ def _with_layout(function: Function, implementation: Function, layout: str) -> F
 
 
 def _arrays_in(args: tuple[Nested, ...]) -> list[ArrayValue]:
-    """The arrays of two or more axes among arguments, and in the lists among them."""
+    """The arrays of two or more axes among arguments, and in the lists among them; real parts of complex ones."""
     found: list[ArrayValue] = []
-    map_lists(found.append, args)
+    map_lists(lambda x: found.append(real_part(x) if isinstance(x, ComplexPair) else x), args)
     arrays = [x for x in found if isinstance(x, (np.ndarray, Array)) and x.ndim > 1]
     return [x for x in arrays if isinstance(peek(x), np.ndarray)]
 
@@ -195,7 +195,7 @@ def _evaluate(function: Function, args: Sequence[Nested], options: Options, on_c
 
 
 def _corner(x: Value) -> Nested:
-    v = peek(x)
+    v = map_numbers(peek, x)
     return v[(slice(2),) * v.ndim] if isinstance(v, np.ndarray) else v
 
 

@@ -1,16 +1,17 @@
 """Mirrors of SciPy's modules, because contad cannot intercept SciPy's functions: the same names, also on variables.
 
-On floats each returns what SciPy returns. There are `contad.scipy.interpolate`, `contad.scipy.linalg`,
-`contad.scipy.ndimage`, `contad.scipy.signal`, `contad.scipy.sparse`, `contad.scipy.spatial`, `contad.scipy.special` and
-`contad.scipy.stats`, and `contad.scipy.integrate` and `contad.scipy.optimize`, which call SciPy and differentiate its
-results.
+On floats each returns what SciPy returns. There are `contad.scipy.fft`, `contad.scipy.interpolate`,
+`contad.scipy.linalg`, `contad.scipy.ndimage`, `contad.scipy.signal`, `contad.scipy.sparse`, `contad.scipy.spatial`,
+`contad.scipy.special` and `contad.scipy.stats`, and `contad.scipy.integrate` and `contad.scipy.optimize`, which call
+SciPy and differentiate its results.
 """
 
 import pkgutil
 from types import ModuleType
 
 _MODULES = (
-    "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special", "stats",
+    "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special",
+    "stats",
 )  # fmt: skip
 
 

@@ -227,7 +227,7 @@ def join(x: Value, y: Value) -> Any:
         shape = np.broadcast_shapes(np.shape(x), np.shape(y))
         x, y = (part if np.shape(part) == shape else np.copy(np.broadcast_to(part, shape)) for part in (x, y))
     if _is_plain_array(x) and _is_plain_array(y):
-        z = np.empty(x.shape, np.complex128)
+        z = np.empty_like(x, np.complex128, subok=False)
         z.real, z.imag = x, y
         return z
     if not (_has_axes(x) or _has_axes(y)):

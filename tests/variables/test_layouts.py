@@ -88,6 +88,9 @@ np.nancumprod(a, -1)
     ]
     for name in ("sum", "mean", "var", "std", "prod", "ptp", "max", "amax", "min", "amin", "nansum", "nanprod",
                  "nanmean", "nanmax", "nanmin", "median")
+} | {
+    f"np.fft.{name}": [lambda a, b, f=name: getattr(np.fft, f)(a).real * 1.0]
+    for name in ("fft", "ifft", "rfft", "ihfft", "fft2", "ifft2", "rfft2", "fftn", "ifftn", "rfftn")
 } | read_calls("""
 np.average(a, 0); np.average(a, -1, np.arange(1.0, 1.0 + a.shape[-1])); np.average(a, 0, b * b + 1.0, returned=True)
 np.average(a, 0, returned=True); np.trace(a); np.trace(a, 0, 1, 2); np.linalg.trace(a); np.linalg.solve(regular(a), b)
@@ -105,7 +108,9 @@ np.linalg.cross(a, b); np.linalg.matrix_rank(a); np.cov(a); np.cov(a, b); np.cor
 np.polyval([1.0, 2.0, 0.5], a); np.polyval(np.ravel(a)[:3], b); np.vander(a); np.vander(a, 2, increasing=True)
 np.linspace(a, b, 4); np.linspace(a, b, 4, axis=-1); np.zeros_like(a); np.zeros_like(a, order="C")
 np.empty_like(a, shape=(3, 2)); np.ones_like(a); np.ones_like(a, order="F"); np.full_like(a, 1.5); np.full_like(a, b)
-np.fft.fftshift(a); np.fft.fftshift(a, 0); np.fft.ifftshift(a); np.apply_along_axis(lambda row: row * row[0], 0, a)
+np.fft.irfft(a); np.fft.irfft(a, 5, 0); np.fft.irfft(a * (1.0 + 2.0j)); np.fft.hfft(a); np.fft.irfft2(a)
+np.fft.irfftn(a); np.fft.irfftn(a, (4, 3), (0, 1)); np.fft.fftshift(a); np.fft.fftshift(a, 0); np.fft.ifftshift(a)
+np.apply_along_axis(lambda row: row * row[0], 0, a)
 np.apply_along_axis(lambda row: row[1], -1, a); np.apply_along_axis(lambda row: row[:2, None] * row[None, :], 0, a)
 np.apply_along_axis(lambda row: row[:2, None] * row[None, :], -1, a); np.astype(a, np.float64)
 np.astype(a, np.float64, copy=False); np.shape(a); np.ndim(a); np.size(a); np.transpose(a); np.moveaxis(a, 0, -1)

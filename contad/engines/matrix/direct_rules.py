@@ -79,7 +79,8 @@ def fast_rule(rule: ArrayRule, kernels: RecordKernels | None) -> Callable[..., V
         if s is None or not option_names.issuperset(options):
             return general(*args, **options)
         for option in options.values():
-            if option.__class__ not in WORDS:
+            kind = option.__class__
+            if kind not in WORDS and not (kind is tuple and WORDS.issuperset(map(type, option))):
                 return general(*args, **options)
         start = -1.0
         if kernels is not None and not s.keeps_rules and (is_free or turned or values[0].flags.c_contiguous):
