@@ -24,6 +24,7 @@ from contad.errors import (
     LostDerivativeError,
     NestingError,
     NonFiniteError,
+    NotHolomorphicError,
     OtherThreadError,
     OutputError,
     OverlapError,
@@ -71,7 +72,7 @@ _TRANSFORMS = (
 
 __all__ = [  # noqa: PLE0604  (names are added)
     *_TRANSFORMS, "ChangedDataError", "ContadError", "Dual", "ForeignVariableError", "FrozenValueError", "GuardError",
-    "LostDerivativeError", "NestingError", "NonFiniteError", "OtherThreadError", "OutputError", "OverlapError",
+    "LostDerivativeError", "NestingError", "NonFiniteError", "NotHolomorphicError", "OtherThreadError", "OutputError", "OverlapError",
     "RuleError", "SingularPointError", "StaleCacheError", "StaleSourceError", "StaleVariableError", "UnsupportedError",
     "ValueMismatchError", "Var", "VariableError", "array", "array_rule", "cfunc", "checkpointed", "clear_cache",
     "constant", "derivative", "elementwise_grad", "empty", "engine_name", "erf", "expit", "explain", "full", "gammaln",
