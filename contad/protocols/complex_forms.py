@@ -30,7 +30,7 @@ from contad.ops import (
 from contad.rules.array_rule import _by_ufunc
 from contad.rules.numpy_functions import find_exported_name
 from contad.rules.scalar_rule import rule, rule_of_ufunc
-from contad.variables.complex_pair import ComplexPair, join, split
+from contad.variables.complex_pair import ComplexNumber, ComplexPair, join, split
 from contad.variables.number import observe
 from contad.variables.open_types import Function, Nested, Value
 
@@ -274,6 +274,8 @@ def absolute(z: Nested) -> Value:
 for _name, _form in FORMS.items():
     rule(_name).at_complex = _elementwise(_form)
 rule("absolute").at_complex = absolute
+for _name in FORMS:  # NumPy evaluates np.exp over an object array as `element.exp()`
+    setattr(ComplexNumber, _name, rule(_name).at_complex)
 
 # ---- Python's operators ----------------------------------------------------------------------------------------------
 _OPERANDS = (int, float, complex, np.number, np.ndarray, ComplexPair)

@@ -27,7 +27,7 @@ COMPOSED = frozenset((
     np.outer, np.linalg.outer, np.kron, np.tensordot, np.linalg.tensordot, np.linalg.cross, np.linalg.tensorsolve,
     np.linalg.tensorinv, np.linalg.matrix_power, np.linalg.multi_dot, np.diff, np.gradient, np.trapezoid, np.einsum,
     np.average, np.trace, np.linalg.trace, np.polyval, np.vander, np.polyadd, np.polysub, np.polymul, np.shape, np.ndim,
-    np.size, np.iscomplexobj, np.isrealobj, np.iscomplex, np.isreal,
+    np.size,
 ))  # fmt: skip
 
 
@@ -184,6 +184,8 @@ def linspace(start: Value, stop: Value, num: int = 50, *args: Option, **options:
 
 
 _FORMS: dict[Function, Function] = {
+    np.iscomplexobj: lambda x: True, np.isrealobj: lambda x: False,
+    np.iscomplex: lambda x: observe(np.not_equal, x.imag, 0.0), np.isreal: lambda x: observe(np.equal, x.imag, 0.0),
     np.real: real, np.imag: imag, np.real_if_close: lambda a, tol=100.0: a, np.angle: angle, np.var: var, np.std: std,
     np.linalg.norm: norm, np.vdot: vdot, np.vecdot: vecdot, np.linalg.vecdot: vecdot, np.zeros_like: zeros_like,
     np.empty_like: zeros_like, np.ones_like: ones_like, np.full_like: full_like, np.copyto: copyto, np.round: around,

@@ -406,9 +406,9 @@ def elements_of(x: Array) -> np.ndarray:
 
 def as_objects(x: Value) -> np.ndarray:
     """x as an object array of scalars: the elements of an array of any kind, or one number."""
-    if isinstance(x, Array):
+    if isinstance(x, Array) or (isinstance(x, ComplexPair) and x.shape):
         return elements_of(x)
-    if isinstance(x, Number):  # NumPy would look for elements in x
+    if isinstance(x, (Number, ComplexPair)):  # NumPy would look for elements in x
         box = np.empty((), object)
         box[()] = x
         return box_up(box)
@@ -445,7 +445,8 @@ def numbers_in(x: Nested) -> list[Carrier]:
     if isinstance(x, (list, tuple)):
         return [n for item in x for n in numbers_in(item)]
     if isinstance(x, np.ndarray) and x.dtype == object:
-        return [n for n in x.flat if isinstance(n, Carrier)]
+        found = [n for n in x.flat if isinstance(n, (Number, ArrayCarrier, ComplexPair))]
+        return numbers_in(found) if any(isinstance(n, ComplexPair) for n in found) else found
     if isinstance(x, ComplexPair):
         return [*numbers_in(x._real), *numbers_in(x._imag)]
     return []
