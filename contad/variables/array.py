@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from contad.errors import NestingError, OverlapError, UnsupportedError, place_of_user
-from contad.variables.complex_pair import ComplexPair
+from contad.variables.complex_pair import NO_ROOM, ComplexPair
 from contad.variables.layout import OVERLAPPING, box_up
 from contad.variables.library_refusals import make_lost, make_unsupported_by_pandas
 from contad.variables.number import ArrayCarrier, Carrier, Number, map_numbers, observe, peek, primal
@@ -154,6 +154,8 @@ class Array(ArrayCarrier):
     def _write(self, write: Write, y: Value) -> None:
         """Assign y by a NumPy operation, so that overlapping elements are read when NumPy reads them."""
         self._owner.check_usable("an assignment")
+        if isinstance(y, ComplexPair):
+            raise TypeError(f"an assignment: {NO_ROOM}")
         root = self._root()
         if OVERLAPPING and id(root) in OVERLAPPING:
             raise OverlapError(f"{OVERLAPPING[id(root)][1]}; it writes at {place_of_user()}")

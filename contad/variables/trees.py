@@ -33,7 +33,7 @@ class Tree(NamedTuple):
             return "a number or an array"
         if self.leaves and self.spec.is_leaf():  # and not a real number
             return kind_of(self.leaves[0])
-        text = _PAIR.sub(lambda found: f"complex {found[1].lower()}", str(self.spec))
+        text = _PAIR.sub(lambda found: f"a complex {found[1].lower()}", str(self.spec))
         return text[len("PyTreeSpec(") : -1] if text.startswith("PyTreeSpec(") else text
 
     @property
