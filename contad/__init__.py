@@ -24,6 +24,7 @@ from contad.errors import (
     LostDerivativeError,
     NestingError,
     NonFiniteError,
+    NotHolomorphicError,
     OtherThreadError,
     OutputError,
     OverlapError,
@@ -71,14 +72,14 @@ _TRANSFORMS = (
 
 __all__ = [  # noqa: PLE0604  (names are added)
     *_TRANSFORMS, "ChangedDataError", "ContadError", "Dual", "ForeignVariableError", "FrozenValueError", "GuardError",
-    "LostDerivativeError", "NestingError", "NonFiniteError", "OtherThreadError", "OutputError", "OverlapError",
-    "RuleError", "SingularPointError", "StaleCacheError", "StaleSourceError", "StaleVariableError", "UnsupportedError",
-    "ValueMismatchError", "Var", "VariableError", "array", "array_rule", "cfunc", "checkpointed", "clear_cache",
-    "constant", "derivative", "elementwise_grad", "empty", "engine_name", "erf", "expit", "explain", "full", "gammaln",
-    "grad", "gradient", "jvp", "linear_recurrence", "logit", "logsumexp", "make_callback_var", "nested", "primal",
-    "primitive", "profile", "record", "recover_memory", "reverse_pass_callback", "scalar_rule", "select",
-    "set_memory_limit", "set_zero_adjoints", "settings", "show_stack", "softmax", "source", "stack", "stop_gradient",
-    "to_matvar", "to_varmat", "value_and_grad", "value_of", "value_of_rec", "var", "vjp", "warm_up",
+    "LostDerivativeError", "NestingError", "NonFiniteError", "NotHolomorphicError", "OtherThreadError", "OutputError",
+    "OverlapError", "RuleError", "SingularPointError", "StaleCacheError", "StaleSourceError", "StaleVariableError",
+    "UnsupportedError", "ValueMismatchError", "Var", "VariableError", "array", "array_rule", "cfunc", "checkpointed",
+    "clear_cache", "constant", "derivative", "elementwise_grad", "empty", "engine_name", "erf", "expit", "explain",
+    "full", "gammaln", "grad", "gradient", "jvp", "linear_recurrence", "logit", "logsumexp", "make_callback_var",
+    "nested", "primal", "primitive", "profile", "record", "recover_memory", "reverse_pass_callback", "scalar_rule",
+    "select", "set_memory_limit", "set_zero_adjoints", "settings", "show_stack", "softmax", "source", "stack",
+    "stop_gradient", "to_matvar", "to_varmat", "value_and_grad", "value_of", "value_of_rec", "var", "vjp", "warm_up",
     "xlogy", "zeros",
 ]  # fmt: skip
 

@@ -189,6 +189,14 @@ class SingularPointError(ContadError, ArithmeticError):
     """
 
 
+class NotHolomorphicError(ContadError, ArithmeticError):
+    """A function with holomorphic=True, or in `derivative`, does not satisfy the equations of Cauchy and Riemann.
+
+    Broken:  contad.derivative(lambda z: z * np.conj(z))(1.0 + 2.0j)
+    Fixed:   contad.grad(lambda z: np.abs(z) ** 2)(1.0 + 2.0j)
+    """
+
+
 class RuleError(VariableError):
     """A derivative rule is malformed: not straight-line, wrong arity, or a call that no engine can inline."""
 

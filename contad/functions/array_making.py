@@ -14,13 +14,22 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.variables.array import Array, as_array, as_objects
 from contad.variables.array_methods import Flat
+from contad.variables.complex_pair import (
+    COMPLEX128,
+    ComplexArray,
+    ComplexPair,
+    holds_complex,
+    imag_part,
+    join,
+    real_part,
+)
 from contad.variables.creation import array, assignable, full as full_of, makes_arrays_of_variables
 from contad.variables.dtypes import FLOAT, require_float64
 from contad.variables.layout import box_up
 from contad.variables.number import Carrier, Number, map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
 from contad.variables.overlaps import forbid_writing
-from contad.variables.trees import holds_carriers, holds_number
+from contad.variables.trees import holds_carriers, holds_number, map_lists
 
 
 def _with_room(a: ArrayValue) -> ArrayValue:
@@ -28,9 +37,12 @@ def _with_room(a: ArrayValue) -> ArrayValue:
 
     Engines without array variables would need object arrays, for which NumPy computes little, so none is made.
     """
-    if a.__class__ is not np.ndarray or a.dtype != FLOAT or not a.size or not makes_arrays_of_variables():
+    if a.__class__ is not np.ndarray or a.dtype not in _ROOMY or not a.size or not makes_arrays_of_variables():
         return a
-    return assignable(a)
+    return assignable(a) if a.dtype == FLOAT else ComplexArray(assignable(a.real), assignable(a.imag))
+
+
+_ROOMY = FLOAT, COMPLEX128
 
 
 def _making(name: str, make: Function | None = None) -> Function:
@@ -48,6 +60,9 @@ def _making(name: str, make: Function | None = None) -> Function:
 @functools.wraps(np.full)
 def full(shape: Option, fill_value: Value, dtype: Option = None, order: Option = "C", **options: Option) -> ArrayValue:
     """np.full; for a variable, an array of variables."""
+    if isinstance(fill_value, ComplexPair) or (isinstance(fill_value, Carrier) and _is_complex(dtype)):
+        _require_complex("np.full", dtype)
+        return join(full_of(shape, real_part(fill_value)), full_of(shape, imag_part(fill_value)))
     if not isinstance(fill_value, Carrier):
         return box_up(np.full(shape, fill_value, dtype, order, **options))
     require_float64("np.full", dtype)
@@ -57,14 +72,14 @@ def full(shape: Option, fill_value: Value, dtype: Option = None, order: Option =
 @functools.wraps(np.full_like)
 def full_like(a: Value, fill_value: Value, *args: Option, **options: Option) -> ArrayValue:
     """np.full_like; for a variable, an array of variables."""
-    if isinstance(a, Carrier) or not isinstance(fill_value, Carrier):
+    if isinstance(a, (Carrier, ComplexPair)) or not isinstance(fill_value, (Carrier, ComplexPair)):
         return box_up(np.full_like(a, fill_value, *args, **options))
     dtype = args[0] if args else options.get("dtype")
     if dtype is None and np.asarray(a).dtype.kind in "iub":  # to which NumPy converts the value: it is a constant
         return np.full_like(a, map_numbers(primal, fill_value), *args, **options)
-    require_float64("np.full_like", dtype)
     shape = options.get("shape")
-    return full_of(np.shape(a) if shape is None else shape, fill_value)
+    dtype = np.asarray(a).dtype if dtype is None and np.asarray(a).dtype.kind == "c" else dtype
+    return full(np.shape(a) if shape is None else shape, fill_value, dtype)
 
 
 # ---- arrays from existing values -------------------------------------------------------------------------------------
@@ -81,6 +96,12 @@ def _converting(name: str) -> Function:
         dtype = args[0] if args else options.pop("dtype", None)
         if dtype is not None and np.dtype(dtype) == object:
             return convert(x, dtype, *args[1:], **options)
+        if _is_complex(dtype) or holds_complex(x):
+            _require_complex(f"np.{name}", dtype)
+            if isinstance(x, ComplexArray) and not options.get("copy", name == "array"):
+                return x
+            parts = (map_lists(part, x) for part in (real_part, imag_part))
+            return join(*(convert_variables(part, FLOAT, *args[1:], **options) for part in parts))
         require_float64(f"np.{name}", dtype)
         order = _ORDERED.get(name) or (args[1] if len(args) > 1 else options.pop("order", None)) or "K"
         refuses_copies = "copy" in options
@@ -98,6 +119,16 @@ def _converting(name: str) -> Function:
         return z.reshape((1,) * (axes - z.ndim) + z.shape) if axes > z.ndim else z
 
     return convert_variables
+
+
+def _is_complex(dtype: Option) -> bool:
+    return dtype is not None and np.dtype(dtype).kind == "c"
+
+
+def _require_complex(name: str, dtype: Option) -> None:
+    """Refuse a dtype that complex variables do not have."""
+    if dtype is not None and np.dtype(dtype) != COMPLEX128:
+        raise UnsupportedError(f"{name}: dtype must be complex128 on complex variables, got {np.dtype(dtype)}")
 
 
 _ORDERED = {"ascontiguousarray": "C", "asfortranarray": "F"}
@@ -128,6 +159,8 @@ def fromiter(iterable: Any, dtype: Option, *args: Option, **options: Option) -> 
     items = list(iterable)
     if not holds_carriers(items):
         return np.fromiter(items, dtype, *args, **options)
+    if _is_complex(dtype):
+        return CONVERSIONS["array"](items, dtype)
     require_float64("np.fromiter", dtype)
     return array(items)
 
@@ -172,7 +205,7 @@ def stand_for_vectorized(x: np.vectorize, pyfunc: Function) -> Vectorized:
 
 
 def _as_objects(x: Nested) -> Nested:
-    return as_objects(x) if isinstance(x, (Array, Number)) else x
+    return as_objects(x) if isinstance(x, (Array, Number, ComplexPair)) else x
 
 
 def _as_array(z: Nested) -> Nested:

@@ -1,10 +1,11 @@
-"""Python's `math` for numbers that carry derivatives. On floats each function behaves as that of `math` does, errors
-included.
+"""Python's `math` and `cmath` for numbers that carry derivatives. On plain numbers each function behaves as that of
+these modules does, errors included.
 
-A function that names `math`, or one of its functions, runs as a copy of itself that finds these (see
+A function that names one of them, or one of their functions, runs as a copy of itself that finds these (see
 `contad.functions.callees`).
 """
 
+import cmath
 import functools
 import math
 import operator
@@ -13,7 +14,8 @@ from typing import Any
 
 from contad.rules.scalar_rule import rule, rules
 from contad.variables.array import Array
-from contad.variables.number import Carrier, Number, as_float, observe, peek
+from contad.variables.complex_pair import ComplexPair, is_complex, join, split
+from contad.variables.number import Carrier, Number, as_float, map_numbers, observe, peek, standing_for
 from contad.variables.open_types import Function, Real, Rule, Value
 from contad.variables.stack import stack
 
@@ -28,7 +30,7 @@ def _as_number(x: Value) -> Value:
 
 
 def _carries(*args: Value) -> bool:
-    return any(isinstance(x, Carrier) for x in args)
+    return any(isinstance(x, (Carrier, ComplexPair)) for x in args)
 
 
 def _with_errors(of_floats: Function, found: Rule) -> Function:
@@ -169,3 +171,69 @@ OF_MATH |= {
 OF_MATH |= {name: _of_primals(getattr(math, name)) for name in ("isnan", "isinf", "isfinite", "isclose")}
 if hasattr(math, "fma"):
     OF_MATH["fma"] = lambda x, y, z: as_float(x * y + z) if _carries(x, y, z) else getattr(math, "fma")(x, y, z)  # noqa: B009
+
+
+# ---- cmath and complex -----------------------------------------------------------------------------------------------
+def as_complex(x: Value = 0.0, y: Value = 0.0) -> Any:
+    """complex(x, y): x + iy, in which both may be complex themselves, as a Python number."""
+    if not _carries(x, y):
+        return complex(x, y)
+    (a, b), (c, d) = split(_complex_operand(x)), split(_complex_operand(y))
+    real, imag = a - d if is_complex(y) else a, b + c if is_complex(x) else c
+    return join(standing_for(real, 0.0), standing_for(imag, 0.0))
+
+
+def _complex_operand(x: Value) -> Value:
+    """A number, or the one element of an array."""
+    return x.reshape(())[()] if getattr(x, "shape", ()) and x.size == 1 else _as_number(x)
+
+
+def _of_complex(of_numbers: Function, found: Rule) -> Function:
+    """A function of `cmath` with the derivative of a rule; if its value is not finite, `cmath` may raise."""
+
+    @functools.wraps(of_numbers)
+    def apply(z: Value) -> Any:
+        if not _carries(z):
+            return of_numbers(z)
+        w = as_complex(*split(found.at_complex(_complex_operand(z))))
+        plain = map_numbers(peek, w)
+        if not cmath.isfinite(plain):
+            of_numbers(map_numbers(peek, z))
+        return w
+
+    return apply
+
+
+def _phase(z: Value) -> Real:
+    """cmath.phase(z)."""
+    if not _carries(z):
+        return cmath.phase(z)
+    x, y = split(_complex_operand(z))
+    return standing_for(rule("arctan2")(y, x), 0.0)
+
+
+def _polar(z: Value) -> tuple[Real, Real]:
+    """cmath.polar(z): |z| and the phase."""
+    return (abs(_complex_operand(z)), _phase(z)) if _carries(z) else cmath.polar(z)
+
+
+def _rect(r: Value, phi: Value) -> Any:
+    """cmath.rect(r, phi): r (cos phi + i sin phi)."""
+    if not _carries(r, phi):
+        return cmath.rect(r, phi)
+    return as_complex(r * rule("cos")(phi), r * rule("sin")(phi))
+
+
+def _complex_log(z: Value, *base: Value) -> Any:
+    """cmath.log(z) and cmath.log(z, base)."""
+    return _log_of_complex(z) / _log_of_complex(base[0]) if base else _log_of_complex(z)
+
+
+_log_of_complex = _of_complex(cmath.log, _log)
+OF_CMATH: dict[str, Function] = {  # name in cmath -> replacement for variables
+    name: _of_complex(getattr(cmath, name), rule(name.replace("a", "arc", 1) if name[0] == "a" else name))
+    for name in ("exp", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh",
+                 "acosh", "atanh")
+}  # fmt: skip
+OF_CMATH |= {"log": _complex_log, "phase": _phase, "polar": _polar, "rect": _rect}
+OF_CMATH |= {name: _of_primals(getattr(cmath, name)) for name in ("isnan", "isinf", "isfinite", "isclose")}

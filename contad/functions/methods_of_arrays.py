@@ -14,7 +14,8 @@ import numpy as np
 
 from contad.functions.array_making import CREATIONS
 from contad.functions.object_arrays import require_no_references
-from contad.variables.array import Array, numbers_in
+from contad.variables.array import Array
+from contad.variables.number import Number
 
 
 class _Dot:
@@ -65,7 +66,7 @@ class _Conjugate:
         self.name = name
 
     def __getitem__(self, x: Any) -> Any:
-        if isinstance(x, np.ndarray) and x.dtype == object and len(numbers_in(x)) == x.size:
+        if isinstance(x, np.ndarray) and x.dtype == object and all(isinstance(v, Number) for v in x.flat):
             return lambda: x
         return getattr(x, self.name)
 

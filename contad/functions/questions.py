@@ -7,6 +7,7 @@ which answer without asking the variables (see `contad.functions.stand_in_module
 """
 
 import builtins
+import cmath
 import dis
 import gc
 import linecache
@@ -22,16 +23,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.functions.bound_names import methods_called
+from contad.functions.math_functions import as_complex
 from contad.functions.methods_of_arrays import METHODS
 from contad.functions.stand_in_classes import original, super_of_users
 from contad.functions.stand_in_modules import ANSWERED, MADE, OF_NUMBERS, StandIns, answering
 from contad.functions.watched_blocks import look_at, watch
 from contad.rules.definition import codes_of, global_names
 from contad.variables.array import Array
-from contad.variables.number import Carrier, Number
+from contad.variables.complex_pair import COMPLEX128, ComplexNumber, ComplexPair, split
+from contad.variables.number import Carrier, Number, stands_for_float
 from contad.variables.weak_cache import weak_cache
 
-_TYPES = {"float", "ndarray", "float64", "floating", "inexact", "number", "generic"}  # of what variables stand for
+_TYPES = {"float", "ndarray", "float64", "floating", "inexact", "number", "generic", "complex", "complex128",
+          "complexfloating"}  # of what variables stand for
 _WRITING = {"put", "fill", "copyto", "place", "putmask", "put_along_axis", "fill_diagonal", "sort", "at",
             "__setitem__"}  # fmt: skip
 _CAUGHT = {"Exception", "BaseException", "TypeError", "ValueError", "AttributeError"}  # the classes of NumPy's refusals
@@ -144,7 +148,7 @@ def asks(f: FunctionType, named: list[Any]) -> bool:
     if not names:
         return False
     return (
-        "type" in names
+        not names.isdisjoint(("type", "complex"))
         or ("isinstance" in names and (asked.of_types or any(isinstance(x, (type, tuple)) for x in named)))
         or ("hasattr" in names and asked.iterates)
     )
@@ -161,7 +165,7 @@ def is_contads(f: FunctionType) -> bool:
     return (f.__globals__.get("__name__") or "").partition(".")[0] == "contad"
 
 
-_BY_NAME = {id(module) for module in (np, np.linalg, np.fft, math)}  # modules of which only some functions have answers
+_BY_NAME = {id(module) for module in (np, np.linalg, np.fft, math, cmath)}  # of which only some functions have answers
 
 
 def names_of_objects(f: FunctionType, named: list[Any]) -> bool:
@@ -169,7 +173,9 @@ def names_of_objects(f: FunctionType, named: list[Any]) -> bool:
     asked = questions_of(f.__code__)
     if asked.of_objects:
         return True
-    if not asked.names.isdisjoint(OF_NUMBERS) and ("math" in asked.names or any(x is math for x in named)):
+    if not asked.names.isdisjoint(OF_NUMBERS) and (
+        not asked.names.isdisjoint(("math", "cmath")) or any(x is math or x is cmath for x in named)
+    ):
         return True
     return any(answering(x) is not x for x in named if x.__class__ is not ModuleType or id(x) not in _BY_NAME)
 
@@ -234,19 +240,24 @@ def warn_if_it_asks(code: CodeType) -> None:
 
 # ---- the answers -----------------------------------------------------------------------------------------------------
 def class_of_primal(x: object) -> type:
-    """type(x); for a variable the type of its primal: float, np.float64 or np.ndarray."""
+    """type(x); for a variable the type of its primal: float, np.float64, complex, np.complex128 or np.ndarray."""
+    if isinstance(x, ComplexPair):
+        whole = isinstance(x, ComplexNumber) and all(map(stands_for_float, split(x)))
+        return complex if whole else np.complex128 if isinstance(x, ComplexNumber) else np.ndarray
     if not isinstance(x, Carrier):
         return original(type(x))
     return np.ndarray if isinstance(x, Array) else float if x.is_float else np.float64
 
 
 def isinstance_of_primal(x: object, classes: type | tuple[Any, ...]) -> bool:
-    """isinstance(x, classes); a variable also counts as the type of its primal: float, np.float64 or np.ndarray.
+    """isinstance(x, classes); a variable also counts as the type of its primal (`class_of_primal`).
 
     >>> isinstance_of_primal(1.0, float)
     True
     """
-    return isinstance(x, classes) or (isinstance(x, Carrier) and issubclass(class_of_primal(x), classes))
+    return isinstance(x, classes) or (
+        isinstance(x, (Carrier, ComplexPair)) and issubclass(class_of_primal(x), classes)
+    )
 
 
 def hasattr_of_primal(x: object, name: str) -> bool:
@@ -263,7 +274,7 @@ class _Meta(type):
         if len(args) != 1:
             return type(*args, **options)
         found = class_of_primal(args[0])
-        return cls if found is type else found
+        return cls if found is type else complex_of_primals if found is complex else found
 
     def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, type) if cls is type_of_primal else super().__instancecheck__(x)
@@ -278,12 +289,43 @@ class type_of_primal(type, metaclass=_Meta):
 
 def type_of_stand_in(*args: Any, **options: Any) -> Any:
     """`type`, if it is called for the class of an object in order to make another one."""
-    if len(args) == 1 and not isinstance(args[0], Carrier):
+    if len(args) == 1 and not isinstance(args[0], (Carrier, ComplexPair)):
         return type(args[0])
     return type_of_primal(*args, **options)
 
 
-ANSWERS = {"isinstance": isinstance_of_primal, "type": type_of_primal, "hasattr": hasattr_of_primal}
+class _ComplexMeta(type):
+    """A metaclass that makes a class behave as `complex` does."""
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        if cls is not complex_of_primals:
+            return super().__call__(*args, **options)
+        given = [*args, *options.values()]
+        if not any(isinstance(x, (Carrier, ComplexPair)) for x in given):
+            return complex(*args, **options)
+        return as_complex(*args, **{{"real": "x", "imag": "y"}.get(name, name): x for name, x in options.items()})
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance_of_primal(x, complex) if cls is complex_of_primals else super().__instancecheck__(x)
+
+    def __subclasscheck__(cls, c: type) -> bool:
+        return issubclass(c, complex) if cls is complex_of_primals else super().__subclasscheck__(c)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or (other is complex and cls is complex_of_primals)
+
+    def __hash__(cls) -> int:
+        return hash(complex) if cls is complex_of_primals else super().__hash__()
+
+
+class complex_of_primals(complex, metaclass=_ComplexMeta):
+    """`complex`, which takes variables; as a dtype it is complex128."""
+
+    dtype = COMPLEX128
+
+
+ANSWERS = {"isinstance": isinstance_of_primal, "type": type_of_primal, "hasattr": hasattr_of_primal,
+           "complex": complex_of_primals}  # fmt: skip
 _BUILTINS = vars(builtins) | ANSWERS
 
 
@@ -322,7 +364,7 @@ def builtins_of(f: FunctionType, stand_ins: StandIns) -> dict[str, Any]:
     return names
 
 
-_IMPORTED = {"numpy", "math", "numpy.linalg", "numpy.fft", "numpy.polynomial"}
+_IMPORTED = {"numpy", "math", "cmath", "numpy.linalg", "numpy.fft", "numpy.polynomial"}
 
 
 def handles_unseen(code: CodeType) -> bool:

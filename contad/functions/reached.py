@@ -1,6 +1,7 @@
 """The plain functions that a function reaches, and which of them run as copies when they receive variables."""
 
 import builtins
+import cmath
 import functools
 import importlib.util
 import math
@@ -146,7 +147,7 @@ class Reached:
         for read, x, value in named + [(_contents_of, cell, _contents_of(cell)) for cell in f.__closure__ or ()]:
             if isinstance(value, ModuleType):
                 attributes = attributes_of(f.__code__)
-                found = vars(math) if value is math else _named_in(value, attributes)
+                found = vars(value) if value is math or value is cmath else _named_in(value, attributes)
                 found = {name: found[name] for name in attributes & found.keys()}
                 yield from ((vars(value).get, name, y) for name, y in found.items() if _is_code(y))
             elif value is None or _is_code(value):  # a function may replace None

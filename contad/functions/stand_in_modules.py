@@ -1,5 +1,6 @@
-"""`numpy` and `math` as the copy of a function sees them, and the stand-ins for their functions."""
+"""`numpy`, `math` and `cmath` as the copy of a function sees them, and the stand-ins for their functions."""
 
+import cmath
 import functools
 import math
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from contad.functions.array_making import CONVERSIONS, CREATIONS, Vectorized
-from contad.functions.math_functions import OF_MATH
+from contad.functions.math_functions import OF_CMATH, OF_MATH
 from contad.functions.methods_of_arrays import shuffling
 from contad.functions.object_arrays import OF_FFT, OF_LINALG, OF_OBJECTS
 from contad.variables.open_types import Function
@@ -19,7 +20,7 @@ class StandIns:
     """The stand-ins for modules, and for names imported from them."""
 
     def __init__(self, of_numpy: Mapping[str, Function]) -> None:
-        answers = [(np.linalg, OF_LINALG), (np.fft, OF_FFT), (math, OF_MATH), (np, of_numpy)]
+        answers = [(np.linalg, OF_LINALG), (np.fft, OF_FFT), (math, OF_MATH), (cmath, OF_CMATH), (np, of_numpy)]
         self.modules = [
             (module, ModuleType(module.__name__, module.__doc__), found, {x: getattr(module, x) for x in found})
             for module, found in answers
@@ -66,7 +67,7 @@ PLAIN = StandIns(_ALWAYS)
 ASSIGNABLE = StandIns(_ALWAYS | CREATIONS)  # if variables are assigned to elements
 ANSWERED = frozenset(_ALWAYS) | frozenset(OF_LINALG) | frozenset(OF_FFT) | {"polynomial"}
 MADE = frozenset(CREATIONS)
-OF_NUMBERS = frozenset(OF_MATH)
+OF_NUMBERS = frozenset(OF_MATH | OF_CMATH)
 
 
 def answering(x: Any) -> Any:

@@ -8,6 +8,7 @@ from contad.ops.products import as_array
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import NO_VALUE, implements
 from contad.variables.array import Array, lower_constants
+from contad.variables.complex_pair import holds_complex, join, split
 from contad.variables.dtypes import dtype_beside
 from contad.variables.number import Carrier, Number, observe
 
@@ -55,6 +56,8 @@ def gradient(f, *varargs, axis=None, edge_order=1):
         raise TypeError(f"np.gradient: expected one number, or {len(axes)} spacing(s), got {len(varargs)}")
     if edge_order not in (1, 2):
         raise ValueError(f"np.gradient: edge_order must be 1 or 2, got {edge_order}")
+    if any(map(holds_complex, spacings)):
+        raise TypeError("np.gradient: spacings must be real, got complex numbers")
     found = tuple(_along(f, as_array(x), k, edge_order) for k, x in zip(axes, spacings, strict=True))
     return found[0] if len(found) == 1 else found
 
@@ -263,6 +266,13 @@ def _in_one_period(x, xp, fp, period):
 @implements(np.interp)
 def interp_of_points(x, xp, fp, left=None, right=None, period=None):
     """np.interp: the rule, or operations on the pieces if the points or the ends are variables."""
+    for name, v in (("x", x), ("xp", xp)):
+        if holds_complex(v):
+            raise TypeError(f"np.interp: {name} must be real, got complex numbers")
+    if holds_complex(fp):
+        ends = [(v, v) if v is None else split(v) for v in (left, right)]
+        parts = zip(split(fp), *ends, strict=True)
+        return join(*(interp_of_points(x, xp, part, *given, period) for part, *given in parts))
     if period is not None:
         x, xp, fp = _in_one_period(x, xp, fp, period)
         left = right = None

@@ -6,6 +6,7 @@ from contad.ops.cotangents import all_finite, plain
 from contad.ops.products import as_array, masked_product
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
+from contad.variables.complex_pair import is_complex
 from contad.variables.dtypes import COMPLEX, dtype_beside
 
 
@@ -89,6 +90,8 @@ def correlate(a, v, mode="valid"):
     a, v = as_array(a), as_array(v)
     if np.ndim(a) != 1 or np.ndim(v) != 1:
         raise ValueError(f"np.correlate: a and v must be vectors, got shapes {np.shape(a)} and {np.shape(v)}")
+    if is_complex(v):
+        v = np.conj(v)
     if a.shape[0] >= v.shape[0]:
         return convolve(a, np.flip(v, 0), mode=mode)
     return np.flip(convolve(np.flip(a, 0), v, mode=mode), 0)

@@ -7,6 +7,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.products import as_array
 from contad.rules.numpy_functions import implements
+from contad.variables.complex_pair import holds_complex, join, split
 from contad.variables.dtypes import require_float64
 from contad.variables.number import Carrier, observe
 
@@ -112,7 +113,7 @@ def polydiv(u, v):
 
 def _without_first_zeros(a):
     """Coefficients without leading ones that are practically 0; the last one stays."""
-    while np.size(a) > 1 and -1e-8 <= a[0] <= 1e-8:
+    while np.size(a) > 1 and all(-1e-8 <= part <= 1e-8 for part in split(a[0])):
         a = a[1:]
     return a
 
@@ -170,6 +171,8 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     """The least-squares polynomial through points, optionally weighted."""
     if full or cov:
         raise UnsupportedError(f"np.polyfit: {'full' if full else 'cov'}= is not supported on variables")
+    if holds_complex(y) and not holds_complex(x) and not holds_complex(w):
+        return join(*(polyfit(x, part, deg, rcond, w=w) for part in split(y)))
     x, y, order = as_array(x), as_array(y), operator.index(deg) + 1
     if order < 1:
         raise ValueError("expected deg >= 0")

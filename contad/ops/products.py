@@ -8,7 +8,7 @@ from contad.ops.cotangents import all_finite, fold, plain, scale
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
-from contad.variables.complex_pair import ComplexPair
+from contad.variables.complex_pair import ComplexPair, is_complex
 from contad.variables.dtypes import COMPLEX, FLOAT
 from contad.variables.number import Carrier, peek
 
@@ -160,8 +160,9 @@ def dot(a, b, out=None):
 
 @implements(np.vdot, layout="own")
 def vdot(a, b, /):
-    """Inner product of the elements of two arrays."""
-    return dot(np.reshape(as_array(a), (-1,)), np.reshape(as_array(b), (-1,)))
+    """Inner product of the elements of two arrays, the first one conjugated."""
+    a = as_array(a)
+    return dot(np.reshape(np.conj(a) if is_complex(a) else a, (-1,)), np.reshape(as_array(b), (-1,)))
 
 
 @implements(np.inner, layout="own")
@@ -255,7 +256,7 @@ if hasattr(np, "vecdot"):
                 f"np.vecdot: x1 and x2 must have one length along axis {axis}, got shapes {np.shape(x1)} and "
                 f"{np.shape(x2)}"
             )
-        return np.sum(x1 * x2, axis=axis)
+        return np.sum((np.conj(x1) if is_complex(x1) else x1) * x2, axis=axis)
 
 
 # ---- the cross product -----------------------------------------------------------------------------------------------

@@ -12,9 +12,12 @@ from contad.errors import UnsupportedError
 from contad.rules.numpy_functions import NO_VALUE, find_exported_name, implements, move_elements, moves, refuse_out
 from contad.variables.arguments import require_real
 from contad.variables.array import Array, numbers_in
+from contad.variables.complex_pair import NO_ROOM, ComplexPair, holds_complex, is_complex
 from contad.variables.dtypes import require_float64
 from contad.variables.number import map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Option, Sources, Value
+
+CARRYING = Array, ComplexPair  # arrays with derivatives
 
 # ---- one array in, its elements moved: NumPy's parameters, of which the first is the array ---------------------------
 _function: Function
@@ -97,7 +100,7 @@ def at_least(function: Function, shape_of: Callable[[tuple[int, ...]], tuple[int
     """Declare np.atleast_1d or a similar function: every array gets more axes of length one, as a view."""
 
     def implementation(*arrays: Value) -> Value:
-        raised = [np.reshape(x, shape_of(x.shape)) if isinstance(x, Array) else function(x) for x in arrays]
+        raised = [np.reshape(x, shape_of(x.shape)) if isinstance(x, CARRYING) else function(x) for x in arrays]
         return raised[0] if len(raised) == 1 else tuple(raised)
 
     implements(function, layout="own")(implementation)
@@ -112,7 +115,7 @@ at_least(np.atleast_3d, lambda shape: (1, *shape, 1) if len(shape) == 1 else sha
 def broadcast_arrays(*arrays: Value, subok: bool = False) -> Any:
     """The arrays, and plain ones among them, as views of one common shape."""
     shape = np.broadcast_shapes(*map(np.shape, arrays))
-    return tuple(x[...] if isinstance(x, Array) and x.shape == shape else np.broadcast_to(x, shape) for x in arrays)
+    return tuple(x[...] if isinstance(x, CARRYING) and x.shape == shape else np.broadcast_to(x, shape) for x in arrays)
 
 
 @implements(np.meshgrid, layout="own")
@@ -158,11 +161,13 @@ for _function, _parameters in (
 @implements(np.insert, layout="own")
 def insert(arr: Value, obj: Option, values: Value, axis: Option = None) -> Value:
     """Values, or variables, inserted before given positions along an axis."""
-    if not isinstance(arr, Array):
+    if not isinstance(arr, CARRYING):
         arr = np.asarray(arr)
         if arr.dtype.kind in "iub":  # NumPy converts the values to it, so they are constants
             return np.insert(arr, obj, map_numbers(primal, values), axis)
-        arr = arr if arr.dtype == object else arr.astype(np.float64)
+        arr = arr if arr.dtype.kind in "Oc" else arr.astype(np.float64)
+    if holds_complex(values) and not is_complex(arr):
+        raise TypeError(f"np.insert: {NO_ROOM}")
 
     def move(given: Sources) -> Value:
         arr = given["arr"]
@@ -207,7 +212,8 @@ def pad(array: Value, pad_width: Option, mode: Option = "constant", **options: O
     sources = {"array": array}
     if "constant_values" in options:
         given = sources["constant_values"] = options.pop("constant_values")
-        require_real("np.pad", "constant_values", np.asarray(map_numbers(peek, given)))
+        if not is_complex(array):
+            require_real("np.pad", "constant_values", np.asarray(map_numbers(peek, given)))
 
     def move(given: Sources) -> Value:
         values = {name: x for name, x in given.items() if name != "array"}
@@ -221,7 +227,7 @@ def pad(array: Value, pad_width: Option, mode: Option = "constant", **options: O
 @implements(np.array_split, layout="own")
 def array_split(ary: Value, indices_or_sections: Option, axis: int = 0) -> list[ArrayValue]:
     """Consecutive pieces along an axis, as views; sections may differ in length."""
-    a = ary if isinstance(ary, Array) else np.asarray(ary)
+    a = ary if isinstance(ary, CARRYING) else np.asarray(ary)
     n = a.shape[axis]
     if np.ndim(indices_or_sections):
         stops = [*indices_or_sections, n]

@@ -8,6 +8,7 @@ from contad.errors import UnsupportedError
 from contad.ops.linear_systems import transposed_of
 from contad.ops.products import as_array, matmul
 from contad.rules.numpy_functions import implements
+from contad.variables.complex_pair import is_complex
 from contad.variables.dtypes import dtype_beside, require_float64
 from contad.variables.number import Carrier
 
@@ -56,7 +57,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         freedom = 0.0
     mean = np.mean(x, axis=1, keepdims=True) if w is None else np.sum(x * w, axis=1, keepdims=True) / total
     centred = x - mean
-    c = matmul(centred, transposed_of(centred if w is None else centred * w)) * np.true_divide(1.0, freedom)
+    other = np.conj(centred) if is_complex(centred) else centred
+    c = matmul(centred, transposed_of(other if w is None else other * w)) * np.true_divide(1.0, freedom)
     return np.reshape(c, ()) if np.shape(c) == (1, 1) else c
 
 
@@ -66,5 +68,5 @@ def corrcoef(x, y=None, rowvar=True, *, dtype=None):
     c = cov(x, y, rowvar, dtype=dtype)
     if np.ndim(c) == 0:
         return c / c
-    deviations = np.sqrt(np.diagonal(c))
+    deviations = np.sqrt(np.real(np.diagonal(c)))
     return c / np.reshape(deviations, (-1, 1)) / np.reshape(deviations, (1, -1))

@@ -23,6 +23,7 @@ from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc, array_ru
 from contad.rules.numpy_functions import NO_VALUE, entry_of, written_for
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
 from contad.variables.array import Array, as_objects
+from contad.variables.complex_pair import NO_ROOM, ComplexPair
 from contad.variables.number import observe
 from contad.variables.open_types import Function, Option, Value
 
@@ -142,6 +143,8 @@ def _in_place(operator: str) -> Callable[[Value, Value], Value]:
 
     def method(x: Value, other: Value) -> Value:
         result = getattr(x, name)(other)
+        if isinstance(other, ComplexPair) or isinstance(result, ComplexPair):
+            raise TypeError(f"{operator} in place: {NO_ROOM}")
         if result is NotImplemented:
             return result
         if np.shape(result) != x.shape:

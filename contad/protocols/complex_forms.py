@@ -30,8 +30,8 @@ from contad.ops import (
 from contad.rules.array_rule import _by_ufunc
 from contad.rules.numpy_functions import find_exported_name
 from contad.rules.scalar_rule import rule, rule_of_ufunc
-from contad.variables.complex_pair import ComplexPair, join, split
-from contad.variables.number import observe
+from contad.variables.complex_pair import ComplexNumber, ComplexPair, join, split
+from contad.variables.number import map_numbers, observe, peek
 from contad.variables.open_types import Function, Nested, Value
 
 Parts = tuple[Value, Value]
@@ -274,6 +274,8 @@ def absolute(z: Nested) -> Value:
 for _name, _form in FORMS.items():
     rule(_name).at_complex = _elementwise(_form)
 rule("absolute").at_complex = absolute
+for _name in FORMS:  # NumPy evaluates np.exp over an object array as `element.exp()`
+    setattr(ComplexNumber, _name, rule(_name).at_complex)
 
 # ---- Python's operators ----------------------------------------------------------------------------------------------
 _OPERANDS = (int, float, complex, np.number, np.ndarray, ComplexPair)
@@ -337,7 +339,16 @@ def _truth(z: ComplexPair) -> bool:
     return bool(observe(bool, z._real)) or bool(observe(bool, z._imag))
 
 
+def _format(z: ComplexPair, spec: str) -> str:
+    return format(map_numbers(peek, z), spec) if spec else str(z)
+
+
+def _markup(z: ComplexPair) -> str:
+    return "".join(getattr(part, "_repr_html_", part.__repr__)() for part in split(z))
+
+
 _METHODS: dict[str, Any] = {
+    "__format__": _format, "_repr_html_": _markup,
     "__neg__": rule("negative").at_complex, "__pos__": _elementwise(positive), "__abs__": absolute, "__eq__": equal,
     "__ne__": _not_equal, "__bool__": _truth, **dict.fromkeys(("__lt__", "__le__", "__gt__", "__ge__"), _refuse_order),
 }  # fmt: skip

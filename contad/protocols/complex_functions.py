@@ -5,6 +5,7 @@ complex forms (`contad.rules.complex_rule`). Compositions of these serve complex
 tests show that are listed here. All other functions are refused by name.
 """
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,12 +13,14 @@ import numpy as np
 
 import contad.rules.complex_rule  # noqa: F401  (gives the rules their complex forms)
 from contad.errors import UnsupportedError
+from contad.ops.trigonometric import sinc
 from contad.protocols.complex_forms import absolute
 from contad.rules.numpy_functions import entry_of, find_exported_name, refuse_out
-from contad.variables.array import Array, as_array
-from contad.variables.complex_pair import ComplexArray, ComplexNumber, ComplexPair, is_complex, join, split
+from contad.variables.array import Array, as_array, lower_constants, numbers_in
+from contad.variables.complex_pair import NO_ROOM, ComplexArray, ComplexNumber, ComplexPair, is_complex, join, split
 from contad.variables.number import Carrier, map_numbers, observe, peek
 from contad.variables.open_types import Function, Nested, Option, Options, Value
+from contad.variables.trees import map_lists
 
 # compositions of operations that complex arrays have
 COMPOSED = frozenset((
@@ -26,8 +29,10 @@ COMPOSED = frozenset((
     np.split, np.hsplit, np.vsplit, np.dsplit, np.unstack, np.cumulative_sum, np.cumulative_prod, np.dot, np.inner,
     np.outer, np.linalg.outer, np.kron, np.tensordot, np.linalg.tensordot, np.linalg.cross, np.linalg.tensorsolve,
     np.linalg.tensorinv, np.linalg.matrix_power, np.linalg.multi_dot, np.diff, np.gradient, np.trapezoid, np.einsum,
-    np.average, np.trace, np.linalg.trace, np.polyval, np.vander, np.polyadd, np.polysub, np.polymul, np.shape, np.ndim,
-    np.size, np.iscomplexobj, np.isrealobj, np.iscomplex, np.isreal,
+    np.average, np.trace, np.linalg.trace, np.polyval, np.vander, np.polyadd, np.polysub, np.polymul, np.polydiv,
+    np.polyder, np.polyint, np.polyfit, np.trim_zeros, np.shape, np.ndim, np.size, np.nansum, np.nanprod, np.nancumsum,
+    np.nancumprod, np.nanmean, np.cov, np.corrcoef, np.correlate, np.interp, np.apply_along_axis, np.select,
+    np.piecewise, np.vdot, np.vecdot, np.linalg.vecdot, *([np.astype] if hasattr(np, "astype") else []),
     *(getattr(np.fft, name) for name in np.fft.__all__),
 ))  # fmt: skip
 
@@ -36,7 +41,7 @@ def array_function(
     z: ComplexPair, function: Function, types: Sequence[type], args: tuple[Nested, ...], kwargs: Options
 ) -> Any:
     """Dispatch a NumPy function that was called with a complex variable."""
-    if isinstance(z, ComplexNumber):
+    if any(isinstance(x, ComplexNumber) for x in args):
         args = tuple(map(as_complex_array, args))
         return _as_number(array_function_of_arrays(function, args, kwargs))
     return array_function_of_arrays(function, args, kwargs)
@@ -68,10 +73,27 @@ def array_function_of_arrays(function: Function, args: tuple[Nested, ...], kwarg
     if found is not None and found.kind == "constant":
         return observe(function, *args, **kwargs)
     name = find_exported_name(function)
+    plain = [map_lists(_as_plain, x) for x in args], {key: map_lists(_as_plain, x) for key, x in kwargs.items()}
+    if not numbers_in([*plain[0], *plain[1].values()]):
+        return function(*plain[0], **plain[1])
+    if function in ORDERED:
+        raise TypeError(f"{name}: complex numbers have no order; use it on np.abs(z), z.real or z.imag")
     raise UnsupportedError(
         f"{name}: not supported on complex variables; use np.abs(z), z.real or z.imag, or contad.value_of(z) where a "
         "constant is meant"
     )
+
+
+def _as_plain(x: Value) -> Value:
+    """A complex array of constants as a plain one; anything else unchanged."""
+    constant = isinstance(x, ComplexArray) and all(isinstance(p, np.ndarray) or p.is_constant for p in split(x))
+    return join(*map(lower_constants, split(x))) if constant else x
+
+
+ORDERED = frozenset((
+    np.max, np.amax, np.min, np.amin, np.nanmax, np.nanmin, np.ptp, np.sort, np.partition, np.median, np.nanmedian,
+    np.quantile, np.percentile, np.nanquantile, np.nanpercentile, np.clip,
+))  # fmt: skip
 
 
 ComplexPair.__array_function__ = array_function  # type: ignore[attr-defined]
@@ -104,8 +126,20 @@ def var(
 
 
 def std(a: Value, *args: Option, **options: Option) -> Value:
-    """The root of the variance."""
-    return np.sqrt(var(a, *args, **options))
+    """The root of the variance; 0 with derivative 0 if all elements are equal."""
+    return _root(var(a, *args, **options))
+
+
+def nanvar(a: Value, *args: Option, **options: Option) -> Value:
+    """The variance of the elements that are not nan."""
+    lost = observe(np.isnan, a)
+    x, y = (np.nanvar(np.where(lost, np.nan, part), *args, **options) for part in split(a))
+    return x + y
+
+
+def _root(x: Value) -> Value:
+    kink = observe(np.equal, x, 0.0)
+    return np.where(kink, 0.0, np.sqrt(np.where(kink, 1.0, x)))[()]
 
 
 def norm(x: Value, ord: Option = None, axis: Option = None, keepdims: bool = False) -> Value:
@@ -116,16 +150,6 @@ def norm(x: Value, ord: Option = None, axis: Option = None, keepdims: bool = Fal
         found = np.sum(values, -1) if ord == "nuc" else np.max(values, -1) if ord == 2 else np.min(values, -1)
         return np.expand_dims(found, axis or (0, 1)) if keepdims else found
     return np.linalg.norm(absolute(x), ord, axis, keepdims)
-
-
-def vdot(a: Value, b: Value) -> Value:
-    """np.vdot: the sum of conj(a) b."""
-    return np.dot(np.ravel(np.conj(a)), np.ravel(b))
-
-
-def vecdot(x1: Value, x2: Value, *, axis: int = -1) -> Value:
-    """np.vecdot: the sums of conj(x1) x2 along an axis."""
-    return np.sum(np.conj(x1) * x2, axis)
 
 
 def zeros_like(a: Value, dtype: Option = None, *args: Option, **options: Option) -> Any:
@@ -149,13 +173,20 @@ def full_like(a: Value, fill_value: Value, *args: Option, **options: Option) -> 
     return z
 
 
-def copyto(dst: Value, src: Value, casting: str = "same_kind", where: Value = True) -> None:
-    """np.copyto."""
-    x, y = split(src)
-    if not isinstance(dst, ComplexArray):
-        raise TypeError("np.copyto: a real array cannot hold complex numbers")
-    np.copyto(dst.real, x, where=where)
-    np.copyto(dst.imag, y, where=where)
+def assigning(function: Function, place: int) -> Function:
+    """np.put and its kin, whose argument at this place has the values, as assignments to both parts."""
+    names = tuple(inspect.signature(function).parameters)
+
+    def assign(*args: Option, **options: Option) -> None:
+        given = dict(zip(names, args, strict=False)) | options
+        array, values = given.pop(names[0]), given.pop(names[place])
+        if not isinstance(array, ComplexArray):
+            raise TypeError(f"{find_exported_name(function)}: {NO_ROOM}")
+        for part, piece in zip(split(array), split(values), strict=True):
+            others = {name: x for name, x in given.items() if name not in names[:place]}
+            function(part, *(given[name] for name in names[1:place]), piece, **others)
+
+    return assign
 
 
 def around(a: Value, decimals: int = 0, out: Option = None) -> Value:
@@ -185,12 +216,19 @@ def linspace(start: Value, stop: Value, num: int = 50, *args: Option, **options:
 
 
 _FORMS: dict[Function, Function] = {
+    np.iscomplexobj: lambda x: True, np.isrealobj: lambda x: False,
+    np.iscomplex: lambda x: observe(np.not_equal, x.imag, 0.0), np.isreal: lambda x: observe(np.equal, x.imag, 0.0),
     np.real: real, np.imag: imag, np.real_if_close: lambda a, tol=100.0: a, np.angle: angle, np.var: var, np.std: std,
-    np.linalg.norm: norm, np.vdot: vdot, np.vecdot: vecdot, np.linalg.vecdot: vecdot, np.zeros_like: zeros_like,
-    np.empty_like: zeros_like, np.ones_like: ones_like, np.full_like: full_like, np.copyto: copyto, np.round: around,
+    np.linalg.norm: norm, np.nanvar: nanvar, np.nanstd: lambda *args, **options: _root(nanvar(*args, **options)),
+    np.sinc: sinc, np.zeros_like: zeros_like,
+    np.empty_like: zeros_like, np.ones_like: ones_like, np.full_like: full_like, np.round: around,
     np.around: around, np.nan_to_num: nan_to_num, np.linspace: linspace, np.array_repr: text_of(np.array_repr),
     np.array_str: text_of(np.array_str), np.array2string: text_of(np.array2string),
     np.linalg.vector_norm: lambda x, **options: np.linalg.vector_norm(absolute(x), **options),
+} | {
+    function: assigning(function, place)
+    for function, place in ((np.copyto, 1), (np.put, 2), (np.place, 2), (np.putmask, 2), (np.fill_diagonal, 1),
+                            (np.put_along_axis, 2))
 }  # fmt: skip
 
 

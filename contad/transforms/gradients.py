@@ -33,8 +33,9 @@ from contad.functions.transformed import Transformed, reference, remade
 from contad.functions.user_call import form_of, positional, positions, require_number, split_aux, unshare
 from contad.ops.close_values import LOST, was_lost
 from contad.ops.kinks import choose_first
-from contad.transforms.jacobians import find_lost
+from contad.transforms.jacobians import by_columns, find_lost
 from contad.variables.activation import activate, seeds
+from contad.variables.complex_pair import is_complex
 from contad.variables.layout import OVERLAPPING
 from contad.variables.number import Carrier, map_numbers, peek
 from contad.variables.open_types import Function, Nested, Options
@@ -411,7 +412,7 @@ def _tangent_pairs(primal: Nested, tangent: Nested, what: str) -> Tree:
     if primal.__class__ is float and tangent.__class__ is float:  # the usual argument of functions of numbers
         return Tree([(primal, tangent)], None)
     x, x_dot = flatten(primal), flatten(tangent)
-    if x.spec != x_dot.spec:
+    if not x.matches(x_dot):
         raise TypeError(f"{what}: tangents must have the structure of primals, {x.describe()}; got {x_dot.describe()}")
     return Tree(list(zip(x.leaves, x_dot.leaves, strict=True)), x.spec)
 
@@ -419,8 +420,14 @@ def _tangent_pairs(primal: Nested, tangent: Nested, what: str) -> Tree:
 def derivative(f: Function, argnum: int = 0) -> Function:
     """The derivative of a function with respect to one number, by forward mode; f may return any pytree of numbers.
 
+    By a complex number it is that of a holomorphic function.
+
+    Raises:  NotHolomorphicError where the equations of Cauchy and Riemann fail; see `jacobian`.
+
     >>> derivative(lambda x: x * x * x)(2.0)
     12.0
+    >>> derivative(lambda z: z * z * z)(2.0j)
+    (-12+0j)
     """
 
     function = UserFunction("derivative", f)
@@ -437,6 +444,8 @@ def derivative(f: Function, argnum: int = 0) -> Function:
 
     def derivative_of_f(*args: Nested, **kwargs: Nested) -> Nested:
         args, kwargs = positional(run, what, (argnum,), args, kwargs)
+        if is_complex(args[argnum]) and np.ndim(args[argnum]) == 0:
+            return by_columns(run, what, (argnum,), args, kwargs, True, holomorphic=True)
         require_number(args[argnum], f"{what}, argument {argnum}")
         if dispatcher is not None:
             args = inspect.signature(run).bind(*args, **kwargs).args

@@ -16,6 +16,7 @@ from contad.engines.forward import forward_level
 from contad.engines.matrix.matrix_stack import stack_of_operations
 from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.second_order_records import Unsuited
+from contad.errors import UnsupportedError
 from contad.front.numba_transforms import Transform, higher_of, require_flag, require_numerics
 from contad.front.user_function import UserFunction, runnable
 from contad.functions.transformed import Transformed
@@ -124,6 +125,9 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
     the gradient, with that of the argument in place of each number, and for a tuple of argnums a tuple of tuples that
     includes the mixed partials.
 
+    Complex arguments are refused: their second derivatives are four real matrices. Pass the parts as real arguments, or
+    use `hvp`, whose products are complex.
+
     For a Numba function it is compiled, as products with the unit vectors, and is callable in njit as
     contad.hessian(f)(x).
 
@@ -140,6 +144,7 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
 
     def hessian_of_f(*args: Nested, **kwargs: Nested) -> Nested:
         with Curvature("hessian", function, argnums, engine, args, kwargs) as curvature:
+            _require_real(curvature)
             rows = [chunk for _, chunk in curvature.chunks()]
         matrix = rows[0] if len(rows) == 1 else np.concatenate(rows) if rows else np.zeros((0, 0))
         by_gradient = split_last(matrix, curvature.trees, True)  # the columns; the rows are directions
@@ -379,6 +384,16 @@ def _require_vector(function: str, x: Nested) -> None:
         fail(function, "x", "be a vector", f"shape {np.shape(x)}")
 
 
+def _require_real(curvature: Curvature) -> None:
+    """Refuse complex numbers among the differentiated arguments."""
+    for n, tree in zip(curvature.argnums, curvature.trees, strict=True):
+        if tree.is_complex:
+            raise UnsupportedError(
+                f"{curvature.what}: argument {n} must be real, got complex numbers; pass the parts, as in "
+                "hessian(lambda x, y: f(x + 1j * y), (0, 1)), or use contad.hvp for products with a vector"
+            )
+
+
 def direction(what: str, name: str, trees: Sequence[Tree], vectors: Sequence[Nested]) -> ArrayValue:
     """All numbers of vectors in a row, after checking them against the structures of the trees."""
     if not isinstance(vectors, (tuple, list)) or len(vectors) != len(trees):
@@ -386,7 +401,7 @@ def direction(what: str, name: str, trees: Sequence[Tree], vectors: Sequence[Nes
     rows = []
     for tree, v in zip(trees, vectors, strict=True):
         given = flatten(v)
-        if given.spec != tree.spec:
+        if not given.matches(tree):
             raise TypeError(
                 f"{what}: {name} must have the structure of the argument, {tree.describe()}; got {given.describe()}"
             )

@@ -8,7 +8,7 @@ import numpy as np
 
 from contad.engines import engine as engine_class
 from contad.engines.forward import forward_level
-from contad.errors import UnsupportedError
+from contad.errors import NotHolomorphicError, OutputError, UnsupportedError
 from contad.front.numba_transforms import Transform, higher_of
 from contad.front.repeated import is_first_gradient, jacobian_of_gradient
 from contad.front.user_function import UserFunction
@@ -17,26 +17,28 @@ from contad.functions.user_call import positional, positions, split_aux
 from contad.ops.close_values import LOST, contract, fill_lost_if_same, was_lost
 from contad.variables.activation import activate, differentiate_leaf
 from contad.variables.array import Array
+from contad.variables.complex_pair import is_complex, join
 from contad.variables.dual import ForwardLevel, plain_float
 from contad.variables.layout import OVERLAPPING
-from contad.variables.number import stands_for_float
+from contad.variables.number import map_numbers, peek, stands_for_float
 from contad.variables.open_types import ArrayValue, Function, Nested, Options, Value
 from contad.variables.overlaps import hand_on_marks
 from contad.variables.stack import attempt, opened
-from contad.variables.trees import Tree, flatten, lower, output_leaves, real_leaf
+from contad.variables.trees import Tree, flatten, lower, map_leaves, output_leaves, real_leaf
 
 CHUNK = 32  # directions in one pass of forward mode: more directions share the overhead of a pass but take more memory
 
 
 @Transform
 def jacrev(
-    f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None
-) -> Function:
+    f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None,
+    holomorphic: bool = False,
+) -> Function:  # fmt: skip
     """The Jacobian of a function by reverse mode: for every number of the result, the gradient.
 
     The Jacobian has the structure of the result of f, with that of the argument in place of each number; an array
     result of shape S and an array argument of shape T give an array of shape S + T. With has_aux, f returns (value,
-    aux), and this function returns the Jacobian and aux.
+    aux), and this function returns the Jacobian and aux. For complex numbers see `jacobian`.
 
     Cost:    one evaluation of f on variables, and one sweep per number of the result.
 
@@ -44,13 +46,16 @@ def jacrev(
     [[3.0, 2.0], [1.0, 1.0]]
     """
     def by_rows(*call: Any, has_aux: bool) -> Nested:
-        return _by_rows(*call, has_aux=has_aux, engine=engine)
+        return _by_rows(*call, has_aux=has_aux, engine=engine, holomorphic=holomorphic)
 
-    return _make("jacrev", jacrev, f, by_rows, {"argnums": argnums, "has_aux": has_aux, "engine": engine})
+    options = {"argnums": argnums, "has_aux": has_aux, "engine": engine}
+    return _make("jacrev", jacrev, f, by_rows, options, holomorphic)
 
 
 @Transform
-def jacfwd(f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False) -> Function:
+def jacfwd(
+    f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
     """The Jacobian of a function by forward mode, several columns in one pass; structures are those of `jacrev`.
 
     Cost:    one evaluation of f on duals for every 32 numbers of the argument.
@@ -58,13 +63,15 @@ def jacfwd(f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = F
     >>> jacfwd(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 1.0]]
     """
-    return _make("jacfwd", jacfwd, f, _by_columns, {"argnums": argnums, "has_aux": has_aux})
+    compute = functools.partial(by_columns, holomorphic=holomorphic)
+    return _make("jacfwd", jacfwd, f, compute, {"argnums": argnums, "has_aux": has_aux}, holomorphic)
 
 
 @Transform
 def jacobian(
-    f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None
-) -> Function:
+    f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None,
+    holomorphic: bool = False,
+) -> Function:  # fmt: skip
     """The Jacobian of a function, as `jacrev` or `jacfwd`: by forward mode if the result has more numbers than the
     argument, and otherwise by reverse mode. It also uses reverse mode if an engine is named or a rule of f has no
     forward mode.
@@ -72,28 +79,40 @@ def jacobian(
     For a Numba function the Jacobian is compiled, and callable in njit as contad.jacobian(f)(x); so are the other two.
     They compute 2 to 8 columns or rows at once, in vector registers.
 
+    A real result by z = x + iy gives du/dx + i du/dy, like `grad`, and a complex result u + iv by a real x gives
+    du/dx + i dv/dx. A complex result by a complex argument has such a derivative only if f is holomorphic: with
+    holomorphic=True it is f'(z).
+
+    Raises:  OutputError for a complex result by a complex argument without holomorphic=True; with it,
+             NotHolomorphicError where the equations of Cauchy and Riemann, du/dx = dv/dy and du/dy = -dv/dx, fail.
     Cost:    one evaluation of f on variables, to find the shape of its result, and the cost of the mode.
 
     >>> jacobian(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 1.0]]
+    >>> jacobian(lambda z: z * z, holomorphic=True)(1.0 + 2.0j)
+    (2+4j)
     """
 
     def choose(*call: Any, has_aux: bool) -> Nested:
+        options: Options = {"has_aux": has_aux, "holomorphic": holomorphic}
         if engine is None:
-            found = _by_rows(*call, has_aux=has_aux, most=count_of(call[3], call[2]))
+            found = _by_rows(*call, **options, most=count_of(call[3], call[2]))
             if found is not None:
                 return found
             try:
                 with attempt():
-                    return _by_columns(*call, has_aux=has_aux)
+                    return by_columns(*call, **options)
             except UnsupportedError:  # a rule without forward mode, or one that reverse mode refuses as well
                 pass
-        return _by_rows(*call, has_aux=has_aux, engine=engine)
+        return _by_rows(*call, **options, engine=engine)
 
-    return _make("jacobian", jacobian, f, choose, {"argnums": argnums, "has_aux": has_aux, "engine": engine})
+    options = {"argnums": argnums, "has_aux": has_aux, "engine": engine}
+    return _make("jacobian", jacobian, f, choose, options, holomorphic)
 
 
-def _make(name: str, transform: Function, f: Function, compute: Function, options: Options) -> Function:
+def _make(
+    name: str, transform: Function, f: Function, compute: Function, options: Options, holomorphic: bool
+) -> Function:
     """The result of a transform; compiled for a Numba function, with a Python copy if one is needed."""
     function = UserFunction(name, f)
     argnums, engine = options["argnums"], options.get("engine")
@@ -101,6 +120,8 @@ def _make(name: str, transform: Function, f: Function, compute: Function, option
     def eager() -> Function:
         return _transform(name, f, argnums, functools.partial(compute, has_aux=options["has_aux"]))
 
+    if holomorphic:
+        return Transformed(eager(), transform, f, **options, holomorphic=True)
     gradient: Any = f
     if is_first_gradient(f, engine) and gradient.form.argnums == (argnums,) and not options["has_aux"]:
         return jacobian_of_gradient(f, (transform, options), eager)
@@ -127,7 +148,7 @@ def _transform(name: str, f: Function, argnums: int | tuple[int, ...], compute: 
 
 def _by_rows(
     f: Function, what: str, numbers: Sequence[int], args: Sequence[Nested], kwargs: Options, single: bool,
-    *, has_aux: bool = False, engine: str | None = None, most: int | None = None,
+    *, has_aux: bool = False, engine: str | None = None, most: int | None = None, holomorphic: bool = False,
 ) -> Nested:  # fmt: skip
     """The Jacobian by reverse mode; None if the result has more than `most` numbers."""
     with opened(engine_class(engine)) as s:
@@ -138,17 +159,17 @@ def _by_rows(
         if most is not None and sum(map(size_of, leaves)) > most:
             return None
         blocks = [differentiate_leaf(s, active, leaf) for leaf in leaves]
-        found = result.unflatten([b[0] if single else tuple(b) for b in blocks])
+        found = put_in_place(what, result, [b[0] if single else tuple(b) for b in blocks], holomorphic)
         value = result.unflatten([lower(leaf, s) for leaf in leaves]) if LOST and was_lost() else None
         aux = lower(aux, s)
     if value is not None:
-        found = find_lost(found, value, f, what, numbers, args, kwargs, single, has_aux)
+        found = find_lost(found, value, f, what, numbers, args, kwargs, single, has_aux, holomorphic=holomorphic)
     return (found, aux) if has_aux else found
 
 
 def find_lost(
     found: Nested, value: Nested, f: Function, what: str, numbers: Sequence[int], args: Sequence[Nested],
-    kwargs: Options, single: bool, has_aux: bool, z_bar: Nested = None,
+    kwargs: Options, single: bool, has_aux: bool, z_bar: Nested = None, holomorphic: bool = False,
 ) -> Nested:  # fmt: skip
     """The result of reverse mode, with entries from forward mode where the sweep has lost digits.
 
@@ -157,23 +178,25 @@ def find_lost(
 
     def run(*args: Nested, **kwargs: Nested) -> Nested:
         y = split_aux(f(*args, **kwargs), has_aux, what)[0]
-        return y, y
+        return (y if z_bar is None else flatten(y).leaves), y
 
     def forward() -> tuple[Nested, Nested]:
-        jacobian, again = _by_columns(run, what, numbers, args, kwargs, single, has_aux=True)
+        options: Options = {"has_aux": True, "holomorphic": holomorphic}
+        jacobian, again = by_columns(run, what, numbers, args, kwargs, single, **options)
         return (jacobian if z_bar is None else contract(z_bar, jacobian)), again
 
     return fill_lost_if_same(found, value, forward)
 
 
-def _by_columns(
+def by_columns(
     f: Function, what: str, numbers: Sequence[int], args: Sequence[Nested], kwargs: Options, single: bool,
-    *, has_aux: bool = False,
+    *, has_aux: bool = False, holomorphic: bool = False,
 ) -> Nested:  # fmt: skip
+    """The Jacobian by forward mode."""
     trees = real_trees(what, numbers, args)
     n = sum(size_of(x) for tree in trees for x in tree.leaves)
     if n == 0:
-        return _by_rows(f, what, numbers, args, kwargs, single, has_aux=has_aux)
+        return _by_rows(f, what, numbers, args, kwargs, single, has_aux=has_aux, holomorphic=holomorphic)
     parts: list[list[ArrayValue]] = []
     for start in range(0, n, CHUNK):
         directions = np.eye(min(CHUNK, n - start), n, start)
@@ -191,7 +214,57 @@ def _by_columns(
         whole = columns[0] if len(columns) == 1 else np.concatenate(columns)
         found = split_last(np.moveaxis(whole, 0, -1), trees, is_array(leaf))
         matrices.append(found[0] if single else tuple(found))
-    return (result.unflatten(matrices), aux) if has_aux else result.unflatten(matrices)
+    jacobian = put_in_place(what, result, matrices, holomorphic)
+    return (jacobian, aux) if has_aux else jacobian
+
+
+# ---- complex results -------------------------------------------------------------------------------------------------
+def put_in_place(what: str, result: Tree, blocks: Sequence[Nested], holomorphic: bool) -> Nested:
+    """The Jacobian: blocks, one for each real leaf of the result, in place of its numbers and arrays."""
+
+    def at(place: Any) -> Nested:
+        if place is None:
+            return None
+        if isinstance(place, complex):
+            pair = blocks[int(place.real)], blocks[int(place.imag)]
+            return map_leaves(functools.partial(_join_rows, what, holomorphic), *pair, is_leaf=is_complex)
+        block = blocks[int(place)]
+        return map_leaves(functools.partial(_check_row, what), block, is_leaf=is_complex) if holomorphic else block
+
+    return map_leaves(at, result.unflatten([*map(float, range(len(blocks)))]))
+
+
+def _join_rows(what: str, holomorphic: bool, u: Value, v: Value) -> Value:
+    """The derivative of u + iv from the derivatives of both by one leaf; du/dx + i du/dy for a complex leaf."""
+    if not is_complex(u):
+        return join(u, v)
+    if not holomorphic:
+        raise OutputError(
+            f"{what} returned a complex result, and the argument is complex; return np.abs(z), z.real or z.imag, use "
+            "contad.vjp with a cotangent, or holomorphic=True for the derivative of a holomorphic function"
+        )
+    _require_same(what, v, 1j * u)
+    return u.conjugate()
+
+
+def _check_row(what: str, u: Value) -> Value:
+    """The derivative of a real result, which must be a constant if the leaf is complex."""
+    if is_complex(u):
+        _require_same(what, 0.0 * u, u)
+    return u
+
+
+def _require_same(what: str, v: Value, expected: Value) -> None:
+    """The equations of Cauchy and Riemann, for all elements up to rounding."""
+    x, y = np.asarray(map_numbers(peek, v)), np.asarray(map_numbers(peek, expected))
+    if x.size and np.any(np.abs(x - y) > _ROUNDING * max(np.max(np.abs(x)), np.max(np.abs(y)))):
+        raise NotHolomorphicError(
+            f"{what} is not holomorphic at this point: du/dx = dv/dy and du/dy = -dv/dx do not hold; differentiate "
+            "np.abs(z), z.real or z.imag, or use contad.vjp with a cotangent"
+        )
+
+
+_ROUNDING = 1e-8  # of the largest derivative
 
 
 # ---- numbers of arguments in a row -----------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ class CustomOperation:
         dots = self._arguments([zeros_like(v) if t is None else t for t, v in zip(tangents, values, strict=True)], True)
         z_dot = self._call(self.push_all, self._arguments(values), self._lend(saved), self._unflatten(guard(z)), dots)
         tree = flatten(z_dot)
-        if tree.spec != self.result.spec:
+        if not tree.matches(self.result):
             self._fail("its tangent", f"the structure of its value, {self.result.describe()}", tree.describe())
         return tuple(self._check("its tangent", x, v) for x, v in zip(tree.leaves, z, strict=True))
 
@@ -184,7 +184,7 @@ class CustomOperation:
                 leaves.append(zeros_like(v))
                 continue
             tree = flatten(found[n])
-            if tree.spec != self.trees[n].spec:
+            if not tree.matches(self.trees[n]):
                 expected = f"the structure of its argument, {self.trees[n].describe()}"
                 self._fail(f"the cotangent of argument {n}", expected, tree.describe())
             leaves.append(self._check(f"the cotangent of {name}", tree.leaves[k], v, seeds))

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from contad.errors import UnsupportedError
+from contad.variables.complex_pair import ComplexPair
 from contad.variables.layout import plain_form, subclass_of_arrays
 from contad.variables.number import Carrier, Number, is_real, map_numbers, primal
 from contad.variables.open_types import Nested, Real, Value
@@ -50,7 +51,7 @@ def kind_of(x: Any) -> str:
     """The type of a value that is not a real number, with a remedy if one is known."""
     if isinstance(x, np.ndarray):
         return f"an array of {x.dtype}" + (f"; {_PARTS}" if x.dtype.kind == "c" else "")
-    if isinstance(x, (complex, np.complexfloating)):
+    if isinstance(x, (complex, np.complexfloating, ComplexPair)):
         return f"{type(x).__name__}; {_PARTS}"
     return type(x).__name__ + ("; pass its numbers, x.to_numpy()" if hasattr(x, "to_numpy") else "")  # pandas and kin
 
@@ -64,7 +65,7 @@ def require_real(function: str, name: str, z: Value) -> None:
                 fail(function, name, "be real", kind_of(x), UnsupportedError)
 
 
-_PARTS = "write the real and the imaginary part as two real numbers or arrays"
+_PARTS = "take z.real, z.imag or np.abs(z)"
 
 
 def dtype_of(a: np.ndarray) -> str:

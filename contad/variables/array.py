@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from contad.errors import NestingError, OverlapError, UnsupportedError, place_of_user
-from contad.variables.complex_pair import ComplexPair
+from contad.variables.complex_pair import NO_ROOM, ComplexPair
 from contad.variables.layout import OVERLAPPING, box_up
 from contad.variables.library_refusals import make_lost, make_unsupported_by_pandas
 from contad.variables.number import ArrayCarrier, Carrier, Number, map_numbers, observe, peek, primal
@@ -154,6 +154,8 @@ class Array(ArrayCarrier):
     def _write(self, write: Write, y: Value) -> None:
         """Assign y by a NumPy operation, so that overlapping elements are read when NumPy reads them."""
         self._owner.check_usable("an assignment")
+        if isinstance(y, ComplexPair):
+            raise TypeError(f"an assignment: {NO_ROOM}")
         root = self._root()
         if OVERLAPPING and id(root) in OVERLAPPING:
             raise OverlapError(f"{OVERLAPPING[id(root)][1]}; it writes at {place_of_user()}")
@@ -406,9 +408,9 @@ def elements_of(x: Array) -> np.ndarray:
 
 def as_objects(x: Value) -> np.ndarray:
     """x as an object array of scalars: the elements of an array of any kind, or one number."""
-    if isinstance(x, Array):
+    if isinstance(x, Array) or (isinstance(x, ComplexPair) and x.shape):
         return elements_of(x)
-    if isinstance(x, Number):  # NumPy would look for elements in x
+    if isinstance(x, (Number, ComplexPair)):  # NumPy would look for elements in x
         box = np.empty((), object)
         box[()] = x
         return box_up(box)
@@ -445,7 +447,8 @@ def numbers_in(x: Nested) -> list[Carrier]:
     if isinstance(x, (list, tuple)):
         return [n for item in x for n in numbers_in(item)]
     if isinstance(x, np.ndarray) and x.dtype == object:
-        return [n for n in x.flat if isinstance(n, Carrier)]
+        found = [n for n in x.flat if isinstance(n, (Number, ArrayCarrier, ComplexPair))]
+        return numbers_in(found) if any(isinstance(n, ComplexPair) for n in found) else found
     if isinstance(x, ComplexPair):
         return [*numbers_in(x._real), *numbers_in(x._imag)]
     return []

@@ -11,6 +11,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.variables.arguments import dtype_of
 from contad.variables.array import Array, elements_of, numbers_in, plain_key
+from contad.variables.complex_pair import COMPLEX128, join
 from contad.variables.library_refusals import IN_A_RULE, make_lost
 from contad.variables.number import Number, make_missing, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Key, Nested, Option, Real, Value
@@ -148,8 +149,12 @@ def astype(x: Array, dtype: Option, **options: Option) -> ArrayValue:
         return primal(x).astype(dtype, **options)
     if np.dtype(dtype) == object:
         return elements_of(x)
+    if np.dtype(dtype) == COMPLEX128:
+        return join(x.copy(options.get("order", "K")), np.zeros(x.shape))
     got = dtype_of(np.empty(0, dtype))
-    raise UnsupportedError(f"astype: dtype must be float64, object, or an integer or boolean type, got {got}")
+    raise UnsupportedError(
+        f"astype: dtype must be float64, complex128, object, or an integer or boolean type, got {got}"
+    )
 
 
 def fill(x: Array, y: Value) -> None:

@@ -16,6 +16,9 @@ import numpy as np
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.variables.open_types import ArrayValue, Key, Nested, Option, Real, Value
 
+NO_ROOM = (
+    "a real array cannot hold complex numbers; use z.real, z.imag or np.abs(z), or write to np.zeros(n, complex)"
+)
 COMPLEX128 = np.dtype(np.complex128)
 
 
@@ -48,7 +51,8 @@ class ComplexPair:
     def __complex__(self) -> NoReturn:
         raise LostDerivativeError(
             "complex: a complex variable cannot become a plain number, because its derivative would be lost; use np.exp"
-            " for cmath.exp (and so on), contad.value_of(z) for a constant"
+            " for cmath.exp (and so on), contad.zeros(n) for np.zeros(n, complex) on engines without arrays, "
+            "contad.value_of(z) for a constant"
         )
 
     def __float__(self) -> NoReturn:
@@ -207,8 +211,8 @@ class ComplexArray(ComplexPair):
 
     def __array__(self, *args: Option, **options: Option) -> NoReturn:
         raise LostDerivativeError(
-            "np.array: a complex array of variables cannot become a plain array, because its derivative would be lost; "
-            "use it as it is, or contad.value_of(z) for a constant"
+            "np.array: a complex array of variables cannot become a plain or a real array, because its derivative or a "
+            "part of it would be lost; use it as it is, z.real, z.imag or np.abs(z), contad.value_of(z) for a constant"
         )
 
 

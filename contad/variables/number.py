@@ -78,8 +78,11 @@ class Number:
         )
 
     def __complex__(self) -> complex:
-        raise UnsupportedError(
-            "complex: contad differentiates real numbers only; split into real and imaginary parts", level=self._owner
+        raise make_lost(
+            f"complex: a {self.kind} cannot become a plain number, because its derivative would be lost; write "
+            "x + 1j * y for complex(x, y), np.exp for cmath.exp (and so on), contad.value_of(v) for a constant",
+            self.kind,
+            self._owner,
         )
 
     def __index__(self) -> int:
@@ -376,7 +379,7 @@ def require_values(function: str, x: object) -> None:
         raise TypeError(f"{function}: x must {expected}, got {type(x).__name__}")
 
 
-_VALUES = (float, Carrier, np.ndarray, int, complex, np.number, np.bool_, list, tuple, dict)
+_VALUES = (float, Carrier, np.ndarray, ComplexPair, int, complex, np.number, np.bool_, list, tuple, dict)
 
 
 def scale(d: Value, p: Value) -> Value:

@@ -4,6 +4,7 @@ A leaf is a real number, a number of an outer level, or an array of these.
 """
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -32,14 +33,28 @@ class Tree(NamedTuple):
             return "a number or an array"
         if self.leaves and self.spec.is_leaf():  # and not a real number
             return kind_of(self.leaves[0])
-        text = str(self.spec)
+        text = _PAIR.sub(lambda found: f"a complex {found[1].lower()}", str(self.spec))
         return text[len("PyTreeSpec(") : -1] if text.startswith("PyTreeSpec(") else text
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether there are complex numbers or arrays in it."""
+        return self.spec is not None and _PAIR.search(str(self.spec)) is not None
+
+    def matches(self, other: "Tree") -> bool:
+        """Whether the structures are the same; shapes of leaves may differ, also of complex numbers and arrays."""
+        if self.spec == other.spec or self.spec is None or other.spec is None:
+            return bool(self.spec == other.spec)
+        return _PAIR.sub("z", str(self.spec)) == _PAIR.sub("z", str(other.spec))
 
     def unflatten(self, leaves: Sequence[Value]) -> Nested:
         """A pytree of this structure with other leaves."""
         if self.spec is None:
             return leaves[0]
         return _optree().tree_unflatten(self.spec, leaves)
+
+
+_PAIR = re.compile(r"CustomTreeNode\(Complex(Number|Array)\[None\], \[\*, \*\]\)")
 
 
 def flatten(x: Nested) -> Tree:
@@ -66,12 +81,14 @@ def _optree() -> Any:
     kinds: Any = ComplexNumber, ComplexArray
     for kind in kinds:
         everywhere = getattr(optree.registry, "__GLOBAL_NAMESPACE")
-        optree.register_pytree_node(kind, _parts, _of_parts, namespace=everywhere)
+        optree.register_pytree_node(
+            kind, _parts, _of_parts, path_entry_type=optree.GetAttrEntry, namespace=everywhere
+        )
     return optree
 
 
-def _parts(z: Any) -> tuple[tuple[Value, Value], None]:
-    return (z._real, z._imag), None
+def _parts(z: Any) -> tuple[tuple[Value, Value], None, tuple[str, str]]:
+    return (z._real, z._imag), None, ("real", "imag")
 
 
 def _of_parts(_: Any, parts: Iterable[Value]) -> Any:
@@ -282,7 +299,7 @@ def output_leaves(tree: Tree, what: str, level: Level | None = None) -> list[Val
 def with_cotangents(what: str, result: Tree, leaves: Sequence[Value], cotangent: Nested) -> list[tuple[Value, Value]]:
     """The leaves of a result with those of a cotangent, which must have its structure and shapes."""
     tree = flatten(cotangent)
-    if tree.spec != result.spec:
+    if not tree.matches(result):
         raise TypeError(
             f"{what}: the cotangent must have the structure of the result, {result.describe()}, got {tree.describe()}"
         )
