@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+import contad.protocols.complex_forms
 import contad.rules.complex_rule  # noqa: F401  (gives the rules their complex forms)
 from contad.errors import UnsupportedError
-from contad.protocols.complex_forms import absolute
 from contad.rules.numpy_functions import entry_of, find_exported_name, refuse_out
 from contad.variables.array import Array, as_array
 from contad.variables.complex_pair import ComplexArray, ComplexNumber, ComplexPair, is_complex, join, split
@@ -27,7 +27,10 @@ COMPOSED = frozenset((
     np.outer, np.linalg.outer, np.kron, np.tensordot, np.linalg.tensordot, np.linalg.cross, np.linalg.tensorsolve,
     np.linalg.tensorinv, np.linalg.matrix_power, np.linalg.multi_dot, np.diff, np.gradient, np.trapezoid, np.einsum,
     np.average, np.trace, np.linalg.trace, np.polyval, np.vander, np.polyadd, np.polysub, np.polymul, np.shape, np.ndim,
-    np.size, np.iscomplexobj, np.isrealobj, np.iscomplex, np.isreal,
+    np.size, np.iscomplexobj, np.isrealobj, np.iscomplex, np.isreal, np.linalg.norm, np.linalg.vector_norm,
+    np.linalg.matrix_norm, np.linalg.cond, np.linalg.slogdet, np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh,
+    np.linalg.eig, np.linalg.eigvals, np.linalg.svd, np.linalg.svdvals, np.linalg.qr, np.linalg.pinv, np.linalg.lstsq,
+    np.roots, np.poly,
 ))  # fmt: skip
 
 
@@ -107,16 +110,6 @@ def std(a: Value, *args: Option, **options: Option) -> Value:
     return np.sqrt(var(a, *args, **options))
 
 
-def norm(x: Value, ord: Option = None, axis: Option = None, keepdims: bool = False) -> Value:
-    """np.linalg.norm: of vectors, and Frobenius', 1 and infinity of matrices, of the absolute values."""
-    of_matrices = (axis is None and x.ndim == 2 and ord is not None) or (isinstance(axis, tuple) and len(axis) == 2)
-    if of_matrices and ord in (2, -2, "nuc"):
-        values = np.linalg.svdvals(x if axis is None else np.moveaxis(x, axis, (-2, -1)))
-        found = np.sum(values, -1) if ord == "nuc" else np.max(values, -1) if ord == 2 else np.min(values, -1)
-        return np.expand_dims(found, axis or (0, 1)) if keepdims else found
-    return np.linalg.norm(absolute(x), ord, axis, keepdims)
-
-
 def vdot(a: Value, b: Value) -> Value:
     """np.vdot: the sum of conj(a) b."""
     return np.dot(np.ravel(np.conj(a)), np.ravel(b))
@@ -185,11 +178,10 @@ def linspace(start: Value, stop: Value, num: int = 50, *args: Option, **options:
 
 _FORMS: dict[Function, Function] = {
     np.real: real, np.imag: imag, np.real_if_close: lambda a, tol=100.0: a, np.angle: angle, np.var: var, np.std: std,
-    np.linalg.norm: norm, np.vdot: vdot, np.vecdot: vecdot, np.linalg.vecdot: vecdot, np.zeros_like: zeros_like,
+    np.vdot: vdot, np.vecdot: vecdot, np.linalg.vecdot: vecdot, np.zeros_like: zeros_like,
     np.empty_like: zeros_like, np.ones_like: ones_like, np.full_like: full_like, np.copyto: copyto, np.round: around,
     np.around: around, np.nan_to_num: nan_to_num, np.linspace: linspace, np.array_repr: text_of(np.array_repr),
     np.array_str: text_of(np.array_str), np.array2string: text_of(np.array2string),
-    np.linalg.vector_norm: lambda x, **options: np.linalg.vector_norm(absolute(x), **options),
 }  # fmt: skip
 
 

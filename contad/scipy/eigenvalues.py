@@ -4,7 +4,7 @@
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.ops import orthogonal_factors, spectra, triangular_factors
+from contad.ops import orthogonal_factors, singular_spectra, spectra, triangular_factors
 from contad.ops._scipy import linalg
 from contad.ops.cotangents import plain
 from contad.ops.linear_systems import in_c_order, transposed_of
@@ -133,7 +133,7 @@ def svd(
 
         a = u diag(s) v^T,
         a_bar = u ((f (u^T u_bar - u_bar^T u)) s + s (f (v^T v_bar - v_bar^T v)) + diag(s_bar)) v^T + ...,
-        f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j; `contad.ops.spectra.singular_spectrum` has the omitted terms
+        f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j; `contad.ops.singular_spectra.singular_spectrum` has the omitted terms
 
     Shapes:  a (..., m, n) -> u (..., m, k), s (..., k), v^T (..., k, n) with k = min(m, n).
     Domain:  every finite a; vectors of equal singular values have the derivative nan.
@@ -150,7 +150,7 @@ def svd(
             f"contad.scipy.linalg.svd: of shape {np.shape(a)}, the additional vectors of full matrices have no "
             "derivative; pass full_matrices=False"
         )
-    found = spectra.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+    found = singular_spectra.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
     return tuple(found) if compute_uv else found
 
 
@@ -171,7 +171,7 @@ def svdvals(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True)
     array([3.071486, 1.953452])
     """
     (a,) = matrices("svdvals", check_finite, a)
-    return spectra.svdvals(a)
+    return singular_spectra.svdvals(a)
 
 
 @inside_njit({"mn": "polar_of(a)"})
@@ -338,7 +338,7 @@ def orth(A: ArrayValue, rcond: Option = None) -> ArrayValue:
            [0.8]])
     """
     (a,) = matrices("orth", True, A)
-    u, s, _ = spectra.svd(a, full_matrices=False)
+    u, s, _ = singular_spectra.svd(a, full_matrices=False)
     return in_c_order(u[:, : _rank(s, np.shape(a), rcond)])
 
 
@@ -409,13 +409,13 @@ def subspace_angles(A: ArrayValue, B: ArrayValue) -> ArrayValue:
         )
     left, right = map(_range_of, (a, b))
     across = matmul(transposed_of(left), right)
-    cosines = spectra.svdvals(across)
+    cosines = singular_spectra.svdvals(across)
     if np.shape(left)[1] >= np.shape(right)[1]:
         rest = right - matmul(left, across)
     else:
         rest = left - matmul(right, transposed_of(across))
     small = plain(cosines) ** 2 >= 0.5
-    sines = spectra.svdvals(rest)
+    sines = singular_spectra.svdvals(rest)
     # each element by the function that is exact there; the other one gets 0
     by_sine = np.arcsin(np.clip(np.where(small, sines, 0.0), -1.0, 1.0))
     by_cosine = np.arccos(np.clip(np.where(small, 0.0, cosines[::-1]), -1.0, 1.0))

@@ -19,6 +19,10 @@ from contad.variables.open_types import ArrayValue, Key, Nested, Option, Real, V
 COMPLEX128 = np.dtype(np.complex128)
 
 
+class ComplexResult(ArithmeticError):
+    """A function of real arrays has a complex value; its caller passes complex arrays instead."""
+
+
 class ComplexPair:
     """A complex number or array; `ComplexNumber` and `ComplexArray` are its two kinds.
 
@@ -276,6 +280,11 @@ def as_pair(z: Any) -> Any:
     if isinstance(z, ComplexPair) or not is_complex(z):
         return z
     return (ComplexArray if isinstance(z, np.ndarray) else ComplexNumber)(*split(z))
+
+
+def as_complex(x: Value) -> Any:
+    """x + 0i."""
+    return x if is_complex(x) else join(x, np.zeros(np.shape(x)))
 
 
 def _is_number(x: Any) -> bool:
