@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from contad.variables.complex_pair import ComplexPair, is_complex
+from contad.variables.complex_pair import ComplexPair, is_complex, split
 from contad.variables.dtypes import FLOAT, dtype_beside
 from contad.variables.number import Carrier, lower_to_recorded, map_numbers, observe, read_primal
 
@@ -33,6 +33,8 @@ def all_finite(x):
     (True, False)
     """
     if x.__class__ is not np.ndarray:
+        if isinstance(x, ComplexPair):
+            return all(map(all_finite, split(x)))
         x = lower_to_recorded(x)
     if x.__class__ is np.ndarray and x.dtype == FLOAT:
         if x.size > _MANY and x.flags.forc:  # the sum of squares is one BLAS call without an array of booleans

@@ -3,9 +3,10 @@
 import numpy as np
 
 from contad.ops._scipy import lapack_function, linalg
+from contad.ops.close_values import has_close
 from contad.ops.cotangents import all_finite, plain
 from contad.ops.factors import order_of
-from contad.ops.linear_systems import check_square, identity_beside, mask, transposed_of
+from contad.ops.linear_systems import check_square, identity_beside, mask, real_of, transposed_of
 from contad.ops.orthogonal_factors import without_zeros
 from contad.ops.products import matmul
 from contad.ops.triangular_factors import solve_triangular
@@ -146,8 +147,8 @@ def sqrtm(a):
         z_dot:  z z_dot + z_dot z = a_dot,     a_bar:  z^T a_bar + a_bar z^T = z_bar
 
     Shapes:  a (n, n) -> z (n, n).
-    Domain:  a without negative eigenvalues; if one is zero the derivative is nan.
-    Raises:  LinAlgError if a is not a square matrix, UnsupportedError if the root is complex.
+    Domain:  a real a without negative eigenvalues, every complex a; if one is zero the derivative is nan.
+    Raises:  LinAlgError if a is not a square matrix, ComplexResult if a is real and the root is complex.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Higham (2008), section 6.1.
 
@@ -186,8 +187,8 @@ def logm(a):
         z_dot = L(a, a_dot),     a_bar = L(a^T, z_bar),     L(a, e): the upper right block of logm([[a, e], [0, a]])
 
     Shapes:  a (n, n) -> z (n, n).
-    Domain:  a without negative eigenvalues; nan if one is zero.
-    Raises:  LinAlgError if a is not a square matrix, UnsupportedError if the logarithm is complex.
+    Domain:  a real a without negative eigenvalues, every complex a; nan if one is zero.
+    Raises:  LinAlgError if a is not a square matrix, ComplexResult if a is real and the logarithm is complex.
     Cost:    O(n^3) forward, about eight times that in reverse; saves nothing.
     Ref:     Higham (2008), theorem 3.6.
 
@@ -218,9 +219,13 @@ def logarithm_along(a, e):
 
 
 def away_from_cut(a):
-    """A phase that turns the eigenvalues of a matrix away from the negative real axis, without crossing it."""
-    angles = np.angle(np.linalg.eigvals(a))
+    """A phase that turns the eigenvalues of a matrix away from the negative real axis, without crossing it; nan if two
+    equal ones are there, because a change of the matrix may move them to both sides."""
+    w = np.linalg.eigvals(a)
+    angles = np.angle(w)
     on_cut = np.pi - np.abs(angles) < 1e-8
+    if has_close(w[on_cut] + 0j, 1e-7):
+        return np.nan
     return np.exp(-0.5j * (np.pi + np.min(angles, initial=np.pi, where=~on_cut))) if np.any(on_cut) else 1.0
 
 
@@ -271,12 +276,12 @@ def lu_factors(a):
 
 def as_positions(x):
     """Whole numbers as integers; a recorded program guards them."""
-    return np.real(x).astype(np.intp)
+    return x.astype(np.intp)
 
 
 def order_in(z):
     """The order of the rows in the result of lu_factors."""
-    return observe(as_positions, z[:, -1])
+    return observe(as_positions, real_of(z[:, -1]))
 
 
 @lu_factors.vjp("a")

@@ -357,16 +357,18 @@ def eigvalsh(a, UPLO="L"):
 # ---- general matrices ------------------------------------------------------------------------------------------------
 @array_rule(dtypes=DOUBLE, points=[(_A,), ([_A, _C],), ([[2.3]],)])
 def real_spectrum(a):
-    """Eigenvalues (in the first row) and eigenvectors (below) of a matrix with real eigenvalues; like np.linalg.eig.
+    """Eigenvalues (in the first row) and eigenvectors (below) of a matrix; like np.linalg.eig.
 
         z = (w, v),  z_dot:  w_dot = diag(c),     v_dot = v (f c) - v diag(v^T v (f c)),     c = v^-1 a_dot v
         a_bar = v^-T (diag(w_bar) + f (v^T (v_bar - v diag(v^T v_bar)))) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
 
+    For a complex a, ^T conjugates, and v_bar and v_dot lose the part that turns the real element.
+
     Shapes:  a (..., n, n) -> z (..., n + 1, n).
-    Domain:  matrices with n eigenvectors and real eigenvalues. Eigenvectors have length 1; those of equal eigenvalues
-             have the derivative nan. Second derivatives are nan if eigenvalues are equal, within 1e-13 of the largest,
-             and separate.
-    Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not square.
+    Domain:  matrices with n eigenvectors, whose eigenvalues are real if a is. Eigenvectors have length 1, and a real
+             element, the largest; those of equal eigenvalues have the derivative nan. Second derivatives are nan if
+             eigenvalues are equal, within 1e-13 of the largest, and separate.
+    Raises:  ComplexResult if those of a real a are complex; LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.3.
 

@@ -178,7 +178,7 @@ def linspace(start: Value, stop: Value, num: int = 50, *args: Option, **options:
 
 _FORMS: dict[Function, Function] = {
     np.real: real, np.imag: imag, np.real_if_close: lambda a, tol=100.0: a, np.angle: angle, np.var: var, np.std: std,
-    np.vdot: vdot, np.vecdot: vecdot, np.linalg.vecdot: vecdot, np.zeros_like: zeros_like,
+    np.iscomplexobj: lambda x: True, np.isrealobj: lambda x: False, np.vdot: vdot, np.vecdot: vecdot, np.linalg.vecdot: vecdot, np.zeros_like: zeros_like,
     np.empty_like: zeros_like, np.ones_like: ones_like, np.full_like: full_like, np.copyto: copyto, np.round: around,
     np.around: around, np.nan_to_num: nan_to_num, np.linspace: linspace, np.array_repr: text_of(np.array_repr),
     np.array_str: text_of(np.array_str), np.array2string: text_of(np.array2string),

@@ -21,7 +21,7 @@ from contad.rules.array_rule import ArrayRule
 from contad.variables.arguments import fail
 from contad.variables.array import numbers_in
 from contad.variables.complex_pair import imag_part, is_complex, join, real_part, split
-from contad.variables.open_types import Nested, Options, Saved, Value
+from contad.variables.open_types import Nested, Option, Options, Saved, Value
 
 
 class ComplexForm:
@@ -44,6 +44,10 @@ class ComplexForm:
         """The arguments of the rule from those of this form."""
         given = iter(parts)
         return [join(next(given), next(given)) if one else next(given) for one in self.places]
+
+    def value(self, *values: Value, **options: Option) -> Value:
+        """The parts of z."""
+        return self.evaluate(values, options)[0]
 
     def evaluate(self, values: Sequence[Value], options: Options) -> tuple[Value, Saved]:
         """The parts of z, and what the rule saves."""
@@ -87,7 +91,7 @@ def complex_form(rule: ArrayRule, places: tuple[bool, ...]) -> ArrayRule:
     made = ArrayRule(rule.function, None, "", (), ())
     made.name = f"{rule.name} of complex arrays"
     made.__dict__ |= {
-        "argument_names": form.argument_names, "functions": rule.functions, "needs": form.needs,
+        "function": form.value, "argument_names": form.argument_names, "functions": rule.functions, "needs": form.needs,
         "evaluate": form.evaluate, "pull": form.pull, "pull_each": form.pull_each, "push": form.push,
     }  # fmt: skip
     return made
