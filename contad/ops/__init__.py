@@ -40,6 +40,7 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     schur_forms,
     selection,
     shape,
+    singular_spectra,
     sparse_products,
     sparse_systems,
     spectra,

@@ -5,9 +5,9 @@ import numpy as np
 from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite
 from contad.ops.factors import factorise_band, factorise_positive_band, known_band, known_positive_band
-from contad.ops.linear_systems import as_columns, mask
+from contad.ops.linear_systems import as_columns, conj_of, mask, real_of
 from contad.rules.array_rule import array_rule
-from contad.variables.dtypes import COMPLEX, dtype_beside, is_float64
+from contad.variables.dtypes import COMPLEX, HERMITIAN, dtype_beside, is_float64
 
 _TRI = [[0.0, 0.6, -0.8, 0.3], [2.3, 3.1, 2.7, 1.9], [0.4, -0.5, 0.7, 0.0]]
 _WIDE = [[0.0, 0.0, 0.5, -0.3], [0.0, 0.6, -0.8, 0.3], [2.3, 3.1, 2.7, 1.9], [0.4, -0.5, 0.7, 0.0]]
@@ -74,6 +74,7 @@ def banded_solution_jvp(z, ab_dot, b_dot, ab, b, saved, *, lower, upper):
 
 # ---- positive definite matrices --------------------------------------------------------------------------------------
 @array_rule(
+    dtypes=HERMITIAN,
     points=[
         (_UPPER, [0.6, 1.7, -0.2, 0.9], {"lower": False}),
         (_HALF, _B, {"lower": True}),
@@ -88,7 +89,7 @@ def positive_banded_solution(ab, b, *, lower):
 
     Shapes:  ab (width + 1, n), the lower half of the band (lower) or the upper one, b (n,) or (n, k) -> z like b.
              Elements of ab outside the matrix are not read.
-    Domain:  positive definite a.
+    Domain:  positive definite a, which is Hermitian if it is complex.
     Raises:  LinAlgError if a is not positive definite, ValueError if the shapes do not fit.
     Cost:    O(n width^2) forward, O(n k width) in reverse from the saved factor.
     Ref:     Giles (2008), section 2.3.1, on the elements of the band.
@@ -127,7 +128,7 @@ def positive_banded_back(ab, z_bar, factor, lower):
 
 @positive_banded_solution.vjp("ab")
 def positive_banded_solution_vjp_ab(z, z_bar, ab, b, saved, common, *, lower):
-    return -half_of_band(band_of_product(common, z, np.shape(ab)[0] - 1, np.shape(ab)[0] - 1), lower)
+    return -half_of_band(band_of_product(common, conj_of(z), np.shape(ab)[0] - 1, np.shape(ab)[0] - 1), lower)
 
 
 @positive_banded_solution.vjp("b")
@@ -142,21 +143,25 @@ def positive_banded_solution_jvp(z, ab_dot, b_dot, ab, b, saved, *, lower):
 
 
 def whole_band(half, lower):
-    """The band of a symmetric matrix, from one half of it."""
+    """The band of a symmetric or Hermitian matrix, from one half of it."""
     width = len(half) - 1
+    other = conj_of(half)
+    main = real_of(half[0 if lower else width])
     if lower:  # row d: the diagonal -d
-        return np.stack([*(move_rows(half[d], -d) for d in range(width, 0, -1)), *(half[d] for d in range(width + 1))])
-    below = [move_rows(half[width - d], d) for d in range(1, width + 1)]  # row d: the diagonal width - d
-    return np.stack([*(half[d] for d in range(width + 1)), *below])
+        above = [move_rows(other[d], -d) for d in range(width, 0, -1)]
+        return np.stack([*above, main, *(half[d] for d in range(1, width + 1))])
+    below = [move_rows(other[width - d], d) for d in range(1, width + 1)]  # row d: the diagonal width - d
+    return np.stack([*(half[d] for d in range(width)), main, *below])
 
 
 def half_of_band(band, lower):
     """One half of a band with the other half added: the transpose of `whole_band`."""
     width = len(band) // 2
+    main, other = real_of(band[width]), conj_of(band)
     if lower:
-        return np.stack([band[width], *(band[width + d] + move_rows(band[width - d], d) for d in range(1, width + 1))])
-    above = [band[width - d] + move_rows(band[width + d], -d) for d in range(width, 0, -1)]
-    return np.stack([*above, band[width]])
+        return np.stack([main, *(band[width + d] + move_rows(other[width - d], d) for d in range(1, width + 1))])
+    above = [band[width - d] + move_rows(other[width + d], -d) for d in range(width, 0, -1)]
+    return np.stack([*above, main])
 
 
 # ---- products with bands ---------------------------------------------------------------------------------------------

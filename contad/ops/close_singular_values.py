@@ -34,7 +34,7 @@ def double_values(s, outside):
 def double_cotangents(left, right, outside):
     """p = y^T y_bar from left = u^T u_bar, right = v^T v_bar and outside = e^T u_bar."""
     k, n = left.shape[0], 2 * left.shape[0] + outside.shape[0]
-    p = np.zeros((n, n))
+    p = np.zeros((n, n), left.dtype)
     p[:k, :k], p[k : 2 * k, :k], p[2 * k :, :k] = left + right, left - right, ROOT * outside
     return p
 
@@ -135,8 +135,8 @@ def free_zeros(s, has_outside):
 def part_of_zeros(u, zero, v, a_dot):
     """The part of a_dot between left and right vectors of zero singular values, including those outside u and v."""
     u, v = (np.where(zero[..., None, :], 0.0, x) for x in (u, v))
-    part = a_dot - u @ (np.swapaxes(u, -1, -2) @ a_dot)
-    return part - (part @ v) @ np.swapaxes(v, -1, -2)
+    part = a_dot - u @ (np.swapaxes(u, -1, -2).conj() @ a_dot)
+    return part - (part @ v) @ np.swapaxes(v, -1, -2).conj()
 
 
 def are_moved(u, zero, v, a_dot):

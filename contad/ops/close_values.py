@@ -16,7 +16,7 @@ from threading import get_ident
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.variables.dtypes import float64_only
+from contad.variables.dtypes import Dtypes
 from contad.variables.open_types import ArrayValue, Nested
 from contad.variables.stack import attempt
 from contad.variables.trees import flatten, holds_number
@@ -25,7 +25,7 @@ LEAST = 4.0 * 2.0**-52 / 1e-6  # a gap of this fraction of the largest value lea
 CLOSE = 1e-4  # gaps of this fraction leave enough digits after division by their squares
 NEAR = 1e-13  # values that differ by less than this fraction of the largest count as equal
 UNEVEN = 1e-8  # cotangents that differ by less than this fraction of the largest count as equal
-DOUBLE = float64_only("equality and the digits that are left are measured in units of double precision")
+DOUBLE = Dtypes("dD", "equality and the digits that are left are measured in units of double precision", False)
 LOST: set[int] = set()  # threads whose reverse sweep met a cotangent without six digits
 BARRED: set[int] = set()  # threads that met one for which forward mode has no more digits
 FILLED = 1000  # numbers of a derivative that forward mode completes; beyond this, nans stay
@@ -57,6 +57,10 @@ def has_close(w, share, least=0.0):
     >>> has_close(np.array([[1.0, 2.0], [3.0, 3.0]]), 1e-3)
     True
     """
+    if w.dtype.kind == "c":
+        gaps = np.abs(w[..., None, :] - w[..., :, None]) + np.diag(np.full(w.shape[-1], np.inf))
+        most = np.max(np.abs(w), axis=-1, keepdims=True, initial=0.0)[..., None]
+        return bool(np.any(gaps <= share * np.maximum(most, least)))
     ordered = np.sort(w, axis=-1)
     most = np.maximum(np.abs(ordered[..., :1]), np.abs(ordered[..., -1:]))
     return bool(np.any(np.diff(ordered, axis=-1) <= share * np.maximum(most, least)))
@@ -95,7 +99,7 @@ def first_of_pairs(w, p, d, sizes):
     gaps, same = gaps_of(w), np.eye(n) == 1.0
     pairs = np.reshape(sizes, (1, n)) + np.reshape(sizes, (n, 1))
     uneven = np.abs(np.reshape(d, (1, n)) - np.reshape(d, (n, 1)))
-    x = np.where(same | (pairs == 0.0), 0.0, 0.5 * (p - p.T) / gaps)
+    x = np.where(same | (pairs == 0.0), 0.0, 0.5 * (p - p.conj().T) / gaps)
     noise = pairs + np.abs(x) * most + np.where(np.isnan(gaps), 0.0, uneven * most)
     error = np.where(same | (noise == 0.0), 0.0, noise / np.abs(gaps))
     tied = (np.isnan(gaps) | (np.abs(gaps) <= NEAR * most)) & (pairs == 0.0)  # they keep the present basis
@@ -212,7 +216,7 @@ def size_along(w, c, p, d):
     larger and cancel, as for exp(a) with small a.
     """
     most = largest_of(w)
-    return largest_of(c) / max(most, 1.0) * (largest_of(d) + largest_of(p - p.T) / most) if most > 0.0 else 0.0
+    return largest_of(c) / max(most, 1.0) * (largest_of(d) + largest_of(p - p.conj().T) / most) if most > 0.0 else 0.0
 
 
 def are_lost(w, c, again=False):
@@ -237,7 +241,7 @@ def part_equal(w, c, order):
     order. If no two are near, r is the identity.
     """
     n, most = w.size, largest_of(w)
-    equal, r, start = w.copy(), np.eye(n), 0
+    equal, r, start = w.copy(), np.eye(n, dtype=c.dtype), 0
     if not np.all(np.isfinite(c)):
         return equal, r
     for end in range(1, n + 1):

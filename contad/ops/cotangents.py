@@ -7,12 +7,18 @@ import math
 
 import numpy as np
 
+from contad.variables.complex_pair import ComplexPair, is_complex, split
 from contad.variables.dtypes import FLOAT, dtype_beside
-from contad.variables.number import lower_to_recorded, map_numbers, observe, read_primal
+from contad.variables.number import Carrier, lower_to_recorded, map_numbers, observe, read_primal
 
 _MANY = 2000  # numbers
 TINY = 2.0**-900  # below it, a product has lost digits, or will lose them in a division
 _TINY = {"d": TINY, "D": TINY, "f": 2.0**-110, "F": 2.0**-110}  # the same by dtypes
+
+
+def carries(x):
+    """Whether x is a number or an array that carries derivatives of an outer level."""
+    return isinstance(x, (Carrier, ComplexPair))
 
 
 def plain(x):
@@ -27,6 +33,8 @@ def all_finite(x):
     (True, False)
     """
     if x.__class__ is not np.ndarray:
+        if isinstance(x, ComplexPair):
+            return all(map(all_finite, split(x)))
         x = lower_to_recorded(x)
     if x.__class__ is np.ndarray and x.dtype == FLOAT:
         if x.size > _MANY and x.flags.forc:  # the sum of squares is one BLAS call without an array of booleans
@@ -43,6 +51,8 @@ def in_range(z):
     if z.__class__ is float or z.__class__ is np.float64:
         return math.isfinite(z) and abs(z) >= TINY
     tiny = _TINY[dtype_beside(z).char]
+    if is_complex(z):
+        z = plain(np.abs(z))
     far = observe(np.greater_equal, z, tiny) | observe(np.less_equal, z, -tiny)
     return bool(np.all(far & observe(np.isfinite, z)))
 

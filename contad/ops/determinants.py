@@ -5,12 +5,24 @@ import numpy as np
 from contad.ops._scipy import lapack
 from contad.ops.cotangents import all_finite, in_range, plain, scale
 from contad.ops.factors import factorise, known_factor
-from contad.ops.linear_systems import are_matrices, by_matrix, check_square, identity_beside, inv, solve, transposed_of
+from contad.ops.linear_systems import (
+    are_matrices,
+    by_matrix,
+    check_square,
+    conj_of,
+    conj_transposed_of,
+    identity_beside,
+    inv,
+    real_of,
+    solve,
+    transposed_of,
+)
 from contad.ops.products import as_array, matmul
-from contad.ops.spectra import singular_spectrum
+from contad.ops.singular_spectra import singular_spectrum
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
 from contad.variables.array import is_plain
+from contad.variables.complex_pair import is_complex
 from contad.variables.dtypes import COMPLEX, dtype_beside
 from contad.variables.number import observe
 
@@ -119,7 +131,7 @@ def cofactor_matrix(a):
     return singular_cofactors(a)
 
 
-@array_rule(points=[(_FOUR,), ([_FOUR, _DEFICIENT],)])
+@array_rule(dtypes=COMPLEX, points=[(_FOUR,), ([_FOUR, _DEFICIENT],)])
 def singular_cofactors(a):
     """The matrix of cofactors by singular values, a = u diag(s) v^T, without dividing by them.
 
@@ -127,7 +139,8 @@ def singular_cofactors(a):
         z_dot = +-u m v^T,     m_ij = -e_ji p_ij,     m_ii = sum_k e_kk p_ik,     e = u^T a_dot v
         p_ij: the product of all but two
 
-    It is the gradient of the determinant, so its Jacobian is symmetric: a_bar is z_dot with z_bar for a_dot.
+    It is the gradient of the determinant, so its Jacobian is symmetric: a_bar is z_dot with z_bar for a_dot. For a
+    complex a, u outside e is conjugate, and the sign is a phase.
 
     Shapes:  a (..., n, n) -> z (..., n, n).
     Domain:  every a.
@@ -141,7 +154,7 @@ def singular_cofactors(a):
            [ 0.,  0.,  0., 30.]])
     """
     u, s, v, sign = signed_spectrum(a)
-    return matmul(u * np.expand_dims(sign * np.prod(others(s, 1), axis=-1), -2), transposed_of(v))
+    return matmul(conj_of(u) * np.expand_dims(sign * np.prod(others(s, 1), axis=-1), -2), transposed_of(v))
 
 
 @singular_cofactors.vjp("a")
@@ -159,12 +172,12 @@ def mixed_cofactors(d, a):
     if not is_plain(a):  # singular vectors of (nearly) equal values have no derivatives
         return mixed_by_minors(d, a)
     u, s, v, sign = signed_spectrum(a)
-    e = matmul(matmul(transposed_of(u), d), v)
+    e = matmul(matmul(conj_transposed_of(u), d), v)
     one = identity_beside(a)
     p = np.expand_dims(sign, -1) * np.prod(others(s, 2), axis=-1) * (1.0 - one)
     along = np.sum(p * np.expand_dims(np.diagonal(e, axis1=-2, axis2=-1), -2), axis=-1)
     m = np.expand_dims(along, -1) * one - p * transposed_of(e)
-    return matmul(matmul(u, m), transposed_of(v))
+    return matmul(matmul(conj_of(u), m), transposed_of(v))
 
 
 def mixed_by_minors(d, a):
@@ -180,8 +193,9 @@ def mixed_by_minors(d, a):
 def signed_spectrum(a):
     """(u, s, v, sign): the singular value decomposition of a square matrix, and |u| |v|, with an axis to broadcast."""
     n, z = np.shape(a)[-1], singular_spectrum(a)
-    u, s, v = z[..., :n, :], z[..., n, :], z[..., n + 1 :, :]
-    sign = np.round(np.linalg.det(plain(u)) * np.linalg.det(plain(v)))
+    u, s, v = z[..., :n, :], real_of(z[..., n, :]), z[..., n + 1 :, :]
+    sign = np.linalg.det(plain(u)) * conj_of(np.linalg.det(plain(v)))
+    sign = sign if is_complex(sign) else np.round(sign)
     return u, s, v, np.expand_dims(sign, -1)
 
 
@@ -199,9 +213,11 @@ def cross_rows(x, y):
     return x[..., after] * y[..., before] - x[..., before] * y[..., after]
 
 
-@array_rule(points=[(_A,), ([_A, _C],), ([[-1.3]],)])
+@array_rule(dtypes=COMPLEX, points=[(_A,), ([_A, _C],), ([[-1.3]],)])
 def log_determinant(a):
     """The logarithm of the magnitude of the determinant, Stan's name for the second result of np.linalg.slogdet.
+
+    For a complex a it is the logarithm of the determinant, whose imaginary part is the argument.
 
         z = log |det a|,     z_dot = <a^-T, a_dot>,     a_bar = z_bar a^-T
 
@@ -216,6 +232,9 @@ def log_determinant(a):
     """
     check_square("slogdet", a)
     factor = known_factor(a)
+    if a.dtype.kind == "c":
+        sign, z = np.linalg.slogdet(a) if factor is None else (factor.sign(), factor.log_magnitude())
+        return z + 1j * np.angle(sign)
     return np.linalg.slogdet(a)[1] if factor is None else factor.log_magnitude()
 
 
@@ -247,7 +266,7 @@ def log_determinant_jvp(z, a_dot, a, saved):
 
 def inverse_transposed(z, a):
     """a^-T, from the factors of a if they are known; nan for a singular a, where z is -inf."""
-    singular = by_matrix(plain(z) == -np.inf)
+    singular = by_matrix(np.real(plain(z)) == -np.inf)
     if np.any(singular):
         return np.where(singular, np.nan, transposed_of(inv(np.where(singular, identity_beside(a), a))))
     return transposed_of(inv(a)) if known_factor(a) is None else solve(a, identity_beside(a), transposed=True)
@@ -258,9 +277,11 @@ _PAIR = type(np.linalg.slogdet(np.eye(1)))
 
 @implements(np.linalg.slogdet, layout="own")
 def slogdet(a):
-    """The sign of the determinant, which is constant, and the logarithm of its magnitude."""
+    """The sign of the determinant, which is constant for a real matrix, and the logarithm of its magnitude."""
     a = as_array(a)
     z = log_determinant(a)
+    if is_complex(a):
+        return _PAIR(np.where(observe(np.equal, np.real(z), -np.inf), 0.0, np.exp(1j * np.imag(z))), np.real(z))
     return _PAIR(observe(sign_of_determinant, a), z)
 
 

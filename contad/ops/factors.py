@@ -11,6 +11,7 @@ import numpy as np
 
 from contad.ops._scipy import blas, blas_function, lapack_function
 from contad.ops.cotangents import all_finite, plain
+from contad.variables.complex_pair import is_complex
 from contad.variables.dtypes import FLOAT, dtype_beside
 
 KEPT = 8  # how many of the newest factors are compared with a matrix
@@ -254,6 +255,6 @@ def known_positive_band(ab, lower):
 
 def factorise_positive_band(ab, lower):
     """The factor of a positive definite banded matrix, shared while the caller keeps it; None for other shapes."""
-    if np.ndim(ab) != 2 or not np.size(ab):
+    if np.ndim(ab) != 2 or not np.size(ab) or is_complex(ab):
         return None
     return known_positive_band(ab, lower) or _keep(PositiveBandFactor(plain(ab), lower))

@@ -36,7 +36,7 @@ from contad.ops.logic import select
 from contad.ops.norms import directions, euclidean_norm, power_norm, power_shares
 from contad.ops.reductions import direction, std
 from contad.ops.rounding import copysign, sign
-from contad.ops.spectra import singular_spectrum
+from contad.ops.singular_spectra import singular_spectrum
 from contad.ops.trigonometric import arccos, arcsin
 from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule

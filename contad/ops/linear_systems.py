@@ -10,6 +10,7 @@ from contad.ops.products import as_array, masked_product, matmul
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import constant, implements
+from contad.variables.complex_pair import is_complex
 from contad.variables.dtypes import COMPLEX, FLOAT, dtype_beside
 from contad.variables.number import peek
 
@@ -22,6 +23,21 @@ def transposed_of(a):
     return a.swapaxes(-1, -2) if a.__class__ is np.ndarray else np.swapaxes(a, -1, -2)
 
 
+def conj_of(a):
+    """The conjugate; a itself if it is real."""
+    return np.conj(a) if is_complex(a) else a
+
+
+def real_of(a):
+    """The real part; a itself if it is real."""
+    return np.real(a) if is_complex(a) else a
+
+
+def conj_transposed_of(a):
+    """a with its last two axes exchanged, and conjugate."""
+    return conj_of(transposed_of(a))
+
+
 def turn(a, transposed):
     """a, or a with its last two axes exchanged."""
     return transposed_of(a) if transposed else a
@@ -29,7 +45,7 @@ def turn(a, transposed):
 
 def in_c_order(x):
     """x, or a copy in C order, because NumPy returns the parts of a decomposition as separate arrays."""
-    return x if peek(x).flags.c_contiguous else x.copy()
+    return x if is_complex(x) or peek(x).flags.c_contiguous else x.copy()
 
 
 def identity_beside(a):

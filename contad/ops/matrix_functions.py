@@ -2,17 +2,18 @@
 
 import numpy as np
 
-from contad.errors import UnsupportedError
 from contad.ops._scipy import lapack_function, linalg
-from contad.ops.cotangents import all_finite
+from contad.ops.close_values import has_close
+from contad.ops.cotangents import all_finite, plain
 from contad.ops.factors import order_of
-from contad.ops.linear_systems import check_square, identity_beside, mask, transposed_of
+from contad.ops.linear_systems import check_square, identity_beside, mask, real_of, transposed_of
 from contad.ops.orthogonal_factors import without_zeros
 from contad.ops.products import matmul
 from contad.ops.triangular_factors import solve_triangular
 from contad.rules.array_rule import array_rule
 from contad.variables.array import is_plain
-from contad.variables.dtypes import COMPLEX, dtype_beside, float64_only
+from contad.variables.complex_pair import ComplexResult, as_complex, is_complex
+from contad.variables.dtypes import COMPLEX, Dtypes, dtype_beside
 from contad.variables.number import observe
 
 _A, _C = [[0.3, -0.7, 0.4], [0.5, 0.2, -1.1], [-0.8, 0.3, 0.6]], [[1.2, 0.4, 0.3], [-0.5, 0.9, 0.2], [0.7, -0.6, 0.1]]
@@ -79,6 +80,14 @@ def sylvester_back(a, b, z_bar):
     return mask(z_bar, solve_sylvester(transposed_of(a), transposed_of(b), z_bar))
 
 
+def possibly_complex(function, a):
+    """A function of a matrix; complex if the matrix is, or if a real matrix has a complex result."""
+    try:
+        return function(a)
+    except ComplexResult:
+        return function(as_complex(a))
+
+
 # ---- functions -------------------------------------------------------------------------------------------------------
 def with_direction(a, e):
     """The matrix [[a, e], [0, a]]; a matrix function f of it has f(a) on its diagonal and the derivative of f along e
@@ -138,8 +147,8 @@ def sqrtm(a):
         z_dot:  z z_dot + z_dot z = a_dot,     a_bar:  z^T a_bar + a_bar z^T = z_bar
 
     Shapes:  a (n, n) -> z (n, n).
-    Domain:  a without negative eigenvalues; if one is zero the derivative is nan.
-    Raises:  LinAlgError if a is not a square matrix, UnsupportedError if the root is complex.
+    Domain:  a real a without negative eigenvalues, every complex a; if one is zero the derivative is nan.
+    Raises:  LinAlgError if a is not a square matrix, ComplexResult if a is real and the root is complex.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Higham (2008), section 6.1.
 
@@ -169,7 +178,7 @@ def root_along(z, e):
 
 
 @array_rule(
-    dtypes=float64_only("SciPy tells real logarithms from complex ones in double precision"),
+    dtypes=Dtypes("dD", "SciPy tells real logarithms from complex ones in double precision"),
     points=[([[2.3, 0.6], [-0.4, 1.9]],), ([[2.3]],)],
 )
 def logm(a):
@@ -178,8 +187,8 @@ def logm(a):
         z_dot = L(a, a_dot),     a_bar = L(a^T, z_bar),     L(a, e): the upper right block of logm([[a, e], [0, a]])
 
     Shapes:  a (n, n) -> z (n, n).
-    Domain:  a without negative eigenvalues; nan if one is zero.
-    Raises:  LinAlgError if a is not a square matrix, UnsupportedError if the logarithm is complex.
+    Domain:  a real a without negative eigenvalues, every complex a; nan if one is zero.
+    Raises:  LinAlgError if a is not a square matrix, ComplexResult if a is real and the logarithm is complex.
     Cost:    O(n^3) forward, about eight times that in reverse; saves nothing.
     Ref:     Higham (2008), theorem 3.6.
 
@@ -194,26 +203,44 @@ def logm(a):
 
 @logm.vjp("a")
 def logm_vjp_a(z, z_bar, a):
-    return mask(z_bar, upper_corner(logm(with_direction(transposed_of(a), z_bar))))
+    return mask(z_bar, logarithm_along(transposed_of(a), z_bar))
 
 
 @logm.jvp
 def logm_jvp(z, a_dot, a):
-    return upper_corner(logm(with_direction(a, a_dot)))
+    return logarithm_along(a, a_dot)
+
+
+def logarithm_along(a, e):
+    """The derivative of logm at a along e. Complex matrices are turned away from the cut, where their eigenvalues with
+    roundings would be on both sides."""
+    whole = with_direction(a, e)
+    return upper_corner(logm(whole * away_from_cut(plain(a)) if is_complex(a) else whole))
+
+
+def away_from_cut(a):
+    """A phase that turns the eigenvalues of a matrix away from the negative real axis, without crossing it; nan if two
+    equal ones are there, because a change of the matrix may move them to both sides."""
+    w = np.linalg.eigvals(a)
+    angles = np.angle(w)
+    on_cut = np.pi - np.abs(angles) < 1e-8
+    if has_close(w[on_cut] + 0j, 1e-7):
+        return np.nan
+    return np.exp(-0.5j * (np.pi + np.min(angles, initial=np.pi, where=~on_cut))) if np.any(on_cut) else 1.0
 
 
 def _real(name, a):
-    """SciPy's function of that name at a plain matrix; a complex result of a real matrix is refused."""
+    """SciPy's function of that name at a plain matrix; ComplexResult for a complex result of a real matrix."""
     check_square(name, a)
     if a.ndim != 2:
         raise np.linalg.LinAlgError(f"{name}: a must be one matrix, got shape {a.shape}")
     if not a.size or not all_finite(a):
         return np.full(a.shape, np.nan, dtype_beside(a))
-    z = getattr(linalg(), name)(a)
     if a.dtype.kind == "c":
-        return z
+        return getattr(linalg(), name)(a if np.any(a.imag) else a.real).astype(a.dtype, copy=False)
+    z = getattr(linalg(), name)(a)
     if np.iscomplexobj(z) and np.any(z.imag != 0.0):
-        raise UnsupportedError(f"{name}: a must have no negative eigenvalue; the result is complex")
+        raise ComplexResult(f"{name}: the result is complex; in the recorded example it was real")
     return np.real(z).astype(dtype_beside(a), copy=False)
 
 
@@ -249,12 +276,12 @@ def lu_factors(a):
 
 def as_positions(x):
     """Whole numbers as integers; a recorded program guards them."""
-    return np.real(x).astype(np.intp)
+    return x.astype(np.intp)
 
 
 def order_in(z):
     """The order of the rows in the result of lu_factors."""
-    return observe(as_positions, z[:, -1])
+    return observe(as_positions, real_of(z[:, -1]))
 
 
 @lu_factors.vjp("a")

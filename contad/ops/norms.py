@@ -8,9 +8,10 @@ from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain, reduced_axes, scale, spread
 from contad.ops.linear_systems import inv
 from contad.ops.products import as_array
-from contad.ops.spectra import svdvals
+from contad.ops.singular_spectra import svdvals
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
+from contad.variables.complex_pair import is_complex
 from contad.variables.dtypes import dtype_beside
 from contad.variables.number import Carrier, observe
 
@@ -112,7 +113,7 @@ def check_order(ord):
 @implements(np.linalg.vector_norm)
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """The norm of vectors along axes; over all elements if no axis is given."""
-    x = as_array(x)
+    x = magnitudes(as_array(x))
     check_order(ord)
     axes = reduced_axes(np.ndim(x), axis)
     if ord is None or ord == 2:
@@ -130,8 +131,14 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     return power_norm(x, ord=ord, axis=axes, keepdims=keepdims)
 
 
+def magnitudes(x):
+    """|x| of a complex x, whose norms it has."""
+    return np.abs(x) if is_complex(x) else x
+
+
 def norm_of_matrices(x, ord, axes, keepdims):
     """The norm of the matrices in two axes of x."""
+    x = x if ord in (2, -2, "nuc") else magnitudes(x)
     rows, columns = axes
     if rows == columns:
         raise ValueError("Duplicate axes given.")
@@ -168,7 +175,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
     if isinstance(ord, Carrier):
         check_order(ord)
     if axis is None and ord is None:
-        return euclidean_norm(x, keepdims=keepdims)
+        return euclidean_norm(magnitudes(x), keepdims=keepdims)
     axes = reduced_axes(np.ndim(x), axis)
     if len(axes) == 1:
         return vector_norm(x, axis=axes, keepdims=keepdims, ord=ord)

@@ -3,17 +3,25 @@
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.ops.cotangents import all_finite, plain
+from contad.ops.cotangents import all_finite, carries, plain
 from contad.ops.factors import triangular_solution
-from contad.ops.linear_systems import are_matrices, in_c_order, transposed_of
+from contad.ops.linear_systems import (
+    are_matrices,
+    conj_of,
+    conj_transposed_of,
+    in_c_order,
+    real_of,
+    transposed_of,
+)
 from contad.ops.products import as_array, matmul
-from contad.ops.spectra import check_finite, svdvals
+from contad.ops.singular_spectra import check_finite, svdvals
 from contad.ops.triangular_factors import solve_triangular, strict_triangle, symmetrise, upper_part
 from contad.ops.truncated_spectra import along_kept, drops_some, truncated_matrix
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
-from contad.variables.dtypes import dtype_beside
-from contad.variables.number import Carrier, observe, peek
+from contad.variables.complex_pair import is_complex
+from contad.variables.dtypes import HERMITIAN, dtype_beside
+from contad.variables.number import observe, peek
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 _TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
@@ -22,13 +30,15 @@ DEPENDENT = 4.0 * 2.0**-52  # times the rows: the rounding error of a 0 on the d
 
 
 # ---- QR --------------------------------------------------------------------------------------------------------------
-@array_rule(points=[(_A,), ([_A, _C],), (_TALL,), ([_TALL, [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]],)])
+@array_rule(dtypes=HERMITIAN, points=[(_A,), ([_A, _C],), (_TALL,), ([_TALL, [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]],)])
 def orthogonal_factor(a):
     """q and below it r, of a = q r for a matrix with at least as many rows as columns; np.linalg.qr calls it.
 
         z = (q, r),  z_dot:  q_dot = x - q (c - w),     r_dot = (c - w) r,     x = a_dot r^-1,     c = q^T x,
         w = l - l^T with l the strict lower triangle of c
         a_bar = (q_bar + q (t + l^T)) r^-T,     t: the lower triangle of r r_bar^T - q_bar^T q, l the strict one
+
+    For a complex a, ^T conjugates, the diagonal of r is real, and so is that of c - w.
 
     Shapes:  a (..., m, n), m >= n -> z (..., m + n, n).
     Domain:  a of rank n; if the rank is less, up to rounding, the derivative is nan.
@@ -56,9 +66,9 @@ def orthogonal_cotangent(z, z_bar, m):
         found = _pull_numbers(q, q_bar, r, z_bar[m:])
         if all_finite(found):
             return found
-    t = matmul(r, transposed_of(upper_part(z_bar[..., m:, :]))) - matmul(transposed_of(q_bar), q)
+    t = matmul(r, conj_transposed_of(upper_part(z_bar[..., m:, :]))) - matmul(conj_transposed_of(q_bar), q)
     total = q_bar + matmul(q, symmetrise(t))
-    return transposed_of(solve_triangular(r, transposed_of(total)))
+    return conj_transposed_of(solve_triangular(r, conj_transposed_of(total)))
 
 
 def _pull_numbers(q, q_bar, r, r_bar):
@@ -81,9 +91,11 @@ def orthogonal_tangent(z, a_dot, m):
     """The tangents of the factors of a matrix."""
     q, r = z[..., :m, :], of_full_rank(z[..., m:, :], m)
     x = transposed_of(solve_triangular(r, transposed_of(a_dot), transposed=True))
-    c = matmul(transposed_of(q), x)
+    c = matmul(conj_transposed_of(q), x)
     low = np.tril(c, -1)
-    turned = c - low + transposed_of(low)
+    turned = c - low + conj_transposed_of(low)
+    if is_complex(turned):
+        turned = np.where(np.eye(np.shape(r)[-1], dtype=bool), np.real(turned), turned)
     return np.concatenate([x - matmul(q, turned), matmul(turned, r)], axis=-2)
 
 
@@ -117,7 +129,7 @@ def qr(a, mode="reduced"):
     if len(shape) < 2:
         raise np.linalg.LinAlgError(f"qr: a must be a matrix or a stack of matrices, got shape {shape}")
     m, n = shape[-2:]
-    if mode == "raw":
+    if mode == "raw" and not is_complex(a):
         return reflect_columns(a)
     if mode not in ("reduced", "r", "complete") or (mode == "complete" and m > n):
         raise UnsupportedError(
@@ -126,7 +138,7 @@ def qr(a, mode="reduced"):
     z = orthogonal_factor(a[..., :m] if m < n else a)
     q, r = (z[:m], z[m:]) if len(shape) == 2 else (in_c_order(z[..., :m, :]), in_c_order(z[..., m:, :]))
     if m < n:
-        r = np.concatenate([r, matmul(transposed_of(q), a[..., m:])], axis=-1)
+        r = np.concatenate([r, matmul(conj_transposed_of(q), a[..., m:])], axis=-1)
     return r if mode == "r" else _QRResult(q, r)
 
 
@@ -164,6 +176,7 @@ def reflect_columns(a):
 
 # ---- pseudoinverses --------------------------------------------------------------------------------------------------
 @array_rule(
+    dtypes=HERMITIAN,
     points=[
         (_A,),
         (_TALL,),
@@ -182,6 +195,7 @@ def pseudoinverse(a, *, rcond=None, hermitian=False):
     Shapes:  a (..., m, n) -> z (..., n, m).
     Domain:  where the rank does not change; rcond, the bound of small singular values, is a constant. If it drops a
              nonzero one, z is the pseudoinverse of `truncated_matrix`, and the derivative passes through that.
+             For a complex a, ^T conjugates.
     Raises:  LinAlgError if a is not finite.
     Cost:    O(m n min(m, n)) forward and reverse; saves nothing.
     Ref:     Golub & Pereyra (1973), equation 4.12.
@@ -202,20 +216,20 @@ def pseudoinverse_cotangent(z, z_bar, a, rcond):
     """The cotangent of a matrix, from that of its pseudoinverse z."""
     if drops_some(a, rcond):
         return along_kept(a, pseudoinverse_cotangent(z, z_bar, truncated_matrix(a, bound=rcond), None), rcond)
-    zt, across = transposed_of(z), transposed_of(z_bar)
+    zt, across = conj_transposed_of(z), conj_transposed_of(z_bar)
     c = beyond(a, z, matmul(matmul(across, z), zt)) - matmul(matmul(zt, z_bar), zt)
-    return c + transposed_of(beyond(transposed_of(a), zt, matmul(matmul(z_bar, zt), z)))
+    return c + conj_transposed_of(beyond(conj_transposed_of(a), zt, matmul(matmul(z_bar, zt), z)))
 
 
 def beyond(a, z, x):
     """(1 - a z) x: 0 if a has full row rank; by QR factors, which keep digits, if it has full column rank."""
     m, n = np.shape(a)[-2:]
-    rank = np.min(np.sum(plain(a) * np.swapaxes(plain(z), -1, -2), axis=(-2, -1)), initial=m)
+    rank = np.min(np.sum(plain(a) * np.swapaxes(plain(z), -1, -2), axis=(-2, -1)).real, initial=m)
     if rank > m - 0.5:
         return np.zeros(np.shape(x), dtype_beside(x))
-    if rank > n - 0.5 and isinstance(z, Carrier):
+    if rank > n - 0.5 and carries(z):
         q = orthogonal_factor(a)[..., :m, :]
-        return x - matmul(q, matmul(transposed_of(q), x))
+        return x - matmul(q, matmul(conj_transposed_of(q), x))
     return x - matmul(a, matmul(z, x))
 
 
@@ -228,9 +242,9 @@ def pseudoinverse_tangent(z, a_dot, a, rcond):
     """The tangent of a pseudoinverse z."""
     if drops_some(a, rcond):
         return pseudoinverse_tangent(z, along_kept(a, a_dot, rcond), truncated_matrix(a, bound=rcond), None)
-    zt, across = transposed_of(z), transposed_of(a_dot)
-    z_dot = transposed_of(beyond(a, z, matmul(matmul(a_dot, z), zt))) - matmul(matmul(z, a_dot), z)
-    return z_dot + beyond(transposed_of(a), zt, matmul(matmul(across, zt), z))
+    zt, across = conj_transposed_of(z), conj_transposed_of(a_dot)
+    z_dot = conj_transposed_of(beyond(a, z, matmul(matmul(a_dot, z), zt))) - matmul(matmul(z, a_dot), z)
+    return z_dot + beyond(conj_transposed_of(a), zt, matmul(matmul(across, zt), z))
 
 
 @implements(np.linalg.pinv, layout="own")
@@ -265,13 +279,13 @@ def lstsq(a, b, rcond=None):
         x = matmul(pseudoinverse(a, rcond=smallest), b)
     elif m >= n:
         q, r = qr(a)
-        x = solve_triangular(r, matmul(transposed_of(q), b))
+        x = solve_triangular(r, matmul(conj_transposed_of(q), b))
     else:
-        q, r = qr(transposed_of(a))
-        x = matmul(q, solve_triangular(r, b, transposed=True))
+        q, r = qr(conj_transposed_of(a))
+        x = matmul(q, solve_triangular(conj_of(r), b, transposed=True))
     if rank == n < m:
         residual = b - matmul(a, x)
-        residuals = np.sum(residual * residual, axis=0)
+        residuals = np.sum(real_of(residual * conj_of(residual)), axis=0)
         residuals = np.expand_dims(residuals, -1) if np.ndim(b) == 1 else residuals
     else:
         residuals = np.empty(0)

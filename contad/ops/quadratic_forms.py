@@ -46,7 +46,7 @@ def tcrossprod_jvp(z, a_dot, a):
     return half + transposed_of(half)
 
 
-@array_rule(dtypes=COMPLEX, points=[(_S, _B), (_S, _V), ([_S, _T], _B), ([_S, _T], _V)])
+@array_rule(points=[(_S, _B), (_S, _V), ([_S, _T], _B), ([_S, _T], _V)])
 def quad_form_sym(a, b):
     """b^T a b for a symmetric a, whose lower triangle is read; Stan's name.
 

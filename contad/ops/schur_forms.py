@@ -1,15 +1,15 @@
-"""The real Schur form of a matrix with real eigenvalues."""
+"""The Schur form of a matrix whose eigenvalues are real, or of a complex matrix."""
 
 import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
-from contad.ops.linear_systems import check_square, mask, transposed_of
+from contad.ops.linear_systems import check_square, conj_of, conj_transposed_of, mask, transposed_of
 from contad.ops.products import matmul
 from contad.ops.spectra import diagonal_of, reciprocal_gaps
 from contad.ops.triangular_factors import solve_triangular
 from contad.rules.array_rule import array_rule
-from contad.variables.dtypes import COMPLEX, dtype_beside
+from contad.variables.dtypes import COMPLEX, HERMITIAN, dtype_beside
 
 _A = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]]
 _T = [[2.3, -0.7, 0.4], [0.0, 1.9, -1.1], [0.0, 0.0, 2.9]]
@@ -60,7 +60,7 @@ def unit_solution(y, c, transposed=False):
     return solve_triangular(y, c, transposed=transposed, unit_diagonal=True)
 
 
-@array_rule(points=[(_A,), ([[1.7]],), ([[2.3, 0.6], [0.4, 1.9]],)])
+@array_rule(dtypes=HERMITIAN, points=[(_A,), ([[1.7]],), ([[2.3, 0.6], [0.4, 1.9]],)])
 def schur_factors(a):
     """t, and below it q, in the Schur form a = q t q^T of a matrix with real eigenvalues; scipy.linalg.schur.
 
@@ -72,7 +72,9 @@ def schur_factors(a):
     g_ij = (y^-1 low(c) y)_ij / (t_jj - t_ii) below the diagonal.
 
     Shapes:  a (n, n) -> z (2 n, n).
-    Domain:  distinct real eigenvalues; otherwise the derivatives, also those of t, are nan.
+    Domain:  distinct real eigenvalues; otherwise the derivatives, also those of t, are nan. For a complex a, ^T
+             conjugates, and eigenvalues may be complex; the phases of vectors are kept, so that derivatives are right
+             for functions that do not depend on them.
     Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not a square matrix.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Golub & Van Loan (2013), section 7.6.3; the derivative by their Sylvester equation.
@@ -83,10 +85,10 @@ def schur_factors(a):
     """
     check_square("schur", a)
     t, q = linalg().schur(a)
-    if np.any(np.diagonal(t, -1)):
+    if t.dtype.kind != "c" and np.any(np.diagonal(t, -1)):
         raise UnsupportedError(
-            "schur: a has complex eigenvalues, and contad differentiates real numbers only; its real form has blocks "
-            "on the diagonal. Use functions of the matrix itself, expm, solve_sylvester or inv"
+            "schur: a has complex eigenvalues, and its real form blocks on the diagonal, which have no derivative; use "
+            "output=\"complex\", or functions of the matrix itself, expm, solve_sylvester or inv"
         )
     return np.concatenate([t, q])
 
@@ -101,12 +103,14 @@ def schur_cotangent(z, z_bar):
     n = np.shape(z)[1]
     t, q = np.triu(z[:n]), z[n:]
     t_bar = np.triu(z_bar[:n])
-    k = matmul(transposed_of(q), z_bar[n:]) - matmul(t_bar, transposed_of(t)) + matmul(transposed_of(t), t_bar)
+    th = conj_transposed_of(t)
+    k = matmul(conj_transposed_of(q), z_bar[n:]) - matmul(t_bar, th) + matmul(th, t_bar)
+    t = conj_of(t)
     y = triangular_eigenvectors(t)
-    right = unit_solution(y, transposed_of(np.tril(k - transposed_of(k), -1)))  # y^-1 l_bar^T
+    right = unit_solution(y, transposed_of(np.tril(k - conj_transposed_of(k), -1)))  # y^-1 l_bar^T
     g = np.tril(spread_gaps(t) * transposed_of(matmul(right, y)), -1)  # y^T l_bar y^-T over the gaps
     s = np.tril(unit_solution(y, matmul(g, transposed_of(y)), transposed=True), -1)
-    return mask(z_bar, matmul(matmul(q, t_bar + s), transposed_of(q)))
+    return mask(z_bar, matmul(matmul(q, t_bar + s), conj_transposed_of(q)))
 
 
 @schur_factors.jvp
@@ -118,9 +122,9 @@ def schur_tangent(z, a_dot):
     """The tangents of the Schur form."""
     n = np.shape(z)[1]
     t, q = np.triu(z[:n]), z[n:]
-    c = matmul(matmul(transposed_of(q), a_dot), q)
+    c = matmul(matmul(conj_transposed_of(q), a_dot), q)
     y = triangular_eigenvectors(t)
     g = np.tril(spread_gaps(t) * unit_solution(y, matmul(np.tril(c, -1), y)), -1)
     low = np.tril(transposed_of(unit_solution(y, transposed_of(matmul(y, g)), transposed=True)), -1)
-    x = low - transposed_of(low)
+    x = low - conj_transposed_of(low)
     return np.concatenate([np.triu(c - matmul(x, t) + matmul(t, x)), matmul(q, x)])

@@ -12,6 +12,8 @@ from contad.ops.linear_systems import (
     check_lengths,
     check_square,
     column_shape,
+    conj_of,
+    conj_transposed_of,
     in_c_order,
     mask,
     transposed_of,
@@ -20,7 +22,7 @@ from contad.ops.linear_systems import (
 from contad.ops.products import as_array, masked_product, matmul
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
-from contad.variables.dtypes import COMPLEX, FLOAT, dtype_beside, is_float64
+from contad.variables.dtypes import COMPLEX, FLOAT, HERMITIAN, dtype_beside, is_float64
 
 _L = [[1.3, 0.0, 0.0], [0.4, 1.9, 0.0], [-1.1, 0.7, 2.2]]
 _M = [[0.9, 0.3, -0.2], [0.8, -1.4, 0.6], [0.5, 1.2, 1.7]]  # both triangles are nonzero, although one is not read
@@ -101,15 +103,15 @@ def _diagonal_halved(n, dtype):
 
 
 def symmetrise(a, upper=False):
-    """The symmetric matrix with the triangle of a that a function reads."""
-    lower = lower_part(transposed_of(a) if upper else a)
-    return lower + transposed_of(lower_part(lower, -1))
+    """The symmetric or Hermitian matrix with the triangle of a that a function reads."""
+    half = half_triangle(conj_transposed_of(a) if upper else a)
+    return half + conj_transposed_of(half)
 
 
 def onto_triangle(c, upper=False):
     """The cotangent of the triangle that was read, from the cotangent c of the whole symmetric matrix."""
-    lower = half_triangle(c + transposed_of(c))
-    return transposed_of(lower) if upper else lower
+    lower = half_triangle(c + conj_transposed_of(c))
+    return conj_transposed_of(lower) if upper else lower
 
 
 # ---- triangular systems ----------------------------------------------------------------------------------------------
@@ -233,14 +235,14 @@ def triangle_of(a, lower, unit_diagonal):
 
 
 # ---- Cholesky factors ------------------------------------------------------------------------------------------------
-@array_rule(points=[(_S,), ([_S, _T],), ([[2.3]],)])
+@array_rule(dtypes=HERMITIAN, points=[(_S,), ([_S, _T],), ([[2.3]],)])
 def cholesky_factor(a):
     """The lower triangular factor z of a symmetric positive definite matrix, a = z z^T; np.linalg.cholesky calls it.
 
         z_dot = z P(z^-1 a_dot z^-T),     a_bar = z^-T P(z^T z_bar) z^-1,     P: the lower triangle, diagonal halved
 
     a_bar belongs to the symmetric a. Only the lower triangle is read; a_bar has the sum of both triangles there, and
-    zeros above.
+    zeros above. A complex a is Hermitian, and ^T conjugates it.
 
     Shapes:  a (..., n, n) -> z (..., n, n).
     Domain:  positive definite a.
@@ -272,8 +274,8 @@ def pull_factor(z, z_bar):
     z_bar = lower_part(z_bar)
     if are_matrices(z, z_bar) and len(z) > MATRIX_BLOCK and all_finite(z):
         return pull_matrix_blocks(z, np.array(z_bar))
-    inner = half_triangle(matmul(transposed_of(z), z_bar))
-    return onto_triangle(0.5 * between_inverses(z, inner + transposed_of(inner)))
+    inner = half_triangle(matmul(conj_transposed_of(z), z_bar))
+    return onto_triangle(0.5 * between_inverses(z, inner + conj_transposed_of(inner)))
 
 
 def pull_small(z, z_bar):
@@ -320,18 +322,19 @@ def cholesky_factor_jvp(z, a_dot, a):
 def cholesky_tangent(z, a_dot):
     """The tangent of the factor z of a matrix; the lower triangle of the matrix's tangent is read."""
     half = solve_triangular(z, symmetrise(a_dot), lower=True)
-    return matmul(z, half_triangle(solve_triangular(z, transposed_of(half), lower=True)))
+    return matmul(z, half_triangle(solve_triangular(z, conj_transposed_of(half), lower=True)))
 
 
 def between_inverses(z, c):
-    """z^-T c z^-1 for a symmetric c."""
+    """z^-T c z^-1 for a symmetric or Hermitian c."""
+    z = conj_of(z)
     half = solve_triangular(z, c, transposed=True, lower=True)
-    return mask(c, solve_triangular(z, transposed_of(half), transposed=True, lower=True))
+    return mask(c, solve_triangular(z, conj_transposed_of(half), transposed=True, lower=True))
 
 
 def upper_cholesky_factor(a):
     """The upper triangular factor, from the upper triangle of a."""
-    return transposed_of(cholesky_factor(in_c_order(transposed_of(a))))
+    return conj_transposed_of(cholesky_factor(in_c_order(conj_transposed_of(a))))
 
 
 @implements(np.linalg.cholesky, layout="own")

@@ -3,11 +3,12 @@
 import numpy as np
 
 from contad.ops.cotangents import plain
-from contad.ops.linear_systems import transposed_of
+from contad.ops.linear_systems import conj_transposed_of, real_of
 from contad.ops.products import matmul
-from contad.ops.spectra import check_finite, column, row, singular_spectrum
+from contad.ops.singular_spectra import check_finite, singular_spectrum
+from contad.ops.spectra import column, row
 from contad.rules.array_rule import array_rule
-from contad.variables.dtypes import dtype_beside
+from contad.variables.dtypes import HERMITIAN, dtype_beside
 
 _A = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 0.7]]
 _TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
@@ -15,6 +16,7 @@ _WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
 
 
 @array_rule(
+    dtypes=HERMITIAN,
     points=[
         (_A, {"bound": 0.2}),
         (_A, {"bound": 0.6}),
@@ -32,7 +34,7 @@ def truncated_matrix(a, *, bound):
 
     Shapes:  a (..., m, n) -> z (..., m, n).
     Domain:  every a with no singular value at the bound. Equal values that are all kept, or all dropped, have a first
-             derivative; the second is nan.
+             derivative; the second is nan. For a complex a, ^T conjugates.
     Raises:  LinAlgError if a is not finite.
     Cost:    O(m n min(m, n)) forward and reverse; saves nothing.
     Ref:     Noferini (2017), theorem 4.2, on generalized functions of matrices.
@@ -65,20 +67,20 @@ def are_kept(s, bound):
 def along_kept(a, e, bound):
     """The derivative of the truncated matrix along e: a symmetric map of e."""
     m, z = np.shape(a)[-2], singular_spectrum(a)
-    u, s, v = z[..., :m, :], z[..., m, :], z[..., m + 1 :, :]
+    u, s, v = z[..., :m, :], real_of(z[..., m, :]), z[..., m + 1 :, :]
     kept = are_kept(s, bound)
     left, right = (x * row(kept.astype(dtype_beside(s))) for x in (u, v))
-    by_row = matmul(left, matmul(transposed_of(left), e))
-    rest = matmul(matmul(e - by_row, right), transposed_of(right))
-    c = matmul(matmul(transposed_of(u), e), v)
+    by_row = matmul(left, matmul(conj_transposed_of(left), e))
+    rest = matmul(matmul(e - by_row, right), conj_transposed_of(right))
+    c = matmul(matmul(conj_transposed_of(u), e), v)
     apart = column(kept) & ~row(kept)  # the row is kept, the column is not
     gaps = column(s * s) - row(s * s)
     f = np.where(apart, 1.0 / np.where(apart, gaps, 1.0), 0.0)
     dropped, across = row(s * s), column(s) * row(s)
-    ct = transposed_of(c)
+    ct = conj_transposed_of(c)
     x = f * (dropped * c + across * ct)
     y = f * (dropped * ct + across * c)
-    return by_row + rest + matmul(matmul(u, x + transposed_of(y)), transposed_of(v))
+    return by_row + rest + matmul(matmul(u, x + conj_transposed_of(y)), conj_transposed_of(v))
 
 
 def drops_some(a, bound):

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+import contad.protocols.complex_forms
 import contad.rules.complex_rule  # noqa: F401  (gives the rules their complex forms)
 from contad.errors import UnsupportedError
 from contad.ops.trigonometric import sinc
-from contad.protocols.complex_forms import absolute
 from contad.rules.numpy_functions import entry_of, find_exported_name, refuse_out
 from contad.variables.array import Array, as_array, lower_constants, numbers_in
 from contad.variables.complex_pair import NO_ROOM, ComplexArray, ComplexNumber, ComplexPair, is_complex, join, split
@@ -34,6 +34,9 @@ COMPOSED = frozenset((
     np.nancumprod, np.nanmean, np.cov, np.corrcoef, np.correlate, np.interp, np.apply_along_axis, np.select,
     np.piecewise, np.vdot, np.vecdot, np.linalg.vecdot, *([np.astype] if hasattr(np, "astype") else []),
     *(getattr(np.fft, name) for name in np.fft.__all__),
+    np.linalg.norm, np.linalg.vector_norm, np.linalg.matrix_norm, np.linalg.cond, np.linalg.slogdet, np.linalg.cholesky,
+    np.linalg.eigh, np.linalg.eigvalsh, np.linalg.eig, np.linalg.eigvals, np.linalg.svd, np.linalg.svdvals,
+    np.linalg.qr, np.linalg.pinv, np.linalg.lstsq, np.roots, np.poly,
 ))  # fmt: skip
 
 
@@ -142,14 +145,6 @@ def _root(x: Value) -> Value:
     return np.where(kink, 0.0, np.sqrt(np.where(kink, 1.0, x)))[()]
 
 
-def norm(x: Value, ord: Option = None, axis: Option = None, keepdims: bool = False) -> Value:
-    """np.linalg.norm: of vectors, and Frobenius', 1 and infinity of matrices, of the absolute values."""
-    of_matrices = (axis is None and x.ndim == 2 and ord is not None) or (isinstance(axis, tuple) and len(axis) == 2)
-    if of_matrices and ord in (2, -2, "nuc"):
-        values = np.linalg.svdvals(x if axis is None else np.moveaxis(x, axis, (-2, -1)))
-        found = np.sum(values, -1) if ord == "nuc" else np.max(values, -1) if ord == 2 else np.min(values, -1)
-        return np.expand_dims(found, axis or (0, 1)) if keepdims else found
-    return np.linalg.norm(absolute(x), ord, axis, keepdims)
 
 
 def zeros_like(a: Value, dtype: Option = None, *args: Option, **options: Option) -> Any:
@@ -219,12 +214,11 @@ _FORMS: dict[Function, Function] = {
     np.iscomplexobj: lambda x: True, np.isrealobj: lambda x: False,
     np.iscomplex: lambda x: observe(np.not_equal, x.imag, 0.0), np.isreal: lambda x: observe(np.equal, x.imag, 0.0),
     np.real: real, np.imag: imag, np.real_if_close: lambda a, tol=100.0: a, np.angle: angle, np.var: var, np.std: std,
-    np.linalg.norm: norm, np.nanvar: nanvar, np.nanstd: lambda *args, **options: _root(nanvar(*args, **options)),
+    np.nanvar: nanvar, np.nanstd: lambda *args, **options: _root(nanvar(*args, **options)),
     np.sinc: sinc, np.zeros_like: zeros_like,
     np.empty_like: zeros_like, np.ones_like: ones_like, np.full_like: full_like, np.round: around,
     np.around: around, np.nan_to_num: nan_to_num, np.linspace: linspace, np.array_repr: text_of(np.array_repr),
     np.array_str: text_of(np.array_str), np.array2string: text_of(np.array2string),
-    np.linalg.vector_norm: lambda x, **options: np.linalg.vector_norm(absolute(x), **options),
 } | {
     function: assigning(function, place)
     for function, place in ((np.copyto, 1), (np.put, 2), (np.place, 2), (np.putmask, 2), (np.fill_diagonal, 1),

@@ -6,6 +6,9 @@ is the cotangent that pairs as Re(conj(a_bar) a_dot):
 
     a_bar = J^H z_bar = conj(J^T conj(z_bar))
 
+Bodies of decompositions have conjugate transposes, which do nothing to real arrays; declared as `HERMITIAN`, they take
+and give the cotangents themselves.
+
 `ComplexForm` is the rule as an operation on the real and imaginary parts, which engines record like any other.
 """
 
@@ -17,8 +20,8 @@ from contad.errors import UnsupportedError
 from contad.rules.array_rule import ArrayRule
 from contad.variables.arguments import fail
 from contad.variables.array import numbers_in
-from contad.variables.complex_pair import is_complex, join, split
-from contad.variables.open_types import Nested, Options, Saved, Value
+from contad.variables.complex_pair import imag_part, is_complex, join, real_part, split
+from contad.variables.open_types import Nested, Option, Options, Saved, Value
 
 
 class ComplexForm:
@@ -42,6 +45,10 @@ class ComplexForm:
         given = iter(parts)
         return [join(next(given), next(given)) if one else next(given) for one in self.places]
 
+    def value(self, *values: Value, **options: Option) -> Value:
+        """The parts of z."""
+        return self.evaluate(values, options)[0]
+
     def evaluate(self, values: Sequence[Value], options: Options) -> tuple[Value, Saved]:
         """The parts of z, and what the rule saves."""
         z, saved = self.rule.evaluate(self._join(values), options)
@@ -54,9 +61,10 @@ class ComplexForm:
         """The cotangents of parts; those of one argument are computed together."""
         names = tuple(names)
         wanted = [name for name in self.rule.argument_names if any(n.partition(".")[0] == name for n in names)]
-        z_bar = conjugate(join_each(z_bar, z))
+        turn = conjugate if self.rule.dtypes.holomorphic else positive
+        z_bar = turn(join_each(z_bar, z))
         found = self.rule.pull_each(wanted, join_each(z, z), z_bar, self._join(values), options, saved)
-        parts = {name: split(conjugate(a_bar)) for name, a_bar in zip(wanted, found, strict=True)}
+        parts = {name: split(turn(a_bar)) for name, a_bar in zip(wanted, found, strict=True)}
         for name in names:
             argument, _, part = name.partition(".")
             yield parts[argument][part == "imag"]
@@ -83,7 +91,7 @@ def complex_form(rule: ArrayRule, places: tuple[bool, ...]) -> ArrayRule:
     made = ArrayRule(rule.function, None, "", (), ())
     made.name = f"{rule.name} of complex arrays"
     made.__dict__ |= {
-        "argument_names": form.argument_names, "functions": rule.functions, "needs": form.needs,
+        "function": form.value, "argument_names": form.argument_names, "functions": rule.functions, "needs": form.needs,
         "evaluate": form.evaluate, "pull": form.pull, "pull_each": form.pull_each, "push": form.push,
     }  # fmt: skip
     return made
@@ -119,7 +127,7 @@ def rule_argument(x: Nested) -> Value:
 # ---- results ---------------------------------------------------------------------------------------------------------
 def split_each(z: Value) -> tuple[Value, ...]:
     """The parts of a result, or of each of several."""
-    return tuple(part for one in (z if isinstance(z, tuple) else (z,)) for part in split(one))
+    return tuple(part for one in (z if isinstance(z, tuple) else (z,)) for part in (real_part(one), imag_part(one)))
 
 
 def join_each(parts: Sequence[Value], z: Sequence[Value]) -> Any:
@@ -131,6 +139,11 @@ def join_each(parts: Sequence[Value], z: Sequence[Value]) -> Any:
 def conjugate(z: Value) -> Value:
     """The conjugate of a result, or of each of several."""
     return tuple(map(conjugate, z)) if isinstance(z, tuple) else z.conjugate()
+
+
+def positive(z: Value) -> Value:
+    """z."""
+    return z
 
 
 def _joined_tangents(x: Value, y: Value) -> Value:

@@ -4,16 +4,17 @@
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.ops import orthogonal_factors, spectra, triangular_factors
+from contad.ops import orthogonal_factors, singular_spectra, spectra, triangular_factors
 from contad.ops._scipy import linalg
 from contad.ops.cotangents import plain
-from contad.ops.linear_systems import in_c_order, transposed_of
+from contad.ops.linear_systems import conj_of, conj_transposed_of, in_c_order, real_of
 from contad.ops.polar_factors import polar_factors
 from contad.ops.products import matmul
 from contad.ops.schur_forms import schur_factors
 from contad.ops.triangular_factors import cholesky_factor, symmetrise
 from contad.ops.tridiagonal_spectra import tridiagonal_spectrum
 from contad.scipy.mirroring import inside_njit, matrices, mirror, over_stacks, refuse_options
+from contad.variables.complex_pair import as_complex
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Option
 
@@ -56,7 +57,7 @@ def eigh(
         if eigvals_only:
             return spectra.eigvalsh(a, triangle)[..., kept]
         z = spectra.robust_spectrum(a, upper=not lower, own_signs=True)
-        return in_c_order(z[..., 0, kept]), in_c_order(z[..., 1:, kept])
+        return in_c_order(real_of(z[..., 0, kept])), in_c_order(z[..., 1:, kept])
     (b,) = matrices("eigh", check_finite, b)
     w, v = _solve_generalised(a, b, lower, type)
     return w[..., kept] if eigvals_only else (w[..., kept], in_c_order(v[..., kept]))
@@ -65,15 +66,15 @@ def eigh(
 @over_stacks(a=2, b=2)
 def _solve_generalised(a: ArrayValue, b: ArrayValue, lower: bool, type: int) -> tuple[ArrayValue, ArrayValue]:
     """All eigenvalues and eigenvectors of a v = w b v, of a b v = w v or of b a v = w v."""
-    c = cholesky_factor(b if lower else in_c_order(transposed_of(b)))
+    c = cholesky_factor(b if lower else in_c_order(conj_transposed_of(b)))
     solved, whole = triangular_factors.solve_triangular, symmetrise(a, not lower)
     triangle = "L" if lower else "U"  # keep LAPACK's signs of vectors
     if type == 1:
         half = solved(c, whole, lower=True)
-        w, y = spectra.eigh(solved(c, transposed_of(half), lower=True), triangle)
+        w, y = spectra.eigh(solved(c, conj_transposed_of(half), lower=True), triangle)
     else:
-        w, y = spectra.eigh(matmul(transposed_of(c), matmul(whole, c)), triangle)
-    return w, matmul(c, y) if type == 3 else solved(c, y, transposed=True, lower=True)
+        w, y = spectra.eigh(matmul(conj_transposed_of(c), matmul(whole, c)), triangle)
+    return w, matmul(c, y) if type == 3 else solved(conj_of(c), y, transposed=True, lower=True)
 
 
 def _positions(subset: Option, n: int) -> slice:
@@ -133,7 +134,7 @@ def svd(
 
         a = u diag(s) v^T,
         a_bar = u ((f (u^T u_bar - u_bar^T u)) s + s (f (v^T v_bar - v_bar^T v)) + diag(s_bar)) v^T + ...,
-        f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j; `contad.ops.spectra.singular_spectrum` has the omitted terms
+        f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j; `contad.ops.singular_spectra.singular_spectrum` has the omitted terms
 
     Shapes:  a (..., m, n) -> u (..., m, k), s (..., k), v^T (..., k, n) with k = min(m, n).
     Domain:  every finite a; vectors of equal singular values have the derivative nan.
@@ -150,7 +151,7 @@ def svd(
             f"contad.scipy.linalg.svd: of shape {np.shape(a)}, the additional vectors of full matrices have no "
             "derivative; pass full_matrices=False"
         )
-    found = spectra.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+    found = singular_spectra.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
     return tuple(found) if compute_uv else found
 
 
@@ -171,7 +172,7 @@ def svdvals(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True)
     array([3.071486, 1.953452])
     """
     (a,) = matrices("svdvals", check_finite, a)
-    return spectra.svdvals(a)
+    return singular_spectra.svdvals(a)
 
 
 @inside_njit({"mn": "polar_of(a)"})
@@ -200,11 +201,11 @@ def polar(a: ArrayValue, side: str = "right") -> tuple[ArrayValue, ArrayValue]:
         raise ValueError(f"contad.scipy.linalg.polar: `a` must be a 2-D array, got shape {np.shape(a)}")
     m, n = np.shape(a)
     turned = m < n if m != n else side == "left"
-    z = polar_factors(transposed_of(a) if turned else a)
+    z = polar_factors(conj_transposed_of(a) if turned else a)
     u, p = z[: max(m, n)], in_c_order(z[max(m, n) :])
     if turned != (side == "left"):  # p is as large as the longer side of a
-        p = matmul(matmul(u, p), transposed_of(u))
-    return in_c_order(transposed_of(u) if turned else u), p
+        p = matmul(matmul(u, p), conj_transposed_of(u))
+    return in_c_order(conj_transposed_of(u) if turned else u), p
 
 
 @inside_njit({"n k": "np.linalg.eigh(tridiagonal_of(d, e))"}, inside=BESIDE)
@@ -280,15 +281,18 @@ def schur(
     a: ArrayValue, output: str = "real", lwork: Option = None, overwrite_a: bool = False, sort: Option = None,
     check_finite: bool = True,
 ) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
-    """The Schur form t and z of a matrix; complex eigenvalues are refused.
+    """The Schur form t and z of a matrix, with output="complex" also if eigenvalues are complex.
 
-        a = z t z^T, z orthogonal, t upper triangular
+        a = z t z^T, z orthogonal, or z t z^H, z unitary; t upper triangular
+
+    Complex vectors have arbitrary phases: derivatives are right for functions that do not depend on them.
 
     The rule is `contad.ops.schur_forms.schur_factors`.
 
     Shapes:  a (..., n, n) -> (..., n, n), (..., n, n).
-    Domain:  a with real eigenvalues; if two are equal the derivative is nan.
-    Raises:  UnsupportedError for complex eigenvalues, sort= and output="complex"; ValueError if a is not finite.
+    Domain:  every a; if two eigenvalues are equal the derivative is nan.
+    Raises:  UnsupportedError for sort=, and for complex eigenvalues of a real a without output="complex"; ValueError if
+             a is not finite.
     Cost:    O(n^3), and so is the sweep.
     Ref:     Golub & Van Loan (2013), section 7.6.3.
 
@@ -297,10 +301,11 @@ def schur(
     array([[1., 2.],
            [0., 5.]])
     """
-    if output not in ("real", "r") or sort is not None:
-        raise UnsupportedError("contad.scipy.linalg.schur: on variables it takes output='real' and no sort=")
+    if output not in ("real", "r", "complex", "c"):
+        raise ValueError("contad.scipy.linalg.schur: argument must be 'real', or 'complex'")
+    refuse_options("schur", sort=sort)
     (a,) = matrices("schur", check_finite, a)
-    z = schur_factors(a)
+    z = schur_factors(as_complex(a) if output in ("complex", "c") else a)
     n = np.shape(z)[1]
     return in_c_order(z[:n]), in_c_order(z[n:])
 
@@ -338,7 +343,7 @@ def orth(A: ArrayValue, rcond: Option = None) -> ArrayValue:
            [0.8]])
     """
     (a,) = matrices("orth", True, A)
-    u, s, _ = spectra.svd(a, full_matrices=False)
+    u, s, _ = singular_spectra.svd(a, full_matrices=False)
     return in_c_order(u[:, : _rank(s, np.shape(a), rcond)])
 
 
@@ -377,7 +382,7 @@ def null_space(
     # the projection of that vector onto the space that it spans, at every order
     bound = max(np.shape(a)) * np.finfo(float).eps if rcond is None else float(rcond)
     q = given - matmul(orthogonal_factors.pseudoinverse(a, rcond=bound), matmul(a, given))
-    return q / np.sqrt(np.sum(q * q))
+    return q / np.sqrt(np.sum(real_of(q * conj_of(q))))
 
 
 @mirror
@@ -408,14 +413,14 @@ def subspace_angles(A: ArrayValue, B: ArrayValue) -> ArrayValue:
             f"contad.scipy.linalg.subspace_angles: A and B must have the same number of rows, got {len(a)} and {len(b)}"
         )
     left, right = map(_range_of, (a, b))
-    across = matmul(transposed_of(left), right)
-    cosines = spectra.svdvals(across)
+    across = matmul(conj_transposed_of(left), right)
+    cosines = singular_spectra.svdvals(across)
     if np.shape(left)[1] >= np.shape(right)[1]:
         rest = right - matmul(left, across)
     else:
-        rest = left - matmul(right, transposed_of(across))
+        rest = left - matmul(right, conj_transposed_of(across))
     small = plain(cosines) ** 2 >= 0.5
-    sines = spectra.svdvals(rest)
+    sines = singular_spectra.svdvals(rest)
     # each element by the function that is exact there; the other one gets 0
     by_sine = np.arcsin(np.clip(np.where(small, sines, 0.0), -1.0, 1.0))
     by_cosine = np.arccos(np.clip(np.where(small, 0.0, cosines[::-1]), -1.0, 1.0))

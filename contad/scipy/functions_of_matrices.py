@@ -4,7 +4,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops import linear_systems, matrix_functions
-from contad.ops.linear_systems import transposed_of
+from contad.ops.linear_systems import conj_transposed_of, transposed_of
 from contad.scipy.mirroring import inside_njit, matrices, mirror, over_stacks
 from contad.variables.open_types import ArrayValue, Option
 
@@ -65,13 +65,13 @@ def _refuse_estimate(name: str, disp: Option) -> None:
 @mirror
 @over_stacks(A=2)
 def logm(A: ArrayValue, disp: Option = None) -> ArrayValue:
-    """The principal logarithm of a square matrix; complex results are refused.
+    """The principal logarithm of a square matrix.
 
         exp(z) = a,     a_bar = L(a^T, z_bar),     L(a, e): the upper right block of logm([[a, e], [0, a]])
 
     Shapes:  a (..., n, n) -> (..., n, n).
-    Domain:  a without eigenvalues that are 0 or negative.
-    Raises:  UnsupportedError if it is complex, ValueError if a is not square or not finite.
+    Domain:  a without eigenvalues that are 0; if a real a has negative ones, the result is complex.
+    Raises:  ValueError if a is not square or not finite.
     Cost:    O(n^3), about eight times that in the sweep.
     Ref:     Higham (2008), theorem 3.6.
 
@@ -81,19 +81,19 @@ def logm(A: ArrayValue, disp: Option = None) -> ArrayValue:
     """
     _refuse_estimate("logm", disp)
     (a,) = matrices("logm", True, A)
-    return matrix_functions.logm(a)
+    return matrix_functions.possibly_complex(matrix_functions.logm, a)
 
 
 @mirror
 @over_stacks(A=2)
 def sqrtm(A: ArrayValue, disp: Option = None, blocksize: Option = None) -> ArrayValue:
-    """The principal square root of a square matrix; complex results are refused.
+    """The principal square root of a square matrix.
 
         z z = a,     z^T a_bar + a_bar z^T = z_bar
 
     Shapes:  a (..., n, n) -> (..., n, n).
-    Domain:  a without eigenvalues that are 0 or negative.
-    Raises:  UnsupportedError if it is complex, ValueError if a is not square or not finite.
+    Domain:  a without eigenvalues that are 0; if a real a has negative ones, the result is complex.
+    Raises:  ValueError if a is not square or not finite.
     Cost:    O(n^3), and so is the sweep.
     Ref:     Higham (2008), section 6.1.
 
@@ -103,7 +103,7 @@ def sqrtm(A: ArrayValue, disp: Option = None, blocksize: Option = None) -> Array
     """
     _refuse_estimate("sqrtm", disp)
     (a,) = matrices("sqrtm", True, A)
-    return matrix_functions.sqrtm(a)
+    return matrix_functions.possibly_complex(matrix_functions.sqrtm, a)
 
 
 @mirror
@@ -134,7 +134,7 @@ def solve_sylvester(a: ArrayValue, b: ArrayValue, q: ArrayValue) -> ArrayValue:
 def solve_continuous_lyapunov(a: ArrayValue, q: ArrayValue) -> ArrayValue:
     """The solution of Lyapunov's equation in continuous time.
 
-        a z + z a^T = q,
+        a z + z a^T = q,  where ^T conjugates a complex a
         a^T q_bar + q_bar a = z_bar,     a_bar = -q_bar z^T - q_bar^T z
 
     Shapes:  a, q (..., n, n) -> (..., n, n).
@@ -148,7 +148,7 @@ def solve_continuous_lyapunov(a: ArrayValue, q: ArrayValue) -> ArrayValue:
            [0.041667, 0.25    ]])
     """
     a, q = matrices("solve_continuous_lyapunov", True, a, q)
-    return matrix_functions.solve_sylvester(a, transposed_of(a), q)
+    return matrix_functions.solve_sylvester(a, conj_transposed_of(a), q)
 
 
 @mirror
@@ -156,7 +156,7 @@ def solve_continuous_lyapunov(a: ArrayValue, q: ArrayValue) -> ArrayValue:
 def solve_discrete_lyapunov(a: ArrayValue, q: ArrayValue, method: str | None = None) -> ArrayValue:
     """The solution of Lyapunov's equation in discrete time, by a bilinear map to continuous time.
 
-        a z a^T - z + q = 0,
+        a z a^T - z + q = 0,  where ^T conjugates a complex a
         q_bar = a^T q_bar a + z_bar,     a_bar = q_bar a z^T + q_bar^T a z
 
     Shapes:  a, q (..., n, n) -> (..., n, n).
@@ -171,8 +171,9 @@ def solve_discrete_lyapunov(a: ArrayValue, q: ArrayValue, method: str | None = N
     """
     a, q = matrices("solve_discrete_lyapunov", True, a, q)
     identity = np.eye(np.shape(a)[-1])
-    shifted = transposed_of(a) + identity
-    b = transposed_of(linear_systems.solve(transposed_of(shifted), transposed_of(transposed_of(a) - identity)))
-    half = linear_systems.solve(transposed_of(shifted), q)
+    ah = conj_transposed_of(a)
+    shifted = ah + identity
+    b = transposed_of(linear_systems.solve(transposed_of(shifted), transposed_of(ah - identity)))
+    half = linear_systems.solve(conj_transposed_of(shifted), q)
     c = 2.0 * transposed_of(linear_systems.solve(transposed_of(shifted), transposed_of(half)))
-    return matrix_functions.solve_sylvester(transposed_of(b), b, -c)
+    return matrix_functions.solve_sylvester(conj_transposed_of(b), b, -c)

@@ -1,10 +1,10 @@
 """`scipy.linalg` on variables: SciPy's names and arguments, and SciPy's own functions if nothing is a variable.
 
 NumPy's functions dispatch to contad's rules, but SciPy's cannot, so call these functions in code to differentiate.
-Arguments may be passed by name or by position. Matrices are real. Arguments that only let SciPy choose how it computes
-(`overwrite_a`, `lapack_driver`) have no effect on variables, and `check_finite` works as in SciPy. Variables may hold
-stacks of matrices, in leading axes, with every version of SciPy. `block_diag` does not accept stacks, nor do functions
-whose matrix is given by vectors. Functions without a derivative are refused by name.
+Arguments may be passed by name or by position. Complex matrices are taken where SciPy takes them. Arguments that only
+let SciPy choose how it computes (`overwrite_a`, `lapack_driver`) have no effect on variables, and `check_finite` works
+as in SciPy. Variables may hold stacks of matrices, in leading axes, with every version of SciPy. `block_diag` does not
+accept stacks, nor do functions whose matrix is given by vectors. Functions without a derivative are refused by name.
 
 >>> import contad
 >>> S = np.array([[4.0, 2.0], [2.0, 10.0]])
@@ -21,7 +21,7 @@ from contad.errors import UnsupportedError
 from contad.ops import _scipy, determinants, linear_systems, norms, orthogonal_factors, triangular_factors
 from contad.ops.cholesky_systems import cholesky_solution, filled_cholesky_factor
 from contad.ops.factors import order_of
-from contad.ops.linear_systems import check_square, in_c_order
+from contad.ops.linear_systems import check_square, conj_of, in_c_order
 from contad.ops.matrix_functions import lu_factors, order_in
 from contad.ops.triangular_factors import cholesky_factor, symmetrise, upper_cholesky_factor
 from contad.scipy.eigenvalues import (
@@ -60,6 +60,7 @@ from contad.scipy.structured_matrices import (
     solveh_banded,
     toeplitz,
 )
+from contad.variables.complex_pair import is_complex
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Option, Value
 
@@ -76,6 +77,19 @@ __all__ = [
 def _is_transposed(trans: Option) -> bool:
     """Whether SciPy's `trans` means the transpose: 1 or "T", and 2 or "C", which is the same for real matrices."""
     return trans in (1, "T", 2, "C")
+
+
+def _is_conjugate(trans: Option, a: ArrayValue) -> bool:
+    """Whether `trans` means the conjugate of a complex matrix."""
+    return trans in (2, "C") and is_complex(a)
+
+
+def _symmetric(a: ArrayValue, lower: bool, assume_a: str) -> ArrayValue:
+    """The symmetric or Hermitian matrix in one triangle of a."""
+    if assume_a not in ("sym", "symmetric") or not is_complex(a):
+        return symmetrise(a, not lower)
+    half = np.tril(a) if lower else np.triu(a)
+    return half + np.swapaxes(np.tril(half, -1) if lower else np.triu(half, 1), -1, -2)
 
 
 # ---- systems ---------------------------------------------------------------------------------------------------------
@@ -113,7 +127,7 @@ def solve(
     if assume_a in _GENERAL:
         return linear_systems.solve(a, b, transposed=bool(transposed))
     if assume_a in _SYMMETRIC:
-        return linear_systems.solve(symmetrise(a, not lower), b)
+        return linear_systems.solve(_symmetric(a, lower, assume_a), b)
     if assume_a in _POSITIVE:
         return cholesky_solution(_cholesky(a, lower), b, lower=bool(lower))
     if assume_a in ("upper triangular", "lower triangular"):
@@ -144,6 +158,8 @@ def solve_triangular(
     array([2., 2.])
     """
     solved = triangular_factors.solve_triangular
+    if _is_conjugate(trans, a):
+        return conj_of(solve_triangular(a, conj_of(b), "T", lower, unit_diagonal, check_finite=check_finite))
     options = {"transposed": _is_transposed(trans), "lower": bool(lower), "unit_diagonal": bool(unit_diagonal)}
     z = solved.attempt(a, b, **options)
     if z is None:
@@ -311,6 +327,8 @@ def lu_solve(
     """
     factors, pivots = lu_and_piv
     factors, b = matrices("lu_solve", check_finite, factors, b)
+    if _is_conjugate(trans, factors):
+        return conj_of(_solve_with_lu(factors, pivots, conj_of(b), 1))
     return _solve_with_lu(factors, pivots, b, trans)
 
 

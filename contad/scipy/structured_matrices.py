@@ -8,6 +8,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops.banded_systems import banded_solution, positive_banded_solution
+from contad.ops.linear_systems import conj_of
 from contad.ops.toeplitz_systems import circulant_solution, toeplitz_product, toeplitz_solution
 from contad.scipy.mirroring import VECTORS, as_one, check_one, inside_njit, matrices, mirror, over_stacks
 from contad.variables.open_types import ArrayValue, Option
@@ -82,7 +83,7 @@ def solveh_banded(
 def _column_and_row(
     name: str, c_or_cr: ArrayValue | tuple[ArrayValue, ArrayValue], check_finite: bool
 ) -> tuple[ArrayValue, ArrayValue]:
-    c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, c_or_cr)
+    c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, conj_of(c_or_cr))
     c, r = matrices(name, check_finite, _vector(name, c), _vector(name, r))
     return c, r
 
@@ -255,7 +256,7 @@ def block_diag(*arrs: ArrayValue) -> ArrayValue:
 @inside_njit({"n": "toeplitz_of(c, c)", "n k": "toeplitz_of(c, r)"})
 @mirror
 def toeplitz(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
-    """The matrix with first column c and first row r (c if there is none) and constant diagonals.
+    """The matrix with first column c and first row r (conj(c) if there is none) and constant diagonals.
 
         z_ij = c_{i-j}, or r_{j-i} above the diagonal;     c_bar_k: the sum of z_bar on its diagonal
 
@@ -269,9 +270,9 @@ def toeplitz(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
     array([[1., 5., 6.],
            [2., 1., 5.]])
     """
-    c, r = (
-        _vector("toeplitz", x if np.ndim(x) else np.reshape(x, (1,))) for x in map(as_one, (c, c if r is None else r))
-    )
+    c = as_one(c)
+    r = conj_of(c) if r is None else as_one(r)
+    c, r = (_vector("toeplitz", x if np.ndim(x) else np.reshape(x, (1,))) for x in (c, r))
     m, n = np.size(c), np.size(r)
     diagonals = np.concatenate([c[::-1], r[1:]])
     return diagonals[m - 1 - np.arange(m)[:, None] + np.arange(n)]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from contad.distributions.docstrings import describe, with_rest_of
-from contad.ops import orthogonal_factors, spectra
+from contad.ops import orthogonal_factors, singular_spectra, spectra
 from contad.ops.linear_systems import in_c_order, transposed_of
 from contad.ops.products import as_array
 from contad.ops.triangular_factors import cholesky_factor
@@ -199,7 +199,7 @@ def svd(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
 
 def _singular_parts(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
     (a,) = matrices(name, a=a)
-    u, s, vh = spectra.svd(a, full_matrices=False)
+    u, s, vh = singular_spectra.svd(a, full_matrices=False)
     return u, s, in_c_order(transposed_of(vh))
 
 
@@ -229,7 +229,7 @@ def singular_values(a: ArrayValue) -> ArrayValue:
     array([3.071486, 1.953452])
     """
     (a,) = matrices("singular_values", a=a)
-    return spectra.svdvals(a)
+    return singular_spectra.svdvals(a)
 
 
 # ---- eigenvalues -----------------------------------------------------------------------------------------------------

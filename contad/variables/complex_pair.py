@@ -22,6 +22,10 @@ NO_ROOM = (
 COMPLEX128 = np.dtype(np.complex128)
 
 
+class ComplexResult(ArithmeticError):
+    """A function of real arrays has a complex value; its caller passes complex arrays instead."""
+
+
 class ComplexPair:
     """A complex number or array; `ComplexNumber` and `ComplexArray` are its two kinds.
 
@@ -280,6 +284,11 @@ def as_pair(z: Any) -> Any:
     if isinstance(z, ComplexPair) or not is_complex(z):
         return z
     return (ComplexArray if isinstance(z, np.ndarray) else ComplexNumber)(*split(z))
+
+
+def as_complex(x: Value) -> Any:
+    """x + 0i."""
+    return x if is_complex(x) else join(x, np.zeros(np.shape(x)))
 
 
 def _is_number(x: Any) -> bool:

@@ -15,7 +15,8 @@ class Dtypes(NamedTuple):
     """The declaration of an operation: its derivatives keep each of these dtypes."""
 
     letters: str  # NumPy's
-    reason: str = ""  # the reason why it takes only float64, if so
+    reason: str = ""  # the reason why it takes only double precision, if so
+    holomorphic: bool = True  # whether bodies hold for complex numbers without conjugates; otherwise they have them
 
     def find(self, given: np.dtype) -> np.dtype | None:
         """The dtype in which the operation takes numbers of a given dtype; None if it does not take them."""
@@ -24,7 +25,7 @@ class Dtypes(NamedTuple):
         return FLOAT if given.kind in "fiub" else None
 
 
-FLOATS, COMPLEX = Dtypes("fd"), Dtypes("fdFD")
+FLOATS, COMPLEX, HERMITIAN = Dtypes("fd"), Dtypes("fdFD"), Dtypes("fdFD", holomorphic=False)
 
 
 def float64_only(reason: str) -> Dtypes:

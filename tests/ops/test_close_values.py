@@ -7,7 +7,7 @@ from numba import njit
 
 import contad
 from contad.kernels import close_spectra
-from contad.ops import close_singular_values, close_values, spectra
+from contad.ops import close_singular_values, close_values, singular_spectra
 from contad.transforms import gradients
 
 LEFT, RIGHT = (np.linalg.qr(f(np.arange(9.0).reshape(3, 3) * k + 0.4))[0] for f, k in ((np.sin, 3.1), (np.cos, 2.3)))
@@ -832,6 +832,6 @@ def test_compiled_decisions_on_singular_values_are_those_of_plain_python(gap, ro
         np.testing.assert_allclose(found, g, rtol=1e-9, atol=1e-9 * np.nanmax(np.abs(g), initial=1.0))
         assert right == close_values.is_right(error, size)
         z, z_bar = (np.concatenate([x, y[None], w]) for x, y, w in ((u, s, vt.T), first))
-        plain = not np.isnan(spectra.singular_cotangent(z, z_bar, a.shape)).any()
+        plain = not np.isnan(singular_spectra.singular_cotangent(z, z_bar, a.shape)).any()
         found = close_spectra.is_singular_right(s, u.T @ first[0], vt @ v_bar, *first)
         assert found == plain
