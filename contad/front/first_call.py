@@ -10,6 +10,7 @@ import functools
 import warnings
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
+from typing import Any
 
 import numpy as np
 from numba import NumbaError, types
@@ -79,7 +80,7 @@ class FirstCall:
         f gets the arguments as they are. If it does not take them, or if they are float32 and f would round
         accordingly, it gets them in float64, as the engine did.
         """
-        rounds = any(leaf.dtype.kind == "f" and leaf.dtype != float for leaf in map(np.asarray, _numbers_in(args)))
+        rounds = any(leaf.dtype.kind in "fc" and leaf.dtype not in (float, complex) for leaf in map(np.asarray, _numbers_in(args)))
         taken = converted if rounds else args
         fast = any(f.targetoptions.get("fastmath") for f in self.dispatchers)
         kinds = [[leaf.dtype for leaf in map(np.asarray, _numbers_in(x))] for x in (taken, converted)]
@@ -187,17 +188,18 @@ def _nudge(args: tuple[Nested, ...], draw: np.random.Generator) -> Nested:
 
 
 def _move(draw: np.random.Generator, x: Nested) -> Nested:
-    if isinstance(x, np.ndarray) and x.dtype == float:
+    if isinstance(x, np.ndarray) and x.dtype in (float, complex):
         moved = x * (1.0 + draw.choice([-(2.0**-52), 2.0**-52], x.shape))
         moved.flags.writeable = x.flags.writeable
         return moved
-    return x * (1.0 + draw.choice([-(2.0**-52), 2.0**-52])) if isinstance(x, float) else x
+    return x * (1.0 + draw.choice([-(2.0**-52), 2.0**-52])) if isinstance(x, (float, complex)) else x
 
 
 def _distance(got: Nested, expected: Nested, fast: bool) -> float:
     """The largest relative difference of two results; infinite if their shapes differ, or only one is a nan."""
-    pairs = list(zip(flatten(got).leaves, flatten(expected).leaves, strict=False))
-    if len(flatten(got).leaves) != len(flatten(expected).leaves):
+    left, right = _real_leaves(got), _real_leaves(expected)
+    pairs = list(zip(left, right, strict=False))
+    if len(left) != len(right):
         return np.inf
     worst = 0.0
     for a, b in pairs:
@@ -216,6 +218,14 @@ def _distance(got: Nested, expected: Nested, fast: bool) -> float:
     return worst
 
 
+def _real_leaves(x: Nested) -> list[Any]:
+    """The leaves of a result; a complex one is two real ones, as engines see it."""
+    found: list[Any] = []
+    for leaf in flatten(x).leaves:
+        found += [np.real(leaf), np.imag(leaf)] if np.iscomplexobj(leaf) else [leaf]
+    return found
+
+
 def _show(x: Nested) -> str:
-    text = repr(float(x)) if np.ndim(x) == 0 and not isinstance(x, tuple) else repr(x)
+    text = repr(float(x)) if np.ndim(x) == 0 and not isinstance(x, (tuple, complex)) else repr(x)
     return text if len(text) < 80 else f"{text[:77]}..."

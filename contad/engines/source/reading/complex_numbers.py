@@ -29,6 +29,7 @@ from contad.engines.source.reading.elementwise import WholeArrays, arrays_of, is
 ZERO = constant(0.0)
 _MOST_FACTORS = 64  # of a power by an integer, which is a product
 _SMALLEST, _LARGEST = 1e-280, 1e280  # of a squared modulus that is divided by
+_BY_ZERO = "ZeroDivisionError", "complex division by zero"
 _EXTREME = ssa.limit("a division by a complex number that is extremely large or small")
 
 
@@ -142,7 +143,7 @@ class ComplexNumbers:
         by = self.squared_modulus(y)
         zero = self.builder.is_zero(by) if is_number(by) else None
         if zero is not None:  # the divisor is tested in any case
-            self.builder.add(ssa.Check(zero, ssa.DIVISION_BY_ZERO))
+            self.builder.add(ssa.Check(zero, _BY_ZERO))
             outside = [self.apply(COMPARISONS[c], by, constant(x)) for c, x in (("Lt", _SMALLEST), ("Gt", _LARGEST))]
             self.builder.add(ssa.Check(self.apply(known_functions.OR, *outside), _EXTREME))
         else:  # the quotient does not depend on the scale, so that its derivative may be dropped
