@@ -5,10 +5,10 @@
 The gradient of a real function by z = x + i y is dL/dx + i dL/dy, the two gradients of `pairs` put together.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numba
+import numpy as np
 from numba import types
 
 from contad.compile.dispatchers import signature_for
@@ -17,13 +17,12 @@ from contad.errors import UnsupportedError
 from contad.front.form import Form
 from contad.front.taken_arguments import Argument, overlap_checks
 from contad.kernels.complex_arrays import join_parts
-from contad.numba_functions.request import Request
+from contad.numba_functions.request import PLACE, Request
 from contad.numba_functions.writes import may_write_arrays
 from contad.rules.compilable import functions_of_text
 from contad.variables.open_types import NumbaFunction, NumbaType
 
 _TAKEN = "grad", "value_and_grad", "vjp", "jvp", "hvp"
-_ZERO = "0.0"
 
 
 def holds_complex(t: NumbaType) -> bool:
@@ -64,7 +63,9 @@ def split(t: NumbaType, expression: str, like: NumbaType | None = None) -> str:
         real = f"{expression}.real.astype(np.float64)" if holds_complex(t) else f"{expression}.astype(np.float64)"
         imag = f"{expression}.imag.astype(np.float64)" if holds_complex(t) else f"np.zeros({expression}.shape)"
         return f"({real}, {imag})"
-    return f"(float({expression}.real), float({expression}.imag))" if holds_complex(t) else f"(float({expression}), 0.0)"
+    return (
+        f"(float({expression}.real), float({expression}.imag))" if holds_complex(t) else f"(float({expression}), 0.0)"
+    )
 
 
 def join(t: NumbaType, expression: str) -> str:
@@ -86,7 +87,9 @@ class PairedCall:
         Raises UnsupportedError for forms that complex numbers do not have.
         """
         if form.kind not in _TAKEN or form.out or form.along:
-            raise UnsupportedError(f"{what}: compiled engines take no complex numbers; differentiate a function of pairs")
+            raise UnsupportedError(
+                f"{what}: compiled engines take no complex numbers; differentiate a function of pairs"
+            )
         self.f, self.form, self.given, self.what = f, form, [types.unliteral(t) for t in given], what
         self.of_f = list(form.of_f(tuple(self.given)))
         self.of_f = [numba.typeof(t.value) if isinstance(t, types.Omitted) else t for t in self.of_f]
@@ -130,11 +133,15 @@ class PairedCall:
         names = code.co_varnames[: code.co_argcount]
         given = [join(t, name) for t, name in zip(self.of_f, names, strict=False)] + list(names[len(self.of_f) :])
         result = split(self.returned, "result")
-        text = f"def {code.co_name}({', '.join(names)}):\n    result = function({', '.join(given)})\n    return {result}\n"
-        known = {"function": self.f, "join_parts": join_parts, "np": __import__("numpy")}
+        text = (
+            f"def {code.co_name}({', '.join(names)}):\n    result = function({', '.join(given)})\n    return {result}\n"
+        )
+        known = {"function": self.f, "join_parts": join_parts, "np": np}
         made = functions_of_text(text, known)[code.co_name]
         made.__defaults__ = self.f.py_func.__defaults__
-        return numba.njit(**self.f.targetoptions)(made)
+        made.__dict__[PLACE] = self.f.py_func
+        options = {name: x for name, x in self.f.targetoptions.items() if name != "nopython"}
+        return numba.njit(**options)(made)
 
     def body(self, parameters: Sequence[str], lines: list[str]) -> tuple[tuple[str, ...], list[str]]:
         """The parameters and body of the derivative, from those of the derivative of the function of pairs."""
@@ -142,7 +149,8 @@ class PairedCall:
         start = []
         arguments = [Argument(t, name) for t, name in zip(self.given, outer, strict=True)]
         if may_write_arrays(self.f):
-            start += overlap_checks(arguments, self.what)
+            of_f = arguments[:1] if self.form.is_packed else list(self.form.of_f(tuple(arguments)))
+            start += overlap_checks(of_f, self.what)
         for t, like, name, x in zip(self.given, self._likes(), parameters, outer, strict=True):
             start.append(f"{name} = {split(t, x, like)}")
         *rest, last = lines
@@ -158,12 +166,13 @@ class PairedCall:
             value = self.returned[0] if form.has_aux else self.returned
             return f"{join(self.returned, 'found[0]')}, {join(value, 'found[1]')}"
         if form.kind == "vjp":
-            return f"{join(self.returned[1], 'found[0]')}, {join(wanted, 'found[1]')}" if form.has_aux else join(wanted, "found")
+            return (
+                f"{join(self.returned[1], 'found[0]')}, {join(wanted, 'found[1]')}"
+                if form.has_aux
+                else join(wanted, "found")
+            )
         if form.gives_value:
             return f"{join(self.returned, 'found[0]')}, {join(gradient, 'found[1]')}"
         if form.has_aux:
             return f"{join(gradient, 'found[0]')}, {join(self.returned[1], 'found[1]')}"
         return join(gradient, "found")
-
-
-Planner = Callable[..., Any]

@@ -591,4 +591,4 @@ def _as_floats(x: Nested) -> Nested:
 
 def _zeros(x: Nested) -> Nested:
     """A tangent of zeros."""
-    return np.zeros(x.shape) if isinstance(x, np.ndarray) else 0.0  # also of complex numbers
+    return np.zeros(x.shape) if isinstance(x, np.ndarray) else 0.0

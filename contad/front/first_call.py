@@ -10,7 +10,6 @@ import functools
 import warnings
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
-from typing import Any
 
 import numpy as np
 from numba import NumbaError, types
@@ -80,7 +79,10 @@ class FirstCall:
         f gets the arguments as they are. If it does not take them, or if they are float32 and f would round
         accordingly, it gets them in float64, as the engine did.
         """
-        rounds = any(leaf.dtype.kind in "fc" and leaf.dtype not in (float, complex) for leaf in map(np.asarray, _numbers_in(args)))
+        rounds = any(
+            leaf.dtype.kind in "fc" and leaf.dtype not in (float, complex)
+            for leaf in map(np.asarray, _numbers_in(args))
+        )
         taken = converted if rounds else args
         fast = any(f.targetoptions.get("fastmath") for f in self.dispatchers)
         kinds = [[leaf.dtype for leaf in map(np.asarray, _numbers_in(x))] for x in (taken, converted)]
@@ -197,9 +199,8 @@ def _move(draw: np.random.Generator, x: Nested) -> Nested:
 
 def _distance(got: Nested, expected: Nested, fast: bool) -> float:
     """The largest relative difference of two results; infinite if their shapes differ, or only one is a nan."""
-    left, right = _real_leaves(got), _real_leaves(expected)
-    pairs = list(zip(left, right, strict=False))
-    if len(left) != len(right):
+    pairs = list(zip(flatten(got).leaves, flatten(expected).leaves, strict=False))
+    if len(flatten(got).leaves) != len(flatten(expected).leaves):
         return np.inf
     worst = 0.0
     for a, b in pairs:
@@ -216,14 +217,6 @@ def _distance(got: Nested, expected: Nested, fast: bool) -> float:
             with np.errstate(over="ignore"):  # of something beside 0
                 worst = max(worst, float(np.abs(x[finite] - y[finite]).max() / scale))
     return worst
-
-
-def _real_leaves(x: Nested) -> list[Any]:
-    """The leaves of a result; a complex one is two real ones, as engines see it."""
-    found: list[Any] = []
-    for leaf in flatten(x).leaves:
-        found += [np.real(leaf), np.imag(leaf)] if np.iscomplexobj(leaf) else [leaf]
-    return found
 
 
 def _show(x: Nested) -> str:

@@ -42,8 +42,8 @@ from contad.errors import UnsupportedError
 from contad.functions.python_copy import Flags, flags_of
 from contad.functions.transformed import Decorated
 from contad.functions.user_call import numba_function
-from contad.kernels.complex_arrays import join_parts
 from contad.kernels.array_loops import array_function_of, owns
+from contad.kernels.complex_arrays import join_parts
 from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.rules.compilable import (
     ARRAY_FUNCTIONS,
@@ -122,7 +122,11 @@ class CallReader:
 
     def _user_function(self, function: Any, site: CallSite) -> Any:
         """The result of a user function, or of one that contad has made for the user; else of a library function."""
-        own = (is_dispatcher(function) and function is not join_parts) or is_made(function) or isinstance(function, type) and hasattr(function, "_fields")
+        own = (
+            (is_dispatcher(function) and function is not join_parts)
+            or is_made(function)
+            or (isinstance(function, type) and hasattr(function, "_fields"))
+        )
         if not own and complex_calls.concerns(function, site):
             return complex_calls.read_call(site, function, self._library_function)
         if isinstance(function, MakesDerivatives):
@@ -201,9 +205,7 @@ class CallReader:
         ndims = tuple(x.value if isinstance(x, Object) else x.kind.ndim for x in given) if known else ()
         body = function.body(ndims) if known else None
         # an integer result stays an integer; for constant data, the function itself runs
-        if body is None or (
-            not is_face and all(x.kind.base != "float" or self.arrays.is_constant(x) for x in numbers)
-        ):
+        if body is None or (not is_face and all(x.kind.base != "float" or self.arrays.is_constant(x) for x in numbers)):
             site.refuse(f"the call of {name!r}", _AS_LOOP)
         before = self.reader.state()
         try:

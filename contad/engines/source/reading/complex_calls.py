@@ -4,17 +4,17 @@ A real-linear function that treats all elements alike, such as `np.roll`, is rea
 """
 
 import cmath
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import types
 
-from contad.engines.source.ir.entries import Complex, Elementwise, Method, Object, constant, is_array, is_number
-from contad.engines.source.ir.known_functions import DIVIDE, MULTIPLY, SELECT, function_of
+from contad.engines.source.ir.entries import Complex, Method, Object, constant, is_array, is_number
+from contad.engines.source.ir.known_functions import AND, DIVIDE, MULTIPLY, OR, SELECT, function_of
 from contad.engines.source.ir.ssa import FLOAT, Value
-from contad.engines.source.ir.walks import leaves
-from contad.engines.source.reading.call_site import METHODS, CallSite, is_none
+from contad.engines.source.reading.call_site import METHODS, READERS, CallSite, is_none
 from contad.engines.source.reading.complex_numbers import ZERO, ComplexNumbers, has_axes, promote
 from contad.engines.source.reading.reader import Reader
 from contad.kernels.complex_arrays import join_parts
@@ -186,7 +186,7 @@ def _create(site: CallSite, shape: Any, dtype: Any, fill: str) -> Complex:
 def _create_like(site: CallSite, a: Any, dtype: Any, fill: str) -> Any:
     """A new array with the shape of another one; one of them is complex."""
     numbers = site.reader.complex
-    if not isinstance(a, Complex) and not is_array(a) or (isinstance(a, Complex) and not has_axes(a)):
+    if (not isinstance(a, Complex) and not is_array(a)) or (isinstance(a, Complex) and not has_axes(a)):
         site.refuse("{node} of something that is no array", "give an array")
     shape = numbers.shape(numbers.compute(a)) if isinstance(a, Complex) else site.arrays.shape(a)
     if dtype is None or is_dtype(dtype):
@@ -252,8 +252,6 @@ def _refuse(site: CallSite, *given: Any) -> Any:
 @_reads("iterable start", enumerate)
 @_reads(None, zip)
 def _iterate(site: CallSite, *given: Any) -> Any:
-    from contad.engines.source.reading.call_site import READERS
-
     return READERS[zip if site.node.func.id == "zip" else enumerate](site)  # type: ignore[attr-defined]
 
 
@@ -294,33 +292,27 @@ def _rect(site: CallSite, r: Any, phi: Any) -> Complex:
 
 
 # ---- elementwise functions -------------------------------------------------------------------------------------------
-def _log10(numbers: ComplexNumbers, x: Complex) -> Complex:
-    found = numbers.log(x)
-    return Complex(*(numbers.times(part, constant(1.0 / np.log(10.0))) for part in found))
+_LOGARITHMS = {"log10": 1.0 / np.log(10.0), "log2": 1.0 / np.log(2.0)}
 
 
-def _tan(numbers: ComplexNumbers, x: Complex) -> Complex:
-    return numbers.divide(numbers.sin(x), numbers.cos(x))
-
-
-def _tanh(numbers: ComplexNumbers, x: Complex) -> Complex:
-    return numbers.divide(numbers.sinh(x), numbers.cosh(x))
-
-
-def _square_root(numbers: ComplexNumbers, x: Complex) -> Complex:
-    """The root with a positive real part; on the cut, that with the sign of the imaginary part."""
-    half = numbers.times(constant(0.5), numbers.angle(x))
-    root = numbers.by("sqrt", numbers.modulus(x))
-    return numbers.multiply(Complex(root, ZERO), numbers.exp(Complex(ZERO, half)))
+def _logarithm(numbers: ComplexNumbers, x: Complex, name: str) -> Complex:
+    return Complex(*(numbers.times(part, constant(_LOGARITHMS[name])) for part in numbers.log(x)))
 
 
 _ELEMENTWISE: dict[str, Callable[[ComplexNumbers, Complex], Any]] = {
-    "exp": ComplexNumbers.exp, "log": ComplexNumbers.log, "cos": ComplexNumbers.cos, "sin": ComplexNumbers.sin,
-    "cosh": ComplexNumbers.cosh, "sinh": ComplexNumbers.sinh, "tan": _tan, "tanh": _tanh, "log10": _log10,
-    "sqrt": _square_root, "negative": ComplexNumbers.negative, "positive": lambda numbers, x: x,
+    "exp": ComplexNumbers.exp, "log": ComplexNumbers.log, "sqrt": ComplexNumbers.sqrt,
+    "cos": ComplexNumbers.cos, "sin": ComplexNumbers.sin, "tan": ComplexNumbers.tan,
+    "arccos": ComplexNumbers.arccos, "arcsin": ComplexNumbers.arcsin, "arctan": ComplexNumbers.arctan,
+    "cosh": ComplexNumbers.cosh, "sinh": lambda numbers, x: numbers.turned(numbers.sin, x),
+    "tanh": lambda numbers, x: numbers.turned(numbers.tan, x),
+    "arcsinh": lambda numbers, x: numbers.turned(numbers.arcsin, x),
+    "arctanh": lambda numbers, x: numbers.turned(numbers.arctan, x),
+    "negative": ComplexNumbers.negative, "positive": lambda numbers, x: x,
     "square": lambda numbers, x: numbers.multiply(x, x),
     "reciprocal": lambda numbers, x: numbers.divide(Complex(constant(1.0), ZERO), x),
+    **{name: functools.partial(_logarithm, name=name) for name in _LOGARITHMS},
 }  # fmt: skip
+_IN_CMATH = {"arccos": "acos", "arcsin": "asin", "arctan": "atan", "arcsinh": "asinh", "arctanh": "atanh"}
 _BINARY = {
     "add": "Add", "subtract": "Sub", "multiply": "Mult", "divide": "Div", "power": "Pow", "equal": "Eq",
     "not_equal": "NotEq", "matmul": "MatMult",
@@ -329,7 +321,9 @@ _BINARY = {
 
 def _elementwise(site: CallSite, function: Callable[[ComplexNumbers, Complex], Any]) -> Any:
     x = site.only()
-    return function(site.reader.complex, _take(site, x)) if x is not None else site.refuse(remedy="give the number only")
+    return (
+        function(site.reader.complex, _take(site, x)) if x is not None else site.refuse(remedy="give the number only")
+    )
 
 
 def _operate(site: CallSite, operator: str) -> Any:
@@ -344,9 +338,9 @@ def _declare(function: Any, read: Callable[..., Any], fact: Any) -> None:
 
 
 for _name, _function in _ELEMENTWISE.items():
-    for _home in (np, cmath):
-        if hasattr(_home, _name):
-            _declare(getattr(_home, _name), _elementwise, _function)
+    _declare(getattr(np, _name), _elementwise, _function)
+    if hasattr(cmath, _IN_CMATH.get(_name, _name)):
+        _declare(getattr(cmath, _IN_CMATH.get(_name, _name)), _elementwise, _function)
 for _name, _operator in _BINARY.items():
     _declare(getattr(np, _name), _operate, _operator)
 
@@ -421,17 +415,14 @@ def _norm(site: CallSite, x: Any) -> Value:
     return numbers.by("sqrt", total)
 
 
+def _test(site: CallSite, function: Any) -> Any:
+    """isnan, isinf or isfinite of the parts."""
+    found = function_of(function)
+    assert found is not None
+    parts = [site.apply(found, part) for part in _take(site, site.only())]
+    return site.apply(AND if function is np.isfinite else OR, *parts)
+
+
 for _name in ("isnan", "isinf", "isfinite"):
-
-    def _test(site: CallSite, function: Any) -> Any:
-        from contad.engines.source.ir.known_functions import AND, OR
-
-        found = function_of(function)
-        assert found is not None
-        parts = [site.apply(found, part) for part in _take(site, site.only())]
-        return site.apply(AND if function is np.isfinite else OR, *parts)
-
     for _home in (np, cmath):
         _declare(getattr(_home, _name), _test, getattr(np, _name))
-
-_ = Elementwise, leaves

@@ -6,6 +6,7 @@ as much as in real arithmetic.
 
 import ast
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ from contad.engines.source.ir.known_functions import (
 )
 from contad.engines.source.reading.builder import Builder
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of, is_unit
+from contad.ops import holomorphic
 
-ZERO = constant(0.0)
+ZERO, HALF = constant(0.0), constant(0.5)
 _MOST_FACTORS = 64  # of a power by an integer, which is a product
 _SMALLEST, _LARGEST = 1e-280, 1e280  # of a squared modulus that is divided by
 _BY_ZERO = "ZeroDivisionError", "complex division by zero"
@@ -124,9 +126,7 @@ class ComplexNumbers:
         """x y."""
         if x is y:
             cross = self.times(x.real, x.imag)
-            return Complex(
-                self.minus(self.times(x.real, x.real), self.times(x.imag, x.imag)), self.plus(cross, cross)
-            )
+            return Complex(self.minus(self.times(x.real, x.real), self.times(x.imag, x.imag)), self.plus(cross, cross))
         return Complex(
             self.minus(self.times(x.real, y.real), self.times(x.imag, y.imag)),
             self.plus(self.times(x.real, y.imag), self.times(x.imag, y.real)),
@@ -165,9 +165,9 @@ class ComplexNumbers:
         y = promote(self.builder, y)
         if not is_complex(y):
             self.progress.refuse(node, "the exponent in {node}", "give a number")
-        # a power of 0 is 0, whose logarithm is not finite
-        logarithm = self.log(x)
-        return self.exp(self.multiply(y, logarithm))
+        if n == 0.5:
+            return self.sqrt(x)
+        return self.exp(self.multiply(y, self.log(x)))
 
     def _repeated(self, x: Complex, n: int) -> Complex:
         """x multiplied n times, by squaring."""
@@ -200,6 +200,12 @@ class ComplexNumbers:
         assert function is not None
         return self.apply(function, *operands)
 
+    def by_rule(self, rule: Any, x: Complex) -> Any:
+        """A rule of two real numbers."""
+        function = function_of(rule)
+        assert function is not None
+        return self.apply(function, *x)
+
     def modulus(self, x: Complex) -> Any:
         """|x|."""
         for part, other in ((x.real, x.imag), (x.imag, x.real)):
@@ -220,7 +226,46 @@ class ComplexNumbers:
 
     def log(self, x: Complex) -> Complex:
         """log x = log |x| + i angle."""
-        return Complex(self.by("log", self.modulus(x)), self.angle(x))
+        return Complex(self.by_rule(holomorphic.log_abs, x), self.angle(x))
+
+    def sqrt(self, x: Complex) -> Complex:
+        """The root with a real part that is not negative; on the cut, the sign of a zero decides.
+
+        With t = sqrt((|x| + |a|) / 2) and w = b / (2 t) it is t + i w for a >= 0, and |w| + i t sign(b) otherwise.
+        """
+        a, b = x
+        if _is(b, 0.0):
+            b = constant(0.0)
+        t = self.by("sqrt", self.times(HALF, self.plus(self.modulus(x), self.apply(known_functions.ABSOLUTE, a))))
+        empty = self.apply(COMPARISONS["Eq"], t, ZERO)
+        w = self.apply(DIVIDE, self.times(HALF, b), self.apply(known_functions.SELECT, empty, constant(1.0), t))
+        sign, right = self.by("copysign", constant(1.0), b), self.apply(COMPARISONS["GtE"], a, ZERO)
+        return Complex(
+            self.apply(known_functions.SELECT, right, t, self.apply(MULTIPLY, w, sign)),
+            self.apply(known_functions.SELECT, right, w, self.apply(MULTIPLY, t, sign)),
+        )
+
+    def tan(self, x: Complex) -> Complex:
+        """tan x."""
+        return Complex(self.by_rule(holomorphic.tan_real, x), self.by_rule(holomorphic.tan_imag, x))
+
+    def arcsin(self, x: Complex) -> Complex:
+        """arcsin x."""
+        return Complex(self.by_rule(holomorphic.arcsin_real, x), self.by_rule(holomorphic.arcsin_imag, x))
+
+    def arccos(self, x: Complex) -> Complex:
+        """arccos x."""
+        imag = self.by_rule(holomorphic.arcsin_imag, x)
+        return Complex(self.by_rule(holomorphic.arccos_real, x), self.minus(ZERO, imag))
+
+    def arctan(self, x: Complex) -> Complex:
+        """arctan x."""
+        return Complex(self.by_rule(holomorphic.arctan_real, x), self.by_rule(holomorphic.arctan_imag, x))
+
+    def turned(self, function: Callable[[Complex], Complex], x: Complex) -> Complex:
+        """-i f(i x), which is sinh, tanh, arcsinh or arctanh for f = sin, tan, arcsin or arctan."""
+        a, b = function(Complex(self.minus(ZERO, x.imag), x.real))
+        return Complex(b, self.minus(ZERO, a))
 
     def cos(self, x: Complex) -> Complex:
         """cos x = cos a cosh b - i sin a sinh b."""
@@ -238,11 +283,6 @@ class ComplexNumbers:
     def cosh(self, x: Complex) -> Complex:
         """cosh x = cos(i x)."""
         return self.cos(Complex(self.minus(ZERO, x.imag), x.real))
-
-    def sinh(self, x: Complex) -> Complex:
-        """sinh x = -i sin(i x)."""
-        a, b = self.sin(Complex(self.minus(ZERO, x.imag), x.real))
-        return Complex(b, self.minus(ZERO, a))
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
     def shape(self, x: Complex) -> list[ssa.Value]:

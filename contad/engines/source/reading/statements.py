@@ -260,7 +260,11 @@ class StatementReader:
         entry = self.reader.expression(statement.value, env)
         written = {root for o in self.builder.block.operations[before:] for root in find_written_roots(o)}
         x, at_element = promote(self.builder, entry), all(map(is_number, spec))
-        adds = operator in ("Add", "Sub") and isinstance(x, Complex) and not written & {*array.real.roots, *array.imag.roots}
+        adds = (
+            operator in ("Add", "Sub")
+            and isinstance(x, Complex)
+            and not written & {*array.real.roots, *array.imag.roots}
+        )
         if at_element and adds:
             for part, added in zip(array, x, strict=True):
                 if added.constant != 0.0:

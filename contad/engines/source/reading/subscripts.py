@@ -81,8 +81,7 @@ class SubscriptReader:
         """A part of a tuple: by a constant index or slice, or, among numbers, by a variable index."""
         if isinstance(node.slice, ast.Slice):
             limits = [
-                None if x is None else self.reader.number(x, env).constant
-                for x in (node.slice.lower, node.slice.upper)
+                None if x is None else self.reader.number(x, env).constant for x in (node.slice.lower, node.slice.upper)
             ]
             if node.slice.step is None and all(
                 given is None or isinstance(x, int)
