@@ -13,11 +13,12 @@ from benchmarks.real import (
     stan_groups,
     stan_series,
     stan_vectors,
+    waves,
 )
 from benchmarks.real.program import Real
 
 OF_STAN = (stan_vectors, stan_groups, stan_counts, stan_series)
-MODULES = (skies, inference, fields, decisions, *OF_STAN, gradbench, grids, sequences, motions)
+MODULES = (skies, inference, fields, decisions, *OF_STAN, gradbench, grids, sequences, motions, waves)
 REAL: dict[str, Real] = {
     program.name: program
     for module in MODULES

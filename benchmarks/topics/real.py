@@ -42,8 +42,10 @@ def find_error(f: Any, gradient: Any, args: tuple[Any, ...], argnums: tuple[int,
     rng, worst = np.random.default_rng(4), 0.0
     for k, bar in zip(argnums, found, strict=True):
         direction = rng.normal(size=np.shape(args[k]))
+        if np.iscomplexobj(args[k]):
+            direction = direction + 1j * rng.normal(size=np.shape(args[k]))
         one, other = (f(*move(args, k, s * direction)) for s in (h, -h))
-        along = float(np.sum(bar * direction))
+        along = float(np.sum(np.conj(bar) * direction).real)
         size = max(abs(along), 1e-3 * abs(value), 1e-12)
         worst = max(worst, abs((one - other) / (2.0 * h) - along) / size)
     return worst
@@ -52,7 +54,7 @@ def find_error(f: Any, gradient: Any, args: tuple[Any, ...], argnums: tuple[int,
 def move(args: tuple[Any, ...], k: int, step: Any) -> tuple[Any, ...]:
     """The arguments with a step added to one."""
     moved = args[k] + step
-    return (*args[:k], moved if np.ndim(moved) else float(moved), *args[k + 1 :])
+    return (*args[:k], moved if np.ndim(moved) else moved.item(), *args[k + 1 :])
 
 
 def remark(parts: dict[str, Any]) -> list[str]:

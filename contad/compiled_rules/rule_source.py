@@ -5,6 +5,7 @@ rename parameters to any text that is an operand.
 """
 
 import ast
+import cmath
 import copy
 import functools
 import math
@@ -235,6 +236,9 @@ class _Translator(ast.NodeTransformer):
             return self._reference(base)
         if self._global(base) is math and node.attr == "floor":
             return ast.Attribute(ast.Name("np", ast.Load()), "floor", ast.Load())  # math.floor is an int64 in Numba
+        if self._global(base) is cmath:  # whose functions NumPy has, too
+            name = f"arc{node.attr[1:]}" if node.attr in ("asin", "acos", "atan") else node.attr
+            return ast.Attribute(ast.Name("np", ast.Load()), name, ast.Load())
         if isinstance(self._global(base), ModuleType) and self._global(base) not in self.modules:
             return self._reference(node)
         return self.generic_visit(node)

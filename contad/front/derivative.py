@@ -585,8 +585,8 @@ def _holds_function(t: NumbaType) -> bool:
 def _as_floats(x: Nested) -> Nested:
     """Arrays and numbers as floats; None and functions, which named tuples may hold, unchanged."""
     if isinstance(x, np.ndarray):
-        return x.astype(float)
-    return float(x) if isinstance(x, (int, float, np.number)) else x
+        return x if np.iscomplexobj(x) else x.astype(float)
+    return float(x) if isinstance(x, (int, float, np.number)) and not np.iscomplexobj(x) else x
 
 
 def _zeros(x: Nested) -> Nested:

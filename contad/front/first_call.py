@@ -79,7 +79,10 @@ class FirstCall:
         f gets the arguments as they are. If it does not take them, or if they are float32 and f would round
         accordingly, it gets them in float64, as the engine did.
         """
-        rounds = any(leaf.dtype.kind == "f" and leaf.dtype != float for leaf in map(np.asarray, _numbers_in(args)))
+        rounds = any(
+            leaf.dtype.kind in "fc" and leaf.dtype not in (float, complex)
+            for leaf in map(np.asarray, _numbers_in(args))
+        )
         taken = converted if rounds else args
         fast = any(f.targetoptions.get("fastmath") for f in self.dispatchers)
         kinds = [[leaf.dtype for leaf in map(np.asarray, _numbers_in(x))] for x in (taken, converted)]
@@ -187,11 +190,11 @@ def _nudge(args: tuple[Nested, ...], draw: np.random.Generator) -> Nested:
 
 
 def _move(draw: np.random.Generator, x: Nested) -> Nested:
-    if isinstance(x, np.ndarray) and x.dtype == float:
+    if isinstance(x, np.ndarray) and x.dtype in (float, complex):
         moved = x * (1.0 + draw.choice([-(2.0**-52), 2.0**-52], x.shape))
         moved.flags.writeable = x.flags.writeable
         return moved
-    return x * (1.0 + draw.choice([-(2.0**-52), 2.0**-52])) if isinstance(x, float) else x
+    return x * (1.0 + draw.choice([-(2.0**-52), 2.0**-52])) if isinstance(x, (float, complex)) else x
 
 
 def _distance(got: Nested, expected: Nested, fast: bool) -> float:
@@ -217,5 +220,5 @@ def _distance(got: Nested, expected: Nested, fast: bool) -> float:
 
 
 def _show(x: Nested) -> str:
-    text = repr(float(x)) if np.ndim(x) == 0 and not isinstance(x, tuple) else repr(x)
+    text = repr(float(x)) if np.ndim(x) == 0 and not isinstance(x, (tuple, complex)) else repr(x)
     return text if len(text) < 80 else f"{text[:77]}..."

@@ -16,6 +16,7 @@ from contad.numba_functions.request import Numerics
 from contad.ops.close_values import LOST, was_lost
 from contad.rules.compilable import MakesDerivatives
 from contad.variables.arguments import fail
+from contad.variables.complex_pair import is_complex
 from contad.variables.dtypes import FLOAT
 from contad.variables.layout import subclass_of_arrays
 from contad.variables.number import is_real
@@ -93,9 +94,7 @@ class LookedAt(Protocol):
         """Everything made from the function."""
 
 
-def gradient_of(
-    f: LookedAt, transform: Transform, options: Options, eager: Callable[[], Function]
-) -> "Derivative":
+def gradient_of(f: LookedAt, transform: Transform, options: Options, eager: Callable[[], Function]) -> "Derivative":
     """A new object for transform(f, **options) of a Numba function; `eager()` takes calls that no compiled engine
     takes."""
     from contad.front.derivative import Derivative
@@ -209,6 +208,8 @@ def _own(x: Nested) -> Nested:
         return x.astype(np.float64)
     if is_real(x) and not isinstance(x, (bool, np.bool_, np.ndarray)):
         return float(x)
+    if is_complex(x) and not subclass_of_arrays(x):
+        return x.astype(np.complex128) if isinstance(x, np.ndarray) else complex(x)
     raise UnsupportedError("only numbers, arrays and tuples of them are taken by compiled code")
 
 

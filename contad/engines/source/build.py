@@ -11,7 +11,7 @@ from contad.compile.compiling import load_cached, write_options
 from contad.compile.dispatchers import is_dispatcher
 from contad.compiled_rules.user_rules import DERIVE
 from contad.elementary.elementary_table import has_fast_registers
-from contad.engines.source.ir.entries import SMALL, Object, OpaqueKind, Point
+from contad.engines.source.ir.entries import SMALL, Complex, Object, OpaqueKind, Point
 from contad.engines.source.ir.known_functions import ROUNDED, WIDENED
 from contad.engines.source.ir.printing import INSIDE, options_of
 from contad.engines.source.ir.ssa import (
@@ -39,7 +39,7 @@ from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of
 from contad.numba_functions.asked_derivatives import DERIVE as CALLED
 from contad.numba_functions.fingerprint import fingerprint
-from contad.numba_functions.request import Mode, Request
+from contad.numba_functions.request import PLACE, Mode, Request
 
 # Numba's own expressions may read arguments of these types, as long as no derivative passes there
 _READABLE = (
@@ -60,6 +60,11 @@ def kind_of(t: Any, what: str) -> Any:
     if isinstance(t, types.Array) and not t.ndim:
         held = kind_of(t.copy(ndim=1), what)
         return Point(held) if isinstance(held, Kind) else OpaqueKind(t)
+    if isinstance(t, types.Array) and t.dtype == types.complex128:
+        part = kind_of(t.copy(dtype=types.float64), what)
+        return Complex(part, part)
+    if t == types.complex128:
+        return Complex(FLOAT, FLOAT)
     if isinstance(t, types.BaseTuple):
         parts = [kind_of(part, what) for part in t.types]
         return t.instance_class._make(parts) if isinstance(t, types.BaseNamedTuple) else tuple(parts)
@@ -81,7 +86,7 @@ def kind_of(t: Any, what: str) -> Any:
 
 def _place_of(function: Any) -> str:
     """File, line and name of a function, with which messages begin."""
-    code = function.__code__
+    code = getattr(function, PLACE, function).__code__
     return f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}"
 
 
@@ -108,6 +113,8 @@ def _hides_types(operation: Operation) -> bool:
 
 
 def _type_of_numbers(returned: Any) -> Any:
+    if isinstance(returned, Complex):
+        return types.complex128 if all(isinstance(x, Value) and not x.is_array for x in returned) else None
     if type(returned) is tuple:
         parts = [_type_of_numbers(part) for part in returned]
         return types.Tuple(parts) if parts and all(parts) else None
@@ -173,6 +180,11 @@ def _require_differentiable(function: SourceFunction, request: Any, what: str) -
     if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
         raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux); return both")
     value = returned[0] if request.has_aux else returned
+    if isinstance(value, Complex) and request.mode in ("value_and_grad", "hvp"):
+        raise UnsupportedError(
+            f"{what}: it returns a complex number; return a real one, such as np.abs(z) or z.real, "
+            "or ask for contad.vjp"
+        )
     is_number = isinstance(value, Value) and not value.is_array and value.kind != BOOL
     is_number = is_number or (isinstance(value, Point) and value.array.kind.base == "float")
     if request.mode in ("value_and_grad", "hvp") and not is_number:

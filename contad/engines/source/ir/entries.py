@@ -82,6 +82,17 @@ class Point(NamedTuple):
     array: Any  # a value, its kind, or whatever a tuple of kinds or values is mapped to
 
 
+class Complex(NamedTuple):
+    """A complex number, array or array expression: its real and imaginary parts.
+
+    A part that is a number belongs to all elements of an array. Merging, passing and returning it treat the parts like
+    those of any tuple.
+    """
+
+    real: Any
+    imag: Any
+
+
 class Elementwise:
     """An array expression, function(operands) element by element, that is not computed yet."""
 

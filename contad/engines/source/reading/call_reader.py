@@ -26,7 +26,7 @@ from contad.engines.source.ir.entries import (
 from contad.engines.source.ir.ssa import Call, SourceFunction, Value
 from contad.engines.source.ir.tree_queries import key, nodes_in
 from contad.engines.source.ir.walks import leaves, map_tree
-from contad.engines.source.reading import class_instances, points, structured_arrays
+from contad.engines.source.reading import class_instances, complex_calls, points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.call_site import METHODS, READERS, CallSite, is_none
 from contad.engines.source.reading.declared_names import cast, cast_arguments, cast_declared
@@ -43,6 +43,7 @@ from contad.functions.python_copy import Flags, flags_of
 from contad.functions.transformed import Decorated
 from contad.functions.user_call import numba_function
 from contad.kernels.array_loops import array_function_of, owns
+from contad.kernels.complex_arrays import join_parts
 from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.rules.compilable import (
     ARRAY_FUNCTIONS,
@@ -86,6 +87,8 @@ class CallReader:
         site = self._read_arguments(called, node, env)
         self.progress.line = node.lineno
         if isinstance(called, Method):
+            if complex_calls.concerns(called, site) and class_instances.class_of(called.array) is None:
+                return complex_calls.read_method(site, called, self._library_function)
             return self.method(called, site)
         if isinstance(called, Local):
             return self.inline_local(called, site)
@@ -119,6 +122,13 @@ class CallReader:
 
     def _user_function(self, function: Any, site: CallSite) -> Any:
         """The result of a user function, or of one that contad has made for the user; else of a library function."""
+        own = (
+            (is_dispatcher(function) and function is not join_parts)
+            or is_made(function)
+            or (isinstance(function, type) and hasattr(function, "_fields"))
+        )
+        if not own and complex_calls.concerns(function, site):
+            return complex_calls.read_call(site, function, self._library_function)
         if isinstance(function, MakesDerivatives):
             return read_transform(site, function)
         if isinstance(function, MakesRules):
@@ -195,9 +205,7 @@ class CallReader:
         ndims = tuple(x.value if isinstance(x, Object) else x.kind.ndim for x in given) if known else ()
         body = function.body(ndims) if known else None
         # an integer result stays an integer; for constant data, the function itself runs
-        if body is None or (
-            not is_face and all(x.kind.base != "float" or self.arrays.is_constant(x) for x in numbers)
-        ):
+        if body is None or (not is_face and all(x.kind.base != "float" or self.arrays.is_constant(x) for x in numbers)):
             site.refuse(f"the call of {name!r}", _AS_LOOP)
         before = self.reader.state()
         try:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines.source.ir import known_functions, ssa
-from contad.engines.source.ir.entries import Elementwise, constant, is_array, same
+from contad.engines.source.ir.entries import Complex, Elementwise, constant, is_array, same
 from contad.engines.source.ir.lengths import order_of
 from contad.engines.source.reading.builder import CONVERSIONS, WHOLE, Builder
 
@@ -45,15 +45,18 @@ class WholeArrays:
         if a is not b and not (a.constant is not None and a.constant == b.constant):
             self.builder.add(ssa.Check(self.builder.apply(known_functions.COMPARISONS["NotEq"], a, b), _LENGTHS))
 
-    def element(self, entry: Any, indices: list[ssa.Value]) -> ssa.Value:
-        """One element; operands are broadcast."""
+    def element(self, entry: Any, indices: list[ssa.Value], known: dict[int, ssa.Value] | None = None) -> ssa.Value:
+        """One element; operands are broadcast. `known` has the elements of expressions, by their identity."""
         if isinstance(entry, Elementwise):
-            operands = [self.element(operand, indices) for operand in entry.operands]
-            if entry.function.name == "power":
-                x, y = operands
-                return self.builder.power(x, y, entry.function == known_functions.POWER_BY_UFUNC)
-            found: ssa.Value = self.builder.apply(entry.function, *operands)
-            return found
+            known = {} if known is None else known
+            if id(entry) not in known:
+                operands = [self.element(operand, indices, known) for operand in entry.operands]
+                if entry.function.name == "power":
+                    x, y = operands
+                    known[id(entry)] = self.builder.power(x, y, entry.function == known_functions.POWER_BY_UFUNC)
+                else:
+                    known[id(entry)] = self.builder.apply(entry.function, *operands)
+            return known[id(entry)]
         if not entry.is_array:
             return entry
         axes = range(-entry.kind.ndim, 0)
@@ -276,8 +279,9 @@ def mark_product(block: ssa.Block) -> None:
 
 def arrays_of(entry: Any) -> list[ssa.Value]:
     """The arrays that an array expression reads."""
-    if isinstance(entry, Elementwise):
-        return [array for operand in entry.operands for array in arrays_of(operand)]
+    if isinstance(entry, (Elementwise, Complex)):
+        operands = entry.operands if isinstance(entry, Elementwise) else entry
+        return [array for operand in operands for array in arrays_of(operand)]
     return [entry] if is_array(entry) else []
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
+    Complex,
     Grid,
     Local,
     Method,
@@ -24,9 +25,10 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.ssa import BOOL, INT, Value
 from contad.engines.source.ir.walks import class_of_names
-from contad.engines.source.reading import made_containers, points, structured_arrays
+from contad.engines.source.reading import complex_calls, made_containers, points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.class_instances import class_of, read_attribute
+from contad.engines.source.reading.complex_numbers import square_of_modulus
 from contad.engines.source.reading.handlers import DividesByZero
 from contad.engines.source.reading.made_containers import Keyed, Members
 from contad.engines.source.reading.passing import pass_on
@@ -71,6 +73,8 @@ class ExpressionReader:
         entry = points.element(self.arrays, self.expression(node, env))
         if isinstance(entry, Object):
             return constant(bool(entry.value))
+        if isinstance(entry, Complex):
+            return self.condition_of_complex(entry, node)
         if not is_number(entry):
             self.reader.refuse(node, "the truth of {node}, which is not a number", "compare it with a number")
         if entry.kind == BOOL:
@@ -78,6 +82,13 @@ class ExpressionReader:
         return self.builder.apply(
             known_functions.COMPARISONS["NotEq"], entry, constant(0 if entry.kind == INT else 0.0)
         )
+
+    def condition_of_complex(self, entry: Complex, node: ast.expr) -> Value:
+        """Whether a complex number is not 0."""
+        found = self.reader.complex.compare("NotEq", entry, constant(0.0), node)
+        if not is_number(found):
+            self.reader.refuse(node, "the truth of {node}, which is not a number", "compare it with a number")
+        return found
 
     # ---- names and constants -----------------------------------------------------------------------------------------
     def read_Constant(self, node: ast.Constant, env: Environment) -> Any:
@@ -103,6 +114,8 @@ class ExpressionReader:
             if not hasattr(base.value, node.attr):
                 self.reader.refuse(node, f"{ast.unparse(node)} is not defined", "define it before it is read")
             return self.reader.import_constant(getattr(base.value, node.attr), node, node.attr)
+        if isinstance(base, Complex):
+            return complex_calls.read_attribute(self.reader, base, node.attr)
         if isinstance(base, Point):
             return points.read_attribute(base, node.attr)
         if isinstance(base, tuple) and class_of_names(base) is not None and node.attr in class_of_names(base)._fields:
@@ -115,7 +128,11 @@ class ExpressionReader:
             return structured_arrays.read_attribute(self.reader, base, node)
         if class_of(base) is not None:
             return read_attribute(self.reader, base, node, env)
+        if is_number(base) and node.attr == "imag":
+            return constant(0.0)
         if is_array(base):
+            if node.attr == "real":
+                return base
             if node.attr == "shape":
                 return tuple(self.arrays.shape(base))
             if node.attr == "ndim":
@@ -192,6 +209,8 @@ class ExpressionReader:
         """x operator y."""
         if isinstance(x, Point) or isinstance(y, Point):
             return points.compute(self.arrays, [x, y], lambda x, y: self.binary(operator, x, y, node))
+        if isinstance(x, Complex) or isinstance(y, Complex):
+            return self.reader.complex.binary(operator, x, y, node)
         if isinstance(x, tuple) and isinstance(y, tuple) and operator == "Add":
             return x + y
         is_repeated = isinstance(x, BoundedBuffer) and operator == "Mult" and isinstance(node, ast.BinOp)
@@ -210,6 +229,8 @@ class ExpressionReader:
         if function is None:
             self.reader.refuse(node, f"the operator {operator}")
         if operator == "Pow":
+            if is_number(y) and y.constant == 2 and (found := square_of_modulus(self.builder, x)) is not None:
+                return found
             whole = x.kind.base != "float" and y.kind.base != "float"
             if whole and not (isinstance(y, Value) and isinstance(y.constant, int) and y.constant >= 0):
                 self.reader.refuse(
@@ -225,6 +246,8 @@ class ExpressionReader:
         if isinstance(node.op, ast.Not):
             return self.builder.negate(self.condition(node.operand, env))
         x = points.element(self.arrays, self.expression(node.operand, env))
+        if isinstance(x, Complex) and isinstance(node.op, (ast.UAdd, ast.USub)):
+            return x if isinstance(node.op, ast.UAdd) else self.reader.complex.negative(x)
         if not (is_number(x) or is_array(x)):
             what = "the operator in {node} on something that is no number or array"
             self.reader.refuse(node, what, "give numbers and arrays")
@@ -267,6 +290,8 @@ class ExpressionReader:
                 return constant(bool(same) == (operator in ("Is", "Eq")))
         if (isinstance(left, Point) or isinstance(right, Point)) and operator in known_functions.COMPARISONS:
             return points.compute(self.arrays, [left, right], lambda x, y: self.compare(operator, x, y, node))
+        if (isinstance(left, Complex) or isinstance(right, Complex)) and operator not in ("Is", "IsNot"):
+            return self.reader.complex.compare(operator, left, right, node)
         if isinstance(left, tuple) and isinstance(right, tuple) and operator in ("Eq", "NotEq"):
             equal = constant(len(left) == len(right))
             for x, y in zip(left, right, strict=False):

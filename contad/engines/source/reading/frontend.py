@@ -6,7 +6,7 @@ from typing import Any
 from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.scalar_expansion import expand_scalars
 from contad.engines.source.analysis.simplify import simplify
-from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Point, Unknown
+from contad.engines.source.ir.entries import Complex, Elementwise, Object, Opaque, OpaqueKind, Point, Unknown
 from contad.engines.source.ir.ssa import (
     Accumulate,
     Block,
@@ -194,6 +194,8 @@ def _refuse_writes(block: Block, progress: Progress) -> None:
 
 def _settle(reader: Reader, entry: Any, is_part: bool = False) -> Any:
     """The result, with array expressions computed; refused unless it is a number, an array or a tuple of these."""
+    if isinstance(entry, Complex):
+        return reader.complex.compute(entry, "result")
     if isinstance(entry, tuple):
         return like(entry, (_settle(reader, part, is_part) for part in entry))
     if is_part and isinstance(entry, Object) and entry.value is None:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import UNDEFINED, Unknown, default, is_number, join_kinds, same
+from contad.engines.source.ir.entries import UNDEFINED, Complex, Unknown, constant, default, is_number, join_kinds, same
 from contad.engines.source.ir.lengths import is_within, lies_in, may_differ, same_length
-from contad.engines.source.ir.ssa import BOOL, INT, Apply, Block, Carried, If, Kind, Loop, Value
+from contad.engines.source.ir.ssa import BOOL, FLOAT, INT, Apply, Block, Carried, If, Kind, Loop, Value
 from contad.engines.source.ir.walks import leaves, like
 from contad.engines.source.reading.fresh_arrays import Buffer, FreshArrays
 from contad.engines.source.reading.progress import Environment
@@ -75,6 +75,7 @@ class Merging:
             b = default(a.kind)
         if is_number(a) and is_number(b):
             return self._merge_numbers(branch, a, b, name)
+        a, b = _promote(a, b), _promote(b, a)
         if isinstance(a, tuple) and b is UNDEFINED:
             b = like(a, (UNDEFINED,) * len(a))
         if isinstance(b, tuple) and a is UNDEFINED:
@@ -184,6 +185,9 @@ class _Join:
             return join_kinds(pattern, out.kind)
         if pattern is UNDEFINED:
             return self._first(out)
+        if isinstance(pattern, Kind) and isinstance(out, Complex) and all(map(is_number, out)):
+            return Complex(FLOAT, FLOAT)
+        out = _promote(out, pattern)
         if isinstance(pattern, Unknown):
             return pattern
         if isinstance(out, Unknown):
@@ -358,7 +362,7 @@ class _Carrying:
                     with self.merging.builder.inside(body):
                         carried.following = self.merging.builder.length(out, axis)
         elif isinstance(pattern, tuple):
-            for k, (p, x) in enumerate(zip(pattern, out, strict=True)):
+            for k, (p, x) in enumerate(zip(pattern, _promote(out, pattern), strict=True)):
                 self._follow(p, x, (*place, k), body)
 
     # ---- after the loop ----------------------------------------------------------------------------------------------
@@ -381,5 +385,12 @@ class _Carrying:
         return pattern.entry if isinstance(pattern, _Fixed) else pattern
 
 
+def _promote(x: Any, other: Any) -> Any:
+    """A number as a complex one if it meets a complex number."""
+    is_met = isinstance(other, Complex) and is_number(x) and all(isinstance(v, Kind) or is_number(v) for v in other)
+    return Complex(x, constant(0.0)) if is_met else x
+
+
 def _parts(entry: Any, pattern: tuple[Any, ...]) -> tuple[Any, ...]:
+    entry = _promote(entry, pattern)
     return entry if isinstance(entry, tuple) else (UNDEFINED,) * len(pattern)

@@ -7,7 +7,7 @@ from typing import Any
 import numba
 from numba import types
 
-from contad.engines.source.ir.entries import Object, Opaque, Point, is_array, is_number
+from contad.engines.source.ir.entries import Complex, Object, Opaque, Point, is_array, is_number
 from contad.engines.source.ir.ssa import MOST_AXES, SINGLE, Kind
 from contad.engines.source.ir.walks import class_of_names
 
@@ -32,6 +32,9 @@ def type_of(
 
     Arrays are taken to be read-only or not, and to have this layout.
     """
+    if isinstance(entry, Complex):
+        part = type_of(entry.real if is_array(entry.real) else entry.imag, takes, readonly, layout)
+        return part.copy(dtype=types.complex128) if isinstance(part, types.Array) else types.complex128
     if isinstance(entry, tuple):
         parts, cls = [type_of(part, takes, readonly, layout) for part in entry], class_of_names(entry)
         return None if None in parts else types.Tuple(parts) if cls is None else types.NamedTuple(parts, cls)

@@ -17,7 +17,7 @@ from numba import types
 
 from contad.compile.dispatchers import is_dispatcher
 from contad.compile.numba_code import result_type
-from contad.engines.source.ir.entries import Object, Opaque, Point
+from contad.engines.source.ir.entries import Complex, Object, Opaque, Point, is_array
 from contad.engines.source.ir.known_functions import WIDENED
 from contad.engines.source.ir.ssa import FLOAT, SINGLE, Apply, Handed, Value, input_name
 from contad.engines.source.ir.syntax import clone, expression, name, number
@@ -87,6 +87,10 @@ class Passed:
         """An entry as an expression."""
         if isinstance(x, Point):
             return expression("array.reshape(())", array=self.entry(x.array))
+        if isinstance(x, Complex):
+            if any(map(is_array, x)):
+                raise NotPassed
+            return expression("complex(real, imag)", real=self.entry(x.real), imag=self.entry(x.imag))
         if isinstance(x, tuple):
             return self._tuple([self.entry(part) for part in x], class_of_names(x))
         if isinstance(x, Opaque):

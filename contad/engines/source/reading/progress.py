@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+import numpy as np
+
 from contad.engines.source.ir.ssa import Value
 from contad.engines.source.reading.scope import Scope, refusal, refuse
 from contad.errors import UnsupportedError
@@ -39,6 +41,7 @@ class Progress:
         self.fields: dict[Any, Value] = {}  # the fields of structured array arguments, by argument and name
         self.written: frozenset[str] = frozenset()  # structured array arguments that the function writes
         self.callables: dict[str, Any] = {}  # handed-on functions, by name
+        self.parts: list[tuple[np.ndarray, dict[str, np.ndarray]]] = []  # of global complex arrays
         self.typed: dict[Any, Any] = {}  # the types that Numba has inferred for expressions
         self.blocks: dict[Any, Any] = {}  # functions made from objmode blocks
         self.callees: dict[Any, Any] = {}
@@ -66,6 +69,14 @@ class Progress:
         if not self.pinned:
             self._line = line
             self.file = self.scope.place.filename
+
+    def parts_of(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """The real and imaginary parts of a global array, the same for each mention of it."""
+        for array, parts in self.parts:
+            if array is x:
+                return parts
+        self.parts.append((x, {"real": x.real.copy(), "imag": x.imag.copy()}))
+        return self.parts[-1][1]
 
     def name_callable(self, x: Any) -> str:
         """The name, in the generated source, of a function or a named-tuple class."""

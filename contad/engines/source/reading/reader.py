@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.source.ir.entries import SMALL, Elementwise, Object, Point, constant, is_number
+from contad.engines.source.ir.entries import SMALL, Complex, Elementwise, Object, Point, constant, is_number
 from contad.engines.source.ir.known_functions import OR
 from contad.engines.source.ir.ssa import MOST_AXES, Kind, Value
 from contad.engines.source.ir.walks import find_written_roots, like
 from contad.engines.source.reading.builder import Builder, fits
+from contad.engines.source.reading.complex_numbers import ComplexNumbers
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
 from contad.engines.source.reading.fresh_arrays import FreshArrays
 from contad.engines.source.reading.merging import Merging
@@ -42,6 +43,7 @@ class Reader:
         self.progress, self.refuse = progress, progress.refuse
         self.builder = Builder(progress, most)
         self.arrays, self.merging = WholeArrays(self.builder), Merging(FreshArrays(self.builder))
+        self.complex = ComplexNumbers(self.arrays)
 
     def number(self, node: ast.expr, env: Environment) -> Value:
         """An expression that must be a number."""
@@ -52,6 +54,8 @@ class Reader:
 
     def settle(self, entry: Any) -> Any:
         """Compute an array expression; other entries are unchanged."""
+        if isinstance(entry, Complex):
+            return self.complex.compute(entry)
         return self.arrays.compute(entry) if isinstance(entry, Elementwise) else entry
 
     def ends(self, statement: ast.For | ast.While, env: Environment) -> Value | None:
@@ -68,7 +72,7 @@ class Reader:
         """Inside, refuse writes to arrays of these entries, which are not computed yet."""
         before = len(self.builder.block.operations)
         yield
-        arrays = [array for x in entries if isinstance(x, Elementwise) for array in arrays_of(x)]
+        arrays = [array for x in entries if isinstance(x, (Elementwise, Complex)) for array in arrays_of(x)]
         pending = {root for array in arrays for root in array.roots}
         if pending and any(pending & find_written_roots(o) for o in self.builder.block.operations[before:]):
             what = "a call that writes into an array of the same expression"
@@ -98,6 +102,8 @@ class Reader:
             return constant(int(x))
         if isinstance(x, (float, np.float64)):
             return constant(float(x))
+        if isinstance(x, complex):  # np.complex128 included
+            return Complex(constant(x.real), constant(x.imag))
         if isinstance(x, tuple):
             return like(x, (self.import_constant(part, node, name) for part in x))
         if isinstance(x, np.ndarray):
@@ -107,6 +113,9 @@ class Reader:
     def capture_array(self, x: np.ndarray, node: ast.AST, name: str) -> Any:
         """The value of a global array, which is a constant for Numba."""
         bases, small = {"f": "float", "i": "int", "b": "bool", "u": "int"}, SMALL.get(str(x.dtype), "")
+        if x.dtype == np.complex128 and x.ndim:
+            parts = self.progress.parts_of(x)
+            return Complex(*(self.capture_array(part, node, f"{name}_{k}") for k, part in parts.items()))
         if not x.ndim:
             return Point(self.capture_array(x.reshape(1), node, name))
         known = x.dtype.kind in "ib" or x.dtype == np.float64 or small

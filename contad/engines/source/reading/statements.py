@@ -11,6 +11,7 @@ from numba import types
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
+    Complex,
     Elementwise,
     Grid,
     Iteration,
@@ -31,8 +32,9 @@ from contad.engines.source.reading import class_instances, made_containers, poin
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.buffer_bounds import count_axis
 from contad.engines.source.reading.builder import WHOLE
+from contad.engines.source.reading.complex_numbers import has_axes, promote
 from contad.engines.source.reading.declared_names import cast
-from contad.engines.source.reading.elementwise import is_unit, overlaps
+from contad.engines.source.reading.elementwise import arrays_of, is_unit, overlaps
 from contad.engines.source.reading.exits import locate
 from contad.engines.source.reading.generators import OUTER, GeneratorLoop, Yielded, is_counted
 from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
@@ -73,8 +75,8 @@ class StatementReader:
     def do_Assign(self, statement: ast.Assign, env: Environment) -> None:
         filled = made_containers.read_filled(self.reader, statement, env)
         entry = self.reader.expression(statement.value, env) if filled is None else filled
-        if len(statement.targets) > 1 and isinstance(entry, Elementwise):
-            entry = self.arrays.compute(entry)
+        if len(statement.targets) > 1:
+            entry = self.reader.settle(entry)
         for target in statement.targets:
             self.assign(target, entry, env, statement)
 
@@ -87,6 +89,8 @@ class StatementReader:
         if isinstance(target, ast.Name):
             if isinstance(entry, Elementwise):
                 entry = self.arrays.compute(entry, target.id)
+            elif isinstance(entry, Complex):
+                entry = self.reader.complex.compute(entry, target.id)
             scope = self.progress.scope
             entry = cast(self.builder, scope.dispatcher, target.id, entry, scope.declared.get(target.id))
             if isinstance(entry, Value) and not entry.hint and entry.constant is None:
@@ -111,6 +115,9 @@ class StatementReader:
 
     def unpack(self, entry: Any, n: int, node: ast.AST) -> tuple[Any, ...]:
         """The n parts of a tuple, or the n elements or rows of an array."""
+        if isinstance(entry, Complex):
+            parts = [self.unpack(part, n, node) for part in self.reader.complex.compute(entry)]
+            return tuple(map(Complex, *parts))
         if isinstance(entry, tuple):
             if len(entry) != n:
                 self.reader.refuse(node, f"{n} names for {len(entry)} values", "give one name for each value")
@@ -139,6 +146,9 @@ class StatementReader:
                 return
             array, spec = self.place(target, env)
             entry = points.element(self.arrays, entry)
+        if isinstance(array, Complex):
+            self.assign_complex(array, spec, entry, target)
+            return
         if has_arrays(spec) and (is_number(entry) or is_array(entry)):
             self.index_arrays.write(array, spec, entry, target)
             return
@@ -152,6 +162,24 @@ class StatementReader:
             self.reader.refuse(target, what, "give numbers and arrays")
         everything = all(part == WHOLE for part in spec)
         self.arrays.fill(array if everything else self.builder.view(array, spec), entry, target)
+
+    def assign_complex(self, array: Complex, spec: list[Any], entry: Any, target: ast.AST) -> None:
+        """array[spec] = entry."""
+        numbers = self.reader.complex
+        if has_arrays(spec):
+            x = numbers.compute(promote(self.builder, entry))
+            if set(arrays_of(x)) & set(arrays_of(array)):
+                x = numbers.copy(x)
+            for part, given in zip(array, x, strict=True):
+                self.index_arrays.write(part, spec, given, target)
+        elif all(is_number(part) for part in spec):
+            x = promote(self.builder, entry)
+            if not isinstance(x, Complex) or has_axes(x):
+                self.reader.refuse(target, "the assignment of something that is no number to {node}", "give a number")
+            numbers.put(array, spec, x)
+        else:
+            everything = all(part == WHOLE for part in spec)
+            numbers.fill(array if everything else numbers.view(array, spec), entry, target)
 
     def structured_at(self, target: ast.Subscript, env: Environment) -> Any:
         """The structured array, or its element, that an assignment replaces; None for other targets."""
@@ -172,6 +200,8 @@ class StatementReader:
             return structured_arrays.find_place(self.reader, array, getattr(name, "value", None), target)
         if isinstance(array, Point):
             return points.find_place(self.reader, array, target, env)
+        if isinstance(array, Complex) and is_array(array.real):
+            return array, self.reader.subscript(array.real, target.slice, env)
         if not isinstance(array, Value) or not array.is_array:
             self.reader.refuse(target, "the assignment to {node}", "assign to the elements of an array")
         return array, self.reader.subscript(array, target.slice, env)
@@ -190,6 +220,9 @@ class StatementReader:
                 placed = cell, [constant(0)]
         elif not isinstance(target, ast.Name):
             self.reader.refuse(statement, f"the assignment to {ast.unparse(target)!r}")
+        if placed is not None and isinstance(placed[0], Complex):
+            self._update_complex(*placed, operator, statement, env)
+            return
         if placed is not None and (has_arrays(placed[1]) or all(isinstance(part, Value) for part in placed[1])):
             self._update_elements(*placed, operator, statement, env)
             return
@@ -207,10 +240,41 @@ class StatementReader:
             self._update_in_order(old, entry, operator, statement)
             return
         new = self.reader.binary(operator, old, entry, statement)
-        if isinstance(old, Value) and old.is_array:
+        if isinstance(old, Complex) and has_axes(old):
+            self.reader.complex.fill(old, new, statement)
+        elif isinstance(old, Value) and old.is_array:
             self.arrays.fill(old, new, statement)
         else:
             self.assign(target, new, env)
+
+    def _update_complex(
+        self, array: Complex, spec: list[Any], operator: str, statement: ast.AugAssign, env: Environment
+    ) -> None:
+        """array[spec] op= value, for an element, a part, or elements at an index array."""
+        numbers = self.reader.complex
+        if has_arrays(spec):
+            old = Complex(*(self.index_arrays.read(part, spec, statement.target) for part in array))
+        else:
+            old = numbers.view(array, spec)
+        before = len(self.builder.block.operations)
+        entry = self.reader.expression(statement.value, env)
+        written = {root for o in self.builder.block.operations[before:] for root in find_written_roots(o)}
+        x, at_element = promote(self.builder, entry), all(map(is_number, spec))
+        adds = (
+            operator in ("Add", "Sub")
+            and isinstance(x, Complex)
+            and not written & {*array.real.roots, *array.imag.roots}
+        )
+        if at_element and adds:
+            for part, added in zip(array, x, strict=True):
+                if added.constant != 0.0:
+                    self.builder.add(Accumulate(part, spec, added, "+" if operator == "Add" else "-"))
+            return
+        new = self.reader.binary(operator, old, entry, statement)
+        if at_element or has_arrays(spec):
+            self.assign_complex(array, spec, new, statement.target)
+        else:
+            numbers.fill(old, new, statement)
 
     def _update_in_order(self, array: Value, other: Value, operator: str, statement: ast.AugAssign) -> None:
         """array op= other, if they may overlap: Numba writes each element before it reads the next one."""
@@ -361,7 +425,7 @@ class StatementReader:
             yielding, start = (iterated.arguments[0], iterated.start) if counted else (iterated, None)
             GeneratorLoop(self.reader, statement, yielding, start).read(env)
             return
-        if isinstance(iterated, tuple):
+        if isinstance(iterated, tuple) and not isinstance(iterated, Complex):
             self._unroll(statement, iterated, env)
             return
         if isinstance(iterated, Grid):
@@ -463,6 +527,9 @@ class StatementReader:
         """The limits of the range of a loop, and the entry of its target at an index."""
         if isinstance(iterated, Range):
             return iterated.limits, lambda index: index
+        if isinstance(iterated, Complex) and has_axes(iterated):
+            parts = [self.items(part, node) for part in self.reader.complex.compute(iterated)]
+            return parts[0][0], lambda index: Complex(*(item(index) for _, item in parts))
         if is_array(iterated) or isinstance(iterated, BoundedBuffer):
             array = iterated.elements() if isinstance(iterated, BoundedBuffer) else self.arrays.compute(iterated)
             rest = [WHOLE] * (array.kind.ndim - 1)
@@ -509,7 +576,7 @@ class StatementReader:
 def _parts_of(iterated: Iteration) -> Any:
     """enumerate or zip of tuples as a tuple; None for other iterables."""
     parts = [_parts_of(x) if isinstance(x, Iteration) else x for x in iterated.arguments]
-    if not all(isinstance(x, tuple) for x in parts) or iterated.start.constant is None:
+    if not all(isinstance(x, tuple) and not isinstance(x, Complex) for x in parts) or iterated.start.constant is None:
         return iterated
     if iterated.kind == "enumerate":
         return tuple((constant(iterated.start.constant + k), x) for k, x in enumerate(parts[0]))

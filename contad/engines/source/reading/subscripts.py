@@ -5,6 +5,7 @@ from typing import Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
+    Complex,
     Object,
     Opaque,
     Point,
@@ -37,6 +38,8 @@ class SubscriptReader:
         base = self.reader.expression(node.value, env)
         if isinstance(base, Point):
             return points.read_part(self.reader, base, node, env)
+        if isinstance(base, Complex):
+            return self._read_complex(base, node, env)
         if isinstance(base, tuple):
             return self._part(base, node, env)
         if structured_arrays.is_argument(base):
@@ -62,12 +65,23 @@ class SubscriptReader:
             else self.builder.view(array, spec)
         )
 
+    def _read_complex(self, base: Complex, node: ast.Subscript, env: Environment) -> Any:
+        """An element, a view, or elements at an index array, of both parts."""
+        array = self.reader.complex.compute(base)
+        if is_number(array.real):
+            if self.reader.expression(node.slice, env) == ():
+                return array
+            self.reader.refuse(node, "the subscript {node} of a complex number")
+        spec = self.subscript(array.real, node.slice, env)
+        if has_arrays(spec):
+            return Complex(*(self.index_arrays.read(part, spec, node) for part in array))
+        return self.reader.complex.view(array, spec)
+
     def _part(self, parts: tuple[Any, ...], node: ast.Subscript, env: Environment) -> Any:
         """A part of a tuple: by a constant index or slice, or, among numbers, by a variable index."""
         if isinstance(node.slice, ast.Slice):
             limits = [
-                None if x is None else self.reader.number(x, env).constant
-                for x in (node.slice.lower, node.slice.upper)
+                None if x is None else self.reader.number(x, env).constant for x in (node.slice.lower, node.slice.upper)
             ]
             if node.slice.step is None and all(
                 given is None or isinstance(x, int)

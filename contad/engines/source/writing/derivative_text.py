@@ -8,7 +8,7 @@ from contad.compile.compiling import write_options
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
-from contad.engines.source.ir.entries import Point
+from contad.engines.source.ir.entries import Complex, Point
 from contad.engines.source.ir.printing import ModuleFunction, options_of, print_module
 from contad.engines.source.ir.ssa import INT, SourceFunction, Value
 from contad.engines.source.ir.syntax import call, expression, name, number, statement, statements, tuple_of
@@ -253,7 +253,7 @@ class DerivativeWriter:
         if isinstance(tree, Point):
             return expression("x.reshape(())", x=write(tree.array))
         parts, cls = [write(part) for part in tree], class_of_names(tree)
-        if cls is None:
+        if cls is None or cls is Complex:
             return tuple_of(parts)
         known = next((known for known, x in self.function.callables.items() if x is cls), "")
         if not known:

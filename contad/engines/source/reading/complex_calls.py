@@ -1,0 +1,428 @@
+"""Reads calls with complex arguments or results: functions of `cmath` and NumPy, methods, new arrays.
+
+A real-linear function that treats all elements alike, such as `np.roll`, is read once for each part.
+"""
+
+import cmath
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from contad.engines.source.ir.entries import Complex, Method, Object, constant, is_array, is_number
+from contad.engines.source.ir.known_functions import AND, DIVIDE, MULTIPLY, OR, SELECT, function_of
+from contad.engines.source.ir.ssa import FLOAT, Value
+from contad.engines.source.reading.call_site import METHODS, READERS, CallSite, is_none
+from contad.engines.source.reading.complex_numbers import ZERO, ComplexNumbers, has_axes, promote
+from contad.engines.source.reading.reader import Reader
+from contad.kernels.complex_arrays import join_parts
+
+Read = Callable[[Any, CallSite], Any]  # reads a function of real numbers and arrays
+_DTYPES = (complex, np.complex128, types.complex128, np.dtype(np.complex128), "complex128", "complex", "c16", "D")
+_SINGLE = (np.complex64, types.complex64, np.dtype(np.complex64), "complex64", "c8", "F")
+_MAKERS = (complex, np.complex128, join_parts)
+_CMATH = tuple(x for x in vars(cmath).values() if callable(x))
+
+
+def is_dtype(entry: Any) -> bool:
+    """Whether an entry names the type of complex numbers."""
+    return isinstance(entry, Object) and any(entry.value is x or (x == entry.value) is True for x in _DTYPES)
+
+
+def _is_single(entry: Any) -> bool:
+    return isinstance(entry, Object) and any(entry.value is x or (x == entry.value) is True for x in _SINGLE)
+
+
+def concerns(called: Any, site: CallSite) -> bool:
+    """Whether a call of a library function takes or gives complex numbers."""
+    given = [*site.arguments, *site.keywords.values()]
+    if isinstance(called, Method):
+        given.append(called.array)
+    elif called in _MAKERS or any(called is x for x in _CMATH):
+        return True
+    return any(_holds(x) or is_dtype(x) or _is_single(x) for x in given)
+
+
+def _holds(entry: Any) -> bool:
+    """Whether an entry is, or contains, a complex number or array."""
+    if isinstance(entry, Complex):
+        return True
+    return isinstance(entry, tuple) and any(map(_holds, entry))
+
+
+def read_attribute(reader: Reader, x: Complex, name: str) -> Any:
+    """An attribute or a method of a complex number or array."""
+    numbers = reader.complex
+    if name in ("real", "imag"):
+        return numbers.part(x, name)
+    if not has_axes(x):
+        return Method(x, name)
+    if name == "shape":
+        return tuple(numbers.shape(x))
+    if name == "T":
+        x = numbers.compute(x)
+        return x if x.real.kind.ndim == 1 else Complex(*(reader.builder.view(part, None) for part in x))
+    if name in ("ndim", "size"):
+        x = numbers.compute(x)
+        return constant(x.real.kind.ndim) if name == "ndim" else reader.arrays.size(x.real)
+    return Object(np.dtype(np.complex128)) if name == "dtype" else Method(x, name)
+
+
+def read_method(site: CallSite, method: Method, read: Read) -> Any:
+    """The result of a method call."""
+    x, name = method.array, method.name
+    function = getattr(np, name, None) if name != "astype" else np.asarray
+    if isinstance(x, Complex) and name == "fill" and site.only() is not None:
+        site.reader.complex.fill(x, site.only(), site.node)
+        return Object(None)
+    if isinstance(x, Complex) and name == "item" and not site.arguments and not has_axes(x):
+        return x
+    if name == "flatten":
+        function = METHODS["flatten"]
+    if function is None or name in ("sort", "partition"):
+        site.refuse(f"the method .{name} of a complex array", "write it as a loop")
+    again = site.with_arguments(x, *site.arguments, **site.keywords)
+    found = read_call(again, function, read)
+    return site.reader.complex.copy(found) if name == "astype" and has_axes(found) else found
+
+
+def read_call(site: CallSite, function: Any, read: Read) -> Any:
+    """The result of a function; `read` reads one of real numbers and arrays."""
+    if any(map(_is_single, [*site.arguments, *site.keywords.values()])):
+        site.refuse("{node}, which rounds to complex64", "use complex128")
+    special = _SPECIAL.get(function)
+    if special is not None:
+        return special(site)
+    if any(function is f for f in _BY_PARTS):
+        return _by_parts(site, function, read)
+    name = getattr(function, "__name__", str(function))
+    return site.refuse(f"the call of {name!r} with complex numbers", "write it with +, -, *, / or real functions")
+
+
+_SPECIAL: dict[Any, Callable[[CallSite], Any]] = {}
+_LINEAR = (
+    "cumsum diff reshape ravel transpose roll concatenate stack vstack hstack column_stack flip flipud fliplr "
+    "expand_dims atleast_1d atleast_2d trace diag repeat swapaxes ascontiguousarray squeeze take tile"
+)
+_BY_PARTS: list[Any] = [*(getattr(np, name) for name in _LINEAR.split()), METHODS["flatten"]]
+
+
+def _by_parts(site: CallSite, function: Any, read: Read) -> Complex:
+    """A function that maps real parts to the real part of the result, and imaginary ones likewise."""
+    numbers = site.reader.complex
+
+    def split(x: Any, name: str) -> Any:
+        if isinstance(x, Complex):
+            return getattr(x, name)
+        if isinstance(x, tuple):
+            return tuple(split(part, name) for part in x)
+        is_zero = name == "imag" and (is_array(x) or (is_number(x) and x.kind == FLOAT))
+        return site.apply(MULTIPLY, x, ZERO) if is_zero else x
+
+    def settle(x: Any) -> Any:
+        if isinstance(x, Complex):
+            return numbers.compute(x)
+        return tuple(map(settle, x)) if isinstance(x, tuple) else x
+
+    given = [settle(x) for x in site.arguments]
+    found = []
+    for name in ("real", "imag"):
+        again = site.with_arguments(*(split(x, name) for x in given), **site.keywords)
+        found.append(read(function, again) if function is not METHODS["flatten"] else function(again))
+    return Complex(*found)
+
+
+def _reads(names: str | None, *functions: Any, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let a function read calls of these functions; it gets the site, the arguments by these names, and the facts."""
+
+    def declare(read: Callable[..., Any]) -> Callable[..., Any]:
+        def take(site: CallSite) -> Any:
+            return read(site, *(site.arguments if names is None else site.take(names)), **facts)
+
+        _SPECIAL.update(dict.fromkeys(functions, take))
+        return read
+
+    return declare
+
+
+def _take(site: CallSite, x: Any) -> Complex:
+    """An argument as a complex one."""
+    found = promote(site.builder, x)
+    if not isinstance(found, Complex):
+        site.refuse("{node} of something that is no number or array", "give numbers and arrays")
+    return found
+
+
+# ---- new numbers and arrays ------------------------------------------------------------------------------------------
+@_reads("real imag", complex, np.complex128)
+def _make(site: CallSite, real: Any, imag: Any) -> Complex:
+    x, y = _take(site, real), Complex(ZERO, ZERO) if imag is None else _take(site, imag)
+    if has_axes(x) or has_axes(y):
+        site.refuse("{node} of an array", "use .astype(np.complex128), or a + 1j * b")
+    numbers = site.reader.complex
+    return Complex(numbers.minus(x.real, y.imag), numbers.plus(x.imag, y.real))
+
+
+@_reads("real imag", join_parts)
+def _join(site: CallSite, real: Any, imag: Any) -> Complex:
+    """An array of two parts, in their memory: the arguments of a function of pairs."""
+    for axis in range(real.kind.ndim):
+        site.builder.argument_lengths[imag, axis] = site.builder.length(real, axis)
+    return Complex(real, imag)
+
+
+@_reads("shape dtype", np.zeros, fill="zeros")
+@_reads("shape dtype", np.ones, fill="ones")
+@_reads("shape dtype", np.empty, fill="empty")
+def _create(site: CallSite, shape: Any, dtype: Any, fill: str) -> Complex:
+    return site.reader.complex.create(fill, site.lengths(shape))
+
+
+@_reads("a dtype", np.zeros_like, fill="zeros")
+@_reads("a dtype", np.ones_like, fill="ones")
+@_reads("a dtype", np.empty_like, fill="empty")
+def _create_like(site: CallSite, a: Any, dtype: Any, fill: str) -> Any:
+    """A new array with the shape of another one; one of them is complex."""
+    numbers = site.reader.complex
+    if (not isinstance(a, Complex) and not is_array(a)) or (isinstance(a, Complex) and not has_axes(a)):
+        site.refuse("{node} of something that is no array", "give an array")
+    shape = numbers.shape(numbers.compute(a)) if isinstance(a, Complex) else site.arrays.shape(a)
+    if dtype is None or is_dtype(dtype):
+        return numbers.create(fill, shape)
+    return site.builder.create(fill, shape, site.dtype(dtype))
+
+
+@_reads("shape fill_value dtype", np.full)
+def _full(site: CallSite, shape: Any, value: Any, dtype: Any) -> Complex:
+    if not is_none(dtype) and not is_dtype(dtype):
+        site.refuse("the dtype in {node}", "use np.complex128")
+    made = site.reader.complex.create("empty", site.lengths(shape))
+    site.reader.complex.fill(made, value, site.node)
+    return made
+
+
+@_reads("a dtype", np.asarray)
+@_reads("a dtype", np.array)
+def _array(site: CallSite, given: Any, dtype: Any) -> Complex:
+    """np.array of a list of numbers, or of lists of them; for an array, its copy."""
+    if not is_none(dtype) and not is_dtype(dtype):
+        site.refuse("{node}, which drops imaginary parts", "take .real")
+    numbers = site.reader.complex
+    if isinstance(given, Complex) or is_array(given):
+        x = _take(site, given)
+        if not has_axes(x):
+            site.refuse("{node} of a number", "give an array")
+        return numbers.copy(x)
+    rows = [x if _is_row(x) else (x,) for x in given] if _is_row(given) else []
+    nested = bool(rows) and all(map(_is_row, given))
+    if not rows or len({len(row) for row in rows}) != 1 or any(has_axes(_take(site, x)) for row in rows for x in row):
+        site.refuse("{node}", "give a list of numbers, or of lists of numbers of one length")
+    lengths = [len(rows), len(rows[0])] if nested else [len(rows)]
+    made = numbers.create("empty", list(map(constant, lengths)))
+    for k, row in enumerate(rows):
+        for j, x in enumerate(row):
+            numbers.put(made, [constant(k), constant(j)][: len(lengths)], _take(site, x))
+    return made
+
+
+def _is_row(x: Any) -> bool:
+    return isinstance(x, tuple) and not isinstance(x, Complex)
+
+
+@_reads("a", np.copy)
+def _copy(site: CallSite, a: Any) -> Complex:
+    return site.reader.complex.copy(_take(site, a))
+
+
+@_reads("x", len)
+def _length(site: CallSite, x: Any) -> Any:
+    if not isinstance(x, Complex):
+        return constant(len(x))
+    return site.reader.complex.shape(x)[0] if has_axes(x) else site.refuse("{node}")
+
+
+@_reads("x y", divmod)
+@_reads(None, max, min)
+def _refuse(site: CallSite, *given: Any) -> Any:
+    site.refuse("{node} of complex numbers", "give real numbers")
+
+
+@_reads("iterable start", enumerate)
+@_reads(None, zip)
+def _iterate(site: CallSite, *given: Any) -> Any:
+    return READERS[zip if site.node.func.id == "zip" else enumerate](site)  # type: ignore[attr-defined]
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------
+@_reads("x", np.real, name="real")
+@_reads("x", np.imag, name="imag")
+def _part(site: CallSite, x: Any, name: str) -> Any:
+    return site.reader.complex.part(_take(site, x), name)
+
+
+@_reads("x", np.conj)
+def _conjugate(site: CallSite, x: Any) -> Complex:
+    return site.reader.complex.conjugate(_take(site, x))
+
+
+@_reads("x", abs, np.absolute)
+def _modulus(site: CallSite, x: Any) -> Any:
+    return site.reader.complex.modulus(_take(site, x))
+
+
+@_reads("x", np.angle, cmath.phase)
+def _angle(site: CallSite, x: Any) -> Any:
+    return site.reader.complex.angle(_take(site, x))
+
+
+@_reads("x", cmath.polar)
+def _polar(site: CallSite, x: Any) -> Any:
+    z, numbers = _take(site, x), site.reader.complex
+    return numbers.modulus(z), numbers.angle(z)
+
+
+@_reads("r phi", cmath.rect)
+def _rect(site: CallSite, r: Any, phi: Any) -> Complex:
+    numbers = site.reader.complex
+    if not (is_number(r) and is_number(phi)):
+        site.refuse("{node}", "give two real numbers")
+    return numbers.multiply(_take(site, r), numbers.exp(Complex(ZERO, site.builder.as_float(phi))))
+
+
+# ---- elementwise functions -------------------------------------------------------------------------------------------
+_LOGARITHMS = {"log10": 1.0 / np.log(10.0), "log2": 1.0 / np.log(2.0)}
+
+
+def _logarithm(numbers: ComplexNumbers, x: Complex, name: str) -> Complex:
+    return Complex(*(numbers.times(part, constant(_LOGARITHMS[name])) for part in numbers.log(x)))
+
+
+_ELEMENTWISE: dict[str, Callable[[ComplexNumbers, Complex], Any]] = {
+    "exp": ComplexNumbers.exp, "log": ComplexNumbers.log, "sqrt": ComplexNumbers.sqrt,
+    "cos": ComplexNumbers.cos, "sin": ComplexNumbers.sin, "tan": ComplexNumbers.tan,
+    "arccos": ComplexNumbers.arccos, "arcsin": ComplexNumbers.arcsin, "arctan": ComplexNumbers.arctan,
+    "cosh": ComplexNumbers.cosh, "sinh": lambda numbers, x: numbers.turned(numbers.sin, x),
+    "tanh": lambda numbers, x: numbers.turned(numbers.tan, x),
+    "arcsinh": lambda numbers, x: numbers.turned(numbers.arcsin, x),
+    "arctanh": lambda numbers, x: numbers.turned(numbers.arctan, x),
+    "negative": ComplexNumbers.negative, "positive": lambda numbers, x: x,
+    "square": lambda numbers, x: numbers.multiply(x, x),
+    "reciprocal": lambda numbers, x: numbers.divide(Complex(constant(1.0), ZERO), x),
+    **{name: functools.partial(_logarithm, name=name) for name in _LOGARITHMS},
+}  # fmt: skip
+_IN_CMATH = {"arccos": "acos", "arcsin": "asin", "arctan": "atan", "arcsinh": "asinh", "arctanh": "atanh"}
+_BINARY = {
+    "add": "Add", "subtract": "Sub", "multiply": "Mult", "divide": "Div", "power": "Pow", "equal": "Eq",
+    "not_equal": "NotEq", "matmul": "MatMult",
+}  # fmt: skip
+
+
+def _elementwise(site: CallSite, function: Callable[[ComplexNumbers, Complex], Any]) -> Any:
+    x = site.only()
+    return (
+        function(site.reader.complex, _take(site, x)) if x is not None else site.refuse(remedy="give the number only")
+    )
+
+
+def _operate(site: CallSite, operator: str) -> Any:
+    if len(site.arguments) != 2 or site.keywords:
+        site.refuse(remedy="give the numbers only, by position")
+    compute = site.reader.complex.compare if operator in ("Eq", "NotEq") else site.reader.complex.binary
+    return compute(operator, *site.arguments, site.node)
+
+
+def _declare(function: Any, read: Callable[..., Any], fact: Any) -> None:
+    _SPECIAL[function] = lambda site: read(site, fact)
+
+
+for _name, _function in _ELEMENTWISE.items():
+    _declare(getattr(np, _name), _elementwise, _function)
+    if hasattr(cmath, _IN_CMATH.get(_name, _name)):
+        _declare(getattr(cmath, _IN_CMATH.get(_name, _name)), _elementwise, _function)
+for _name, _operator in _BINARY.items():
+    _declare(getattr(np, _name), _operate, _operator)
+
+
+@_reads("condition x y", np.where)
+def _where(site: CallSite, condition: Any, x: Any, y: Any) -> Complex:
+    a, b = _take(site, x), _take(site, y)
+    if not (is_number(condition) or is_array(condition)):
+        site.refuse("{node}", "give a condition and two numbers or arrays")
+    return Complex(*(site.apply(SELECT, condition, p, q) for p, q in zip(a, b, strict=True)))
+
+
+# ---- reductions and products -----------------------------------------------------------------------------------------
+@_reads("a axis", np.sum, is_mean=False)
+@_reads("a axis", np.mean, is_mean=True)
+def _sum(site: CallSite, a: Any, axis: Any, is_mean: bool) -> Complex:
+    x, numbers = _take(site, a), site.reader.complex
+    if not has_axes(x):
+        site.refuse("{node} of something that is no array", "give an array")
+    if axis is not None:
+        function = np.mean if is_mean else np.sum
+        return Complex(*(site.again(function, part, axis=axis) for part in numbers.compute(x)))
+    found = numbers.total(x)
+    if not is_mean:
+        return found
+    size = constant(1)
+    for length in numbers.shape(x):
+        size = length if size.constant == 1 else site.apply(MULTIPLY, size, length)
+    return Complex(*(part if part is ZERO else site.apply(DIVIDE, part, size) for part in found))
+
+
+@_reads("iterable start", sum)
+def _sum_of(site: CallSite, given: Any, start: Any) -> Any:
+    """The builtin sum, of a tuple, a list display or a vector."""
+    total: Any = constant(0) if start is None else start
+    if isinstance(given, Complex):
+        return site.reader.complex.binary("Add", total, _sum(site, given, None, False), site.node)
+    for x in given:
+        total = site.reader.binary("Add", total, x, site.node)
+    return total
+
+
+@_reads("a b", np.dot)
+def _dot(site: CallSite, a: Any, b: Any) -> Complex:
+    return site.reader.complex.binary("MatMult", a, b, site.node)
+
+
+@_reads("a b", np.vdot)
+def _vdot(site: CallSite, a: Any, b: Any) -> Any:
+    """The sum of conj(a) b of two vectors, in one loop."""
+    x, y, numbers = _take(site, a), _take(site, b), site.reader.complex
+    if not (has_axes(x) and has_axes(y)) or any(v.kind.ndim > 1 for v in (*x, *y)):
+        site.refuse("{node} of something that is no vector", "give vectors")
+    return numbers.total(numbers.multiply(numbers.conjugate(x), y))
+
+
+@_reads("a b", np.outer)
+def _outer(site: CallSite, a: Any, b: Any) -> Any:
+    x, y, numbers = _take(site, a), _take(site, b), site.reader.complex
+    if not (has_axes(x) and has_axes(y)) or any(v.kind.ndim > 1 for v in (*x, *y)):
+        site.refuse("{node} of something that is no vector", "give vectors")
+    whole, new = (None, None, None), "None"
+    x, y = (numbers.copy(v) if any(map(is_number, v)) else numbers.compute(v) for v in (x, y))
+    return numbers.compute(numbers.multiply(numbers.view(x, [whole, new]), numbers.view(y, [new, whole])))
+
+
+@_reads("x", np.linalg.norm)
+def _norm(site: CallSite, x: Any) -> Value:
+    numbers = site.reader.complex
+    z = _take(site, x)
+    (total,) = numbers.fold([numbers.squared_modulus(z)], numbers.squared_modulus(z))
+    return numbers.by("sqrt", total)
+
+
+def _test(site: CallSite, function: Any) -> Any:
+    """isnan, isinf or isfinite of the parts."""
+    found = function_of(function)
+    assert found is not None
+    parts = [site.apply(found, part) for part in _take(site, site.only())]
+    return site.apply(AND if function is np.isfinite else OR, *parts)
+
+
+for _name in ("isnan", "isinf", "isfinite"):
+    for _home in (np, cmath):
+        _declare(getattr(_home, _name), _test, getattr(np, _name))
