@@ -195,7 +195,7 @@ def _evaluate(function: Function, args: Sequence[Nested], options: Options, on_c
 
 
 def _corner(x: Value) -> Nested:
-    v = map_numbers(peek, x)
+    v = peek(x)
     return v[(slice(2),) * v.ndim] if isinstance(v, np.ndarray) else v
 
 

@@ -359,7 +359,7 @@ def dct(
 
     Shapes:  x (..., m, ...) -> (..., n, ...), cut or padded with zeros to n; n = m if not given.
     Domain:  every x; n >= 1, n >= 2 for type 1.
-    Raises:  ValueError for another type or norm, and n out of the domain.
+    Raises:  ValueError for another type or norm, and n < 1; RuntimeError for n = 1 in type 1.
     Cost:    O(n log n); a sweep the same.
     Ref:     Makhoul (1980), IEEE Transactions on Acoustics, Speech, and Signal Processing 28; scipy.fft.dct.
 
