@@ -363,6 +363,8 @@ _OF_PARTS: dict[Any, Function] = {
     np.isfinite: lambda z: observe(np.isfinite, split(z)[0]) & observe(np.isfinite, split(z)[1]),
     np.isnan: lambda z: observe(np.isnan, split(z)[0]) | observe(np.isnan, split(z)[1]),
     np.isinf: lambda z: observe(np.isinf, split(z)[0]) | observe(np.isinf, split(z)[1]),
+    **{ufunc: functools.partial(observe, ufunc)
+       for ufunc in (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)},
     np.float_power: _elementwise(power), np.rint: lambda z: join(*map(np.rint, split(z))),
 }  # fmt: skip
 _REDUCTIONS: dict[tuple[str, Any], Function] = {
@@ -379,6 +381,10 @@ def array_ufunc(z: Any, ufunc: np.ufunc, method: str, *inputs: Value, **options:
         result = _call(ufunc, inputs, name)
     elif (method, ufunc) in _REDUCTIONS:
         result = _REDUCTIONS[method, ufunc](*inputs, **{"axis": 0, **options})
+    elif method == "at" and ufunc in (np.add, np.subtract) and not options:
+        for part, piece in zip(split(inputs[0]), split(inputs[2]), strict=True):
+            ufunc.at(part, inputs[1], piece)
+        return None
     elif method == "outer" and not options:
         a, b = inputs
         result = ufunc(np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b)
@@ -396,7 +402,7 @@ def _call(ufunc: np.ufunc, inputs: tuple[Value, ...], name: str) -> Any:
     if ufunc in _OF_PARTS:
         return _OF_PARTS[ufunc](*inputs)
     found = rule_of_ufunc(ufunc)
-    if found is not None and found.at_complex is not None:
+    if found is not None and found.at_complex is not None and ufunc is not np.fabs:
         return found.at_complex(*inputs)
     of_arrays = _by_ufunc.get(ufunc)
     if of_arrays is not None:
