@@ -268,14 +268,14 @@ def arctan_real(x, y):
 
         z = Re arctan(x + iy),     dz/dx = Re f',     dz/dy = -Im f',     f' = 1 / (1 + (x + iy)^2)
 
-    Domain:  every (x, y) but the poles at i and -i, where z is nan. The cuts are the imaginary axis beyond them.
+    Domain:  every (x, y); 0 with partials nan at the poles i and -i. The cuts are the imaginary axis beyond them.
     Ref:     DLMF 4.23; Kahan 1987.
 
     >>> arctan_real(1.0, 0.0)
     0.7853981633974483
     """
     if x == 0.0 and abs(y) == 1.0:
-        return math.nan
+        return x
     return cmath.atan(complex(x, y)).real
 
 

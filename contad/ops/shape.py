@@ -186,6 +186,8 @@ def holds_numbers(given: Sources) -> bool:
 @implements(np.ediff1d, layout="own")
 def ediff1d(ary: Value, to_end: Value | None = None, to_begin: Value | None = None) -> Value:
     """Differences of consecutive elements, with optional elements before and after."""
+    if (holds_complex(to_end) or holds_complex(to_begin)) and not is_complex(ary):
+        raise TypeError("np.ediff1d: to_begin and to_end must be real where ary is, got complex numbers")
     if not numbers_in(ary):
         kind = np.asarray(ary).dtype
         for name, piece in (("to_begin", to_begin), ("to_end", to_end)):

@@ -31,11 +31,12 @@ from contad.rules.array_rule import _by_ufunc
 from contad.rules.numpy_functions import find_exported_name
 from contad.rules.scalar_rule import rule, rule_of_ufunc
 from contad.variables.complex_pair import ComplexNumber, ComplexPair, join, split
-from contad.variables.number import map_numbers, observe, peek
+from contad.variables.number import map_numbers, observe, peek, stands_for_float
 from contad.variables.open_types import Function, Nested, Value
 
 Parts = tuple[Value, Value]
 LOG_2, LOG_10 = math.log(2.0), math.log(10.0)
+LARGEST = float(np.finfo(np.float64).max)
 MOST = 100  # as in NumPy: whole exponents below it are products
 
 
@@ -83,27 +84,48 @@ def square(x: Value, y: Value) -> Parts:
 
 
 def power(x: Value, y: Value, u: Value, v: Value) -> Parts:
-    """z^w: products for a whole w below 100, otherwise exp(w log z), and 0 at z = 0 where Re w > 0."""
+    """z^w: products for a whole w below 100, otherwise exp(w log z)."""
     if _is_zero(v) and isinstance(u, (int, float, np.integer, np.floating)):
         if u == 0.5:
             return sqrt(x, y)
         exponent = float(u)
         if exponent.is_integer() and abs(exponent) < MOST:
             return _whole_power(x, y, int(exponent))
-    empty = (
-        observe(operator.eq, x, 0.0) & observe(operator.eq, y, 0.0) if not _is_zero(y) else observe(operator.eq, x, 0.0)
-    )
-    if np.any(empty & ~observe(operator.gt, u, 0.0)):
-        raise ZeroDivisionError("power: 0 has no power with an exponent whose real part is not positive")
+    empty = _is(operator.eq, x, 0.0) & _is(operator.eq, y, 0.0)
     z = exponential(*multiply(u, v, *log(select(empty, 1.0, x), y)))
-    return (select(empty, 0.0, z[0]), select(empty, 0.0, z[1])) if np.any(empty) else z
+    if not np.any(empty):
+        return z
+    edge = _power_of_zero(x, y, u, v)
+    return select(empty, edge[0], z[0]), select(empty, edge[1], z[1])
+
+
+def _is(compare: Function, x: Value, y: float) -> Any:
+    """A comparison of values, of NumPy's kind."""
+    return np.asarray(observe(compare, x, y))[()]
+
+
+def _power_of_zero(x: Value, y: Value, u: Value, v: Value) -> Parts:
+    """z^w at z = 0: z for w = 1, 0 for Re w > 0 with the slope of the power, 1 for w = 0, otherwise nan."""
+    real = _is(operator.eq, v, 0.0)
+    one, large, none = _is(operator.eq, u, 1.0) & real, _is(operator.gt, u, 1.0), _is(operator.eq, u, 0.0) & real
+    steep = _is(operator.gt, u, 0.0) & ~large & ~one
+    defined = one | large | none | steep
+    if not np.all(defined) and stands_for_float(x) and stands_for_float(y):
+        raise ZeroDivisionError("power: 0 has no power with an exponent whose real part is not positive")
+    near, unit = sqrt(x, y), 1.0 + parts.sqrt_real(u, v)  # 0 and 1, with infinite slopes
+
+    def pick(straight: Value, root: Value, whole: Value) -> Value:
+        other = select(none, whole, math.nan)
+        return select(one, straight, select(large, 0.0, select(steep, root, other)))
+
+    return pick(x, near[0], unit), pick(y, near[1], 0.0)
 
 
 def _whole_power(x: Value, y: Value, n: int) -> Parts:
     if n < 0:
         return reciprocal(*_whole_power(x, y, -n))
     if n == 0:
-        return x * 0.0 + 1.0, y * 0.0
+        return (np.ones_like(x), np.zeros_like(x)) if np.ndim(x) else (1.0, 0.0)
     found: Parts | None = None
     base = x, y
     while True:
@@ -135,7 +157,13 @@ def conjugate(x: Value, y: Value) -> Parts:
 def exponential(x: Value, y: Value) -> Parts:
     """e^z = e^x (cos y + i sin y)."""
     r = exp(x)
-    return r * cos(y), r * sin(y)
+    return r * cos(y), _times(r, sin(y))
+
+
+def _times(r: Value, s: Value) -> Value:
+    """r s, and 0 where s is 0 and r has overflowed."""
+    lost = observe(np.isinf, r) & observe(operator.eq, s, 0.0)
+    return select(lost, LARGEST * s, r * s) if np.any(lost) else r * s
 
 
 def exp2(x: Value, y: Value) -> Parts:
@@ -178,12 +206,12 @@ def sqrt(x: Value, y: Value) -> Parts:
 
 def sine(x: Value, y: Value) -> Parts:
     """sin z."""
-    return sin(x) * cosh(y), cos(x) * sinh(y)
+    return _times(cosh(y), sin(x)), cos(x) * sinh(y)
 
 
 def cosine(x: Value, y: Value) -> Parts:
     """cos z."""
-    return cos(x) * cosh(y), -(sin(x) * sinh(y))
+    return cos(x) * cosh(y), -_times(sinh(y), sin(x))
 
 
 def tangent(x: Value, y: Value) -> Parts:
@@ -193,12 +221,12 @@ def tangent(x: Value, y: Value) -> Parts:
 
 def hyperbolic_sine(x: Value, y: Value) -> Parts:
     """sinh z."""
-    return sinh(x) * cos(y), cosh(x) * sin(y)
+    return sinh(x) * cos(y), _times(cosh(x), sin(y))
 
 
 def hyperbolic_cosine(x: Value, y: Value) -> Parts:
     """cosh z."""
-    return cosh(x) * cos(y), sinh(x) * sin(y)
+    return cosh(x) * cos(y), _times(sinh(x), sin(y))
 
 
 def hyperbolic_tangent(x: Value, y: Value) -> Parts:
@@ -363,6 +391,8 @@ _OF_PARTS: dict[Any, Function] = {
     np.isfinite: lambda z: observe(np.isfinite, split(z)[0]) & observe(np.isfinite, split(z)[1]),
     np.isnan: lambda z: observe(np.isnan, split(z)[0]) | observe(np.isnan, split(z)[1]),
     np.isinf: lambda z: observe(np.isinf, split(z)[0]) | observe(np.isinf, split(z)[1]),
+    **{ufunc: functools.partial(observe, ufunc)
+       for ufunc in (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)},
     np.float_power: _elementwise(power), np.rint: lambda z: join(*map(np.rint, split(z))),
 }  # fmt: skip
 _REDUCTIONS: dict[tuple[str, Any], Function] = {
@@ -379,6 +409,10 @@ def array_ufunc(z: Any, ufunc: np.ufunc, method: str, *inputs: Value, **options:
         result = _call(ufunc, inputs, name)
     elif (method, ufunc) in _REDUCTIONS:
         result = _REDUCTIONS[method, ufunc](*inputs, **{"axis": 0, **options})
+    elif method == "at" and ufunc in (np.add, np.subtract) and not options:
+        for part, piece in zip(split(inputs[0]), split(inputs[2]), strict=True):
+            ufunc.at(part, inputs[1], piece)
+        return None
     elif method == "outer" and not options:
         a, b = inputs
         result = ufunc(np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b)
@@ -396,7 +430,7 @@ def _call(ufunc: np.ufunc, inputs: tuple[Value, ...], name: str) -> Any:
     if ufunc in _OF_PARTS:
         return _OF_PARTS[ufunc](*inputs)
     found = rule_of_ufunc(ufunc)
-    if found is not None and found.at_complex is not None:
+    if found is not None and found.at_complex is not None and ufunc is not np.fabs:
         return found.at_complex(*inputs)
     of_arrays = _by_ufunc.get(ufunc)
     if of_arrays is not None:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-import contad.protocols.complex_forms
 import contad.rules.complex_rule  # noqa: F401  (gives the rules their complex forms)
 from contad.errors import UnsupportedError
+from contad.ops.products import vecdot
 from contad.ops.trigonometric import sinc
+from contad.protocols.complex_forms import _OF_PARTS
 from contad.rules.numpy_functions import entry_of, find_exported_name, refuse_out
 from contad.variables.array import Array, as_array, lower_constants, numbers_in
 from contad.variables.complex_pair import NO_ROOM, ComplexArray, ComplexNumber, ComplexPair, is_complex, join, split
@@ -207,7 +208,18 @@ def nan_to_num(x: Value, *args: Option, **options: Option) -> Value:
 def linspace(start: Value, stop: Value, num: int = 50, *args: Option, **options: Option) -> Any:
     """np.linspace of each part."""
     (x, y), (u, v) = split(start), split(stop)
-    return join(np.linspace(x, u, num, *args, **options), np.linspace(y, v, num, *args, **options))
+    parts = np.linspace(x, u, num, *args, **options), np.linspace(y, v, num, *args, **options)
+    return tuple(map(join, *parts)) if isinstance(parts[0], tuple) else join(*parts)
+
+
+def shares_memory(function: Function) -> Function:
+    """np.shares_memory or np.may_share_memory."""
+
+    def compare(a: Value, b: Value, *args: Option, **options: Option) -> bool:
+        parts = [(x, y) for x in split(a) for y in split(b) if np.ndim(x) and np.ndim(y)]
+        return any(function(x, y, *args, **options) for x, y in parts)
+
+    return compare
 
 
 _FORMS: dict[Function, Function] = {
@@ -219,6 +231,7 @@ _FORMS: dict[Function, Function] = {
     np.empty_like: zeros_like, np.ones_like: ones_like, np.full_like: full_like, np.round: around,
     np.around: around, np.nan_to_num: nan_to_num, np.linspace: linspace, np.array_repr: text_of(np.array_repr),
     np.array_str: text_of(np.array_str), np.array2string: text_of(np.array2string),
+    np.shares_memory: shares_memory(np.shares_memory), np.may_share_memory: shares_memory(np.may_share_memory),
 } | {
     function: assigning(function, place)
     for function, place in ((np.copyto, 1), (np.put, 2), (np.place, 2), (np.putmask, 2), (np.fill_diagonal, 1),
@@ -237,9 +250,12 @@ def _delegate(name: str) -> Function:
     return method
 
 
-for _name in ("all", "any", "cumprod", "cumsum", "diagonal", "dot", "mean", "nonzero", "prod", "repeat", "round",
-              "squeeze", "std", "sum", "swapaxes", "take", "trace", "var"):  # fmt: skip
+_OF_PARTS[np.vecdot] = vecdot
+for _name in ("all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "diagonal", "dot", "max",
+              "mean", "min", "nonzero", "partition", "prod", "put", "repeat", "round", "sort", "squeeze", "std", "sum",
+              "swapaxes", "take", "trace", "var"):  # fmt: skip
     setattr(ComplexArray, _name, _delegate(_name))
+setattr(ComplexArray, "compress", lambda z, condition, axis=None: np.compress(condition, z, axis))  # noqa: B010
 
 
 def _matmul(z: Any, w: Any) -> Any:

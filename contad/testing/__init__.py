@@ -7,7 +7,7 @@ that names function, leg, engine, argument, expected and got.
 from collections.abc import Iterable, Sequence
 
 from contad.engines import engine_names
-from contad.testing import array_legs, legs
+from contad.testing import array_legs, complex_legs, legs
 from contad.testing.forms import usable
 from contad.testing.specimen import (
     FORWARD,
@@ -35,7 +35,8 @@ def expect_ad(
 ) -> Report:
     """Check everything that contad promises about f at args, on every engine; the report lists the legs.
 
-    The arguments are numbers, or pytrees and arrays of numbers; f returns one number, or a pytree of several.
+    The arguments are numbers, or pytrees and arrays of numbers; f returns one number, or a pytree of several. A complex
+    number counts as two numbers, its real and its imaginary part.
 
     - errors: if the plain call raises, every engine raises the same; otherwise none may raise
     - value: every engine gives the value of the plain call
@@ -47,6 +48,8 @@ def expect_ad(
     - symmetry: the Hessian equals its transpose, for 2 to 8 numbers, and arrays of up to 16; this finds a partial that
       is right only at args, such as a constant
     - jacobian: the derivatives of several results against differences
+    - holomorphic: `jacobian(holomorphic=True)` of complex results by complex arguments is du/dx + i dv/dx, or raises
+      NotHolomorphicError where the equations of Cauchy and Riemann fail
     - product: <z_bar, J x_dot> = <J^T z_bar, x_dot>
     - mixes: every subset of the arguments active, the others constant, as float, NumPy number and int
     - fan-out: f + f, f f, f + x, and one input in place of several: adjoints add up
@@ -107,6 +110,7 @@ def _check_numbers(specimen: Specimen, ways: Sequence[str], order: int | None, z
     if specimen.has_arrays and order > 1:
         array_legs.check_whole_hessian(specimen, ways)
     legs.check_jacobian(specimen, ways)
+    complex_legs.check_holomorphic(specimen, ways)
     legs.check_product(specimen, ways)
     legs.check_mixes(specimen, ways, gradient)
     if specimen.has_arrays:

@@ -411,11 +411,12 @@ def check_whole_hessian(s: Specimen, ways: Sequence[str]) -> None:
     )
     slack = 10.0 * error + t.negligible * size / np.outer(scales, scales)
     resolved = 10.0 * error <= np.maximum(t.resolved * np.abs(value), slack - 10.0 * error)
-    numbers = tuple(range(len(s.args)))
+    f = s.by_parts(s.scalar) if s.is_complex else s.scalar
     for way in ways:
         if is_forward(way):
             continue
-        blocks = s.run("whole hessian", way, hessian(s.scalar, numbers, engine=engine_of(way)), *form(way, s.args))
+        args = s.parts(form(way, s.args)) if s.is_complex else form(way, s.args)
+        blocks = s.run("whole hessian", way, hessian(f, tuple(range(len(args))), engine=engine_of(way)), *args)
         sizes = [len(elements(leaf)) for tree in s.trees for leaf in tree.leaves]
         rest = iter(flatten(blocks).leaves)
         found = np.block([[np.reshape(next(rest), (a, b)).astype(float) for b in sizes] for a in sizes])

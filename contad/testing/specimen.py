@@ -114,6 +114,7 @@ class Specimen:
                 if np.asarray(leaf).dtype.kind != "b":
                     real_leaf(leaf, f"checks of {self.name}, argument {self.name_of_argument(n)}")
         self.has_arrays = any(isinstance(leaf, np.ndarray) for tree in self.trees for leaf in tree.leaves)
+        self.is_complex = any(tree.is_complex for tree in self.trees)
         self.numbers = [float(v) for x in args for v in numbers_of(x)]
         self.labels = [label for n in range(len(args)) for label in self._labels(n)]
         self.state = frozen(args)
@@ -142,6 +143,19 @@ class Specimen:
         rest = iter(numbers)
         return [fill(tree, rest) for tree in self.trees]
 
+    def parts(self, args: Sequence[Nested]) -> list[Value]:
+        """The arguments as real numbers and arrays: those of complex ones are the real and the imaginary part."""
+        return [leaf for x in args for leaf in flatten(x).leaves]
+
+    def by_parts(self, f: Function) -> Function:
+        """f as a function of the parts."""
+
+        def of_parts(*parts: Value) -> Nested:
+            rest = iter(parts)
+            return f(*(tree.unflatten([next(rest) for _ in tree.leaves]) for tree in self.trees))
+
+        return of_parts
+
     def results(self, z: Nested) -> list[Value]:
         """The numbers of a result; OutputError if it holds anything else, or nothing."""
         numbers = numbers_of(z)
@@ -169,7 +183,7 @@ class Specimen:
         try:
             with np.errstate(all="ignore"):
                 z = f(*args)
-            if not any(isinstance(leaf, complex) for leaf in flatten(z).leaves):
+            if not flatten(z).is_complex:
                 return z
         except (ZeroDivisionError, OverflowError):
             pass

@@ -254,6 +254,10 @@ def split(z: Nested) -> tuple[Value, Value]:
         return float(z.real), float(z.imag)
     if isinstance(z, np.ndarray) and z.dtype.kind == "c":
         return z.real.astype(np.float64), z.imag.astype(np.float64)
+    if holds_pairs(z):
+        parts = [split(v) for v in z.flat]
+        x, y = (np.array([*(part[k] for part in parts), None], object)[:-1].reshape(z.shape) for k in (0, 1))
+        return x, y
     return z, 0.0
 
 
@@ -279,9 +283,14 @@ def holds_complex(x: Nested) -> bool:
     return any(map(holds_complex, x)) if isinstance(x, (list, tuple)) else is_complex(x)
 
 
+def holds_pairs(z: Any) -> bool:
+    """Whether z is an object array with complex numbers."""
+    return isinstance(z, np.ndarray) and z.dtype == object and any(map(is_complex, z.flat))
+
+
 def as_pair(z: Any) -> Any:
-    """A plain complex number or array as a pair; anything else unchanged."""
-    if isinstance(z, ComplexPair) or not is_complex(z):
+    """A complex number or array, plain or with complex numbers as objects, as a pair; anything else unchanged."""
+    if isinstance(z, ComplexPair) or not (is_complex(z) or holds_pairs(z)):
         return z
     return (ComplexArray if isinstance(z, np.ndarray) else ComplexNumber)(*split(z))
 

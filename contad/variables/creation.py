@@ -6,11 +6,11 @@ import numpy as np
 
 from contad.variables.arguments import array as float_array, fail
 from contad.variables.array import Array, as_objects, level_of, numbers_in
-from contad.variables.complex_pair import holds_complex, imag_part, is_complex, join, real_part
+from contad.variables.complex_pair import holds_complex, holds_pairs, imag_part, join, real_part, split
 from contad.variables.layout import remember_immutable
 from contad.variables.level import Level
 from contad.variables.number import map_numbers, peek, require_values
-from contad.variables.open_types import ArrayValue, Function, Nested, Value
+from contad.variables.open_types import ArrayValue, Nested, Value
 from contad.variables.stack import THREAD, stack
 from contad.variables.trees import map_lists
 
@@ -75,21 +75,15 @@ def array(x: Nested) -> ArrayValue:
     """
     if isinstance(x, Array):
         return x.copy()
-    if holds_complex(x) or (isinstance(x, np.ndarray) and x.dtype == object and any(map(is_complex, x.flat))):
-        return join(*(array(_map_parts(part, x)) for part in (real_part, imag_part)))
+    if holds_complex(x) or holds_pairs(x):
+        parts = split(x) if holds_pairs(x) else [map_lists(part, x) for part in (real_part, imag_part)]
+        return join(*map(array, parts))
     if any(isinstance(n, Array) for n in numbers_in(x)):
         return np.stack([array(item) if isinstance(item, (list, tuple)) else item for item in x])
     if not numbers_in(x):
         return np.array(float_array("array", "x", x), dtype=np.float64)
     float_array("array", "x", map_numbers(peek, x))  # refuses anything but numbers, and lists of unequal lengths
     return to_varmat(np.array(x, dtype=object))
-
-
-def _map_parts(part: Function, x: Nested) -> Nested:
-    """The real or the imaginary parts of numbers and arrays in lists, or in an object array."""
-    if isinstance(x, np.ndarray) and x.dtype == object:
-        return np.reshape(np.array([*map(part, x.flat), None], object)[:-1], x.shape)
-    return map_lists(part, x)
 
 
 def to_varmat(x: Nested) -> ArrayValue:

@@ -14,7 +14,7 @@ import numpy as np
 from contad.errors import NestingError, OutputError, UnsupportedError
 from contad.variables.arguments import kind_of, operand
 from contad.variables.array import Array, numbers_in
-from contad.variables.complex_pair import ComplexArray, ComplexNumber, as_pair, is_complex, join
+from contad.variables.complex_pair import ComplexArray, ComplexNumber, as_pair, holds_pairs, is_complex, join
 from contad.variables.layout import plain_form, subclass_of_arrays
 from contad.variables.level import Level
 from contad.variables.number import Carrier, Number, is_real, map_numbers
@@ -65,7 +65,7 @@ def flatten(x: Nested) -> Tree:
     if _is_number_or_array(x):
         return Tree([x], None)
     leaves, spec = _optree().tree_flatten(as_pair(x))
-    if any(map(is_complex, leaves)):  # the parts are leaves
+    if any(is_complex(x) or holds_pairs(x) for x in leaves):  # the parts are leaves
         leaves, spec = _optree().tree_flatten(_optree().tree_map(as_pair, x))
     return Tree(leaves, spec)
 
@@ -152,7 +152,7 @@ def map_lists(f: Function, x: Nested, *others: Nested) -> Nested:
 
 def _is_number_or_array(x: Nested) -> bool:
     if isinstance(x, np.ndarray):
-        return x.dtype.kind != "c"
+        return x.dtype.kind != "c" and not holds_pairs(x)
     return x.__class__ is float or isinstance(x, Carrier) or is_real(x)
 
 
