@@ -1,13 +1,15 @@
-"""Polynomials by their coefficients, Vandermonde matrices, and evenly spaced numbers."""
+"""Polynomials by their coefficients or zeros, Vandermonde matrices, and evenly spaced numbers."""
 
 import operator
 
 import numpy as np
 
 from contad.errors import UnsupportedError
+from contad.ops.linear_systems import real_of
 from contad.ops.products import as_array
+from contad.ops.spectra import eigvals
 from contad.rules.numpy_functions import implements
-from contad.variables.complex_pair import holds_complex, join, split
+from contad.variables.complex_pair import holds_complex, is_complex, join, split
 from contad.variables.dtypes import require_float64
 from contad.variables.number import Carrier, observe
 
@@ -55,6 +57,47 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
         z = np.concatenate([z[:-1], np.reshape(stop + 0.0 * width, (1, *np.shape(width)))], axis=0)
     z = np.moveaxis(z, 0, axis) if axis != 0 else z
     return (z, step) if retstep else z
+
+
+# ---- zeros -----------------------------------------------------------------------------------------------------------
+@implements(np.roots)
+def roots(p):
+    """The zeros of a polynomial: the eigenvalues of its companion matrix. They are complex where one of them is."""
+    p = as_array(p)
+    if np.ndim(p) == 0:
+        p = np.reshape(p, (1,))
+    if np.ndim(p) != 1:
+        raise ValueError("Input must be a rank-1 array.")
+    places = np.flatnonzero(observe(np.not_equal, p, 0.0))
+    if not len(places):
+        return np.array([])
+    zeros = np.zeros(np.shape(p)[0] - 1 - places[-1])
+    p = p[places[0] : places[-1] + 1]
+    if np.shape(p)[0] < 2:
+        return zeros
+    below = np.eye(np.shape(p)[0] - 2, np.shape(p)[0] - 1)
+    z = eigvals(np.concatenate([np.reshape(-p[1:] / p[0], (1, -1)), below]))
+    return np.concatenate([z, zeros]) if len(zeros) else z
+
+
+@implements(np.poly)
+def poly(seq_of_zeros):
+    """The coefficients of the polynomial with these zeros, or with the eigenvalues of a matrix as zeros."""
+    z = as_array(seq_of_zeros)
+    shape = np.shape(z)
+    if len(shape) == 2 and shape[0] == shape[1] != 0:
+        z = eigvals(z)
+    elif len(shape) != 1:
+        raise ValueError("input must be 1d or non-empty square 2d array.")
+    a = np.ones(1)
+    for k in range(np.shape(z)[0]):
+        a = np.convolve(a, np.stack([1.0 + 0.0 * z[k], -z[k]]))
+    return real_of(a) if is_complex(z) and observe(are_conjugate, z) else a
+
+
+def are_conjugate(z):
+    """Whether complex numbers come in conjugate pairs."""
+    return np.array_equal(np.sort(z), np.sort(np.conj(z)))
 
 
 # ---- arithmetic of coefficients, the highest power first -------------------------------------------------------------

@@ -12,16 +12,19 @@ from contad.distributions.docstrings import describe, with_rest_of
 from contad.ops import orthogonal_factors, singular_spectra, spectra
 from contad.ops.linear_systems import in_c_order, transposed_of
 from contad.ops.products import as_array
+from contad.ops.schur_forms import schur_factors
 from contad.ops.triangular_factors import cholesky_factor
 from contad.stan.compiled import WithBodies, with_bodies
 from contad.stan.recorded_checks import are_finite, equals_its_transposed, require_symmetric, values_of
 from contad.stan.shapes import matrices
 from contad.variables.array import numbers_in
+from contad.variables.complex_pair import as_complex
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue
 
 __all__ = [
-    "cholesky_decompose", "eigendecompose", "eigendecompose_sym", "eigenvalues", "eigenvalues_sym", "eigenvectors",
+    "cholesky_decompose", "complex_schur_decompose", "complex_schur_decompose_t", "complex_schur_decompose_u",
+    "eigendecompose", "eigendecompose_sym", "eigenvalues", "eigenvalues_sym", "eigenvectors",
     "eigenvectors_sym", "qr", "qr_Q", "qr_R", "qr_thin", "qr_thin_Q", "qr_thin_R", "singular_values", "svd", "svd_U",
     "svd_V",
 ]  # fmt: skip
@@ -278,16 +281,16 @@ eigenvectors_sym = _part_of(
 
 @with_bodies({"nn": "vectors_first(np.linalg.eig(a))"})
 def eigendecompose(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
-    """Eigenvectors of length 1, in columns, and eigenvalues of a matrix with real eigenvalues.
+    """Eigenvectors of length 1, in columns, and eigenvalues of a matrix.
 
         a v = v diag(w),     w_dot = diag(c),     v_dot = v (f c) - v diag(v^T v (f c)),
         c = v^-1 a_dot v, f_ij = 1 / (w_j - w_i), 0 for i = j
 
-    In Stan these are complex. Here complex eigenvalues are refused, and real ones stay real.
+    In Stan these are always complex. Here they are real if all eigenvalues of a real matrix are.
 
     Shapes:  a (..., n, n) -> (..., n, n), (..., n).
     Domain:  matrices with n eigenvectors; those of equal eigenvalues have the derivative nan.
-    Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not square.
+    Raises:  LinAlgError if a is not square; inside njit, ValueError if eigenvalues of a real matrix are complex.
     Cost:    O(n^3) forward and reverse.
     Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
 
@@ -311,3 +314,53 @@ eigenvectors = _part_of(
     ">>> abs(eigenvectors([[3.0, 1.0], [0.5, 2.0]])).round(6)\n"
     "array([[0.939071, 0.59069 ],\n       [0.343724, 0.806898]])",
 )  # fmt: skip
+
+
+# ---- Schur's form ----------------------------------------------------------------------------------------------------
+def complex_schur_decompose(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
+    """The complex Schur form of a matrix: a unitary u and an upper triangular t.
+
+        a = u t u^H,     t_dot = up(c - x t + t x),     u_dot = u x,     c = u^H a_dot u,     x = l - l^H,
+        l strictly lower, low(l t - t l) = low(c); low and up are the part below the diagonal and the rest
+
+    The columns of u have arbitrary phases; derivatives are right for functions that do not depend on them.
+
+    Shapes:  a (n, n) -> (n, n), (n, n).
+    Domain:  distinct eigenvalues; otherwise the derivatives are nan.
+    Raises:  ValueError if a is not a matrix, LinAlgError if it is not square.
+    Cost:    O(n^3) forward and reverse.
+    Ref:     Golub & Van Loan (2013), section 7.1.3; Stan Functions Reference, Schur decomposition.
+
+    >>> complex_schur_decompose([[0.0, 1.0], [-1.0, 0.0]])[1].round(6) + 0.0
+    array([[0.+1.j, 0.+0.j],
+           [0.+0.j, 0.-1.j]])
+    """
+    (a,) = matrices("complex_schur_decompose", a=a)
+    z = schur_factors(as_complex(a))
+    n = np.shape(z)[1]
+    return z[n:], z[:n]
+
+
+@with_rest_of(complex_schur_decompose)
+def complex_schur_decompose_u(a: ArrayValue) -> ArrayValue:
+    """The unitary factor of `complex_schur_decompose`.
+
+    Shapes:  a (n, n) -> (n, n).
+
+    >>> abs(complex_schur_decompose_u([[0.0, 1.0], [-1.0, 0.0]])).round(6)
+    array([[0.707107, 0.707107],
+           [0.707107, 0.707107]])
+    """
+    return complex_schur_decompose(a)[0]
+
+
+@with_rest_of(complex_schur_decompose)
+def complex_schur_decompose_t(a: ArrayValue) -> ArrayValue:
+    """The triangular factor of `complex_schur_decompose`, with the eigenvalues on its diagonal.
+
+    Shapes:  a (n, n) -> (n, n).
+
+    >>> np.diagonal(complex_schur_decompose_t([[0.0, 1.0], [-1.0, 0.0]])).round(6) + 0.0
+    array([0.+1.j, 0.-1.j])
+    """
+    return complex_schur_decompose(a)[1]

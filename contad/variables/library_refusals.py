@@ -257,7 +257,6 @@ def _instead_of(function: str) -> str:
 
 _ADVICE = {  # on functions that NumPy writes in Python, where it is not that on object arrays
     "np.ma": "masked arrays hold plain numbers; leave elements out by x[~mask], np.where, or np.nansum and its kin",
-    "np.roots": "it has no derivative here; contad.scipy.optimize.root_scalar has that of one root",
 }
 
 

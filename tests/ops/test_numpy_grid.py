@@ -145,7 +145,6 @@ TOLD = {
     "circulant": (lambda x: np.sum(scipy.linalg.circulant(x)), r"scipy\.linalg\.circulant: .*contad\.scipy\.linalg\.c"),
     "masked array": (lambda x: np.sum(np.ma.array(x, mask=[0, 1, 0])), r"np\.ma: .*np\.where, or np\.nansum"),
     "masked mean": (lambda x: np.ma.mean(x), r"np\.ma: .*x\[~mask\]"),
-    "roots": (lambda x: np.sum(np.roots(x)), r"np\.roots: .*contad\.scipy\.optimize\.root_scalar"),
     "cross": (lambda x: np.cross(x[:2], x[1:]), r"np\.cross: .*a\[0\] \* b\[1\] - a\[1\] \* b\[0\]"),
     "tensordot": (lambda x: np.tensordot(x, x[0], 1), r"np\.tensordot: .*write a \* b"),
 }
