@@ -17,12 +17,11 @@ from contad.engines.source.ir.ssa import FLOAT, Value
 from contad.engines.source.reading.call_site import METHODS, READERS, CallSite, is_none
 from contad.engines.source.reading.complex_numbers import ZERO, ComplexNumbers, has_axes, promote
 from contad.engines.source.reading.reader import Reader
-from contad.kernels.complex_arrays import join_parts
 
 Read = Callable[[Any, CallSite], Any]  # reads a function of real numbers and arrays
 _DTYPES = (complex, np.complex128, types.complex128, np.dtype(np.complex128), "complex128", "complex", "c16", "D")
 _SINGLE = (np.complex64, types.complex64, np.dtype(np.complex64), "complex64", "c8", "F")
-_MAKERS = (complex, np.complex128, join_parts)
+_MAKERS = (complex, np.complex128)
 _CMATH = tuple(x for x in vars(cmath).values() if callable(x))
 
 
@@ -163,14 +162,6 @@ def _make(site: CallSite, real: Any, imag: Any) -> Complex:
         site.refuse("{node} of an array", "use .astype(np.complex128), or a + 1j * b")
     numbers = site.reader.complex
     return Complex(numbers.minus(x.real, y.imag), numbers.plus(x.imag, y.real))
-
-
-@_reads("real imag", join_parts)
-def _join(site: CallSite, real: Any, imag: Any) -> Complex:
-    """An array of two parts, in their memory: the arguments of a function of pairs."""
-    for axis in range(real.kind.ndim):
-        site.builder.argument_lengths[imag, axis] = site.builder.length(real, axis)
-    return Complex(real, imag)
 
 
 @_reads("shape dtype", np.zeros, fill="zeros")
