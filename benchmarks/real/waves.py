@@ -43,12 +43,12 @@ def crank_nicolson(potential, packet, dt, dx, steps):
     psi = packet.copy()
     right = np.empty(n, np.complex128)
     diagonal = 1.0 + 0.5j * dt * (1.0 / dx**2 + potential)
-    pivots, c = np.empty(n, np.complex128), np.empty(n, np.complex128)
+    inverse, c = np.empty(n, np.complex128), np.empty(n, np.complex128)
     off = -0.25j * dt / dx**2
-    pivots[0] = diagonal[0]
+    inverse[0] = 1.0 / diagonal[0]
     for k in range(1, n):
-        c[k - 1] = off / pivots[k - 1]
-        pivots[k] = diagonal[k] - off * c[k - 1]
+        c[k - 1] = off * inverse[k - 1]
+        inverse[k] = 1.0 / (diagonal[k] - off * c[k - 1])
     for _ in range(steps):
         for k in range(n):
             right[k] = (2.0 - diagonal[k]) * psi[k]
@@ -56,9 +56,9 @@ def crank_nicolson(potential, packet, dt, dx, steps):
                 right[k] -= off * psi[k - 1]
             if k < n - 1:
                 right[k] -= off * psi[k + 1]
-        right[0] /= pivots[0]
+        right[0] *= inverse[0]
         for k in range(1, n):
-            right[k] = (right[k] - off * right[k - 1]) / pivots[k]
+            right[k] = (right[k] - off * right[k - 1]) * inverse[k]
         psi[n - 1] = right[n - 1]
         for k in range(n - 2, -1, -1):
             psi[k] = right[k] - c[k] * psi[k + 1]
