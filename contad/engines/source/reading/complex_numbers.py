@@ -379,6 +379,18 @@ class ComplexNumbers:
         sums = iter(self.fold([part for part, zero in zip(x, zeros, strict=True) if not zero], whole))
         return Complex(*(ZERO if zero else next(sums) for zero in zeros))
 
+    def running_product(self, x: Complex) -> Complex:
+        """The product of all elements."""
+        shape = self.shape(x)
+
+        def nest(indices: list[ssa.Value], found: Complex) -> list[ssa.Value]:
+            if len(indices) == len(shape):
+                return [*self.multiply(found, self.elements(x, indices))]
+            inner = lambda k, *now: nest([*indices, k], Complex(*now))  # noqa: E731
+            return self.builder.repeat(shape[len(indices)], inner, [*found])
+
+        return Complex(*nest([], Complex(constant(1.0), ZERO)))
+
     def product(self, a: Complex, b: Complex, node: ast.AST) -> Complex:
         """a @ b."""
         if not (has_axes(a) and has_axes(b)):
