@@ -42,23 +42,23 @@ def crank_nicolson(potential, packet, dt, dx, steps):
     n = packet.size
     psi = packet.copy()
     right = np.empty(n, np.complex128)
-    c = np.empty(n, np.complex128)
+    diagonal = 1.0 + 0.5j * dt * (1.0 / dx**2 + potential)
+    inverse, c = np.empty(n, np.complex128), np.empty(n, np.complex128)
     off = -0.25j * dt / dx**2
+    inverse[0] = 1.0 / diagonal[0]
+    for k in range(1, n):
+        c[k - 1] = off * inverse[k - 1]
+        inverse[k] = 1.0 / (diagonal[k] - off * c[k - 1])
     for _ in range(steps):
         for k in range(n):
-            diagonal = 1.0 - 0.5j * dt * (1.0 / dx**2 + potential[k])
-            right[k] = diagonal * psi[k]
+            right[k] = (2.0 - diagonal[k]) * psi[k]
             if k > 0:
                 right[k] -= off * psi[k - 1]
             if k < n - 1:
                 right[k] -= off * psi[k + 1]
-        for k in range(n):
-            pivot = 1.0 + 0.5j * dt * (1.0 / dx**2 + potential[k])
-            if k > 0:
-                pivot -= off * c[k - 1]
-                right[k] -= off * right[k - 1]
-            c[k] = off / pivot
-            right[k] /= pivot
+        right[0] *= inverse[0]
+        for k in range(1, n):
+            right[k] = (right[k] - off * right[k - 1]) * inverse[k]
         psi[n - 1] = right[n - 1]
         for k in range(n - 2, -1, -1):
             psi[k] = right[k] - c[k] * psi[k + 1]
@@ -127,14 +127,14 @@ def circle_fit(coefficients, angles, target):
 
 @njit
 def ladder(resistance, inductance, capacitance, frequencies, gains):
-    """A ladder of resistors, coils and capacitors: its gain in decibels, against one that is wanted."""
+    """A ladder of ohms, millihenries and microfarads: its gain in decibels, against one that is wanted."""
     loss = 0.0
     for k in range(frequencies.size):
         s = 2j * np.pi * frequencies[k]
         impedance, gain = 50.0 + 0j, 1.0 + 0j
         for j in range(resistance.size):
-            shunt = 1.0 / (1.0 / impedance + s * capacitance[j])
-            series = shunt + resistance[j] + s * inductance[j]
+            shunt = 1.0 / (1.0 / impedance + 1e-6 * s * capacitance[j])
+            series = shunt + resistance[j] + 1e-3 * s * inductance[j]
             gain *= shunt / series
             impedance = series
         loss += (20.0 * np.log10(abs(gain)) - gains[k]) ** 2
@@ -152,7 +152,7 @@ def smooth_escape(centre, width, pixels, most):
             z = 0j
             for n in range(most):
                 z = z * z + c
-                if abs(z) > 30.0:
+                if abs(z) > 1e3:
                     total += n + 1.0 - math.log(math.log(abs(z))) / math.log(2.0)
                     break
     return total / pixels**2
@@ -199,11 +199,11 @@ PROGRAMS = [
     Real(
         ladder, "circuits by frequencies",
         lambda rng, n: (
-            rng.uniform(1.0, 5.0, 5), rng.uniform(1e-3, 1e-2, 5), rng.uniform(1e-6, 1e-5, 5),
+            rng.uniform(1.0, 5.0, 5), rng.uniform(1.0, 10.0, 5), rng.uniform(1.0, 10.0, 5),
             np.linspace(100.0, 2e3, n), -rng.uniform(0.0, 20.0, n),
         ), (0, 1, 2), 4, 1000,
     ),
     Real(
-        smooth_escape, "maps of escape, made smooth", lambda rng, n: (-0.6 + 0.5j, 1.3, n, 60), (0, 1), 5, 60,
+        smooth_escape, "maps of escape, made smooth", lambda rng, n: (0.6 + 0.8j, 0.6, n, 60), (0, 1), 5, 60,
     ),
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from numba import types
 
+from contad.errors import UnsupportedError
 from contad.front.seeds import Combs, DirectionLeaf, DirectionTree, GivenRows, UnitDirections, UnitsAndRows, indent
 from contad.front.taken_arguments import OUT, Argument, TypedCall, overlap_checks, refuse
 from contad.numba_functions.array_arguments import describe_needed, describe_tuple
@@ -24,6 +25,8 @@ def written_gradients(call: TypedCall) -> tuple[list[Argument], list[str], list[
         outs = [Argument(t, f"{OUT}[{k}]") for k, t in enumerate(out.type)]
     for k, (n, out) in enumerate(zip(form.argnums, outs, strict=True)):
         x, t = call.given[n], out.type
+        if isinstance(getattr(x.type, "dtype", x.type), types.Complex):
+            raise UnsupportedError(f"{what}: out takes no gradients by complex arguments, and {x.shown} is {x.type}")
         is_number = isinstance(x.type, types.Number)
         if not (is_number or isinstance(x.type, types.Array)):
             raise TypeError(f"{what}: out takes the gradients of arrays and numbers, and {x.shown} is {x.type}")

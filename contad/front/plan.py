@@ -18,7 +18,6 @@ from contad.compile.numba_code import literal_shape
 from contad.engines import compiled_engine
 from contad.errors import OutputError, OverlapError, UnsupportedError
 from contad.front import layouts, seeds
-from contad.front.complex_pairs import PairedCall, holds_complex
 from contad.front.form import KINDS, Derived, Form, KindRow
 from contad.front.seeds import FEW, MOST, DirectionLeaf, DirectionTree, indent
 from contad.front.taken_arguments import TypedCall, read_call, tuple_of
@@ -33,7 +32,6 @@ from contad.compile.machine_code import njit
 
 from contad.errors import OverlapError
 from contad.compile.brief_calls import {calls}
-from contad.kernels.complex_arrays import join_parts
 from contad.kernels.lane_chunks import give_lanes, give_numbers, take_lanes
 {lanes}
 
@@ -103,11 +101,6 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, la
     """
     if _returns_nothing(f.py_func.__code__):
         raise OutputError(f"{what} returned None; return the value to differentiate")
-    if any(map(holds_complex, given)):
-        paired = PairedCall(f, form, given, what)
-        found = plan(paired.function, form, paired.types, what, lanes)
-        parameters, body = paired.body(found.parameters, found.body)
-        return found._replace(parameters=parameters, body=body)
     call = read_call(f, form, given, what)
     found = _Loops(call, lanes).plan() if form.loops else _plan_once(call)
     return found._replace(is_new=not (form.is_packed or form.out or form.has_aux))

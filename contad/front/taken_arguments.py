@@ -13,7 +13,9 @@ from contad.numba_functions.request import Request
 from contad.numba_functions.writes import may_write_arrays
 from contad.variables.open_types import Nested, NumbaFunction, NumbaType
 
-_CONVERTED = frozenset((*types.integer_domain, types.float32, types.float64))  # differentiated as float64
+# as what numbers are differentiated
+_CONVERTED = dict.fromkeys((*types.integer_domain, types.float32, types.float64), types.float64)
+_CONVERTED |= dict.fromkeys((types.complex64, types.complex128), types.complex128)
 
 # names of the derivative's own arguments
 VECTOR, OUT = "vector_", "out"
@@ -40,21 +42,22 @@ class Argument(NamedTuple):
 
 
 def differentiate(x: Argument) -> Argument:
-    """An argument to differentiate: numbers become float64, arrays float64 and writable.
+    """An argument to differentiate: numbers become float64 or complex128, arrays likewise, and writable.
 
-    Raises UnsupportedError unless it holds only real numbers and arrays of them.
+    Raises UnsupportedError unless it holds only numbers and arrays of them.
     """
     t = types.unliteral(x.type)
-    if t == types.float64:
+    to = _CONVERTED.get(t.dtype if isinstance(t, types.Array) else t)
+    if to is not None and t == to:
         return Argument(t, x.expression)
-    if t in _CONVERTED:
-        return Argument(types.float64, f"float({x.expression})")
-    if isinstance(t, types.Array) and t.dtype in _CONVERTED:
+    if to is not None and not isinstance(t, types.Array):
+        return Argument(to, f"{'float' if to == types.float64 else 'np.complex128'}({x.expression})")
+    if to is not None:
         layout = t.layout if t.layout in "CF" else "C"
-        if t.dtype != types.float64:
-            return Argument(types.Array(types.float64, t.ndim, layout), f"{x.expression}.astype(np.float64)")
+        if t.dtype != to:
+            return Argument(types.Array(to, t.ndim, layout), f"{x.expression}.astype(np.{to})")
         if not t.mutable or not t.aligned:
-            return Argument(types.Array(types.float64, t.ndim, layout), f"{x.expression}.copy()")
+            return Argument(types.Array(to, t.ndim, layout), f"{x.expression}.copy()")
         return Argument(t, x.expression)
     if isinstance(t, types.NoneType):
         return x
@@ -68,7 +71,7 @@ def differentiate(x: Argument) -> Argument:
 
 
 def constant(x: Argument) -> Argument:
-    """An argument that is not differentiated, unchanged.
+    """An argument that is not differentiated, unchanged but for complex64, which becomes complex128.
 
     Raises UnsupportedError for lists and sets, because Numba copies them back into the caller's.
     """
@@ -78,6 +81,8 @@ def constant(x: Argument) -> Argument:
     if isinstance(t, types.BaseTuple):
         for k, part in enumerate(t):
             constant(Argument(part, f"{x.expression}[{k}]"))
+    if types.complex64 in (t, getattr(t, "dtype", None)):
+        return differentiate(x)
     return Argument(t, x.expression)
 
 

@@ -35,7 +35,6 @@ from typing import Any, Literal, NamedTuple
 # whose elementary functions: the C library's; or, in loops that surely gain or in all loops, those of
 # `contad.elementary`
 Numerics = Literal["libm", "auto", "simd"]
-PLACE = "stands_for"  # the attribute of a function that contad made of a user's: that function
 ASKS = "asks_value"  # the name of the argument of `run` that says whether the caller wants the value
 Mode = Literal["value_and_grad", "vjp", "jvp", "hvp", "dependencies", "all_dependencies"]
 

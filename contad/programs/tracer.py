@@ -57,7 +57,6 @@ class TracedVar(Var):
         return _implementation(cls, rule)
 
 
-
 def _comparison(name: str) -> Function:
     compare = COMPARISONS[name][1]
 

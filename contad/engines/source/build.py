@@ -39,7 +39,7 @@ from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of
 from contad.numba_functions.asked_derivatives import DERIVE as CALLED
 from contad.numba_functions.fingerprint import fingerprint
-from contad.numba_functions.request import PLACE, Mode, Request
+from contad.numba_functions.request import Mode, Request
 
 # Numba's own expressions may read arguments of these types, as long as no derivative passes there
 _READABLE = (
@@ -61,7 +61,7 @@ def kind_of(t: Any, what: str) -> Any:
         held = kind_of(t.copy(ndim=1), what)
         return Point(held) if isinstance(held, Kind) else OpaqueKind(t)
     if isinstance(t, types.Array) and t.dtype == types.complex128:
-        part = kind_of(t.copy(dtype=types.float64), what)
+        part = kind_of(t.copy(dtype=types.float64, layout="A"), what)
         return Complex(part, part)
     if t == types.complex128:
         return Complex(FLOAT, FLOAT)
@@ -86,7 +86,7 @@ def kind_of(t: Any, what: str) -> Any:
 
 def _place_of(function: Any) -> str:
     """File, line and name of a function, with which messages begin."""
-    code = getattr(function, PLACE, function).__code__
+    code = function.__code__
     return f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}"
 
 

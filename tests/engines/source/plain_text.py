@@ -4,9 +4,6 @@ import numba
 import numpy as np
 
 from contad.engines.source.build import derivative_of
-from contad.front.complex_pairs import PairedCall, holds_complex
-from contad.front.form import Form
-from contad.kernels.complex_arrays import join_parts
 from contad.kernels.lanes import Lanes, as_lanes, lane_view
 from contad.numba_functions.request import Request
 from contad.variables.trees import flatten
@@ -16,27 +13,11 @@ from tests.random_programs.generated_programs import copied, grown
 
 def generate(f, args, argnums, mode="value_and_grad", along=(), count=1):
     """The generated function, for so many directions, run without Numba."""
-    given = tuple(map(numba.typeof, args))
-    if any(map(holds_complex, given)):
-        return _of_pairs(PairedCall(f, Form(mode, argnums), given, "pairs"), argnums, mode)
-    return _run(f, given, argnums, mode, along, count)
-
-
-def _run(f, given, argnums, mode, along=(), count=1):
-    made = derivative_of(Request(f.py_func, f, given, argnums, False, mode, along, count))
+    made = derivative_of(Request(f.py_func, f, tuple(map(numba.typeof, args)), argnums, False, mode, along, count))
     names = {}
     exec(compile(made.source(), "<generated>", "exec"), names)
     names.update(constants_in_python(made), workspace=lambda: (np.full(3, np.nan), 0), grow=grown)
     return names["run"]
-
-
-def _of_pairs(paired, argnums, mode):
-    """The same for complex arguments, by a function of pairs."""
-    names = {"run": _run(paired.function, tuple(paired.types), argnums, mode), "join_parts": join_parts, "np": np}
-    parameters = [f"x{k}" for k in range(len(paired.types))]
-    outer, body = paired.body(parameters, [f"return run({', '.join(parameters)})"])
-    exec("\n    ".join([f"def derivative({', '.join(outer)}):", *body]), names)
-    return names["derivative"]
 
 
 def numbers(x):

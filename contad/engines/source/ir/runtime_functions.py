@@ -64,11 +64,13 @@ RUNTIME: dict[str, tuple[str, ...]] = {
     "errors": ("EngineLimitError", "RuleError", "SingularPointError"),
     "elementary.elementary_table": ("elementary", "elementary_rows"),
     "elementary.rows": ("are_apart", "new_row", "place"),
+    "kernels.complex_arrays": ("join_parts",),
     "kernels.gram_matrices": ("add_gram", "gram"),
     "kernels.lane_products": ("add_lanes_left", "add_lanes_right", "lanes_product"),
     "kernels.lanes": (
         "add_lanes", "copy_lanes", "lane_view", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros",
     ),
+    "compile.complex_parts": ("parts_of",),
     "compile.emitting": ("add_freely",),
     "compile.linked_code": ("link",),
     "compile.machine_code": ("njit",),
@@ -80,7 +82,7 @@ RUNTIME: dict[str, tuple[str, ...]] = {
     "numba_functions.array_arguments": ("fill_with_zeros",),
     "rules.scalar_rule": ("rule",),
 }  # fmt: skip
-BUILTIN = ("abs", "bool", "float", "int", "len", "max", "min", "range")
+BUILTIN = ("abs", "bool", "complex", "float", "int", "len", "max", "min", "range")
 # no user name may become one of these in a derivative
 RESERVED = frozenset(("np", "math", "run", "work", "top", "prange", "memory", "marks", "args", "cotangent", *BUILTIN))
 RESERVED |= {name for names in RUNTIME.values() for name in names}

@@ -62,6 +62,7 @@ class Builder(BlockWriter):
         self.progress = progress
         self.block = ssa.Block()
         self.argument_lengths: dict[tuple[ssa.Value, int], ssa.Value] = {}  # the lengths of arguments
+        self.alike: dict[ssa.Value, ssa.Value] = {}  # arguments of one shape: imaginary parts and real ones
         self.start: list[ssa.Operation] = []  # computes these lengths, before all other operations
         self.added = 0  # the number of operations, without bodies that are rewritten
         self.tried = 0  # the same, with them
@@ -298,6 +299,7 @@ class Builder(BlockWriter):
                 return lengths[0]
         if made is not None:
             return self.add(_length(array, axis)).result
+        array = self.alike.get(array, array)
         if (array, axis) not in self.argument_lengths:
             self.start.append(_length(array, axis))
             self.argument_lengths[array, axis] = self.start[-1].result

@@ -43,7 +43,6 @@ from contad.functions.python_copy import Flags, flags_of
 from contad.functions.transformed import Decorated
 from contad.functions.user_call import numba_function
 from contad.kernels.array_loops import array_function_of, owns
-from contad.kernels.complex_arrays import join_parts
 from contad.numba_functions.asked_derivatives import AskedDerivative
 from contad.rules.compilable import (
     ARRAY_FUNCTIONS,
@@ -123,7 +122,7 @@ class CallReader:
     def _user_function(self, function: Any, site: CallSite) -> Any:
         """The result of a user function, or of one that contad has made for the user; else of a library function."""
         own = (
-            (is_dispatcher(function) and function is not join_parts)
+            is_dispatcher(function)
             or is_made(function)
             or (isinstance(function, type) and hasattr(function, "_fields"))
         )

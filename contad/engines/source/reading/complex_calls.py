@@ -17,12 +17,12 @@ from contad.engines.source.ir.ssa import FLOAT, Value
 from contad.engines.source.reading.call_site import METHODS, READERS, CallSite, is_none
 from contad.engines.source.reading.complex_numbers import ZERO, ComplexNumbers, has_axes, promote
 from contad.engines.source.reading.reader import Reader
-from contad.kernels.complex_arrays import join_parts
 
 Read = Callable[[Any, CallSite], Any]  # reads a function of real numbers and arrays
 _DTYPES = (complex, np.complex128, types.complex128, np.dtype(np.complex128), "complex128", "complex", "c16", "D")
 _SINGLE = (np.complex64, types.complex64, np.dtype(np.complex64), "complex64", "c8", "F")
-_MAKERS = (complex, np.complex128, join_parts)
+_MAKERS = (complex, np.complex128)
+_ALSO_REAL = (np.conj, np.real, np.imag, np.angle)
 _CMATH = tuple(x for x in vars(cmath).values() if callable(x))
 
 
@@ -39,8 +39,10 @@ def concerns(called: Any, site: CallSite) -> bool:
     """Whether a call of a library function takes or gives complex numbers."""
     given = [*site.arguments, *site.keywords.values()]
     if isinstance(called, Method):
+        if called.name in ("conj", "conjugate"):
+            return True
         given.append(called.array)
-    elif called in _MAKERS or any(called is x for x in _CMATH):
+    elif any(called is x for x in (*_MAKERS, *_CMATH, *_ALSO_REAL)):
         return True
     return any(_holds(x) or is_dtype(x) or _is_single(x) for x in given)
 
@@ -81,6 +83,8 @@ def read_method(site: CallSite, method: Method, read: Read) -> Any:
         return x
     if name == "flatten":
         function = METHODS["flatten"]
+    if not (isinstance(x, (Complex, Value)) or is_array(x)):
+        site.refuse("a list of complex numbers", "write into an array, as np.zeros(n, np.complex128)")
     if function is None or name in ("sort", "partition"):
         site.refuse(f"the method .{name} of a complex array", "write it as a loop")
     again = site.with_arguments(x, *site.arguments, **site.keywords)
@@ -163,14 +167,6 @@ def _make(site: CallSite, real: Any, imag: Any) -> Complex:
         site.refuse("{node} of an array", "use .astype(np.complex128), or a + 1j * b")
     numbers = site.reader.complex
     return Complex(numbers.minus(x.real, y.imag), numbers.plus(x.imag, y.real))
-
-
-@_reads("real imag", join_parts)
-def _join(site: CallSite, real: Any, imag: Any) -> Complex:
-    """An array of two parts, in their memory: the arguments of a function of pairs."""
-    for axis in range(real.kind.ndim):
-        site.builder.argument_lengths[imag, axis] = site.builder.length(real, axis)
-    return Complex(real, imag)
 
 
 @_reads("shape dtype", np.zeros, fill="zeros")
@@ -259,12 +255,15 @@ def _iterate(site: CallSite, *given: Any) -> Any:
 @_reads("x", np.real, name="real")
 @_reads("x", np.imag, name="imag")
 def _part(site: CallSite, x: Any, name: str) -> Any:
+    if name == "real" and (is_number(x) or is_array(x)):
+        return x
     return site.reader.complex.part(_take(site, x), name)
 
 
 @_reads("x", np.conj)
-def _conjugate(site: CallSite, x: Any) -> Complex:
-    return site.reader.complex.conjugate(_take(site, x))
+def _conjugate(site: CallSite, x: Any) -> Any:
+    is_real = is_number(x) or is_array(x)
+    return x if is_real else site.reader.complex.conjugate(_take(site, x))
 
 
 @_reads("x", abs, np.absolute)
@@ -372,6 +371,12 @@ def _sum(site: CallSite, a: Any, axis: Any, is_mean: bool) -> Complex:
     return Complex(*(part if part is ZERO else site.apply(DIVIDE, part, size) for part in found))
 
 
+@_reads("a", np.prod)
+def _product(site: CallSite, a: Any) -> Complex:
+    x = _take(site, a)
+    return site.reader.complex.running_product(x) if has_axes(x) else site.refuse("{node}", "give an array")
+
+
 @_reads("iterable start", sum)
 def _sum_of(site: CallSite, given: Any, start: Any) -> Any:
     """The builtin sum, of a tuple, a list display or a vector."""
@@ -405,6 +410,38 @@ def _outer(site: CallSite, a: Any, b: Any) -> Any:
     whole, new = (None, None, None), "None"
     x, y = (numbers.copy(v) if any(map(is_number, v)) else numbers.compute(v) for v in (x, y))
     return numbers.compute(numbers.multiply(numbers.view(x, [whole, new]), numbers.view(y, [new, whole])))
+
+
+@_reads("a b", np.linalg.solve)
+def _solve(site: CallSite, a: Any, b: Any) -> Complex:
+    """The solution of a system of twice as many real equations, [[A, -B], [B, A]] (x, y) = (c, d)."""
+    numbers, builder = site.reader.complex, site.builder
+    matrix, right = (numbers.compute(_take(site, x)) for x in (a, b))
+    matrix, right = (numbers.copy(x) if any(map(is_number, x)) else x for x in (matrix, right))
+    if not (is_array(matrix.real) and is_array(right.real)) or matrix.real.kind.ndim != 2:
+        site.refuse("{node} of something that is no matrix and no vector", "give arrays")
+    n = builder.length(matrix.real, 0)
+    twice = site.apply(MULTIPLY, n, constant(2))
+    low, high, rest = (None, n, None), (n, None, None), [(None, None, None)] * (right.real.kind.ndim - 1)
+    whole = builder.create("empty", [twice, twice], "float")
+    stacked = builder.create("empty", [twice, *site.arrays.shape(right.real)[1:]], "float")
+    minus = numbers.minus(ZERO, matrix.imag)
+    blocks = [([low, low], matrix.real), ([low, high], minus), ([high, low], matrix.imag), ([high, high], matrix.real)]
+    for spec, part in blocks:
+        site.arrays.fill(builder.view(whole, spec), part, site.node)
+    for half, part in ((low, right.real), (high, right.imag)):
+        site.arrays.fill(builder.view(stacked, [half, *rest]), part, site.node)
+    found = site.again(np.linalg.solve, whole, stacked)
+    return Complex(*(builder.view(found, [half, *rest]) for half in (low, high)))
+
+
+@_reads("a", np.linalg.inv)
+def _invert(site: CallSite, a: Any) -> Complex:
+    x, numbers = site.reader.complex.compute(_take(site, a)), site.reader.complex
+    one = numbers.create("zeros", [site.builder.length(x.real, 0)] * 2)
+    at = site.arrays.shape(one.real)[:1]
+    site.arrays.over(at, lambda k: numbers.put(one, [k[0], k[0]], Complex(constant(1.0), ZERO)))
+    return _solve(site, x, one)
 
 
 @_reads("x", np.linalg.norm)

@@ -139,22 +139,25 @@ class ComplexNumbers:
         if _is(y.real, 0.0):
             a, b = (ZERO if _is(part, 0.0) else self.builder.divide(DIVIDE, part, y.imag) for part in x)
             return Complex(b, self.minus(ZERO, a))
-        above, scale = self.multiply(x, Complex(y.real, self.minus(ZERO, y.imag))), ZERO
-        by = self.squared_modulus(y)
+        return self.multiply(x, self.reciprocal(y))
+
+    def reciprocal(self, y: Complex) -> Complex:
+        """1 / y, as conj(y) / |y|^2."""
+        by, scale = self.squared_modulus(y), ZERO
         zero = self.builder.is_zero(by) if is_number(by) else None
         if zero is not None:  # the divisor is tested in any case
             self.builder.add(ssa.Check(zero, _BY_ZERO))
             outside = [self.apply(COMPARISONS[c], by, constant(x)) for c, x in (("Lt", _SMALLEST), ("Gt", _LARGEST))]
             self.builder.add(ssa.Check(self.apply(known_functions.OR, *outside), _EXTREME))
-        else:  # the quotient does not depend on the scale, so that its derivative may be dropped
+        else:  # the result does not depend on the scale, so that its derivative may be dropped
             largest = self.apply(known_functions.MAXIMUM, *(self.apply(known_functions.ABSOLUTE, v) for v in y))
             scale = self.apply(CONSTANT, self.apply(DIVIDE, constant(1.0), largest))
             y = Complex(*(self.times(part, scale) for part in y))
-            above, by = self.multiply(x, Complex(y.real, self.minus(ZERO, y.imag))), self.squared_modulus(y)
+            by = self.squared_modulus(y)
         inverse = self.apply(known_functions.CHECKED_DIVIDE, constant(1.0), by)
         if scale is not ZERO:
             inverse = self.times(scale, inverse)
-        return Complex(self.times(above.real, inverse), self.times(above.imag, inverse))
+        return Complex(self.times(y.real, inverse), self.minus(ZERO, self.times(y.imag, inverse)))
 
     def power(self, x: Complex, y: Any, node: ast.AST) -> Complex:
         """x ** y: a product for a constant integer, else r^y (cos y t + i sin y t)."""
@@ -375,6 +378,18 @@ class ComplexNumbers:
         zeros = [_is(part, 0.0) for part in x]
         sums = iter(self.fold([part for part, zero in zip(x, zeros, strict=True) if not zero], whole))
         return Complex(*(ZERO if zero else next(sums) for zero in zeros))
+
+    def running_product(self, x: Complex) -> Complex:
+        """The product of all elements."""
+        shape = self.shape(x)
+
+        def nest(indices: list[ssa.Value], found: Complex) -> list[ssa.Value]:
+            if len(indices) == len(shape):
+                return [*self.multiply(found, self.elements(x, indices))]
+            inner = lambda k, *now: nest([*indices, k], Complex(*now))  # noqa: E731
+            return self.builder.repeat(shape[len(indices)], inner, [*found])
+
+        return Complex(*nest([], Complex(constant(1.0), ZERO)))
 
     def product(self, a: Complex, b: Complex, node: ast.AST) -> Complex:
         """a @ b."""

@@ -148,8 +148,8 @@ class ExpressionReader:
                 array = self.arrays.compute(base)
                 return Grid("flat", self.arrays.shape(array), array)
             return Method(base, node.attr)
-        if isinstance(base, Value) and node.attr in ("real", "item"):
-            return base if node.attr == "real" else Method(base, "item")
+        if isinstance(base, Value) and node.attr in ("real", "item", "conjugate"):
+            return base if node.attr == "real" else Method(base, node.attr)
         if isinstance(base, Object) and base.value is numba.typed.Dict:
             self.reader.refuse(node, "an empty dict without a name", "give it a name, in a statement of its own")
         return self.reader.refuse(node, "the attribute {node}")

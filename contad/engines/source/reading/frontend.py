@@ -116,6 +116,7 @@ def _read_function(
         place = scope.place.at(scope.yields)
         refuse(place, "a generator, not looped over", "differentiate a function that loops over it")
     parameters = tuple(_parameter(kind, name) for kind, name in zip(kinds, scope.names, strict=True))
+    builder.alike.update((z.imag, z.real) for z in _complex_arrays(parameters))
     if argnums is not None:
         fixed = [tree for k, tree in enumerate(parameters) if k not in argnums]
         progress.constants = {value for tree in fixed for value in leaves(tree) if isinstance(value, Value)}
@@ -234,6 +235,13 @@ def _parameter(kind: Any, name: str) -> Any:
     value = Value(kind, name)
     value.order = kind.order
     return value
+
+
+def _complex_arrays(tree: Any) -> list[Complex]:
+    """The complex arrays in nested tuples of parameters."""
+    if isinstance(tree, Complex):
+        return [tree] if tree.real.is_array else []
+    return [z for part in tree for z in _complex_arrays(part)] if isinstance(tree, tuple) else []
 
 
 def _share_elements(function: SourceFunction) -> None:

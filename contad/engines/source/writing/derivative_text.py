@@ -193,7 +193,10 @@ class DerivativeWriter:
             tree = tree.array
             if self.mode == "vjp":
                 seed = expression("seed.reshape(1)", seed=seed)
-        if isinstance(tree, tuple):
+        if isinstance(tree, Complex):
+            self._seed(tree.real, expression("seed.real", seed=seed))
+            self._seed(tree.imag, expression("seed.imag", seed=seed))
+        elif isinstance(tree, tuple):
             for k, part in enumerate(tree):
                 self._seed(part, expression("seed[k]", seed=seed, k=k))
         elif tree in self.adjoints.active and tree.is_array:
@@ -224,6 +227,9 @@ class DerivativeWriter:
         if isinstance(tree, Point):
             self.writer.line("x = given.reshape(1)", x=tree.array.name, given=given)
             return
+        if isinstance(tree, Complex):
+            self.writer.line("x, y = parts_of(given)", x=tree.real.name, y=tree.imag.name, given=given)
+            return
         for k, part in enumerate(tree):
             if isinstance(part, tuple):
                 self._unpack(part, expression("given[k]", given=given, k=k))
@@ -253,7 +259,9 @@ class DerivativeWriter:
         if isinstance(tree, Point):
             return expression("x.reshape(())", x=write(tree.array))
         parts, cls = [write(part) for part in tree], class_of_names(tree)
-        if cls is None or cls is Complex:
+        if cls is Complex:
+            return call("join_parts" if tree.real.is_array else "complex", parts)
+        if cls is None:
             return tuple_of(parts)
         known = next((known for known, x in self.function.callables.items() if x is cls), "")
         if not known:
