@@ -1,12 +1,12 @@
 """What complex numbers and Fourier transforms cost: three losses beside autograd, JAX and PyTorch.
 
-Arguments are real, so that the conventions of the libraries for complex gradients do not matter. By hand is plain NumPy.
+Arguments are real, so that the libraries' conventions for complex gradients do not matter. By hand is plain NumPy.
 """
 
 import numpy as np
 
-from benchmarks.comparison.topic import QUICK, Choice, Timed, Topic
 from benchmarks.comparison.program import Program
+from benchmarks.comparison.topic import QUICK, Choice, Timed, Topic
 from benchmarks.topics.arrays import over_arrays
 
 
