@@ -20,7 +20,7 @@ from contad.errors import UnsupportedError
 from contad.rules.array_rule import ArrayRule
 from contad.variables.arguments import fail
 from contad.variables.array import numbers_in
-from contad.variables.complex_pair import imag_part, is_complex, join, real_part, split
+from contad.variables.complex_pair import holds_complex, imag_part, is_complex, join, real_part, split
 from contad.variables.open_types import Nested, Option, Options, Saved, Value
 
 
@@ -100,17 +100,11 @@ def complex_form(rule: ArrayRule, places: tuple[bool, ...]) -> ArrayRule:
 def at_complex(rule: ArrayRule, args: Sequence[Nested], options: Options) -> Any:
     """A rule at arguments of which some are complex: of variables, or plain."""
     args = [rule_argument(x) for x in args]
+    if "D" not in rule.dtypes.letters:
+        name, x = next((name, x) for name, x in zip(rule.argument_names, args, strict=True) if is_complex(x))
+        fail(rule.name, name, "be an array of real numbers", f"dtype {x.dtype}", UnsupportedError)
     if not numbers_in([*args]):
         return rule.function(*args, **options)
-    if "D" not in rule.dtypes.letters:
-        name = next(name for name, x in zip(rule.argument_names, args, strict=True) if is_complex(x))
-        fail(
-            rule.name,
-            name,
-            "be real; contad has no derivative of it at complex arrays",
-            "a complex array",
-            UnsupportedError,
-        )
     if len(args) == 1 and rule.linear:
         return join(*(rule(part, **options) for part in split(args[0])))
     form = complex_form(rule, tuple(map(is_complex, args)))
@@ -121,7 +115,7 @@ def at_complex(rule: ArrayRule, args: Sequence[Nested], options: Options) -> Any
 
 def rule_argument(x: Nested) -> Value:
     """An argument; a list of complex numbers becomes an array."""
-    return join(*split(x)) if isinstance(x, (list, tuple)) else x
+    return join(*split(x)) if isinstance(x, (list, tuple)) and holds_complex(x) else x
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------

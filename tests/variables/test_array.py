@@ -23,6 +23,7 @@ from contad.variables.array import (
     plain_key,
     require_no_inner,
 )
+from contad.variables.complex_pair import ComplexArray
 from contad.variables.number import Number, primal
 from contad.variables.stack import opened
 from tests.judges.refusals import refused
@@ -253,7 +254,8 @@ def test_astype(make):
     assert np.array_equal(x.astype(int), MATRIX.astype(int)) and x.astype(int).dtype == int
     assert np.array_equal(x.astype(bool), MATRIX.astype(bool)) and x.astype(object).dtype == object
     assert isinstance(x.astype(np.float64), Array)
-    for dtype in (np.float32, complex, str):
+    assert isinstance(x.astype(complex), ComplexArray)
+    for dtype in (np.float32, str):
         with refused(UnsupportedError, match="astype: dtype must be float64"):
             x.astype(dtype)
 
