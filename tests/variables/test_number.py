@@ -31,7 +31,8 @@ IN_GENERAL = r"use np\.exp for math\.exp"
 
 
 @pytest.mark.parametrize(("lose", "fix"), [
-    (float, IN_GENERAL), (complex, r"write x \+ 1j \* y for complex"), (math.exp, r"use np\.exp, or give it"), (math.sqrt, r"use np\.sqrt, or give it"),
+    (float, IN_GENERAL), (complex, r"write x \+ 1j \* y for complex"),
+    (math.exp, r"use np\.exp, or give it"), (math.sqrt, r"use np\.sqrt, or give it"),
     (lambda v: np.zeros(2).__setitem__(0, v), IN_GENERAL), (lambda v: np.array([v], dtype=float), IN_GENERAL),
 ])  # fmt: skip
 def test_losing_a_derivative_is_an_error_that_names_the_fix(number, lose, fix):
