@@ -271,24 +271,11 @@ def array_function(
                     return map_leaves(lambda part: inner.constant_result(part) if isinstance(part, Array) else part, z)
     if found is None:
         name = find_exported_name(function)
-        rule = f"write one with @contad.array_rule(numpy={name})"
-        if _gives_complex(function, args, kwargs):
-            rule = f"its result is complex: write a rule for a real function of it, such as np.abs({name}(x))"
         raise UnsupportedError(
-            f"{name}: contad has no derivative rule for this function; {rule}, or use contad.value_of(x) where a "
-            "constant is meant"
+            f"{name}: contad has no derivative rule for this function; write one with "
+            f"@contad.array_rule(numpy={name}), or use contad.value_of(x) where a constant is meant"
         )
     return found.implementation(*args, **kwargs)
-
-
-def _gives_complex(function: Function, args: tuple[Nested, ...], kwargs: Options) -> bool:
-    """Whether a function of np.fft, which does nothing but compute, has a complex result."""
-    if function.__module__ != "numpy.fft":
-        return False
-    try:
-        return np.iscomplexobj(function(*map_numbers(peek, args), **map_numbers(peek, kwargs)))
-    except Exception:  # here the caller's error says less than that there is no rule
-        return False
 
 
 def _as_plain(x: Value) -> Value:

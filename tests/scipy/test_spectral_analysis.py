@@ -136,7 +136,8 @@ def test_warnings_are_scipys():
     lambda m, x: m.stft(x, nperseg=6, detrend="cubic"), lambda m, x: m.istft(x),
     lambda m, x: m.istft(x.reshape(5, 4), time_axis=0, freq_axis=0), lambda m, x: m.istft(x.reshape(5, 4), nperseg=0),
     lambda m, x: m.istft(x.reshape(5, 4), scaling="density"), lambda m, x: m.welch(x, nperseg=6, scaling="psd"),
-    lambda m, x: m.welch(x, nperseg=6, average="mode"), lambda m, x: m.csd(x[:18].reshape(3, 6), x[:12].reshape(2, 6), nperseg=6),
+    lambda m, x: m.welch(x, nperseg=6, average="mode"),
+    lambda m, x: m.csd(x[:18].reshape(3, 6), x[:12].reshape(2, 6), nperseg=6),
     lambda m, x: m.spectrogram(x, nperseg=6, mode="power"), lambda m, x: m.periodogram(x, window=np.ones(3)),
 ])  # fmt: skip
 def test_what_scipy_refuses_is_refused(call):
