@@ -79,11 +79,11 @@ def _spectra(x: Value, segments: _Segments, detrend: Option, half: bool) -> Valu
     if callable(detrend):
         pieces = detrend(pieces)
     elif detrend:
-        pieces = _detrended(pieces, detrend)
+        pieces = _detrend(pieces, detrend)
     return transform("rfftn" if half else "fftn", segments.window * pieces, (segments.nfft,), (-1,), None, None)
 
 
-def _detrended(pieces: Value, kind: Option) -> Value:
+def _detrend(pieces: Value, kind: Option) -> Value:
     """Segments minus their means, or their least-squares lines."""
     centred = pieces - np.mean(pieces, axis=-1, keepdims=True)
     if kind in ("constant", "c"):
@@ -218,7 +218,7 @@ def _short_time(
     segments = _segments(window, nperseg, noverlap, nfft, np.shape(x)[-1])
     length = segments.length
     if boundary is not None:
-        x = _extended(x, length // 2, boundary)
+        x = _extend(x, length // 2, boundary)
     missing = -(np.shape(x)[-1] - length) % segments.step % length if padded else 0
     if missing:
         x = np.pad(x, [(0, 0)] * (np.ndim(x) - 1) + [(0, missing)])
@@ -236,7 +236,7 @@ def _is_half(half: bool, *signals: Value) -> bool:
     return half
 
 
-def _extended(x: Value, n: int, boundary: str) -> Value:
+def _extend(x: Value, n: int, boundary: str) -> Value:
     """A signal extended by n elements at both ends."""
     kinds = {"zeros": "constant", "constant": "edge", "even": "reflect", "odd": "reflect"}
     if boundary not in kinds:
@@ -293,8 +293,8 @@ def istft(
     if scaling not in ("spectrum", "psd"):
         raise ValueError(f"Parameter scaling={scaling!r} not in ['spectrum', 'psd']!")
     factor = np.sum(w) if scaling == "spectrum" else np.sqrt(fs * np.sum(w**2))
-    x = _overlapped(factor * w * pieces, step)
-    cover = _overlapped(np.broadcast_to(w**2, (count, nperseg)), step)
+    x = _add_overlapping(factor * w * pieces, step)
+    cover = _add_overlapping(np.broadcast_to(w**2, (count, nperseg)), step)
     if boundary:
         inner = slice(nperseg // 2, -(nperseg // 2))
         x, cover = x[..., inner], cover[inner]
@@ -306,13 +306,13 @@ def istft(
     return np.arange(np.shape(x)[0]) / float(fs), x
 
 
-def _overlapped(pieces: Value, step: int) -> Value:
+def _add_overlapping(pieces: Value, step: int) -> Value:
     """Segments (..., m, length), each `step` elements after the one before, added to a signal."""
     *outer, count, length = np.shape(pieces)
     parts = -(-length // step)
     n = (count + parts - 1) * step
     pieces = np.pad(pieces, [(0, 0)] * (len(outer) + 1) + [(0, parts * step - length)])
-    total = None
+    total: Any = None
     for k in range(parts):  # parts of `step` elements do not overlap
         part = np.reshape(pieces[..., k * step : (k + 1) * step], (*outer, count * step))
         part = np.pad(part, [(0, 0)] * len(outer) + [(k * step, n - (count + k) * step)])
