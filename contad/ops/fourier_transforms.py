@@ -47,7 +47,7 @@ def transform_complex(x, y, *, s, axes, norm=None, inverse=False, workers=NUMPY)
     >>> transform_complex(np.array([1.0, 2.0]), np.array([0.5, -1.0]), s=(2,), axes=(0,))
     (array([ 3., -1.]), array([-0.5,  1.5]))
     """
-    z = _apply("ifftn" if inverse else "fftn", _joined(x, y), s, axes, norm, workers)
+    z = _apply("ifftn" if inverse else "fftn", _join(x, y), s, axes, norm, workers)
     return z.real, z.imag
 
 
@@ -96,7 +96,7 @@ def transform_real(x, *, s, axes, norm=None, inverse=False, half=False, workers=
     if not half:
         z = _apply("ifftn" if inverse else "fftn", x, s, axes, norm, workers)
         return z.real, z.imag
-    z = _apply("rfftn", x, s, axes, _swapped(norm) if inverse else norm, workers)
+    z = _apply("rfftn", x, s, axes, _swap(norm) if inverse else norm, workers)
     return z.real, -z.imag if inverse else z.imag
 
 
@@ -128,8 +128,8 @@ def transform_to_real(x, y, *, s, axes, norm=None, inverse=False, workers=NUMPY)
     array([1., 2., 4., 8.])
     """
     if inverse:
-        return _apply("irfftn", _joined(x, y), s, axes, norm, workers)
-    return _apply("irfftn", _joined(x, np.negative(y)), s, axes, _swapped(norm), workers)
+        return _apply("irfftn", _join(x, y), s, axes, norm, workers)
+    return _apply("irfftn", _join(x, np.negative(y)), s, axes, _swap(norm), workers)
 
 
 @transform_to_real.common
@@ -153,7 +153,7 @@ def transform_to_real_jvp(z, x_dot, y_dot, x, y, *, s, axes, norm=None, inverse=
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
-def _joined(x, y):
+def _join(x, y):
     z = np.empty(np.shape(x), np.result_type(x, y, np.complex64))
     z.real, z.imag = x, y
     return z
@@ -168,7 +168,7 @@ def _apply(name, z, s, axes, norm, workers):
     return getattr(np.fft, name)(z, s, axes, norm)
 
 
-def _swapped(norm):
+def _swap(norm):
     """The norm that gives the transform in the opposite direction the same factor."""
     return _SWAPPED.get(norm, norm)
 
@@ -177,7 +177,7 @@ def _swapped(norm):
 def complex_cotangents(z_bar, shape, s, axes, norm, inverse, workers):
     """The adjoint of `transform_complex`, for arguments of that shape."""
     found = transform_complex(
-        z_bar[0], z_bar[1], s=s, axes=axes, norm=_swapped(norm), inverse=not inverse, workers=workers
+        z_bar[0], z_bar[1], s=s, axes=axes, norm=_swap(norm), inverse=not inverse, workers=workers
     )
     return resize(found[0], shape), resize(found[1], shape)
 
@@ -188,7 +188,7 @@ def real_cotangent(z_bar, shape, s, axes, norm, inverse, half, workers):
         return complex_cotangents(z_bar, shape, s, axes, norm, inverse, workers)[0]
     weights = _weights(z_bar[0], s, axes, 0.5)
     found = transform_to_real(
-        weights * z_bar[0], weights * z_bar[1], s=s, axes=axes, norm=_swapped(norm), inverse=not inverse,
+        weights * z_bar[0], weights * z_bar[1], s=s, axes=axes, norm=_swap(norm), inverse=not inverse,
         workers=workers,
     )  # fmt: skip
     return resize(found, shape)
@@ -197,7 +197,7 @@ def real_cotangent(z_bar, shape, s, axes, norm, inverse, half, workers):
 def half_cotangents(z_bar, shape, s, axes, norm, inverse, workers):
     """The adjoint of `transform_to_real`, for arguments of that shape."""
     found = transform_real(
-        z_bar, s=s, axes=axes, norm=_swapped(norm), inverse=not inverse, half=True, workers=workers
+        z_bar, s=s, axes=axes, norm=_swap(norm), inverse=not inverse, half=True, workers=workers
     )
     weights = _weights(found[0], s, axes, 2.0)
     return resize(weights * found[0], shape), resize(weights * found[1], shape)

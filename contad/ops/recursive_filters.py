@@ -157,42 +157,54 @@ _IMAGE, _KERNEL = [[0.6, 1.7, -0.2], [0.9, -1.3, 0.4], [1.1, 0.3, -0.8]], [[0.7,
         (_IMAGE, _KERNEL, {"mode": "same"}),
         (_IMAGE, _KERNEL, {"mode": "valid", "method": "fft"}),
         (_SIGNAL, [0.7, -0.3], {"method": "fft"}),
+        (_SIGNAL, [0.7, -0.3], {"method": "overlap", "mode": "valid"}),
+        (_IMAGE, [[0.7, -0.3]], {"mode": "same", "method": "fft", "axes": (-1,)}),
     ],
 )
-def convolve_arrays(a, v, *, mode="full", method="direct"):
-    """Convolution of two arrays with as many axes; scipy.signal.convolve, directly or by Fourier transforms.
+def convolve_arrays(a, v, *, mode="full", method="direct", axes=None):
+    """Convolution of two arrays with as many axes, along all or some of them; scipy.signal.convolve.
 
         z_k = sum_i a_i v_{k-i},     z_dot = a_dot * v + a * v_dot
         a_bar_i = sum_k z_bar_k v_{k-i},     v_bar_i = sum_k z_bar_k a_{k-i}
 
     Shapes:  a (n...), v (m...) -> z (n + m - 1 ...); "same": its middle (n...), "valid": its middle |n - m| + 1 ....
+             Other axes are broadcast.
     Domain:  "valid" needs one array to be as long as the other along each axis; infinite elements give nan.
-    Cost:    that of scipy.signal.convolve by the same method, forward and for each cotangent; saves nothing.
+    Cost:    that of scipy.signal.convolve by the same method ("direct", "fft"; "overlap": scipy.signal.oaconvolve),
+             forward and for each cotangent; saves nothing.
 
     >>> convolve_arrays(np.array([[1.0, 2.0]]), np.array([[1.0, 0.5]]))
     array([[1. , 2.5, 1. ]])
     """
+    if method == "overlap":
+        return signal().oaconvolve(a, v, mode, axes)
+    if axes is not None:
+        return signal().fftconvolve(a, v, mode, axes)
     return np.asarray(signal().convolve(a, v, mode=mode, method=method))
 
 
 @convolve_arrays.vjp("a")
-def convolve_arrays_vjp_a(z, z_bar, a, v, *, mode="full", method="direct"):
-    return convolution_cotangent(z_bar, v, np.shape(a), np.shape(a), mode, method)
+def convolve_arrays_vjp_a(z, z_bar, a, v, *, mode="full", method="direct", axes=None):
+    return convolution_cotangent(z_bar, v, np.shape(a), np.shape(a), mode, method, axes)
 
 
 @convolve_arrays.vjp("v")
-def convolve_arrays_vjp_v(z, z_bar, a, v, *, mode="full", method="direct"):
-    return convolution_cotangent(z_bar, a, np.shape(v), np.shape(a), mode, method)
+def convolve_arrays_vjp_v(z, z_bar, a, v, *, mode="full", method="direct", axes=None):
+    return convolution_cotangent(z_bar, a, np.shape(v), np.shape(a), mode, method, axes)
 
 
-def convolution_cotangent(z_bar, other, shape, first, mode, method):
+def convolution_cotangent(z_bar, other, shape, first, mode, method, axes):
     """The cotangent of the factor of that shape: the full z_bar convolved with the other factor reversed."""
-    axes = tuple(range(len(shape)))
-    whole = [n + m - 1 for n, m in zip(shape, np.shape(other), strict=True)]
+    n_axes = len(shape)
+    along = {k % n_axes for k in (range(n_axes) if axes is None else axes)}
+    pairs = [*zip(shape, np.shape(other), strict=True)]
+    whole = [n + m - 1 if k in along else max(n, m) for k, (n, m) in enumerate(pairs)]
     cut = [n - k for n, k in zip(whole, np.shape(z_bar), strict=True)]
     if mode == "valid":
-        before = [min(n, m) - 1 for n, m in zip(shape, np.shape(other), strict=True)]
+        before = [min(n, m) - 1 if k in along else 0 for k, (n, m) in enumerate(pairs)]
     else:
-        before = [(n - k) // 2 for n, k in zip(whole, first, strict=True)] if mode == "same" else [0] * len(shape)
+        before = [(n - k) // 2 for n, k in zip(whole, first, strict=True)] if mode == "same" else [0] * n_axes
     d = np.pad(z_bar, [(b, c - b) for b, c in zip(before, cut, strict=True)]) if any(cut) else z_bar
-    return convolve_arrays(d, np.flip(other, axes), mode="valid", method=method)
+    found = convolve_arrays(d, np.flip(other, tuple(along)), mode="valid", method=method, axes=axes)
+    broadcast = tuple([k for k, n in enumerate(shape) if n < np.shape(found)[k]])
+    return np.sum(found, axis=broadcast, keepdims=True) if broadcast else found

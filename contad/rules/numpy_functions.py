@@ -271,10 +271,9 @@ def array_function(
                     return map_leaves(lambda part: inner.constant_result(part) if isinstance(part, Array) else part, z)
     if found is None:
         name = find_exported_name(function)
-        rule = f"write one with @contad.array_rule(numpy={name})"
         raise UnsupportedError(
-            f"{name}: contad has no derivative rule for this function; {rule}, or use contad.value_of(x) where a "
-            "constant is meant"
+            f"{name}: contad has no derivative rule for this function; write one with "
+            f"@contad.array_rule(numpy={name}), or use contad.value_of(x) where a constant is meant"
         )
     return found.implementation(*args, **kwargs)
 

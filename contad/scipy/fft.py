@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.errors import UnsupportedError
 from contad.ops._scipy import fft as _scipy_fft
 from contad.ops.fourier_transforms import transform
 from contad.ops.real_transforms import transform_by_bessels, transform_by_cosines
@@ -40,7 +41,7 @@ def _integers(x: Option) -> tuple[int, ...] | None:
 def _along(name: str, x: Value, s: Option, axes: Option, norm: Option, workers: Option, plan: Option = None) -> Any:
     """The Fourier transform of that name along axes."""
     if plan is not None:
-        raise NotImplementedError("Passing a precomputed plan is not yet supported by scipy.fft functions")
+        raise UnsupportedError("contad.scipy.fft: plan must be None, as in SciPy, which has no plans")
     x = as_one(x)
     axes = _integers(axes)
     _check_axes(x, axes)
@@ -66,7 +67,7 @@ def fft(
 
     Shapes:  x (..., m, ...) -> (..., n, ...), cut or padded with zeros to n; n = m if not given.
     Domain:  every x; n >= 1.
-    Raises:  ValueError for another norm, n < 1, and an axis that x lacks; NotImplementedError for a plan.
+    Raises:  ValueError for another norm, n < 1, and an axis that x lacks; UnsupportedError for a plan.
     Cost:    O(n log n); a sweep the same.
     Ref:     Cooley & Tukey (1965), Mathematics of Computation 19; scipy.fft.fft.
 

@@ -1,8 +1,8 @@
-"""`scipy.signal` on variables: convolutions and digital filters, with SciPy's names and arguments.
+"""`scipy.signal` on variables: convolutions, digital filters and spectra, with SciPy's names and arguments.
 
-Signals, filter coefficients and states may be variables. If nothing is a variable, SciPy's own functions are called.
-The reverse of a filter is the filter in reversed time, at the same cost. Functions that are not here have no
-derivative.
+Signals, filter coefficients and states may be variables, real or complex ones. If nothing is a variable, SciPy's own
+functions are called. The reverse of a filter is the filter in reversed time, at the same cost. Functions that are not
+here have no derivative.
 
 >>> import contad
 >>> contad.grad(lambda a: lfilter([1.0], np.stack([1.0, a]), np.array([1.0, 0.0, 0.0]))[2])(-0.5)
@@ -19,11 +19,27 @@ from contad.errors import UnsupportedError
 from contad.ops._scipy import signal
 from contad.ops.recursive_filters import convolve_arrays, filter_signal, final_state, steady_state
 from contad.scipy.mirroring import as_one, mirror_of, refuse_missing
+from contad.scipy.spectral_analysis import (
+    coherence,
+    csd,
+    freqz,
+    freqz_sos,
+    hilbert,
+    istft,
+    periodogram,
+    spectrogram,
+    stft,
+    welch,
+)
+from contad.variables.complex_pair import is_complex
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
-__all__ = ["convolve", "correlate", "detrend", "fftconvolve", "filtfilt", "lfilter", "lfilter_zi", "savgol_filter",
-           "sosfilt", "sosfilt_zi", "sosfiltfilt"]  # fmt: skip
+__all__ = [
+    "coherence", "convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "filtfilt",
+    "freqz", "freqz_sos", "hilbert", "istft", "lfilter", "lfilter_zi", "oaconvolve", "periodogram", "savgol_filter",
+    "sosfilt", "sosfilt_zi", "sosfiltfilt", "spectrogram", "stft", "welch",
+]  # fmt: skip
 
 _mirror = mirror_of(signal)
 
@@ -58,7 +74,7 @@ def convolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", method: str =
 def correlate(in1: ArrayValue, in2: ArrayValue, mode: str = "full", method: str = "auto") -> ArrayValue:
     """The correlation of two arrays with as many axes: the convolution with the second one reversed.
 
-        z_k = sum_i x_i y_(i-k), k from 1 - m on,     x_bar_i = sum_k z_bar_k y_(i-k)
+        z_k = sum_i x_i conj(y_(i-k)), k from 1 - m on,     x_bar_i = sum_k z_bar_k y_(i-k)
 
     Shapes:  in1 (n, ...), in2 (m, ...) -> (n + m - 1, ...), shorter for the modes "same" and "valid".
     Domain:  every in1 and in2.
@@ -70,27 +86,138 @@ def correlate(in1: ArrayValue, in2: ArrayValue, mode: str = "full", method: str 
     array([1. , 2.5, 4. , 1.5])
     """
     in2 = as_one(in2)
+    in2 = np.conj(in2) if is_complex(in2) else in2
     return convolve(in1, np.flip(in2) if np.ndim(in2) else in2, mode, method)
 
 
 @_mirror
 def fftconvolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", axes: Option = None) -> ArrayValue:
-    """The convolution of two arrays with as many axes by Fourier transforms.
+    """The convolution of two arrays with as many axes by Fourier transforms, along all axes or along `axes`.
 
-        z_k = sum_i x_i y_(k-i),     x_bar_i = sum_k z_bar_k y_(k-i)
+        z_k = sum_i x_i y_(k-i),     x_bar_i = sum_k z_bar_k conj(y_(k-i))
 
-    Shapes:  in1 (n, ...), in2 (m, ...) -> (n + m - 1, ...), shorter for the modes "same" and "valid".
-    Domain:  every in1 and in2.
-    Raises:  ValueError if the numbers of axes differ; UnsupportedError for variables and `axes`.
+    Shapes:  in1 (n, ...), in2 (m, ...) -> (n + m - 1, ...), shorter for the modes "same" and "valid"; other axes are
+             broadcast.
+    Domain:  every in1 and in2, real or complex.
+    Raises:  ValueError if the numbers of axes differ, or other axes do not broadcast.
     Cost:    O((n + m) log (n + m)); a sweep twice that.
     Ref:     Oppenheim & Schafer, Discrete-Time Signal Processing, section 8.7; scipy.signal.fftconvolve.
 
     >>> fftconvolve(np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.0])).round(12)
     array([0.5, 2. , 3.5, 3. ])
     """
+    return _by_transforms(in1, in2, mode, "fft", axes)
+
+
+@_mirror
+def oaconvolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", axes: Option = None) -> ArrayValue:
+    """`fftconvolve` with the longer array in pieces, whose convolutions overlap and are added.
+
+        z_k = sum_i x_i y_(k-i),     x_bar_i = sum_k z_bar_k conj(y_(k-i))
+
+    Shapes, Domain, Raises:  as `fftconvolve`.
+    Cost:    O(n log m) for m < n; a sweep as much for x_bar, and O(n log n) for y_bar.
+    Ref:     Oppenheim & Schafer, Discrete-Time Signal Processing, section 8.7; scipy.signal.oaconvolve.
+
+    >>> oaconvolve(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.5, 1.0])).round(12)
+    array([0.5, 2. , 3.5, 5. , 4. ])
+    """
+    return _by_transforms(in1, in2, mode, "overlap", axes)
+
+
+def _by_transforms(in1: ArrayValue, in2: ArrayValue, mode: str, method: str, axes: Option) -> ArrayValue:
+    in1, in2 = as_one(in1), as_one(in2)
+    if np.ndim(in1) != np.ndim(in2):
+        raise ValueError("in1 and in2 should have the same dimensionality")
+    if np.ndim(in1) == 0:
+        return in1 * in2
+    if np.size(in1) == 0 or np.size(in2) == 0:
+        return np.array([])
     if axes is not None:
-        raise UnsupportedError("contad.scipy.signal.fftconvolve: axes= is not supported on variables")
-    return convolve(in1, in2, mode, "fft")
+        axes = tuple(axes) if np.iterable(axes) else (axes,)
+    return convolve_arrays(in1, in2, mode=mode, method=method, axes=axes)
+
+
+_BOUNDARIES = {
+    "fill": "constant", "pad": "constant", "wrap": "wrap", "circular": "wrap", "symm": "symmetric",
+    "symmetric": "symmetric",
+}  # fmt: skip
+
+
+@_mirror
+def convolve2d(
+    in1: ArrayValue, in2: ArrayValue, mode: str = "full", boundary: str = "fill", fillvalue: float = 0
+) -> ArrayValue:
+    """The convolution of two matrices; the first one goes on beyond its edges as `boundary` says.
+
+        z_kl = sum_ij x_(k-i, l-j) y_ij,     x_bar: the correlation of z_bar with y, folded at the edges
+
+    Shapes:  in1 (n, p), in2 (m, q) -> (n + m - 1, p + q - 1); "same": (n, p), "valid": the elements without edges.
+    Domain:  every in1 and in2, real or complex; boundary "fill", "wrap" or "symm".
+    Raises:  ValueError if an argument is not a matrix, and for another mode or boundary.
+    Cost:    O(n p m q); a sweep twice that.
+    Ref:     scipy.signal.convolve2d.
+
+    >>> convolve2d(np.array([[1.0, 2.0, 3.0]]), np.array([[0.5, 1.0]]), boundary="wrap")
+    array([[3.5, 2. , 3.5, 3.5]])
+    """
+    in1, in2 = _matrices("convolve2d", in1, in2)
+    if mode == "valid" and np.shape(in1)[0] < np.shape(in2)[0]:
+        in1, in2 = in2, in1
+    return _convolve_extended(in1, in2, mode, boundary, fillvalue, 1)
+
+
+@_mirror
+def correlate2d(
+    in1: ArrayValue, in2: ArrayValue, mode: str = "full", boundary: str = "fill", fillvalue: float = 0
+) -> ArrayValue:
+    """The correlation of two matrices: `convolve2d` with the second one reversed, and its conjugate.
+
+        z_kl = sum_ij x_(k+i, l+j) conj(y_ij),     x_bar: the convolution of z_bar with y, folded at the edges
+
+    Shapes, Domain, Raises, Cost:  as `convolve2d`.
+    Ref:     scipy.signal.correlate2d.
+
+    >>> correlate2d(np.array([[1.0, 2.0, 3.0]]), np.array([[0.5, 1.0]]))
+    array([[1. , 2.5, 4. , 1.5]])
+    """
+    in1, in2 = _matrices("correlate2d", in1, in2)
+    is_swapped = mode == "valid" and np.shape(in1)[0] < np.shape(in2)[0]
+    if is_swapped:
+        in1, in2 = in2, in1
+    in2 = np.flip(np.conj(in2) if is_complex(in2) else in2)
+    z = _convolve_extended(in1, in2, mode, boundary, fillvalue, 0)
+    return np.flip(z) if is_swapped else z
+
+
+def _matrices(name: str, in1: ArrayValue, in2: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
+    in1, in2 = as_one(in1), as_one(in2)
+    if not np.ndim(in1) == np.ndim(in2) == 2:
+        raise ValueError(f"{name} inputs must both be 2-D arrays")
+    return in1, in2
+
+
+def _convolve_extended(
+    in1: ArrayValue, in2: ArrayValue, mode: str, boundary: str, fillvalue: float, shift: int
+) -> ArrayValue:
+    """The convolution of two matrices, whose middle begins `shift` elements before the centre of an even kernel."""
+    if mode not in ("full", "same", "valid"):
+        raise ValueError("Acceptable mode flags are 'valid', 'same', or 'full'.")
+    if boundary not in _BOUNDARIES:
+        raise ValueError("Acceptable boundary flags are 'fill', 'circular' (or 'wrap'), and 'symmetric' (or 'symm').")
+    if mode == "valid":
+        return convolve_arrays(in1, in2, mode=mode)
+    kind: Any = _BOUNDARIES[boundary]
+    if kind == "constant" and fillvalue == 0:
+        z = convolve_arrays(in1, in2)
+    else:
+        options = {"constant_values": fillvalue} if kind == "constant" else {}
+        padded = np.pad(in1, [(m - 1, m - 1) for m in np.shape(in2)], mode=kind, **options)
+        z = convolve_arrays(padded, in2, mode="valid")
+    if mode == "full":
+        return z
+    first = [(m - shift) // 2 for m in np.shape(in2)]
+    return z[tuple([slice(k, k + n) for k, n in zip(first, np.shape(in1), strict=True)])]
 
 
 # ---- filters ---------------------------------------------------------------------------------------------------------
@@ -123,7 +250,8 @@ def lfilter(b: ArrayValue, a: ArrayValue, x: ArrayValue, axis: int = -1, zi: Arr
 
 
 def _coefficients(name: str, b: ArrayValue) -> ArrayValue:
-    b = np.atleast_1d(as_one(b))
+    b = as_one(b)
+    b = b if np.ndim(b) else np.reshape(b, (1,))
     if np.ndim(b) != 1:
         raise ValueError(f"contad.scipy.signal.{name}: coefficients must be vectors, got shape {np.shape(b)}")
     return b

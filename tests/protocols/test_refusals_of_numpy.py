@@ -28,7 +28,6 @@ REFUSED = {
     "np.allclose": (lambda v: v[0] if np.allclose(v, v) else v[1], x),
     "np.interp": (lambda v: np.sum(np.interp(v, [0.0, 2.0], [1.0, 2.0])), x),
     "np.polyfit": (lambda v: np.polyfit(np.arange(3.0), v, 1)[0], x),
-    "np.fft.fft": (lambda v: np.fft.fft(v)[0], x),
     "scipy.special.erf": (lambda v: np.sum(scipy.special.erf(v)), x),
     "np.cov": (lambda v: np.cov(v, v * v)[0, 1], x),
     "np.corrcoef": (lambda v: np.corrcoef(v, v * v)[0, 1], x),

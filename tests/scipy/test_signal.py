@@ -29,6 +29,16 @@ def sections(p):
     return np.concatenate([p[:, :3], np.ones((len(SOS), 1)), p[:, 3:]], axis=1)
 
 
+def whole(x):
+    """The complex array of its real and its imaginary part."""
+    return x[0] + 1j * x[1]
+
+
+def pair(z):
+    """Its real and its imaginary part."""
+    return np.stack([z.real, z.imag])
+
+
 FREE = np.delete(SOS, 3, axis=1)
 X, XS = a(12), a(2, 12)
 CASES = {
@@ -40,6 +50,31 @@ CASES = {
     "correlate same": (lambda m, x, y: m.correlate(x, y, "same"), a(5), a(3)),
     "correlate valid, small": (lambda m, x, y: m.correlate(x, y, "valid"), a(3), a(6)),
     "fftconvolve": (lambda m, x, y: m.fftconvolve(x, y, "same"), a(5, 3), a(3, 2)),
+    "fftconvolve, axis": (lambda m, x, y: m.fftconvolve(x, y, axes=1), a(5, 3), a(5, 2)),
+    "fftconvolve, broadcast": (lambda m, x, y: m.fftconvolve(x, y, "same", axes=(0,)), a(5, 3), a(3, 1)),
+    "fftconvolve, broadcast signal": (lambda m, x, y: m.fftconvolve(x, y, "same", axes=-2), a(5, 1), a(2, 4)),
+    "fftconvolve, valid": (lambda m, x, y: m.fftconvolve(x, y, "valid", axes=0), a(3, 4), a(6, 4)),
+    "fftconvolve, complex": (lambda m, x, y: pair(m.fftconvolve(whole(x), whole(y))), a(2, 5), a(2, 3)),
+    "fftconvolve, real and complex": (lambda m, x, y: pair(m.fftconvolve(x, whole(y), "same")), a(5), a(2, 3)),
+    "oaconvolve": (lambda m, x, y: m.oaconvolve(x, y), a(30), a(3)),
+    "oaconvolve same": (lambda m, x, y: m.oaconvolve(x, y, "same", axes=1), a(2, 30), a(2, 4)),
+    "oaconvolve, complex": (lambda m, x, y: pair(m.oaconvolve(whole(x), y, "valid")), a(2, 30), a(3)),
+    "correlate, complex": (lambda m, x, y: pair(m.correlate(whole(x), whole(y))), a(2, 5), a(2, 3)),
+    **{
+        f"{name} {mode}, {boundary}, {fill}": (
+            lambda m, x, y, name=name, more=(mode, boundary, fill): getattr(m, name)(x, y, *more), a(4, 3), a(2, 3)
+        )
+        for name in ("convolve2d", "correlate2d")
+        for mode, boundary, fill in (
+            ("full", "fill", 0), ("same", "fill", 0.7), ("full", "wrap", 0), ("same", "symm", 0), ("valid", "fill", 0)
+        )
+    },
+    "convolve2d, small": (lambda m, x, y: m.convolve2d(x, y, "same", "wrap"), a(2, 2), a(5, 4)),
+    "convolve2d valid, small": (lambda m, x, y: m.convolve2d(x, y, "valid"), a(2, 2), a(5, 4)),
+    "correlate2d valid, small": (lambda m, x, y: m.correlate2d(x, y, "valid"), a(2, 2), a(5, 4)),
+    "correlate2d, complex": (lambda m, x, y: pair(m.correlate2d(whole(x), whole(y), "same")), a(2, 3, 4), a(2, 2, 2)),
+    "lfilter, complex": (lambda m, b, x: pair(m.lfilter(whole(b), A2, whole(x))), a(2, 3), a(2, 8)),
+    "sosfilt, complex": (lambda m, x: pair(m.sosfilt(SOS, whole(x))), a(2, 8)),
     "lfilter": (lambda m, b, a, x: m.lfilter(b, a, x), B2, A2, X),
     "lfilter, axis": (lambda m, b, a, x: m.lfilter(b, a, x, axis=0), B2, A2, XS.T.copy()),
     "lfilter, state": (lambda m, b, a, x, zi: both(m.lfilter(b, a, x, zi=zi)), B2, 1.7 * A2, X, a(2)),
@@ -102,10 +137,15 @@ def test_the_reverse_of_a_filter_costs_few_filters():
     (lambda x: mirror.sosfilt(np.ones((2, 5)), x), ValueError, "sos must have shape"),
     (lambda x: mirror.filtfilt(B2, A2, x, method="gust"), UnsupportedError, "method must be 'pad'"),
     (lambda x: mirror.filtfilt(B2, A2, x[:3]), ValueError, "greater than padlen"),
-    (lambda x: mirror.fftconvolve(x, x, axes=0), UnsupportedError, "axes= is not supported"),
+    (lambda x: mirror.fftconvolve(x, x[:, None]), ValueError, "same dimensionality"),
+    (lambda x: mirror.fftconvolve(x.reshape(4, 3), x.reshape(3, 4), axes=0), ValueError, "incompatible shapes"),
+    (lambda x: mirror.fftconvolve(x, x, "odd"), ValueError, "mode flags"),
+    (lambda x: mirror.convolve2d(x, x), ValueError, "2-D arrays"),
+    (lambda x: mirror.convolve2d(x[None], x[None], "odd"), ValueError, "mode flags"),
+    (lambda x: mirror.convolve2d(x[None], x[None], "full", "odd"), ValueError, "boundary flags"),
     (lambda x: mirror.convolve(x, x[:, None]), ValueError, "same dimensionality"),
     (lambda x: mirror.savgol_filter(x, 5, 2, mode="odd"), ValueError, "mode must be"),
-    (lambda x: mirror.hilbert(x), AttributeError, "contad.scipy.signal has no hilbert"),
+    (lambda x: mirror.lombscargle(x, x, x), AttributeError, "contad.scipy.signal has no lombscargle"),
     (lambda x: mirror.nonsense(x), AttributeError, "has no attribute 'nonsense'"),
 ])  # fmt: skip
 def test_refusals(call, error, message):

@@ -452,7 +452,7 @@ def test_handlers_for_what_numbers_do_wrong_let_it_pass(kinds):
 
     def g(x):
         try:
-            return np.fft.fft(x)[0]
+            return np.packbits(x)[0]
         except kinds:
             return 0.0
 
