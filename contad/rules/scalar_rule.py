@@ -212,6 +212,13 @@ class ScalarRule(Capturing):
 
     def _at_complex(self, args: tuple[Value, ...]) -> Value:
         if self.at_complex is not None:
+            for x in args:
+                if isinstance(x, Number) and getattr(x._owner, "on_objects", False):
+                    raise UnsupportedError(
+                        f"{self.name}: a complex number beside a real one of the engine {x._owner.engine}, whose "
+                        "arrays are object arrays: NumPy drops their imaginary parts; use the engine matrix",
+                        level=x._owner,
+                    )
             return self.at_complex(*args)
         name = next(name for name, x in zip(self.argument_names, args, strict=True) if holds_complex(x))
         fail(self.name, name, "be real", "a complex number", UnsupportedError)

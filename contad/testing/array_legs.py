@@ -311,7 +311,7 @@ def check_fan_out(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
         _compare(s, way, " of (f + f + x)^2", got, 2.0 * u * (2.0 * g + w), allowed)
     shapes = [x.shape if isinstance(x, np.ndarray) else () if s.is_number(k) else None for k, x in enumerate(s.args)]
     for i, k in itertools.combinations(range(len(s.args)), 2):
-        if shapes[i] is not None and shapes[i] == shapes[k]:
+        if shapes[i] is not None and shapes[i] == shapes[k] and s.trees[i].matches(s.trees[k]):
             _check_one_argument(s, ways, i, k)
 
 
