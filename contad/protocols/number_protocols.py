@@ -13,6 +13,7 @@ from contad.errors import LostDerivativeError, UnsupportedError
 from contad.rules.numpy_functions import NO_VALUE, written_for
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule, rule_of_ufunc, rules
 from contad.variables.array import Array
+from contad.variables.complex_pair import ComplexPair
 from contad.variables.creation import array
 from contad.variables.number import Number, map_numbers, observe, primal
 from contad.variables.open_types import ArrayValue, Function, Key, Option, Options, Value
@@ -58,7 +59,7 @@ def array_ufunc(
                 result.__class__ = result.numpy_class
             return result
     inputs = (first, *others)
-    if any(isinstance(x, Array) for x in (*inputs, *(options.get("out") or ()))):
+    if any(isinstance(x, (Array, ComplexPair)) for x in (*inputs, *(options.get("out") or ()))):
         return NotImplemented  # the array handles it
     if method == "__call__" and not options and (written := written_for(ufunc)) is not None:
         return written(*(_as_array(x) if isinstance(x, CONTAINERS) else x for x in inputs))

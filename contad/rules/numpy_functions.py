@@ -20,7 +20,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.rules.scalar_rule import owner_of
 from contad.variables.array import Array, copy_parts, lower_constants, numbers_in, root_of
-from contad.variables.complex_pair import holds_complex, imag_part, join, real_part
+from contad.variables.complex_pair import ComplexPair, holds_complex, imag_part, join, real_part
 from contad.variables.layout import inverse, layout_of
 from contad.variables.number import map_numbers, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Options, Sources, Value
@@ -251,6 +251,8 @@ def array_function(
             fast = found.reflected.get(args[1].__class__)
             if fast is not None:
                 return fast(args[1], args[0])
+    if len(types) > 1 and any(issubclass(t, ComplexPair) for t in types):
+        return NotImplemented  # complex arrays handle it
     inner: Any = None  # the innermost level of arguments that hold only constants
     for v in (*args, *kwargs.values()):
         if isinstance(v, Array) and v.is_constant and (inner is None or v._owner.level > inner.level):
