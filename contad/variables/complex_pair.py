@@ -8,6 +8,7 @@ dL/dx + i dL/dy, the direction of steepest ascent, and a cotangent w pairs with 
 The operations are in `contad.protocols.complex_forms` and `contad.protocols.complex_functions`.
 """
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ from contad.variables.open_types import ArrayValue, Key, Nested, Option, Real, V
 NO_ROOM = (
     "a real array cannot hold complex numbers; use z.real, z.imag or np.abs(z), or write to np.zeros(n, complex)"
 )
+DROPPED = "NumPy drops their imaginary parts"
 COMPLEX128 = np.dtype(np.complex128)
 
 
@@ -47,6 +49,12 @@ class ComplexPair:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._real!r}, {self._imag!r})"
+
+    def __copy__(self) -> Any:
+        return self.map_parts(copy.copy)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Any:
+        return copy.copy(self)
 
     def __complex__(self) -> NoReturn:
         raise LostDerivativeError(

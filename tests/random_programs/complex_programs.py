@@ -84,7 +84,7 @@ class AsComplex:
         return a.astype(complex)
 
     def collect(self, a, b):
-        return np.stack([a, b, NUMBER])
+        return np.array([a, b, NUMBER])
 
     def item(self, a, k):
         return a[k]
@@ -262,7 +262,7 @@ class AsPairs:
 
     def collect(self, a, b):
         (x, y), (u, v) = _split(a), _split(b)
-        return np.stack([x, u, NUMBER.real]), np.stack([y, v, NUMBER.imag])
+        return np.array([x, u, NUMBER.real]), np.array([y, v, NUMBER.imag])
 
     def each(self, f, *given):
         if not any(isinstance(a, tuple) for a in given):
@@ -461,7 +461,12 @@ def run(program, way, *args):
                 given.append({"constant": way.constant, "number": way.number}[a] if a[0] != "[" else int(a[1:-1]))
             else:
                 given.append(values[a])
-        result = getattr(way, statement.function)(*given)
+        if statement.function == "zeros":  # by name, so that these functions of NumPy make arrays of variables
+            result = way.zeros()
+        elif statement.function == "collect":
+            result = way.collect(*given)
+        else:
+            result = getattr(way, statement.function)(*given)
         if statement.makes:
             values.append(result)
     total = 0.0

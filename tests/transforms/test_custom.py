@@ -313,7 +313,7 @@ WRONG = {
     ),
     "kind of a cotangent": (
         lambda: grad(lambda x: np.sum(with_vjp(FORWARD, lambda s, d: (d * 1j,))(x)))(X),
-        "the cotangent of argument 0 must have the structure of its argument, a number or an array, got a complex array",
+        "the cotangent of argument 0 must have the structure of its argument, .* got a complex array",
     ),
 }
 
