@@ -79,7 +79,7 @@ def array_ufunc(
         return ufunc(*inputs)
     if options:
         raise UnsupportedError(f"{name}: the option {next(iter(options))}= is not supported on variables")
-    if ufunc is np.positive:
+    if ufunc is np.positive or ufunc is np.conjugate:
         return inputs[0].in_class(inputs[0].numpy_class)
     if ufunc is np.divmod:
         return np.floor_divide(*inputs), np.remainder(*inputs)
