@@ -70,9 +70,8 @@ REFUSED = {  # (function, the expression that is told, what else the message say
                       "scipy.special.nctdtridf: contad has no derivative rule"),
     "... of an array": (lambda x: scipy.special.nctdtridf(x, 1.0, 0.5), "scipy.special.nctdtridf(x, 1.0, 0.5)",
                         "scipy.special.nctdtridf: contad has no derivative rule"),
-    "complex": (lambda x: 1j * x[0], "1j * x[0]", "multiply: .*complex; write the real and the imaginary part"),
-    "complex arrays": (lambda x: x * (1j * X), "x * (1j * X)", "multiply: .*complex.*; write the real"),
-    "complex()": (lambda x: complex(x[0]), "complex(x[0])", "split into real and imaginary parts"),
+    "an order of complex numbers": (lambda x: np.hypot(1j * x[0], 1.0), "np.hypot(1j * x[0], 1.0)",
+                                    "np.hypot: not supported on complex variables; use np.abs"),
     "float": (lambda x: float(x[0]), "float(x[0])", "float: "),
     "a dict's key": (lambda x: {x[0]: 1.0}, "{x[0]: 1.0}", "unhashable"),
     "binom.logpmf": (lambda x: scipy.stats.binom.logpmf(2, 3, x[0]), "scipy.stats.binom.logpmf(2, 3, x[0])",
@@ -111,8 +110,8 @@ REFUSED = {  # (function, the expression that is told, what else the message say
     "a method": (lambda x: x.astype(np.float32), "x.astype(np.float32)", "astype: "),
     "pickle": (lambda x: pickle.dumps(x[0]), "pickle.dumps(x[0])", "pickle: "),
     "the standard library": (lambda x: statistics.stdev([x[0], 1.0]), "statistics.stdev([x[0], 1.0])", ""),
-    "a C function of Python's": (lambda x: functools.reduce(operator.mul, [1j, x[0]]),
-                                 "functools.reduce(operator.mul, [1j, x[0]])", "complex"),
+    "a C function of Python's": (lambda x: functools.reduce(operator.floordiv, [1j, x[0]]),
+                                 "functools.reduce(operator.floordiv, [1j, x[0]])", "complex"),
 }  # fmt: skip
 
 
@@ -342,7 +341,7 @@ WRONG = {  # function, argument, expected, got
     "contad.record: argnums must be an argument's position or a tuple of them, got 0.5": (
         lambda: contad.record(np.sum, X, argnums=0.5)
     ),
-    "vjp: sum: the cotangent must have the structure of the result, a number or an array, got complex; write": (
+    "vjp: sum: the cotangent must have the structure of the result, a number or an array, got a complex": (
         lambda: contad.vjp(np.sum, X)[1](1j)
     ),
     "scan: step must be callable, got int": lambda: contad.scan(3, 0.0, X),

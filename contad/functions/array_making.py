@@ -7,6 +7,7 @@ as `contad.zeros` does. Such an array is constant until the code assigns a varia
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from contad.variables.creation import array, assignable, full as full_of, makes_
 from contad.variables.dtypes import FLOAT, require_float64
 from contad.variables.layout import box_up
 from contad.variables.number import Carrier, Number, map_numbers, peek, primal
-from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
+from contad.variables.open_types import ArrayValue, Function, Nested, Option, Options, Value
 from contad.variables.overlaps import forbid_writing
 from contad.variables.trees import holds_carriers, holds_number, map_lists
 
@@ -192,9 +193,26 @@ class Vectorized:
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
         if not holds_number((args, kwargs)):
             return self.of_numbers(*args, **kwargs)
+        if holds_complex([*args, *kwargs.values()]):
+            return self._call_each(args, kwargs)
         boxes = {name: _as_objects(x) for name, x in kwargs.items()}
         result = self.of_objects(*map(_as_objects, args), **boxes)
         return tuple(map(_as_array, result)) if isinstance(result, tuple) else _as_array(result)
+
+
+    def _call_each(self, args: Sequence[Nested], kwargs: Options) -> Nested:
+        """The results at complex numbers, element by element."""
+        vectorize: Any = self.of_numbers
+        if vectorize.signature is not None or vectorize.excluded:
+            raise UnsupportedError("np.vectorize: signature= and excluded= are not supported on complex variables")
+        names = [*kwargs]
+        cells = np.broadcast(*map(as_objects, (*args, *kwargs.values())))
+        results = [
+            vectorize.pyfunc(*one[: len(args)], **dict(zip(names, one[len(args) :], strict=True))) for one in cells
+        ]
+        if isinstance(results[0], tuple):
+            return tuple(np.reshape(array(list(each)), cells.shape) for each in zip(*results, strict=True))
+        return np.reshape(array(results), cells.shape)
 
 
 def stand_for_vectorized(x: np.vectorize, pyfunc: Function) -> Vectorized:

@@ -46,14 +46,15 @@ def _is_zero(y: Value) -> bool:
 
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------
+# No part of a result shares memory with an operand, to which the user may write; +x is a copy.
 def add(x: Value, y: Value, u: Value, v: Value) -> Parts:
     """z + w."""
-    return x + u, v if _is_zero(y) else y if _is_zero(v) else y + v
+    return x + u, +v if _is_zero(y) else +y if _is_zero(v) else y + v
 
 
 def subtract(x: Value, y: Value, u: Value, v: Value) -> Parts:
     """z - w."""
-    return x - u, -v if _is_zero(y) else y if _is_zero(v) else y - v
+    return x - u, -v if _is_zero(y) else +y if _is_zero(v) else y - v
 
 
 def multiply(x: Value, y: Value, u: Value, v: Value) -> Parts:
@@ -134,7 +135,7 @@ def _whole_power(x: Value, y: Value, n: int) -> Parts:
         n //= 2
         if not n:
             assert found is not None
-            return found
+            return (+x, +y) if found[0] is x else found
         base = square(*base)
 
 
@@ -150,7 +151,7 @@ def positive(x: Value, y: Value) -> Parts:
 
 def conjugate(x: Value, y: Value) -> Parts:
     """x - iy."""
-    return x, -y
+    return +x, -y
 
 
 # ---- functions -------------------------------------------------------------------------------------------------------

@@ -255,6 +255,7 @@ for _name in ("all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "c
               "mean", "min", "nonzero", "partition", "prod", "put", "repeat", "round", "sort", "squeeze", "std", "sum",
               "swapaxes", "take", "trace", "var"):  # fmt: skip
     setattr(ComplexArray, _name, _delegate(_name))
+setattr(ComplexArray, "flags", property(lambda z: peek(split(z)[0]).flags, doc="The memory order."))  # noqa: B010
 setattr(ComplexArray, "compress", lambda z, condition, axis=None: np.compress(condition, z, axis))  # noqa: B010
 
 

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
+from contad.protocols.complex_functions import array_function_of_arrays
 from contad.rules.numpy_functions import entry_of, find_exported_name
 from contad.rules.scalar_rule import is_nested
 from contad.variables.array import Array, as_array
 from contad.variables.array_methods import DELEGATED, REFUSED, Flat, refuse_method
+from contad.variables.complex_pair import ComplexPair, holds_complex
 from contad.variables.dtypes import FLOAT, require_float64
 from contad.variables.number import Number, give_to_numpy_classes, observe, peek
 from contad.variables.open_types import Function, Key, Option, Options, Value
@@ -42,6 +44,8 @@ def array_function(
     number: Number, function: Function, types: Sequence[type], args: tuple[Value, ...], kwargs: Options
 ) -> Value:
     """Dispatch a NumPy function that was called with a number, by treating numbers as arrays without axes."""
+    if len(types) > 1 and any(issubclass(t, ComplexPair) for t in types):
+        return NotImplemented  # complex numbers handle it
     if len(args) == 1 and args[0].__class__ is number.__class__ and not kwargs:
         if function in _REDUCTIONS:
             return as_number(number)
@@ -50,6 +54,8 @@ def array_function(
     found = entry_of(function)
     given = (*args, *kwargs.values())
     if not any(isinstance(x, (Number, Array)) for x in given) and not any(issubclass(t, Array) for t in types):
+        if any(map(holds_complex, given)):
+            return array_function_of_arrays(function, args, kwargs)
         found = None  # numbers in a list: np.array would make an object array of them
     if found is None:
         own = getattr(function, "_implementation", None)  # NumPy's own, which may work on numbers like these

@@ -13,6 +13,7 @@ from contad.errors import LostDerivativeError, UnsupportedError
 from contad.rules.numpy_functions import NO_VALUE, written_for
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule, rule_of_ufunc, rules
 from contad.variables.array import Array
+from contad.variables.complex_pair import ComplexPair
 from contad.variables.creation import array
 from contad.variables.number import Number, map_numbers, observe, primal
 from contad.variables.open_types import ArrayValue, Function, Key, Option, Options, Value
@@ -56,7 +57,7 @@ def array_ufunc(number: Number, ufunc: np.ufunc, method: str, first: Value, *oth
                 result.__class__ = result.numpy_class
             return result
     inputs = (first, *others)
-    if any(isinstance(x, Array) for x in (*inputs, *(options.get("out") or ()))):
+    if any(isinstance(x, (Array, ComplexPair)) for x in (*inputs, *(options.get("out") or ()))):
         return NotImplemented  # the array handles it
     if method == "__call__" and not options and (written := written_for(ufunc)) is not None:
         return written(*(_as_array(x) if isinstance(x, CONTAINERS) else x for x in inputs))
@@ -76,7 +77,7 @@ def array_ufunc(number: Number, ufunc: np.ufunc, method: str, first: Value, *oth
         return ufunc(*inputs)
     if options:
         raise UnsupportedError(f"{name}: the option {next(iter(options))}= is not supported on variables")
-    if ufunc is np.positive:
+    if ufunc is np.positive or ufunc is np.conjugate:
         return inputs[0].in_class(inputs[0].numpy_class)
     if ufunc is np.divmod:
         return np.floor_divide(*inputs), np.remainder(*inputs)

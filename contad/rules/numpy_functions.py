@@ -251,6 +251,8 @@ def array_function(
             fast = found.reflected.get(args[1].__class__)
             if fast is not None:
                 return fast(args[1], args[0])
+    if len(types) > 1 and any(issubclass(t, ComplexPair) for t in types):
+        return NotImplemented  # complex arrays handle it
     inner: Any = None  # the innermost level of arguments that hold only constants
     for v in (*args, *kwargs.values()):
         if isinstance(v, Array) and v.is_constant and (inner is None or v._owner.level > inner.level):

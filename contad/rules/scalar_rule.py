@@ -20,7 +20,7 @@ from contad.rules.capturing import Capturing
 from contad.rules.vectorised import ArrayFunction, array_form
 from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
-from contad.variables.complex_pair import holds_complex
+from contad.variables.complex_pair import DROPPED, holds_complex
 from contad.variables.dtypes import FLOAT
 from contad.variables.number import Carrier, Number, as_float, is_real, peek, route, scale, stands_for_float
 from contad.variables.open_types import ArrayValue, Function, Owner, Real, Value
@@ -212,6 +212,13 @@ class ScalarRule(Capturing):
 
     def _at_complex(self, args: tuple[Value, ...]) -> Value:
         if self.at_complex is not None:
+            for x in args:
+                if isinstance(x, Number) and getattr(x._owner, "on_objects", False):
+                    raise UnsupportedError(
+                        f"{self.name}: a complex number beside a real one of the engine {x._owner.engine}, whose "
+                        f"arrays are object arrays: {DROPPED}; use the engine matrix",
+                        level=x._owner,
+                    )
             return self.at_complex(*args)
         name = next(name for name, x in zip(self.argument_names, args, strict=True) if holds_complex(x))
         fail(self.name, name, "be real", "a complex number", UnsupportedError)

@@ -311,7 +311,7 @@ def check_fan_out(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
         _compare(s, way, " of (f + f + x)^2", got, 2.0 * u * (2.0 * g + w), allowed)
     shapes = [x.shape if isinstance(x, np.ndarray) else () if s.is_number(k) else None for k, x in enumerate(s.args)]
     for i, k in itertools.combinations(range(len(s.args)), 2):
-        if shapes[i] is not None and shapes[i] == shapes[k]:
+        if shapes[i] is not None and shapes[i] == shapes[k] and s.trees[i].matches(s.trees[k]):
             _check_one_argument(s, ways, i, k)
 
 
@@ -380,7 +380,8 @@ def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Seque
             continue
         expected = z if is_on_arrays(way) or unusual is not None else of_objects
         for a, b in zip(got, expected, strict=True):
-            s.equal("special", way, label, a, b, of_value * max(abs(b), size_of(expected)), nan=True)
+            if not s.is_complex or np.isfinite(b):  # products with real numbers keep infinities
+                s.equal("special", way, label, a, b, of_value * max(abs(b), size_of(expected)), nan=True)
         gradients[way] = s.run("special", way, gradient(s.scalar, way), *s.rebuilt(at))
         # NumPy's operations on objects, and forward mode, mask other partials than the rules of arrays do; if the
         # result is nan, they may have chosen other elements

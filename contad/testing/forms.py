@@ -20,6 +20,7 @@ from contad.testing.specimen import FORWARD, MANY, Specimen, fill, inner, number
 from contad.transforms.gradients import grad, jvp, vjp
 from contad.transforms.jacobians import is_array
 from contad.variables.array import as_objects
+from contad.variables.complex_pair import DROPPED
 from contad.variables.open_types import Function, Nested
 from contad.variables.trees import flatten
 
@@ -163,7 +164,7 @@ def refusal(error: Exception, f: Function, args: Sequence[Nested], active: Seque
         error = error.__cause__  # contad has reworded NumPy's refusal
     if is_of_numpy(error, TypeError, AttributeError):
         return f"NumPy on object arrays: {type(error).__name__}: {error}"
-    if isinstance(error, UnsupportedError) and _gave_options(error):
+    if isinstance(error, UnsupportedError) and (_gave_options(error) or DROPPED in str(error)):
         return f"NumPy on object arrays: {error}"
     places = range(len(args)) if active is None else active
     objects = [form(ON_OBJECTS, [x])[0] if k in places else x for k, x in enumerate(args)]

@@ -8,6 +8,7 @@ dL/dx + i dL/dy, the direction of steepest ascent, and a cotangent w pairs with 
 The operations are in `contad.protocols.complex_forms` and `contad.protocols.complex_functions`.
 """
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ from contad.variables.open_types import ArrayValue, Key, Nested, Option, Real, V
 NO_ROOM = (
     "a real array cannot hold complex numbers; use z.real, z.imag or np.abs(z), or write to np.zeros(n, complex)"
 )
+DROPPED = "NumPy drops their imaginary parts"
 COMPLEX128 = np.dtype(np.complex128)
 
 
@@ -44,13 +46,19 @@ class ComplexPair:
         return join(f(self._real), f(self._imag))
 
     def conjugate(self) -> Any:
-        """x - iy."""
-        return join(self._real, -self._imag)
+        """x - iy, a copy."""
+        return join(+self._real, -self._imag)
 
     conj = conjugate
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._real!r}, {self._imag!r})"
+
+    def __copy__(self) -> Any:
+        return self.map_parts(copy.copy)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Any:
+        return copy.copy(self)
 
     def __complex__(self) -> NoReturn:
         raise LostDerivativeError(
@@ -63,6 +71,13 @@ class ComplexPair:
         raise TypeError("float: the argument is a complex variable; use z.real, or np.abs(z)")
 
     __int__ = __index__ = __float__
+
+    def __array__(self, *args: Option, **options: Option) -> NoReturn:
+        raise LostDerivativeError(
+            "np.array: complex variables cannot become a plain or a real array, because derivatives or parts would be "
+            "lost; use them as they are, np.stack or contad.array for a list, z.real, z.imag or np.abs(z), "
+            "contad.value_of(z) for a constant"
+        )
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise UnsupportedError("pickle: a complex variable belongs to a stack of this process; use contad.value_of(z)")
@@ -212,12 +227,6 @@ class ComplexArray(ComplexPair):
             raise UnsupportedError(f"view: a complex array has views of complex128 and float64, got {np.dtype(dtype)}")
         parts = np.stack([self._real, self._imag], axis=-1)
         return parts.reshape((*self.shape[:-1], 2 * self.shape[-1]))
-
-    def __array__(self, *args: Option, **options: Option) -> NoReturn:
-        raise LostDerivativeError(
-            "np.array: a complex array of variables cannot become a plain or a real array, because its derivative or a "
-            "part of it would be lost; use it as it is, z.real, z.imag or np.abs(z), contad.value_of(z) for a constant"
-        )
 
 
 # ---- from parts, and to parts ----------------------------------------------------------------------------------------

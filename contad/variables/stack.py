@@ -84,7 +84,7 @@ class ChainStack(ABC):
 
     __slots__ = (
         *("level", "ended", "caught", "tracer", "watch", "top", "push", "adjoints", "running", "sweeping"),
-        *("last_continuation", "copies", "held", "is_here", "lock", "__weakref__"),
+        *("last_continuation", "copies", "held", "is_here", "lock", "on_objects", "__weakref__"),
     )
     has_arrays = False
     lends_arrays: bool = False
@@ -149,10 +149,12 @@ class ChainStack(ABC):
 
     def writable(self, value: Value) -> ArrayValue:
         """An array with these constant values to which numbers of this level can be assigned."""
+        self.on_objects = True
         return as_objects(value).copy()
 
     def adopt(self, y: Value) -> ArrayValue:
         """An object array with numbers of this level as an array of it."""
+        self.on_objects = True
         return y
 
     def constant_result(self, z: Value) -> Value:
@@ -161,6 +163,7 @@ class ChainStack(ABC):
 
     def array_variable(self, value: Value) -> ArrayValue:
         """An array of independent variables with these values."""
+        self.on_objects = True
         values = as_objects(value)
         variables = np.empty(values.shape, object)
         for k in np.ndindex(values.shape):
@@ -194,6 +197,7 @@ class ChainStack(ABC):
         self.watch: Any = None  # of `debug_nans` or `profile`: inspects records as they are pushed and swept
         self.adjoints = ()
         self.sweeping = False
+        self.on_objects = False  # whether it has made object arrays of its scalars
         self.running = 0  # the first cell of the callback that a sweep is running
         self.last_continuation = 0  # the cell of the user's newest callback without its own variable
         self.top = 1

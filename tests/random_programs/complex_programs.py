@@ -1,267 +1,475 @@
-"""Random programs with complex numbers for the engine `generated`, against differences of the function itself.
+"""Random programs of complex numbers and arrays, and the same programs in pairs of real numbers.
 
-The generated source runs as plain Python. Derivatives along random directions, complex ones for complex arguments, are
-held against central differences; a program is rejected where differences of two steps disagree.
-
-    python -m tests.random_programs.complex_programs --count 2000 --seed 1
+A program is a list of statements over variables: real and complex numbers, and arrays of three. `run` executes it with
+one of two ways to compute: `AsComplex` is NumPy's, `AsPairs` knows real numbers only. Every result is scaled below 1,
+so that all functions are smooth where they are used.
 """
 
-import cmath
-import math
-import sys
-import warnings
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from hypothesis import strategies as st
 
-import contad
-from contad.errors import UnsupportedError
-from tests.engines.source.plain_text import generate
-from tests.judges.written import define
-from tests.random_programs.searching import run_command
-
-HEAD = "def f(x, v, c, w):\n"
-LENGTH = 4
-ARGNUMS = (0, 1, 2, 3)
+MASK = np.array([True, False, True])
+MATRIX = np.array([[0.3 - 0.2j, 0.5, 0.1j], [0.4j, 0.2, -0.6 + 0.1j], [0.7, 0.3j, 0.2 - 0.4j]])
+CONSTANT = np.array([0.4 + 0.3j, -0.7j, 0.6])
+NUMBER = 0.6 - 0.8j
 
 
-@njit
-def unit(z):
-    return z / (1.0 + abs(z))
+class AsComplex:
+    """NumPy's complex numbers."""
+
+    def __init__(self):
+        self.constant, self.number = CONSTANT, NUMBER
+
+    @staticmethod
+    def scaled(z):
+        return z / (1.0 + abs(z))
+
+    def add(self, a, b):
+        return self.scaled(a + b)
+
+    def subtract(self, a, b):
+        return self.scaled(a - b)
+
+    def multiply(self, a, b):
+        return self.scaled(a * b)
+
+    def divide(self, a, b):
+        return self.scaled(a / (b + 2.0))
+
+    def from_parts(self, a, b):
+        return a + 1j * b
+
+    def exp(self, a):
+        return self.scaled(np.exp(a))
+
+    def log(self, a):
+        return self.scaled(np.log(a + 2.0))
+
+    def sqrt(self, a):
+        return self.scaled(np.sqrt(a + 2.0))
+
+    def sin(self, a):
+        return np.sin(a) * 0.5
+
+    def tanh(self, a):
+        return np.tanh(a) * 0.5
+
+    def cube(self, a):
+        return a**3
+
+    def power(self, a):
+        return self.scaled((a + 2.0) ** 1.7)
+
+    def conj(self, a):
+        return np.conj(a)
+
+    def real(self, a):
+        return a.real
+
+    def imag(self, a):
+        return a.imag
+
+    def abs(self, a):
+        return np.abs(a + 2.0) * 0.3
+
+    def angle(self, a):
+        return np.angle(a + 2.0) * 0.5
+
+    def zeros(self):
+        return np.zeros(3, complex)
+
+    def astype(self, a):
+        return a.astype(complex)
+
+    def collect(self, a, b):
+        return np.array([a, b, NUMBER])
+
+    def item(self, a, k):
+        return a[k]
+
+    def reverse(self, a):
+        return a[::-1]
+
+    def copy(self, a):
+        return a.copy()
+
+    def sum(self, a):
+        return self.scaled(np.sum(a))
+
+    def cumsum(self, a):
+        return self.scaled(np.cumsum(a))
+
+    def prod(self, a):
+        return np.prod(a)
+
+    def vdot(self, a, b):
+        return self.scaled(np.vdot(a, b))
+
+    def dot(self, a, b):
+        return self.scaled(a @ b)
+
+    def matmul(self, a):
+        return self.scaled(MATRIX @ a)
+
+    def where(self, a, b):
+        return np.where(MASK, a, b)
+
+    def write_item(self, a, k, b):
+        a[k] = b
+
+    def write_all(self, a, b):
+        a[...] = b
+
+    def write_part(self, a, b):
+        a[1:] = b[:-1]
+
+    def write_real(self, a, b):
+        a.real = b
+
+    def write_imag_item(self, a, k, b):
+        a.imag[k] = b
+
+    def add_in_place(self, a, b):
+        a += b
+        a *= 0.5
+
+    def total(self, a):
+        return np.sum(a.real) + 0.7 * np.sum(a.imag * a.imag) if np.iscomplexobj(a) else np.sum(a)
 
 
-@njit
-def turned(z, x):
-    if x > 0.3:
-        return z * np.exp(1j * x)
-    return z.conjugate() - x
+def _split(a):
+    return a if isinstance(a, tuple) else (a, 0.0)
 
 
-class Maker:
-    """Makes the statements of one program."""
+class AsPairs:
+    """The same in real numbers: a complex variable is the tuple of its parts, which are numbers or arrays."""
 
-    def __init__(self, seed):
-        self.draw = np.random.default_rng(seed)
-        self.complex, self.real, self.arrays = ["c", "z1"], ["x"], ["w"]
-        self.lines, self.indent = [], 1
+    def __init__(self):
+        self.constant, self.number = (CONSTANT.real, CONSTANT.imag), (NUMBER.real, NUMBER.imag)
 
-    def one_of(self, *ways):
-        return ways[self.draw.integers(len(ways))]
+    @staticmethod
+    def scaled(a):
+        if not isinstance(a, tuple):
+            return a / (1.0 + abs(a))
+        x, y = a
+        r = 1.0 + np.hypot(x, y)
+        return x / r, y / r
 
-    def write(self, line):
-        self.lines.append("    " * self.indent + line)
+    @staticmethod
+    def shift(a):
+        return (a[0] + 2.0, a[1]) if isinstance(a, tuple) else a + 2.0
 
-    # ---- expressions -------------------------------------------------------------------------------------------------
-    def index(self):
-        return self.one_of("0", "1", "2", "3", "-1", *(["k"] * 4 if "k" in self.real else []))
+    def add(self, a, b):
+        if not isinstance(a, tuple) and not isinstance(b, tuple):
+            return self.scaled(a + b)
+        (x, y), (u, v) = _split(a), _split(b)
+        return self.scaled((x + u, y + v))
 
-    def number(self, depth=2):
-        """A complex number."""
-        z, more = lambda: self.number(depth - 1), lambda: self.scalar(depth - 1)
-        leaves = (
-            lambda: self.one_of(*self.complex), lambda: f"{self.one_of(*self.arrays)}[{self.index()}]",
-            lambda: self.one_of("1j", "(0.3 - 0.2j)", "2.0", "PHASE", "TABLE[1]"),
-        )  # fmt: skip
-        inner = (
-            lambda: f"({z()} {self.one_of('+', '-', '*')} {z()})", lambda: f"({more()} * {z()})",
-            lambda: f"({z()} {self.one_of('+', '-')} 1j * {more()})", lambda: f"({z()} / (2.5 + unit({z()})))",
-            lambda: f"(1.0 / (1.5j + unit({z()})))", lambda: f"complex({more()}, {more()})",
-            lambda: f"np.exp(1j * {more()})", lambda: f"{self.one_of('np', 'cmath')}.exp(unit({z()}))",
-            lambda: f"{self.one_of('np.sin', 'np.cos', 'cmath.cosh', 'np.sinh', 'np.tanh', 'cmath.tan')}(unit({z()}))",
-            lambda: f"{self.one_of('np.sqrt', 'np.log', 'cmath.sqrt', 'cmath.log')}(2.0 + unit({z()}))",
-            lambda: f"np.conj({z()})", lambda: f"({z()}).conjugate()", lambda: f"(unit({z()}) ** {self.one_of(2, 3, -1)})",
-            lambda: f"((2.0 + unit({z()})) ** {self.one_of('1.5', '0.5', '(1 - 0.5j)', more())})", lambda: f"(-{z()})",
-            lambda: f"np.sum({self.array(depth - 1)})", lambda: f"np.vdot({self.array(depth - 1)}, {self.array(0)})",
-            lambda: f"({z()} if {self.test()} else {z()})", lambda: f"turned({z()}, {more()})",
-            lambda: f"np.mean({self.array(depth - 1)})", lambda: f"cmath.rect({more()}, {more()})",
-            lambda: f"({self.one_of(*self.arrays)} @ {self.one_of(*self.arrays)})",
-        )  # fmt: skip
-        return self.one_of(*(inner if depth > 0 else leaves))()
+    def negative(self, a):
+        return tuple(-part for part in a) if isinstance(a, tuple) else -a
 
-    def scalar(self, depth=2):
-        """A real number."""
-        z = lambda: self.number(depth - 1)  # noqa: E731
-        leaves = (
-            lambda: self.one_of(*self.real), lambda: f"v[{self.index()}]", lambda: self.one_of("0.7", "-1.3", "2"),
-        )  # fmt: skip
-        inner = (
-            lambda: f"abs({z()})", lambda: f"np.abs({z()}) ** 2", lambda: f"({z()}).real", lambda: f"({z()}).imag",
-            lambda: f"np.angle(1.5 + unit({z()}))", lambda: f"({self.scalar(0)} * {self.scalar(depth - 1)})",
-            lambda: f"np.real({z()})", lambda: f"np.sum(np.abs({self.array(depth - 1)}) ** 2)",
-            lambda: f"np.linalg.norm({self.one_of(*self.arrays)})", lambda: f"math.cos({self.scalar(depth - 1)})",
-            lambda: f"({self.array(depth - 1)}).imag.sum()", lambda: f"cmath.polar({z()})[0]",
-        )  # fmt: skip
-        return self.one_of(*(inner if depth > 0 else leaves))()
+    def subtract(self, a, b):
+        return self.add(a, self.negative(b))
 
-    def array(self, depth=1):
-        """A complex array."""
-        u = lambda: self.array(depth - 1)  # noqa: E731
-        inner = (
-            lambda: f"({u()} {self.one_of('+', '-', '*')} {u()})", lambda: f"({self.number(1)} * {u()})",
-            lambda: f"(v * {u()})", lambda: "np.exp(1j * v)", lambda: f"np.conj({u()})",
-            lambda: f"({u()} / (3.0 + 1j * v))", lambda: "(v + 1j * v[::-1])", lambda: f"({u()} + {self.scalar(1)})",
-            lambda: f"np.where(v > 0.1, {u()}, {self.number(1)})", lambda: f"{u()}[::-1]",
-            lambda: f"np.cumsum({u()})", lambda: f"np.array([{self.number(0)}, 1.0, {self.number(0)}, c])",
-            lambda: f"np.sqrt(4.0 + {self.one_of(*self.arrays)})", lambda: f"{u()} ** 2", lambda: f"({u()}).copy()",
-        )  # fmt: skip
-        return self.one_of(*inner)() if depth > 0 else self.one_of(*self.arrays)
+    @staticmethod
+    def times(a, b):
+        if not isinstance(a, tuple) and not isinstance(b, tuple):
+            return a * b
+        (x, y), (u, v) = _split(a), _split(b)
+        return x * u - y * v, x * v + y * u
 
-    def test(self):
-        return f"{self.scalar(1)} {self.one_of('<', '>')} {self.one_of('0.2', '0.9', '-0.4')}"
+    def multiply(self, a, b):
+        return self.scaled(self.times(a, b))
 
-    # ---- statements --------------------------------------------------------------------------------------------------
-    def statement(self, depth=2):
-        ways = [self.assign_number, self.assign_scalar, self.update, self.write_element, self.write_array, self.swap]
-        if depth > 0:
-            ways += [lambda: self.branch(depth - 1), lambda: self.loop(depth - 1), lambda: self.sum_up()]
-        if self.indent == 1:
-            ways += [self.make_array, self.make_array]
-        self.one_of(*ways)()
+    def divide(self, a, b):
+        b = self.shift(b)
+        if not isinstance(b, tuple):
+            return self.scaled(tuple(part / b for part in a) if isinstance(a, tuple) else a / b)
+        u, v = b
+        r = u * u + v * v
+        return self.scaled(self.times(a, (u / r, -v / r)))
 
-    def assign_number(self):
-        names = [x for x in self.complex if x != "c"]
-        name = f"z{len(self.complex)}" if self.indent == 1 or not names else self.one_of(*names)
-        self.write(f"{name} = unit({self.number()})")
-        if name not in self.complex:
-            self.complex.append(name)
+    def from_parts(self, a, b):
+        (x, y), (u, v) = _split(a), _split(b)
+        return x - v + 0.0 * u, y + u + 0.0 * x
 
-    def assign_scalar(self):
-        if self.indent == 1:
-            self.write(f"r{len(self.real)} = math.tanh({self.scalar()})")
-            self.real.append(f"r{len(self.real)}")
+    def exp(self, a):
+        if not isinstance(a, tuple):
+            return self.scaled(np.exp(a))
+        x, y = a
+        return self.scaled((np.exp(x) * np.cos(y), np.exp(x) * np.sin(y)))
+
+    def polar(self, a):
+        x, y = self.shift(a)
+        return np.sqrt(x * x + y * y), np.arctan2(y, x)
+
+    def log(self, a):
+        if not isinstance(a, tuple):
+            return self.scaled(np.log(a + 2.0))
+        r, t = self.polar(a)
+        return self.scaled((np.log(r), t))
+
+    def root(self, a, p):
+        if not isinstance(a, tuple):
+            return self.scaled((a + 2.0) ** p)
+        r, t = self.polar(a)
+        return self.scaled((r**p * np.cos(p * t), r**p * np.sin(p * t)))
+
+    def sqrt(self, a):
+        return self.root(a, 0.5)
+
+    def power(self, a):
+        return self.root(a, 1.7)
+
+    def sin(self, a):
+        if not isinstance(a, tuple):
+            return np.sin(a) * 0.5
+        x, y = a
+        return np.sin(x) * np.cosh(y) * 0.5, np.cos(x) * np.sinh(y) * 0.5
+
+    def tanh(self, a):
+        if not isinstance(a, tuple):
+            return np.tanh(a) * 0.5
+        x, y = a
+        d = np.cosh(2.0 * x) + np.cos(2.0 * y)
+        return np.sinh(2.0 * x) / d * 0.5, np.sin(2.0 * y) / d * 0.5
+
+    def cube(self, a):
+        return self.times(self.times(a, a), a)
+
+    def conj(self, a):
+        return (a[0] * 1.0, -a[1]) if isinstance(a, tuple) else a * 1.0
+
+    def real(self, a):
+        return a[0]
+
+    def imag(self, a):
+        return a[1]
+
+    def abs(self, a):
+        return (self.polar(a)[0] if isinstance(a, tuple) else abs(a + 2.0)) * 0.3
+
+    def angle(self, a):
+        return (self.polar(a)[1] if isinstance(a, tuple) else 0.0 * a) * 0.5
+
+    def zeros(self):
+        return np.zeros(3), np.zeros(3)
+
+    def astype(self, a):
+        return (a[0] * 1.0, a[1] * 1.0) if isinstance(a, tuple) else (a * 1.0, np.zeros(3))
+
+    def collect(self, a, b):
+        (x, y), (u, v) = _split(a), _split(b)
+        return np.array([x, u, NUMBER.real]), np.array([y, v, NUMBER.imag])
+
+    def each(self, f, *given):
+        if not any(isinstance(a, tuple) for a in given):
+            return f(*given)
+        parts = [a if isinstance(a, tuple) else (a, 0.0 * a) for a in given]
+        return tuple(f(*[part[k] for part in parts]) for k in (0, 1))
+
+    def item(self, a, k):
+        return self.each(lambda x: x[k], a)
+
+    def reverse(self, a):
+        return self.each(lambda x: x[::-1], a)
+
+    def copy(self, a):
+        return self.each(lambda x: x.copy(), a)
+
+    def sum(self, a):
+        return self.scaled(self.each(np.sum, a))
+
+    def cumsum(self, a):
+        return self.scaled(self.each(np.cumsum, a))
+
+    def prod(self, a):
+        return self.times(self.times(self.item(a, 0), self.item(a, 1)), self.item(a, 2))
+
+    def dot(self, a, b):
+        return self.scaled(self.each(np.sum, self.times(a, b)))
+
+    def vdot(self, a, b):
+        return self.dot(self.conj(a), b)
+
+    def matmul(self, a):
+        x, y = _split(a)
+        if not isinstance(a, tuple):
+            return self.scaled((MATRIX.real @ x, MATRIX.imag @ x))
+        return self.scaled((MATRIX.real @ x - MATRIX.imag @ y, MATRIX.real @ y + MATRIX.imag @ x))
+
+    def where(self, a, b):
+        return self.each(lambda x, u: np.where(MASK, x, u), a, b)
+
+    def write_item(self, a, k, b):
+        for part, y in zip(_split(a), _split(b), strict=True):
+            if isinstance(a, tuple) or part is a:
+                part[k] = y
+
+    def write_all(self, a, b):
+        if not isinstance(a, tuple):
+            a[...] = b
+            return
+        u, v = _split(b)
+        a[0][...], a[1][...] = u * 1.0, v * 1.0
+
+    def write_part(self, a, b):
+        if not isinstance(a, tuple):
+            a[1:] = b[:-1]
+            return
+        u, v = _split(b)
+        a[0][1:], a[1][1:] = u[:-1], (v[:-1] if isinstance(b, tuple) else 0.0)
+
+    def write_real(self, a, b):
+        a[0][...] = b
+
+    def write_imag_item(self, a, k, b):
+        a[1][k] = b
+
+    def add_in_place(self, a, b):
+        if not isinstance(a, tuple):
+            a += b
+            a *= 0.5
+            return
+        (x, y), (u, v) = a, _split(b)
+        x += u
+        y += v
+        x *= 0.5
+        y *= 0.5
+
+    def total(self, a):
+        if not isinstance(a, tuple):
+            return np.sum(a)
+        return np.sum(a[0]) + 0.7 * np.sum(a[1] * a[1])
+
+
+# ---- programs --------------------------------------------------------------------------------------------------------
+class Kind(NamedTuple):
+    """The kind of a variable."""
+
+    is_complex: bool
+    is_array: bool
+
+
+class Statement(NamedTuple):
+    """name = function(operands): operands are names of variables, or "constant", "number", or positions."""
+
+    function: str
+    operands: tuple
+    makes: bool  # a new variable; otherwise it writes to the first operand
+
+    def __str__(self):
+        return f"{self.function}({', '.join(map(str, self.operands))})"
+
+
+ARGUMENTS = (Kind(True, True), Kind(False, True), Kind(True, False), Kind(False, False))  # z, x, c, r
+ANY = ("exp", "log", "sqrt", "sin", "tanh", "cube", "power", "conj", "abs", "angle")
+OF_TWO = ("add", "subtract", "multiply", "divide")
+OF_ARRAYS = ("reverse", "copy", "sum", "cumsum", "prod", "matmul", "astype")
+
+
+def _allowed(is_array, real):
+    """The kinds of values that may be assigned to a part, or to both."""
+    return [Kind(False, is_array)] + ([] if real else [Kind(True, is_array)])
+
+
+@st.composite
+def programs(draw, most=10):
+    """A list of statements over the four arguments and earlier results."""
+    kinds = list(ARGUMENTS)
+    made = []
+
+    def pick(test):
+        found = [k for k, kind in enumerate(kinds) if test(kind)]
+        return draw(st.sampled_from(found)) if found else None
+
+    def some(test=lambda kind: True):
+        return draw(st.one_of(st.just("constant"), st.just("number"), *[
+            st.just(k) for k, kind in enumerate(kinds) if test(kind)
+        ])) if draw(st.integers(0, 4)) == 0 else pick(test)  # fmt: skip
+
+    def kind_of(a):
+        return {"constant": Kind(True, True), "number": Kind(True, False)}[a] if isinstance(a, str) else kinds[a]
+
+    def add(function, operands, kind=None):
+        made.append(Statement(function, operands, kind is not None))
+        if kind is not None:
+            kinds.append(kind)
+
+    for _ in range(draw(st.integers(2, most))):
+        choice = draw(st.integers(0, 9))
+        if choice <= 1:
+            a = pick(lambda kind: True)
+            function = draw(st.sampled_from(ANY))
+            add(function, (a,), Kind(kinds[a].is_complex and function not in ("abs", "angle"), kinds[a].is_array))
+        elif choice <= 3:
+            a, b = pick(lambda kind: True), some()
+            operands = (a, b) if draw(st.booleans()) else (b, a)
+            first, second = kind_of(a), kind_of(b)
+            kind = Kind(first.is_complex or second.is_complex, first.is_array or second.is_array)
+            add(draw(st.sampled_from(OF_TWO)), operands, kind)
+        elif choice == 4:
+            a = pick(lambda kind: kind.is_array)
+            function = draw(st.sampled_from(OF_ARRAYS))
+            is_complex = kinds[a].is_complex or function in ("matmul", "astype")
+            add(function, (a,), Kind(is_complex, function not in ("sum", "prod")))
+        elif choice == 5:
+            a, b = pick(lambda kind: kind.is_array), some(lambda kind: kind.is_array)
+            b = "constant" if b == "number" else b
+            function = draw(st.sampled_from(("vdot", "dot", "where")))
+            add(function, (a, b), Kind(kinds[a].is_complex or kind_of(b).is_complex, function == "where"))
+        elif choice == 6:
+            a, b = pick(lambda kind: not kind.is_array), pick(lambda kind: not kind.is_array)
+            function = draw(st.sampled_from(("from_parts", "collect")))
+            add(function, (a, b), Kind(True, function == "collect"))
+        elif choice == 7:
+            a = pick(lambda kind: kind.is_complex)
+            function = draw(st.sampled_from(("real", "imag")))
+            add(function, (a,), Kind(False, kinds[a].is_array))
+            if draw(st.booleans()):
+                add("zeros", (), Kind(True, True))
+        elif choice == 8:
+            a = pick(lambda kind: kind.is_array)
+            add("item", (a, draw(st.integers(0, 2))), Kind(kinds[a].is_complex, False))
         else:
-            self.write(f"{self.one_of(*self.arrays)}.real[{self.index()}] += 0.1 * {self.scalar(1)}")
-
-    def update(self):
-        name = self.one_of(*self.complex)
-        self.write(f"{name} {self.one_of('+=', '-=', '*=')} {self.one_of(self.number(1), self.scalar(1))}")
-        self.write(f"{name} = unit({name})")
-
-    def write_element(self):
-        name = self.one_of(*self.arrays)
-        self.write(f"{name}[{self.index()}] {self.one_of('=', '+=', '-=', '*=')} unit({self.number()})")
-
-    def write_array(self):
-        name = self.one_of(*self.arrays)
-        self.write(self.one_of(
-            f"{name}[1:] = {name}[:-1] * {self.number(0)}", f"{name}.imag[:] = v", f"{name} *= unit({self.number(1)})",
-            f"{name}[:2] += {self.one_of(*self.arrays)}[2:]", f"{name}[:] = 0.5 * {self.array(1)}",
-            f"{name}[ORDER] = {name} * {self.number(0)}", f"{name}[::2] -= 0.2j", f"{name}.real[:] = 0.5 * {name}.real",
-            f"{name}[v > 0.2] = {self.number(0)}",
-        ))  # fmt: skip
-
-    def make_array(self):
-        name = f"u{len(self.arrays)}"
-        self.write(f"{name} = {self.one_of(f'0.5 * {self.array(2)}', 'np.zeros(4, np.complex128)', 'w.copy()')}")
-        self.arrays.append(name)
-
-    def swap(self):
-        a, b = self.one_of(*self.complex), self.one_of(*self.complex)
-        self.write(f"{a}, {b} = {b}, unit({a} + {self.number(0)})")
-
-    def block(self, depth, count=2):
-        self.indent += 1
-        for _ in range(count):
-            self.statement(depth)
-        self.indent -= 1
-
-    def branch(self, depth):
-        self.write(f"if {self.test()}:")
-        self.block(depth)
-        self.write("else:")
-        self.block(depth, 1)
-
-    def loop(self, depth):
-        self.write(f"for k in range({self.one_of('4', 'w.size', '1, 4', '3, -1, -1')}):")
-        known = list(self.real)
-        self.real.append("k")
-        self.block(depth)
-        if self.one_of(True, False, False):
-            self.write(f"    if {self.scalar(1)} > 1.4:")
-            self.write(f"        {self.one_of('break', 'continue')}")
-        self.real = known
-
-    def sum_up(self):
-        """A sum that begins as a real number, or as an integer."""
-        name = f"z{len(self.complex)}"
-        self.write(f"{name} = {self.one_of('0', '0.0', '0j')}")
-        self.write(f"for q in {self.one_of(*self.arrays)}:")
-        self.write(f"    {name} {self.one_of('+=', '-=')} q * {self.number(0)}")
-        if self.indent == 1:
-            self.complex.append(name)
-
-    def source(self):
-        """The text of a program."""
-        self.write("z1 = 0.5 * c")
-        for name in self.one_of((), ("w",), ("w",)):
-            self.write(f"{name} = {name}.copy()")
-        for _ in range(int(self.draw.integers(3, 8))):
-            self.statement()
-        names = [*self.complex, *(f"np.sum({u} * {u})" for u in self.arrays)]
-        parts = [f"({n}).real - 0.3 * ({n}).imag" for n in names] + [f"0.1 * {r}" for r in self.real]
-        return HEAD + "\n".join([*self.lines, f"    return {' + '.join(parts)}"]) + "\n"
+            a = pick(lambda kind: kind.is_array and kind.is_complex)
+            function = draw(st.sampled_from(
+                ("write_item", "write_all", "write_part", "write_real", "write_imag_item", "add_in_place")
+            ))  # fmt: skip
+            k = draw(st.integers(0, 2))
+            if function in ("write_item", "write_imag_item"):
+                b = pick(lambda kind, real=function == "write_imag_item": kind in _allowed(False, real))
+                add(function, (a, f"[{k}]", b))
+            else:
+                b = pick(lambda kind, real=function == "write_real": kind in _allowed(True, real))
+                if b != a:
+                    add(function, (a, b))
+    return made
 
 
-def make(seed):
-    """The Numba function of a seed, and its arguments."""
-    text = Maker(seed).source()
-    known = {
-        "np": np, "math": math, "cmath": cmath, "unit": unit, "turned": turned, "PHASE": 0.6 + 0.8j,
-        "TABLE": np.array([0.1 + 0.2j, -0.5j]), "ORDER": np.array([2, 0, 3, 1]),
-    }  # fmt: skip
-    draw = np.random.default_rng([seed, 1])
-    w = draw.normal(size=LENGTH) + 1j * draw.normal(size=LENGTH)
-    args = float(draw.normal()), draw.normal(size=LENGTH), complex(draw.normal(), draw.normal()), w
-    return njit(define(text, f"<complex program {seed}>", known)["f"]), args, text
-
-
-def mismatch(seed, compiled=False):
-    """What is wrong with the program of a seed; None if nothing is, or if differences do not say."""
-    f, args, text = make(seed)
-    fresh = lambda: tuple(np.copy(x) if np.ndim(x) else x for x in args)  # noqa: E731
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
-            value = f.py_func(*fresh())
-        except ZeroDivisionError:
-            return None
-        if not np.isfinite(value):
-            return None
-        try:
-            run = contad.value_and_grad(f, ARGNUMS, engine="generated") if compiled else generate(f, args, ARGNUMS)
-            found, grads = run(*fresh())
-        except ZeroDivisionError:  # of a partial that is not selected, which Python computes all the same
-            return None
-        except UnsupportedError as error:
-            return f"seed {seed}: refused: {error}\n{text}"
-        except Exception as error:
-            return f"seed {seed}: {type(error).__name__}: {error}\n{text}"
-        if not np.isclose(found, value, rtol=1e-9):
-            return f"seed {seed}: the value {found} in place of {value}\n{text}"
-        draw = np.random.default_rng([seed, 2])
-        for k, bar in zip(ARGNUMS, grads, strict=True):
-            direction = draw.normal(size=np.shape(args[k]))
-            if np.iscomplexobj(args[k]):
-                direction = direction + 1j * draw.normal(size=np.shape(args[k]))
-            along = float(np.sum(np.conj(bar) * direction).real)
-            one, two = (_difference(f.py_func, fresh, k, direction, h) for h in (1e-4, 2e-5))
-            size = max(abs(one), abs(two), 1e-3 * abs(value), 1e-6)
-            if abs(one - two) > 1e-5 * size:
-                return None  # a kink or a decision between them
-            if not abs(two - along) <= 2e-5 * size:
-                return f"seed {seed}: argument {k}: {along} in place of {two}\n{text}"
-    return None
-
-
-def _difference(f, fresh, k, direction, h):
-    values = []
-    for s in (2 * h, h, -h, -2 * h):
-        args = list(fresh())
-        args[k] = args[k] + s * direction
-        args[k] = args[k] if np.ndim(args[k]) else args[k].item()
-        values.append(f(*args))
-    return (-values[0] + 8.0 * values[1] - 8.0 * values[2] + values[3]) / (12.0 * h)
-
-
-if __name__ == "__main__":
-    sys.exit(run_command(__doc__, mismatch))
+def run(program, way, *args):
+    """One real number: the result of a program, with one of the two ways to compute."""
+    values = list(args)
+    for statement in program:
+        given = []
+        for a in statement.operands:
+            if statement.function == "item" and len(given) == 1:
+                given.append(a)
+            elif isinstance(a, str):
+                given.append({"constant": way.constant, "number": way.number}[a] if a[0] != "[" else int(a[1:-1]))
+            else:
+                given.append(values[a])
+        if statement.function == "zeros":  # by name, so that these functions of NumPy make arrays of variables
+            result = way.zeros()
+        elif statement.function == "collect":
+            result = way.collect(*given)
+        else:
+            result = getattr(way, statement.function)(*given)
+        if statement.makes:
+            values.append(result)
+    total = 0.0
+    for k, a in enumerate(values):
+        total = total + (0.3 + 0.1 * k) * way.total(a)
+    return total

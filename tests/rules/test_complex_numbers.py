@@ -1,4 +1,6 @@
-"""Complex numbers, which contad does not differentiate, are refused by name wherever they could meet a variable."""
+"""Complex numbers beside real variables: a right gradient of the whole, or a refusal by name; no part is dropped."""
+
+import re
 
 import numpy as np
 import pytest
@@ -9,9 +11,12 @@ from contad.engines import engine_names
 from contad.errors import ContadError, RuleError, UnsupportedError
 from contad.rules.array_rule import array_rule
 from contad.rules.scalar_rule import scalar_rule
+from contad.testing.differences import derivative_by_differences
+from contad.variables.trees import flatten, map_leaves
 from tests.judges.planted import registered
 
 X = np.array([1.0, 2.0, 3.5, 4.0])
+DOT = np.array([0.7, -0.4, 1.1, 0.3])
 TURNED = np.exp(0.7j * np.arange(4))
 A_NUMBER = 2j
 
@@ -185,7 +190,7 @@ MEETINGS = {
     "np.complex64": lambda x: (x * np.complex64(1j)).real, "numbers": lambda x: (x[0] * 1j).imag,
     "sum": lambda x: sum([x[0], 1j]).real, "ufunc": lambda x: np.multiply(x, 1j).imag,
     "matmul": lambda x: (np.outer(TURNED, TURNED) @ x).real, "einsum": lambda x: np.einsum("i,i->", TURNED, x).real,
-    "where": lambda x: np.where(x > 2.0, x, 1j).real, "concatenate": lambda x: np.concatenate([x, TURNED]).real,
+    "where": lambda x: np.where(x > 2.1, x, 1j).real, "concatenate": lambda x: np.concatenate([x, TURNED]).real,
     "pad": lambda x: np.pad(x, 1, constant_values=1j),
     "pad by two": lambda x: np.pad(x, 1, constant_values=[(0.0, 1j)]), "insert": lambda x: np.insert(x, 0, 1j),
     "append": lambda x: np.append(x, 1j).real, "weights": lambda x: np.average(x, weights=TURNED).real,
@@ -197,29 +202,43 @@ MEETINGS = {
     "write of a list": _written(lambda y: y.__setitem__(slice(None), [1j, 2.0, 3.0, 4.0])),
     "fill": _written(lambda y: y.fill(1j)), "put": _written(lambda y: np.put(y, [0], [1j])),
     "add.at": _written(lambda y: np.add.at(y, [0], 1j)), "astype": lambda x: x.astype(complex).real,
-    "contad.array": lambda x: contad.array([x[0], 1j]),
+    "contad.array": lambda x: contad.array([x[0], 1j]).real,
 }  # fmt: skip
+
+
+NEVER_REFUSED = (
+    "number by array", "array by array", "array by number", "np.complex64", "numbers", "sum", "ufunc", "matmul",
+    "einsum", "where", "concatenate", "append", "weights", "convolve", "solve", "astype", "an array of zeros",
+    "checkpoint",
+)  # fmt: skip
+REFUSED = "real|complex|no forward mode|holds? variables|cannot hold|would be lost"
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("way", [*engine_names(), "forward"])
 @pytest.mark.parametrize("what", MEETINGS)
-def test_no_complex_number_meets_a_variable(what, way):
+def test_a_complex_number_meets_a_variable(what, way):
     f = lambda x: np.sum(MEETINGS[what](x))
-    with pytest.raises((ContadError, TypeError), match="real|complex|no forward mode|holds? variables|cannot hold"):
-        jvp(f, (X,), (X,)) if way == "forward" else grad(f, engine=way)(X)
+    found, refusal = None, None
+    try:
+        found = jvp(f, (X,), (DOT,))[1] if way == "forward" else np.dot(grad(f, engine=way)(X), DOT)
+    except (ContadError, TypeError) as error:
+        refusal = str(error)
+    if refusal is not None:
+        assert what not in NEVER_REFUSED or way in ("closures", "records")
+        assert re.search(REFUSED, refusal)
+        return
+    expected = derivative_by_differences(lambda t: f(X + t * DOT), 0.0).value
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("engine", engine_names())
 @pytest.mark.parametrize("argument", [1j, X * 1j, {"a": X, "b": X * 1j}, [1.0, 1j], np.array([1.0, 1j], object)])
-def test_complex_arguments(argument, engine):
-    with pytest.raises(UnsupportedError, match="expected real numbers.* got .*complex"):
-        grad(lambda x: 1.0, engine=engine)(argument)
-
-
-def test_the_type_complex_is_refused_with_advice():
-    with pytest.raises(UnsupportedError, match="astype: .* got dtype complex128; write the real and the imag"):
-        grad(lambda x: np.sum(x.astype(complex).real))(X)
+def test_the_gradient_has_the_structure_of_complex_arguments(argument, engine):
+    found = grad(lambda x: 1.0, engine=engine)(argument)
+    zeros = map_leaves(lambda x: 0.0 * x, argument)
+    assert flatten(found).matches(flatten(zeros))
+    assert all(np.all(leaf == 0.0) for leaf in flatten(found).leaves)
 
 
 # ---- rules of spectra ------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pytest
 import contad
 from contad import stan, table
 from contad.rules.array_rule import ArrayRule, array_rules
-from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, rules
 from contad.stan import parity
 from tests.judges.array_derivatives import directional, in_shape
