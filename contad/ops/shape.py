@@ -12,6 +12,7 @@ from contad.errors import UnsupportedError
 from contad.rules.numpy_functions import NO_VALUE, find_exported_name, implements, move_elements, moves, refuse_out
 from contad.variables.arguments import require_real
 from contad.variables.array import Array, numbers_in
+from contad.variables.complex_pair import ComplexPair
 from contad.variables.dtypes import require_float64
 from contad.variables.number import map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Option, Sources, Value
@@ -97,7 +98,8 @@ def at_least(function: Function, shape_of: Callable[[tuple[int, ...]], tuple[int
     """Declare np.atleast_1d or a similar function: every array gets more axes of length one, as a view."""
 
     def implementation(*arrays: Value) -> Value:
-        raised = [np.reshape(x, shape_of(x.shape)) if isinstance(x, Array) else function(x) for x in arrays]
+        variables = Array, ComplexPair
+        raised = [np.reshape(x, shape_of(x.shape)) if isinstance(x, variables) else function(x) for x in arrays]
         return raised[0] if len(raised) == 1 else tuple(raised)
 
     implements(function, layout="own")(implementation)

@@ -5,6 +5,7 @@ complex forms (`contad.rules.complex_rule`). Compositions of these serve complex
 tests show that are listed here. All other functions are refused by name.
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +14,10 @@ import numpy as np
 import contad.protocols.complex_forms
 import contad.rules.complex_rule  # noqa: F401  (gives the rules their complex forms)
 from contad.errors import UnsupportedError
+from contad.ops.sparse_patterns import is_sparse
+from contad.ops.sparse_products import product_before_constant, product_with_constant
 from contad.rules.numpy_functions import entry_of, find_exported_name, refuse_out
-from contad.variables.array import Array, as_array
+from contad.variables.array import Array, as_array, stand_in_of_product
 from contad.variables.complex_pair import ComplexArray, ComplexNumber, ComplexPair, is_complex, join, split
 from contad.variables.number import Carrier, map_numbers, observe, peek
 from contad.variables.open_types import Function, Nested, Option, Options, Value
@@ -178,7 +181,8 @@ def linspace(start: Value, stop: Value, num: int = 50, *args: Option, **options:
 
 _FORMS: dict[Function, Function] = {
     np.real: real, np.imag: imag, np.real_if_close: lambda a, tol=100.0: a, np.angle: angle, np.var: var, np.std: std,
-    np.iscomplexobj: lambda x: True, np.isrealobj: lambda x: False, np.vdot: vdot, np.vecdot: vecdot, np.linalg.vecdot: vecdot, np.zeros_like: zeros_like,
+    np.iscomplexobj: lambda x: True, np.isrealobj: lambda x: False, np.vdot: vdot, np.vecdot: vecdot,
+    np.linalg.vecdot: vecdot, np.zeros_like: zeros_like,
     np.empty_like: zeros_like, np.ones_like: ones_like, np.full_like: full_like, np.copyto: copyto, np.round: around,
     np.around: around, np.nan_to_num: nan_to_num, np.linspace: linspace, np.array_repr: text_of(np.array_repr),
     np.array_str: text_of(np.array_str), np.array2string: text_of(np.array2string),
@@ -202,16 +206,28 @@ for _name in ("all", "any", "cumprod", "cumsum", "diagonal", "dot", "mean", "non
 
 
 def _matmul(z: Any, w: Any) -> Any:
+    if is_sparse(w):
+        return product_before_constant(z, w)
     return np.matmul(z, w) if _has_axes(w) else NotImplemented
 
 
 def _rmatmul(z: Any, w: Any) -> Any:
+    if is_sparse(w):
+        return product_with_constant(w, z)
     return np.matmul(w, z) if _has_axes(w) else NotImplemented
+
+
+def _leave_product(z: ComplexArray, *args: Option, **options: Option) -> Any:
+    """No plain array; SciPy's S @ z and S.dot(z) leave the product to z."""
+    stand_in = stand_in_of_product(sys._getframe(1))
+    return ComplexArray.refuse_plain(z) if stand_in is None else stand_in
 
 
 def _has_axes(w: Any) -> bool:
     return is_complex(w) or hasattr(w, "shape") or isinstance(w, (list, tuple))
 
 
+ComplexArray.refuse_plain = ComplexArray.__array__  # type: ignore[attr-defined]
+ComplexArray.__array__ = _leave_product  # type: ignore[method-assign, assignment]
 for _name, _method in (("__matmul__", _matmul), ("__rmatmul__", _rmatmul)):
     setattr(ComplexPair, _name, _method)
