@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import contad
 import contad.scipy.linalg as sl
@@ -9,6 +10,9 @@ from contad import stan
 from contad.errors import UnsupportedError
 from contad.ops import polar_factors
 from contad.ops.linear_systems import transposed_of
+from contad.scipy import signal, special
+from contad.scipy.sparse import csr_array
+from contad.scipy.sparse.linalg import splu, spsolve
 from contad.variables.complex_pair import is_complex
 
 LA = np.linalg
@@ -29,7 +33,12 @@ NEAR_ONE = np.eye(3) + 0.3 * A
 SINGULAR = np.concatenate([numbers(3, 4), [[0.0] * 4]])
 SINGULAR[3] = SINGULAR[0] + 1j * SINGULAR[1]
 TURNING = np.array([[1.0, 2.0, 0.3], [-2.0, 1.5, 0.2], [0.1, 0.4, -3.0]])  # two complex eigenvalues, one below 0
+SPARSE = scipy.sparse.csr_array(A * [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 1.0]])
 BAND = np.concatenate([np.full((1, 5), 5.0 + 0.0j), 0.7 * numbers(2, 5)])
+
+
+def in_pattern(values):
+    return csr_array((values, SPARSE.indices, SPARSE.indptr), shape=(3, 3))
 
 
 def of_lists(x):
@@ -140,6 +149,11 @@ CASES = {
     "toeplitz": (sl.toeplitz, W), "toeplitz, row": (sl.toeplitz, W, numbers(4)), "hankel": (sl.hankel, W, numbers(4)),
     "matmul_toeplitz": (sl.matmul_toeplitz, W, B),
     "solve_toeplitz": (sl.solve_toeplitz, np.array([4.0, W[1], W[2]]), B),
+    "lfilter": (signal.lfilter, numbers(3), np.array([1.5 + 0.2j, 0.3, -0.2j]), numbers(6)),
+    "logsumexp": (contad.logsumexp, W), "softmax": (special.softmax, W), "sparse S @ x": (lambda x: SPARSE @ x, W),
+    "sparse x @ S": (lambda x: x @ SPARSE, B.T), "sparse S @ x, real x": (lambda x: SPARSE @ x, REAL),
+    "spsolve": (lambda v, x: spsolve(in_pattern(v), x), SPARSE.data + 0.1, W),
+    "splu, H": (lambda x: splu(SPARSE.tocsc()).solve(x, "H"), W),
     "circulant": (sl.circulant, W), "solve_circulant": (sl.solve_circulant, W, B), "block_diag": (sl.block_diag, A, B),
 }  # fmt: skip
 
