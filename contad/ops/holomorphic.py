@@ -77,7 +77,7 @@ def log_abs(x, y):
     Domain:  every (x, y); -inf at the origin, where the partials are nan.
     Ref:     DLMF 4.2.
 
-    >>> log_abs(0.0, np.e)
+    >>> log_abs(0.0, math.e)
     1.0
     """
     r = math.hypot(x, y)
