@@ -19,10 +19,11 @@ from contad.ops.linear_systems import (
 )
 from contad.ops.products import as_array, matmul
 from contad.ops.singular_spectra import singular_spectrum
+from contad.ops.trigonometric import cos, sin
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
 from contad.variables.array import is_plain
-from contad.variables.complex_pair import is_complex
+from contad.variables.complex_pair import is_complex, join
 from contad.variables.dtypes import COMPLEX, dtype_beside
 from contad.variables.number import observe
 
@@ -281,7 +282,9 @@ def slogdet(a):
     a = as_array(a)
     z = log_determinant(a)
     if is_complex(a):
-        return _PAIR(np.where(observe(np.equal, np.real(z), -np.inf), 0.0, np.exp(1j * np.imag(z))), np.real(z))
+        size, angle = np.real(z), np.imag(z)
+        turned = join(cos(angle), sin(angle))
+        return _PAIR(np.where(observe(np.equal, size, -np.inf), 0.0, turned), size)
     return _PAIR(observe(sign_of_determinant, a), z)
 
 

@@ -15,7 +15,13 @@ from contad.ops.linear_systems import (
 )
 from contad.ops.products import as_array, matmul
 from contad.ops.singular_spectra import check_finite, svdvals
-from contad.ops.triangular_factors import solve_triangular, strict_triangle, symmetrise, upper_part
+from contad.ops.triangular_factors import (
+    solve_triangular,
+    strict_triangle,
+    symmetrise,
+    upper_part,
+    with_real_diagonal,
+)
 from contad.ops.truncated_spectra import along_kept, drops_some, truncated_matrix
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
@@ -93,9 +99,7 @@ def orthogonal_tangent(z, a_dot, m):
     x = transposed_of(solve_triangular(r, transposed_of(a_dot), transposed=True))
     c = matmul(conj_transposed_of(q), x)
     low = np.tril(c, -1)
-    turned = c - low + conj_transposed_of(low)
-    if is_complex(turned):
-        turned = np.where(np.eye(np.shape(r)[-1], dtype=bool), np.real(turned), turned)
+    turned = with_real_diagonal(c - low + conj_transposed_of(low))
     return np.concatenate([x - matmul(q, turned), matmul(turned, r)], axis=-2)
 
 

@@ -17,7 +17,6 @@ from contad.ops.spectra import (
     parted_values,
     pull_turned,
     push_turned,
-    quiet,
     reciprocal_gaps,
     reciprocals,
     row,
@@ -32,6 +31,7 @@ from contad.variables.dual import ArrayDual, array_dual
 _A, _C = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]], [[2.2, -0.7, 0.3], [-0.2, 3.9, 0.4], [0.5, 0.1, 1.1]]
 _TALL, _THIN = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]], [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]
 _WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
+_quiet = np.errstate(all="ignore")  # results of division by 0 or overflow are set to nan on purpose
 _SVDResult = type(np.linalg.svd(np.eye(1)))
 
 
@@ -65,7 +65,7 @@ def singular_spectrum_vjp_a(z, z_bar, a):
     return pull_singular(z, z_bar, a)
 
 
-@quiet
+@_quiet
 def pull_singular(z, z_bar, a):
     """The cotangent of a matrix; forward mode over it has its own path for close values."""
     if isinstance(z, ArrayDual) and is_close(z, np.shape(a), least=1.0) and of_plain_parts(z, z_bar, a):
@@ -157,7 +157,7 @@ def singular_spectrum_jvp(z, a_dot, a):
     return singular_tangent(z, a_dot, np.shape(a))
 
 
-@quiet
+@_quiet
 def singular_tangent(z, a_dot, shape):
     """The tangents of singular vectors and values."""
     m = shape[-2]

@@ -76,7 +76,7 @@ class Pattern:
         """The values of a constant with this pattern, or a copy, as read-only data that recordings may keep."""
         kept = self._found.get("values")
         if kept is None or not same_bits(kept, values):
-            kept = self._found["values"] = np.frombuffer(values.tobytes(), np.float64)
+            kept = self._found["values"] = np.frombuffer(values.tobytes(), values.dtype)
         return kept
 
     def matches(self, other):
@@ -102,8 +102,8 @@ def split(name, s):
     """(values, pattern) of a constant sparse matrix of any format; equal patterns in use are one."""
     if s.ndim != 2:
         raise UnsupportedError(f"{name}: a sparse array must have two axes on variables, got shape {s.shape}")
-    if s.dtype.kind not in "fiub":
-        raise UnsupportedError(f"{name}: a sparse array must hold real numbers, got dtype {s.dtype}")
+    if s.dtype.kind not in "fiubc":
+        raise UnsupportedError(f"{name}: a sparse array must hold numbers, got dtype {s.dtype}")
     if s.format not in CLASSES:
         s = s.tocsr()
     if s.format == "coo":
@@ -112,7 +112,7 @@ def split(name, s):
         count = int(s.indptr[-1])
         given = s.indices[:count], s.indptr
     pattern = known_pattern(Pattern(s.format, tuple(given), s.shape))
-    return pattern.frozen(s.data[:count].astype(np.float64, copy=False)), pattern
+    return pattern.frozen(s.data[:count].astype(np.result_type(s.dtype, np.float64), copy=False)), pattern
 
 
 def known_pattern(pattern):

@@ -32,7 +32,7 @@ from contad.rules.numpy_functions import implements
 from contad.variables.complex_pair import ComplexResult, as_complex, is_complex
 from contad.variables.dual import ArrayDual, array_dual
 
-quiet = np.errstate(all="ignore")  # results of division by 0 or overflow are set to nan on purpose
+_quiet = np.errstate(all="ignore")  # results of division by 0 or overflow are set to nan on purpose
 _S, _T = [[4.3, 0.6, -0.8], [0.6, 1.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.9, 0.4], [0.3, 0.4, 1.1]]
 _A, _C = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]], [[2.2, -0.7, 0.3], [-0.2, 3.9, 0.4], [0.5, 0.1, 1.1]]
 
@@ -196,7 +196,7 @@ def symmetric_spectrum_vjp_a(z, z_bar, a, *, upper=False):
     return symmetric_cotangent(z, z_bar, a, upper)
 
 
-@quiet
+@_quiet
 def symmetric_cotangent(z, z_bar, a, upper):
     """The cotangent of a symmetric matrix, of which only one triangle is read."""
     w, v, w_bar, v_bar = real_of(z[..., 0, :]), z[..., 1:, :], real_of(z_bar[..., 0, :]), z_bar[..., 1:, :]
@@ -254,7 +254,7 @@ def symmetric_spectrum_jvp(z, a_dot, a, *, upper=False):
     return symmetric_tangent(z, a_dot, upper)
 
 
-@quiet
+@_quiet
 def symmetric_tangent(z, a_dot, upper):
     """The tangents of eigenvalues and eigenvectors of a symmetric matrix."""
     w, v = real_of(z[..., 0, :]), z[..., 1:, :]
@@ -391,7 +391,7 @@ def real_spectrum_vjp_a(z, z_bar, a):
     return real_cotangent(z, z_bar)
 
 
-@quiet
+@_quiet
 def real_cotangent(z, z_bar):
     """The cotangent of a matrix with real eigenvalues."""
     w, v, v_bar = z[..., 0, :], z[..., 1:, :], z_bar[..., 1:, :]
@@ -416,7 +416,7 @@ def real_spectrum_jvp(z, a_dot, a):
     return real_tangent(z, a_dot)
 
 
-@quiet
+@_quiet
 def real_tangent(z, a_dot):
     """The tangents of real eigenvalues and their eigenvectors."""
     w, v = z[..., 0, :], z[..., 1:, :]

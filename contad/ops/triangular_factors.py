@@ -22,6 +22,7 @@ from contad.ops.linear_systems import (
 from contad.ops.products import as_array, masked_product, matmul
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
+from contad.variables.complex_pair import is_complex
 from contad.variables.dtypes import COMPLEX, FLOAT, HERMITIAN, dtype_beside, is_float64
 
 _L = [[1.3, 0.0, 0.0], [0.4, 1.9, 0.0], [-1.1, 0.7, 2.2]]
@@ -104,8 +105,13 @@ def _diagonal_halved(n, dtype):
 
 def symmetrise(a, upper=False):
     """The symmetric or Hermitian matrix with the triangle of a that a function reads."""
-    half = half_triangle(conj_transposed_of(a) if upper else a)
-    return half + conj_transposed_of(half)
+    lower = lower_part(conj_transposed_of(a) if upper else a)
+    return with_real_diagonal(lower + conj_transposed_of(lower_part(lower, -1)))
+
+
+def with_real_diagonal(a):
+    """a without the imaginary parts on its diagonal; a itself if it is real."""
+    return np.where(np.eye(np.shape(a)[-1], dtype=bool), np.real(a), a) if is_complex(a) else a
 
 
 def onto_triangle(c, upper=False):

@@ -6,6 +6,7 @@ tests show that are listed here. All other functions are refused by name.
 """
 
 import inspect
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +15,12 @@ import numpy as np
 import contad.rules.complex_rule  # noqa: F401  (gives the rules their complex forms)
 from contad.errors import UnsupportedError
 from contad.ops.products import vecdot
+from contad.ops.sparse_patterns import is_sparse
+from contad.ops.sparse_products import product_before_constant, product_with_constant
 from contad.ops.trigonometric import sinc
 from contad.protocols.complex_forms import _OF_PARTS
 from contad.rules.numpy_functions import entry_of, find_exported_name, refuse_out
-from contad.variables.array import Array, as_array, lower_constants, numbers_in
+from contad.variables.array import Array, as_array, lower_constants, numbers_in, stand_in_of_product
 from contad.variables.complex_pair import NO_ROOM, ComplexArray, ComplexNumber, ComplexPair, is_complex, join, split
 from contad.variables.number import Carrier, map_numbers, observe, peek
 from contad.variables.open_types import Function, Nested, Option, Options, Value
@@ -260,16 +263,28 @@ setattr(ComplexArray, "compress", lambda z, condition, axis=None: np.compress(co
 
 
 def _matmul(z: Any, w: Any) -> Any:
+    if is_sparse(w):
+        return product_before_constant(z, w)
     return np.matmul(z, w) if _has_axes(w) else NotImplemented
 
 
 def _rmatmul(z: Any, w: Any) -> Any:
+    if is_sparse(w):
+        return product_with_constant(w, z)
     return np.matmul(w, z) if _has_axes(w) else NotImplemented
+
+
+def _leave_product(z: ComplexArray, *args: Option, **options: Option) -> Any:
+    """No plain array; SciPy's S @ z and S.dot(z) leave the product to z."""
+    stand_in = stand_in_of_product(sys._getframe(1))
+    return ComplexArray.refuse_plain(z) if stand_in is None else stand_in
 
 
 def _has_axes(w: Any) -> bool:
     return is_complex(w) or hasattr(w, "shape") or isinstance(w, (list, tuple))
 
 
+ComplexArray.refuse_plain = ComplexArray.__array__  # type: ignore[attr-defined]
+ComplexArray.__array__ = _leave_product  # type: ignore[method-assign, assignment]
 for _name, _method in (("__matmul__", _matmul), ("__rmatmul__", _rmatmul)):
     setattr(ComplexPair, _name, _method)

@@ -7,7 +7,7 @@ from numba import njit
 
 import contad
 from contad.kernels import close_spectra
-from contad.ops import close_singular_values, close_values, singular_spectra
+from contad.ops import close_singular_values, close_values, singular_spectra, spectra
 from contad.transforms import gradients
 
 LEFT, RIGHT = (np.linalg.qr(f(np.arange(9.0).reshape(3, 3) * k + 0.4))[0] for f, k in ((np.sin, 3.1), (np.cos, 2.3)))

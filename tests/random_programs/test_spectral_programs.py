@@ -2,7 +2,7 @@
 
 import pytest
 
-from contad.ops import close_singular_values, close_values, kinks, spectra
+from contad.ops import close_singular_values, close_values, kinks, singular_spectra, spectra
 from tests.judges.samples import shortened
 from tests.random_programs import spectral_programs
 
@@ -25,7 +25,7 @@ def test_some_are_not_nan():
 
 part_equal = close_values.part_equal
 PLANTED = {  # places, name, fault, seeds of programs that notice it
-    "tangents without a guard": ((spectra,), "once_or_nan", lambda rates, x, w, z: rates, (22,)),
+    "tangents without a guard": ((spectra, singular_spectra), "once_or_nan", lambda rates, x, w, z: rates, (22,)),
     "zero singular values move by any basis": ((kinks,), "move_zeros", lambda z_dot, z, a_dot: z_dot, (56, 108)),
     "vectors of equal values are chosen": ((close_values,), "are_uneven", lambda w, d, d_dot: False, (9, 77)),
     "equal singular values part in rising order": (

@@ -552,8 +552,6 @@ def test_the_other_generalised_eigenvalue_problems():
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("call", "error", "message"), [
-    (lambda x: mirror.sqrtm(x - 9.0 * np.eye(3)), UnsupportedError, "sqrtm: a must have no negative"),
-    (lambda x: mirror.logm(x - 9.0 * np.eye(3)), UnsupportedError, "logm: a must have no negative"),
     (lambda x: mirror.logm(x, disp=False)[0], UnsupportedError, "linalg.logm: disp must be True .* got False"),
     (lambda x: mirror.sqrtm(x, False)[0], UnsupportedError, "linalg.sqrtm: disp must be True .* got False"),
     (lambda x: mirror.sqrtm(x, disp=x[0, 0]), UnsupportedError, "linalg.sqrtm: disp must be True .* got "),
@@ -573,7 +571,6 @@ def test_the_other_generalised_eigenvalue_problems():
     (lambda x: mirror.solve(x * np.nan, B), ValueError, "solve: array must not contain infs or NaNs"),
     (lambda x: mirror.polar(x, "up")[0], ValueError, "`side` must be"),
     (lambda x: mirror.schur(x - x.T)[0], UnsupportedError, "schur: a has complex eigenvalues"),
-    (lambda x: mirror.schur(x, "complex")[0], UnsupportedError, "schur: on variables it takes output='real'"),
     (lambda x: mirror.null_space(x[:1]), UnsupportedError, "null_space: the space has 2 dimensions, .*projector"),
     (lambda x: mirror.eigvalsh_tridiagonal(x[0], x[0]), ValueError, "must have one more element|dimension|length"),
     (lambda x: mirror.eigvalsh_tridiagonal(x[0], x[0, :2], "i", (1, 3)), ValueError, "select_range out of bounds"),

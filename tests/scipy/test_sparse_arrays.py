@@ -462,7 +462,6 @@ SPARSE_ADVICE = r"S @ x takes array variables .*contad\.scipy\.sparse has matric
     (lambda x: scipy.sparse.linalg.spsolve(CSC, x), LostDerivativeError, r"scipy\.sparse\.linalg\.spsolve; else"),
     (lambda x: CSR @ x[:3], ValueError, r"a sparse matrix @ x: x must be a vector or a matrix of 4 rows"),
     (lambda x: x[:3] @ CSR, ValueError, r"x @ a sparse matrix: .* of 4 columns, got shape \(3,\)"),
-    (lambda x: (1j * CSR) @ x, UnsupportedError, "must hold real numbers, got dtype complex128"),
     (lambda x: csr(mirror, x[:1] * VALUES) @ CSR, UnsupportedError, "A @ B of two sparse matrices: not supported"),
     (lambda x: CSR @ csr(mirror, x[:1] * VALUES), UnsupportedError, "A @ B of two sparse matrices: not supported"),
     (lambda x: csr(mirror, x[:1] * VALUES)[0], UnsupportedError, r"A\[...\]: not supported"),

@@ -18,11 +18,13 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops._scipy import sparse_linalg
 from contad.ops.cotangents import plain
+from contad.ops.linear_systems import conj_of
 from contad.ops.products import as_array
 from contad.ops.sparse_patterns import Pattern, SparseFactor, is_sparse, split
 from contad.ops.sparse_systems import Dense, KrylovSolver, Operator, Sparse, iterative_solution, sparse_solution
 from contad.scipy.sparse.sparse_arrays import SparseArray, SparseMatrix
 from contad.variables.array import copy_parts, numbers_in
+from contad.variables.complex_pair import is_complex
 from contad.variables.number import Carrier, lower_to_recorded
 from contad.variables.open_types import ArrayValue, Option, Options, Value
 
@@ -103,11 +105,13 @@ class SparseLU:
         self.shape = pattern.shape
 
     def solve(self, rhs: ArrayValue, trans: str = "N") -> ArrayValue:
-        """The solution of A z = rhs, or of A^T z = rhs with trans "T" or "H"."""
+        """The solution of A z = rhs, of A^T z = rhs with trans "T", or of A^H z = rhs with "H"."""
         if not _has_variables(rhs, self._values):
             return self._lu.solve(rhs, trans)
         if trans not in ("N", "T", "H"):
             raise ValueError(f"contad.scipy.sparse.linalg.splu: trans must be N, T, or H, got {trans!r}")
+        if trans == "H" and is_complex(self._values):
+            return conj_of(self.solve(conj_of(rhs), "T"))
         pattern = self._pattern if trans == "N" else self._pattern.T
         return sparse_solution(self._values, as_array(rhs), pattern=pattern, factor=self._factor)
 
