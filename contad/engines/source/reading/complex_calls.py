@@ -15,7 +15,7 @@ from contad.engines.source.ir.entries import Complex, Method, Object, constant, 
 from contad.engines.source.ir.known_functions import AND, DIVIDE, MULTIPLY, OR, SELECT, function_of
 from contad.engines.source.ir.ssa import FLOAT, Value
 from contad.engines.source.reading.call_site import METHODS, READERS, CallSite, is_none
-from contad.engines.source.reading.complex_numbers import ZERO, ComplexNumbers, has_axes, promote
+from contad.engines.source.reading.complex_numbers import ZERO, ComplexNumbers, has_axes, join, promote
 from contad.engines.source.reading.reader import Reader
 
 Read = Callable[[Any, CallSite], Any]  # reads a function of real numbers and arrays
@@ -65,7 +65,7 @@ def read_attribute(reader: Reader, x: Complex, name: str) -> Any:
         return tuple(numbers.shape(x))
     if name == "T":
         x = numbers.compute(x)
-        return x if x.real.kind.ndim == 1 else Complex(*(reader.builder.view(part, None) for part in x))
+        return x if x.real.kind.ndim == 1 else join(reader.builder.view(part, None) for part in x)
     if name in ("ndim", "size"):
         x = numbers.compute(x)
         return constant(x.real.kind.ndim) if name == "ndim" else reader.arrays.size(x.real)
@@ -135,7 +135,7 @@ def _by_parts(site: CallSite, function: Any, read: Read) -> Complex:
     for name in ("real", "imag"):
         again = site.with_arguments(*(split(x, name) for x in given), **site.keywords)
         found.append(read(function, again) if function is not METHODS["flatten"] else function(again))
-    return Complex(*found)
+    return join(found)
 
 
 def _reads(names: str | None, *functions: Any, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -361,7 +361,7 @@ def _sum(site: CallSite, a: Any, axis: Any, is_mean: bool) -> Complex:
         site.refuse("{node} of something that is no array", "give an array")
     if axis is not None:
         function = np.mean if is_mean else np.sum
-        return Complex(*(site.again(function, part, axis=axis) for part in numbers.compute(x)))
+        return join(site.again(function, part, axis=axis) for part in numbers.compute(x))
     found = numbers.total(x)
     if not is_mean:
         return found
@@ -432,7 +432,7 @@ def _solve(site: CallSite, a: Any, b: Any) -> Complex:
     for half, part in ((low, right.real), (high, right.imag)):
         site.arrays.fill(builder.view(stacked, [half, *rest]), part, site.node)
     found = site.again(np.linalg.solve, whole, stacked)
-    return Complex(*(builder.view(found, [half, *rest]) for half in (low, high)))
+    return join(builder.view(found, [half, *rest]) for half in (low, high))
 
 
 @_reads("a", np.linalg.inv)

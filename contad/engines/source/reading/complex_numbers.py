@@ -6,13 +6,13 @@ as much as in real arithmetic.
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from contad.engines.source.ir import known_functions, ssa
-from contad.engines.source.ir.entries import Complex, Elementwise, constant, is_array, is_number
+from contad.engines.source.ir.entries import Complex, ComplexArray, Elementwise, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import (
     ADD,
     COMPARISONS,
@@ -37,6 +37,12 @@ _EXTREME = ssa.limit("a division by a complex number that is extremely large or 
 
 def is_complex(entry: Any) -> bool:
     return isinstance(entry, Complex)
+
+
+def join(parts: Iterable[Any]) -> Complex:
+    """Two numbers or two arrays of one shape, with memory, as a complex one."""
+    x, y = parts
+    return (Complex if is_number(x) else ComplexArray)(x, y)
 
 
 def has_axes(x: Complex) -> bool:
@@ -144,9 +150,8 @@ class ComplexNumbers:
     def reciprocal(self, y: Complex) -> Complex:
         """1 / y, as conj(y) / |y|^2."""
         by, scale = self.squared_modulus(y), ZERO
-        zero = self.builder.is_zero(by) if is_number(by) else None
-        if zero is not None:  # the divisor is tested in any case
-            self.builder.add(ssa.Check(zero, _BY_ZERO))
+        if is_number(by) and self.builder.is_zero(by) is not None:  # the divisor is tested in any case
+            self.builder.add(ssa.Check(self.compare("Eq", y, ZERO, ast.Pass()), _BY_ZERO))
             outside = [self.apply(COMPARISONS[c], by, constant(x)) for c, x in (("Lt", _SMALLEST), ("Gt", _LARGEST))]
             self.builder.add(ssa.Check(self.apply(known_functions.OR, *outside), _EXTREME))
         else:  # the result does not depend on the scale, so that its derivative may be dropped
@@ -297,20 +302,18 @@ class ComplexNumbers:
         known: dict[int, ssa.Value] = {}
         return Complex(*(self.arrays.element(part, at, known) for part in x))
 
-    def create(self, fill: str, shape: list[ssa.Value], hint: str = "") -> Complex:
+    def create(self, fill: str, shape: list[ssa.Value], hint: str = "") -> ComplexArray:
         """A new array."""
         real = self.builder.create(fill, shape, "float", f"{hint}_real" if hint else "")
         imag = self.builder.create("zeros" if fill == "ones" else fill, shape, "float", f"{hint}_imag" if hint else "")
         real.order = imag.order = "C"
-        return Complex(real, imag)
+        return ComplexArray(real, imag)
 
     def compute(self, x: Complex, hint: str = "") -> Complex:
         """Compute both parts of an array expression in one loop; numbers and arrays are unchanged."""
-        if all(map(is_number, x)) or all(isinstance(part, ssa.Value) and part.is_array for part in x):
-            return x
-        return self.copy(x, hint)
+        return x if isinstance(x, ComplexArray) or not has_axes(x) else self.copy(x, hint)
 
-    def copy(self, x: Complex, hint: str = "") -> Complex:
+    def copy(self, x: Complex, hint: str = "") -> ComplexArray:
         """A new array with the same elements."""
         shape = self.shape(x)
         made = self.create("empty", shape, hint)
@@ -324,20 +327,13 @@ class ComplexNumbers:
 
     def part(self, x: Complex, name: str) -> Any:
         """The real or imaginary part: of an array, in its memory."""
-        part, other = (x.real, x.imag) if name == "real" else (x.imag, x.real)
-        if is_number(part) and is_number(other):
-            return part
-        axes = range(-part.kind.ndim, 0)
-        alike = part.kind.ndim >= other.kind.ndim and (
-            is_number(other) or not any(is_unit(part, axis) and not is_unit(other, axis) for axis in axes)
-        )
-        return part if is_array(part) and alike else getattr(self.compute(x), name)
+        return getattr(self.compute(x), name)
 
     def view(self, array: Complex, spec: list[Any]) -> Complex:
         """array[spec], an element or a view."""
         if all(isinstance(part, ssa.Value) for part in spec):
             return Complex(*(self.builder.load(part, spec) for part in array))
-        return Complex(*(self.builder.view(part, spec) for part in array))
+        return ComplexArray(*(self.builder.view(part, spec) for part in array))
 
     def fill(self, array: Complex, entry: Any, node: ast.AST) -> None:
         """array[...] = entry. As in NumPy, all elements are computed before the first one is stored."""

@@ -12,6 +12,7 @@ from numba import types
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
     Complex,
+    ComplexArray,
     Elementwise,
     Grid,
     Iteration,
@@ -32,7 +33,7 @@ from contad.engines.source.reading import class_instances, made_containers, poin
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.buffer_bounds import count_axis
 from contad.engines.source.reading.builder import WHOLE
-from contad.engines.source.reading.complex_numbers import has_axes, promote
+from contad.engines.source.reading.complex_numbers import has_axes, join, promote
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import arrays_of, is_unit, overlaps
 from contad.engines.source.reading.exits import locate
@@ -117,7 +118,7 @@ class StatementReader:
         """The n parts of a tuple, or the n elements or rows of an array."""
         if isinstance(entry, Complex):
             parts = [self.unpack(part, n, node) for part in self.reader.complex.compute(entry)]
-            return tuple(map(Complex, *parts))
+            return tuple(map(join, zip(*parts, strict=True)))
         if isinstance(entry, tuple):
             if len(entry) != n:
                 self.reader.refuse(node, f"{n} names for {len(entry)} values", "give one name for each value")
@@ -253,7 +254,7 @@ class StatementReader:
         """array[spec] op= value, for an element, a part, or elements at an index array."""
         numbers = self.reader.complex
         if has_arrays(spec):
-            old = Complex(*(self.index_arrays.read(part, spec, statement.target) for part in array))
+            old = ComplexArray(*(self.index_arrays.read(part, spec, statement.target) for part in array))
         else:
             old = numbers.view(array, spec)
         before = len(self.builder.block.operations)
@@ -529,7 +530,7 @@ class StatementReader:
             return iterated.limits, lambda index: index
         if isinstance(iterated, Complex) and has_axes(iterated):
             parts = [self.items(part, node) for part in self.reader.complex.compute(iterated)]
-            return parts[0][0], lambda index: Complex(*(item(index) for _, item in parts))
+            return parts[0][0], lambda index: join(item(index) for _, item in parts)
         if is_array(iterated) or isinstance(iterated, BoundedBuffer):
             array = iterated.elements() if isinstance(iterated, BoundedBuffer) else self.arrays.compute(iterated)
             rest = [WHOLE] * (array.kind.ndim - 1)

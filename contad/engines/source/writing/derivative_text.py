@@ -259,7 +259,7 @@ class DerivativeWriter:
         if isinstance(tree, Point):
             return expression("x.reshape(())", x=write(tree.array))
         parts, cls = [write(part) for part in tree], class_of_names(tree)
-        if cls is Complex:
+        if isinstance(tree, Complex):
             return call("join_parts" if tree.real.is_array else "complex", parts)
         if cls is None:
             return tuple_of(parts)
