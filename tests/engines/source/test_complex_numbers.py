@@ -61,16 +61,19 @@ FUNCTIONS = (
     "arctanh", "log2",
 )  # fmt: skip
 ARRAYS = [
-    "np.sum(np.abs(w) ** 2)", "np.sum(w * x).imag", "np.vdot(w, x * w).real", "(w @ (w + z)).imag", "np.sum(w / x).imag",
-    "np.sum(1.0 / (w + 3.0)).imag", "np.sum(np.exp(-1j * x * 0.3) * w).real", "np.sum((x + 1j * x[::-1]) * w).imag",
-    "np.dot(w, x).imag", "np.mean(w * w).real", "np.prod(w).imag", "np.linalg.norm(w * z)", "np.cumsum(w)[1].imag * 2",
-    "np.outer(w, np.conj(w))[0, 1].imag", "np.where(x > 0.0, w, z).sum().imag", "w.real.sum() * w.imag.max()",
+    "np.sum(np.abs(w) ** 2)", "np.sum(w * x).imag", "np.vdot(w, x * w).real", "(w @ (w + z)).imag",
+    "np.sum(w / x).imag", "np.sum(1.0 / (w + 3.0)).imag", "np.sum(np.exp(-1j * x * 0.3) * w).real",
+    "np.sum((x + 1j * x[::-1]) * w).imag", "np.dot(w, x).imag", "np.mean(w * w).real", "np.prod(w).imag",
+    "np.linalg.norm(w * z)", "np.cumsum(w)[1].imag * 2", "np.outer(w, np.conj(w))[0, 1].imag",
+    "np.where(x > 0.0, w, z).sum().imag", "w.real.sum() * w.imag.max()",
     "np.concatenate((w, 1j * x)).sum().imag + x[0]", "np.abs(w).sum() + np.angle(w)[2]", "w[::-1][0].imag * w.size",
-    "(w[1:] * w[:-1]).sum().imag", "np.array([z, 1.0, w[0]])[2].imag * x[0]", "np.array([[z, 1j], [w[0], 2]])[1, 0].imag",
-    "np.sum(w[x > 0.0]).imag", "w[np.array([2, 0])][0].imag * z.real", "np.sum(w ** 2).imag", "np.sqrt(w).sum().real",
-    "np.linalg.solve(np.outer(w, x) + 2j * np.eye(3), w)[1].real", "np.linalg.inv(np.outer(w, x) + 2j * np.eye(3))[1, 2].imag",
-    "(np.outer(w, x) @ w)[0].imag", "np.roll(w, 1)[0].imag", "np.full(3, z).sum().imag", "w.astype(np.complex128)[1].imag",
-    "x.astype(np.complex128)[1].real * z.real", "np.real(w)[1] + np.imag(w)[0] * np.conj(x)[1]", "w.conj()[0].imag + w.T[1].real",
+    "(w[1:] * w[:-1]).sum().imag", "np.array([z, 1.0, w[0]])[2].imag * x[0]",
+    "np.array([[z, 1j], [w[0], 2]])[1, 0].imag", "np.sum(w[x > 0.0]).imag", "w[np.array([2, 0])][0].imag * z.real",
+    "np.sum(w ** 2).imag", "np.sqrt(w).sum().real", "np.linalg.solve(np.outer(w, x) + 2j * np.eye(3), w)[1].real",
+    "np.linalg.inv(np.outer(w, x) + 2j * np.eye(3))[1, 2].imag", "(np.outer(w, x) @ w)[0].imag",
+    "np.roll(w, 1)[0].imag", "np.full(3, z).sum().imag", "w.astype(np.complex128)[1].imag",
+    "x.astype(np.complex128)[1].real * z.real", "np.real(w)[1] + np.imag(w)[0] * np.conj(x)[1]",
+    "w.conj()[0].imag + w.T[1].real",
     "(x[:, None] + 1j * x[None, :]).imag.sum() + (x[:, None] + 1j * x[None, :]).real.sum()",
     "len(w) * np.zeros_like(w)[0].real + np.ones(2, np.complex128)[0].real * x[0]",
 ]  # fmt: skip
@@ -184,7 +187,7 @@ def promoted(x, flag):
         if k == 1:
             first = total * 2.0
     z = x[0] if flag else 1j * x[1]
-    if x[0] > 0.0:
+    if x[0] > 0.0:  # noqa: SIM108  (a branch)
         y = x[0]
     else:
         y = x[1] * 1j
