@@ -6,7 +6,7 @@ from numba import njit
 
 import contad
 from contad.errors import UnsupportedError
-from tests.engines.source.test_complex_numbers import differences
+from tests.judges.complex_differences import differences
 
 Z, W = 0.7 - 0.4j, np.array([0.3 + 0.5j, -0.8 + 0.1j, 1.2 - 0.6j])
 

@@ -10,29 +10,12 @@ from numba import njit
 import contad
 from contad.errors import UnsupportedError
 from tests.engines.source.plain_text import generate
+from tests.judges.complex_differences import differences
 from tests.judges.written import function_of
 
 KNOWN = {"np": np, "math": math, "cmath": cmath}
 Z, W, X = 0.7 - 0.4j, np.array([0.3 + 0.5j, -0.8 + 0.1j, 1.2 - 0.6j]), np.array([0.4, -1.1, 0.9])
 HEAD = "f(z, w, x)"
-
-
-def differences(f, args, k, h=1e-4):
-    """The gradient by argument k, by differences of fourth order in each real and imaginary part."""
-
-    def at(step):
-        moved = [np.copy(a) if np.ndim(a) else a for a in args]
-        moved[k] = moved[k] + step
-        return f(*(moved if np.ndim(args[k]) else [*moved[:k], moved[k].item(), *moved[k + 1 :]]))
-
-    found = np.zeros(np.shape(args[k]), complex)
-    for place in np.ndindex(np.shape(args[k])):
-        for unit in (1.0, 1j) if np.iscomplexobj(args[k]) else (1.0,):
-            e = np.zeros(np.shape(args[k]), np.asarray(args[k]).dtype)
-            e[place] = unit
-            slope = -at(2 * h * e) + 8.0 * at(h * e) - 8.0 * at(-h * e) + at(-2 * h * e)
-            found[place] += unit * slope / (12.0 * h)
-    return found
 
 
 def require_right(f, args, argnums):
@@ -79,7 +62,7 @@ ARRAYS = [
 ]  # fmt: skip
 STATEMENTS = [
     "u = x + 1j * x; u[0] = z; u.imag[1] = 2.0; v = u.real; v[2] = x[0] * x[0]; np.sum(u * u).imag + x.sum()",
-    "u = np.conj(w); u[0] = z; v = w.real * 1.0; v[1] = 3.0; t = w.copy().imag; t[0] = x[1]; (np.sum(u * w) * t[0]).imag",
+    "u = np.conj(w); u[0] = z; v = w.real * 1.0; v[1] = 3.0; t = w.copy().imag; t[0] = x[1]; (w @ u * t[0]).imag",
     "a = (x + 1j * x[::-1]).real; a[0] = 2.0; b = (x + 0j).imag; b[1] = x[0]; np.sum(a * a * b) + x.sum()",
     "w = w.copy(); w[0] *= z; w[1] += 1j * w[0]; w[2] -= w[1]; w[0] /= 2.0 + z; abs(w[0] * w[1] + w[2])",
     "w = w.copy(); w[1:] = w[:-1] * z; w[:2] += w[1:] * 1j; np.sum(w * w).imag",

@@ -93,7 +93,7 @@ class Complex(NamedTuple):
     imag: Any
 
 
-class ComplexArray(Complex):
+class ArrayOfComplex(Complex):
     """A complex array with memory: two arrays of one shape. Other pairs of arrays are expressions."""
 
     __slots__ = ()

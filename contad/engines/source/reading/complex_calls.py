@@ -302,10 +302,10 @@ _ELEMENTWISE: dict[str, Callable[[ComplexNumbers, Complex], Any]] = {
     "exp": ComplexNumbers.exp, "log": ComplexNumbers.log, "sqrt": ComplexNumbers.sqrt,
     "cos": ComplexNumbers.cos, "sin": ComplexNumbers.sin, "tan": ComplexNumbers.tan,
     "arccos": ComplexNumbers.arccos, "arcsin": ComplexNumbers.arcsin, "arctan": ComplexNumbers.arctan,
-    "cosh": ComplexNumbers.cosh, "sinh": lambda numbers, x: numbers.turned(numbers.sin, x),
-    "tanh": lambda numbers, x: numbers.turned(numbers.tan, x),
-    "arcsinh": lambda numbers, x: numbers.turned(numbers.arcsin, x),
-    "arctanh": lambda numbers, x: numbers.turned(numbers.arctan, x),
+    "cosh": ComplexNumbers.cosh, "sinh": lambda numbers, x: numbers.turn(numbers.sin, x),
+    "tanh": lambda numbers, x: numbers.turn(numbers.tan, x),
+    "arcsinh": lambda numbers, x: numbers.turn(numbers.arcsin, x),
+    "arctanh": lambda numbers, x: numbers.turn(numbers.arctan, x),
     "negative": ComplexNumbers.negative, "positive": lambda numbers, x: x,
     "square": lambda numbers, x: numbers.multiply(x, x),
     "reciprocal": lambda numbers, x: numbers.divide(Complex(constant(1.0), ZERO), x),
@@ -356,6 +356,7 @@ def _where(site: CallSite, condition: Any, x: Any, y: Any) -> Complex:
 @_reads("a axis", np.sum, is_mean=False)
 @_reads("a axis", np.mean, is_mean=True)
 def _sum(site: CallSite, a: Any, axis: Any, is_mean: bool) -> Complex:
+    """The sum or mean of all elements, in one loop, or along an axis."""
     x, numbers = _take(site, a), site.reader.complex
     if not has_axes(x):
         site.refuse("{node} of something that is no array", "give an array")

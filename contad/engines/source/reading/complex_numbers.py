@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines.source.ir import known_functions, ssa
-from contad.engines.source.ir.entries import Complex, ComplexArray, Elementwise, constant, is_array, is_number
+from contad.engines.source.ir.entries import ArrayOfComplex, Complex, Elementwise, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import (
     ADD,
     COMPARISONS,
@@ -35,14 +35,10 @@ _BY_ZERO = "ZeroDivisionError", "complex division by zero"
 _EXTREME = ssa.limit("a division by a complex number that is extremely large or small")
 
 
-def is_complex(entry: Any) -> bool:
-    return isinstance(entry, Complex)
-
-
 def join(parts: Iterable[Any]) -> Complex:
     """Two numbers or two arrays of one shape, with memory, as a complex one."""
     x, y = parts
-    return (Complex if is_number(x) else ComplexArray)(x, y)
+    return (Complex if is_number(x) else ArrayOfComplex)(x, y)
 
 
 def has_axes(x: Complex) -> bool:
@@ -111,7 +107,7 @@ class ComplexNumbers:
         """x operator y, one of which is complex."""
         given = x, y
         x, y = promote(self.builder, x), promote(self.builder, y)
-        if not (is_complex(x) and is_complex(y)):
+        if not (isinstance(x, Complex) and isinstance(y, Complex)):
             what = "the operator in {node} on something that is no number or array"
             self.progress.refuse(node, what, "give numbers and arrays")
         if operator == "Add":
@@ -168,16 +164,16 @@ class ComplexNumbers:
         """x ** y: a product for a constant integer, else r^y (cos y t + i sin y t)."""
         n = y.constant if is_number(y) else None
         if n is not None and float(n).is_integer() and abs(n) <= _MOST_FACTORS:
-            found = self._repeated(x, int(abs(n)))
+            found = self._multiply_repeatedly(x, int(abs(n)))
             return found if n >= 0 else self.divide(Complex(constant(1.0), ZERO), found)
         y = promote(self.builder, y)
-        if not is_complex(y):
+        if not isinstance(y, Complex):
             self.progress.refuse(node, "the exponent in {node}", "give a number")
         if n == 0.5:
             return self.sqrt(x)
         return self.exp(self.multiply(y, self.log(x)))
 
-    def _repeated(self, x: Complex, n: int) -> Complex:
+    def _multiply_repeatedly(self, x: Complex, n: int) -> Complex:
         """x multiplied n times, by squaring."""
         found: Complex | None = None
         while n:
@@ -196,7 +192,7 @@ class ComplexNumbers:
     def compare(self, operator: str, x: Any, y: Any, node: ast.AST) -> Any:
         """x == y or x != y."""
         x, y = promote(self.builder, x), promote(self.builder, y)
-        if operator not in ("Eq", "NotEq") or not (is_complex(x) and is_complex(y)):
+        if operator not in ("Eq", "NotEq") or not (isinstance(x, Complex) and isinstance(y, Complex)):
             self.progress.refuse(node, "the comparison {node} of complex numbers", "compare their real parts or moduli")
         parts = [self.apply(COMPARISONS[operator], a, b) for a, b in zip(x, y, strict=True)]
         return self.apply(known_functions.AND if operator == "Eq" else known_functions.OR, *parts)
@@ -270,7 +266,7 @@ class ComplexNumbers:
         """arctan x."""
         return Complex(self.by_rule(holomorphic.arctan_real, x), self.by_rule(holomorphic.arctan_imag, x))
 
-    def turned(self, function: Callable[[Complex], Complex], x: Complex) -> Complex:
+    def turn(self, function: Callable[[Complex], Complex], x: Complex) -> Complex:
         """-i f(i x), which is sinh, tanh, arcsinh or arctanh for f = sin, tan, arcsin or arctan."""
         a, b = function(Complex(self.minus(ZERO, x.imag), x.real))
         return Complex(b, self.minus(ZERO, a))
@@ -302,18 +298,18 @@ class ComplexNumbers:
         known: dict[int, ssa.Value] = {}
         return Complex(*(self.arrays.element(part, at, known) for part in x))
 
-    def create(self, fill: str, shape: list[ssa.Value], hint: str = "") -> ComplexArray:
+    def create(self, fill: str, shape: list[ssa.Value], hint: str = "") -> ArrayOfComplex:
         """A new array."""
         real = self.builder.create(fill, shape, "float", f"{hint}_real" if hint else "")
         imag = self.builder.create("zeros" if fill == "ones" else fill, shape, "float", f"{hint}_imag" if hint else "")
         real.order = imag.order = "C"
-        return ComplexArray(real, imag)
+        return ArrayOfComplex(real, imag)
 
     def compute(self, x: Complex, hint: str = "") -> Complex:
         """Compute both parts of an array expression in one loop; numbers and arrays are unchanged."""
-        return x if isinstance(x, ComplexArray) or not has_axes(x) else self.copy(x, hint)
+        return x if isinstance(x, ArrayOfComplex) or not has_axes(x) else self.copy(x, hint)
 
-    def copy(self, x: Complex, hint: str = "") -> ComplexArray:
+    def copy(self, x: Complex, hint: str = "") -> ArrayOfComplex:
         """A new array with the same elements."""
         shape = self.shape(x)
         made = self.create("empty", shape, hint)
@@ -333,12 +329,12 @@ class ComplexNumbers:
         """array[spec], an element or a view."""
         if all(isinstance(part, ssa.Value) for part in spec):
             return Complex(*(self.builder.load(part, spec) for part in array))
-        return ComplexArray(*(self.builder.view(part, spec) for part in array))
+        return ArrayOfComplex(*(self.builder.view(part, spec) for part in array))
 
     def fill(self, array: Complex, entry: Any, node: ast.AST) -> None:
         """array[...] = entry. As in NumPy, all elements are computed before the first one is stored."""
         x = promote(self.builder, entry)
-        if not is_complex(x):
+        if not isinstance(x, Complex):
             what = "the assignment to {node} of something that is no number or array"
             self.progress.refuse(node, what, "give numbers and arrays")
         shape = self.arrays.shape(array.real)

@@ -12,8 +12,8 @@ import numpy as np
 
 from contad.engines.source.ir.entries import (
     SMALL,
+    ArrayOfComplex,
     Complex,
-    ComplexArray,
     Elementwise,
     Object,
     Point,
@@ -63,11 +63,11 @@ class Reader:
             self.refuse(node, "{node} where a number is needed", "give a number")
         return entry
 
-    def settle(self, entry: Any) -> Any:
+    def settle(self, entry: Any, hint: str = "") -> Any:
         """Compute an array expression; other entries are unchanged."""
         if isinstance(entry, Complex):
-            return self.complex.compute(entry)
-        return self.arrays.compute(entry) if isinstance(entry, Elementwise) else entry
+            return self.complex.compute(entry, hint)
+        return self.arrays.compute(entry, hint) if isinstance(entry, Elementwise) else entry
 
     def ends(self, statement: ast.For | ast.While, env: Environment) -> Value | None:
         """The condition on which a loop ends after this iteration; None if nothing in its body ends it."""
@@ -126,7 +126,7 @@ class Reader:
         bases, small = {"f": "float", "i": "int", "b": "bool", "u": "int"}, SMALL.get(str(x.dtype), "")
         if x.dtype == np.complex128 and x.ndim:
             parts = self.progress.parts_of(x)
-            return ComplexArray(*(self.capture_array(part, node, f"{name}_{k}") for k, part in parts.items()))
+            return ArrayOfComplex(*(self.capture_array(part, node, f"{name}_{k}") for k, part in parts.items()))
         if not x.ndim:
             return Point(self.capture_array(x.reshape(1), node, name))
         known = x.dtype.kind in "ib" or x.dtype == np.float64 or small

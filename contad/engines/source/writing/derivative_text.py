@@ -224,6 +224,7 @@ class DerivativeWriter:
                 self.writer.line("x = x.copy()", x=value.name)
 
     def _unpack(self, tree: Any, given: ast.expr) -> None:
+        """Name the parts of a tuple, of a complex argument, and of a 0-dimensional array."""
         if isinstance(tree, Point):
             self.writer.line("x = given.reshape(1)", x=tree.array.name, given=given)
             return
