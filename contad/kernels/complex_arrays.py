@@ -47,7 +47,8 @@ def _of_array(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     array = make_array(kind)(context, builder, args[0])
     strides = array.strides
     if kind.layout == "C":
-        known, lengths = [], cgutils.unpack_tuple(builder, array.shape, kind.ndim)
+        known: list[Any] = []
+        lengths = cgutils.unpack_tuple(builder, array.shape, kind.ndim)
         stride = ir.Constant(lengths[0].type, _PAIR)
         for length in reversed(lengths):
             known.insert(0, stride)

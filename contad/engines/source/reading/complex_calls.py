@@ -328,8 +328,10 @@ def _elementwise(site: CallSite, function: Callable[[ComplexNumbers, Complex], A
 def _operate(site: CallSite, operator: str) -> Any:
     if len(site.arguments) != 2 or site.keywords:
         site.refuse(remedy="give the numbers only, by position")
-    compute = site.reader.complex.compare if operator in ("Eq", "NotEq") else site.reader.complex.binary
-    return compute(operator, *site.arguments, site.node)
+    x, y = site.arguments
+    if operator in ("Eq", "NotEq"):
+        return site.reader.complex.compare(operator, x, y, site.node)
+    return site.reader.complex.binary(operator, x, y, site.node)
 
 
 def _declare(function: Any, read: Callable[..., Any], fact: Any) -> None:
@@ -427,6 +429,7 @@ def _solve(site: CallSite, a: Any, b: Any) -> Complex:
     whole = builder.create("empty", [twice, twice], "float")
     stacked = builder.create("empty", [twice, *site.arrays.shape(right.real)[1:]], "float")
     minus = numbers.minus(ZERO, matrix.imag)
+    blocks: list[tuple[list[Any], Any]]
     blocks = [([low, low], matrix.real), ([low, high], minus), ([high, low], matrix.imag), ([high, high], matrix.real)]
     for spec, part in blocks:
         site.arrays.fill(builder.view(whole, spec), part, site.node)

@@ -39,7 +39,7 @@ def update(
     """array[spec] op= value, for an element, a part, or elements at an index array."""
     numbers = reader.complex
     if has_arrays(spec):
-        old = ArrayOfComplex(*(IndexArrays(reader).read(part, spec, statement.target) for part in array))
+        old: Complex = ArrayOfComplex(*(IndexArrays(reader).read(part, spec, statement.target) for part in array))
     else:
         old = numbers.view(array, spec)
     before = len(reader.builder.block.operations)

@@ -168,7 +168,7 @@ class StatementReader:
         found = self.reader.expression(read, env)
         return found if isinstance(found, StructuredArray) else None
 
-    def place(self, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
+    def place(self, target: ast.Subscript, env: Environment) -> tuple[Any, list[Any]]:
         """The array and the indices of an assignment."""
         array = self.reader.expression(target.value, env)
         if isinstance(array, (BoundedBuffer, KeyedBuffer)):
