@@ -1,9 +1,10 @@
 """The functions that stand for real code: each is taken by the engine `generated`, and right by differences."""
 
+import numpy as np
 import pytest
 
 import contad
-from benchmarks.real import gradbench, gradbench_by_hand
+from benchmarks.real import gradbench, gradbench_by_hand, waves, waves_by_hand
 from benchmarks.real.catalogue import MODULES, OF_STAN, REAL
 from benchmarks.topics import real as topic
 from tests.engines.source.plain_text import generate
@@ -66,3 +67,17 @@ def test_a_dear_gradient_needs_its_reason():
     assert count == "at most 4 of the function: 0 of 1"
     (line, _) = topic.remark({topic.TABLE: {"table": {"matrix_filter": row}}})
     assert topic.MISSING not in line
+
+
+@pytest.mark.parametrize("program", waves.PROGRAMS, ids=lambda program: program.name)
+def test_a_gradient_of_waves_by_hand(program):
+    args = program.arguments(program.small)
+    by_hand = getattr(waves_by_hand, program.name, None)
+    if by_hand is None:
+        assert program.name in ("ladder", "smooth_escape")
+        return
+    value, grads = by_hand(*args)
+    right, found = generate(program.function, args, program.argnums)(*args)
+    assert value == pytest.approx(right, rel=1e-12)
+    for x, y in zip(grads, found, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-11 * np.max(np.abs(y)))

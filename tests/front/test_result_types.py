@@ -27,12 +27,12 @@ OF_NUMBERS = [
     lambda x, n: ((x, x * x), inner(x, n)[1], np.sin(x)), lambda x, n: x if n > 2 else n,
     lambda x, n: (n, n / 2, n**2, n**-1.0, 3, 2.5, True),
     lambda x, n: (max(n, x), min(n, 2), abs(n), np.floor(x), int(x), float(n)),
+    lambda x, n: complex(x, n), lambda x, n: (x * 1j, n),
 ]  # fmt: skip
 OF_OTHERS = [
     lambda x, n: np.ones(n) * x, lambda x, n: (x, np.ones(n)), lambda x, n: Pair(x, x), lambda x, n: [x, x],
     lambda x, n: np.float32(x), lambda x, n: (x, np.float32(n)),
     lambda x, n: (x, np.arange(n, dtype=np.int8)[0], np.uint64(n)), lambda x, n: (), lambda x, n: (x, "text"),
-    lambda x, n: complex(x, n),
 ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from contad.compile.compiling import load_cached, write_options
 from contad.compile.dispatchers import is_dispatcher
 from contad.compiled_rules.user_rules import DERIVE
 from contad.elementary.elementary_table import has_fast_registers
-from contad.engines.source.ir.entries import SMALL, Complex, Object, OpaqueKind, Point
+from contad.engines.source.ir.entries import SMALL, ArrayOfComplex, Complex, Object, OpaqueKind, Point
 from contad.engines.source.ir.known_functions import ROUNDED, WIDENED
 from contad.engines.source.ir.printing import INSIDE, options_of
 from contad.engines.source.ir.ssa import (
@@ -62,7 +62,7 @@ def kind_of(t: Any, what: str) -> Any:
         return Point(held) if isinstance(held, Kind) else OpaqueKind(t)
     if isinstance(t, types.Array) and t.dtype == types.complex128:
         part = kind_of(t.copy(dtype=types.float64, layout="A"), what)
-        return Complex(part, part)
+        return ArrayOfComplex(part, part)
     if t == types.complex128:
         return Complex(FLOAT, FLOAT)
     if isinstance(t, types.BaseTuple):

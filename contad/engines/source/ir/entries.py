@@ -93,6 +93,12 @@ class Complex(NamedTuple):
     imag: Any
 
 
+class ArrayOfComplex(Complex):
+    """A complex array with memory: two arrays of one shape. Other pairs of arrays are expressions."""
+
+    __slots__ = ()
+
+
 class Elementwise:
     """An array expression, function(operands) element by element, that is not computed yet."""
 

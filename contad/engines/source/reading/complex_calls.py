@@ -15,7 +15,7 @@ from contad.engines.source.ir.entries import Complex, Method, Object, constant, 
 from contad.engines.source.ir.known_functions import AND, DIVIDE, MULTIPLY, OR, SELECT, function_of
 from contad.engines.source.ir.ssa import FLOAT, Value
 from contad.engines.source.reading.call_site import METHODS, READERS, CallSite, is_none
-from contad.engines.source.reading.complex_numbers import ZERO, ComplexNumbers, has_axes, promote
+from contad.engines.source.reading.complex_numbers import ZERO, ComplexNumbers, has_axes, join, promote
 from contad.engines.source.reading.reader import Reader
 
 Read = Callable[[Any, CallSite], Any]  # reads a function of real numbers and arrays
@@ -65,7 +65,7 @@ def read_attribute(reader: Reader, x: Complex, name: str) -> Any:
         return tuple(numbers.shape(x))
     if name == "T":
         x = numbers.compute(x)
-        return x if x.real.kind.ndim == 1 else Complex(*(reader.builder.view(part, None) for part in x))
+        return x if x.real.kind.ndim == 1 else join(reader.builder.view(part, None) for part in x)
     if name in ("ndim", "size"):
         x = numbers.compute(x)
         return constant(x.real.kind.ndim) if name == "ndim" else reader.arrays.size(x.real)
@@ -135,7 +135,7 @@ def _by_parts(site: CallSite, function: Any, read: Read) -> Complex:
     for name in ("real", "imag"):
         again = site.with_arguments(*(split(x, name) for x in given), **site.keywords)
         found.append(read(function, again) if function is not METHODS["flatten"] else function(again))
-    return Complex(*found)
+    return join(found)
 
 
 def _reads(names: str | None, *functions: Any, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -302,10 +302,10 @@ _ELEMENTWISE: dict[str, Callable[[ComplexNumbers, Complex], Any]] = {
     "exp": ComplexNumbers.exp, "log": ComplexNumbers.log, "sqrt": ComplexNumbers.sqrt,
     "cos": ComplexNumbers.cos, "sin": ComplexNumbers.sin, "tan": ComplexNumbers.tan,
     "arccos": ComplexNumbers.arccos, "arcsin": ComplexNumbers.arcsin, "arctan": ComplexNumbers.arctan,
-    "cosh": ComplexNumbers.cosh, "sinh": lambda numbers, x: numbers.turned(numbers.sin, x),
-    "tanh": lambda numbers, x: numbers.turned(numbers.tan, x),
-    "arcsinh": lambda numbers, x: numbers.turned(numbers.arcsin, x),
-    "arctanh": lambda numbers, x: numbers.turned(numbers.arctan, x),
+    "cosh": ComplexNumbers.cosh, "sinh": lambda numbers, x: numbers.turn(numbers.sin, x),
+    "tanh": lambda numbers, x: numbers.turn(numbers.tan, x),
+    "arcsinh": lambda numbers, x: numbers.turn(numbers.arcsin, x),
+    "arctanh": lambda numbers, x: numbers.turn(numbers.arctan, x),
     "negative": ComplexNumbers.negative, "positive": lambda numbers, x: x,
     "square": lambda numbers, x: numbers.multiply(x, x),
     "reciprocal": lambda numbers, x: numbers.divide(Complex(constant(1.0), ZERO), x),
@@ -328,8 +328,10 @@ def _elementwise(site: CallSite, function: Callable[[ComplexNumbers, Complex], A
 def _operate(site: CallSite, operator: str) -> Any:
     if len(site.arguments) != 2 or site.keywords:
         site.refuse(remedy="give the numbers only, by position")
-    compute = site.reader.complex.compare if operator in ("Eq", "NotEq") else site.reader.complex.binary
-    return compute(operator, *site.arguments, site.node)
+    x, y = site.arguments
+    if operator in ("Eq", "NotEq"):
+        return site.reader.complex.compare(operator, x, y, site.node)
+    return site.reader.complex.binary(operator, x, y, site.node)
 
 
 def _declare(function: Any, read: Callable[..., Any], fact: Any) -> None:
@@ -356,12 +358,13 @@ def _where(site: CallSite, condition: Any, x: Any, y: Any) -> Complex:
 @_reads("a axis", np.sum, is_mean=False)
 @_reads("a axis", np.mean, is_mean=True)
 def _sum(site: CallSite, a: Any, axis: Any, is_mean: bool) -> Complex:
+    """The sum or mean of all elements, in one loop, or along an axis."""
     x, numbers = _take(site, a), site.reader.complex
     if not has_axes(x):
         site.refuse("{node} of something that is no array", "give an array")
     if axis is not None:
         function = np.mean if is_mean else np.sum
-        return Complex(*(site.again(function, part, axis=axis) for part in numbers.compute(x)))
+        return join(site.again(function, part, axis=axis) for part in numbers.compute(x))
     found = numbers.total(x)
     if not is_mean:
         return found
@@ -426,13 +429,14 @@ def _solve(site: CallSite, a: Any, b: Any) -> Complex:
     whole = builder.create("empty", [twice, twice], "float")
     stacked = builder.create("empty", [twice, *site.arrays.shape(right.real)[1:]], "float")
     minus = numbers.minus(ZERO, matrix.imag)
+    blocks: list[tuple[list[Any], Any]]
     blocks = [([low, low], matrix.real), ([low, high], minus), ([high, low], matrix.imag), ([high, high], matrix.real)]
     for spec, part in blocks:
         site.arrays.fill(builder.view(whole, spec), part, site.node)
     for half, part in ((low, right.real), (high, right.imag)):
         site.arrays.fill(builder.view(stacked, [half, *rest]), part, site.node)
     found = site.again(np.linalg.solve, whole, stacked)
-    return Complex(*(builder.view(found, [half, *rest]) for half in (low, high)))
+    return join(builder.view(found, [half, *rest]) for half in (low, high))
 
 
 @_reads("a", np.linalg.inv)

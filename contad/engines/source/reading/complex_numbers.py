@@ -6,13 +6,13 @@ as much as in real arithmetic.
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from contad.engines.source.ir import known_functions, ssa
-from contad.engines.source.ir.entries import Complex, Elementwise, constant, is_array, is_number
+from contad.engines.source.ir.entries import ArrayOfComplex, Complex, Elementwise, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import (
     ADD,
     COMPARISONS,
@@ -35,8 +35,10 @@ _BY_ZERO = "ZeroDivisionError", "complex division by zero"
 _EXTREME = ssa.limit("a division by a complex number that is extremely large or small")
 
 
-def is_complex(entry: Any) -> bool:
-    return isinstance(entry, Complex)
+def join(parts: Iterable[Any]) -> Complex:
+    """Two numbers or two arrays of one shape, with memory, as a complex one."""
+    x, y = parts
+    return (Complex if is_number(x) else ArrayOfComplex)(x, y)
 
 
 def has_axes(x: Complex) -> bool:
@@ -105,7 +107,7 @@ class ComplexNumbers:
         """x operator y, one of which is complex."""
         given = x, y
         x, y = promote(self.builder, x), promote(self.builder, y)
-        if not (is_complex(x) and is_complex(y)):
+        if not (isinstance(x, Complex) and isinstance(y, Complex)):
             what = "the operator in {node} on something that is no number or array"
             self.progress.refuse(node, what, "give numbers and arrays")
         if operator == "Add":
@@ -144,9 +146,8 @@ class ComplexNumbers:
     def reciprocal(self, y: Complex) -> Complex:
         """1 / y, as conj(y) / |y|^2."""
         by, scale = self.squared_modulus(y), ZERO
-        zero = self.builder.is_zero(by) if is_number(by) else None
-        if zero is not None:  # the divisor is tested in any case
-            self.builder.add(ssa.Check(zero, _BY_ZERO))
+        if is_number(by) and self.builder.is_zero(by) is not None:  # the divisor is tested in any case
+            self.builder.add(ssa.Check(self.compare("Eq", y, ZERO, ast.Pass()), _BY_ZERO))
             outside = [self.apply(COMPARISONS[c], by, constant(x)) for c, x in (("Lt", _SMALLEST), ("Gt", _LARGEST))]
             self.builder.add(ssa.Check(self.apply(known_functions.OR, *outside), _EXTREME))
         else:  # the result does not depend on the scale, so that its derivative may be dropped
@@ -163,16 +164,16 @@ class ComplexNumbers:
         """x ** y: a product for a constant integer, else r^y (cos y t + i sin y t)."""
         n = y.constant if is_number(y) else None
         if n is not None and float(n).is_integer() and abs(n) <= _MOST_FACTORS:
-            found = self._repeated(x, int(abs(n)))
+            found = self._multiply_repeatedly(x, int(abs(n)))
             return found if n >= 0 else self.divide(Complex(constant(1.0), ZERO), found)
         y = promote(self.builder, y)
-        if not is_complex(y):
+        if not isinstance(y, Complex):
             self.progress.refuse(node, "the exponent in {node}", "give a number")
         if n == 0.5:
             return self.sqrt(x)
         return self.exp(self.multiply(y, self.log(x)))
 
-    def _repeated(self, x: Complex, n: int) -> Complex:
+    def _multiply_repeatedly(self, x: Complex, n: int) -> Complex:
         """x multiplied n times, by squaring."""
         found: Complex | None = None
         while n:
@@ -191,7 +192,7 @@ class ComplexNumbers:
     def compare(self, operator: str, x: Any, y: Any, node: ast.AST) -> Any:
         """x == y or x != y."""
         x, y = promote(self.builder, x), promote(self.builder, y)
-        if operator not in ("Eq", "NotEq") or not (is_complex(x) and is_complex(y)):
+        if operator not in ("Eq", "NotEq") or not (isinstance(x, Complex) and isinstance(y, Complex)):
             self.progress.refuse(node, "the comparison {node} of complex numbers", "compare their real parts or moduli")
         parts = [self.apply(COMPARISONS[operator], a, b) for a, b in zip(x, y, strict=True)]
         return self.apply(known_functions.AND if operator == "Eq" else known_functions.OR, *parts)
@@ -265,7 +266,7 @@ class ComplexNumbers:
         """arctan x."""
         return Complex(self.by_rule(holomorphic.arctan_real, x), self.by_rule(holomorphic.arctan_imag, x))
 
-    def turned(self, function: Callable[[Complex], Complex], x: Complex) -> Complex:
+    def turn(self, function: Callable[[Complex], Complex], x: Complex) -> Complex:
         """-i f(i x), which is sinh, tanh, arcsinh or arctanh for f = sin, tan, arcsin or arctan."""
         a, b = function(Complex(self.minus(ZERO, x.imag), x.real))
         return Complex(b, self.minus(ZERO, a))
@@ -297,20 +298,18 @@ class ComplexNumbers:
         known: dict[int, ssa.Value] = {}
         return Complex(*(self.arrays.element(part, at, known) for part in x))
 
-    def create(self, fill: str, shape: list[ssa.Value], hint: str = "") -> Complex:
+    def create(self, fill: str, shape: list[ssa.Value], hint: str = "") -> ArrayOfComplex:
         """A new array."""
         real = self.builder.create(fill, shape, "float", f"{hint}_real" if hint else "")
         imag = self.builder.create("zeros" if fill == "ones" else fill, shape, "float", f"{hint}_imag" if hint else "")
         real.order = imag.order = "C"
-        return Complex(real, imag)
+        return ArrayOfComplex(real, imag)
 
     def compute(self, x: Complex, hint: str = "") -> Complex:
         """Compute both parts of an array expression in one loop; numbers and arrays are unchanged."""
-        if all(map(is_number, x)) or all(isinstance(part, ssa.Value) and part.is_array for part in x):
-            return x
-        return self.copy(x, hint)
+        return x if isinstance(x, ArrayOfComplex) or not has_axes(x) else self.copy(x, hint)
 
-    def copy(self, x: Complex, hint: str = "") -> Complex:
+    def copy(self, x: Complex, hint: str = "") -> ArrayOfComplex:
         """A new array with the same elements."""
         shape = self.shape(x)
         made = self.create("empty", shape, hint)
@@ -324,25 +323,18 @@ class ComplexNumbers:
 
     def part(self, x: Complex, name: str) -> Any:
         """The real or imaginary part: of an array, in its memory."""
-        part, other = (x.real, x.imag) if name == "real" else (x.imag, x.real)
-        if is_number(part) and is_number(other):
-            return part
-        axes = range(-part.kind.ndim, 0)
-        alike = part.kind.ndim >= other.kind.ndim and (
-            is_number(other) or not any(is_unit(part, axis) and not is_unit(other, axis) for axis in axes)
-        )
-        return part if is_array(part) and alike else getattr(self.compute(x), name)
+        return getattr(self.compute(x), name)
 
     def view(self, array: Complex, spec: list[Any]) -> Complex:
         """array[spec], an element or a view."""
         if all(isinstance(part, ssa.Value) for part in spec):
             return Complex(*(self.builder.load(part, spec) for part in array))
-        return Complex(*(self.builder.view(part, spec) for part in array))
+        return ArrayOfComplex(*(self.builder.view(part, spec) for part in array))
 
     def fill(self, array: Complex, entry: Any, node: ast.AST) -> None:
         """array[...] = entry. As in NumPy, all elements are computed before the first one is stored."""
         x = promote(self.builder, entry)
-        if not is_complex(x):
+        if not isinstance(x, Complex):
             what = "the assignment to {node} of something that is no number or array"
             self.progress.refuse(node, what, "give numbers and arrays")
         shape = self.arrays.shape(array.real)

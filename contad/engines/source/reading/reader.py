@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.source.ir.entries import SMALL, Complex, Elementwise, Object, Point, constant, is_number
+from contad.engines.source.ir.entries import (
+    SMALL,
+    ArrayOfComplex,
+    Complex,
+    Elementwise,
+    Object,
+    Point,
+    constant,
+    is_number,
+)
 from contad.engines.source.ir.known_functions import OR
 from contad.engines.source.ir.ssa import MOST_AXES, Kind, Value
 from contad.engines.source.ir.walks import find_written_roots, like
@@ -48,15 +57,17 @@ class Reader:
     def number(self, node: ast.expr, env: Environment) -> Value:
         """An expression that must be a number."""
         entry = self.expression(node, env)
+        if isinstance(entry, Complex):
+            self.refuse(node, "the complex number {node} where a real one is needed", "take .real, .imag or abs(...)")
         if not is_number(entry):
             self.refuse(node, "{node} where a number is needed", "give a number")
         return entry
 
-    def settle(self, entry: Any) -> Any:
+    def settle(self, entry: Any, hint: str = "") -> Any:
         """Compute an array expression; other entries are unchanged."""
         if isinstance(entry, Complex):
-            return self.complex.compute(entry)
-        return self.arrays.compute(entry) if isinstance(entry, Elementwise) else entry
+            return self.complex.compute(entry, hint)
+        return self.arrays.compute(entry, hint) if isinstance(entry, Elementwise) else entry
 
     def ends(self, statement: ast.For | ast.While, env: Environment) -> Value | None:
         """The condition on which a loop ends after this iteration; None if nothing in its body ends it."""
@@ -115,7 +126,7 @@ class Reader:
         bases, small = {"f": "float", "i": "int", "b": "bool", "u": "int"}, SMALL.get(str(x.dtype), "")
         if x.dtype == np.complex128 and x.ndim:
             parts = self.progress.parts_of(x)
-            return Complex(*(self.capture_array(part, node, f"{name}_{k}") for k, part in parts.items()))
+            return ArrayOfComplex(*(self.capture_array(part, node, f"{name}_{k}") for k, part in parts.items()))
         if not x.ndim:
             return Point(self.capture_array(x.reshape(1), node, name))
         known = x.dtype.kind in "ib" or x.dtype == np.float64 or small

@@ -12,7 +12,6 @@ from numba import types
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
     Complex,
-    Elementwise,
     Grid,
     Iteration,
     Object,
@@ -28,13 +27,13 @@ from contad.engines.source.ir.entries import (
 from contad.engines.source.ir.ssa import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.source.ir.syntax import expression, place_at
 from contad.engines.source.ir.walks import find_written_roots
-from contad.engines.source.reading import class_instances, made_containers, points, structured_arrays
+from contad.engines.source.reading import class_instances, complex_writes, made_containers, points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.buffer_bounds import count_axis
 from contad.engines.source.reading.builder import WHOLE
-from contad.engines.source.reading.complex_numbers import has_axes, promote
+from contad.engines.source.reading.complex_numbers import has_axes, join
 from contad.engines.source.reading.declared_names import cast
-from contad.engines.source.reading.elementwise import arrays_of, is_unit, overlaps
+from contad.engines.source.reading.elementwise import is_unit, overlaps
 from contad.engines.source.reading.exits import locate
 from contad.engines.source.reading.generators import OUTER, GeneratorLoop, Yielded, is_counted
 from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
@@ -87,10 +86,7 @@ class StatementReader:
     def assign(self, target: ast.expr, entry: Any, env: Environment, statement: ast.stmt | None = None) -> None:
         """target = entry."""
         if isinstance(target, ast.Name):
-            if isinstance(entry, Elementwise):
-                entry = self.arrays.compute(entry, target.id)
-            elif isinstance(entry, Complex):
-                entry = self.reader.complex.compute(entry, target.id)
+            entry = self.reader.settle(entry, target.id)
             scope = self.progress.scope
             entry = cast(self.builder, scope.dispatcher, target.id, entry, scope.declared.get(target.id))
             if isinstance(entry, Value) and not entry.hint and entry.constant is None:
@@ -117,7 +113,7 @@ class StatementReader:
         """The n parts of a tuple, or the n elements or rows of an array."""
         if isinstance(entry, Complex):
             parts = [self.unpack(part, n, node) for part in self.reader.complex.compute(entry)]
-            return tuple(map(Complex, *parts))
+            return tuple(map(join, zip(*parts, strict=True)))
         if isinstance(entry, tuple):
             if len(entry) != n:
                 self.reader.refuse(node, f"{n} names for {len(entry)} values", "give one name for each value")
@@ -147,7 +143,7 @@ class StatementReader:
             array, spec = self.place(target, env)
             entry = points.element(self.arrays, entry)
         if isinstance(array, Complex):
-            self.assign_complex(array, spec, entry, target)
+            complex_writes.assign(self.reader, array, spec, entry, target)
             return
         if has_arrays(spec) and (is_number(entry) or is_array(entry)):
             self.index_arrays.write(array, spec, entry, target)
@@ -163,24 +159,6 @@ class StatementReader:
         everything = all(part == WHOLE for part in spec)
         self.arrays.fill(array if everything else self.builder.view(array, spec), entry, target)
 
-    def assign_complex(self, array: Complex, spec: list[Any], entry: Any, target: ast.AST) -> None:
-        """array[spec] = entry."""
-        numbers = self.reader.complex
-        if has_arrays(spec):
-            x = numbers.compute(promote(self.builder, entry))
-            if set(arrays_of(x)) & set(arrays_of(array)):
-                x = numbers.copy(x)
-            for part, given in zip(array, x, strict=True):
-                self.index_arrays.write(part, spec, given, target)
-        elif all(is_number(part) for part in spec):
-            x = promote(self.builder, entry)
-            if not isinstance(x, Complex) or has_axes(x):
-                self.reader.refuse(target, "the assignment of something that is no number to {node}", "give a number")
-            numbers.put(array, spec, x)
-        else:
-            everything = all(part == WHOLE for part in spec)
-            numbers.fill(array if everything else numbers.view(array, spec), entry, target)
-
     def structured_at(self, target: ast.Subscript, env: Environment) -> Any:
         """The structured array, or its element, that an assignment replaces; None for other targets."""
         of = target.value
@@ -190,7 +168,7 @@ class StatementReader:
         found = self.reader.expression(read, env)
         return found if isinstance(found, StructuredArray) else None
 
-    def place(self, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
+    def place(self, target: ast.Subscript, env: Environment) -> tuple[Any, list[Any]]:
         """The array and the indices of an assignment."""
         array = self.reader.expression(target.value, env)
         if isinstance(array, (BoundedBuffer, KeyedBuffer)):
@@ -221,7 +199,7 @@ class StatementReader:
         elif not isinstance(target, ast.Name):
             self.reader.refuse(statement, f"the assignment to {ast.unparse(target)!r}")
         if placed is not None and isinstance(placed[0], Complex):
-            self._update_complex(*placed, operator, statement, env)
+            complex_writes.update(self.reader, *placed, operator, statement, env)
             return
         if placed is not None and (has_arrays(placed[1]) or all(isinstance(part, Value) for part in placed[1])):
             self._update_elements(*placed, operator, statement, env)
@@ -246,35 +224,6 @@ class StatementReader:
             self.arrays.fill(old, new, statement)
         else:
             self.assign(target, new, env)
-
-    def _update_complex(
-        self, array: Complex, spec: list[Any], operator: str, statement: ast.AugAssign, env: Environment
-    ) -> None:
-        """array[spec] op= value, for an element, a part, or elements at an index array."""
-        numbers = self.reader.complex
-        if has_arrays(spec):
-            old = Complex(*(self.index_arrays.read(part, spec, statement.target) for part in array))
-        else:
-            old = numbers.view(array, spec)
-        before = len(self.builder.block.operations)
-        entry = self.reader.expression(statement.value, env)
-        written = {root for o in self.builder.block.operations[before:] for root in find_written_roots(o)}
-        x, at_element = promote(self.builder, entry), all(map(is_number, spec))
-        adds = (
-            operator in ("Add", "Sub")
-            and isinstance(x, Complex)
-            and not written & {*array.real.roots, *array.imag.roots}
-        )
-        if at_element and adds:
-            for part, added in zip(array, x, strict=True):
-                if added.constant != 0.0:
-                    self.builder.add(Accumulate(part, spec, added, "+" if operator == "Add" else "-"))
-            return
-        new = self.reader.binary(operator, old, entry, statement)
-        if at_element or has_arrays(spec):
-            self.assign_complex(array, spec, new, statement.target)
-        else:
-            numbers.fill(old, new, statement)
 
     def _update_in_order(self, array: Value, other: Value, operator: str, statement: ast.AugAssign) -> None:
         """array op= other, if they may overlap: Numba writes each element before it reads the next one."""
@@ -529,7 +478,7 @@ class StatementReader:
             return iterated.limits, lambda index: index
         if isinstance(iterated, Complex) and has_axes(iterated):
             parts = [self.items(part, node) for part in self.reader.complex.compute(iterated)]
-            return parts[0][0], lambda index: Complex(*(item(index) for _, item in parts))
+            return parts[0][0], lambda index: join(item(index) for _, item in parts)
         if is_array(iterated) or isinstance(iterated, BoundedBuffer):
             array = iterated.elements() if isinstance(iterated, BoundedBuffer) else self.arrays.compute(iterated)
             rest = [WHOLE] * (array.kind.ndim - 1)

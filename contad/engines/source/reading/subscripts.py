@@ -5,6 +5,7 @@ from typing import Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
+    ArrayOfComplex,
     Complex,
     Object,
     Opaque,
@@ -74,7 +75,7 @@ class SubscriptReader:
             self.reader.refuse(node, "the subscript {node} of a complex number")
         spec = self.subscript(array.real, node.slice, env)
         if has_arrays(spec):
-            return Complex(*(self.index_arrays.read(part, spec, node) for part in array))
+            return ArrayOfComplex(*(self.index_arrays.read(part, spec, node) for part in array))
         return self.reader.complex.view(array, spec)
 
     def _part(self, parts: tuple[Any, ...], node: ast.Subscript, env: Environment) -> Any:

@@ -224,6 +224,7 @@ class DerivativeWriter:
                 self.writer.line("x = x.copy()", x=value.name)
 
     def _unpack(self, tree: Any, given: ast.expr) -> None:
+        """Name the parts of a tuple, of a complex argument, and of a 0-dimensional array."""
         if isinstance(tree, Point):
             self.writer.line("x = given.reshape(1)", x=tree.array.name, given=given)
             return
@@ -259,7 +260,7 @@ class DerivativeWriter:
         if isinstance(tree, Point):
             return expression("x.reshape(())", x=write(tree.array))
         parts, cls = [write(part) for part in tree], class_of_names(tree)
-        if cls is Complex:
+        if isinstance(tree, Complex):
             return call("join_parts" if tree.real.is_array else "complex", parts)
         if cls is None:
             return tuple_of(parts)

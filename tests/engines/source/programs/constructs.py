@@ -515,7 +515,7 @@ OTHERS = {
     "4d_arg": lambda: np.arange(24.0).reshape(2, 2, 2, 3) * 0.1,
 }  # fmt: skip
 # what `generated` refuses, and who takes it then
-TAKEN_BY = {"complex": "nothing", "recursion": "tape", "generator_arg": "tape"}
+TAKEN_BY = {"recursion": "tape", "generator_arg": "tape"}
 
 
 def table_of(name, more=None):

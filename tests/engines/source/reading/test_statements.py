@@ -19,7 +19,7 @@ def test_small_integers_and_booleans_are_widened(body):
         assert run(STATEMENTS, f)(*copied(ARGUMENTS))[0] == expected
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.float32, np.complex128])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.float32, np.complex64])
 def test_arrays_of_other_types_are_read_by_numba(dtype):
     args = [*ARGUMENTS[:3], np.arange(1.0, 4.0).astype(dtype), *ARGUMENTS[4:]]
     table = STATEMENTS._replace(arguments=args)
