@@ -213,8 +213,12 @@ def _list_places(tree: Any, place: str = "") -> list[tuple[str, int]]:
     if isinstance(tree, int):
         return [(place, tree)]
     _require_tree(tree)
-    items = [(f".{x}", tree[x]) for x in tree] if isinstance(tree, dict) else [(f"[{k}]", x) for k, x in enumerate(tree)]
-    return [found for where, x in items for found in _list_places(x, place + where)]
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree)
+    return [
+        found
+        for key, x in items
+        for found in _list_places(x, f"{place}.{key}" if isinstance(tree, dict) else f"{place}[{key}]")
+    ]
 
 
 def _require_tree(tree: Any) -> None:

@@ -16,7 +16,14 @@ import optree
 from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain
 from contad.ops.products import as_array
-from contad.stan.compiled_constraints import IN_PYTHON, ConstraintFunction, FreeTree, TreeFunction, write_free, write_value
+from contad.stan.compiled_constraints import (
+    IN_PYTHON,
+    ConstraintFunction,
+    FreeTree,
+    TreeFunction,
+    write_free,
+    write_value,
+)
 from contad.stan.transform_functions import FUNCTIONS, TRANSFORMS
 from contad.variables.arguments import fail
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
