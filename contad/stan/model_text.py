@@ -16,7 +16,6 @@ from contad.stan.compiled_constraints import IN_PYTHON, KNOWN, write_free, write
 from contad.stan.declarations import Expression, python_name
 from contad.stan.transforms import Constraint
 
-
 LITERAL = 32  # longer axes are values in compiled code, so that a model of another size has the same machine code
 
 
@@ -82,9 +81,7 @@ class ModelText:
             if n > LITERAL and n not in named:
                 named[n] = Size(n, f"_{len(self.given)}_")
                 self.given[named[n].text] = n
-        shape, free, array = (
-            tuple(named.get(n, n) for n in axes) for axes in (c.shape, c.free_shape, c.array_shape)
-        )
+        shape, free, array = (tuple(named.get(n, n) for n in axes) for axes in (c.shape, c.free_shape, c.array_shape))
         return SimpleNamespace(
             transform=c.transform, order=c.order, shape=shape, free_shape=free, array_shape=array,
             size=math.prod(free) * math.prod(array),

@@ -12,7 +12,15 @@ import contad
 from contad.stan.translation.stanc import TranslationError, find_stanc
 from contad.stan.translation.translated_file import write_file
 from tests.stan.translation.programs import (
-    DROPPED, GROWTH, REFUSED, SHARED, TREES, TRUNCATED, WORDS, blocks_of, record,
+    DROPPED,
+    GROWTH,
+    REFUSED,
+    SHARED,
+    TREES,
+    TRUNCATED,
+    WORDS,
+    blocks_of,
+    record,
 )  # fmt: skip
 
 Y = np.array([[1.0, 2.0], [1.5, 2.6], [2.5, 3.1]])
