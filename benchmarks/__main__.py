@@ -58,13 +58,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """The figures that are asked for: of the comparison, if no topics are named, and of topics."""
+    from benchmarks import stan_models
     from benchmarks.comparison.programs import find_programs
     from benchmarks.comparison.run import run
     from benchmarks.comparison.tools import TOOLS
     from benchmarks.comparison.topic import Choice, find_topics, run_topic
 
     topics = _know("topic", options.topics, find_topics()) if options.topics else []
-    tools = [tool for tool in _know("tool", options.tools, [*TOOLS, "stanli", "Stan Math"]) if tool in TOOLS]
+    known = [*TOOLS, *stan_models.TOOLS]
+    tools = [tool for tool in _know("tool", options.tools, known) if tool in TOOLS]
     figures: dict[str, Any] = {}
     if options.startup:
         topics += STARTUP

@@ -1,7 +1,8 @@
-"""One posterior of posteriordb: contad's value and gradient beside those of Stan Math and of stanli, as a process.
+"""One posterior of posteriordb: contad's value and gradient beside those of other tools, as a process.
 
-`python -m benchmarks.stan_models CLONE POSTERIOR` prints JSON. The program is translated from Stan as
-`python -m contad stan` does it. All tools are called through BridgeStan's C signature from one compiled loop.
+`python -m benchmarks.stan_models CLONE POSTERIOR TOOL ...` prints JSON. The program is translated from Stan as
+`python -m contad stan` does it. contad, stanli and Stan Math are called through BridgeStan's C signature from one
+compiled loop. numpyro and PyMC have models of their own, and Python calls what they have compiled.
 """
 
 import ctypes
@@ -15,22 +16,24 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numba
 import numpy as np
 
+from benchmarks.resident import PEAK, read_resident, reset_peak, trim
 from benchmarks.timing import take_turns
-from contad.stan.translation.stanc import TranslationError
-from contad.stan.translation.translated_file import translate
 
+Repeat = Callable[[np.ndarray, np.ndarray, int], int]  # (u, gradient, calls): writes the gradient, and counts failures
 SIGNATURE = (
     ctypes.c_int, ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
     ctypes.c_void_p,
 )  # fmt: skip
-STAN = "Stan Math"
+CONTAD, STAN = "contad", "Stan Math"
+MODULES = {"numpyro": "benchmarks.numpyro_models", "pymc": "benchmarks.pymc_models"}  # with models of other tools
+CLOSE = 1e-9  # the largest relative difference of gradients that is none
 DRIVER = """\
 #include <sstream>
 #include <stan/io/json/json_data.hpp>
@@ -92,8 +95,10 @@ def list_posteriors(clone: Path) -> Iterator[str]:
             yield path.stem
 
 
-# ---- the tools: each gives a C function and the address of its model -------------------------------------------------
-def prepare_contad(posterior: Posterior, folder: str) -> tuple[Any, int]:
+# ---- the tools: each gives a loop of calls ---------------------------------------------------------------------------
+def prepare_contad(posterior: Posterior, folder: str) -> Repeat:
+    from contad.stan.translation.translated_file import translate
+
     path = Path(folder, "translated_model.py")
     path.write_text(translate(posterior.program))
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -102,26 +107,27 @@ def prepare_contad(posterior: Posterior, folder: str) -> tuple[Any, int]:
     spec.loader.exec_module(module)
     names = inspect.signature(module.model).parameters
     model = module.model(**{name: posterior.data[name] for name in names})
-    return model.cfunc("bridgestan").ctypes, 0
+    return repeat_calls(model.cfunc("bridgestan").ctypes, 0)
 
 
-def prepare_stan(posterior: Posterior, folder: str) -> tuple[Any, int]:
+def prepare_stan(posterior: Posterior, folder: str) -> Repeat:
     import httpstan
 
     package = Path(httpstan.__file__).parent
-    Path(folder, "driver.cpp").write_text(DRIVER)
-    made = [f"--name=model_{posterior.program.stem}", f"--o={folder}/model.hpp", str(posterior.program)]
-    subprocess.run([package / "stanc", *made], check=True)
-    libraries = ["-lsundials_cvodes", "-lsundials_idas", "-lsundials_nvecserial", "-ltbb"]
-    places = [f"-I{package / 'include'}", f"-L{package / 'lib'}", f"-Wl,-rpath,{package / 'lib'}"]
     library = f"{folder}/model.so"
-    subprocess.run(["g++", *OPTIONS, f"{folder}/driver.cpp", "-o", library, *places, *libraries], check=True)
+    if not Path(library).exists():
+        Path(folder, "driver.cpp").write_text(DRIVER)
+        made = [f"--name=model_{posterior.program.stem}", f"--o={folder}/model.hpp", str(posterior.program)]
+        subprocess.run([package / "stanc", *made], check=True)
+        libraries = ["-lsundials_cvodes", "-lsundials_idas", "-lsundials_nvecserial", "-ltbb"]
+        places = [f"-I{package / 'include'}", f"-L{package / 'lib'}", f"-Wl,-rpath,{package / 'lib'}"]
+        subprocess.run(["g++", *OPTIONS, f"{folder}/driver.cpp", "-o", library, *places, *libraries], check=True)
     loaded = ctypes.CDLL(library)
     loaded.make_model.restype = ctypes.c_void_p
-    return loaded.compute_gradient, loaded.make_model(json.dumps(posterior.data).encode())
+    return repeat_calls(loaded.compute_gradient, loaded.make_model(json.dumps(posterior.data).encode()))
 
 
-def prepare_stanli(posterior: Posterior, folder: str) -> tuple[Any, int]:
+def prepare_stanli(posterior: Posterior, folder: str) -> Repeat:
     import stanli
 
     loaded = ctypes.CDLL(str(next((Path(stanli.__file__).parent / "_bin").glob("libstanli.*"))))
@@ -129,16 +135,48 @@ def prepare_stanli(posterior: Posterior, folder: str) -> tuple[Any, int]:
     loaded.bs_model_construct.argtypes = ctypes.c_char_p, ctypes.c_uint, ctypes.c_void_p
     text = stanli.stan_to_mir(posterior.program.read_text())
     given = posterior.data | {"__stanli": {"build_id": stanli.build_id(), "mir": text, "name": posterior.program.stem}}
-    return loaded.bs_log_density_gradient, loaded.bs_model_construct(json.dumps(given).encode(), 1, None)
+    model = loaded.bs_model_construct(json.dumps(given).encode(), 1, None)
+    return repeat_calls(loaded.bs_log_density_gradient, model)
 
 
-TOOLS = {"contad": prepare_contad, "stanli": prepare_stanli, STAN: prepare_stan}
+def prepare_peer(tool: str, posterior: Posterior, folder: str) -> Repeat:
+    """The gradient of a model that `MODULES` has."""
+    found: Repeat = import_module(MODULES[tool]).compile_gradient(posterior.program.stem, posterior.data)
+    return found
 
 
-def compile_loop(function: Any, model: int, slope: np.ndarray) -> Callable[[np.ndarray, int], int]:
-    """A compiled loop of calls at a point, which writes the gradient."""
+TOOLS: dict[str, Callable[[Posterior, str], Repeat]] = {
+    CONTAD: prepare_contad, "stanli": prepare_stanli, STAN: prepare_stan,
+    **{tool: partial(prepare_peer, tool) for tool in MODULES},
+}  # fmt: skip
+
+
+def has_model(tool: str, posterior: Posterior) -> bool:
+    """Whether a tool can take a posterior at all."""
+    return tool not in MODULES or posterior.program.stem in import_module(MODULES[tool]).MODELS
+
+
+def repeat_calls(function: Any, model: int) -> Repeat:
+    """Calls of a C function with BridgeStan's signature. A loop of several is compiled."""
     function.restype, function.argtypes = SIGNATURE[0], SIGNATURE[1:]
     value = np.zeros(1)
+    held: list[Any] = []
+
+    def repeat(u: np.ndarray, slope: np.ndarray, calls: int) -> int:
+        if calls == 1:
+            failed: int = function(model, True, True, u.ctypes.data, value.ctypes.data, slope.ctypes.data, None)
+            return failed
+        if not held:
+            held.append(compile_loop(function, model))
+        counted: int = held[0](u, value, slope, calls)
+        return counted
+
+    return repeat
+
+
+def compile_loop(function: Any, model: int) -> Any:
+    """The loop in machine code."""
+    import numba  # here, because it would count as memory of the other tools
 
     @numba.njit
     def loop(u: np.ndarray, value: np.ndarray, slope: np.ndarray, calls: int) -> int:
@@ -147,47 +185,85 @@ def compile_loop(function: Any, model: int, slope: np.ndarray) -> Callable[[np.n
             failed += function(model, True, True, u.ctypes, value.ctypes, slope.ctypes, 0)
         return failed
 
-    return lambda u, calls: loop(u, value, slope, calls)
+    return loop
 
 
 # ---- a posterior -----------------------------------------------------------------------------------------------------
 def measure(clone: Path, name: str, tools: list[str], points: int = 2) -> dict[str, Any]:
-    """By tool: seconds of a value and gradient, of the preparation with the first one, and the error beside Stan's.
+    """By tool: seconds of a value and gradient, of the preparation with the first one, the error, and bytes.
 
     They are measured at the first points where every tool finds a gradient. The error is that beside stanli, if it is
-    there: the Stan Math of httpstan has simplices of another version of Stan.
+    there: the Stan Math of httpstan has simplices of another version of Stan. Models that were written anew for another
+    tool are compared with contad's, and are not timed if they are wrong.
     """
+    from contad.stan.translation.stanc import TranslationError
+
     posterior = Posterior(clone, name)
     found: dict[str, dict[str, Any]] = {}
-    loops: dict[str, Callable[[np.ndarray, int], int]] = {}
+    loops: dict[str, Repeat] = {}
     slopes: dict[str, list[np.ndarray]] = {}
     dimension = count_numbers(posterior)
     draws = [np.random.default_rng(k).normal(size=dimension) * 0.3 * (1 + k % 2) for k in range(10)]
+    slope = np.zeros(dimension)
     with tempfile.TemporaryDirectory() as folder:
         for tool in tools:
+            if not has_model(tool, posterior):
+                continue
             start = perf_counter()
             try:
-                function, model = TOOLS[tool](posterior, folder)
+                loop = TOOLS[tool](posterior, folder)
             except (TranslationError, subprocess.CalledProcessError, RuntimeError) as error:
-                found[tool] = {"refused": str(error)}
+                found[tool] = {"refused": str(error) or repr(error)}
                 continue
-            slope = np.zeros(dimension)
-            loops[tool] = compile_loop(function, model, slope)
-            loops[tool](draws[0], 1)
+            loop(draws[0], slope, 1)
             found[tool] = {"first": perf_counter() - start}
-            results = [(loops[tool](u, 1), slope.copy()) for u in draws]
+            results = [(loop(u, slope, 1), slope.copy()) for u in draws]
             slopes[tool] = [np.full(dimension, np.nan) if code else bar for code, bar in results]
+            loops[tool] = loop
         usable = [k for k in range(len(draws)) if all(np.isfinite(bars[k]).all() for bars in slopes.values())][:points]
         if not usable:
-            return {"posterior": name, "tools": {"contad": {"refused": f"no gradient at {len(draws)} points"}}}
-        calls = {tool: calls_in(2e-3, partial(loop, draws[usable[0]])) for tool, loop in loops.items()}
-        runs = {tool: partial(loop, draws[usable[0]], calls[tool]) for tool, loop in loops.items()}
+            return {"posterior": name, "tools": {CONTAD: {"refused": f"no gradient at {len(draws)} points"}}}
+        for tool, bars in slopes.items():
+            beside = CONTAD if tool in MODULES else next((t for t in ("stanli", STAN) if t in slopes), tool)
+            found[tool]["error"] = max(
+                (compare(bars[k], slopes[beside][k]) for k in usable if beside in slopes), default=0.0
+            )
+        runs, calls = {}, {}
+        for tool, loop in loops.items():
+            if tool not in MODULES or found[tool]["error"] <= CLOSE:
+                run = partial(loop, draws[usable[0]], slope)
+                run(2)  # compiles the loop
+                calls[tool] = calls_in(2e-3, run)
+                runs[tool] = partial(run, calls[tool])
         for tool, timing in take_turns(runs, 20, 2e-3, 2.0, warm=True).items():
             found[tool]["seconds"] = timing.seconds / calls[tool]
-    for expected in [slopes[tool] for tool in ("stanli", STAN) if tool in slopes][:1]:
-        for tool, bars in slopes.items():
-            found[tool]["error"] = max(compare(bars[k], expected[k]) for k in usable)
+            found[tool]["memory"] = measure_apart(clone, name, tool, folder, dimension)
     return {"posterior": name, "numbers": dimension, "tools": found}
+
+
+def measure_apart(clone: Path, name: str, tool: str, folder: str, dimension: int) -> int:
+    """`measure_memory` in a process of its own; folder has what was compiled."""
+    code = "import sys; from benchmarks.stan_models import measure_memory; print(measure_memory(*sys.argv[1:]))"
+    command = [sys.executable, "-c", code, str(clone), name, tool, folder, str(dimension)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1])
+    return int(done.stdout.splitlines()[-1])
+
+
+def measure_memory(clone: str, name: str, tool: str, folder: str, dimension: str) -> int:
+    """Bytes that this process holds at most in a gradient after the first one, over those without the tool.
+
+    That is the tool with its libraries, the data in its form, machine code and workspaces; not what a compiler takes
+    while it works.
+    """
+    posterior, u = Posterior(Path(clone), name), np.zeros(int(dimension))
+    slope = np.zeros(len(u))
+    before = trim()
+    repeat = TOOLS[tool](posterior, folder)
+    repeat(u, slope, 1)
+    trim()
+    reset_peak()
+    repeat(u, slope, 1)
+    return read_resident(PEAK) - before
 
 
 def count_numbers(posterior: Posterior) -> int:

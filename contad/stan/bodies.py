@@ -20,7 +20,7 @@ from contad.ops.exponential import exp, log, log1p
 from contad.ops.gamma_functions import gammaln
 from contad.ops.log_sums import logsumexp
 from contad.ops.logic import select, stop_gradient
-from contad.ops.logistic import log1m_exp, log_expit
+from contad.ops.logistic import log1m_exp, log_expit, log_mix
 from contad.ops.trigonometric import sin
 from contad.scipy.linalg import solve_triangular
 from contad.scipy.vector_densities import (
@@ -254,6 +254,72 @@ def mixture_of_vectors(theta, x):
         return -np.inf
     top = np.max(np.where(theta > 0.0, x, -np.inf))
     return top + log(np.sum(theta * np.exp(np.minimum(x - top, 709.0))))  # only a share of 0 can have more
+
+
+def mixture_of_rows(theta, x):
+    """Its sum over the rows of x."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += mixture_of_vectors(theta, x[i])
+    return total
+
+
+def mixture_of_each(theta, x, y):
+    """log(theta e^x + (1 - theta) e^y), element by element."""
+    none = np.zeros((theta + x + y).shape)
+    shares, first, second = (theta + none).ravel(), (x + none).ravel(), (y + none).ravel()
+    found = np.empty(len(shares))
+    for i in range(len(shares)):
+        found[i] = log_mix(shares[i], first[i], second[i])
+    return found.reshape(none.shape)
+
+
+# ---- places ----------------------------------------------------------------------------------------------------------
+def whole_steps(n, lower, upper):
+    """n integers from lower to upper in equal steps, or each equally often; upper is lowered until that is possible."""
+    if n < 0 or upper < lower:
+        raise ValueError("linspaced_int_array: n must be nonnegative, and upper at least lower")
+    if n == 1:
+        return np.full(1, upper, dtype=np.int64)
+    width = upper - lower
+    if width + 1 < n:
+        return lower + np.arange(n) // ((width + n) // (width + 1))
+    return lower + np.arange(n) * (width // max(n - 1, 1))
+
+
+def values_of_rows(a):
+    """The elements of a matrix other than 0, row by row."""
+    found = np.empty(np.count_nonzero(a), dtype=a.dtype)
+    k = 0
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if a[i, j] != 0.0:
+                found[k] = a[i, j]
+                k += 1
+    return found
+
+
+def columns_of_rows(a):
+    """Their columns."""
+    found = np.empty(np.count_nonzero(a), dtype=np.int64)
+    k = 0
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if a[i, j] != 0.0:
+                found[k] = j
+                k += 1
+    return found
+
+
+def beginnings_of_rows(a):
+    """The number of them in the rows before each, and in all."""
+    found = np.zeros(a.shape[0] + 1, dtype=np.int64)
+    for i in range(a.shape[0]):
+        found[i + 1] = found[i]
+        for j in range(a.shape[1]):
+            if a[i, j] != 0.0:
+                found[i + 1] += 1
+    return found
 
 
 # ---- categories ------------------------------------------------------------------------------------------------------

@@ -6,9 +6,11 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from contad.distributions.faces import function_of_text
 from contad.errors import UnsupportedError
-from contad.rules.compilable import Compilable
+from contad.rules.compilable import Compilable, functions_of_text
 from contad.stan.constraint_bodies import in_a_row, zeros
 from contad.stan.transform_functions import FUNCTIONS
 
@@ -155,15 +157,10 @@ class TreeFunction(Compilable):
         """The expression of a tree of values."""
         if isinstance(tree, int):
             return f"_y{tree}"
-        kind: Any
-        if isinstance(tree, dict):
-            if not all(isinstance(name, str) and name.isidentifier() for name in tree):
-                raise UnsupportedError("Parameters: inside njit, the keys of a dict must be names")
-            kind, items = namedtuple("Values", tree), list(tree.values())
-        elif isinstance(tree, (tuple, list)):
-            kind, items = type(tree), list(tree)
-        else:
-            raise UnsupportedError(f"Parameters: inside njit, a tree consists of dicts and tuples, got {type(tree)}")
+        _require_tree(tree)
+        is_dict = isinstance(tree, dict)
+        kind: Any = namedtuple("Values", tree) if is_dict else type(tree)
+        items = list(tree.values() if is_dict else tree)
         parts = "".join(f"{self._write_tree(x)}, " for x in items)
         if not hasattr(kind, "_fields"):
             return f"({parts})"
@@ -174,6 +171,62 @@ class TreeFunction(Compilable):
     def refuse(self) -> str:
         """The message for other arguments."""
         return f"Parameters: inside njit constrain takes u, a vector of {self.size} float64 numbers"
+
+
+class FreeTree(Compilable):
+    """`unconstrain` of a tree of constraints. Numba functions call a Numba function instead, whose argument is a tree
+    of tuples, with a named tuple for a dict.
+    """
+
+    def __init__(self, function: Callable[..., Any], transforms: Sequence[Constrained], tree: Any) -> None:
+        super().__init__(function)
+        self.transforms, self.tree = transforms, tree
+        self.__name__ = function.__name__.removeprefix("_")
+        self._compiled: Any = None
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.function.__self__, self.__name__)
+
+    @property
+    def stands_for(self) -> Any:
+        """The Numba function."""
+        if self._compiled is None:
+            from numba import njit
+
+            known: dict[str, Any] = {**KNOWN, "np": np, "__name__": "unconstrain"}
+            lines = ["def unconstrain(values):"]
+            for place, k in _list_places(self.tree):
+                c = self.transforms[k]
+                lines.append(f"_y{k} = values{place}")
+                wrong = f"Parameters: values{place} must have the shape {c.shape}"
+                tests = " or ".join(f"_y{k}.shape[{axis}] != {n}" for axis, n in enumerate(c.shape))
+                lines += [f"if {tests}: raise ValueError({wrong!r})"] * bool(tests)
+                lines += write_free(f"_u{k}", c, c.name_arguments(f"_{k}", known), f"_y{k}")
+            parts = "".join(f"_u{k}, " for k in range(len(self.transforms)))
+            lines.append(f"return np.concatenate(({parts}))" if parts else "return np.zeros(0)")
+            self._compiled = njit(functions_of_text("\n    ".join(lines), known)["unconstrain"])
+        return self._compiled
+
+
+def _list_places(tree: Any, place: str = "") -> list[tuple[str, int]]:
+    """The leaves of a tree: how compiled code names them, and their numbers."""
+    if isinstance(tree, int):
+        return [(place, tree)]
+    _require_tree(tree)
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree)
+    return [
+        found
+        for key, x in items
+        for found in _list_places(x, f"{place}.{key}" if isinstance(tree, dict) else f"{place}[{key}]")
+    ]
+
+
+def _require_tree(tree: Any) -> None:
+    """Raise UnsupportedError if compiled code has no values of such a tree."""
+    if not isinstance(tree, (dict, tuple, list)):
+        raise UnsupportedError(f"Parameters: inside njit, a tree consists of dicts and tuples, got {type(tree)}")
+    if isinstance(tree, dict) and not all(isinstance(name, str) and name.isidentifier() for name in tree):
+        raise UnsupportedError("Parameters: inside njit, the keys of a dict must be names")
 
 
 class ConstraintFunction(Compilable):

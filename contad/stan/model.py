@@ -140,7 +140,7 @@ class Model:
             arrays = {name for name in names if np.ndim(text.data.get(name, 0))}
             names |= {name: f"{names[name]}.copy()" for name in arrays}
         statements = [
-            *self._begin(), *text.statements, f"_value = _log_density({', '.join(names.values())})",
+            *self._begin(text.size), *text.statements, f"_value = _log_density({', '.join(names.values())})",
             "return _value + _logs if _jacobian else _value",
         ]  # fmt: skip
         run = density.f if self.is_compiled else density.runnable()
@@ -152,13 +152,14 @@ class Model:
             function = numba.njit(function)
         return function
 
-    def _begin(self) -> list[str]:
-        wrong = f"Model: u must have {self.dimension} elements"
-        return [f"if len(_u) != {self.dimension}:", f"    raise ValueError({wrong!r})", "_logs = 0.0"]
+    def _begin(self, size: int) -> list[str]:
+        """The first statements; a size that is a value has no number in them."""
+        wrong = f"Model: u must have {size if str(size).isdigit() else 'dimension'} elements"
+        return [f"if len(_u) != {size}:", f"    raise ValueError({wrong!r})", "_logs = 0.0"]
 
     def _write_constrain(self) -> Function:
         values = "".join(f"{python_name(name)}, " for name in self.names)
-        statements = [*self._begin(), *self._in_python.statements, f"return ({values})"]
+        statements = [*self._begin(self.dimension), *self._in_python.statements, f"return ({values})"]
         return self._in_python.make("constrain", ["_u"], statements, __name__)
 
     def _arguments_of(self, function: Function, more: str) -> dict[str, str]:

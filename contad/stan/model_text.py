@@ -5,7 +5,7 @@ import math
 import re
 from collections import namedtuple
 from collections.abc import Mapping
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,32 @@ from contad.functions.user_call import numba_function
 from contad.stan.compiled_constraints import IN_PYTHON, KNOWN, write_free, write_value
 from contad.stan.declarations import Expression, python_name
 from contad.stan.transforms import Constraint
+
+LITERAL = 32  # longer axes are values in compiled code, so that a model of another size has the same machine code
+
+
+class Size(int):
+    """A length with its expression; sums and products have expressions, too."""
+
+    text: str
+
+    def __new__(cls, n: int, text: str) -> "Size":
+        made = super().__new__(cls, n)
+        made.text = text
+        return made
+
+    def __repr__(self) -> str:
+        return self.text
+
+    __str__ = __repr__
+
+    def __add__(self, other: int) -> "Size":
+        return Size(int(self) + int(other), f"({self} + {other})")
+
+    def __mul__(self, other: int) -> "Size":
+        return Size(int(self) * int(other), f"({self} * {other})")
+
+    __radd__, __rmul__ = __add__, __mul__
 
 
 class ModelText:
@@ -33,12 +59,12 @@ class ModelText:
         self.given: dict[str, Any] = {}
         self.statements: list[str] = []
         self.bounds: dict[str, list[str]] = {}
-        start = 0
+        self.size = 0
         for name, c in parameters.items():
             self.bounds[name] = [self._write_bound(x) for x in c.arguments]
-            self.statements += write_value(python_name(name), c, self.bounds[name], "_u", start, copies)
-            start += c.size
-        self.size = start
+            shaped = self._with_sizes(c) if is_compiled else c
+            self.statements += write_value(python_name(name), shaped, self.bounds[name], "_u", self.size, copies)
+            self.size += shaped.size
 
     def _name(self, x: Any) -> str:
         """A new name for a value of data."""
@@ -47,6 +73,19 @@ class ModelText:
         number = np.ascontiguousarray(x, dtype=np.int64 if is_places else np.float64)
         self.given[name] = number if np.ndim(x) else float(x)
         return name
+
+    def _with_sizes(self, c: Constraint) -> Any:
+        """A constraint for `write_value`, whose long axes are values of `given`."""
+        named: dict[int, Size] = {}
+        for n in (*c.shape, *c.free_shape):
+            if n > LITERAL and n not in named:
+                named[n] = Size(n, f"_{len(self.given)}_")
+                self.given[named[n].text] = n
+        shape, free, array = (tuple(named.get(n, n) for n in axes) for axes in (c.shape, c.free_shape, c.array_shape))
+        return SimpleNamespace(
+            transform=c.transform, order=c.order, shape=shape, free_shape=free, array_shape=array,
+            size=math.prod(free) * math.prod(array),
+        )  # fmt: skip
 
     def _write_bound(self, x: Any) -> str:
         """The expression of an argument of a constraint."""

@@ -133,8 +133,7 @@ CONSTANTS: dict[str, dict[str, str]] = {
         "sort_indices_desc": "np.argsort(-v)",
     },
     "Constructors and containers": {
-        "linspaced_int_array": "np.linspace(0, 6, n).astype(int)", "one_hot_array": "np.eye(n)[k]",
-        "one_hot_row_vector": "np.eye(n)[k]", "one_hot_vector": "np.eye(n)[k]",
+        "one_hot_array": "np.eye(n)[k]", "one_hot_row_vector": "np.eye(n)[k]", "one_hot_vector": "np.eye(n)[k]",
         "one_hot_int_array": "np.eye(n, dtype=int)[k]",
     },
 }  # fmt: skip

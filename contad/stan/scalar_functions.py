@@ -227,13 +227,19 @@ def log_sum_exp(x: Nested, y: Nested | None = None, axis: Any = None, b: Any = N
     return logsumexp(x, axis=axis, b=b, keepdims=keepdims) if y is None else logaddexp(x, y)
 
 
-@with_bodies({"0 0 0": "rule(theta, x, y)", "1 1": "mixture_of_vectors(theta, x)"}, rule=operations.log_mix)
+@with_bodies(
+    {
+        "0 0 0": "rule(theta, x, y)", "012 012 012": "mixture_of_each(theta, x, y)",
+        "1 1": "mixture_of_vectors(theta, x)", "1 2": "mixture_of_rows(theta, x)",
+    },
+    rule=operations.log_mix,
+)  # fmt: skip
 def log_mix(theta: Value, x: Value, y: Value | None = None) -> Value:
     """Logarithm of a mixture of two densities, or of as many as theta has shares, from their logarithms.
 
         z = log(theta e^x + (1 - theta) e^y),     z = log sum_i theta_i e^(x_i)
 
-    Shapes:  theta, x and y that broadcast; or theta and x (k,).
+    Shapes:  theta, x and y that broadcast; or theta and x (k,), or x (n, k), whose rows give a sum.
     Domain:  0 <= theta <= 1, every x and y; outside z is nan. For vectors, theta is between 0 and 1, and x is finite.
     Raises:  ValueError if vectors are outside their domain.
     Ref:     Stan Functions Reference, composed functions.
@@ -244,8 +250,9 @@ def log_mix(theta: Value, x: Value, y: Value | None = None) -> Value:
     if y is not None:
         return operations.log_mix(theta, x, y)
     shares, logs = as_array(theta), as_array(x)
-    if np.ndim(shares) != 1 or np.shape(shares) != np.shape(logs):
+    if np.ndim(shares) != 1 or np.ndim(logs) not in (1, 2) or np.shape(shares) != np.shape(logs)[-1:]:
         arguments.fail("log_mix", "x", f"be a vector as theta, of shape {np.shape(shares)}", f"shape {np.shape(logs)}")
     check_domain("log_mix", "theta", shares, "probability")
     check_domain("log_mix", "x", logs, "finite")
-    return bodies.mixture_of_vectors(shares, logs)
+    mixture = bodies.mixture_of_vectors if np.ndim(logs) == 1 else bodies.mixture_of_rows
+    return mixture(shares, logs)

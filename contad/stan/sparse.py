@@ -71,6 +71,7 @@ def csr_to_dense_matrix(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.ndar
     return np.take(np.concatenate([w, [0.0]]), places)
 
 
+@with_bodies({"2": "values_of_rows(a)"})
 def csr_extract_w(a: ArrayValue) -> ArrayValue:
     """The nonzero elements of a matrix, row by row; their positions are constants.
 
@@ -89,6 +90,7 @@ def csr_extract_w(a: ArrayValue) -> ArrayValue:
     return np.take(np.reshape(a, (-1,)), np.flatnonzero(a))
 
 
+@with_bodies({"2": "columns_of_rows(a)"})
 @with_rest_of(csr_extract_w)
 def csr_extract_v(a: ArrayValue) -> ArrayValue:
     """The columns of the nonzero elements, counted from 0; constants.
@@ -104,6 +106,7 @@ def csr_extract_v(a: ArrayValue) -> ArrayValue:
     return np.nonzero(_matrix("csr_extract_v", a))[1]
 
 
+@with_bodies({"2": "beginnings_of_rows(a)"})
 @with_rest_of(csr_extract_v)
 def csr_extract_u(a: ArrayValue) -> ArrayValue:
     """The index of each row's first nonzero element, counted from 0, and their number; constants.
@@ -119,6 +122,7 @@ def csr_extract_u(a: ArrayValue) -> ArrayValue:
     return np.concatenate([[0], np.cumsum(counts)])
 
 
+@with_bodies({"2": "values_of_rows(a), columns_of_rows(a), beginnings_of_rows(a)"})
 @with_rest_of(csr_extract_v)
 def csr_extract(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
     """w, v and u of a matrix, like `csr_extract_w`, `csr_extract_v` and `csr_extract_u`.

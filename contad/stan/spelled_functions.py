@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contad.distributions.docstrings import describe
 from contad.distributions.faces import function_of_text
 from contad.distributions.ways_by_axes import Pattern, axes_in
+from contad.stan.bodies import whole_steps
 from contad.stan.compiled import Evaluated
 
 _ANY, _ARRAY = "01234", "1234"
@@ -82,6 +83,7 @@ _TABLE: dict[str, tuple[str, Mapping[Pattern, str]]] = {
     **dict.fromkeys(("zeros_array", "zeros_vector", "zeros_row_vector"), ("n", {"0": "np.zeros(n)"})),
     "ones_int_array": ("n", {"0": "np.ones(n, dtype=np.int64)"}),
     "zeros_int_array": ("n", {"0": "np.zeros(n, dtype=np.int64)"}),
+    "linspaced_int_array": ("n, lower, upper", {"0 0 0": "whole_steps(n, lower, upper)"}),
     "uniform_simplex": ("n", {"0": "np.ones(n) / n"}),
     "int_step": ("x", {"0": "1 if x > 0.0 else 0"}), "step": ("x", {"0": "1.0 if x >= 0.0 else 0.0"}),
     "round": ("x", {_ANY: "np.trunc(x + np.copysign(0.5 - 2.0**-54, x))"}), "to_int": ("x", {"0": "int(x)"}),
@@ -115,7 +117,7 @@ def _spell(name: str, arguments: str, ways: Mapping[Pattern, str]) -> Evaluated:
     fields = {"Domain": "that of the expression.", "Ref": "Stan Functions Reference."}
     example = f">>> import numpy as np\n>>> z = {name}({', '.join(values)})"
     function.__doc__ = describe("An expression of NumPy, under Stan's name.", f"z = {way}", fields, example)
-    return Evaluated(function, ways)
+    return Evaluated(function, ways, {"whole_steps": whole_steps})
 
 
 SPELLED = {name: _spell(name, *row) for name, row in _TABLE.items()}

@@ -28,8 +28,7 @@ ROOMS = {"stan": stan, "linalg": linalg, "special": special, "integrate": integr
 # what has no meaning inside njit yet; functions of functions are refused as well
 REFUSED = {
     *("stan.check_2F1_converges", "stan.check_3F2_converges", "stan.check_consistent_sizes"),
-    *("stan.check_consistent_sizes_mvt", "stan.csr_extract", "stan.csr_extract_u", "stan.csr_extract_v"),
-    *("stan.csr_extract_w", "stan.hypergeometric_3F2", "stan.hypergeometric_pFq"),
+    *("stan.check_consistent_sizes_mvt", "stan.hypergeometric_3F2", "stan.hypergeometric_pFq"),
     *("stan.wiener_lccdf_unnorm", "stan.wiener_lcdf_unnorm"),
     *("linalg.block_diag", "linalg.logm", "linalg.lu", "linalg.lu_factor", "linalg.lu_solve", "linalg.null_space"),
     *(f"special.{name}" for name in special.__all__ if name.startswith("eval_")),

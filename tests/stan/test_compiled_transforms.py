@@ -101,6 +101,42 @@ def test_a_tree_of_parameters():
     assert pickle.loads(pickle.dumps(TREE.constrain))(u)[1] == TREE.constrain(u)[1]
 
 
+Values = namedtuple("Values", "mu scales pair")
+
+
+@njit
+def of_values(mu, scales, slope, shares, w):
+    return np.sum(w * TREE.unconstrain(Values(mu, scales, Pair(slope, (shares,)))))
+
+
+def of_values_in_dicts(mu, scales, slope, shares, w):
+    return np.sum(w * TREE.unconstrain({"mu": mu, "scales": scales, "pair": Pair(slope, (shares,))}))
+
+
+@pytest.mark.parametrize("engine", ["generated", pytest.param("tape", marks=pytest.mark.long)])
+def test_values_become_unconstrained(engine):
+    rng = np.random.default_rng(7)
+    v = TREE.constrain(rng.normal(size=TREE.size))[0]
+    values = v["mu"], v["scales"], v["pair"].slope, v["pair"].shares[0]
+    w = rng.normal(size=TREE.size)
+    assert of_values(*values, w) == pytest.approx(of_values_in_dicts(*values, w), rel=1e-12)
+    expected = contad.grad(of_values_in_dicts, (0, 1, 2, 3))(*values, w)
+    for x, y in zip(contad.grad(of_values, (0, 1, 2, 3), engine=engine)(*values, w), expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
+    with pytest.raises(ValueError, match=r"Parameters: values.scales must have the shape \(2,\)"):
+        of_values(*values[:1], np.ones(3), *values[2:], w)
+    with pytest.raises(ValueError, match="y must be at least lower"):
+        of_values(*values[:1], LOW - 1.0, *values[2:], w)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(TREE.unconstrain))(v), TREE.unconstrain(v))
+
+
+def test_trees_with_other_bounds_are_other_functions():
+    for low in (0.5, 1.5):
+        tree = Parameters({"a": stan.lower_bound(low)})
+        made = functions_of_text("def f(u):\n    return tree.constrain(u)[0].a", {"tree": tree})["f"]
+        assert contad.value_and_grad(njit(made))(np.zeros(1))[0] == low + 1.0
+
+
 def test_trees_with_other_keys_are_refused():
     tree = Parameters({1: real()})
 
@@ -108,8 +144,13 @@ def test_trees_with_other_keys_are_refused():
     def f(u):
         return tree.constrain(u)
 
-    with pytest.raises((TypingError, UnsupportedError), match="Parameters: inside njit, the keys of a dict"):
-        f(np.zeros(1))
+    @njit
+    def back(values):
+        return tree.unconstrain(values)
+
+    for function, x in ((f, np.zeros(1)), (back, (0.0,))):
+        with pytest.raises((TypingError, UnsupportedError), match="Parameters: inside njit, the keys of a dict"):
+            function(x)
 
 
 def test_array_bounds_are_those_of_the_constraint():

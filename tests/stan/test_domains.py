@@ -246,8 +246,8 @@ def test_one_category_is_sure():
     assert stan.ordered_logistic_lpmf(1, 0.7, []) == 0.0
 
 
-def values(a):
-    return stan.csr_extract_w(a)
+def series(a):
+    return stan.hypergeometric_pFq(a, a, 0.5)
 
 
 BOUNDS = stan.lower_bound(lambda p: p.low, (2,))
@@ -262,7 +262,7 @@ def solve(y):
 
 
 @pytest.mark.parametrize(("function", "x", "message"), [
-    (values, np.eye(2), "contad.stan.csr_extract_w cannot be called inside njit; call it outside"),
+    (series, np.ones(2), "contad.stan.hypergeometric_pFq cannot be called inside njit; call it outside"),
     (solve, np.zeros(2), "contad.stan.ode_rk45 cannot be called inside njit; call contad.scipy.integrate.dopri5, "),
     (bounded, np.zeros(2), r"lower must be numbers or arrays, not variables; call lower_bound_constrain\(u, lower\)"),
 ])  # fmt: skip

@@ -2,6 +2,7 @@
 
 import inspect
 
+import numba
 import numpy as np
 import pytest
 import scipy.linalg
@@ -185,6 +186,18 @@ def test_derivatives_of_both_orders(name):
     if name == "eigendecompose":
         return  # of eigenvalues, which have a case
     check_orders(call, args)
+
+
+def parts(x):
+    w, v, u = stan.csr_extract(x)
+    same = stan.csr_to_dense_matrix(2, 3, stan.csr_extract_w(x), stan.csr_extract_v(x), stan.csr_extract_u(x))
+    return np.sum(w**3) + np.sum(same**2) + np.sum(v) + u[1]
+
+
+def test_the_parts_of_a_matrix_inside_njit():
+    assert numba.njit(parts)(HOLES) == pytest.approx(parts(HOLES), rel=1e-14)
+    expected = contad.grad(parts)(HOLES)
+    np.testing.assert_allclose(contad.grad(numba.njit(parts))(HOLES), expected, rtol=1e-14)
 
 
 SMALL = {

@@ -1,6 +1,7 @@
 """Models: values and gradients beside SciPy and differences, in Numba and in Python, and what samplers ask for."""
 
 import ctypes
+import inspect
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +12,7 @@ from numba import njit
 
 import contad
 from contad import stan
-from contad.stan import Model
+from contad.stan import Model, model_text
 from contad.stan.transforms import bounded, lower_bound, real, simplex
 
 BLOCK = """
@@ -128,6 +129,24 @@ def test_such_bounds_are_compiled():
     np.testing.assert_allclose(
         Model(OBJECTS, log_density, **DATA).log_density_gradient(U)[1], MODEL.log_density_gradient(U)[1], rtol=1e-12
     )
+
+
+def test_long_sizes_are_values(monkeypatch):
+    """So models of several sizes are one compiled function."""
+    monkeypatch.setattr(model_text, "LITERAL", 1)
+    texts = set()
+    for n in (3, 5):
+        data = DATA | {"J": n, "y": np.linspace(2.8, -0.3, n)}
+        model, plain = Model(BLOCK, log_density, **data), Model(BLOCK, log_density.py_func, **data)
+        texts.add(inspect.getsource(model.function.py_func))
+        u = np.random.default_rng(n).normal(size=model.dimension)
+        value, gradient = model.log_density_gradient(u)
+        expected, slope = plain.log_density_gradient(u)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(gradient, slope, rtol=1e-10, atol=1e-12)
+    assert len(texts) == 1
+    with pytest.raises(ValueError, match="u must have dimension elements"):
+        model.function(u[1:], True, *model.given)
 
 
 def test_a_model_of_two_numbers_is_that_of_scipy():

@@ -117,6 +117,23 @@ def test_shares_of_zero_have_the_greatest_density(function):
     assert function(np.zeros(2), np.ones(2)) == -np.inf
 
 
+def mixtures(t, x, y, theta, logs):
+    each = np.sum(stan.log_mix(t, x, y) ** 2) + np.sum(stan.log_mix(0.3, logs, y)) + np.sum(stan.log_mix(t[0], x, 0.4))
+    return each + stan.log_mix(theta, logs)
+
+
+def test_mixtures_of_arrays():
+    theta, logs = np.array([0.2, 0.5, 0.3]), np.array([[1.0, 2.0, 3.0], [-0.4, 0.3, 0.2]])
+    args = np.array([0.2, 0.0, 0.9]), np.array([1.0, -2.0, 0.3]), np.array([0.1, 0.2, -0.5]), theta, logs
+    assert stan.log_mix(theta, logs) == pytest.approx(np.sum(np.log(np.exp(logs) @ theta)), rel=1e-14)
+    assert njit(mixtures)(*args) == pytest.approx(mixtures(*args), rel=1e-14)
+    found, expected = (contad.grad(f, (0, 1, 2, 3, 4))(*args) for f in (njit(mixtures), mixtures))
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-14)
+    with pytest.raises(ValueError, match="log_mix: x must be a vector as theta"):
+        stan.log_mix(theta, logs[:, :2])
+
+
 def test_a_bessel_function_of_large_numbers_has_a_logarithm():
     z = 1e4
     assert stan.log_modified_bessel_first_kind(2.0, z) == pytest.approx(z - 0.5 * np.log(2.0 * np.pi * z), rel=1e-7)

@@ -28,7 +28,8 @@ VALUES = {
     "diagonal": ((S,), [1.3, 2.1]),
     "head": ((V, 3), [1.3, -0.7, 2.1]), "tail": ((V, 3), [-0.7, 2.1, 0.4]),
     "linspaced_array": ((3, 1.0, 2.0), [1.0, 1.5, 2.0]), "linspaced_vector": ((3, 1.0, 2.0), [1.0, 1.5, 2.0]),
-    "linspaced_row_vector": ((3, 1.0, 2.0), [1.0, 1.5, 2.0]), "rep_vector": ((0.7, 2), [0.7, 0.7]),
+    "linspaced_row_vector": ((3, 1.0, 2.0), [1.0, 1.5, 2.0]), "linspaced_int_array": ((5, 1, 10), [1, 3, 5, 7, 9]),
+    "rep_vector": ((0.7, 2), [0.7, 0.7]),
     "rep_row_vector": ((0.7, 2), [0.7, 0.7]), "rep_array": ((0.7, 1, 2), [[0.7, 0.7]]),
     "rep_matrix": ((0.7, 2, 1), [[0.7], [0.7]]), "reverse": ((V,), np.flip(V)), "transpose": ((A,), np.transpose(A)),
     "to_vector": ((A,), np.ravel(A, order="F")), "to_row_vector": ((A,), np.ravel(A, order="F")),
@@ -135,3 +136,12 @@ def test_two_vectors_may_be_rows_or_columns():
 def test_rounding_is_that_of_c():
     assert [stan.round(x) for x in (0.5, 1.5, -0.5, -2.5, 2.4, 0.5 - 2.0**-54)] == [1.0, 2.0, -1.0, -3.0, 2.0, 0.0]
     assert stan.round(2.0**52 + 1.0) == 2.0**52 + 1.0 and stan.round(-np.inf) == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"), [((5, 1, 3), [1, 1, 2, 2, 3]), ((3, 0, 1), [0, 0, 1]), ((1, 2, 7), [7]), ((0, 2, 7), [])]
+)
+def test_whole_steps_are_those_of_stan(args, expected):
+    assert stan.linspaced_int_array(*args).tolist() == expected
+    with pytest.raises(ValueError, match="upper at least lower"):
+        stan.linspaced_int_array(3, 2, 1)

@@ -84,11 +84,11 @@ class Rebuilt:
 
     def _translate(self, value: Any, used: set[str]) -> Any:
         """A global or captured value as the rebuilt function sees it."""
+        if isinstance(value, Compilable) and value.stands_for is not None:
+            value = value.stands_for
         if is_dispatcher(value):
             home = str(value.py_func.__module__)  # for example one of contad's derivatives, which is called unchanged
             return value if home.startswith("contad.") and home not in _SOLVERS else self.rebuild(value)
-        if isinstance(value, Compilable) and value.stands_for is not None:
-            value = value.stands_for
         if isinstance(value, ModuleType):
             return self._module(value, used)
         if owns(value):
@@ -128,6 +128,6 @@ class Rebuilt:
                 setattr(known, name, self._module(found, used))
             elif library and isinstance(found, Hashable) and found in self.replaced:
                 setattr(known, name, self.replaced[found])
-            elif is_dispatcher(found):
+            elif is_dispatcher(found) or (isinstance(found, Compilable) and is_dispatcher(found.stands_for)):
                 setattr(known, name, self._translate(found, used))
         return known

@@ -12,7 +12,8 @@ array([0.33333333, 0.33333333, 0.33333333])
 >>> parameters.unconstrain(values)
 array([0., 0., 0., 0.])
 
-Numba functions may call `parameters.constrain(u)`, too; a dict of values is a named tuple there:
+Numba functions may call `parameters.constrain(u)` and `parameters.unconstrain(values)`, too; a dict of values is a
+named tuple there:
 
 >>> import numba
 >>> @numba.njit

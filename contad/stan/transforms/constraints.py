@@ -16,7 +16,14 @@ import optree
 from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain
 from contad.ops.products import as_array
-from contad.stan.compiled_constraints import IN_PYTHON, ConstraintFunction, TreeFunction, write_free, write_value
+from contad.stan.compiled_constraints import (
+    IN_PYTHON,
+    ConstraintFunction,
+    FreeTree,
+    TreeFunction,
+    write_free,
+    write_value,
+)
 from contad.stan.transform_functions import FUNCTIONS, TRANSFORMS
 from contad.variables.arguments import fail
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
@@ -201,7 +208,8 @@ def _describe(x: Any) -> Any:
 class Parameters(ModuleType):
     """A tree of transforms, as one unconstrained vector.
 
-    Numba functions may call `constrain`, like a function of a module; a dict of values is a named tuple there.
+    Numba functions may call `constrain` and `unconstrain`, like functions of a module; a dict of values is a named
+    tuple there.
 
     `order` is the order in which the vector fills matrices of bounded or unbounded numbers: "C" by rows, or "F" by
     columns, as in Stan.
@@ -217,9 +225,11 @@ class Parameters(ModuleType):
         ends = np.cumsum([0, *(t.size for t in self.transforms)]).tolist()
         self.size = ends[-1]
         self._parts = [(t, slice(*ends[k : k + 2])) for k, t in enumerate(self.transforms)]
-        super().__init__(f"{__name__}.Parameters {self._structure} {self.transforms}", self.__doc__)
+        depends = self._structure, [t.__name__ for t in self.transforms]  # as in the name of a constraint
+        super().__init__(f"{__name__}.Parameters {depends}", self.__doc__)
         places = optree.tree_unflatten(self._structure, range(len(leaves)))
         self.constrain = TreeFunction(self._constrain, self.transforms, places, "Parameters", self.size)
+        self.unconstrain = FreeTree(self._unconstrain, self.transforms, places)
 
     def __reduce__(self) -> Any:
         return Parameters, self._made_of
@@ -238,7 +248,7 @@ class Parameters(ModuleType):
                 total = total + log_jacobian
         return optree.tree_unflatten(self._structure, values), total
 
-    def unconstrain(self, values: Any) -> ArrayValue:
+    def _unconstrain(self, values: Any) -> ArrayValue:
         """The inverse of `constrain`; ValueError if a value violates its constraint."""
         leaves = self._structure.flatten_up_to(values)
         parts = [t.unconstrain(x) for t, x in zip(self.transforms, leaves, strict=True)]

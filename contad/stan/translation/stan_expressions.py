@@ -354,6 +354,10 @@ class StanExpressions:
                 return self.call(name + ending.replace("_lp", "_lup"), args, types)
         raise TranslationError(f"the distribution {name} has no counterpart yet")
 
+    def probability(self, name: str, args: list[ast.expr], types: Sequence[Any]) -> ast.expr:
+        """The logarithm of a distribution function."""
+        return self._call_own(name, args) if name in self._own else self.call(name, args, types)
+
     def call(self, name: str, args: list[ast.expr], types: Sequence[Any] = ()) -> ast.expr:
         """The value of a function of Stan."""
         special: Callable[..., ast.expr] | None = getattr(self, f"_call_{name}", None)

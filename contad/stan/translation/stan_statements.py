@@ -168,13 +168,13 @@ class StanStatements:
         least_in = plus(ends[0], -1) if write.is_mass(name) else ends[0]  # P(y < L) of whole numbers
         if bounds[0] == "TruncateUpFrom":
             outside = parse(below, A=outcome[0], B=ends[0])
-            probability = write.call(f"{name}_lccdf", [least_in, *values], of)
+            probability = write.probability(f"{name}_lccdf", [least_in, *values], of)
         else:
             outside = parse(above, A=outcome[0], B=ends[-1])
-            probability = write.call(f"{name}_lcdf", [ends[-1], *values], of)
+            probability = write.probability(f"{name}_lcdf", [ends[-1], *values], of)
         if bounds[0] == "TruncateBetween":
             outside = parse(f"{below} or {most} > C", A=outcome[0], B=ends[0], C=ends[1])
-            lower = write.call(f"{name}_lcdf", [least_in, *values], of)
+            lower = write.probability(f"{name}_lcdf", [least_in, *values], of)
             probability = write.call("log_diff_exp", [probability, lower], ["UReal", "UReal"])
         if rank_of(outcome[1]) and not any(rank_of(type_) for type_ in types):
             probability = parse("A.size * B", A=outcome[0], B=probability)

@@ -159,6 +159,26 @@ model {
 """  # terms that depend on `propto`, and terms that do not
 
 
+TRUNCATED = """\
+functions {
+  real waiting_lpdf(real x, real rate) { return log(rate) - rate * x; }
+  real waiting_lcdf(real x, real rate) { return log1m_exp(-rate * x); }
+  real waiting_lccdf(real x, real rate) { return -rate * x; }
+  real failures_lpmf(int n, real p) { return n * log(p) + log1m(p); }
+  real failures_lcdf(int n, real p) { return log1m(p ^ (n + 1)); }
+  real failures_lccdf(int n, real p) { return (n + 1) * log(p); }
+}
+data { int n; }
+parameters { real<lower=1, upper=9> a; real<lower=0> rate; real<lower=0, upper=1> p; }
+model {
+  a ~ waiting(rate) T[1, ];
+  a ~ waiting(rate) T[, 9];
+  a ~ waiting(rate) T[1, 9];
+  n ~ failures(p) T[2, 6];
+}
+"""  # by distribution functions of the program
+
+
 def shortened(tree: str) -> str:
     """A tree without what nobody reads in it."""
     for word in (r"\(id_loc <opaque>\)", r"\(loc <opaque>\)", r"\(smeta \(.*?\)\)\)", r"\(ad_level \w+\)"):
@@ -181,4 +201,5 @@ def record(text: str) -> str:
 
 
 if __name__ == "__main__":
-    TREES.write_text(json.dumps({text: record(text) for text in (GROWTH, WORDS, SHARED, DROPPED, *REFUSED)}, indent=0))
+    texts = GROWTH, WORDS, SHARED, DROPPED, TRUNCATED, *REFUSED
+    TREES.write_text(json.dumps({text: record(text) for text in texts}, indent=0))

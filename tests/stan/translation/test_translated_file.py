@@ -11,7 +11,17 @@ from scipy import stats
 import contad
 from contad.stan.translation.stanc import TranslationError, find_stanc
 from contad.stan.translation.translated_file import write_file
-from tests.stan.translation.programs import DROPPED, GROWTH, REFUSED, SHARED, TREES, WORDS, blocks_of, record
+from tests.stan.translation.programs import (
+    DROPPED,
+    GROWTH,
+    REFUSED,
+    SHARED,
+    TREES,
+    TRUNCATED,
+    WORDS,
+    blocks_of,
+    record,
+)  # fmt: skip
 
 Y = np.array([[1.0, 2.0], [1.5, 2.6], [2.5, 3.1]])
 DATA = {
@@ -104,6 +114,17 @@ def test_constants_are_dropped_only_with_propto():
     assert value == model.log_density([mu, 0.2], propto=False) == pytest.approx(whole, rel=1e-12)
     assert model.log_density([mu, 0.2]) == pytest.approx(whole - dropped, rel=1e-12)
     np.testing.assert_allclose(model.log_density_gradient(np.array([mu, 0.2]))[1], gradient, rtol=1e-12)
+
+
+def test_truncation_by_functions_of_the_program():
+    a, rate, p, n = 2.5, 0.7, 0.6, 3
+    tail = stats.expon(scale=1.0 / rate)
+    expected = 3.0 * tail.logpdf(a) - tail.logsf(1.0) - tail.logcdf(9.0) - math.log(tail.cdf(9.0) - tail.cdf(1.0))
+    failures = stats.geom(1.0 - p, loc=-1)
+    expected += failures.logpmf(n) - math.log(failures.cdf(6) - failures.cdf(1))
+    module = module_of(TRUNCATED)
+    assert module.log_density(a, rate, p, n) == pytest.approx(expected, rel=1e-12)
+    assert module.log_density(a, rate, p, 7) == module.log_density(a, rate, p, 1) == -np.inf
 
 
 def test_data_have_the_declared_shape():
