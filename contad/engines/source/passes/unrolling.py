@@ -1,0 +1,108 @@
+"""Loop unrolling: adds four terms to an adjoint at once if consecutive iterations meet the same element.
+
+    for i in range(n):                          for i in range(0, n - 3, 4):
+        k = county[i]                               k_0, term_0 = county[i], y_bar[i]
+        a_bar[k] += y_bar[i]          ->            ...
+                                                    if k_0 == k_1 and k_0 == k_2 and k_0 == k_3:
+                                                        a_bar[k_0] += term_0 + term_1 + (term_2 + term_3)
+                                                    else:
+                                                        a_bar[k_0] += term_0
+                                                        ...
+
+An addition to an element waits until the one before has been stored, which takes longer than the rest of a short loop.
+Data are often sorted by the index, and otherwise the test costs little. Nobody wrote the order of these sums. The pass
+changes innermost loops of a few assignments in which nothing else touches the memory of the adjoint.
+
+Ref: Bacon, Graham & Sharp (1994), section 6.2.4.
+"""
+
+import ast
+
+from contad.engines.source.ir.ssa import FLOAT, INT
+from contad.engines.source.ir.syntax import Part, clone, expression, part, splice, statement, statements
+from contad.engines.source.ir.tree_queries import called_name, is_number, names_of, note_of, walk_statements
+from contad.engines.source.ir.writer import BAR, NameTable
+from contad.engines.source.passes.dependence import Bounds, added_to, bounds_of, indices_of
+from contad.engines.source.passes.liveness import names_assigned
+
+MOST = 12  # statements of a loop; a longer one waits for no addition
+_AT_ONCE = 4
+
+
+def unroll_scatters(function: ast.FunctionDef, names: NameTable) -> None:
+    """Unroll such loops."""
+    instead: dict[ast.stmt, list[ast.stmt]] = {}
+    for loop in walk_statements(function.body):
+        bounds = bounds_of(loop)
+        if isinstance(loop, ast.For) and bounds is not None and called_name(loop.iter) == "range":
+            if abs(bounds.step) == 1 and (adds := _find_adds(loop, names)):
+                instead[loop] = _unroll(loop, bounds, adds, names)
+    splice(function.body, instead)
+
+
+def _find_adds(loop: ast.For, names: NameTable) -> list[ast.AugAssign]:
+    """The additions to elements of adjoints at a computed index; none if they must not be delayed."""
+    plain = all(isinstance(s, (ast.Assign, ast.AugAssign)) for s in loop.body)
+    if not plain or len(loop.body) > MOST:
+        return []
+    assigned = names_assigned(loop.body)
+    adds = [s for s in loop.body if added_to(s).endswith(BAR) and _is_computed(s, assigned)]
+    others = {x for s in loop.body if s not in adds for x in names_of(s)}
+    others |= {x for s in adds for x in names_of(s.value)}  # type: ignore[attr-defined]
+    taken = {root for x in others for root in names.roots.get(x, frozenset((x,)))}
+    apart = all(taken.isdisjoint(names.roots.get(added_to(s), frozenset((added_to(s),)))) for s in adds)
+    return adds if apart else []  # type: ignore[return-value]
+
+
+def _is_computed(s: ast.stmt, assigned: set[str]) -> bool:
+    """Whether the only index of an addition is a name that the loop assigns."""
+    indices = indices_of(s.target)  # type: ignore[attr-defined]
+    return len(indices) == 1 and isinstance(indices[0], ast.Name) and indices[0].id in assigned
+
+
+def _unroll(loop: ast.For, bounds: Bounds, adds: list[ast.AugAssign], names: NameTable) -> list[ast.stmt]:
+    """The loop over groups of iterations, and that over the rest."""
+    index = loop.target.id  # type: ignore[attr-defined]
+    first, at = names.fresh("first"), names.fresh("at")
+    places = {s: [names.fresh("place") for _ in range(_AT_ONCE)] for s in adds}
+    terms = {s: [names.fresh("term") for _ in range(_AT_ONCE)] for s in adds}
+    names.add(INT, [first, at, *(x for found in places.values() for x in found)])
+    names.add(FLOAT, [x for found in terms.values() for x in found])
+
+    def go_to(count: Part) -> ast.stmt:
+        """The index after so many iterations."""
+        start = clone(bounds.start)
+        given = expression("start - count" if bounds.down else "start + count", start=start, count=count)
+        return statement("index = given", index=index, given=part(count) if is_number(start, 0) else given)
+
+    body: list[ast.stmt] = []
+    for j in range(_AT_ONCE):
+        body.append(go_to(expression("first + j", first=first, j=j) if j else first))
+        for s in loop.body:
+            if s in places:
+                (k,), term = indices_of(s.target), s.value  # type: ignore[attr-defined]
+                body += statements("p = k\nt = term", p=places[s][j], k=clone(k), t=terms[s][j], term=clone(term))
+            else:
+                body.append(clone(s))
+    body += [_add_at_once(s, places[s], terms[s]) for s in adds]
+    groups = statement("for first in range(0, span - 3, 4): pass", first=first, span=clone(bounds.span))
+    rest = statement("for at in range(span - max(span, 0) % 4, span): pass", at=at, span=clone(bounds.span))
+    groups.note = rest.note = note_of(loop)
+    groups.body, rest.body = body, [go_to(at), *loop.body]
+    return [groups, rest]
+
+
+def _add_at_once(s: ast.AugAssign, places: list[str], terms: list[str]) -> ast.stmt:
+    """One addition if all places are the same, otherwise one for each."""
+
+    def add(place: str, term: ast.expr) -> ast.stmt:
+        made: ast.AugAssign = clone(s)
+        made.target.slice, made.value = part(place), term  # type: ignore[attr-defined]
+        return made
+
+    same = [expression("a == b", a=places[0], b=x) for x in places[1:]]
+    made: ast.If = statement("if test: pass\nelse: pass", test=expression("a & b & c", a=same[0], b=same[1], c=same[2]))
+    total = expression("t + u + (v + w)", **dict(zip("tuvw", terms, strict=True)))
+    made.body = [add(places[0], total)]
+    made.orelse = [add(place, part(term)) for place, term in zip(places, terms, strict=True)]
+    return made
