@@ -77,7 +77,7 @@ def _is_text(x: Any) -> bool:
 def _evaluate(function: Any, given: list[Any]) -> Value | None:
     """Constant folding: the value of a function of contad at constants; None unless it is a number."""
     constants = [x.value if isinstance(x, Object) else getattr(x, "constant", None) for x in given]
-    if None in constants:
+    if any(x is None or isinstance(x, np.ndarray) for x in constants):
         return None
     try:
         value = function(*constants)
