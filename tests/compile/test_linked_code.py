@@ -158,13 +158,15 @@ def test_numba_times_calls_of_llvm_only_outside(monkeypatch):
     assert calls[:2] == ["begun", "ended"]
 
 
-def test_constant_bytes_are_the_same_by_table():
+def write_constant():
     data = bytearray(range(256)) * 5
-    module = ir.Module()
-    constant = ir.Constant(ir.ArrayType(ir.IntType(8), len(data)), data)
+    module, constant = ir.Module(), ir.Constant(ir.ArrayType(ir.IntType(8), len(data)), data)
     ir.GlobalVariable(module, constant.type, "data").initializer = constant
-    plain = str(module)
+    return str(module)
+
+
+def test_constant_bytes_are_the_same_by_table():
     with defer_code():
-        quick = str(module)
-    assert len(quick) > len(plain)
-    assert str(llvm.parse_assembly(quick)) == str(llvm.parse_assembly(plain))
+        quick = write_constant()
+    assert len(quick) > len(write_constant())
+    assert str(llvm.parse_assembly(quick)) == str(llvm.parse_assembly(write_constant()))
