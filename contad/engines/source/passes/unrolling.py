@@ -20,10 +20,9 @@ import ast
 
 from contad.engines.source.ir.ssa import FLOAT, INT
 from contad.engines.source.ir.syntax import Part, clone, expression, part, splice, statement, statements
-from contad.engines.source.ir.tree_queries import called_name, is_number, names_of, note_of, walk_statements
+from contad.engines.source.ir.tree_queries import called_name, is_number, names_of, nodes_in, note_of, walk_statements
 from contad.engines.source.ir.writer import BAR, NameTable
 from contad.engines.source.passes.dependence import Bounds, added_to, bounds_of, indices_of
-from contad.engines.source.passes.liveness import names_assigned
 
 MOST = 12  # statements of a loop; a longer one waits for no addition
 _AT_ONCE = 4
@@ -41,12 +40,12 @@ def unroll_scatters(function: ast.FunctionDef, names: NameTable) -> None:
 
 
 def _find_adds(loop: ast.For, names: NameTable) -> list[ast.AugAssign]:
-    """The additions to elements of adjoints at a computed index; none if they must not be delayed."""
+    """The additions to elements of adjoints at an index from data; none if they must not be delayed."""
     plain = all(isinstance(s, (ast.Assign, ast.AugAssign)) for s in loop.body)
     if not plain or len(loop.body) > MOST:
         return []
-    assigned = names_assigned(loop.body)
-    adds = [s for s in loop.body if added_to(s).endswith(BAR) and _is_computed(s, assigned)]
+    data = _list_data(loop.body)
+    adds = [s for s in loop.body if added_to(s).endswith(BAR) and _is_at(s, data)]
     others = {x for s in loop.body if s not in adds for x in names_of(s)}
     others |= {x for s in adds for x in names_of(s.value)}  # type: ignore[attr-defined]
     taken = {root for x in others for root in names.roots.get(x, frozenset((x,)))}
@@ -54,10 +53,20 @@ def _find_adds(loop: ast.For, names: NameTable) -> list[ast.AugAssign]:
     return adds if apart else []  # type: ignore[return-value]
 
 
-def _is_computed(s: ast.stmt, assigned: set[str]) -> bool:
-    """Whether the only index of an addition is a name that the loop assigns."""
+def _list_data(body: list[ast.stmt]) -> set[str]:
+    """The names that depend on elements of arrays."""
+    found: set[str] = set()
+    for s in body:
+        if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name):
+            if names_of(s.value) & found or any(isinstance(x, ast.Subscript) for x in nodes_in(s.value)):
+                found.add(s.targets[0].id)
+    return found
+
+
+def _is_at(s: ast.stmt, data: set[str]) -> bool:
+    """Whether the only index of an addition is one of these names."""
     indices = indices_of(s.target)  # type: ignore[attr-defined]
-    return len(indices) == 1 and isinstance(indices[0], ast.Name) and indices[0].id in assigned
+    return len(indices) == 1 and isinstance(indices[0], ast.Name) and indices[0].id in data
 
 
 def _unroll(loop: ast.For, bounds: Bounds, adds: list[ast.AugAssign], names: NameTable) -> list[ast.stmt]:

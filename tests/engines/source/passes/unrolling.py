@@ -48,6 +48,12 @@ KEPT = programs("""
     # at the index of the loop
     for i in range(3):
         x_bar[i] += y[i]
+    # at a place that moves with the loop
+    for i in range(4):
+        k = 2 + i
+        x_bar[k - 2 if k < 5 else 0] += 0.0
+        m = k // 2
+        x_bar[m] += y[i]
     # at the same element each time
     for i in range(n):
         x_bar[n % 3] += y[i]
