@@ -8,10 +8,15 @@
                                                     else:
                                                         a_bar[k_0] += term_0
                                                         ...
+                                                        missed += 1
+                                                    ...
+                                                for i in range(done, n):
+                                                    ...
 
 An addition to an element waits until the one before has been stored, which takes longer than the rest of a short loop.
-Data are often sorted by the index, and otherwise the test costs little. Nobody wrote the order of these sums. The pass
-changes innermost loops of a few assignments in which nothing else touches the memory of the adjoint.
+Data are often sorted by the index. If they are not, the first loop stops soon, and the second one, which is as it was,
+does the rest. Nobody wrote the order of these sums. The pass changes innermost loops of a few assignments in which
+nothing else touches the memory of the adjoint.
 
 Ref: Bacon, Graham & Sharp (1994), section 6.2.4.
 """
@@ -72,10 +77,10 @@ def _is_at(s: ast.stmt, data: set[str]) -> bool:
 def _unroll(loop: ast.For, bounds: Bounds, adds: list[ast.AugAssign], names: NameTable) -> list[ast.stmt]:
     """The loop over groups of iterations, and that over the rest."""
     index = loop.target.id  # type: ignore[attr-defined]
-    first, at = names.fresh("first"), names.fresh("at")
+    first, at, done, missed = map(names.fresh, ("first", "at", "done", "missed"))
     places = {s: [names.fresh("place") for _ in range(_AT_ONCE)] for s in adds}
     terms = {s: [names.fresh("term") for _ in range(_AT_ONCE)] for s in adds}
-    names.add(INT, [first, at, *(x for found in places.values() for x in found)])
+    names.add(INT, [first, at, done, missed, *(x for found in places.values() for x in found)])
     names.add(FLOAT, [x for found in terms.values() for x in found])
 
     def go_to(count: Part) -> ast.stmt:
@@ -93,16 +98,18 @@ def _unroll(loop: ast.For, bounds: Bounds, adds: list[ast.AugAssign], names: Nam
                 body += statements("p = k\nt = term", p=places[s][j], k=clone(k), t=terms[s][j], term=clone(term))
             else:
                 body.append(clone(s))
-    body += [_add_at_once(s, places[s], terms[s]) for s in adds]
+    body += [_add_at_once(s, places[s], terms[s], missed) for s in adds]
+    # it goes on while three of four groups have one place each
+    body += statements("done = first + 4\nif missed > 4 + first // 16: break", done=done, first=first, missed=missed)
     groups = statement("for first in range(0, span - 3, 4): pass", first=first, span=clone(bounds.span))
-    rest = statement("for at in range(span - max(span, 0) % 4, span): pass", at=at, span=clone(bounds.span))
+    rest = statement("for at in range(done, span): pass", at=at, done=done, span=clone(bounds.span))
     groups.note = rest.note = note_of(loop)
     groups.body, rest.body = body, [go_to(at), *loop.body]
-    return [groups, rest]
+    return [*statements("done = 0\nmissed = 0", done=done, missed=missed), groups, rest]
 
 
-def _add_at_once(s: ast.AugAssign, places: list[str], terms: list[str]) -> ast.stmt:
-    """One addition if all places are the same, otherwise one for each."""
+def _add_at_once(s: ast.AugAssign, places: list[str], terms: list[str], missed: str) -> ast.stmt:
+    """One addition if all places are the same, otherwise one for each, which is counted."""
 
     def add(place: str, term: ast.expr) -> ast.stmt:
         made: ast.AugAssign = clone(s)
@@ -114,4 +121,5 @@ def _add_at_once(s: ast.AugAssign, places: list[str], terms: list[str]) -> ast.s
     total = expression("t + u + (v + w)", **dict(zip("tuvw", terms, strict=True)))
     made.body = [add(places[0], total)]
     made.orelse = [add(place, part(term)) for place, term in zip(places, terms, strict=True)]
+    made.orelse += statements("missed += 1", missed=missed)
     return made

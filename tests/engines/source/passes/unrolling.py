@@ -90,18 +90,19 @@ KEPT = programs("""
 
 
 def _arguments() -> list[tuple[object, ...]]:
-    """Indices that are sorted and not; no loop, groups only, groups and a rest."""
-    places = (np.arange(9.0) // 5, np.arange(9.0) % 3, np.array([0, 0, 0, 0, 1, 1, 1, 2, 0.0]))
+    """Indices that are sorted and not, also for so long that the first loop stops; no loop, groups, groups and a
+    rest."""
+    places = (np.arange(99.0) // 40, np.arange(99.0) % 3, np.array([0, 0, 0, 0, 1, 1, 1, 2, 0.0] * 11))
     row = np.array([0.25, 4.0, 1.0])
     return [
-        (row, row.copy(), row[:], row.copy(), 0.5 * np.arange(9), g, 1.0, n) for g in places for n in (-3, 0, 3, 8, 9)
+        (row, row.copy(), row[:], row.copy(), 0.5 * np.arange(99), g, 1.0, n) for g in places for n in (-3, 0, 3, 8, 9)
     ]
 
 
 UNROLLING = Table(
     "unrolling", unrolling.unroll_scatters, "def run(x_bar, z_bar, row_bar, z, y, g, s, n):",
     "return s, x_bar, z_bar, z, y", _arguments, UNROLLED, KEPT,
-    shows={"a scatter": (r"x_bar\[place_\d\] \+= term_\d \+ term_\d \+ \(term_\d \+ term_\d\)",)},
+    shows={"a scatter": (r"x_bar\[place_\d+\] \+= term_\d+ \+ term_\d+ \+ \(term_\d+ \+ term_\d+\)",)},
     faults={"additions in a loop that reads the adjoint": (unrolling, "names_of", lambda node: set())},
     known=((Kind("float", 1), ["x_bar", "row_bar"], frozenset(["x_bar"])),),
 )  # fmt: skip
