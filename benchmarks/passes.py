@@ -24,6 +24,7 @@ from contad.engines.source.passes import (
     scalar_replacement,
     stack_allocation,
     strip_mining,
+    unrolling,
 )
 from contad.engines.source.planning import fuse, running_choice, running_products, sinking
 from contad.engines.source.reading import frontend
@@ -93,6 +94,7 @@ PASSES = {
             "strip_mine", _ORDER, lambda *_, **__: [], (strip_mining, fission), "passes/strip_mining.py",
         ),
         Pass("reassociate", _ORDER, _nothing, (reassociation,), "passes/reassociation.py"),
+        Pass("unroll_scatters", _ORDER, _nothing, (unrolling,), "passes/unrolling.py"),
         Pass("find_nest", (strip_mining,), _nothing, (collapsing,), "passes/test_strip_mining.py"),
         Pass("gather_calls", (fission,), _nothing, (compaction,)),
     )

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import llvmlite.binding as llvm
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core.codegen import JITCodeLibrary, RuntimeLinker
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
@@ -124,7 +125,7 @@ def defer_code() -> Iterator[None]:
         rtsys.initialize(cpu_target.target_context)  # Numba's own functions, whose addresses the linker asks for
         with (
             _libraries(codegen, _DeferredLibrary), remember_calls(), _refresh_if_grown(), _without_timers(),
-            _without_collections(),
+            _without_collections(), _escape_by_table(),
         ):  # fmt: skip
             yield
 
@@ -146,6 +147,26 @@ def _without_timers() -> Iterator[None]:
     finally:
         with lock._lock:
             lock._cblist = timers
+
+
+_ESCAPED = np.frombuffer("".join(f"\\{k:02x}" for k in range(256)).encode(), np.uint8).reshape(256, 3)
+
+
+@contextmanager
+def _escape_by_table() -> Iterator[None]:
+    """Inside, the bytes of constant arrays become text at once: llvmlite looks up one after the other, many times."""
+    before = ir.values._escape_string
+
+    def escape(text: Any) -> str:
+        if isinstance(text, str) or len(text) < 1000:
+            return str(before(text))
+        return _ESCAPED[np.frombuffer(text, np.uint8)].tobytes().decode()
+
+    ir.values._escape_string = escape
+    try:
+        yield
+    finally:
+        ir.values._escape_string = before
 
 
 @contextmanager

@@ -24,13 +24,44 @@ _EXPONENT = 0x7FF0000000000000  # all bits of it are set in infinities and nans
 FEW = 1000  # number of multiplications that take less time than memory and the call of a routine
 FEW_IN_PLACE = 300  # the same for matrices that the routine takes in place
 _FEW_FOR_VECTORS = 200  # the same for a matrix and a vector
+_NARROW, _IN_L1 = 8, 4000  # columns that vector registers do not help, numbers that the L1 cache keeps
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
+def are_nonzero(x):  # type: ignore[no-untyped-def]
+    """Whether no element is 0, so that there is no masking."""
+    found = True
+    for d in x:
+        found &= d != 0.0
+    return found
+
+
+@njit(**INTERNAL_OPTIONS)
+def _multiply_column(d, p, j, columns):  # type: ignore[no-untyped-def]
+    """The product of a row and column j of a matrix with contiguous rows: four sums, which do not wait for each
+    other."""
+    whole, at = d.size - d.size % 4, j
+    total, total_1, total_2, total_3 = 0.0, 0.0, 0.0, 0.0
+    for i in range(0, whole, 4):
+        total += d[i] * p[at]
+        total_1 += d[i + 1] * p[at + columns]
+        total_2 += d[i + 2] * p[at + 2 * columns]
+        total_3 += d[i + 3] * p[at + 3 * columns]
+        at += 4 * columns
+    for i in range(whole, d.size):
+        total += d[i] * p[i * columns + j]
+    return (total + total_1) + (total_2 + total_3)
+
+
+@njit(**INTERNAL_OPTIONS)
 def add_rows(d, p, c):  # type: ignore[no-untyped-def]
-    """c += d p, for one row d and a matrix p with contiguous rows: row by row, four at once."""
+    """c += d p, for one row d and a matrix p with contiguous rows: row by row, four at once; by columns if few."""
     rows, columns = d.size, c.size
+    if columns < _NARROW and rows * columns < _IN_L1 and are_nonzero(d):
+        for j in range(columns):
+            c[j] += _multiply_column(d, p, j, columns)
+        return
     i = 0
     while i < rows:
         row = p[i * columns : (i + 1) * columns]
@@ -50,15 +81,6 @@ def add_rows(d, p, c):  # type: ignore[no-untyped-def]
             for j in range(columns):
                 c[j] += x * row[j]
         i += 1
-
-
-@njit(**INTERNAL_OPTIONS)
-def are_nonzero(x):  # type: ignore[no-untyped-def]
-    """Whether no element is 0, so that there is no masking."""
-    found = True
-    for d in x:
-        found &= d != 0.0
-    return found
 
 
 @njit(**INTERNAL_OPTIONS)

@@ -1,5 +1,6 @@
 """Bayesian models: Stan's parameters and a log density of named values, as functions of unconstrained numbers."""
 
+import ast
 import contextlib
 import inspect
 import math
@@ -11,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.distributions.faces import as_operand
-from contad.errors import REJECTIONS, UnsupportedError
+from contad.errors import REJECTIONS, StaleSourceError, UnsupportedError
 from contad.front.user_function import UserFunction, primitive_of
 from contad.functions.transformed import reference, remade
 from contad.numba_functions.writes import may_write_arrays
+from contad.rules.definition import definition_of
 from contad.stan.declarations import python_name, read_parameters
 from contad.stan.model_text import ModelText
 from contad.stan.modes import NormalApproximation, Optimum, approximate_at_mode, find_mode, follow_path
@@ -135,7 +137,10 @@ class Model:
         names = self._arguments_of(density.f, "propto")
         if "propto" in names:
             names["propto"] = re.sub("propto$", str(propto), names["propto"])
-        text.given |= {name: text.data[name] for name in names if name in text.data}
+        deciding = _list_deciding(density.f) if self.is_compiled else set()
+        constants = {name for name in deciding & names.keys() if isinstance(text.data.get(name), int)}
+        names |= {name: re.sub(rf"\b{name}$", str(text.data[name]), names[name]) for name in constants}
+        text.given |= {name: text.data[name] for name in names if name in text.data and name not in constants}
         if writes:  # the data belong to the model
             arrays = {name for name in names if np.ndim(text.data.get(name, 0))}
             names |= {name: f"{names[name]}.copy()" for name in arrays}
@@ -471,6 +476,16 @@ def _as_data(name: str, x: Nested) -> Any:
     if found.ndim == 0:
         return int(found) if found.dtype.kind in "biu" else float(found)
     return np.array(found, dtype=np.float64 if found.dtype.kind == "f" else np.int64, order="C")
+
+
+def _list_deciding(f: Function) -> set[str]:
+    """The names in the conditions of a function: as constants, data among them leave only the branches that run."""
+    try:
+        tree = definition_of(getattr(f, "py_func", f))[0]
+    except (OSError, StaleSourceError):
+        return set()
+    tests = [x.test for x in ast.walk(tree) if isinstance(x, (ast.If, ast.IfExp))]
+    return {x.id for test in tests for x in ast.walk(test) if isinstance(x, ast.Name)}
 
 
 def _remade(parameters: Any, log_density: Any, generated: Any, options: Options) -> Model:

@@ -146,3 +146,46 @@ def test_rows_that_are_no_simplices_are_told():
             ValueError, match=r"dirichlet_lpdf: theta(\[0\])? must (have rows that are simplices|be a s)"
         ):
             f(CASES[of_rows][0], ROWS / 2.0)
+
+
+@njit
+def with_constants(x):
+    return stan.student_t_lpdf(x, 3.0, 0.0, 2.5) - stan.student_t_lccdf(0.3, 3.0, 0.0, 36.0)
+
+
+def test_densities_of_constants_are_folded():
+    """Programs of brms subtract such constants."""
+    text = contad.source(with_constants, 0.7)
+    assert "student_t_lccdf" not in text
+    value, slope = contad.value_and_grad(with_constants)(0.7)
+    expected, slope_in_python = contad.value_and_grad(with_constants.py_func)(0.7)
+    assert value == pytest.approx(expected, rel=1e-14)
+    assert slope == pytest.approx(slope_in_python, rel=1e-14)
+
+
+@njit
+def outside_of_its_domain(x):
+    return x * stan.student_t_lccdf(0.3, -3.0, 0.0, 36.0)
+
+
+def test_constants_outside_of_their_domain_raise_when_the_function_runs():
+    with pytest.raises(ValueError, match="student_t_lccdf: nu must be positive"):
+        contad.grad(outside_of_its_domain)(0.7)
+
+
+@njit
+def chosen(x, scales, has_data):
+    """The branch keeps the loop of the density from being reversed at once."""
+    total = stan.normal_lpdf(x, 0.0, 2.0)
+    if has_data:
+        total += np.sum(np.sin(x)) ** 2 + stan.student_t_lpdf(x, 3.0, 0.0, scales)
+    return total
+
+
+def test_loops_of_densities_show_their_lines_to_the_strips():
+    x = np.linspace(-1.0, 2.0, 7)
+    text = contad.source(chosen, x, 1.0 + x * x, True)
+    assert "value_student_t" not in text.partition("def run")[2]
+    assert "log_rows(" in text
+    found, expected = contad.grad(chosen)(x, 1.0 + x * x, True), contad.grad(chosen.py_func)(x, 1.0 + x * x, True)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)

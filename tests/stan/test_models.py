@@ -166,6 +166,28 @@ def test_a_derivative_of_a_function_that_calls_a_model():
         np.testing.assert_allclose(found, 2.0 * MODEL.log_density_gradient(U)[1], rtol=1e-12)
 
 
+@njit
+def one_of_two_branches(x, y, is_heavy, n):
+    scale = 2.0 if n > 3 else 1.0
+    if is_heavy == 1:
+        return -2.0 * np.sum(np.log(1.0 + (y - x) ** 2)) / scale
+    return -0.5 * np.sum((y - x) ** 2) / scale
+
+
+def test_integers_in_conditions_are_constants():
+    """Compiled code has only the branches that run for these data."""
+    y, u = np.array([0.3, -1.2]), np.array([0.5])
+    for is_heavy in (0, 1):
+        model = Model("real x;", one_of_two_branches, y=y, is_heavy=is_heavy, n=2)
+        text = contad.source(contad.value_and_grad(model.function), u, True, *model.given)
+        assert ("log" in text.partition("def run")[2]) == bool(is_heavy)
+        assert len(model.given) == 1
+        assert model.log_density(u) == one_of_two_branches.py_func(u[0], y, is_heavy, 2)
+        value, slope = model.log_density_gradient(u)
+        assert value == pytest.approx(model.log_density(u), rel=1e-14)
+        np.testing.assert_allclose(slope, by_differences(model.log_density, u), rtol=1e-7)
+
+
 def test_names_of_what_a_model_calls():
     model = Model("real len; array[3] simplex[2] zeros;", lambda len_, zeros: len_ + zeros[1, 0])
     assert model.log_density(np.zeros(4), jacobian=False) == 0.5

@@ -15,6 +15,7 @@ from contad.engines.source.passes.reassociation import reassociate
 from contad.engines.source.passes.scalar_replacement import replace_by_scalars
 from contad.engines.source.passes.stack_allocation import allocate_on_stack
 from contad.engines.source.passes.strip_mining import strip_mine
+from contad.engines.source.passes.unrolling import unroll_scatters
 
 
 class Draft:
@@ -66,6 +67,11 @@ class Draft:
         for function in self.functions:
             reassociate(function, (self.names.adjoints | self.names.sums) & self.names.floats)
 
+    def unroll(self) -> None:
+        """Unroll loops that scatter."""
+        for function in self.functions:
+            unroll_scatters(function, self.names)
+
     def ask(self) -> None:
         """Let callers skip the value."""
         self.asks_value = ask_for_value(self.run, self.names)
@@ -95,6 +101,7 @@ PASSES = (
     ListedPass("stack allocation", Draft.allocate, _is_scalar),
     ListedPass("loop-invariant code motion", Draft.move),
     ListedPass("strip mining, loop fission", Draft.mine, lambda draft: draft.numerics != "libm"),
+    ListedPass("loop unrolling", Draft.unroll, _is_scalar),
     ListedPass("partial dead code elimination", Draft.ask, lambda draft: draft.optional_value and not draft.strips),
     ListedPass("reassociation", Draft.reorder, _is_scalar),
 )  # fmt: skip

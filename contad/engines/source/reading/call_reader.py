@@ -19,6 +19,7 @@ from contad.engines.source.ir.entries import (
     Point,
     StructuredArray,
     Yielding,
+    constant,
     is_array,
     is_number,
     same,
@@ -71,6 +72,18 @@ def _as_tuple(node: ast.expr) -> ast.expr:
 
 def _is_text(x: Any) -> bool:
     return isinstance(x, Object) and isinstance(x.value, str)
+
+
+def _evaluate(function: Any, given: list[Any]) -> Value | None:
+    """Constant folding: the value of a function of contad at constants; None unless it is a number."""
+    constants = [x.value if isinstance(x, Object) else getattr(x, "constant", None) for x in given]
+    if any(x is None or isinstance(x, np.ndarray) for x in constants):
+        return None
+    try:
+        value = function(*constants)
+    except ValueError:  # compiled code raises it
+        return None
+    return constant(float(value)) if isinstance(value, (float, np.floating)) else None
 
 
 class CallReader:
@@ -194,6 +207,8 @@ class CallReader:
         """A function of whole arrays, inlined as loops."""
         name, is_face = function.numpy.__name__, is_in_bodies(function)
         given = self._bind_whole(function, site, is_face)
+        if is_face and (known_value := _evaluate(function, given)) is not None:
+            return known_value
         by_number = False
         if any(isinstance(x, Point) for x in given):
             ndims = tuple(x.value if _is_text(x) else getattr(getattr(x, "kind", None), "ndim", 0) for x in given)

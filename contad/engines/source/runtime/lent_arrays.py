@@ -17,10 +17,10 @@ from contad.compile.emitted_arrays import type_of_new
 from contad.compile.emitting import cgutils, ir, make_array, pack, populate_array
 from contad.compile.named_code import compiled_address, emit_address, emit_call, name_of
 from contad.compile.words import WORD, array_at, emit_array_at, set_word
-from contad.memory.arena import MOST_NUMBERS, lend
+from contad.memory.arena import LOANS, MOST_NUMBERS, lend
 
-ON_STACK = 64  # the most numbers in an array on the stack
-UNLENT = -1  # the number of arrays that NumPy creates where they are not on the stack
+ON_STACK = 160  # the most numbers in an array on the stack, such as a matrix of 12 rows and columns
+UNLENT = -1  # no loan, as all numbers from LOANS on: NumPy creates the array if it is not on the stack
 _LARGE = 1 << 14  # from this many numbers on, the allocator asks the system for memory, and returns it
 
 
@@ -49,7 +49,7 @@ def lend_array(k, shape, clears):  # type: ignore[no-untyped-def]
     size = 1.0  # a float does not overflow
     for length in shape:
         size *= max(length, 0)
-    if _LARGE <= size <= MOST_NUMBERS and k != UNLENT:
+    if _LARGE <= size <= MOST_NUMBERS and 0 <= k < LOANS:
         address = lend(k, np.int64(size))
         if address != 0:
             if clears:

@@ -10,8 +10,8 @@ from contad.engines.source.ir.rule_sites import RuleForward
 from contad.engines.source.ir.syntax import call, expression, name, tuple_of
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.ir.writer import BAR, ZEROS, Writer
-from contad.memory.arena import LOANS
 
+MOST_LENT = 64  # arrays that are on the stack if they have few numbers
 MOST_SMALL = 32  # elements of an array of a known shape that is on the stack
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 
@@ -49,7 +49,7 @@ class ExpressionWriter:
             return self.zeros(o.result, shape, suffix)
         key = o, suffix
         if self.lent is not None and o.block is self.writer.function.block and fill in ("empty", "zeros"):
-            if key in self.lent or len(self.lent) < LOANS:
+            if key in self.lent or len(self.lent) < MOST_LENT:
                 return call(f"lent_{fill}", [self.lent.setdefault(key, len(self.lent)), shape])
         return call(f"np.{fill}", [shape])
 

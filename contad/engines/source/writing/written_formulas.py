@@ -5,7 +5,7 @@ from typing import Any, TypeAlias, cast
 
 from contad.distributions.formula import Formula
 from contad.engines.source.analysis.partials import ByInverse, write_partial
-from contad.engines.source.ir.ssa import BOOL, FLOAT, Apply, Loop
+from contad.engines.source.ir.ssa import BOOL, FLOAT, Apply, For, Loop
 from contad.engines.source.ir.syntax import expression, name, substitute
 from contad.engines.source.ir.tree_queries import called_name, key, names_of, nodes_in
 from contad.engines.source.ir.walks import is_inside
@@ -29,10 +29,10 @@ class WrittenFormulas:
         self.inside: dict[Apply, set[str]] = {}  # for each value: new names of its operands
 
     def is_written_out(self, o: Apply) -> bool:
-        """Whether an operation is a formula in a loop that is reversed at once."""
+        """Whether an operation is a formula in a counted loop, where LLVM and strip mining then see its lines."""
         if not self.enabled or not isinstance(o.function.rule, Formula) or o.block is None:
             return False
-        return o.block.parent in self.fused
+        return isinstance(o.block.parent, For)
 
     def write_value(self, o: Apply) -> ast.expr:
         """The value of a formula; writes the lines that it needs before."""
@@ -46,13 +46,16 @@ class WrittenFormulas:
                 operand = name(target)
             operands.append(operand)
         assert isinstance(o.function.rule, Formula)
-        own, [*lines, (_, result)] = self._lines_of(o.function.rule, operands, f"{o.result.name}_")
+        at_once = o.block is not None and o.block.parent in self.fused
+        prefix = f"{o.result.name}_" if at_once else f"{o.result.name}_of_"
+        own, [*lines, (_, result)] = self._lines_of(o.function.rule, operands, prefix)
         if any(target in self.writer.taken for target, _ in lines):
             return self.writer.apply(o)
         for target, value in lines:
             self.writer.line("target = value", target=target, value=value)
-        self.lines_of[o] = own
-        self.written[o] = lines
+        if at_once:
+            self.lines_of[o] = own
+            self.written[o] = lines
         self.note(lines)
         self.writer.taken |= dict(lines).keys()
         return result

@@ -9,8 +9,9 @@ from tests.engines.source.passes.reassociation import REASSOCIATION
 from tests.engines.source.passes.scalar_replacement import SCALAR_REPLACEMENT
 from tests.engines.source.passes.stack_allocation import STACK_ALLOCATION
 from tests.engines.source.passes.strip_mining import STRIP_MINING, STRIP_MINING_BY_DEFAULT
+from tests.engines.source.passes.unrolling import UNROLLING
 
 TABLES = [
     DEAD_STORES, PEEL, SCALAR_REPLACEMENT, HOIST_ALLOCATIONS, HOIST, PARTIAL_DEAD_CODE, STACK_ALLOCATION,
-    STRIP_MINING, STRIP_MINING_BY_DEFAULT, REASSOCIATION,
+    STRIP_MINING, STRIP_MINING_BY_DEFAULT, REASSOCIATION, UNROLLING,
 ]  # fmt: skip
