@@ -74,6 +74,7 @@ from contad.ops.exponential import exp, exp2, expm1, log, log1p, log2, log10, lo
 from contad.ops.exponential_integrals import chi, ci, exp1, expi, expn, shi, si
 from contad.ops.gamma_functions import digamma, gamma, gammaln, polygamma, trigamma
 from contad.ops.gamma_ratios import binom, gammasgn, multigammaln, poch, rgamma
+from contad.ops.holomorphic import log_abs, reciprocal_real, sqrt_real  # noqa: F401  (parts of complex functions)
 from contad.ops.hyperbolic import arccosh, arcsinh, arctanh, cosh, sinh, tanh
 from contad.ops.hypergeometric_functions import hyp0f1, hyp1f1, hyp2f1
 from contad.ops.incomplete_beta import betainc, betaincc, betainccinv, betaincinv

@@ -8,6 +8,7 @@ from contad.ops.cotangents import all_finite, fold, plain, scale
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
+from contad.variables.complex_pair import ComplexPair
 from contad.variables.dtypes import COMPLEX, FLOAT
 from contad.variables.number import Carrier, peek
 
@@ -134,7 +135,7 @@ def right_cotangent(z_bar, a, shape):
 # ---- products of vectors and of many dimensions ----------------------------------------------------------------------
 def as_array(x):
     """x itself if it is an array of some level or of NumPy, or a number of a level; otherwise a NumPy array of it."""
-    return x if isinstance(x, (Carrier, np.ndarray)) else np.asarray(x)
+    return x if isinstance(x, (Carrier, np.ndarray, ComplexPair)) else np.asarray(x)
 
 
 def multiple(a, b):

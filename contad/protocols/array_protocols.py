@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+import contad.protocols.complex_functions
 import contad.variables.array_methods  # noqa: F401  (installs the methods of ndarrays)
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.ops import reciprocal, sqrt, square

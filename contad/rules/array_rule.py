@@ -21,6 +21,7 @@ from contad.rules.scalar_rule import is_nested, owner_of
 from contad.variables.arguments import dtype_of, fail, require_plain, require_real
 from contad.variables.array import Array, lower_constants
 from contad.variables.arrays_of_rules import call_with_arrays, holds_objects
+from contad.variables.complex_pair import holds_complex
 from contad.variables.dtypes import FLOAT, FLOATS, Dtypes, dtype_beside
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
@@ -36,6 +37,7 @@ class ArrayRule(Capturing, WithParts):
 
     twin: Any = None  # replaces it at a kink if a gradient is differentiated: see `contad.ops.kinks`
     is_at_kink: Any = None  # whether arguments (and options) are there
+    at_complex: Any = None  # the operation at complex arguments: of `contad.rules.complex_rule`
 
     def __init__(
         self, function: Function, numpy: Function | tuple[Function, ...] | None, parameters: str, linear: Sequence[str],
@@ -281,6 +283,8 @@ class ArrayRule(Capturing, WithParts):
                     f"{self.name}: {name} must be a constant, got {'an' if x.kind[0] == 'a' else 'a'} {x.kind}; "
                     "contad.value_of gives its value"
                 )
+        if any(map(holds_complex, args)):
+            return self.at_complex(args, options)
         numbers: list[Any] = []
         for k, (name, x) in enumerate(zip(self.argument_names, args, strict=True)):
             if not isinstance(x, Carrier):

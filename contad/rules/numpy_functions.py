@@ -20,6 +20,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.rules.scalar_rule import owner_of
 from contad.variables.array import Array, copy_parts, lower_constants, numbers_in, root_of
+from contad.variables.complex_pair import holds_complex, imag_part, join, real_part
 from contad.variables.layout import inverse, layout_of
 from contad.variables.number import map_numbers, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Options, Sources, Value
@@ -120,6 +121,12 @@ def move_elements(name: str, move: Callable[[Sources], ArrayValue], sources: Sou
         if isinstance(x, Array):
             x._owner.check_usable(name)
             return x._move(lambda a: move({key: a}))
+    if any(map(holds_complex, sources.values())):
+        parts = [
+            move_elements(name, move, {key: map_lists(part, x) for key, x in sources.items()})
+            for part in (real_part, imag_part)
+        ]
+        return map_lists(join, *parts)
     owner = owner_of(name, numbers_in(list(sources.values())))
     if owner is None:
         return move(sources)

@@ -20,6 +20,7 @@ from contad.rules.capturing import Capturing
 from contad.rules.vectorised import ArrayFunction, array_form
 from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
+from contad.variables.complex_pair import holds_complex
 from contad.variables.dtypes import FLOAT
 from contad.variables.number import Carrier, Number, as_float, is_real, peek, route, scale, stands_for_float
 from contad.variables.open_types import ArrayValue, Function, Owner, Real, Value
@@ -45,6 +46,7 @@ class ScalarRule(Capturing):
     is_at_kink: Any = None  # whether arguments (and options) are there
     pole_twin: Any = None  # replaces it at a pole; made by `contad.ops.poles`
     find_pole_twin: Any = None  # arguments -> twin, or None if they are not at a pole
+    at_complex: Function | None = None  # the operation at complex numbers: of `contad.protocols.complex_forms`
     along: Function | None = None  # for a twin: its tangent from (values, tangents), without partials
 
     def __init__(
@@ -181,6 +183,8 @@ class ScalarRule(Capturing):
                 break
         else:
             return self.array_value(*args)
+        if any(map(holds_complex, args)):
+            return self._at_complex(args)
         twin = self.find_twin(args) if self.has_twin() else None
         if twin is not None:
             return twin.general(args)
@@ -205,6 +209,12 @@ class ScalarRule(Capturing):
             # NumPy numbers stay NumPy numbers, so that rule bodies can be evaluated with NumPy's division.
             return np.float64(self.evaluate(*map(float, args)))
         return self.evaluate(*(operand(self.name, n, x) for x, n in zip(args, self.argument_names, strict=True)))
+
+    def _at_complex(self, args: tuple[Value, ...]) -> Value:
+        if self.at_complex is not None:
+            return self.at_complex(*args)
+        name = next(name for name, x in zip(self.argument_names, args, strict=True) if holds_complex(x))
+        fail(self.name, name, "be real", "a complex number", UnsupportedError)
 
     def has_twin(self) -> bool:
         """Whether a twin replaces it at some arguments if a gradient is differentiated."""

@@ -15,6 +15,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from contad.errors import NestingError, OverlapError, UnsupportedError, place_of_user
+from contad.variables.complex_pair import ComplexPair
 from contad.variables.layout import OVERLAPPING, box_up
 from contad.variables.library_refusals import make_lost, make_unsupported_by_pandas
 from contad.variables.number import ArrayCarrier, Carrier, Number, map_numbers, observe, peek, primal
@@ -445,4 +446,6 @@ def numbers_in(x: Nested) -> list[Carrier]:
         return [n for item in x for n in numbers_in(item)]
     if isinstance(x, np.ndarray) and x.dtype == object:
         return [n for n in x.flat if isinstance(n, Carrier)]
+    if isinstance(x, ComplexPair):
+        return [*numbers_in(x._real), *numbers_in(x._imag)]
     return []

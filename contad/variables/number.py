@@ -4,6 +4,7 @@ The owner is the level (a reverse stack or a forward level) that the number belo
 owner with the higher level number performs the operation and the other number is a constant to it.
 """
 
+import functools
 import math
 import numbers
 import operator
@@ -14,6 +15,7 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex, TypeVar
 import numpy as np
 
 from contad.errors import UnsupportedError
+from contad.variables.complex_pair import ComplexPair
 from contad.variables.library_refusals import make_lost
 from contad.variables.open_types import Function, Nested, Option, Owner, Real, Value
 from contad.variables.unordered import numpy_picks, refuse_of_numpy, refuse_tie_of_numpy
@@ -471,6 +473,8 @@ def map_numbers(f: Callable[[Any], Value], x: Nested) -> Nested:
         for k in np.ndindex(x.shape):
             mapped[k] = map_numbers(f, x[k])
         return mapped.astype(float) if all(is_real(v) for v in mapped.flat) else mapped
+    if isinstance(x, ComplexPair):
+        return x.map_parts(functools.partial(map_numbers, f))
     return x
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from contad.errors import NestingError, OutputError, UnsupportedError
 from contad.variables.arguments import kind_of, operand
 from contad.variables.array import Array, numbers_in
+from contad.variables.complex_pair import ComplexArray, ComplexNumber, as_pair, is_complex, join
 from contad.variables.layout import plain_form, subclass_of_arrays
 from contad.variables.level import Level
 from contad.variables.number import Carrier, Number, is_real, map_numbers
@@ -38,9 +39,7 @@ class Tree(NamedTuple):
         """A pytree of this structure with other leaves."""
         if self.spec is None:
             return leaves[0]
-        import optree
-
-        return optree.tree_unflatten(self.spec, leaves)
+        return _optree().tree_unflatten(self.spec, leaves)
 
 
 def flatten(x: Nested) -> Tree:
@@ -50,21 +49,39 @@ def flatten(x: Nested) -> Tree:
         return Tree([*x], _spec_of_numbers(kind, len(x)))
     if _is_number_or_array(x):
         return Tree([x], None)
-    import optree
-
-    leaves, spec = optree.tree_flatten(x)
+    leaves, spec = _optree().tree_flatten(as_pair(x))
+    if any(map(is_complex, leaves)):  # the parts are leaves
+        leaves, spec = _optree().tree_flatten(_optree().tree_map(as_pair, x))
     return Tree(leaves, spec)
 
 
 _FLOATS = {float}
 
 
+@functools.cache
+def _optree() -> Any:
+    """The library of pytrees, to which a complex number is a node with two leaves."""
+    import optree
+
+    kinds: Any = ComplexNumber, ComplexArray
+    for kind in kinds:
+        everywhere = getattr(optree.registry, "__GLOBAL_NAMESPACE")
+        optree.register_pytree_node(kind, _parts, _of_parts, namespace=everywhere)
+    return optree
+
+
+def _parts(z: Any) -> tuple[tuple[Value, Value], None]:
+    return (z._real, z._imag), None
+
+
+def _of_parts(_: Any, parts: Iterable[Value]) -> Any:
+    return join(*parts)
+
+
 @functools.lru_cache(256)
 def _spec_of_numbers(kind: type, n: int) -> Any:
     """The structure of a list or tuple of n numbers, cached: finding it takes as long as recording their operations."""
-    import optree
-
-    return optree.tree_structure(kind([0.0] * n))
+    return _optree().tree_structure(kind([0.0] * n))
 
 
 def leaves_of(x: Nested) -> list[Nested]:
@@ -75,9 +92,7 @@ def leaves_of(x: Nested) -> list[Nested]:
     """
     if _is_number_or_array(x):
         return [x]
-    import optree
-
-    leaves: list[Nested] = optree.tree_leaves(x, none_is_leaf=True)
+    leaves: list[Nested] = _optree().tree_leaves(x, none_is_leaf=True)
     return leaves
 
 
@@ -91,9 +106,7 @@ def map_leaves(f: Function, x: Nested, *others: Nested, is_leaf: Callable[[Neste
     """
     if _is_number_or_array(x):
         return f(x, *others)
-    import optree
-
-    return optree.tree_map(f, x, *others, is_leaf=is_leaf, none_is_leaf=True)
+    return _optree().tree_map(f, x, *others, is_leaf=is_leaf, none_is_leaf=True)
 
 
 def holds_carriers(x: Nested) -> bool:
@@ -121,7 +134,9 @@ def map_lists(f: Function, x: Nested, *others: Nested) -> Nested:
 
 
 def _is_number_or_array(x: Nested) -> bool:
-    return x.__class__ is float or isinstance(x, (Carrier, np.ndarray)) or is_real(x)
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind != "c"
+    return x.__class__ is float or isinstance(x, Carrier) or is_real(x)
 
 
 def real_leaf(leaf: Value, what: str) -> Value:
@@ -218,6 +233,11 @@ def scalar_output(y: Nested, what: str, level: Level | None = None) -> Real:
         return scalar_output(y[()], what, level)
     if y is None:
         raise OutputError(f"{what} returned None; return the value to differentiate")
+    if is_complex(y):
+        raise OutputError(
+            f"{what} must return one real number, got a complex one; return np.abs(z), z.real or z.imag, or use "
+            "contad.vjp with a cotangent, or contad.jacobian(f, holomorphic=True)"
+        )
     if is_real(y) and not isinstance(y, (bool, np.bool_)):
         return float(y)
     held = getattr(y, "data", None)  # of xarray, whose arrays hold arrays of any kind
