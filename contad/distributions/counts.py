@@ -241,6 +241,7 @@ def bernoulli_log_mass(n, theta):
 
 
 bernoulli_log_mass.branch(*["np.log(theta) if n == 1.0 else np.log1p(-theta)"] * 2)
+bernoulli_log_mass.loop("_log = np.log(theta)", "_rest = np.log1p(-theta)", "_log if n == 1.0 else _rest")
 
 
 @formula(where(valid="alpha == alpha", outside="n != 0.0 and n != 1.0"), ["n"], [(1.0, 0.3), (0.0, 0.4)])

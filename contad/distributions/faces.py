@@ -8,6 +8,7 @@ import functools
 import inspect
 import linecache
 import operator
+import re
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -265,8 +266,14 @@ class Face(Compilable):
                 checks += [f"if {some}not ({test}):", f"    raise ValueError({text!r})"]
         values = [at.get(name, repr(float(self.defaults.get(name, 0.0)))) for name in self.names]
         call, short = f"rule({', '.join(values)})", f"short({', '.join(values)})"
-        if not arrays and isinstance(self.formula, Formula) and values == [*self.formula.argument_names]:
-            call, short = (x or y for x, y in zip(self.formula.in_branches, (call, short), strict=True))
+        first: list[str] = []  # lines before the call
+        if isinstance(self.formula, Formula) and names[: len(values)] == [*self.formula.argument_names]:
+            if not arrays:
+                call, short = (x or y for x, y in zip(self.formula.in_branches, (call, short), strict=True))
+            elif self.formula.in_loops:
+                elements = re.compile(rf"\b({'|'.join(names)})\b")
+                *first, call = (elements.sub(lambda x: at[x[0]], line) for line in self.formula.in_loops)
+                call = short = f"({call})"
         if "propto" in names:
             call = f"(({short}) if propto else ({call}))"
         for other in arrays[1:]:
@@ -293,7 +300,7 @@ class Face(Compilable):
                     lines += [f"{indent}if not ({test}):", f"{indent}    wrong_{n} = wrong_{n} + 1"]
                 for n, (_, text) in enumerate(of_arrays):
                     lines += [f"    if wrong_{n} > 0:", f"        raise ValueError({text!r})"]
-            lines += [f"    {start}", *heads]
+            lines += [f"    {start}", *heads, *(indent + line for line in first)]
             step = {"sum": f"total = total + {call}", "product": f"total = total * {call}"}
             lines.append(indent + step.get(self.reduce, f"made{index} = {call}"))
             lines.append("    return total" if self.reduce else "    return made")

@@ -52,6 +52,7 @@ class Formula(ScalarRule):
         self._short: Formula | None = None
         self._terms: Function | None = None
         self.in_branches, self.in_branches_known = ("", ""), dict[str, Any]()
+        self.in_loops: Sequence[str] = ()
         add_unlisted(self)
 
     def constant_free(self, terms: Function) -> Function:
@@ -66,6 +67,13 @@ class Formula(ScalarRule):
         It computes the same in branches on whole numbers. So a function of parameters alone can leave a loop over data.
         """
         self.in_branches, self.in_branches_known = (text, short), known
+
+    def loop(self, *lines: str) -> None:
+        """Give the lines, the last one an expression, that compiled code evaluates for elements inside the domain.
+
+        They call functions of parameters alone, so that these can leave a loop over data.
+        """
+        self.in_loops = lines
 
     def functions(self) -> tuple[Any, ...]:
         """The formula."""

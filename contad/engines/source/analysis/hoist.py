@@ -64,7 +64,7 @@ def _find_movable(loop: For) -> list[Operation]:
         if not _is_invariant(o, loop):
             moved += _leave_branches(o, loop)
             stayed.append(o)
-        elif isinstance(o, Length) or (isinstance(o, Apply) and _is_movable(o.function)):
+        elif isinstance(o, Length) or (isinstance(o, Apply) and is_movable(o.function)):
             moved.append(o)
             _leave(o)
         elif isinstance(o, Load) and not written & set(o.array.roots) and not may_raise:
@@ -98,7 +98,7 @@ def _leave_branches(o: Operation, loop: For) -> list[Operation]:
         stayed: list[Operation] = []
         for i in block.operations:
             is_invariant = _is_invariant(i, loop)
-            if is_invariant and isinstance(i, Apply) and _is_movable(i.function) and i.function.cost <= SPECULATED:
+            if is_invariant and isinstance(i, Apply) and is_movable(i.function) and i.function.cost <= SPECULATED:
                 moved.append(i)
                 _leave(i)
             else:
@@ -108,7 +108,7 @@ def _leave_branches(o: Operation, loop: For) -> list[Operation]:
     return moved
 
 
-def _is_movable(function: known_functions.Function) -> bool:
+def is_movable(function: known_functions.Function) -> bool:
     """Whether a function may be computed before a loop that does not run: it neither raises nor has a side effect.
 
     Sums and divisions are left to LLVM, which does not move calls.

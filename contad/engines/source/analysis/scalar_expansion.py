@@ -9,15 +9,16 @@
 
 The reverse sweep gains as much: the outer loop adds to the adjoints of the elements, and the derivative of the function
 is computed once for each element. Only functions that take much longer than a read of an element are moved. If a loop
-runs zero times, the elements are not computed, because their operands need not exist.
+runs zero times, the elements are not computed, because their operands need not exist. Functions also leave branches,
+and move before checks, if a comparison of lengths shows that their operands exist.
 
 Ref: Muchnick (1997), section 13.2 (loop-invariant code motion); Allen & Kennedy (2001), section 5.3 (scalar expansion).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
-from contad.engines.source.analysis.hoist import runs
+from contad.engines.source.analysis.hoist import SPECULATED, is_movable, runs
 from contad.engines.source.analysis.shared_callees import raises
 from contad.engines.source.ir import known_functions, ssa
 from contad.engines.source.ir.clones import clone
@@ -44,6 +45,7 @@ class _Place(NamedTuple):
 
     around: tuple[ssa.For, ...]
     own: tuple[ssa.For, ...]
+    bounds: tuple[tuple[ssa.Value, ssa.Value, int], ...]  # stops of loops, and the axes of arrays that are as long
 
 
 class _Invariants:
@@ -58,33 +60,60 @@ class _Invariants:
     def find(self) -> dict[_Place, list[ssa.Apply]]:
         """The functions that are worth an array, grouped by the loops around them."""
         found: dict[_Place, list[ssa.Apply]] = {}
-        for o, around in self._run_always(self.loop.body, ()):
-            if raises(o):  # the operations after it need not run
-                break
+        is_certain = True  # whether an operation runs whenever the loops around it do
+        for o, around, in_branch in self._list_inner(self.loop.body, (), False):
+            is_certain = is_certain and not raises(o)
             if (
                 around
                 and isinstance(o, ssa.Apply)
                 and o.result.kind == ssa.FLOAT
                 and self._is_dear(o)
                 and self._is_read(o)
+                and ((is_certain and not in_branch) or self._is_harmless(o, around))
             ):
-                read = {x for part in self.compute(o.result) or () for x in part.inputs}
-                nest = _Place(around, tuple(h for h in around if h.index in read))
+                parts = self.compute(o.result) or ()
+                read = {x for part in parts for x in part.inputs}
+                bounds = [] if is_certain and not in_branch else list(self._list_bounds(parts))
+                nest = _Place(around, tuple(h for h in around if h.index in read), tuple(dict.fromkeys(bounds)))
                 if nest.own:
                     found.setdefault(nest, []).append(o)
         return found
 
-    def _run_always(
-        self, block: ssa.Block, around: tuple[ssa.For, ...]
-    ) -> Iterator[tuple[ssa.Operation, tuple[ssa.For, ...]]]:
-        """The operations of a block, each with the loops around it if it runs whenever these do, else with no loops."""
+    def _list_inner(
+        self, block: ssa.Block, around: tuple[ssa.For, ...], in_branch: bool
+    ) -> Iterator[tuple[ssa.Operation, tuple[ssa.For, ...], bool]]:
+        """The operations inside the loop, each with the loops around it, and whether a branch is; no loops if they are
+        unlike those that can be built before the loop.
+        """
         for o in block.operations:
-            yield o, around
+            yield o, around, in_branch
             first = o.start.constant if isinstance(o, ssa.For) and o.exit is None and o.step.constant == 1 else None
             if isinstance(o, ssa.For) and first is not None and first >= 0 and not is_inside(o.stop.block, self.loop):
-                yield from self._run_always(o.body, (*around, o))
+                yield from self._list_inner(o.body, (*around, o), in_branch)
+            elif isinstance(o, ssa.If):
+                for inner in o.blocks:
+                    yield from self._list_inner(inner, around, True)
             else:
-                yield from ((x, ()) for inner in o.blocks for x in walk(inner))
+                yield from ((x, (), True) for inner in o.blocks for x in walk(inner))
+
+    def _is_harmless(self, o: ssa.Apply, around: tuple[ssa.For, ...]) -> bool:
+        """Whether a number may be computed where its operation does not run: its functions neither raise nor take
+        long, and a comparison of lengths shows that the elements that it reads exist.
+        """
+        indices = {loop.index for loop in around}
+        return all(
+            {*part.indices} <= indices and part.guard is None and not is_inside(part.array.block, self.loop)
+            if isinstance(part, ssa.Load)
+            else isinstance(part, ssa.Apply) and is_movable(part.function) and part.function.cost <= SPECULATED
+            for part in self.compute(o.result) or ()
+        )
+
+    def _list_bounds(self, parts: Iterable[ssa.Operation]) -> Iterator[tuple[ssa.Value, ssa.Value, int]]:
+        """The limits of indices, with the array and the axis whose length they must not exceed."""
+        for part in parts:
+            for axis, index in enumerate(part.indices if isinstance(part, ssa.Load) else ()):
+                assert isinstance(index.operation, ssa.For) and isinstance(part, ssa.Load)
+                yield index.operation.stop, part.array, axis
 
     def _is_dear(self, o: ssa.Apply) -> bool:
         parts = self.compute(o.result) or ()
@@ -166,12 +195,22 @@ class _Invariants:
         for loop in (self.loop, *(h for h in nest.around if h not in nest.own)):
             one, made = runs(loop)
             before += made
-            if one.constant is not True and test is not None:
-                both = _note(ssa.Apply(known_functions.AND, [test, one], ssa.Value(ssa.BOOL)), self.loop)
-                before.append(both)
-                one = both.result
-            test = test if one.constant is True else one
+            test = test if one.constant is True else self._join(test, one, before)
+        for stop, array, axis in nest.bounds:
+            length = _note(ssa.Length(array, axis, ssa.Value(ssa.INT)), self.loop)
+            fits = _note(
+                ssa.Apply(known_functions.COMPARISONS["LtE"], [stop, length.result], ssa.Value(ssa.BOOL)), self.loop
+            )
+            before += [length, fits]
+            test = self._join(test, fits.result, before)
         return test
+
+    def _join(self, test: ssa.Value | None, more: ssa.Value, before: list[ssa.Operation]) -> ssa.Value:
+        """Both tests."""
+        if test is None:
+            return more
+        before.append(_note(ssa.Apply(known_functions.AND, [test, more], ssa.Value(ssa.BOOL)), self.loop))
+        return before[-1].result
 
     def _insert(self, operations: list[ssa.Operation]) -> None:
         """Put operations before the loop."""

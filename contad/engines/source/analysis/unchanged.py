@@ -22,11 +22,16 @@ _BRANCHES = {"==": 1, "!=": 0}  # the branch that is taken if two values differ
 Region = Callable[[Block | None], Loop | None]  # the innermost loop around whose reverse is a loop of its own
 
 
-def is_unchanged(reader: Operation, array: Value, stores: list[Store | Accumulate], region: Region) -> bool:
-    """Whether an array still holds the values that an operation read when the reverse sweep reaches the operation."""
+def is_unchanged(
+    reader: Operation, array: Value, stores: list[Store | Accumulate], region: Region, after: Store | None = None
+) -> bool:
+    """Whether an array still holds the values that an operation read when the reverse sweep reaches the operation.
+
+    If the reader is a load of the element just `after` a store, it need not be in its block.
+    """
     if any(region(root.block) is not None for root in array.roots):
         return False  # an earlier iteration has made the array
-    held = {id(reader.block): reader, **{id(o.block): o for o in around(reader.block)}}
+    held = {id(reader.block): after or reader, **{id(o.block): o for o in around(reader.block)}}
     for store in stores:
         if not set(store.array.roots) & set(array.roots):
             continue
@@ -36,9 +41,11 @@ def is_unchanged(reader: Operation, array: Value, stores: list[Store | Accumulat
             operation = operation.block.parent
         mine = held[id(operation.block)]
         if region(operation.block) is not None:
-            if _is_ahead(store, reader, region):
+            if _is_ahead(store, reader, region, after):
                 continue
             return False  # a later iteration may write it
+        if store is after:
+            continue
         if operation is mine:
             if isinstance(operation, If):
                 continue  # it is in the other branch
@@ -50,7 +57,7 @@ def is_unchanged(reader: Operation, array: Value, stores: list[Store | Accumulat
     return True
 
 
-def _is_ahead(store: Store | Accumulate, reader: Operation, region: Region) -> bool:
+def _is_ahead(store: Store | Accumulate, reader: Operation, region: Region, after: Store | None) -> bool:
     """Whether a store has passed the element that an operation reads, and never returns to it.
 
     If the index of a store is a loop index plus a number, the store writes the element in one iteration of that loop.
@@ -69,7 +76,7 @@ def _is_ahead(store: Store | Accumulate, reader: Operation, region: Region) -> b
         passed = max(_count_passed(*pair, loop, reader) for pair in zip(store.indices, reader.indices, strict=True))
         if passed != 0:
             return passed > 0
-    return precedes(store, reader)
+    return store is after or precedes(store, after or reader)
 
 
 def _count_passed(row: Value, other: Value, loop: For, reader: Operation) -> int:

@@ -8,7 +8,7 @@ element that is read counts as a number of its own.
 
 import itertools
 from collections import deque
-from collections.abc import Container, Hashable, Iterable
+from collections.abc import Container, Hashable, Iterable, Iterator
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity
@@ -18,7 +18,7 @@ from contad.engines.source.analysis.partials import partial
 from contad.engines.source.analysis.unchanged import is_unchanged
 from contad.engines.source.ir import ssa
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
-from contad.engines.source.ir.walks import around, is_inside, is_natural, walk
+from contad.engines.source.ir.walks import around, is_inside, is_natural, precedes, walk
 from contad.engines.source.planning.running_choice import RunningChoice
 
 STORE = 5.0  # the cost of storing and reloading one number, in units of an addition
@@ -57,6 +57,7 @@ class StorePlan:
         self._called: dict[ssa.Call, Any] = {}
         self.stores = [o for o in walk(function.block) if isinstance(o, (ssa.Store, ssa.Accumulate))]
         self.copies = copies(function, self)
+        self.reloads = dict(self._find_reloads())  # the elements in which the reverse sweep finds dear results
         self.pairs = pair_sines(function)  # sines and cosines whose partial is already computed
         self.needed: dict[ssa.Loop | None, dict[ssa.Value, None]] = {}
         self.slots: dict[ssa.Loop, list[ssa.Value]] = {}
@@ -215,6 +216,8 @@ class StorePlan:
     def again(self, value: ssa.Value, loop: ssa.Loop) -> tuple[float, list[ssa.Value]]:
         """The cost of recomputing a value in the reverse of a loop, and the values that this reads."""
         o = value.operation
+        if value in self.reloads:
+            return 0.7, self.reloads[value].inputs
         if isinstance(o, ssa.Apply):
             same = all(x.constant is not None or self.region(x.block) is not loop for x in o.inputs)
             return 0.1 if same and o.function.name in MOVED else o.function.cost, o.inputs
@@ -239,6 +242,25 @@ class StorePlan:
                 if value is c.inner and isinstance(o, ssa.For) and (increments := find_increments(o, c)) is not None:
                     return 0.6, [c.result, *(x for increment in increments for x in increment.reads_outside(o))]
         return INFINITE, []
+
+    def _find_reloads(self) -> Iterator[tuple[ssa.Value, ssa.Load]]:
+        """Results of dear functions that are stored in an array which still holds them in the reverse sweep."""
+        for store in self.stores:
+            made = store.inputs[-1].operation
+            if (
+                isinstance(store, ssa.Store) and isinstance(made, ssa.Apply) and made.block is store.block
+                and made.function.cost >= STORE and store.array.kind == ssa.Kind("float", store.array.kind.ndim)
+                and not any(
+                    x.block is made.block and isinstance(x.operation, ssa.Apply) and not precedes(x.operation, made)
+                    for x in store.indices
+                )
+            ):  # fmt: skip
+                load = ssa.Load(store.array, store.indices, ssa.Value(ssa.FLOAT))
+                load.block = store.block
+                if not self.gone & set(store.array.roots) and is_unchanged(
+                    load, store.array, self.stores, self.region, store
+                ):
+                    yield made.result, load
 
     def _is_lost(self, array: ssa.Value) -> bool:
         """Whether an array no longer exists in the reverse sweep: iterations create it, and it has no adjoint."""

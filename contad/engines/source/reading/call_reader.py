@@ -38,6 +38,7 @@ from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.reader import Reader
 from contad.engines.source.reading.rule_calls import read_maker, read_rule
 from contad.engines.source.reading.scope import Scope
+from contad.engines.source.reading.short_lines import largest
 from contad.engines.source.reading.tied_loops import TIED, is_tied_loop
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import Flags, flags_of
@@ -157,7 +158,7 @@ class CallReader:
             return read_made(site, function)
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
             return self._make_named(function, site)
-        if owns(function) or is_tied_loop(function):  # contad's bodies that call each other
+        if owns(function) or is_tied_loop(function) or function is largest:  # contad's bodies that call each other
             return site.inline(function, site.arguments, site.keywords)
         return self._library_function(function, site)
 
@@ -268,7 +269,7 @@ class CallReader:
         if scope.yields is not None:
             return Yielding(scope, flags, given, self.progress.loop_depth)
         same_flags = flags.fastmath == self.progress.flags.fastmath
-        calls = self.progress.calling and not (self.progress.loop_depth == 0 and self._is_only_call(node))
+        calls = self.progress.calling and not self._is_only_call(node)
         if not scope.starred and (calls or not same_flags):
             called = self.call_shared(scope, flags, given, node)
             if called is not None:

@@ -11,6 +11,7 @@ from contad.engines.source.ir.entries import Object, constant, is_array, is_numb
 from contad.engines.source.ir.known_functions import ABSOLUTE, COMPARISONS, SELECT, SUBTRACT
 from contad.engines.source.ir.ssa import FLOAT, INT, Check, MatrixCall, Value, limit
 from contad.engines.source.ir.walks import like
+from contad.engines.source.reading import short_lines
 from contad.engines.source.reading.call_site import CallSite, is_none, reads
 from contad.engines.source.reading.rule_calls import read_rule
 from contad.kernels.rows.row_calls import MEANINGS, ROW_CALLS, RowCall
@@ -283,6 +284,12 @@ def _axis_of(call: _MatrixReader, x: Value, axis: Any) -> int | None:
     return int(axis.constant) % ndim if ndim == 2 else None
 
 
+def _is_short(call: _MatrixReader, a: Value) -> bool:
+    """Whether an array is a vector of a loop or of a function that is called, where vectors are mostly short."""
+    progress = call.site.progress
+    return a.kind.ndim == 1 and (progress.loop_depth > 0 or progress.is_callee)
+
+
 @_reads("a axis b", logsumexp)
 def _logsumexp(call: _MatrixReader, a: Any, axis: Any, b: Any) -> Any:
     if not is_none(b):
@@ -290,6 +297,8 @@ def _logsumexp(call: _MatrixReader, a: Any, axis: Any, b: Any) -> Any:
     a = call.operand(a, 1, 2)
     along = _axis_of(call, a, axis)
     if along is None:
+        if _is_short(call, a):
+            return call.site.inline(short_lines.log_sum_of_line, [a])
         return call.compute(known.LOGSUMEXP, [a], [], (FLOAT,))[0]
     z = call.new(call.shape(a)[1 - along], hint="sums")
     call.compute(known.LOGSUMEXP_ALONG, [a, constant(along)], [z])
@@ -301,6 +310,8 @@ def _softmax(call: _MatrixReader, x: Any, axis: Any) -> Any:
     x = call.operand(x, 1, 2)
     along = _axis_of(call, x, axis)
     if along is None:
+        if _is_short(call, x):
+            return call.site.inline(short_lines.softmax_of_line, [x])
         return call.compute_like(x, known.SOFTMAX, [x], "softmax")
     return call.compute_like(x, known.SOFTMAX_ALONG, [x, constant(along)], "softmax")
 

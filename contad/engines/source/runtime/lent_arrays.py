@@ -20,6 +20,7 @@ from contad.compile.words import WORD, array_at, emit_array_at, set_word
 from contad.memory.arena import LOANS, MOST_NUMBERS, lend
 
 ON_STACK = 160  # the most numbers in an array on the stack, such as a matrix of 12 rows and columns
+FEW = 8  # the numbers that one store clears
 UNLENT = -1  # no loan, as all numbers from LOANS on: NumPy creates the array if it is not on the stack
 _LARGE = 1 << 14  # from this many numbers on, the allocator asks the system for memory, and returns it
 
@@ -125,7 +126,7 @@ def _emit(context: Any, builder: Any, signature: Any, args: Any, clears: bool) -
     with builder.if_else(is_few) as (few, many):
         with few:
             if clears:
-                cgutils.memset(builder, row, builder.mul(count, WORD(8)), 0)
+                _emit_zeros(builder, row, count)
             at = builder.ptrtoint(row, WORD)
             builder.store(emit_array_at(context, builder, kind, at, lengths), made)
         with many:
@@ -136,6 +137,18 @@ def _emit(context: Any, builder: Any, signature: Any, args: Any, clears: bool) -
             clear = context.get_constant(types.boolean, clears)
             builder.store(emit_call(context, builder, lender, lent, [k, asked, clear]), made)
     return builder.load(made)
+
+
+def _emit_zeros(builder: Any, row: Any, count: Any) -> None:
+    """Clear an array on the stack.
+
+    One store clears a few numbers, because a processor can load a number at once that such a store has written; it
+    waits for the masked stores of `memset`.
+    """
+    few = ir.VectorType(ir.DoubleType(), FEW)
+    builder.store(ir.Constant(few, None), builder.bitcast(row, few.as_pointer()), align=8)
+    with builder.if_then(builder.icmp_signed(">", count, WORD(FEW)), likely=False):
+        cgutils.memset(builder, row, builder.mul(count, WORD(8)), 0)
 
 
 # ---- small arrays of a known shape -----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from numba import njit
 import contad
 from benchmarks import loops
 from contad.engines.source import source
-from tests.engines.source.agreement import numbers_stored, request
+from tests.engines.source.agreement import agree, numbers_stored, request
 from tests.engines.source.programs.copies import COPIES, ROWS_OF_TABLES
 from tests.engines.source.programs.harness import function_of, given_to
 from tests.engines.source.programs.unchanged import FILLED_TRIANGLES
@@ -28,6 +28,25 @@ def test_a_row_that_was_left_behind_is_not_stored():
     assert numbers_stored(request(f, *args, argnums=(0, 1)), args) == 0
     function, args, argnums = PROBLEMS["tridiagonal"]
     assert numbers_stored(request(function, *args, argnums=argnums), args) == len(args[0]) - 1  # 1 / ...
+
+
+@njit
+def exponentials(x, scale):
+    y, z = np.empty(len(x)), np.empty(len(x))
+    for k in range(len(x)):
+        y[k] = np.exp(x[k])
+        z[k] = np.exp(x[k] * scale)
+    total = 0.0
+    for k in range(len(x)):
+        total += y[k] * z[k]
+        z[k] = 0.0
+    return total
+
+
+def test_a_result_in_an_array_is_not_stored_again_unless_the_array_changes():
+    args = np.linspace(-1.0, 1.0, 6), 0.7
+    assert numbers_stored(request(exponentials, *args, argnums=(0, 1)), args) == 2 * 6  # of z
+    agree(exponentials, *args, argnums=(0, 1))
 
 
 @pytest.mark.parametrize("name", FILLED_TRIANGLES.takes)

@@ -6,10 +6,10 @@ from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
 import contad
-from contad.engines.source.runtime.lent_arrays import ON_STACK, lent_empty, lent_zeros
+from contad.engines.source.runtime.lent_arrays import FEW, ON_STACK, lent_empty, lent_zeros
 from tests.engines.source.agreement import agree
 
-SHAPES = [(0,), (1,), (ON_STACK - 1,), (ON_STACK,), (ON_STACK + 1,), (8, 8), (8, 9), (4, 0, 5), (2, 4, 8)]
+SHAPES = [(0,), (1,), (FEW,), (FEW + 1,), (ON_STACK - 1,), (ON_STACK,), (ON_STACK + 1,), (8, 8), (8, 9), (4, 0, 5), (2, 4, 8)]
 
 
 @pytest.fixture
