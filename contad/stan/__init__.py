@@ -27,12 +27,12 @@ from typing import Any
 from contad.rules.compilable import name_in_njit
 
 from contad.stan import (  # isort: skip
-    checks, complex_numbers, decompositions, densities, distribution_functions, first_passage_times, gaussian_processes,
+    checks, complex_values, decompositions, densities, distribution_functions, first_passage_times, gaussian_processes,
     glms, hypergeometric_series, linear_filters, matrix_algebra, multivariate, ordered_outcomes, scalar_functions,
     solves, sparse, spelled_functions, transform_functions,
 )  # fmt: skip
 from contad.stan.checks import *  # noqa: F403
-from contad.stan.complex_numbers import *  # noqa: F403
+from contad.stan.complex_values import *  # noqa: F403
 from contad.stan.decompositions import *  # noqa: F403
 from contad.stan.densities import *  # noqa: F403
 from contad.stan.distribution_functions import *  # noqa: F403
@@ -76,7 +76,7 @@ _FUNCTIONALS = (
 )  # fmt: skip
 
 __all__ = [  # noqa: PLE0604  (names are added)
-    *checks.__all__, *complex_numbers.__all__, *decompositions.__all__, *densities.__all__,
+    *checks.__all__, *complex_values.__all__, *decompositions.__all__, *densities.__all__,
     *distribution_functions.__all__, *first_passage_times.__all__, *gaussian_processes.__all__, *glms.__all__,
     *hypergeometric_series.__all__, *linear_filters.__all__, *matrix_algebra.__all__, *multivariate.__all__,
     *ordered_outcomes.__all__,

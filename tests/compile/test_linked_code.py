@@ -1,10 +1,8 @@
 """Functions that are optimised with their callers, once."""
 
-import llvmlite.binding as llvm
 import numba
 import numpy as np
 import pytest
-from llvmlite import ir
 from numba import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import cpu_target
@@ -12,6 +10,7 @@ from numba.extending import overload
 
 import contad
 from contad.compile import linked_code
+from contad.compile.emitting import ir
 from contad.compile.linked_code import defer_code, link
 from contad.front.form import Form
 from contad.front.plan import plan
@@ -169,4 +168,4 @@ def test_constant_bytes_are_the_same_by_table():
     with defer_code():
         quick = write_constant()
     assert len(quick) > len(write_constant())
-    assert str(llvm.parse_assembly(quick)) == str(llvm.parse_assembly(write_constant()))
+    assert str(linked_code.llvm.parse_assembly(quick)) == str(linked_code.llvm.parse_assembly(write_constant()))
