@@ -33,8 +33,7 @@ BESIDE: dict[str, tuple[str, Callable[[Callable[[str], float], str], list[float]
         lambda time, name: [time(name) / time(f"{name.partition(' ')[0]} gradient")],
     ),
     "matrix": (
-        "In brackets the ratio to contad's engine `matrix`.",
-        lambda time, name: [time(name) / time(f"{CONTAD}matrix")],
+        "In brackets the ratio to contad's engine `matrix`.", lambda time, name: [time(name) / time(f"{CONTAD}matrix")]
     ),
     "difference": ("In brackets the difference to the control.", lambda time, name: [time(name) - time(PRIMAL)]),
 }

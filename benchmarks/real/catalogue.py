@@ -19,4 +19,8 @@ from benchmarks.real.program import Real
 
 OF_STAN = (stan_vectors, stan_groups, stan_counts, stan_series)
 MODULES = (skies, inference, fields, decisions, *OF_STAN, gradbench, grids, sequences, motions, waves)
-REAL: dict[str, Real] = {program.name: program for module in MODULES for program in module.PROGRAMS}
+REAL: dict[str, Real] = {
+    program.name: program
+    for module in MODULES
+    for program in module.PROGRAMS
+}

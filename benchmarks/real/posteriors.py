@@ -57,6 +57,7 @@ def blr(beta, sigma, x, y):
     return stan.normal_lpdf(beta, 0.0, 10.0) + stan.normal_lpdf(sigma, 0.0, 10.0) + stan.normal_lpdf(y, x @ beta, sigma)
 
 
+
 def diamonds(b, intercept, sigma, x, means, y):
     """A regression with centred covariates."""
     prior = stan.normal_lpdf(b, 0.0, 1.0) + stan.student_t_lpdf(intercept, 3.0, 8.0, 10.0)

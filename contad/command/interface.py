@@ -105,7 +105,9 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-def main(argv: Sequence[str] | None = None, others: Mapping[str, Callable[[Sequence[str]], str]] | None = None) -> int:
+def main(
+    argv: Sequence[str] | None = None, others: Mapping[str, Callable[[Sequence[str]], str]] | None = None
+) -> int:
     """Run the command, or that of its first argument, such as `warm` or one of `others`; the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments

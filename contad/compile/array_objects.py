@@ -57,7 +57,9 @@ def emit_copy(builder: Any, kind: Any, array: Any, object_type: Any) -> Any:
     """Emit a new array object with the numbers of a native array; NULL if memory is exhausted."""
     integer, address, words = ir.IntType(32), cgutils.voidptr_t, WORD.as_pointer()
     arguments = [address, integer, words, integer, words, address, integer, integer, address]
-    new = cgutils.get_or_insert_function(builder.module, ir.FunctionType(object_type, arguments), "contad_new_array")
+    new = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(object_type, arguments), "contad_new_array"
+    )
     null = ir.Constant(address, None)
     shape = builder.bitcast(array._get_ptr_by_name("shape"), words)
     of_class = builder.bitcast(external_words(builder.module, "contad_array_class", 1), address)

@@ -241,7 +241,9 @@ class LinkedCode(CompilerBase):
         """One pipeline."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         own = _PASSES | {NativeLowering: self.lowering}
-        passes.passes = [(own.get(numbas, numbas), text) for numbas, text in join_passes(passes.passes)]
+        passes.passes = [
+            (own.get(numbas, numbas), text) for numbas, text in join_passes(passes.passes)
+        ]
         passes.add_pass_after(EmitNewArrays, IRProcessing)
         passes.add_pass_after(EmitChoices, IRProcessing)
         passes.finalize()

@@ -39,7 +39,9 @@ def _find(text: bytes) -> int:
 llvm.add_symbol(_FIND, ctypes.cast(_find, ctypes.c_void_p).value)
 
 
-def emit_address(context: Any, builder: Any, find: Callable[[str], int], name: str, compile_now: bool = True) -> Any:
+def emit_address(
+    context: Any, builder: Any, find: Callable[[str], int], name: str, compile_now: bool = True
+) -> Any:
     """Emit the word `find(name)`, the address of machine code; `find` is a function of a module.
 
     The caller looks the address up at its first use and keeps it in a word, so that machine code from the disk finds

@@ -24,7 +24,9 @@ def source_of(rule: ScalarRule) -> str:
     return found[1] if found else ""
 
 
-def describe(title: str, formula: str, fields: Mapping[str, str], example: str = "", notes: Sequence[str] = ()) -> str:
+def describe(
+    title: str, formula: str, fields: Mapping[str, str], example: str = "", notes: Sequence[str] = ()
+) -> str:
     """A docstring from a title, a formula, paragraphs of notes, fields, and an example.
 
     >>> print(describe("The square.", "z = x^2", {"Domain": "every x.", "Ref": "Euclid."}, "square(2.0)"))

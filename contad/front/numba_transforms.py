@@ -94,7 +94,9 @@ class LookedAt(Protocol):
         """Everything made from the function."""
 
 
-def gradient_of(f: LookedAt, transform: Transform, options: Options, eager: Callable[[], Function]) -> "Derivative":
+def gradient_of(
+    f: LookedAt, transform: Transform, options: Options, eager: Callable[[], Function]
+) -> "Derivative":
     """A new object for transform(f, **options) of a Numba function; `eager()` takes calls that no compiled engine
     takes."""
     from contad.front.derivative import Derivative

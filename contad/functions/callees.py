@@ -285,7 +285,9 @@ class _StandIns:
         """Whether the classes of an argument are known."""
         return isinstance(x, Carrier) or reached.classes_in(x, self.family.attributes) <= self.owners
 
-    def again(self, owners: frozenset[type] = frozenset(), assignable: bool = False, anew: bool = False) -> "_StandIns":
+    def again(
+        self, owners: frozenset[type] = frozenset(), assignable: bool = False, anew: bool = False
+    ) -> "_StandIns":
         """The same for the present values of names, for objects of more classes, or for arrays with room for
         variables."""
         assignable = assignable or self.family.assignable

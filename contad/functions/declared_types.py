@@ -81,7 +81,9 @@ def refuse_cast(f: NumbaFunction, what: str, t: NumbaType, is_active: bool = Fal
     """
     remedy = "declare float64" if "float" in str(t) else "declare int64 or float64"
     why = "to which a differentiated number is cast" if is_active else "in which this engine does not compute"
-    return UnsupportedError(f"{place_of(f)}: {what} is declared as {t}, {why}; {remedy}, or leave the declaration away")
+    return UnsupportedError(
+        f"{place_of(f)}: {what} is declared as {t}, {why}; {remedy}, or leave the declaration away"
+    )
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------

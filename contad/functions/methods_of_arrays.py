@@ -96,9 +96,9 @@ def _shuffle(method: Any, x: Any, axis: int = 0) -> None:
     return None
 
 
-METHODS: Mapping[str, Any] = (
-    {"dot": _Dot(), "tobytes": _Bytes(), "shuffle": _Shuffle()}
-    | {name: _Conjugate(name) for name in ("conj", "conjugate")}
-    | {name: _FromBuffer(name) for name in ("from_buffer", "from_buffer_copy")}
-)
+METHODS: Mapping[str, Any] = {"dot": _Dot(), "tobytes": _Bytes(), "shuffle": _Shuffle()} | {
+    name: _Conjugate(name) for name in ("conj", "conjugate")
+} | {
+    name: _FromBuffer(name) for name in ("from_buffer", "from_buffer_copy")
+}
 ASSIGNABLE_METHODS = {**METHODS, "copy": _Copy()}  # if variables are assigned to elements

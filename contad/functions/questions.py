@@ -80,8 +80,7 @@ def questions_of(code: CodeType) -> Questions:
         any(map(_compares_types, codes)),
         any(map(_gives_classes, codes)),
         code.co_filename != "<string>"  # the == of data classes, for which stand-ins have their own
-        and "__class__" in names
-        and not operations.isdisjoint(("IS_OP", "COMPARE_OP", "CONTAINS_OP", "BINARY_SUBSCR")),
+        and "__class__" in names and not operations.isdisjoint(("IS_OP", "COMPARE_OP", "CONTAINS_OP", "BINARY_SUBSCR")),
         _receivers(codes, names & METHODS.keys()),
         _receivers(codes, names & {"copy"}),
         frozenset(i.argval for i in instructions if i.opname in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")),

@@ -142,7 +142,9 @@ def second_of_pairs(w, c, p, d, sizes):  # type: ignore[no-untyped-def]
             if i != j and sizes[j] != 0.0:
                 over = 1.0 / (w[j] - w[i]) if w[j] != w[i] else np.nan
                 m[i, j] = over * (inner[i, j] - z[i, j] * c[j, j] - o[i, j] * p[j, j])
-                errors[i, j] = abs(over) * (errors[i, j] + magnitudes[i, j] * size[j, j] + spread[i, j] * sizes[j])
+                errors[i, j] = abs(over) * (
+                    errors[i, j] + magnitudes[i, j] * size[j, j] + spread[i, j] * sizes[j]
+                )
             else:
                 errors[i, j] = 0.0
             m[j, j] -= o[i, j] * z[i, j]

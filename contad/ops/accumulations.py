@@ -80,7 +80,7 @@ def reverse_cumsum(x, axis):
         ([0.3, -0.7, 2.1], [1.3, 0.8, -0.4]),
         ([[0.3, -0.7], [1.2, 0.5]], [[1.3, 0.8], [-0.4, 0.9]]),
         ([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]], [[0.6, 1.7, -0.2], [2.3, 0.9, -1.6]], {"axis": 0}),
-    ],
+    ]
 )
 def linear_recurrence(a, b, *, axis=-1):
     """Linear recurrence of first order along an axis.

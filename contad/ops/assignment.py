@@ -1,5 +1,6 @@
 """NumPy functions that create an array like a given one, and functions that assign to arrays."""
 
+
 import numpy as np
 
 from contad.errors import LostDerivativeError

@@ -22,7 +22,7 @@ _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9], [0.8, 0.3]]
         (_TRI, [0.6, 1.7, -0.2, 0.9], {"lower": 1, "upper": 1}),
         (_WIDE, _B, {"lower": 1, "upper": 2}),
         ([[2.3, 3.1, 2.7, 1.9]], _B, {"lower": 0, "upper": 0}),
-    ],
+    ]
 )
 def banded_solution(ab, b, *, lower, upper):
     """The solution of a z = b for a banded matrix a, a_ij = ab[upper + i - j, j]; scipy.linalg.solve_banded calls it.

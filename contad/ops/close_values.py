@@ -109,8 +109,8 @@ def first_of_pairs(w, p, d, sizes):
 def second_of_pairs(w, c, p, d, sizes):
     """(g, error): the change of the cotangent of a symmetric matrix along a direction, with p and d constant.
 
-    g = (m + m^T) / 2 + n,     n_ij = c_ij f_ij (d_j - d_i),     c = v^T a_dot v,     z = f p,     o = f c
-    m_ij = f_ij ((c z)_ij - z_ij c_jj - o_ij p_jj) + (o z^T)_ij,     m_ii = (o z^T)_ii - sum_k o_ki z_ki
+        g = (m + m^T) / 2 + n,     n_ij = c_ij f_ij (d_j - d_i),     c = v^T a_dot v,     z = f p,     o = f c
+        m_ij = f_ij ((c z)_ij - z_ij c_jj - o_ij p_jj) + (o z^T)_ij,     m_ii = (o z^T)_ii - sum_k o_ki z_ki
     """
     n, most = w.size, largest_of(w)
     over, same = 1.0 / gaps_of(w), np.eye(n) == 1.0

@@ -22,7 +22,9 @@ def _hyp0f1_of_arrays(v, x):
     return mend(special().hyp0f1(v, x), (v == 1.0) & (x > BESSEL_OVERFLOWS), hyp0f1.function, v, x)
 
 
-@scalar_rule(ufunc="scipy.special.hyp0f1", array=_hyp0f1_of_arrays, points=[(1.7, 0.9), (0.6, -1.3), (2.3, 4.1)])
+@scalar_rule(
+    ufunc="scipy.special.hyp0f1", array=_hyp0f1_of_arrays, points=[(1.7, 0.9), (0.6, -1.3), (2.3, 4.1)]
+)
 def hyp0f1(v, x):
     """Confluent hypergeometric limit function.
 

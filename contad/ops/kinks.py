@@ -208,10 +208,7 @@ def _is_result_zero(z: Value, *args: Value) -> Any:
 
 
 def twin(
-    rule: ScalarRule,
-    body: Function,
-    is_homogeneous: bool,
-    meets: Function = _are_zero,
+    rule: ScalarRule, body: Function, is_homogeneous: bool, meets: Function = _are_zero,
     find: Function = _is_result_zero,
 ) -> None:
     """Give a twin to a rule that has its kinks where `find(z, *values)` says."""
@@ -490,7 +487,6 @@ def _carries(x: Value) -> bool:
 # ---- operations on arrays --------------------------------------------------------------------------------------------
 def twin_of_norm(rule: ArrayRule, slopes: Function) -> None:
     """Give a twin to a norm along axes; `slopes(z, x, **options)` are its partials, 0 at the kink."""
-
     def full_of_nan(x, **options):
         return np.full(np.shape(x), math.nan)
 
@@ -557,7 +553,9 @@ def twin_of_singular_values() -> None:
         m, n = np.shape(args[0])[-2:]
         return bool(np.any(free_zeros(singular_spectrum.function(args[0])[..., m, :], m != n)))
 
-    singular_spectrum.twin = _declare(singular_spectrum, singular_spectrum.function, singular_spectrum.vjps["a"], push)
+    singular_spectrum.twin = _declare(
+        singular_spectrum, singular_spectrum.function, singular_spectrum.vjps["a"], push
+    )
     singular_spectrum.is_at_kink = is_at_kink
 
 

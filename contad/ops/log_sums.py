@@ -19,7 +19,7 @@ _POINTS = [(_VECTOR,), (_MATRIX,), (_MATRIX, {"axis": 0}), (_MATRIX, {"axis": -1
         (_VECTOR, {"b": [0.4, 1.7, -0.2]}),
         (_MATRIX, {"b": [[0.4, 0.0, 1.7], [1.2, 0.2, 0.0]], "axis": 0}),
         (_MATRIX, {"b": [0.4, 1.7, 0.0], "axis": -1}),
-    ],
+    ]
 )
 def logsumexp(a, *, axis=None, b=None, keepdims=False):
     """log(sum(exp(a))) over some axes, or all, without overflow; like scipy.special.logsumexp.
@@ -94,7 +94,7 @@ def shares(z, a, b, axis):
 
 @array_rule(
     dtypes=COMPLEX,
-    points=[(_VECTOR,), (_MATRIX,), (_MATRIX, {"axis": 0}), (_MATRIX, {"axis": -1}), (_MATRIX, {"axis": (0, 1)})],
+    points=[(_VECTOR,), (_MATRIX,), (_MATRIX, {"axis": 0}), (_MATRIX, {"axis": -1}), (_MATRIX, {"axis": (0, 1)})]
 )
 def softmax(x, *, axis=None):
     """e^x over its sum along some axes, or all; like scipy.special.softmax.

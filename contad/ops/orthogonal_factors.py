@@ -136,7 +136,9 @@ def qr(a, mode="reduced"):
     if mode == "raw" and not is_complex(a):
         return reflect_columns(a)
     if mode not in ("reduced", "r", "complete") or (mode == "complete" and m > n):
-        raise UnsupportedError(f"np.linalg.qr: mode={mode!r} has no derivative for shape {shape}; use 'reduced' or 'r'")
+        raise UnsupportedError(
+            f"np.linalg.qr: mode={mode!r} has no derivative for shape {shape}; use 'reduced' or 'r'"
+        )
     z = orthogonal_factor(a[..., :m] if m < n else a)
     q, r = (z[:m], z[m:]) if len(shape) == 2 else (in_c_order(z[..., :m, :]), in_c_order(z[..., m:, :]))
     if m < n:

@@ -184,7 +184,9 @@ def eval_hermite(n, x):
     >>> round(eval_hermite(2, 0.3), 12)
     -1.64
     """
-    return _climb(whole_degree("eval_hermite", n), _one(x), 2.0 * x, lambda k, z, before: 2.0 * (x * z - k * before))
+    return _climb(
+        whole_degree("eval_hermite", n), _one(x), 2.0 * x, lambda k, z, before: 2.0 * (x * z - k * before)
+    )
 
 
 @stands_for("eval_hermitenorm")

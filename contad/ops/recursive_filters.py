@@ -16,7 +16,7 @@ _SIGNAL, _STACK = [0.6, 1.7, -0.2, 0.9, -1.3], [[0.6, 1.7, -0.2, 0.9], [1.2, -0.
         ([0.7, -0.3, 0.4], [1.3, 0.5, -0.2], _SIGNAL, [0.4, -0.6]),
         ([0.7], [1.3, 0.5], _STACK, [[0.4], [-0.3]]),
         ([0.7, -0.3, 0.4], [1.3], _STACK, [[0.4, 0.2], [-0.3, 0.5]]),
-    ],
+    ]
 )
 def filter_signal(b, a, x, zi):
     """A signal filtered by the rational function b / a along its last axis, from the state zi; scipy.signal.lfilter.

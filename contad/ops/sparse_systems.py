@@ -29,7 +29,7 @@ _B, _BS = [0.6, 1.7, -0.2], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
         (_V, _BS, {"pattern": _CSC.T}),
         (_W, _B, {"pattern": _COO}),
         ([1.7], [[0.6, -0.4]], {"pattern": Pattern("coo", (np.array([0]), np.array([0])), (1, 1))}),
-    ],
+    ]
 )
 def sparse_solution(values, b, *, pattern, factor=None):
     """The solution of S z = b for a sparse matrix; contad.scipy.sparse.linalg.spsolve calls it.
@@ -250,7 +250,7 @@ class KrylovSolver:
         (_V, _B, {"form": Sparse(_CSC), "iteration": KrylovSolver("bicgstab", {"rtol": 1e-13})}),
         (_V, _B, {"form": Sparse(_CSC.T), "iteration": KrylovSolver("gmres", {"rtol": 1e-13})}),
         ([[1.7]], [0.6], {"form": Dense(), "iteration": KrylovSolver("cg", {"rtol": 1e-13})}),
-    ],
+    ]
 )
 def iterative_solution(values, b, *, form, iteration):
     """The solution of A z = b by a solver of scipy.sparse.linalg, and below it the solver's `info`.

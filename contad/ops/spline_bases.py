@@ -95,7 +95,9 @@ def with_ends(x, k):
 def sum_corners(c, places, weights):
     """For each n, the weighted sum of elements of c (m_1, m_2, ..., rest) at the places (n, p_k) along each axis k."""
     axes = len(places)
-    index = tuple(np.reshape(i, (len(i), *(1,) * d, i.shape[1], *(1,) * (axes - 1 - d))) for d, i in enumerate(places))
+    index = tuple(
+        np.reshape(i, (len(i), *(1,) * d, i.shape[1], *(1,) * (axes - 1 - d))) for d, i in enumerate(places)
+    )
     total = as_array(c)[index]
     for d in range(axes - 1, -1, -1):
         w = weights[d]

@@ -19,7 +19,7 @@ _B, _BS = [0.6, 1.7, -0.2, 0.8], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9], [0.8, 0.
         (_C[:3], _R, _BS),
         (_C, _R[:2], _B[:2]),
         ([1.7], [9.0, 0.5], [0.6, -0.4]),
-    ],
+    ]
 )
 def toeplitz_product(c, r, x):
     """The product of the matrix t_ij = c_{i-j}, r_{j-i} above the diagonal, with x; like scipy.linalg.matmul_toeplitz.

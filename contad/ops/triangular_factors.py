@@ -131,7 +131,7 @@ def onto_triangle(c, upper=False):
         (_M, _B, {"lower": True, "unit_diagonal": True}),
         ([_L, _M], _B, {"lower": True}),
         (_M, [_B, [[0.3, 1.1], [-0.8, 2.4], [0.5, 1.6]]]),
-    ],
+    ]
 )
 def solve_triangular(a, b, *, transposed=False, lower=False, unit_diagonal=False):
     """The solution of a z = b, where one triangle of a is read; like scipy.linalg.solve_triangular.

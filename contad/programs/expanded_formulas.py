@@ -77,7 +77,9 @@ def _lines_of(rule: Formula, active: tuple[bool, ...]) -> Callable[..., Any] | N
     return found
 
 
-def _take_names(body: Any, expression: ast.expr, depending: set[str], local: set[str], scope: dict[str, Any]) -> bool:
+def _take_names(
+    body: Any, expression: ast.expr, depending: set[str], local: set[str], scope: dict[str, Any]
+) -> bool:
     """Put the names of an expression into the scope; returns whether a program has its operations."""
     for node in ast.walk(expression):
         if isinstance(node, ast.Attribute):

@@ -57,6 +57,7 @@ class TracedVar(Var):
         return _implementation(cls, rule)
 
 
+
 def _comparison(name: str) -> Function:
     compare = COMPARISONS[name][1]
 

@@ -31,7 +31,9 @@ CONSTANTS: dict[np.ufunc, Function] = {
 LOGICAL = (np.logical_not, np.logical_and, np.logical_or, np.logical_xor)
 
 
-def array_ufunc(number: Number, ufunc: np.ufunc, method: str, first: Value, *others: Value, **options: Option) -> Value:
+def array_ufunc(
+    number: Number, ufunc: np.ufunc, method: str, first: Value, *others: Value, **options: Option
+) -> Value:
     """Dispatch a NumPy or SciPy ufunc called with a variable or dual to the rule of that ufunc."""
     if method == "__call__" and not options:
         found = _by_ufunc[ufunc] if ufunc in _by_ufunc else rule_of_ufunc(ufunc)
@@ -191,7 +193,9 @@ def general_methods(found: ScalarRule) -> tuple[Function, Function | None]:
     return lambda x: found.general((x,)), None
 
 
-def install(cls: type[Any], implement: Callable[[ScalarRule], tuple[Function, Function | None]]) -> None:
+def install(
+    cls: type[Any], implement: Callable[[ScalarRule], tuple[Function, Function | None]]
+) -> None:
     """Give cls the operator methods of every rule that has an operator."""
     for found in rules():
         if found.operator is not None:

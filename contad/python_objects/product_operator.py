@@ -5,6 +5,7 @@ does (`contad.engines.matrix.matrix_products`). All other cases call the method:
 cells, constants seen for the first time, large products, errors.
 """
 
+
 import numpy as np
 from numba import types
 

@@ -1,5 +1,6 @@
 """Functions of `scipy.linalg` that find eigenvalues, singular values and the spaces of their vectors."""
 
+
 import numpy as np
 
 from contad.errors import UnsupportedError
@@ -48,7 +49,7 @@ def eigh(
     array([0.403709, 3.096291])
     """
     if type not in (1, 2, 3):
-        raise ValueError('contad.scipy.linalg.eigh: "type" keyword only accepts 1, 2, and 3.')
+        raise ValueError("contad.scipy.linalg.eigh: \"type\" keyword only accepts 1, 2, and 3.")
     refuse_options("eigh", subset_by_value=subset_by_value)
     (a,) = matrices("eigh", check_finite, a)
     kept, triangle = _positions(subset_by_index, np.shape(a)[-1]), "L" if lower else "U"
@@ -87,7 +88,6 @@ def _positions(subset: Option, n: int) -> slice:
             f"[0, {n - 1}] and start <= end, but start={first}, end={last} is given"
         )
     return slice(first, last + 1)
-
 
 BESIDE = (("len(e) + 1 == len(d)", "e must have one element less than d"),)
 
@@ -271,7 +271,6 @@ def eigvalsh_tridiagonal(
     array([1.792893, 3.207107])
     """
     return eigh_tridiagonal(d, e, True, select, select_range, check_finite, tol)
-
 
 BESIDE = (("len(e) + 1 == len(d)", "e must have one element less than d"),)
 

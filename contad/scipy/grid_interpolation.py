@@ -66,7 +66,9 @@ class RegularGridInterpolator:
             )
         for i, p in enumerate(self.grid):
             if p.ndim != 1 or np.shape(self.values)[i] != len(p):
-                raise ValueError(f"There are {p.size} points and {np.shape(self.values)[i]} values on dimension {i}")
+                raise ValueError(
+                    f"There are {p.size} points and {np.shape(self.values)[i]} values on dimension {i}"
+                )
             if not np.all(np.diff(p) > 0.0) and not np.all(np.diff(p) < 0.0):
                 raise ValueError(f"The points in dimension {i} must be strictly ascending or descending")
         falling = tuple(i for i, p in enumerate(self.grid) if len(p) > 1 and p[0] > p[1])

@@ -146,7 +146,9 @@ class PPoly(Interpolator):
         return whole(b) - whole(a)
 
 
-def _points(name: str, x: ArrayValue, y: ArrayValue, axis: int, least: int = 2) -> tuple[ArrayValue, ArrayValue, int]:
+def _points(
+    name: str, x: ArrayValue, y: ArrayValue, axis: int, least: int = 2
+) -> tuple[ArrayValue, ArrayValue, int]:
     """The points of the data, and values with their axis first."""
     x, y = as_one(x), as_one(y)
     axis %= max(np.ndim(y), 1)
@@ -178,7 +180,9 @@ class CubicHermiteSpline(PPoly):
     0.4432
     """
 
-    def __init__(self, x: ArrayValue, y: ArrayValue, dydx: ArrayValue, axis: int = 0, extrapolate: Any = None) -> None:
+    def __init__(
+        self, x: ArrayValue, y: ArrayValue, dydx: ArrayValue, axis: int = 0, extrapolate: Any = None
+    ) -> None:
         dydx = as_one(dydx)
         if np.shape(dydx) != np.shape(y):
             raise ValueError("The shapes of `y` and `dydx` must be identical.")
@@ -263,7 +267,9 @@ class PchipInterpolator(PPoly):
         super().__init__(pieces.hermite_coefficients(x, y, slopes), x, extrapolate, axis)
 
 
-def pchip_interpolate(xi: ArrayValue, yi: ArrayValue, x: ArrayValue, der: Option = 0, axis: int = 0) -> ArrayValue:
+def pchip_interpolate(
+    xi: ArrayValue, yi: ArrayValue, x: ArrayValue, der: Option = 0, axis: int = 0
+) -> ArrayValue:
     """The values of a PchipInterpolator through (xi, yi) at x, or its derivatives.
 
         f(x) with f = `PchipInterpolator(xi, yi)`, or its derivative of order `der`

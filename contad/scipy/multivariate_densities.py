@@ -181,7 +181,9 @@ def _categorical(k: ArrayValue, p: ArrayValue) -> Value:
 
 
 # ---- matrices --------------------------------------------------------------------------------------------------------
-def _wishart_factors(name: str, x: ArrayValue, df: Value, scale: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
+def _wishart_factors(
+    name: str, x: ArrayValue, df: Value, scale: ArrayValue
+) -> tuple[ArrayValue, ArrayValue]:
     scale = _matrix(name, "scale", scale, None)
     size = np.shape(scale)[0]
     if not df > size - 1:

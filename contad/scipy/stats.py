@@ -284,12 +284,7 @@ uniform = _continuous("uniform", "", intervals.uniform_log_density, "x - loc, 0.
 beta = _continuous("beta", "a b", intervals.beta_log_density, "(x - loc) / scale, a, b", cumulative="beta", scaled=True,
                    edge="x == loc or (x - loc) / scale == 1.0")  # fmt: skip
 triang = _continuous(
-    "triang",
-    "c",
-    intervals.triangular_log_density,
-    "(x - loc) / scale, c",
-    cumulative="triangular",
-    scaled=True,
+    "triang", "c", intervals.triangular_log_density, "(x - loc) / scale, c", cumulative="triangular", scaled=True,
     edge="x == loc or (x - loc) / scale == 1.0",
 )
 truncnorm = _continuous(

@@ -3,6 +3,7 @@
 Systems, and those for derivatives, are solved within the structure.
 """
 
+
 import numpy as np
 
 from contad.errors import UnsupportedError

@@ -125,14 +125,8 @@ class WithBodies(InExpressions):
 
 
 def with_bodies(
-    ways: Mapping[Pattern, str] | None = None,
-    demands: Demands = (),
-    after: Demands = (),
-    empty: str = "",
-    far: bool = False,
-    inside: Demands = (),
-    names: str = "",
-    **known: Any,
+    ways: Mapping[Pattern, str] | None = None, demands: Demands = (), after: Demands = (), empty: str = "",
+    far: bool = False, inside: Demands = (), names: str = "", **known: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Let Numba functions call a function as well, and check its arguments.
 

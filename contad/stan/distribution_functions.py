@@ -65,14 +65,7 @@ def _functions(
         doc = describe_face(f"{name}_{kind}", title, integral, density.formula, density.names, domains)
         made.append(
             Face(
-                __name__,
-                f"{name}_{kind}",
-                formula,
-                doc,
-                density.names,
-                reduce,
-                domains,
-                orders=orders,
+                __name__, f"{name}_{kind}", formula, doc, density.names, reduce, domains, orders=orders,
                 lenient=density.lenient and name not in CHECKED_FIRST,
             )
         )

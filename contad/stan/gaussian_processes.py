@@ -39,7 +39,9 @@ def _ways(expression: str, count: int, has_lengths: bool = False) -> dict[Patter
     return found
 
 
-def _sets(name: str, args: tuple[Value, ...], count: int, kind: str = "real") -> tuple[list[ArrayValue], list[Value]]:
+def _sets(
+    name: str, args: tuple[Value, ...], count: int, kind: str = "real"
+) -> tuple[list[ArrayValue], list[Value]]:
     """The one or two sets of points among the arguments, as matrices, and the `count` parameters after them.
 
     kind    the kind of coordinates, a key of DOMAINS

@@ -448,12 +448,10 @@ class Model:
             fail("Model.param_unconstrain", "values", expected, f"shape {numbers.shape}")
         ends = np.cumsum([math.prod(shape) for shape in self.shapes.values()], dtype=np.int64)
         parts = np.split(numbers, ends)[:-1]
-        return self.unconstrain(
-            {
-                name: np.reshape(x, shape, order="F") if shape else float(x[0])
-                for (name, shape), x in zip(self.shapes.items(), parts, strict=True)
-            }
-        )
+        return self.unconstrain({
+            name: np.reshape(x, shape, order="F") if shape else float(x[0])
+            for (name, shape), x in zip(self.shapes.items(), parts, strict=True)
+        })
 
     def log_density_hessian_vector_product(
         self, u: ArrayValue, v: ArrayValue, *, propto: bool = True, jacobian: bool = True

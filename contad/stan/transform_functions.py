@@ -28,9 +28,7 @@ from contad.variables.open_types import ArrayValue, Real, Value
 
 KNOWN = {**vars(bodies), **vars(constraint_bodies), "np": np}
 _IN_PYTHON = KNOWN | {
-    "cholesky": cholesky_factor,
-    "is_cholesky_factor": is_cholesky_factor,
-    "is_symmetric": is_symmetric,
+    "cholesky": cholesky_factor, "is_cholesky_factor": is_cholesky_factor, "is_symmetric": is_symmetric
 }
 
 

@@ -145,7 +145,9 @@ class _Gradient:
 
     def _find_lost(self, gradient: Nested, y: Nested, args: Sequence[Nested], kwargs: Options) -> Nested:
         """The gradient, with entries from forward mode where the reverse sweep has lost digits."""
-        return find_lost(gradient, y, self.run, self.what, self.argnums, args, kwargs, self.single, self.has_aux)
+        return find_lost(
+            gradient, y, self.run, self.what, self.argnums, args, kwargs, self.single, self.has_aux
+        )
 
     def _first_derivative(self, args: Sequence[Nested], kwargs: Options) -> Nested:
         """The gradient alone, at the values of the arguments."""

@@ -45,7 +45,6 @@ def jacrev(
     >>> jacrev(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 1.0]]
     """
-
     def by_rows(*call: Any, has_aux: bool) -> Nested:
         return _by_rows(*call, has_aux=has_aux, engine=engine, holomorphic=holomorphic)
 

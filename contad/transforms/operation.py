@@ -302,7 +302,9 @@ def push_forward(f: Function, args: Sequence[Nested], tangents: Sequence[Nested]
     return jvp(of_leaves, [trees[n].leaves[k] for n, k in places], [dots[n][k] for n, k in places])[1]
 
 
-def _of_leaves(f: Function, args: Sequence[Nested], places: Places | None) -> tuple[Function, list[Tree], Places]:
+def _of_leaves(
+    f: Function, args: Sequence[Nested], places: Places | None
+) -> tuple[Function, list[Tree], Places]:
     """f as a function of the leaves at `places`, the trees of its arguments, and the places (by default those of all
     leaves that are not options).
     """

@@ -1,5 +1,6 @@
 """The adjoints of a sweep, for a user's continuation."""
 
+
 import numpy as np
 
 from contad.errors import ForeignVariableError, LostDerivativeError, StaleVariableError

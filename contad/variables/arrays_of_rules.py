@@ -38,6 +38,7 @@ def call_with_arrays(f: Function, *args: Nested, **options: Any) -> Nested:
         return f(*args, **options)
     make_stack: Any = ENGINES[0]("matrix")
     with opened(lambda: make_stack(lends_arrays=True)) as s:
+
         lent: list[tuple[Value, np.ndarray]] = []
 
         def lend(x: Value) -> Value:

@@ -369,7 +369,9 @@ def _instead_of_math(name: str) -> str:
 
 def _expression_in(frame: FrameType) -> ast.expr | None:
     """The expression that a frame computes, or the target to which it assigns, if there is source."""
-    first, last, start, end = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+    first, last, start, end = next(
+        itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4
+    )
     if first is None or last is None or start is None:
         return None
     try:

@@ -150,7 +150,9 @@ def _read_call(code: CodeType, offset: int) -> _Call:
     strings = [i.argval for i in inside if isinstance(i.argval, str)]
     loads = {name for i in inside if i.opname in _LOADS for name in _list_names(i)}
     of_lists = {_list_names(x)[-1] for x, i in pairwise(inside) if i.opname in _ATTRIBUTES and i.argval == "sort"}
-    return _Call(next(iter(strings), None), _METHODS.intersection(strings), loads, of_lists & loads, tuple(strings[:3]))
+    return _Call(
+        next(iter(strings), None), _METHODS.intersection(strings), loads, of_lists & loads, tuple(strings[:3])
+    )
 
 
 _EXTREMES: dict[str, Any] = {ufunc.__name__: ufunc for ufunc in (np.maximum, np.minimum, np.fmax, np.fmin)}

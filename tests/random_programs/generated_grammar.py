@@ -151,21 +151,17 @@ REDUCTIONS = (
 # in some programs only, so that the others stay what they are; matrices with a strong diagonal, which no loop spoils
 MATRIX_REDUCTIONS = (
     "np.linalg.solve(np.tanh(q[:, :3]) * 0.3 + 2.0 * np.eye(3), u[1:4])[1]",
-    "np.linalg.slogdet(np.tanh(q[:, 1:]) * 0.3 - np.eye(3))[1]",
-    "np.linalg.det(np.tanh(m @ q.T) * 0.3 + np.eye(3))",
-    "np.sum(np.linalg.inv(np.eye(3) - 0.3 * np.tanh(q[:, ::-1][:, 1:])))",
-    "np.linalg.norm(u)",
+    "np.linalg.slogdet(np.tanh(q[:, 1:]) * 0.3 - np.eye(3))[1]", "np.linalg.det(np.tanh(m @ q.T) * 0.3 + np.eye(3))",
+    "np.sum(np.linalg.inv(np.eye(3) - 0.3 * np.tanh(q[:, ::-1][:, 1:])))", "np.linalg.norm(u)",
     "np.linalg.cholesky(np.outer(u, u) * 0.1 + np.diag(1.0 + w * w))[3, 1]",
-    "np.linalg.eigh(np.outer(w, w) * 0.1 + np.diag(x))[0][2]",
-    "np.linalg.qr(np.tanh(q.T) + np.eye(4)[:, :3])[1][0, 1]",
+    "np.linalg.eigh(np.outer(w, w) * 0.1 + np.diag(x))[0][2]", "np.linalg.qr(np.tanh(q.T) + np.eye(4)[:, :3])[1][0, 1]",
 )
 MATRIX_ANEW = (
     "c = np.linalg.solve(np.tanh(np.outer(x, d)) * 0.1 + np.eye(n), c)",
     "d = np.linalg.inv(A5 * 0.1 + np.eye(n))[idx[1]] * r",
     "c = np.linalg.solve(A5.T * 0.2 + np.eye(n) * 2.0, d * c)",
     "q = np.linalg.solve(np.eye(3) * 3.0 + np.tanh(m[:, :3]), q)",
-    "o = np.linalg.lstsq(np.eye(n)[:, :4] + 0.1, o)[0][0] * o",
-    "d = np.linalg.matrix_power(A5 * x * 0.2, 2) @ d",
+    "o = np.linalg.lstsq(np.eye(n)[:, :4] + 0.1, o)[0][0] * o", "d = np.linalg.matrix_power(A5 * x * 0.2, 2) @ d",
 )
 # what second and third derivatives are asked of besides
 DIAGONAL = "np.diag(np.array([1.0, 2.0, 3.5]))"  # whose spectrum small changes keep apart
@@ -186,12 +182,9 @@ SPECTRAL_REDUCTIONS = (
     "np.prod(np.linalg.qr(np.tanh(q[:, :3]) * 0.3 + np.eye(3) * 2.0)[0][0])",
 )  # fmt: skip
 SPECTRAL_ANEW = (
-    "c = contad.softmax(c * d)",
-    f"c[:3] = np.linalg.eigvalsh(np.tanh(np.outer(c[1:4], c[1:4])) * 0.1 + {DIAGONAL})",
-    "d = np.linalg.solve(np.diag(2.0 + d * d) + A5 * 0.3, c)",
-    "c = contad.scipy.linalg.expm(A5 * r * 0.2) @ c",
-    "q[:] = np.tanh(q @ np.outer(d[:4], c[1:]))",
-    "q[:] = np.linalg.inv(np.tanh(q[:, :3]) * 0.2 + np.eye(3)) @ q",
+    "c = contad.softmax(c * d)", f"c[:3] = np.linalg.eigvalsh(np.tanh(np.outer(c[1:4], c[1:4])) * 0.1 + {DIAGONAL})",
+    "d = np.linalg.solve(np.diag(2.0 + d * d) + A5 * 0.3, c)", "c = contad.scipy.linalg.expm(A5 * r * 0.2) @ c",
+    "q[:] = np.tanh(q @ np.outer(d[:4], c[1:]))", "q[:] = np.linalg.inv(np.tanh(q[:, :3]) * 0.2 + np.eye(3)) @ q",
     "o[:] = np.linalg.svd(np.tanh(np.outer(u, w)) * 0.1 + np.diag(np.arange(1.0, 6.0)))[1] * o",
     "q[:, :3] = np.linalg.cholesky(np.tanh(q @ q.T) * 0.1 + np.eye(3))",
 )

@@ -50,7 +50,10 @@ def generate(seed: int, n: int, shared: bool = False) -> InPlaceProgram:
     end = draw.choice(("np.sum(u * u) + np.sum(v)", "np.sum(u * v)", "np.sum(u[1:-1]) + u[0] + np.sum(v[3:] * v[:-3])"))
     body = "\n        ".join(lines)
     first = "total = 0.0" if shared else "u, v, total = u.copy(), v.copy(), 0.0"
-    text = f"def f(u, v, k):\n    {first}\n    for _ in range({steps}):\n        {body}\n    return total + {end}\n"
+    text = (
+        f"def f(u, v, k):\n    {first}\n    for _ in range({steps}):\n        {body}\n"
+        f"    return total + {end}\n"
+    )
     space: dict[str, Any] = {"np": np}
     exec(text, space)
     rng = np.random.default_rng(seed)

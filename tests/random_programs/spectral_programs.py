@@ -73,7 +73,7 @@ OF_VECTORS = (  # of matrices that are one column times rows
     ("pass", 'np.linalg.norm(a, "nuc")**2', lambda a: _trace(a.T * a)),
     ("pass", "np.linalg.norm(a, 2)**2", lambda a: _trace(a.T * a)),
     (SVD, "np.sum(s)**2", lambda a: _trace(a.T * a)),
-    (SVD, "np.sum(s)**4", lambda a: _trace(a.T * a) ** 2),
+    (SVD, "np.sum(s)**4", lambda a: _trace(a.T * a)**2),
     (SVD, "s[0]**2", lambda a: _trace(a.T * a)),
     (SVD, "np.sum(s**2)", lambda a: _trace(a.T * a)),
 )
@@ -87,8 +87,7 @@ OF_LOW_RANK = (  # of the same; up to constants
     (BESIDE, "np.linalg.svd(a)[1][-1]", lambda a: mp.mpf(1)),
     (BESIDE, "np.sum(np.linalg.eigvalsh(a) * np.arange(a.shape[0]))", lambda a: (a.cols - 1) * _trace(a.T * a)),
     (
-        BESIDE,
-        "np.sum(np.log(np.linalg.eigvalsh(a)) * np.arange(a.shape[0]))",
+        BESIDE, "np.sum(np.log(np.linalg.eigvalsh(a)) * np.arange(a.shape[0]))",
         lambda a: (a.cols - 1) * mp.log(1 + _trace(a.T * a)),
     ),
     (BESIDE, "np.sum(np.log(np.linalg.eigvalsh(a)))", lambda a: mp.log(1 + _trace(a.T * a))),
@@ -100,11 +99,7 @@ LARGEST, SMALLEST = "(np.linalg.eigvalsh(a)[-1] - 1.0)", "(np.linalg.eigvalsh(a)
 OF_IDENTITY = tuple(  # beside a matrix of eigenvalues x, 0 and -x, where x is 0
     ("a = a + np.eye(3)", f"{one} * {other}", lambda a, times=times: times * _trace(a * a) / 2)
     for one, other, times in (
-        (NORM, LARGEST, 1),
-        (NORM, SMALLEST, -1),
-        (LEAST, SMALLEST, 1),
-        (LEAST, LARGEST, -1),
-        (COND, LARGEST, 2),
+        (NORM, LARGEST, 1), (NORM, SMALLEST, -1), (LEAST, SMALLEST, 1), (LEAST, LARGEST, -1), (COND, LARGEST, 2),
         (NORM, LEAST, -1),
     )
 )
@@ -188,7 +183,10 @@ class Program:
 
             gradient = [(at((i, 1)) - at((i, -1))) / (2 * h) for i in range(n)]
             hessian = [
-                [sum(p * q * at((i, p), (j, q)) for p in (1, -1) for q in (1, -1)) / (4 * h * h) for j in range(n)]
+                [
+                    sum(p * q * at((i, p), (j, q)) for p in (1, -1) for q in (1, -1)) / (4 * h * h)
+                    for j in range(n)
+                ]
                 for i in range(n)
             ]
             return np.array(gradient, dtype=float), np.array(hessian, dtype=float)
@@ -209,12 +207,8 @@ def derivatives(f, x, compiled=False):
     yield 2, "jvp of grad", np.stack([contad.jvp(contad.grad(f), (x,), (e,))[1] for e in unit])
     yield 2, "jacobian of grad", contad.jacobian(contad.grad(f))(x)
     yield 2, "grad of jvp", np.stack([contad.grad(lambda y, e=e: contad.jvp(f, (y,), (e,))[1])(x) for e in unit])
-    yield (
-        2,
-        "jvp of jvp",
-        np.array(
-            [[contad.jvp(lambda y, e=e: contad.jvp(f, (y,), (e,))[1], (x,), (d,))[1] for d in unit] for e in unit]
-        ),
+    yield 2, "jvp of jvp", np.array(
+        [[contad.jvp(lambda y, e=e: contad.jvp(f, (y,), (e,))[1], (x,), (d,))[1] for d in unit] for e in unit]
     )
 
 

@@ -233,8 +233,7 @@ WITH_FACTOR = IN_LOOPS._replace(
     about=IN_LOOPS.about + " of LAPACK, in a Numba function",
     sizes={"tiny": {"points": 20}, "small": {"points": 100}, "medium": {"points": 500}, "large": {"points": 1500}},
     primal=by_factor,
-    contad=shaped.on_compiled(by_factor, ARGNUMS)
-    | shaped.on_bound(by_factor, ARGNUMS)
+    contad=shaped.on_compiled(by_factor, ARGNUMS) | shaped.on_bound(by_factor, ARGNUMS)
     | shaped.on_eager(of_arrays, ARGNUMS),
     in_numpy=in_numpy.gaussian_process,
     remarks="By hand the inverse from the factor gives the gradient: there is no derivative of the factor. At 20 "

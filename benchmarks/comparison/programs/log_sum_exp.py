@@ -90,9 +90,7 @@ PROGRAM = Program(
     by_hand=by_hand,
     with_kernels=with_kernels.log_sum_exp,
     contad={
-        **on_compiled(log_sum_exp, (0,)),
-        **in_registers(log_sum_exp, (0,)),
-        **on_reassociating(log_sum_exp, (0,)),
+        **on_compiled(log_sum_exp, (0,)), **in_registers(log_sum_exp, (0,)), **on_reassociating(log_sum_exp, (0,)),
         **on_eager(on_arrays, (0,)),
     },
     peers=with_every_tool((0,), arrays=from_library, numbers=on_numbers, casadi=lambda casadi: casadi.logsumexp),

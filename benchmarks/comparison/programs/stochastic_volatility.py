@@ -144,7 +144,9 @@ def xad(*args: Any) -> Run:
     return shaped.with_xad(f, ARGNUMS)(*args)
 
 
-REMARKS = "The generated loops compute exponentials in vector registers, as XLA does; by hand they are the C library's."
+REMARKS = (
+    "The generated loops compute exponentials in vector registers, as XLA does; by hand they are the C library's."
+)
 
 PROGRAM = Program(
     name="stochastic_volatility",

@@ -118,7 +118,9 @@ def _by_kernel(
     return _push_strided(stack, code, axes, fields, z)
 
 
-def _push_strided(stack: ArraySlab, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Value:
+def _push_strided(
+    stack: ArraySlab, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray
+) -> Value:
     """Push a record with two axes: outer, inner, then two strides each of z, x and y."""
     outer, inner, *steps = axes
     slot = stack.buffers.push_shape(
@@ -179,7 +181,9 @@ def _by_stored_partials(
     return result
 
 
-def _by_pullback(stack: ArraySlab, rule: ScalarRule, operands: list[Operand], values: list[Value], z: Value) -> Value:
+def _by_pullback(
+    stack: ArraySlab, rule: ScalarRule, operands: list[Operand], values: list[Value], z: Value
+) -> Value:
     active = {k for k, _, _ in operands}
     kept = [v if k in active else keep_constant(stack, v) for k, v in enumerate(values)]
     return push_continuation(stack, ElementwisePullback(rule, operands, kept), z)
@@ -518,7 +522,9 @@ def sum_along(a: ArrayVar, rule: ArrayRule, axis: Option = None, keepdims: Optio
     return result if found.shape else s.element(float(z), first)
 
 
-def _dot(stack: ArraySlab, rule: ArrayRule, operands: list[Operand], values: list[Value], options: Options) -> Value:
+def _dot(
+    stack: ArraySlab, rule: ArrayRule, operands: list[Operand], values: list[Value], options: Options
+) -> Value:
     a, b = values
     if np.ndim(a) != 1 or np.ndim(b) != 1 or a.shape != b.shape or not a.size:
         return None

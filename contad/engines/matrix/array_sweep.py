@@ -1,5 +1,6 @@
 """Array records in Python: the sweep on numbers of outer levels by the rule bodies, and the display."""
 
+
 import numpy as np
 
 from contad.engines.matrix.array_var import ArraySlab

@@ -57,7 +57,9 @@ def take(stack: ArraySlab, x: Value) -> Value:
     return x
 
 
-def move_elements(stack: ArraySlab, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
+def move_elements(
+    stack: ArraySlab, move: Callable[[Sources], ArrayValue], sources: Sources
+) -> ArrayValue:
     """move(sources) applied to the values and to the cells; it records nothing."""
 
     known: set[int] = set()  # ids of arrays whose memory the result must not share

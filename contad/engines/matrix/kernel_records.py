@@ -137,7 +137,9 @@ class RecordKernels:
             self.value, self.adjoint = found.get(VALUE, 0), found[ADJOINT]
             self.attempt_briefly, self.attempt = find_attempts()
 
-    def find_shape(self, key: tuple[Any, ...], shapes: list[tuple[int, ...]], options: Options) -> "RecordShape | None":
+    def find_shape(
+        self, key: tuple[Any, ...], shapes: list[tuple[int, ...]], options: Options
+    ) -> "RecordShape | None":
         """The shape of records with these shapes and options, kept under `key`; None where Python has to do it."""
         if len(self.record_shapes) > 1000:
             self.record_shapes.clear()

@@ -191,7 +191,9 @@ class Linear(SecondOrderRecord):
 class OperationRecord(SecondOrderRecord):
     """A core rule. Its partials and their derivatives are evaluated once, for all directions."""
 
-    def __init__(self, rule: Rule, active: str, places: Sequence[Cells], values: Sequence[Value], z: Cells) -> None:
+    def __init__(
+        self, rule: Rule, active: str, places: Sequence[Cells], values: Sequence[Value], z: Cells
+    ) -> None:
         require_smooth(rule, values[1:])
         literal = rule.body.literal
         self.to = z

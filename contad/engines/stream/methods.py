@@ -151,7 +151,9 @@ class Recorder(Protocol):
         """
 
 
-def generate(cls: type[Number], rule: ScalarRule, record: Recorder) -> tuple[Function, Function | None]:
+def generate(
+    cls: type[Number], rule: ScalarRule, record: Recorder
+) -> tuple[Function, Function | None]:
     """The implementation of a rule for variables of class cls, and its reflection for a plain first operand.
 
     Results represent Python floats if all operands do (`PythonFloat`), else NumPy's numbers.
@@ -199,13 +201,7 @@ _PLACES = {"vc": ("y", "b", "a"), "cv": ("x", "a", "b")}
 
 
 def _write_cases(
-    cls: type[Number],
-    operation: str,
-    active: str,
-    value: str,
-    arguments: str,
-    record: str,
-    failed: str,
+    cls: type[Number], operation: str, active: str, value: str, arguments: str, record: str, failed: str,
     nested: str,
 ) -> str:
     """The branches for a variable and a plain number: a NumPy number makes the result a NumPy number."""
@@ -236,11 +232,7 @@ def _write_body(
         value, arguments, record = (re.sub(rf"\b{name}\b", read[name], text) for text in (value, arguments, record))
     reads = "".join(f"{name} = {read[name]}\n" for name in named)
     text = _BODY.format(
-        reads=reads,
-        value=value,
-        otherwise=failed.format(arguments=arguments),
-        made=made,
-        record=record,
+        reads=reads, value=value, otherwise=failed.format(arguments=arguments), made=made, record=record,
         nested=nested,
     )
     return "\n".join("    " * indent + line for line in text.splitlines())

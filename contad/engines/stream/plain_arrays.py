@@ -44,7 +44,9 @@ def run_kernel(
         rows = {"z": z0 + o * z_outer, "x": x0 + o * x_outer, "y": y0 + o * y_outer}
         for name, part in operation.partials:
             d = _row(adjoints, rows["z"], z_inner, inner)
-            read = {n: _row(values if kinds[n] == "v" else constants, rows[n], steps[n], inner) for n in part.reads}
+            read = {
+                n: _row(values if kinds[n] == "v" else constants, rows[n], steps[n], inner) for n in part.reads
+            }
             c = part.multiply(d, part.partial(**read))
             if part.masked:
                 c = np.where(d != 0.0, c, 0.0)

@@ -203,7 +203,9 @@ _ADD = {
     "each": "add({0}_bar, c_{0}, {0}_bar)",
     "rows": "e = empty((len(c_{0}) + 1, len({0}_bar))); e[0] = {0}_bar; e[1:] = c_{0}; add_up(e, 0, None, {0}_bar)",
     "total": "a[{0}_at] += accumulate(c_{0})[-1]",
-    "total_from_there": ("e = empty(len(c_{0}) + 1); e[0] = a[{0}_at]; e[1:] = c_{0}; a[{0}_at] = accumulate(e)[-1]"),
+    "total_from_there": (
+        "e = empty(len(c_{0}) + 1); e[0] = a[{0}_at]; e[1:] = c_{0}; a[{0}_at] = accumulate(e)[-1]"
+    ),
     "totals": "add({0}_bar, accumulate(c_{0}, 1)[:, -1], {0}_bar)",
 }
 _NAMES = ON_ROWS | {

@@ -60,7 +60,9 @@ def settle(buffers: Buffers, n: int, row: int, cell: int) -> int:
 
 
 @np.errstate(all="ignore")  # a decorator takes half as long as `with`
-def sweep(buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int, seconds: float) -> tuple[int, int, bool]:
+def sweep(
+    buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int, seconds: float
+) -> tuple[int, int, bool]:
     """Sweep from `row`, whose last cell is k, down to row 0 or to a row that needs Python, as the compiled sweep does.
 
     It also stops after `seconds`; the third result tells whether it did. The adjoints are those of the buffers.

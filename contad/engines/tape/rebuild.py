@@ -120,10 +120,8 @@ class Rebuilt:
             library = module.__name__.split(".")[0] in ("numpy", "math", "scipy", "numba", "contad")
             if not isinstance(found, ModuleType) and not library:
                 setattr(known, name, self._translate(found, used))
-            elif (
-                isinstance(found, ModuleType)
-                and found is not module
-                and (not library or found.__name__ in _ON_THE_WAY or found.__name__.startswith("contad.scipy.stats."))
+            elif isinstance(found, ModuleType) and found is not module and (
+                not library or found.__name__ in _ON_THE_WAY or found.__name__.startswith("contad.scipy.stats.")
             ):
                 setattr(known, name, self._module(found, used))
             elif library and isinstance(found, Hashable) and found in self.replaced:

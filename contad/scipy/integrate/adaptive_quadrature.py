@@ -115,12 +115,7 @@ def quad_vec(
 
 
 def _rule(
-    name: str,
-    of_number: Any,
-    epsabs: float,
-    epsrel: float,
-    limit: int,
-    points: Sequence[float] | None,
+    name: str, of_number: Any, epsabs: float, epsrel: float, limit: int, points: Sequence[float] | None,
     frozen: ConvertedFunction,
 ) -> Rule:
     def of_array(f: Function, low: float, high: float) -> ArrayValue:

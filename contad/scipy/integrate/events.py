@@ -61,7 +61,7 @@ def _event_of(
 ) -> tuple[Real, ArrayValue]:  # fmt: skip
     """The time of an event and the state at that time; y is the solution at the constant time `found`.
 
-    g(t, y(t)) = 0,     t_dot = -(g_y y_dot + g_p p_dot) / (g_t + g_y f)
+        g(t, y(t)) = 0,     t_dot = -(g_y y_dot + g_p p_dot) / (g_t + g_y f)
     """
     time = _event_time(system, event, number, found, y, params, event_params, duration)
     return time, trajectory(system, y, found, np.reshape(time, (1,)), params)[0]

@@ -100,7 +100,7 @@ def watch_result(what: str, f: Function) -> Function:
 def integrate(rule: Rule, f: Function, a: Real, b: Real, params: Nested) -> Nested:
     """The integral of f(point, params), a number or an array, from a to b.
 
-    z = integral of f,     z_dot = f(b) b_dot - f(a) a_dot + integral of f_p p_dot
+        z = integral of f,     z_dot = f(b) b_dot - f(a) a_dot + integral of f_p p_dot
     """
 
     def value(a: Real, b: Real, params: Nested) -> tuple[Nested, None]:
@@ -221,7 +221,9 @@ def zeros(x: Value) -> Value:
 
 
 # ---- rules -----------------------------------------------------------------------------------------------------------
-def gauss_kronrod_of_array(name: str, f: Function, a: float, b: float, **options: Any) -> ArrayValue:
+def gauss_kronrod_of_array(
+    name: str, f: Function, a: float, b: float, **options: Any
+) -> ArrayValue:
     """scipy.integrate.quad_vec, raising an error if it fails."""
     if a == b:
         return np.zeros(np.shape(f(inner_point(a, b))))
@@ -234,3 +236,4 @@ def gauss_kronrod_of_array(name: str, f: Function, a: float, b: float, **options
             f"{' '.join(info.message.split())}"
         )
     return value
+

@@ -52,7 +52,9 @@ def simpson(y: ArrayValue, x: ArrayValue = None, *, dx: Any = 1.0, axis: int = -
     return simpson_integral(y, spacings(x, dx, axis))
 
 
-@inside_njit({"n": "0.5 * np.cumsum(y[1:] + y[:-1])", "n n": "0.5 * np.cumsum((x[1:] - x[:-1]) * (y[1:] + y[:-1]))"})
+@inside_njit(
+    {"n": "0.5 * np.cumsum(y[1:] + y[:-1])", "n n": "0.5 * np.cumsum((x[1:] - x[:-1]) * (y[1:] + y[:-1]))"}
+)
 @_mirror
 def cumulative_trapezoid(
     y: ArrayValue, x: ArrayValue = None, dx: Any = 1.0, axis: int = -1, initial: Any = None

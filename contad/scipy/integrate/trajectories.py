@@ -191,7 +191,7 @@ class _Active(NamedTuple):
 def trajectory(system: System, y0: ArrayValue, t0: Real, ts: ArrayValue, params: Nested) -> ArrayValue:
     """The solution with y(t0) = y0 at the times ts, in order from t0: (T, n).
 
-    dy/dt_k = f(t_k, y_k);     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
+        dy/dt_k = f(t_k, y_k);     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
     """
     n = system.size
 
@@ -330,7 +330,9 @@ class Watched:
         raise RuntimeError(f"{name}: the solver failed at t = {t:.6g}: {' '.join(message.split()).rstrip('.')}")
 
 
-def march(system: System, y0: np.ndarray, t0: float, ts: np.ndarray, params: Nested, keeper: Any = None) -> np.ndarray:
+def march(
+    system: System, y0: np.ndarray, t0: float, ts: np.ndarray, params: Nested, keeper: Any = None
+) -> np.ndarray:
     """The solution at times ts by SciPy's solver; keeper.add(solver, its interpolant) is called for each step.
 
     The interpolant is None if keeper.dense is False and no output needs it.
@@ -430,7 +432,7 @@ def _solve_adjoint(
 ) -> Sequence[Nested | None]:
     """All cotangents, by the equation l' = -f_y^T l, which runs backwards and jumps by z_bar_k at t_k.
 
-    p_bar = integral of f_p^T l,     t0_bar = -l(t0) f(t0, y0)
+        p_bar = integral of f_p^T l,     t0_bar = -l(t0) f(t0, y0)
     """
     y0, t0, ts, params = args
     n, settings = system.size, system.settings

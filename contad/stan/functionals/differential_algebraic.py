@@ -103,7 +103,8 @@ class _System(NamedTuple):
         return value
 
     def jacobian(self, t: float, y: np.ndarray, yp: np.ndarray, cj: float, params: Any) -> np.ndarray:
-        """F_y + cj F_y'; for an augmented system only the diagonal blocks, with which Newton's method converges."""
+        """F_y + cj F_y'; for an augmented system only the diagonal blocks, with which Newton's method converges.
+        """
         if self.base is not None:
             n = self.base.size
             return np.kron(np.eye(self.size // n), self.base.jacobian(t, y[:n], yp[:n], cj, params[0]))

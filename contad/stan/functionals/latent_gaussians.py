@@ -97,7 +97,7 @@ class LatentModel:
     def marginal(self) -> Real:
         """The approximate log marginal likelihood.
 
-        z = l(theta) - theta^T K^-1 theta / 2 - log |I + K W| / 2     at the mode theta
+            z = l(theta) - theta^T K^-1 theta / 2 - log |I + K W| / 2     at the mode theta
         """
 
         def value(params: Nested, k: ArrayValue) -> tuple[Real, Any]:
@@ -147,7 +147,9 @@ class LatentModel:
             active = {place for n, place in operation.places if n == 0}
             return total + sum(np.sum(x * dot) for place, (x, dot) in enumerate(pairs) if place in active)
 
-        operation = CustomOperation(self.search.name, (self.params, self.covariance), value, pull, push, [], self.later)
+        operation = CustomOperation(
+            self.search.name, (self.params, self.covariance), value, pull, push, [], self.later
+        )
         return operation.perform()
 
     def mode(self) -> ArrayValue:
@@ -185,7 +187,9 @@ class LatentModel:
                 moved = moved + k @ jvp(of_leaves, given, [dots[place] for place in leaves])[1]
             return moved - k @ (r @ moved)
 
-        operation = CustomOperation(self.search.name, (self.params, self.covariance), value, pull, push, [], self.later)
+        operation = CustomOperation(
+            self.search.name, (self.params, self.covariance), value, pull, push, [], self.later
+        )
         return operation.perform()
 
     def _at(self, params: Nested, k: ArrayValue) -> "LatentModel":

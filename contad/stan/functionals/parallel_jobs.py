@@ -33,7 +33,9 @@ __all__ = ["map_rect", "reduce_sum", "reduce_sum_static"]
 _PIECES = 32  # default number of pieces; it does not depend on workers, and so neither does the result
 
 
-def reduce_sum(f: Function, xs: Nested, *shared: Nested, grainsize: int | None = None, executor: Any = None) -> Real:
+def reduce_sum(
+    f: Function, xs: Nested, *shared: Nested, grainsize: int | None = None, executor: Any = None
+) -> Real:
     """The sum of f(xs[start:end], start, end, *shared) over pieces of xs, by the workers of an executor.
 
         z = sum of f_k,     p_bar = sum of df_k/dp z_bar, added in the order of the pieces
@@ -66,7 +68,9 @@ def reduce_sum(f: Function, xs: Nested, *shared: Nested, grainsize: int | None =
 
 
 @with_rest_of(reduce_sum)
-def reduce_sum_static(f: Function, xs: Nested, grainsize: int, *shared: Nested, executor: Any = None) -> Real:
+def reduce_sum_static(
+    f: Function, xs: Nested, grainsize: int, *shared: Nested, executor: Any = None
+) -> Real:
     """Like `reduce_sum`, with Stan's order of arguments; in both functions, pieces never depend on workers.
 
     Ref:     Stan's reduce_sum_static.

@@ -27,7 +27,9 @@ COUNT = 4
 MODULES = {x.__name__.rpartition(".")[2]: x for x in (row_kernels, matrix_kernels, line_kernels)}
 RNG = np.random.default_rng(7)
 # what is left out: squares of least squares, which are given an element in machine code alone
-PROGRAMS = {name: (function_named(name), [X, A], (0,)) for name in MATRICES if "least squares" not in name}
+PROGRAMS = {
+    name: (function_named(name), [X, A], (0,)) for name in MATRICES if "least squares" not in name
+}
 PROGRAMS |= {name: matrix_programs.PROGRAMS[name] for name in ("spectra", "powers", "systems")}
 PROGRAMS["filtered"] = matrix_programs.PROGRAMS["Kalman"]
 

@@ -94,9 +94,7 @@ def chain(x):
 
 def test_neighbours_go_on_in_numbers():
     text = text_of(chain, np.ones(4))
-    assert (
-        text.partition("x_bar_here = 0.0")[2]
-        == """
+    assert text.partition("x_bar_here = 0.0")[2] == """
     for i in range(k):
         t_2 = x[i]
         a = x[i + 1] - t_2 * t_2
@@ -114,7 +112,6 @@ def test_neighbours_go_on_in_numbers():
         x_bar[:] = 0.0
     return total, (x_bar,)
 """
-    )
     x = np.array([0.5, -1.0, 2.0])
     a = x[1:] - x[:-1] ** 2
     for n, expected in ((3, [-4 * a[0] * x[0], 2 * a[0] - 4 * a[1] * x[1], 2 * a[1]]), (1, [0.0]), (0, [])):

@@ -147,7 +147,9 @@ class _Exits:
         if _holds(statement.body, Thrown):
             ends.append(self.regions[-1])
         # no flag holds at the start of an iteration
-        body = [assign(name, ast.Constant(False), statement) for name in dict.fromkeys([*flags.values(), *ends])] + body
+        body = [
+            assign(name, ast.Constant(False), statement) for name in dict.fromkeys([*flags.values(), *ends])
+        ] + body
         changed = copy.copy(statement)
         changed.body, changed.orelse = body, []
         changed.flags = ends  # type: ignore[union-attr]

@@ -73,7 +73,6 @@ class CalleeTangents:
         assert not any(isinstance(o, Product) for o in walk(function.block)), "products are loops in what is called"
         return Callee(function), with_dot
 
-
 # ---- derivatives -----------------------------------------------------------------------------------------------------
 class Tangents(Protocol):
     """The part of a writer of tangents that this module uses."""

@@ -201,17 +201,8 @@ def svd(a: Array, u: Array, s: Array, vt: Array, a_dot: Array, again: bool) -> t
 
 
 def svd_along(
-    a: Array,
-    b: Array,
-    u: Array,
-    s: Array,
-    vt: Array,
-    marks: Real,
-    u_b: Array,
-    s_b: Array,
-    vt_b: Array,
-    a_dot: Array,
-    b_dot: Array,
+    a: Array, b: Array, u: Array, s: Array, vt: Array, marks: Real, u_b: Array, s_b: Array, vt_b: Array,
+    a_dot: Array, b_dot: Array,
 ) -> tuple[Array, Array, Array]:
     """The tangents of the results of `svd` along b, for third derivatives."""
     (m, k), n = u.shape, vt.shape[1]

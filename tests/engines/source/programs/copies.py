@@ -175,10 +175,6 @@ COPIES = Table(
     head="x, w, n", arguments=(X + 2.0, W, 3), elsewhere=[(X + 2.0, W, 0), (X + 2.0, W, 1)],
 )  # fmt: skip
 ROWS_OF_TABLES = Table(
-    "rows of tables",
-    ROWS,
-    shows={"row of a table": ("!work",), "the row before the first is the last": ("work",)},
-    head="x, w, n",
-    arguments=(0.5 * X, W, 4),
-    elsewhere=[(0.5 * X, W, 1)],
+    "rows of tables", ROWS, shows={"row of a table": ("!work",), "the row before the first is the last": ("work",)},
+    head="x, w, n", arguments=(0.5 * X, W, 4), elsewhere=[(0.5 * X, W, 1)],
 )

@@ -170,4 +170,6 @@ TAKEN = programs("""
 """)
 X = ARGUMENTS[0]
 KNOWN = {"WEIGHTS": np.array([0.5, -1.0, 2.0, 0.1, 0.7]), "ORDER": np.array([2, 0, 1, 4, 3]), "SCALE": 1.5}
-TRAPS = Table("traps", TAKEN, known=KNOWN, head="x, n", arguments=(X, 1), elsewhere=[(X, 0), (X, 2)], argnums=(0,))
+TRAPS = Table(
+    "traps", TAKEN, known=KNOWN, head="x, n", arguments=(X, 1), elsewhere=[(X, 0), (X, 2)], argnums=(0,)
+)

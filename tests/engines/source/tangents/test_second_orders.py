@@ -38,7 +38,8 @@ PROGRAMS = {
 }  # fmt: skip
 PROGRAMS |= {f"loops {name}": (f, args, argnums) for name, (f, args, argnums) in loops.problems(0.01).items()}
 PROGRAMS |= {
-    f"arrays {f.__name__}": (f, [array_functions.X, array_functions.DATA], (0,)) for f in array_functions.FUNCTIONS
+    f"arrays {f.__name__}": (f, [array_functions.X, array_functions.DATA], (0,))
+    for f in array_functions.FUNCTIONS
 }
 PROGRAMS |= {f"matrices {name}": matrix_programs.PROGRAMS[name] for name in ("spectra", "factors", "powers", "systems")}
 PROGRAMS["matrices filtered"] = matrix_programs.PROGRAMS["Kalman"]
