@@ -76,11 +76,7 @@ class OuterBody(LoopStatements):
 
 
 def find_nest(
-    outer: OuterBody,
-    inner: ast.For,
-    body: LoopStatements,
-    integers: set[str],
-    live: Names,
+    outer: OuterBody, inner: ast.For, body: LoopStatements, integers: set[str], live: Names,
     fresh: Callable[[str], str],
 ) -> NestParts | None:
     """The parts of a nest, from its outer and inner loops; None if its first part may not run ahead.

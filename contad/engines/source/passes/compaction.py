@@ -137,7 +137,9 @@ class _Gathering:
 
     def _count_writers(self, name: str) -> int:
         """How many statements of the loop write a name, at any depth."""
-        return sum(x.id == name and isinstance(x.ctx, ast.Store) for s in self.body.statements for x in names_in(s))
+        return sum(
+            x.id == name and isinstance(x.ctx, ast.Store) for s in self.body.statements for x in names_in(s)
+        )
 
     # ---- finding calls -----------------------------------------------------------------------------------------------
     def gather(self, is_split: bool) -> GatheredCalls | None:

@@ -1,9 +1,9 @@
 """Equal lengths: infers from single assignments and from checks which lengths in a function are equal.
 
-m = x.shape[0]
-z = np.empty((m, 2))              m, x.shape[0], len(x), z.shape[0] and n are one length from here on
-if n != m:
-    raise ValueError(...)
+    m = x.shape[0]
+    z = np.empty((m, 2))              m, x.shape[0], len(x), z.shape[0] and n are one length from here on
+    if n != m:
+        raise ValueError(...)
 """
 
 import ast

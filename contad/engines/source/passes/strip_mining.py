@@ -63,7 +63,9 @@ FEWEST = 8  # the fewest iterations that pay: a constant is known, other counts 
 LONG = 12  # from this many iterations on, nested loops are faster along rows than with the C library
 
 
-def strip_mine(function: ast.FunctionDef, names: NameTable, nests: bool = True, alone: bool = True) -> list[ast.stmt]:
+def strip_mine(
+    function: ast.FunctionDef, names: NameTable, nests: bool = True, alone: bool = True
+) -> list[ast.stmt]:
     """Strip-mine loops to vectorise elementary functions; returns the definitions that these need.
 
     Without `nests`, inner loops are split if their length varies with the outer loops, because it grows with theirs.
@@ -157,7 +159,9 @@ class _Miner:
             self.bodies[loop] = LoopStatements(loop, self.names)
         return self.bodies[loop]
 
-    def mine(self, fresh: Callable[[str], str] | None, gathers: bool = True, long: LongLoops | None = None) -> "_Miner":
+    def mine(
+        self, fresh: Callable[[str], str] | None, gathers: bool = True, long: LongLoops | None = None
+    ) -> "_Miner":
         """Write the body of the function, with the test before its loops; without `fresh`, only try."""
         self.fresh, self.is_trial = fresh or _count_names(), fresh is None
         self.gathers, self.long = gathers, long

@@ -75,7 +75,7 @@ def _is_at(s: ast.stmt, data: set[str]) -> bool:
 
 
 def _unroll(loop: ast.For, bounds: Bounds, adds: list[ast.AugAssign], names: NameTable) -> list[ast.stmt]:
-    """The loop over groups of iterations, and that over the rest."""
+    """The loop over groups of iterations, and the loop over the rest."""
     index = loop.target.id  # type: ignore[attr-defined]
     first, at, done, missed = map(names.fresh, ("first", "at", "done", "missed"))
     places = {s: [names.fresh("place") for _ in range(_AT_ONCE)] for s in adds}

@@ -458,7 +458,9 @@ def outcome_of(seed, numerics):
         f = generated_programs.namespace(maker.source(), seed)["f"]
         with pytest.MonkeyPatch.context() as patch:
             writer = generated_programs.DerivativeWriter
-            patch.setattr(generated_programs, "DerivativeWriter", functools.partial(writer, numerics=numerics))
+            patch.setattr(
+                generated_programs, "DerivativeWriter", functools.partial(writer, numerics=numerics)
+            )
             patch.setattr(strip_mining, "ROWS", 3)
             patch.setattr(strip_mining, "FEWEST", 3)
             patch.setattr(strip_mining, "LONG", 2)
