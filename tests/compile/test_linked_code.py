@@ -158,7 +158,7 @@ def test_numba_times_calls_of_llvm_only_outside(monkeypatch):
 
 
 def write_constant():
-    data = bytearray(range(256)) * 5
+    ir, data = linked_code.ir, bytearray(range(256)) * 5
     module, constant = ir.Module(), ir.Constant(ir.ArrayType(ir.IntType(8), len(data)), data)
     ir.GlobalVariable(module, constant.type, "data").initializer = constant
     return str(module)
@@ -168,4 +168,5 @@ def test_constant_bytes_are_the_same_by_table():
     with defer_code():
         quick = write_constant()
     assert len(quick) > len(write_constant())
-    assert str(linked_code.llvm.parse_assembly(quick)) == str(linked_code.llvm.parse_assembly(write_constant()))
+    found, expected = map(linked_code.llvm.parse_assembly, (quick, write_constant()))
+    assert str(found) == str(expected)

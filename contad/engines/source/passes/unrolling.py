@@ -75,7 +75,7 @@ def _is_at(s: ast.stmt, data: set[str]) -> bool:
 
 
 def _unroll(loop: ast.For, bounds: Bounds, adds: list[ast.AugAssign], names: NameTable) -> list[ast.stmt]:
-    """The loop over groups of iterations, and that over the rest."""
+    """The loop over groups of iterations, and the loop over the rest."""
     index = loop.target.id  # type: ignore[attr-defined]
     first, at, done, missed = map(names.fresh, ("first", "at", "done", "missed"))
     places = {s: [names.fresh("place") for _ in range(_AT_ONCE)] for s in adds}
@@ -94,7 +94,7 @@ def _unroll(loop: ast.For, bounds: Bounds, adds: list[ast.AugAssign], names: Nam
         body.append(go_to(expression("first + j", first=first, j=j) if j else first))
         for s in loop.body:
             if s in places:
-                (k,), term = indices_of(s.target), s.value  # type: ignore[attr-defined]
+                (k,), term = indices_of(s.target), s.value  # type: ignore[arg-type]
                 body += statements("p = k\nt = term", p=places[s][j], k=clone(k), t=terms[s][j], term=clone(term))
             else:
                 body.append(clone(s))
@@ -113,7 +113,7 @@ def _add_at_once(s: ast.AugAssign, places: list[str], terms: list[str], missed: 
 
     def add(place: str, term: ast.expr) -> ast.stmt:
         made: ast.AugAssign = clone(s)
-        made.target.slice, made.value = part(place), term  # type: ignore[attr-defined]
+        made.target.slice, made.value = part(place), term  # type: ignore[union-attr]
         return made
 
     same = [expression("a == b", a=places[0], b=x) for x in places[1:]]
