@@ -34,21 +34,21 @@ _OTHER = [[1.1, 0.3, -0.8], [0.7, -0.3, 0.5]]
     ]
 )
 def transform_complex(x, y, *, s, axes, norm=None, inverse=False, workers=NUMPY):
-    """The Fourier transform of x + iy along axes, as real and imaginary part.
+    """The Fourier transform of x + iy along axes: its real and its imaginary part, along a new first axis.
 
         z_k = c sum_n (x + iy)_n exp(-+2 pi i k n / N),     z_dot: the transform of x_dot + i y_dot
         x_bar + i y_bar: the transform of z_bar in the opposite direction, with the same c
 
-    Shapes:  x, y (..., m, ...) -> z_0, z_1 (..., N, ...), cut or padded with zeros to the lengths s along the axes.
+    Shapes:  x, y (..., m, ...) -> z (2, ..., N, ...), cut or padded with zeros to the lengths s along the axes.
     Domain:  different axes; lengths of at least 1.
     Cost:    O(n log n), and so is a sweep; saves nothing.
     Ref:     Cooley & Tukey (1965), Mathematics of Computation 19; numpy.fft.fftn.
 
     >>> transform_complex(np.array([1.0, 2.0]), np.array([0.5, -1.0]), s=(2,), axes=(0,))
-    (array([ 3., -1.]), array([-0.5,  1.5]))
+    array([[ 3. , -1. ],
+           [-0.5,  1.5]])
     """
-    z = _apply("ifftn" if inverse else "fftn", _join(x, y), s, axes, norm, workers)
-    return z.real, z.imag
+    return _parts(_apply("ifftn" if inverse else "fftn", _join(x, y), s, axes, norm, workers))
 
 
 @transform_complex.common
@@ -80,24 +80,24 @@ def transform_complex_jvp(z, x_dot, y_dot, x, y, *, s, axes, norm=None, inverse=
     ],
 )
 def transform_real(x, *, s, axes, norm=None, inverse=False, half=False, workers=NUMPY):
-    """The Fourier transform of a real array along axes, as real and imaginary part.
+    """The Fourier transform of a real array along axes: its real and its imaginary part, along a new first axis.
 
         z_k = c sum_n x_n exp(-+2 pi i k n / N); if half, along the last axis for k <= N / 2 only
         z_dot: the transform of x_dot,     x_bar_n = Re c sum_k z_bar_k exp(+-2 pi i k n / N)
 
-    Shapes:  x (..., m, ...) -> z_0, z_1 (..., N, ...), if half (..., N // 2 + 1, ...) along the last of the axes.
+    Shapes:  x (..., m, ...) -> z (2, ..., N, ...), if half (..., N // 2 + 1, ...) along the last of the axes.
     Domain:  different axes; lengths of at least 1.
     Cost:    O(n log n), half of it for half spectra, and so is a sweep; saves nothing.
     Ref:     Cooley & Tukey (1965), Mathematics of Computation 19; numpy.fft.rfftn.
 
     >>> transform_real(np.array([1.0, 2.0, 4.0, 8.0]), s=(4,), axes=(0,), half=True)
-    (array([15., -3., -5.]), array([0., 6., 0.]))
+    array([[15., -3., -5.],
+           [ 0.,  6.,  0.]])
     """
     if not half:
-        z = _apply("ifftn" if inverse else "fftn", x, s, axes, norm, workers)
-        return z.real, z.imag
+        return _parts(_apply("ifftn" if inverse else "fftn", x, s, axes, norm, workers))
     z = _apply("rfftn", x, s, axes, _swap(norm) if inverse else norm, workers)
-    return z.real, -z.imag if inverse else z.imag
+    return _parts(np.conj(z) if inverse else z)
 
 
 @transform_real.vjp("x")
@@ -157,6 +157,10 @@ def _join(x, y):
     z = np.empty(np.shape(x), np.result_type(x, y, np.complex64))
     z.real, z.imag = x, y
     return z
+
+
+def _parts(z):
+    return np.stack([z.real, z.imag])
 
 
 def _apply(name, z, s, axes, norm, workers):
@@ -247,7 +251,8 @@ def transform(name: str, a: Value, s: Option, axes: Option, norm: Option, worker
     x, y = split(a)
     if to_real:
         return transform_to_real(x, y if is_complex(a) else np.zeros(np.shape(x)), **options)
-    return join(*(transform_complex(x, y, **options) if is_complex(a) else transform_real(x, half=half, **options)))
+    z = transform_complex(x, y, **options) if is_complex(a) else transform_real(x, half=half, **options)
+    return join(z[0], z[1])
 
 
 def _one_by_one(name: str, a: Value, s: Any, axes: Any, norm: Option, workers: Option) -> Any:

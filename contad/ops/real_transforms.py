@@ -9,7 +9,7 @@ import numpy as np
 from contad.ops._scipy import fft
 from contad.ops.fourier_transforms import resize
 from contad.rules.array_rule import array_rule
-from contad.variables.dtypes import COMPLEX, dtype_beside
+from contad.variables.dtypes import dtype_beside, float64_only
 
 _TRANSPOSED = {1: 1, 2: 3, 3: 2, 4: 4}
 _LINE, _MATRIX = [0.6, 1.7, -0.2, 0.9, -1.3], [[0.6, 1.7, -0.2], [0.9, -1.3, 0.4]]
@@ -25,7 +25,7 @@ _POINTS = [
 ]
 
 
-@array_rule(linear=("x",), dtypes=COMPLEX, points=_POINTS)
+@array_rule(linear=("x",), points=_POINTS)
 def transform_by_cosines(x, *, sine, type, s, axes, norm="backward", orthogonal=False, workers=None):
     """The transform of an array by cosines, or by sines, along axes.
 
@@ -81,6 +81,7 @@ def _weights(z, sine, type, axes):
 # ---- the Hankel transform --------------------------------------------------------------------------------------------
 @array_rule(
     linear=("a",),
+    dtypes=float64_only("SciPy transforms in double precision"),
     points=[
         (_LINE, {"dln": 0.2, "mu": 0.5}),
         ([*_LINE, 0.4], {"dln": 0.3, "mu": 1.5, "offset": 0.1, "bias": -0.2, "inverse": True}),

@@ -19,6 +19,7 @@ from contad.ops._scipy import fft as _scipy_fft
 from contad.ops.fourier_transforms import transform
 from contad.ops.real_transforms import transform_by_bessels, transform_by_cosines
 from contad.scipy.mirroring import as_one, mirror_of, refuse_missing
+from contad.variables.complex_pair import is_complex, join, split
 from contad.variables.open_types import ArrayValue, Option, Value
 
 __all__ = [
@@ -342,7 +343,14 @@ def _by_cosines(
     orthogonal = norm == "ortho" if orthogonalize is None else bool(orthogonalize)
     type, norm = (_INVERSE.get(type, type), _SWAPPED.get(norm, norm)) if inverse else (type, norm or "backward")
     options: Any = {"s": s, "axes": axes, "norm": norm, "orthogonal": orthogonal, "workers": workers}
-    return transform_by_cosines(x, sine=sine, type=type, **options)
+    if not is_complex(x):
+        return transform_by_cosines(x, sine=sine, type=type, **options)
+    if orthogonal != (norm == "ortho"):
+        raise UnsupportedError(
+            "contad.scipy.fft: orthogonalize must be None for complex arrays, where SciPy leaves it out; transform "
+            "x.real and x.imag"
+        )
+    return join(*(transform_by_cosines(part, sine=sine, type=type, **options) for part in split(x)))
 
 
 @_mirror
@@ -360,7 +368,8 @@ def dct(
 
     Shapes:  x (..., m, ...) -> (..., n, ...), cut or padded with zeros to n; n = m if not given.
     Domain:  every x; n >= 1, n >= 2 for type 1.
-    Raises:  ValueError for another type or norm, and n < 1; RuntimeError for n = 1 in type 1.
+    Raises:  ValueError for another type or norm, and n < 1; RuntimeError for n = 1 in type 1; UnsupportedError for
+             complex x and orthogonalize=, which SciPy leaves out there.
     Cost:    O(n log n); a sweep the same.
     Ref:     Makhoul (1980), IEEE Transactions on Acoustics, Speech, and Signal Processing 28; scipy.fft.dct.
 

@@ -138,6 +138,12 @@ np.gradient(a, np.array([0.0, 0.7, 1.0]), axis=1) | a=A; np.trapezoid(a, x) | a=
 np.trapezoid(a * a, dx=0.3) | a=A; np.unwrap(3.0 * a, axis=0) * a | a=A; np.bincount([2, 0, 2], a) | a=V
 np.interp(x, [-1.0, 0.5, 1.6, 3.0], fp) | x=V, fp=W
 np.histogram: [np.histogram(a, [-1.0, 0.5, 1.0, 3.0])[0] * x for x in a] | a=V
+# spectra
+np.fft.fft(a).real * a | a=V; np.fft.ifft(a).imag * a | a=V; np.fft.rfft(a, 4).imag + a * a | a=V
+np.fft.irfft(a, 3) * a | a=V; np.fft.hfft(a, 3) * a | a=V; np.fft.ihfft(a, 4).real * a | a=V
+np.fft.fft2(a).imag * a | a=A; np.fft.ifft2(a).real * a | a=A; np.fft.rfft2(a, (2, 4)).real * a | a=A
+np.fft.irfft2(a, (2, 3)) * a | a=A; np.fft.fftn(a, axes=(0,)).real * a | a=A; np.fft.ifftn(a).imag * a | a=A
+np.fft.rfftn(a, (2, 4), (0, 1)).imag + a * a | a=A; np.fft.irfftn(a, (2, 3), (0, 1)) * a | a=A
 # selection by value
 np.max(a, axis=1) * a[0, 1] | a=A; np.amax(a) * a[0, 1] | a=A; np.min(a, axis=0, keepdims=True) * a | a=A
 np.amin(a) * a[0, 0] | a=A; np.nanmax(a, axis=1) * a[0, 1] | a=A; np.nanmin(a) * a[0, 0] | a=A

@@ -166,6 +166,11 @@ def test_what_scipy_refuses_is_refused(call):
     assert isinstance(found.value, told.type) or isinstance(told.value, found.type)
 
 
+def test_complex_arrays_take_no_other_weights():
+    with pytest.raises(UnsupportedError, match="orthogonalize must be None for complex arrays"):
+        contad.grad(lambda a: np.sum(np.abs(mirror.dct(a * 1j, orthogonalize=True))))(array((4,)))
+
+
 def test_plans_are_refused():
     with pytest.raises(UnsupportedError, match="plan must be None"):
         contad.grad(lambda a: np.sum(np.abs(mirror.fft(a, plan=1))))(array((4,)))

@@ -102,6 +102,11 @@ COMPILED = {
 REFUSED = {
     "filter_signal": ("contad.scipy.signal.lfilter(a, b, a)", X, Y),
     "convolve_arrays": ("contad.scipy.signal.convolve(a, b)", X, Y),
+    "transform_complex": ("np.abs(np.fft.fft(a + 1j * b))", X, Y),
+    "transform_real": ("np.abs(np.fft.rfft(a))", X),
+    "transform_to_real": ("np.fft.irfft(a)", X),
+    "transform_by_cosines": ("contad.scipy.fft.dct(a)", X),
+    "transform_by_bessels": ("contad.scipy.fft.fht(a, 0.2, 0.5)", X),
     "linear_recurrence": ("contad.linear_recurrence(a, b)", X, Y),
     "einsum_pair": ("np.einsum('ij,jk->ik', a, b)", A, B),
     "solve_sylvester": ("contad.scipy.linalg.solve_sylvester(a, b, a)", A, A + 1.0),
