@@ -10,7 +10,6 @@ from numba.extending import overload
 
 import contad
 from contad.compile import linked_code
-from contad.compile.emitting import ir
 from contad.compile.linked_code import defer_code, link
 from contad.front.form import Form
 from contad.front.plan import plan
