@@ -251,8 +251,8 @@ class StorePlan:
                 isinstance(store, ssa.Store) and isinstance(made, ssa.Apply) and made.block is store.block
                 and made.function.cost >= STORE and store.array.kind == ssa.Kind("float", store.array.kind.ndim)
                 and not any(
-                    x.block is made.block and isinstance(x.operation, ssa.Apply) and not precedes(x.operation, made)
-                    for x in store.indices
+                    isinstance(x.operation, ssa.Operation) and x.operation.block is made.block
+                    and not precedes(x.operation, made) for x in store.indices
                 )
             ):  # fmt: skip
                 load = ssa.Load(store.array, store.indices, ssa.Value(ssa.FLOAT))

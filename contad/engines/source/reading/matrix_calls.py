@@ -292,6 +292,7 @@ def _is_short(call: _MatrixReader, a: Value) -> bool:
 
 @_reads("a axis b", logsumexp)
 def _logsumexp(call: _MatrixReader, a: Any, axis: Any, b: Any) -> Any:
+    """The logarithm of a sum of exponentials; with weights, the parts of the rule compute it."""
     if not is_none(b):
         return read_rule(call.site.with_arguments(a, Object(None) if axis is None else axis, b), logsumexp)
     a = call.operand(a, 1, 2)

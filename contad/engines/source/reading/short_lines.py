@@ -44,7 +44,7 @@ def largest(a):  # type: ignore[no-untyped-def]
     """The largest element that is not nan."""
     top = -np.inf
     for k in range(len(a)):
-        top = np.where(a[k] > top, a[k], top)
+        top = a[k] if a[k] > top else top
     return top
 
 
@@ -54,8 +54,8 @@ def log_sum_of_line(a):  # type: ignore[no-untyped-def]
     ties, rest = 0.0, 0.0
     for k in range(len(a)):
         e = np.exp(below(a[k], top))
-        ties = ties + np.where(a[k] == top, e, 0.0)
-        rest = rest + np.where(a[k] == top, 0.0, e)
+        ties = ties + (e if a[k] == top else 0.0)
+        rest = rest + (0.0 if a[k] == top else e)
     return log_of_terms(ties, rest, top)
 
 

@@ -96,8 +96,8 @@ class Restoring:
                         self.plan.region(x.block) is not None or x in self.plan.gone for x in value.roots
                     ):
                         found = self.plan.reloads.get(value, o)
-                        again_text = self._length_again(o) or self.copying.reread(o) or self.expressions.expression(found)
-                        self.writer.line("x = value", x=value.name, value=again_text)
+                        text = self._length_again(o) or self.copying.reread(o) or self.expressions.expression(found)
+                        self.writer.line("x = value", x=value.name, value=text)
             if isinstance(o, (View, Choose, Create)) and o.result in self.adjoints.active:
                 self.adjoints.make_shadow(o)
 

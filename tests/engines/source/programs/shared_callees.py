@@ -3,7 +3,7 @@
 import numpy as np
 
 from contad.engines.source.analysis import shared_callees
-from contad.engines.source.reading import frontend
+from contad.engines.source.reading import call_reader, frontend
 from tests.engines.source.programs.harness import Table, programs
 
 CALLEES = """
@@ -114,5 +114,5 @@ SHARED_CALLEES = Table(
     shows=dict.fromkeys(CALLED, (OWN,)) | dict.fromkeys(IN_PLACE, (f"!{OWN}",)),
     before=CALLEES, known={"WEIGHTS": np.array([0.3, -0.7, 1.1])}, head="a, x",
     arguments=(np.array([[0.3, 0.7, -0.2], [0.9, 0.4, 0.6], [0.1, -0.5, 0.8]]), 0.8),
-    settings=((frontend, "INLINED", 0), (shared_callees, "SMALL", -1)),
+    settings=((frontend, "INLINED", 0), (shared_callees, "SMALL", -1), (call_reader, "NEAR_THE_TOP", -1)),
 )  # fmt: skip

@@ -9,7 +9,8 @@ import contad
 from contad.engines.source.runtime.lent_arrays import FEW, ON_STACK, lent_empty, lent_zeros
 from tests.engines.source.agreement import agree
 
-SHAPES = [(0,), (1,), (FEW,), (FEW + 1,), (ON_STACK - 1,), (ON_STACK,), (ON_STACK + 1,), (8, 8), (8, 9), (4, 0, 5), (2, 4, 8)]
+LENGTHS = 0, 1, FEW, FEW + 1, ON_STACK - 1, ON_STACK, ON_STACK + 1
+SHAPES = [*((n,) for n in LENGTHS), (8, 8), (8, 9), (4, 0, 5), (2, 4, 8)]
 
 
 @pytest.fixture
