@@ -98,7 +98,7 @@ def at_least(function: Function, shape_of: Callable[[tuple[int, ...]], tuple[int
     """Declare np.atleast_1d or a similar function: every array gets more axes of length one, as a view."""
 
     def implementation(*arrays: Value) -> Value:
-        variables = Array, ComplexPair
+        variables: Any = (Array, ComplexPair)
         raised = [np.reshape(x, shape_of(x.shape)) if isinstance(x, variables) else function(x) for x in arrays]
         return raised[0] if len(raised) == 1 else tuple(raised)
 
