@@ -135,16 +135,18 @@ def leading_signs(v):
 
 
 # ---- phases of complex vectors ---------------------------------------------------------------------------------------
-def push_turned(v, free, place):
-    """The tangents of complex vectors of which LAPACK makes the element in row `place` real, from tangents with any
-    change of phase. Where the element is 0, the phase is kept. Real vectors have no phase."""
+def push_turned(v, free, place=None):
+    """The tangents of complex vectors of which LAPACK makes the element in row `place`, or the largest one, real.
+
+    `free` has any change of phase. Where the element is 0, the phase is kept. Real vectors have no phase.
+    """
     if not is_complex(v):
         return free
     pivots = pivots_of(v, place)
     return free - 1j * v * row(np.imag(np.sum(free * pivots, axis=-2)))
 
 
-def pull_turned(v, v_bar, place):
+def pull_turned(v, v_bar, place=None):
     """The cotangents of `free` in push_turned."""
     if not is_complex(v):
         return v_bar
@@ -153,10 +155,14 @@ def pull_turned(v, v_bar, place):
 
 
 def pivots_of(v, place):
-    """1 / v in the row `place` of each column; 0 elsewhere, and where v is 0 up to rounding."""
+    """1 / v in the row `place` of each column, or at the largest element; 0 elsewhere, and where v is 0 up to
+    rounding."""
     values = plain(v)
+    if not values.size:
+        return v
+    place = largest_places(values) if place is None else place
     at = np.zeros(values.shape, dtype=bool)
-    places = np.broadcast_to(place, (*values.shape[:-2], 1, values.shape[-1])) % max(values.shape[-2], 1)
+    places = np.broadcast_to(place, (*values.shape[:-2], 1, values.shape[-1])) % values.shape[-2]
     np.put_along_axis(at, places, True, -2)
     at &= np.abs(values) > 1e-13
     return np.where(at, 1.0 / np.where(at, v, 1.0), 0.0)
@@ -399,15 +405,14 @@ def real_cotangent(z, z_bar):
     live = live_columns(v_bar)
     if np.any(live):
         across = v_bar - v * row(real_of(np.sum(conj_of(v) * v_bar, axis=-2)))  # the lengths stay 1
-        across = pull_turned(v, across, largest_places(v))
+        across = pull_turned(v, across)
         inner = inner + conj_of(reciprocal_gaps(w, live)) * matmul(conj_transposed_of(v), across)
     inner = right_or_nan(inner, w, v, z_bar[..., 0, :], v_bar)
     return matmul(matmul(conj_transposed_of(inv(v)), inner), conj_transposed_of(v))
 
 
-def largest_places(v):
+def largest_places(values):
     """The places of the elements that LAPACK makes real, the largest ones; where two are as large, of the real one."""
-    values = plain(v)
     return np.argmax(np.abs(values) * (1.0 + (np.imag(values) == 0.0)), axis=-2, keepdims=True)
 
 
@@ -425,7 +430,7 @@ def real_tangent(z, a_dot):
     free = matmul(v, np.where(apart, np.nan, once_or_nan(reciprocal_gaps(w), row(w) - column(w), w, z) * c))
     w_dot = once_differentiable(diagonal_of(c), apart, z)
     v_dot = free - v * row(real_of(np.sum(conj_of(v) * free, axis=-2)))
-    return np.concatenate([row(w_dot), push_turned(v, v_dot, largest_places(v))], axis=-2)
+    return np.concatenate([row(w_dot), push_turned(v, v_dot)], axis=-2)
 
 
 @implements(np.linalg.eig, layout="own")

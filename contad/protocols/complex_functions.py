@@ -277,14 +277,14 @@ def _rmatmul(z: Any, w: Any) -> Any:
 def _leave_product(z: ComplexArray, *args: Option, **options: Option) -> Any:
     """No plain array; SciPy's S @ z and S.dot(z) leave the product to z."""
     stand_in = stand_in_of_product(sys._getframe(1))
-    return ComplexArray.refuse_plain(z) if stand_in is None else stand_in
+    return _refuse_plain(z) if stand_in is None else stand_in
 
 
 def _has_axes(w: Any) -> bool:
     return is_complex(w) or hasattr(w, "shape") or isinstance(w, (list, tuple))
 
 
-ComplexArray.refuse_plain = ComplexArray.__array__  # type: ignore[attr-defined]
+_refuse_plain: Function = ComplexArray.__array__
 ComplexArray.__array__ = _leave_product  # type: ignore[method-assign, assignment]
 for _name, _method in (("__matmul__", _matmul), ("__rmatmul__", _rmatmul)):
     setattr(ComplexPair, _name, _method)

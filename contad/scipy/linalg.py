@@ -144,7 +144,7 @@ def solve_triangular(
     a: ArrayValue, b: ArrayValue, trans: Option = 0, lower: bool = False, unit_diagonal: bool = False,
     overwrite_b: bool = False, check_finite: bool = True,
 ) -> ArrayValue:  # fmt: skip
-    """The solution of a z = b, where one triangle of a is read; trans=1 or "T" solves a^T z = b.
+    """The solution of a z = b, where one triangle of a is read; trans=1 or "T" solves a^T z = b, 2 or "C" a^H z = b.
 
         z = a^-1 b,     b_bar = a^-T z_bar,     a_bar = -b_bar z^T in the triangle that is read, 0 in the other
 
@@ -311,7 +311,7 @@ def lu_solve(
     lu_and_piv: tuple[ArrayValue, np.ndarray], b: ArrayValue, trans: Option = 0, overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> ArrayValue:  # fmt: skip
-    """The solution of a z = b (of a^T z = b if trans is 1 or "T") from the factors of a.
+    """The solution of a z = b, of a^T z = b (trans=1 or "T") or of a^H z = b (2 or "C") from the factors of a.
 
         z = a^-1 b from a[order] = l u,     b_bar = a^-T z_bar;
         the factors get cotangents as triangular matrices, and `lu_factor` passes them on to a

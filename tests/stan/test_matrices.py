@@ -40,6 +40,10 @@ def dense(w):
 
 
 # name -> (call, NumPy's or SciPy's value, arguments): every one differentiable in all arguments
+def schur_part(x, k):
+    return np.abs(scipy.linalg.schur(x, "complex")[k])
+
+
 CASES = {
     "elt_multiply": (lambda x, y: stan.elt_multiply(x, y), np.multiply, B, a(3, 2, seed=1)),
     "elt_divide": (lambda x, y: stan.elt_divide(x, y), np.divide, B, a(3, 2, seed=1)),
@@ -142,6 +146,15 @@ CASES = {
     "eigendecompose": (lambda x: stan.eigendecompose(x)[1], np.linalg.eigvals, L + 0.1),
     "eigenvalues": (lambda x: stan.eigenvalues(x), np.linalg.eigvals, L + 0.1),
     "eigenvectors": (lambda x: unsigned(stan.eigenvectors(x)), lambda x: unsigned(np.linalg.eig(x)[1]), L + 0.1),
+    "complex_schur_decompose": (
+        lambda x: np.abs(stan.complex_schur_decompose(x)[1]), lambda x: schur_part(x, 0), L + 0.1,
+    ),
+    "complex_schur_decompose_t": (
+        lambda x: np.abs(stan.complex_schur_decompose_t(x)), lambda x: schur_part(x, 0), L + 0.1,
+    ),
+    "complex_schur_decompose_u": (
+        lambda x: np.abs(stan.complex_schur_decompose_u(x)), lambda x: schur_part(x, 1), L + 0.1,
+    ),
     "csr_matrix_times_vector": (
         lambda w, b: stan.csr_matrix_times_vector(4, 4, w, INDICES, STARTS, b), lambda w, b: dense(w) @ b, a(5), a(4),
     ),

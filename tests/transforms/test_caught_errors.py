@@ -109,7 +109,7 @@ def by_numpy(x):
 
 def by_a_missing_rule(x):
     try:
-        return np.sum(np.roots(np.ones(3) * x) * 1.0)
+        return np.sum(np.apply_over_axes(np.sum, np.ones(3) * x, 0))
     except Exception:
         return x
 
