@@ -14,7 +14,7 @@ from contad.ops.shape import refuse_given
 from contad.ops.tied_elements import may_tie, rank_of_extreme, ranks_of_all, take_picked
 from contad.rules.numpy_functions import NO_VALUE, implements, refuse, refuse_out, stands_for
 from contad.variables.array import Array
-from contad.variables.complex_pair import ComplexPair
+from contad.variables.complex_pair import ComplexArray
 from contad.variables.number import map_numbers, observe, primal
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
@@ -268,7 +268,7 @@ def piecewise(
 ) -> Value:
     """Functions of the elements, or constants, where conditions hold; if two conditions hold, the later one counts."""
     given = map_numbers(primal, condlist)
-    if not isinstance(x, (Array, ComplexPair)):
+    if not isinstance(x, (Array, ComplexArray)):
         return np.piecewise(x, given, funclist, *args, **options)
     if np.isscalar(given) or (not isinstance(given[0], (list, np.ndarray)) and x.ndim != 0):
         given = [given]

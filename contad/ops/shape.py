@@ -17,7 +17,7 @@ from contad.variables.dtypes import require_float64
 from contad.variables.number import map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Option, Sources, Value
 
-CARRYING = Array, ComplexPair  # arrays with derivatives
+CARRYING: Any = (Array, ComplexPair)  # arrays with derivatives
 
 # ---- one array in, its elements moved: NumPy's parameters, of which the first is the array ---------------------------
 _function: Function

@@ -211,7 +211,7 @@ def nan_to_num(x: Value, *args: Option, **options: Option) -> Value:
 def linspace(start: Value, stop: Value, num: int = 50, *args: Option, **options: Option) -> Any:
     """np.linspace of each part."""
     (x, y), (u, v) = split(start), split(stop)
-    parts = np.linspace(x, u, num, *args, **options), np.linspace(y, v, num, *args, **options)
+    parts: Any = np.linspace(x, u, num, *args, **options), np.linspace(y, v, num, *args, **options)
     return tuple(map(join, *parts)) if isinstance(parts[0], tuple) else join(*parts)
 
 
@@ -225,7 +225,7 @@ def shares_memory(function: Function) -> Function:
     return compare
 
 
-_FORMS: dict[Function, Function] = {
+_FORMS: dict[Any, Any] = {
     np.iscomplexobj: lambda x: True, np.isrealobj: lambda x: False,
     np.iscomplex: lambda x: observe(np.not_equal, x.imag, 0.0), np.isreal: lambda x: observe(np.equal, x.imag, 0.0),
     np.real: real, np.imag: imag, np.real_if_close: lambda a, tol=100.0: a, np.angle: angle, np.var: var, np.std: std,

@@ -333,7 +333,7 @@ def _guard(rule: ArrayRule) -> dict[str, Function]:
             found = evaluate(values, options)
         z = found[0]
         if not _is_plain(z):
-            require_real(rule.name, "its value", z)
+            require_real(rule.name, "its value", z, "; write it with contad.custom_vjp, which may have complex results")
         if z.__class__ is not float and getattr(thread, "shared", None) is not None:
             results = [(n, y) for n, y in enumerate(z if isinstance(z, tuple) else (z,)) if isinstance(y, ARRAYS)]
             arrays = [(k, x) for k, x in enumerate(values) if isinstance(x, ARRAYS)]

@@ -15,6 +15,8 @@ from contad.variables.trees import Tree, elements, flatten, leaves_of
 def check_holomorphic(s: Specimen, ways: Sequence[str]) -> None:
     """f'(z), or its refusal where the equations of Cauchy and Riemann fail, against differences by real parts."""
     result = flatten(s.plainly(s.f, s.rebuilt(s.numbers)))
+    if not any(tree.is_complex for tree in (result, *s.trees)):
+        return
     if not all(map(_is_all_complex, (result, *s.trees))) or len(s.numbers) > MANY:
         s.report.skipped["holomorphic"] = "not complex results by complex arguments, or many numbers"
         return

@@ -56,13 +56,13 @@ def kind_of(x: Any) -> str:
     return type(x).__name__ + ("; pass its numbers, x.to_numpy()" if hasattr(x, "to_numpy") else "")  # pandas and kin
 
 
-def require_real(function: str, name: str, z: Value) -> None:
+def require_real(function: str, name: str, z: Value, remedy: str = "") -> None:
     """Refuse complex numbers in a number, an array, or a tuple of these; elements of object arrays have been
     checked."""
     for x in z if isinstance(z, tuple) else (z,):
         if x.__class__ is not float and isinstance(x, (complex, np.complexfloating, np.ndarray)):
             if not isinstance(x, np.ndarray) or x.dtype.kind == "c":
-                fail(function, name, "be real", kind_of(x), UnsupportedError)
+                fail(function, name, "be real", f"{kind_of(x)}{remedy}", UnsupportedError)
 
 
 _PARTS = "take z.real, z.imag or np.abs(z)"

@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from contad.errors import NestingError, OverlapError, UnsupportedError, place_of_user
-from contad.variables.complex_pair import NO_ROOM, ComplexPair
+from contad.variables.complex_pair import NO_ROOM, ComplexArray, ComplexPair
 from contad.variables.layout import OVERLAPPING, box_up
 from contad.variables.library_refusals import make_lost, make_unsupported_by_pandas
 from contad.variables.number import ArrayCarrier, Carrier, Number, map_numbers, observe, peek, primal
@@ -398,7 +398,7 @@ def require_no_inner(x: Nested, level: int) -> None:
         )
 
 
-def elements_of(x: Array) -> np.ndarray:
+def elements_of(x: Array | ComplexArray) -> np.ndarray:
     """The elements as an object array of scalar numbers (a matvar); nothing is recorded."""
     out = np.empty(x.shape, object)
     for k in np.ndindex(x.shape):
@@ -408,7 +408,7 @@ def elements_of(x: Array) -> np.ndarray:
 
 def as_objects(x: Value) -> np.ndarray:
     """x as an object array of scalars: the elements of an array of any kind, or one number."""
-    if isinstance(x, Array) or (isinstance(x, ComplexPair) and x.shape):
+    if isinstance(x, (Array, ComplexArray)):
         return elements_of(x)
     if isinstance(x, (Number, ComplexPair)):  # NumPy would look for elements in x
         box = np.empty((), object)
@@ -447,7 +447,7 @@ def numbers_in(x: Nested) -> list[Carrier]:
     if isinstance(x, (list, tuple)):
         return [n for item in x for n in numbers_in(item)]
     if isinstance(x, np.ndarray) and x.dtype == object:
-        found = [n for n in x.flat if isinstance(n, (Number, ArrayCarrier, ComplexPair))]
+        found: Any = [n for n in x.flat if isinstance(n, (Number, ArrayCarrier, ComplexPair))]
         return numbers_in(found) if any(isinstance(n, ComplexPair) for n in found) else found
     if isinstance(x, ComplexPair):
         return [*numbers_in(x._real), *numbers_in(x._imag)]

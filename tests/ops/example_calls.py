@@ -96,6 +96,7 @@ np.put_along_axis: written(lambda z, a: np.put_along_axis(z, ORDER, a[::-1], 1),
 # elements moved
 np.fft.fftshift(a) * a | a=V; np.fft.ifftshift(a, axes=1) * a | a=A
 np.apply_along_axis(lambda row: row * row[0], 1, a) | a=A; np.astype(a * a, np.float64) | a=V
+np.iscomplexobj: (not np.iscomplexobj(a)) * a * a | a=A; np.isrealobj(a) * a * a | a=A
 np.shape(a)[1] * a * a | a=A; np.ndim(a) * a * a | a=A; np.size(a, 1) * a * a | a=A
 np.transpose(a, (2, 0, 1)) * np.transpose(a)[0, 0, 1] | a=C; np.moveaxis(a, 0, -1) * a[0, 1, 0] | a=C
 np.rollaxis(a, 2, 1) * a[0, 1, 0] | a=C; np.swapaxes(a, 0, 2) * a[0, 1, 0] | a=C; np.squeeze(a) * a[0, 0, 1] | a=ONE

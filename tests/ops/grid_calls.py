@@ -83,7 +83,7 @@ np.diag_indices_from(a); np.tril_indices_from(a); np.triu_indices_from(a, 1); np
 np.count_nonzero(a, axis=0); np.result_type(a, b); np.can_cast(a, np.float32); np.common_type(a, b)
 np.min_scalar_type(a); np.any(a); np.any(a, 0); np.all(a, -1, keepdims=True); np.isclose(a, b); np.allclose(a, b)
 np.array_equal(a, b); np.array_equiv(a, b); np.isin(a, b); np.isneginf(a); np.isposinf(a); np.iscomplex(a)
-np.isreal(a); np.iscomplexobj(a); np.isrealobj(a); np.may_share_memory(a, 0); np.shares_memory(a, b)
+np.isreal(a); np.angle(a); np.iscomplexobj(a); np.isrealobj(a); np.may_share_memory(a, 0); np.shares_memory(a, b)
 np.array_str(np.atleast_1d(a)); np.array_repr(np.atleast_1d(a)); np.array2string(np.atleast_1d(a)); a[0]; a[-1:]
 a[..., None]; a[[0, 1]]; a[a > 1.0]; a.T; a.reshape(-1); a.ravel(); a.flatten(); a.sum(0); a.sum(); a.mean(-1)
 a.max(); a.min(0); a.cumsum(); a.prod(0); a.dot(b); a.round(1); a.clip(b, c); a.copy(); a.squeeze(); a.swapaxes(0, 1)

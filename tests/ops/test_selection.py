@@ -23,7 +23,7 @@ np.tril_indices_from(m, k=1); np.triu_indices_from(m); np.count_nonzero(m, axis=
 np.size(m); np.size(m, 1); np.result_type(m, np.float32); np.common_type(m); np.any(m)
 np.any(m, axis=0, keepdims=True); np.all(m, 1); np.isclose(m, 8.0, atol=1.5); np.allclose(v, v)
 np.allclose(v, c, rtol=0.1); np.array_equal(m, m); np.array_equal(m, t); np.array_equiv(v, v); np.isin(m, [7.0, 9.0])
-np.isin([1.0, 99.0], v); np.isneginf(m); np.isposinf(m); np.iscomplex(m); np.isreal(m); np.iscomplexobj(m)
+np.isin([1.0, 99.0], v); np.isneginf(m); np.isposinf(m); np.iscomplex(m); np.isreal(m); np.angle(m); np.iscomplexobj(m)
 np.isrealobj(m); np.shares_memory(m, m[0]); np.may_share_memory(v, m); np.array_str(m); np.array_repr(v)
 np.array2string(m, precision=2, separator=","); np.where(v > 2.0); np.bincount(v.astype(int))
 np.bincount(v.astype(int), minlength=9); np.histogram(m, bins=[6.0, 8.5, 17.5])

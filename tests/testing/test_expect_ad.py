@@ -605,7 +605,7 @@ def test_component_of_a_structure_is_named():
     assert "leg gradient, engine closures, argument p (number 2): expected 0.7" in found
 
 
-@pytest.mark.parametrize("result", [None, [], "text", 1j])
+@pytest.mark.parametrize("result", [None, [], "text"])
 def test_result_without_numbers_is_refused(result):
     def planted(x):
         return result
