@@ -3,7 +3,7 @@
 import importlib
 
 CORE = importlib.import_module("tests.ops.reference_core")
-SUBJECTS = ("special", "pieces", "incomplete", "bessel", "hypergeometric")
+SUBJECTS = ("special", "pieces", "incomplete", "bessel", "hypergeometric", "complex")
 SPECIAL = [importlib.import_module(f"tests.ops.reference_{name}") for name in SUBJECTS]
 
 
