@@ -31,7 +31,7 @@ COARSE = {
     "gammainccinv": (4000.0, lambda a, q: contad.ops.gammainccinv(a, q) * (1.0 / a + 1.0 / q) ** 2),
     "jv": (64.0, lambda v, x: 1.0 / math.sqrt(x)),  # in the order, where it oscillates
     "beta": (64.0, lambda a, b: abs(contad.ops.beta(a, b)) * (1.0 + 1.0 / abs(a * b))),  # terms that cancel near 0
-    # parts of a complex f: of |f''|, beside 1 where f'' is 0 at 0|
+    # parts of a complex f: of |f''|, beside 1 where f'' is 0 at 0
     "reciprocal_real": (8.0, lambda x, y: 2.0 / math.hypot(x, y) ** 3),
     **dict.fromkeys(
         ("tan_real", "tan_imag"), (16.0, lambda x, y: abs(2.0 * cmath.tan(x + 1j * y) / cmath.cos(x + 1j * y) ** 2))
